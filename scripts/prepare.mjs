@@ -1,0 +1,11 @@
+// Builds dist after `npm ci` in a checkout; where the development packages are absent there is nothing to build with, and dist is there already.
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const compiler = fileURLToPath(new URL('../node_modules/@typescript/native/bin/tsc', import.meta.url))
+
+if (existsSync(compiler)) {
+  execFileSync(process.execPath, [compiler, '-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' })
+}
