@@ -1,0 +1,56 @@
+/** What cannot be done, by kind. The list is closed: `http/refusals.ts` has a status for each, and each has a test. */
+export const REFUSAL_KINDS = [
+  'bad-request',
+  'unauthenticated',
+  'forbidden',
+  'unknown-model',
+  'not-found',
+  'method',
+  'media-type',
+  'too-large',
+  'misdirected',
+  'conflict',
+  'not-unique',
+  'stale-match',
+  'invalid',
+  'key-reused',
+  'too-many',
+  'busy',
+  'storage-full',
+] as const
+
+export type RefusalKind = (typeof REFUSAL_KINDS)[number]
+
+export interface RefusalDetails {
+  /** Field faults by field name, all of them at once. */
+  readonly errors?: Readonly<Record<string, string>>
+  /** What the caller needs to go on; becomes part of the answer. */
+  readonly data?: Readonly<Record<string, unknown>>
+  /** When it is worth trying again, in seconds. */
+  readonly retryAfterS?: number
+  /** The methods that would have been allowed. */
+  readonly allow?: readonly string[]
+  readonly cause?: unknown
+}
+
+export class Refusal extends Error {
+  constructor(
+    readonly kind: RefusalKind,
+    message: string,
+    readonly details: RefusalDetails = {},
+  ) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.name = 'Refusal'
+  }
+}
+
+/** Why the service cannot start: every fault at once, one line each. */
+export class StartFaults extends Error {
+  constructor(
+    what: string,
+    readonly faults: readonly string[],
+  ) {
+    super(`${what}:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`)
+    this.name = 'StartFaults'
+  }
+}

@@ -1,0 +1,65 @@
+// Exact decimals are texts with exactly `scale` digits behind the point; no binary fraction comes near them.
+
+export const MAX_PRECISION = 38
+const MAX_SPELLED = 100
+const EXACT_DIGITS_OF_A_NUMBER = 15
+
+export type DecimalParse = { readonly text: string } | { readonly fault: string }
+
+/** A client's number or text → the canonical text, or what is wrong with it. */
+export function parseDecimal(input: unknown, precision: number, scale: number): DecimalParse {
+  const spelled = spell(input)
+  if ('fault' in spelled) return spelled
+  const match = /^([+-]?)(\d+)(?:\.(\d+))?$/.exec(spelled.text)
+  if (!match) return { fault: 'must be a decimal number such as "12.50"' }
+  const [, sign, integer = '', fraction = ''] = match
+  if (fraction.length > scale) return { fault: `must have at most ${scale} digits behind the point` }
+  const digits = integer.replace(/^0+/, '')
+  if (digits.length > precision - scale) {
+    return { fault: `must have at most ${precision - scale} digits before the point` }
+  }
+  const padded = fraction.padEnd(scale, '0')
+  const text = (digits === '' ? '0' : digits) + (scale > 0 ? `.${padded}` : '')
+  return { text: sign === '-' && /[1-9]/.test(text) ? `-${text}` : text }
+}
+
+function spell(input: unknown): DecimalParse {
+  if (typeof input === 'string') {
+    return input.length > MAX_SPELLED ? { fault: 'has too many digits' } : { text: input }
+  }
+  if (typeof input !== 'number' || !Number.isFinite(input))
+    return { fault: 'must be a number, or a number as text' }
+  return spellNumber(input)
+}
+
+/** A JSON number has been through binary floating point: take it only where that cannot have changed it. */
+function spellNumber(input: number): DecimalParse {
+  const inexact = { fault: 'has more digits than a JSON number keeps: send it as text' }
+  if (Math.abs(input) > Number.MAX_SAFE_INTEGER) return inexact
+  const [mantissa = '', exponent] = String(input).split('e')
+  const digits = mantissa.replace(/[-.]/g, '').replace(/^0+/, '').replace(/0+$/, '')
+  if (!Number.isInteger(input) && digits.length > EXACT_DIGITS_OF_A_NUMBER) return inexact
+  if (exponent === undefined) return { text: mantissa }
+  // Only small numbers are left here: large ones were refused above.
+  const zeros = '0'.repeat(-Number(exponent) - 1)
+  return { text: `${input < 0 ? '-' : ''}0.${zeros}${mantissa.replace(/[-.]/g, '')}` }
+}
+
+/** −1, 0 or 1 for two canonical texts. */
+export function compareDecimals(a: string, b: string): number {
+  const [negativeA, negativeB] = [a.startsWith('-'), b.startsWith('-')]
+  if (negativeA !== negativeB) return negativeA ? -1 : 1
+  const magnitude = compareMagnitudes(a.replace('-', ''), b.replace('-', ''))
+  return negativeA ? -magnitude : magnitude
+}
+
+function compareMagnitudes(a: string, b: string): number {
+  const [integerA = '', fractionA = ''] = a.split('.')
+  const [integerB = '', fractionB = ''] = b.split('.')
+  const width = Math.max(integerA.length, integerB.length)
+  const scale = Math.max(fractionA.length, fractionB.length)
+  const left = integerA.padStart(width, '0') + fractionA.padEnd(scale, '0')
+  const right = integerB.padStart(width, '0') + fractionB.padEnd(scale, '0')
+  if (left === right) return 0
+  return left < right ? -1 : 1
+}

@@ -1,0 +1,195 @@
+// What people write: a model as data, in TypeScript or JSON of the same shape, and the types inferred from it.
+import type { FieldTypeName } from './field.js'
+import type { Json, Value, Values } from './value.js'
+
+type ChoiceDefinition<T> = T | { readonly value: T; readonly title?: string }
+
+interface AnyField {
+  /** What people see; made from the name if absent. */
+  readonly title?: string
+  readonly help?: string
+  /** Refused when missing or null. */
+  readonly required?: boolean
+  /** The name this field had before: its column is renamed, nothing is lost. */
+  readonly was?: string
+}
+
+interface Computable {
+  /** A function of the other fields, or a template such as `{firstName} {lastName}`. Worked out on every write and stored. */
+  readonly computed?: string | ((record: Readonly<Values>) => Value | undefined)
+}
+
+interface Unique {
+  /** No two records have the same value; null is no value. */
+  readonly unique?: boolean
+}
+
+interface Ranged<T> {
+  readonly min?: T
+  readonly max?: T
+}
+
+type Length = number | { readonly min?: number; readonly max?: number }
+
+interface TextOptions extends AnyField, Computable {
+  /** At most so many characters (code points), or both ends. */
+  readonly length?: Length
+  /** Write-only; `"password"` is hashed as well. */
+  readonly secret?: boolean | 'password'
+  readonly default?: string
+}
+
+export type FieldDefinition =
+  | (TextOptions &
+      Unique & { readonly type: 'string'; readonly selection?: readonly ChoiceDefinition<string>[] })
+  | (TextOptions & { readonly type: 'text' })
+  | (AnyField &
+      Computable &
+      Unique & {
+        readonly type: 'enum'
+        readonly selection: readonly ChoiceDefinition<string>[]
+        readonly default?: string
+      })
+  | (AnyField &
+      Computable &
+      Unique &
+      Ranged<number> & {
+        readonly type: 'integer' | 'long'
+        readonly selection?: readonly ChoiceDefinition<number>[]
+        readonly default?: number
+      })
+  | (AnyField &
+      Computable &
+      Unique &
+      Ranged<string | number> & {
+        readonly type: 'decimal'
+        /** Digits in all, at most 38; 20 if absent. */
+        readonly precision?: number
+        /** Digits behind the point; 2 if absent. */
+        readonly scale?: number
+        readonly default?: string | number
+      })
+  | (AnyField & Computable & Unique & { readonly type: 'boolean'; readonly default?: boolean })
+  | (AnyField &
+      Computable &
+      Unique &
+      Ranged<string> & {
+        readonly type: 'date' | 'time' | 'datetime'
+        /** A value, or `"now"`. */
+        readonly default?: string
+      })
+  | (AnyField & Computable & Unique & { readonly type: 'uuid'; readonly default?: string })
+  | (AnyField & Computable & { readonly type: 'json'; readonly default?: Json })
+  | (AnyField & { readonly type: 'binary' })
+
+export interface ModelDefinition {
+  /** A dotted name, such as `crm.Contact`. */
+  readonly name: string
+  readonly title?: string
+  readonly fields: Readonly<Record<string, FieldDefinition>>
+  /** The field that stands for a record where only one is shown; `name` or `code` if there is such a field. */
+  readonly nameField?: string
+  /** What a find returns besides `id` and `version`; all fields but long ones if absent. */
+  readonly listFields?: readonly string[]
+  /** Sets of fields that no two records share. */
+  readonly unique?: readonly (readonly string[])[]
+  readonly indexes?: readonly (readonly string[])[]
+  /** Records may be archived: they get a field `archived`, and a find leaves them out. */
+  readonly archived?: boolean
+}
+
+// A symbol of the registry: a model file may load its own copy of this module.
+const DEFINED = Symbol.for('verso.defined-model')
+
+/**
+ * Declares a model. Faults are reported when the service starts, all of them at once.
+ *
+ * @example
+ * export const Task = defineModel({
+ *   name: 'todo.Task',
+ *   fields: {
+ *     title: { type: 'string', required: true },
+ *     state: { type: 'enum', selection: ['open', 'done'], default: 'open' },
+ *   },
+ * })
+ * export type Task = RecordOf<typeof Task>
+ */
+export function defineModel<const Definition extends ModelDefinition>(definition: Definition): Definition {
+  Object.defineProperty(definition, DEFINED, { value: true })
+  return freeze(definition)
+}
+
+export function isDefinedModel(value: unknown): value is ModelDefinition {
+  return typeof value === 'object' && value !== null && DEFINED in value
+}
+
+function freeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    Object.values(value).forEach(freeze)
+  }
+  return value
+}
+
+interface JsonOf extends Record<FieldTypeName, unknown> {
+  string: string
+  text: string
+  integer: number
+  long: number
+  decimal: string
+  boolean: boolean
+  date: string
+  time: string
+  datetime: string
+  uuid: string
+  enum: string
+  json: Json
+  binary: never
+}
+
+type ValueOf<F extends FieldDefinition> = F extends {
+  readonly selection: readonly (infer C)[]
+}
+  ? C extends { readonly value: infer V }
+    ? V
+    : C
+  : JsonOf[F['type']]
+
+type Nullable<F extends FieldDefinition> = F extends { readonly required: true }
+  ? ValueOf<F>
+  : ValueOf<F> | null
+
+type Shown<F> = F extends { readonly type: 'binary' } | { readonly secret: true | 'password' }
+  ? never
+  : unknown
+
+type Sent<F> = F extends { readonly type: 'binary' } | { readonly computed: unknown } ? never : unknown
+
+type FieldsOf<M extends ModelDefinition> = M['fields']
+
+export interface UserReference {
+  readonly id: number
+  readonly $version: number
+  readonly name: string | null
+}
+
+/** A record of this model as the service answers it. */
+export type RecordOf<M extends ModelDefinition> = {
+  readonly id: number
+  readonly version: number
+  readonly createdOn: string
+  readonly createdBy: UserReference | null
+  readonly updatedOn: string | null
+  readonly updatedBy: UserReference | null
+} & {
+  readonly [K in keyof FieldsOf<M> as unknown extends Shown<FieldsOf<M>[K]> ? K : never]: Nullable<
+    FieldsOf<M>[K]
+  >
+}
+
+/** What may be sent to create or change a record of this model. */
+export type InputOf<M extends ModelDefinition> = {
+  readonly [K in keyof FieldsOf<M> as unknown extends Sent<FieldsOf<M>[K]> ? K : never]?: Nullable<
+    FieldsOf<M>[K]
+  >
+}

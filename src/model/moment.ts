@@ -1,0 +1,52 @@
+// Dates and times as texts that sort as they are: the same spelling on the wire, in the Log and in both engines.
+
+const DATE = /^(\d{4})-(\d{2})-(\d{2})$/
+const TIME = /^(\d{2}):(\d{2})(?::(\d{2}))?$/
+const DATETIME = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}(?::\d{2})?)(?:[.,](\d{1,9}))?([Zz]|[+-]\d{2}:\d{2})$/
+
+export function parseDate(input: string): string | undefined {
+  const match = DATE.exec(input)
+  if (!match) return undefined
+  const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])]
+  const isReal = year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month)
+  return isReal ? input : undefined
+}
+
+export function parseTime(input: string): string | undefined {
+  const match = TIME.exec(input)
+  if (!match) return undefined
+  const [hours, minutes, seconds] = [Number(match[1]), Number(match[2]), Number(match[3] ?? '0')]
+  if (hours > 23 || minutes > 59 || seconds > 59) return undefined
+  return match[3] === undefined ? `${input}:00` : input
+}
+
+/** RFC 3339 with any offset → UTC with milliseconds; what is finer is cut off. */
+export function parseDatetime(input: string): string | undefined {
+  const match = DATETIME.exec(input)
+  if (!match) return undefined
+  const [, dateText = '', timeText = '', fraction = '', zone = ''] = match
+  const [date, time] = [parseDate(dateText), parseTime(timeText)]
+  const offsetMin = parseOffset(zone)
+  if (date === undefined || time === undefined || offsetMin === undefined) return undefined
+  const local = Date.parse(`${date}T${time}.${fraction.slice(0, 3).padEnd(3, '0')}Z`)
+  return printDatetime(local - offsetMin * 60_000)
+}
+
+/** Milliseconds since 1970 → the canonical text, or undefined outside the years 1 to 9999. */
+export function printDatetime(ms: number): string | undefined {
+  const date = new Date(ms)
+  const year = date.getUTCFullYear()
+  return year >= 1 && year <= 9999 ? date.toISOString() : undefined
+}
+
+function parseOffset(zone: string): number | undefined {
+  if (zone === 'Z' || zone === 'z') return 0
+  const [hours, minutes] = [Number(zone.slice(1, 3)), Number(zone.slice(4, 6))]
+  if (hours > 23 || minutes > 59) return undefined
+  return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes)
+}
+
+function daysIn(year: number, month: number): number {
+  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28
+  return [4, 6, 9, 11].includes(month) ? 30 : 31
+}

@@ -1,0 +1,27 @@
+const MAX_DISTANCE = 3
+const MAX_WORD = 64
+
+/** ` (did you mean "x"?)` for the candidate that is nearest to the word, or nothing if none is near. */
+export function didYouMean(word: string, candidates: Iterable<string>): string {
+  if (word.length > MAX_WORD) return ''
+  let best: { candidate: string; distance: number } | undefined
+  for (const candidate of candidates) {
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase())
+    const isNear = distance <= Math.min(MAX_DISTANCE, Math.ceil(candidate.length / 2))
+    if (isNear && (!best || distance < best.distance)) best = { candidate, distance }
+  }
+  return best ? ` (did you mean "${best.candidate}"?)` : ''
+}
+
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const [above = 0, left = 0, corner = 0] = [previous[j], row[j - 1], previous[j - 1]]
+      row.push(a[i - 1] === b[j - 1] ? corner : 1 + Math.min(above, left, corner))
+    }
+    previous = row
+  }
+  return previous[b.length] ?? 0
+}

@@ -1,0 +1,39 @@
+// Models of the service itself: stored, versioned and logged like any record.
+import { defineModel } from './definition.js'
+import { checkModel, USER_MODEL, type Model } from './model.js'
+import { lengthOf } from './value.js'
+
+export const MAX_PASSWORD_BYTES = 1024
+export const MIN_PASSWORD_LENGTH = 12
+const MAX_USERNAME = 64
+
+export const USER: Model = checked(
+  defineModel({
+    name: USER_MODEL,
+    title: 'User',
+    fields: {
+      username: { type: 'string', required: true, unique: true, length: MAX_USERNAME },
+      name: { type: 'string' },
+      password: { type: 'string', secret: 'password', required: true, length: MAX_PASSWORD_BYTES },
+      admin: { type: 'boolean', default: false },
+      disabled: { type: 'boolean', default: false },
+    },
+    nameField: 'name',
+    listFields: ['username', 'name', 'admin', 'disabled'],
+  }),
+)
+
+export const SYSTEM_MODELS: readonly Model[] = [USER]
+
+/** One spelling for each user name, so that two accounts never look alike; undefined if it cannot be one. */
+export function normalizeUsername(input: string): string | undefined {
+  const name = input.normalize('NFC').toLowerCase()
+  return /^[\p{L}\p{N}._@+-]+$/u.test(name) && lengthOf(name) <= MAX_USERNAME ? name : undefined
+}
+
+function checked(definition: unknown): Model {
+  const faults: string[] = []
+  const model = checkModel(definition, (fault) => faults.push(fault))
+  if (!model) throw new Error(`a system model is at fault: ${faults.join('; ')}`)
+  return model
+}

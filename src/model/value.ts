@@ -1,0 +1,60 @@
+/** Values as they travel and as the Log keeps them: JSON, in one canonical spelling for each type. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
+export type Value = Json
+export type Values = Record<string, Value>
+
+const MAX_JSON_DEPTH = 64
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Equal as JSON: the order of keys does not matter, the order of a list does. */
+export function sameValue(a: Value, b: Value): boolean {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  if (Array.isArray(a) || Array.isArray(b)) {
+    if (!Array.isArray(a) || !Array.isArray(b)) return false
+    return a.length === b.length && a.every((item: Json, index) => sameValue(item, b[index] as Json))
+  }
+  const [left, right] = [a as Readonly<Record<string, Json>>, b as Readonly<Record<string, Json>>]
+  const keys = Object.keys(left)
+  if (keys.length !== Object.keys(right).length) return false
+  return keys.every((key) => Object.hasOwn(right, key) && sameValue(left[key] as Json, right[key] as Json))
+}
+
+/** The number of characters as people would count them in a limit: code points. */
+export function lengthOf(text: string): number {
+  let count = text.length
+  for (const point of text) count -= point.length - 1
+  return count
+}
+
+/** What keeps a text from being stored alike everywhere, or undefined. */
+export function textFault(text: string): string | undefined {
+  if (text.includes('\0')) return 'must not contain the NUL character'
+  if (!text.isWellFormed()) return 'must not contain half of a surrogate pair'
+  return undefined
+}
+
+/** What keeps a parsed JSON value from being stored and printed exactly, or undefined. */
+export function jsonFault(value: unknown, depth = 0): string | undefined {
+  if (depth > MAX_JSON_DEPTH) return `must not be nested deeper than ${MAX_JSON_DEPTH} levels`
+  if (typeof value === 'string') return textFault(value)
+  if (typeof value === 'number')
+    return Number.isFinite(value) ? undefined : 'holds a number that is too large'
+  if (typeof value === 'boolean' || value === null) return undefined
+  if (Array.isArray(value)) return firstFault(value, (item) => jsonFault(item, depth + 1))
+  if (isObject(value)) {
+    return firstFault(Object.entries(value), ([key, item]) => textFault(key) ?? jsonFault(item, depth + 1))
+  }
+  return 'must be a JSON value'
+}
+
+function firstFault<T>(items: readonly T[], check: (item: T) => string | undefined): string | undefined {
+  for (const item of items) {
+    const fault = check(item)
+    if (fault !== undefined) return fault
+  }
+  return undefined
+}
