@@ -1,0 +1,48 @@
+import type { Queryable, Transaction } from './database.js'
+
+export interface Claim {
+  readonly userId: number
+  readonly key: string
+  /** Of the whole request: the same key must not come with another one. */
+  readonly digest: string
+  readonly nowMs: number
+}
+
+export interface StoredAnswer {
+  readonly digest: string
+  readonly answer: string
+}
+
+/**
+ * Takes the key for this transaction, or answers what was stored under it. While another transaction holds the key this waits for
+ * its end; if that one is rolled back, the key is free.
+ */
+export async function claim(tx: Transaction, { userId, key, digest, nowMs }: Claim, keptMs: number) {
+  await tx.run('delete from verso_idempotency where user_id = ? and key = ? and created_ms < ?', [
+    userId,
+    key,
+    nowMs - keptMs,
+  ])
+  const taken = await tx.run(
+    'insert into verso_idempotency (user_id, key, digest, created_ms) values (?, ?, ?, ?) on conflict do nothing',
+    [userId, key, digest, nowMs],
+  )
+  return taken === 1 ? undefined : findAnswer(tx, userId, key)
+}
+
+async function findAnswer(db: Queryable, userId: number, key: string): Promise<StoredAnswer> {
+  const [row] = await db.all('select digest, answer from verso_idempotency where user_id = ? and key = ?', [
+    userId,
+    key,
+  ])
+  if (!row) throw new Error('an idempotency key was there and is gone')
+  return { digest: String(row['digest']), answer: String(row['answer']) }
+}
+
+export async function keepAnswer(tx: Transaction, { userId, key }: Claim, answer: string): Promise<void> {
+  await tx.run('update verso_idempotency set answer = ? where user_id = ? and key = ?', [answer, userId, key])
+}
+
+export async function forgetAnswers(tx: Transaction, beforeMs: number): Promise<number> {
+  return tx.run('delete from verso_idempotency where created_ms < ?', [beforeMs])
+}

@@ -1,0 +1,112 @@
+// The Log: every committed change of every record, in commit order, written in the transaction that made it.
+import type { Model } from '../model/model.js'
+import { USER } from '../model/system.js'
+import type { Value, Values } from '../model/value.js'
+import type { Action, Change } from '../wire.js'
+import type { Dialect, Queryable, Row, Transaction } from './database.js'
+import { quote, tableName } from './table.js'
+
+export type FieldChanges = Readonly<Record<string, { readonly before: Value; readonly after: Value }>>
+
+export interface NewChange {
+  readonly model: string
+  readonly id: number
+  /** The version it made; a delete takes the next number too. */
+  readonly version: number
+  readonly action: Action
+  readonly by: number | null
+  readonly atMs: number
+  readonly changes: FieldChanges
+}
+
+export const LOG_TABLE = 'verso_log'
+const CHANGES_AT_ONCE = 100
+
+/** The last thing a transaction does: from here to its end no other writer gets a number. */
+export async function append(
+  tx: Transaction,
+  dialect: Dialect,
+  changes: readonly NewChange[],
+): Promise<void> {
+  if (changes.length === 0) return
+  for (const lock of dialect.lockLog) await tx.all(lock)
+  for (let start = 0; start < changes.length; start += CHANGES_AT_ONCE) {
+    const some = changes.slice(start, start + CHANGES_AT_ONCE)
+    const marks = some.map(() => '(?, ?, ?, ?, ?, ?, ?)').join(', ')
+    const params = some.flatMap((change) => [
+      ...[change.model, change.id, change.version, change.action, change.by, change.atMs],
+      JSON.stringify(change.changes),
+    ])
+    await tx.run(
+      `insert into ${LOG_TABLE} (model, record, version, action, by_user, at_ms, changes) values ${marks}`,
+      params,
+    )
+  }
+}
+
+const CHANGE_COLUMNS = `l.seq, l.model, l.record, l.version, l.action, l.by_user, l.at_ms, l.changes, u."version" as user_version, u."name" as user_name`
+const FROM_LOG = `from ${LOG_TABLE} as l left join ${quote(tableName(USER.name))} as u on u."id" = l.by_user`
+
+/** The changes of one record that made the versions after `from`, up to `to`, newest first. */
+export async function changesBetween(
+  db: Queryable,
+  model: string,
+  id: number,
+  from: number,
+  to: number,
+): Promise<Change[]> {
+  const rows = await db.all(
+    `select ${CHANGE_COLUMNS} ${FROM_LOG} where l.model = ? and l.record = ? and l.version > ? and l.version <= ? ` +
+      `order by l.version desc`,
+    [model, id, from, to],
+  )
+  return rows.map(toChange)
+}
+
+/** Changes of all records in commit order. */
+export async function changesSince(db: Queryable, seq: number, limit: number): Promise<Change[]> {
+  const rows = await db.all(`select ${CHANGE_COLUMNS} ${FROM_LOG} where l.seq > ? order by l.seq limit ?`, [
+    seq,
+    limit,
+  ])
+  return rows.map(toChange)
+}
+
+/**
+ * The record as it was at a version: what it is now, with every later change taken back. Undefined if one of those is no longer
+ * in the Log.
+ */
+export async function valuesAt(
+  db: Queryable,
+  model: Model,
+  id: number,
+  now: { readonly version: number; readonly values: Values },
+  version: number,
+): Promise<Values | undefined> {
+  if (version > now.version) return undefined
+  const later = await changesBetween(db, model.name, id, version, now.version)
+  if (later.length !== now.version - version) return undefined
+  const values = { ...now.values }
+  const renamed = new Map([...model.fields.values()].map((field) => [field.was, field.name]))
+  for (const { changes } of later) {
+    for (const [name, { before }] of Object.entries(changes)) values[renamed.get(name) ?? name] = before
+  }
+  return values
+}
+
+function toChange(row: Row): Change {
+  const version = row['user_version'] ?? null
+  return {
+    seq: Number(row['seq']),
+    model: String(row['model']),
+    id: Number(row['record']),
+    version: Number(row['version']),
+    action: row['action'] as Action,
+    on: new Date(Number(row['at_ms'])).toISOString(),
+    by:
+      version === null
+        ? null
+        : { id: Number(row['by_user']), $version: Number(version), name: row['user_name'] as string | null },
+    changes: JSON.parse(String(row['changes'])) as FieldChanges,
+  }
+}

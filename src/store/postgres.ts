@@ -1,0 +1,231 @@
+// The shared engine: a pool of connections, prepared statements, and lost connections survived.
+import { createHash } from 'node:crypto'
+import pg from 'pg'
+import { Refusal } from '../errors.js'
+import {
+  UniqueViolation,
+  type Database,
+  type Queryable,
+  type Row,
+  type SqlValue,
+  type Transaction,
+} from './database.js'
+import { postgresDialect } from './postgres-dialect.js'
+
+const MAX_NAMED_STATEMENTS = 1_000
+const MAX_ATTEMPTS = 3
+const CONNECT_MS = 5_000
+const LOCK_MS = 3_000
+const IDLE_IN_TRANSACTION_MS = 30_000
+
+// int8, int2, int4: every number of ours fits into a double. All else stays text for the dialect to decode.
+const NUMBERS = new Set([20, 21, 23])
+
+export interface PostgresOptions {
+  readonly poolSize: number
+  readonly statementTimeoutMs: number
+  /** Told of connections that were lost while idle, for the log. */
+  readonly onLost?: (error: Error) => void
+}
+
+export async function openPostgres(url: string, options: PostgresOptions): Promise<Database> {
+  const { statementTimeoutMs, poolSize } = options
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: poolSize,
+    connectionTimeoutMillis: CONNECT_MS,
+    // The server ends a statement first; this is for a server that no longer answers.
+    query_timeout: statementTimeoutMs + CONNECT_MS,
+    keepAlive: true,
+    application_name: 'verso',
+    types: { getTypeParser: (oid: number) => (NUMBERS.has(oid) ? Number : String) },
+    onConnect: (client: pg.ClientBase) => prepareConnection(client, statementTimeoutMs),
+  })
+  // Without this a lost idle connection would end the process.
+  pool.on('error', (error) => options.onLost?.(error))
+  return new Postgres(pool, options)
+}
+
+/** The pool waits for the promise, though its types expect none. */
+function prepareConnection(client: pg.ClientBase, statementTimeoutMs: number): unknown {
+  return client.query(
+    `set timezone = 'UTC'; set datestyle = 'ISO'; set statement_timeout = ${statementTimeoutMs};` +
+      `set lock_timeout = ${LOCK_MS}; set idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS};` +
+      `set default_transaction_isolation = 'read committed';` +
+      // A stronger setting of the operator's stays.
+      `select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') in ('off', 'local')`,
+  )
+}
+
+class Postgres implements Database {
+  readonly dialect = postgresDialect
+  readonly reader: Queryable
+
+  constructor(
+    private readonly pool: pg.Pool,
+    private readonly options: PostgresOptions,
+  ) {
+    this.reader = {
+      all: (sql, params) =>
+        this.#withClient(async (client) => (await query(client, sql, params)).rows as Row[]),
+    }
+  }
+
+  async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    return this.#withClient(async (client) => {
+      let isCommitting = false
+      try {
+        await query(client, 'begin')
+        const result = await work(transactionOn(client))
+        isCommitting = true
+        await query(client, 'commit')
+        return result
+      } catch (error) {
+        if (error instanceof Failure && error.isLost)
+          throw isCommitting ? new Failure(error.cause, 'committing') : error
+        await query(client, 'rollback')
+        throw error
+      }
+    })
+  }
+
+  async close(): Promise<void> {
+    await this.pool.end()
+  }
+
+  /** Lends a connection to the work, again with another one if it was lost before anything was committed. */
+  async #withClient<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#once(work)
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error
+        if (!error.mayRepeat || attempt >= MAX_ATTEMPTS) throw error.translate()
+      }
+    }
+  }
+
+  async #once<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const client = await this.pool.connect().catch((error: unknown) => {
+      throw new Failure(error, 'connecting')
+    })
+    // The pool does not listen while a client is lent out: a database restart would end the process.
+    const onError = (error: Error) => this.options.onLost?.(error)
+    client.on('error', onError)
+    let isUsable = true
+    try {
+      return await work(client)
+    } catch (error) {
+      isUsable = !(error instanceof Failure && error.isLost)
+      throw error
+    } finally {
+      client.removeListener('error', onError)
+      client.release(!isUsable)
+    }
+  }
+}
+
+function transactionOn(client: pg.PoolClient): Transaction {
+  return {
+    all: async (sql, params) => (await query(client, sql, params)).rows as Row[],
+    run: async (sql, params) => (await query(client, sql, params)).rowCount ?? 0,
+    insert: async (sql, params) => {
+      const { rows } = await query(client, `${sql} returning "id"`, params)
+      return (rows[0] as { id: number }).id
+    },
+  }
+}
+
+async function query(
+  client: pg.PoolClient,
+  sql: string,
+  params: readonly SqlValue[] = [],
+): Promise<pg.QueryResult> {
+  try {
+    const statement = prepared(sql)
+    return await client.query({ ...statement, values: [...params] })
+  } catch (error) {
+    if (isSqlError(error) && error.code === '23505')
+      throw new UniqueViolation(error.constraint, [], { cause: error })
+    throw new Failure(error)
+  }
+}
+
+const statements = new Map<string, { readonly name?: string; readonly text: string }>()
+
+/** `?` → `$1`, `$2` …, under a name so that each connection parses and plans it once. */
+function prepared(sql: string): { readonly name?: string; readonly text: string } {
+  const known = statements.get(sql)
+  if (known) return known
+  let count = 0
+  const text = sql.replace(/\?/g, () => `$${++count}`)
+  // Past this number the shapes are too many to be worth keeping in every connection.
+  if (statements.size >= MAX_NAMED_STATEMENTS) return { text }
+  const statement = { name: createHash('sha256').update(sql).digest('base64url').slice(0, 32), text }
+  statements.set(sql, statement)
+  return statement
+}
+
+interface SqlError extends Error {
+  readonly code: string
+  readonly constraint?: string
+}
+
+function isSqlError(error: unknown): error is SqlError {
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    typeof error.code === 'string' &&
+    /^[0-9A-Z]{5}$/.test(error.code)
+  )
+}
+
+const STORAGE_FULL = new Set(['53100'])
+const TURNED_AWAY = new Set(['53200', '53300', '53400', '55P03', '57014', '25006', '25P03'])
+const REPEATABLE = new Set(['40001', '40P01'])
+
+/** What PostgreSQL, or the way to it, could not do. */
+class Failure extends Error {
+  constructor(
+    override readonly cause: unknown,
+    private readonly stage: 'connecting' | 'running' | 'committing' = 'running',
+  ) {
+    super('a statement failed')
+    this.name = 'Failure'
+  }
+
+  get #code(): string | undefined {
+    return isSqlError(this.cause) ? this.cause.code : undefined
+  }
+
+  /** Whether the connection is gone, or in a state nobody knows. */
+  get isLost(): boolean {
+    const code = this.#code
+    return code === undefined || code.startsWith('08') || code.startsWith('57P') || code === '25P03'
+  }
+
+  /** Only while running: before, waiting again would take too long; after, the first try may have been committed. */
+  get mayRepeat(): boolean {
+    return this.stage === 'running' && (this.isLost || REPEATABLE.has(this.#code ?? ''))
+  }
+
+  translate(): unknown {
+    const code = this.#code
+    const details = { retryAfterS: 1, cause: this.cause }
+    if (this.stage === 'committing') {
+      return new Refusal('busy', 'The database was lost while committing: read before you try again', details)
+    }
+    if (this.isLost)
+      return new Refusal('busy', 'The database cannot be reached: nothing was written', details)
+    if (code !== undefined && STORAGE_FULL.has(code)) {
+      return new Refusal('storage-full', 'The disk is full: nothing was written', {
+        ...details,
+        retryAfterS: 10,
+      })
+    }
+    if (code !== undefined && (TURNED_AWAY.has(code) || REPEATABLE.has(code))) {
+      return new Refusal('busy', 'The database is too busy: nothing was written', details)
+    }
+    return this.cause
+  }
+}

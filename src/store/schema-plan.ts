@@ -1,0 +1,185 @@
+import type { Field } from '../model/field.js'
+import type { Model } from '../model/model.js'
+import type { Queryable } from './database.js'
+import { columnShapeOf, keepsValues, shapeOf, type ColumnShape, type Shape } from './shape.js'
+import { quote, tableName } from './table.js'
+
+export type Step = { readonly model: string } & (
+  | { readonly kind: 'create-table'; readonly declared: Model }
+  | { readonly kind: 'add-column'; readonly declared: Model; readonly field: Field }
+  | { readonly kind: 'rename-column'; readonly from: string; readonly to: string }
+  | { readonly kind: 'drop-column'; readonly name: string }
+  | { readonly kind: 'drop-table' }
+  | {
+      readonly kind: 'create-index'
+      readonly name: string
+      readonly unique: boolean
+      readonly fields: readonly string[]
+    }
+  | { readonly kind: 'drop-index'; readonly name: string; readonly fields: readonly string[] }
+)
+
+export interface Plan {
+  readonly steps: readonly Step[]
+  /** What would lose data, each with the ways out. */
+  readonly faults: readonly string[]
+  /** What is kept although no model declares it. */
+  readonly notes: readonly string[]
+  /** Columns without values that no field declares, by model: they stay. */
+  readonly unused: ReadonlyMap<string, Readonly<Record<string, ColumnShape>>>
+}
+
+interface Draft extends Plan {
+  readonly steps: Step[]
+  readonly faults: string[]
+  readonly notes: string[]
+  readonly unused: Map<string, Record<string, ColumnShape>>
+}
+
+/** `drops` names the models and fields (`crm.Contact.phone`) that may be lost. */
+export async function planSchema(
+  db: Queryable,
+  models: readonly Model[],
+  shapes: ReadonlyMap<string, Shape>,
+  drops: readonly string[],
+): Promise<Plan> {
+  const draft: Draft = { steps: [], faults: [], notes: [], unused: new Map() }
+  const wanted = new Set(drops)
+  for (const model of models) {
+    const shape = shapes.get(model.name)
+    if (shape) await planTable(db, model, shape, wanted, draft)
+    else draft.steps.push({ kind: 'create-table', model: model.name, declared: model })
+    planIndexes(model, shape, draft)
+  }
+  const declared = new Set(models.map((model) => model.name))
+  for (const name of shapes.keys()) if (!declared.has(name)) await planOrphan(db, name, wanted, draft)
+  for (const name of wanted) draft.faults.push(`there is nothing called "${name}" that could be dropped`)
+  return draft
+}
+
+async function planTable(
+  db: Queryable,
+  model: Model,
+  shape: Shape,
+  wanted: Set<string>,
+  draft: Draft,
+): Promise<void> {
+  const there = new Map(Object.entries(shape.columns))
+  const declared = new Set(Object.keys(shapeOf(model).columns))
+  for (const field of model.fields.values()) {
+    if (!declared.has(field.name)) continue
+    const { was } = field
+    const former = was === undefined || there.has(field.name) ? undefined : there.get(was)
+    if (former && was !== undefined) {
+      draft.steps.push({ kind: 'rename-column', model: model.name, from: was, to: field.name })
+      there.delete(was)
+      there.set(field.name, former)
+    }
+    await planColumn(db, model, field, there.get(field.name), former ? was : field.name, wanted, draft)
+    there.delete(field.name)
+  }
+  for (const [name, column] of there) await planUnused(db, model, name, column, wanted, draft)
+}
+
+async function planColumn(
+  db: Queryable,
+  model: Model,
+  field: Field,
+  column: ColumnShape | undefined,
+  storedAs: string | undefined,
+  wanted: Set<string>,
+  draft: Draft,
+): Promise<void> {
+  const add: Step = { kind: 'add-column', model: model.name, declared: model, field }
+  if (!column) {
+    draft.steps.push(add)
+    return
+  }
+  if (keepsValues(column, columnShapeOf(field))) return
+  const name = `${model.name}.${field.name}`
+  const isEmpty = (await countValues(db, model.name, storedAs ?? field.name)) === 0
+  if (wanted.delete(name) || isEmpty) {
+    draft.steps.push({ kind: 'drop-column', model: model.name, name: field.name }, add)
+    return
+  }
+  const change = `${name} cannot become ${field.type}: the values that are stored as ${column.storage} would be lost. `
+  draft.faults.push(
+    `${change}Keep the old type, give the new field another name, or run: verso schema --apply --drop ${name}`,
+  )
+}
+
+async function planUnused(
+  db: Queryable,
+  model: Model,
+  name: string,
+  column: ColumnShape,
+  wanted: Set<string>,
+  draft: Draft,
+): Promise<void> {
+  const full = `${model.name}.${name}`
+  if (wanted.delete(full)) {
+    draft.steps.push({ kind: 'drop-column', model: model.name, name })
+    return
+  }
+  const count = await countValues(db, model.name, name)
+  if (count > 0) {
+    draft.faults.push(
+      `${full} is no longer declared, and ${count} records hold a value in it. Declare it again; or write was: "${name}" ` +
+        `in the field that takes its place; or run: verso schema --apply --drop ${full}`,
+    )
+    return
+  }
+  draft.unused.set(model.name, { ...draft.unused.get(model.name), [name]: column })
+  draft.notes.push(`${full} is no longer declared; its column is empty and stays`)
+}
+
+function planIndexes(model: Model, shape: Shape | undefined, draft: Draft): void {
+  const wanted = shapeOf(model).indexes
+  const there = Object.entries(shape?.indexes ?? {})
+  const columns = draft.steps.filter((step) => step.kind === 'drop-column' && step.model === model.name)
+  const dropped = new Set(columns.map((step) => (step.kind === 'drop-column' ? step.name : '')))
+  const stays = ([name, { fields }]: (typeof there)[number]) =>
+    Object.hasOwn(wanted, name) && !fields.some((field) => dropped.has(field))
+  const kept = new Set(there.filter(stays).map(([name]) => name))
+  const gone = there.filter(([name]) => !kept.has(name))
+  // An index goes before the columns it stands on, and comes after them.
+  draft.steps.unshift(
+    ...gone.map(([name, { fields }]): Step => ({ kind: 'drop-index', model: model.name, name, fields })),
+  )
+  for (const [name, index] of Object.entries(wanted)) {
+    if (!kept.has(name)) draft.steps.push({ kind: 'create-index', model: model.name, name, ...index })
+  }
+}
+
+async function planOrphan(db: Queryable, name: string, wanted: Set<string>, draft: Draft): Promise<void> {
+  if (wanted.delete(name)) draft.steps.push({ kind: 'drop-table', model: name })
+  else {
+    const [row] = await db.all(`select count(*) as "count" from ${quote(tableName(name))}`)
+    draft.notes.push(`${name} is not declared; its ${Number(row?.['count'])} records are kept and not served`)
+  }
+}
+
+async function countValues(db: Queryable, model: string, column: string): Promise<number> {
+  const [row] = await db.all(`select count(${quote(column)}) as "count" from ${quote(tableName(model))}`)
+  return Number(row?.['count'])
+}
+
+/** A line for people. */
+export function describe(step: Step): string {
+  switch (step.kind) {
+    case 'create-table':
+      return `+ ${step.model}: new table`
+    case 'add-column':
+      return `+ ${step.model}.${step.field.name}: new column (${step.field.type})`
+    case 'rename-column':
+      return `~ ${step.model}.${step.from}: renamed to ${step.to}`
+    case 'drop-column':
+      return `- ${step.model}.${step.name}: column dropped`
+    case 'drop-table':
+      return `- ${step.model}: table dropped`
+    case 'create-index':
+      return `+ ${step.model}: ${step.unique ? 'unique ' : ''}index on ${step.fields.join(', ')}`
+    case 'drop-index':
+      return `- ${step.model}: index on ${step.fields.join(', ')} dropped`
+  }
+}

@@ -1,0 +1,107 @@
+import { USER } from '../model/system.js'
+import type { Queryable, Row, Transaction } from './database.js'
+import { quote, tableName } from './table.js'
+
+/** A session as it is kept: by the hash of its id, so that a copy of the database opens no door. */
+export interface SessionRow {
+  readonly hash: string
+  readonly userId: number
+  readonly createdMs: number
+  readonly seenMs: number
+}
+
+export interface UserRow {
+  readonly id: number
+  readonly version: number
+  readonly username: string
+  readonly name: string | null
+  readonly admin: boolean
+  readonly disabled: boolean
+}
+
+const USERS = quote(tableName(USER.name))
+const USER_COLUMNS =
+  `u."id", u."version", u."username", u."name", ` +
+  `case when u."admin" then 1 else 0 end as "admin", case when u."disabled" then 1 else 0 end as "disabled"`
+
+export async function openSession(tx: Transaction, session: SessionRow): Promise<void> {
+  const { hash, userId, createdMs, seenMs } = session
+  await tx.run('insert into verso_session (hash, user_id, created_ms, seen_ms) values (?, ?, ?, ?)', [
+    hash,
+    userId,
+    createdMs,
+    seenMs,
+  ])
+}
+
+/** The session and its user, in one statement: this runs on every request. */
+export async function findSession(
+  db: Queryable,
+  hash: string,
+): Promise<{ session: SessionRow; user: UserRow } | undefined> {
+  const [row] = await db.all(
+    `select s.user_id, s.created_ms, s.seen_ms, ${USER_COLUMNS} from verso_session as s ` +
+      `join ${USERS} as u on u."id" = s.user_id where s.hash = ?`,
+    [hash],
+  )
+  if (!row) return undefined
+  const session = {
+    hash,
+    userId: Number(row['user_id']),
+    createdMs: Number(row['created_ms']),
+    seenMs: Number(row['seen_ms']),
+  }
+  return { session, user: toUser(row) }
+}
+
+export async function touchSession(tx: Transaction, hash: string, seenMs: number): Promise<void> {
+  await tx.run('update verso_session set seen_ms = ? where hash = ? and seen_ms < ?', [seenMs, hash, seenMs])
+}
+
+export async function closeSession(tx: Transaction, hash: string): Promise<void> {
+  await tx.run('delete from verso_session where hash = ?', [hash])
+}
+
+export async function closeSessionsOf(tx: Transaction, userId: number): Promise<void> {
+  await tx.run('delete from verso_session where user_id = ?', [userId])
+}
+
+export async function closeSessionsBefore(
+  tx: Transaction,
+  seenMs: number,
+  createdMs: number,
+): Promise<number> {
+  return tx.run('delete from verso_session where seen_ms < ? or created_ms < ?', [seenMs, createdMs])
+}
+
+/** The one place where a password hash is read. */
+export async function findLogin(
+  db: Queryable,
+  username: string,
+): Promise<{ user: UserRow; passwordHash: string } | undefined> {
+  const [row] = await db.all(
+    `select ${USER_COLUMNS}, u."password" from ${USERS} as u where u."username" = ?`,
+    [username],
+  )
+  return row && { user: toUser(row), passwordHash: String(row['password']) }
+}
+
+export async function hasUsers(db: Queryable): Promise<boolean> {
+  return (await db.all(`select 1 as "one" from ${USERS} limit 1`)).length > 0
+}
+
+export async function listUsers(db: Queryable): Promise<UserRow[]> {
+  const rows = await db.all(`select ${USER_COLUMNS} from ${USERS} as u order by u."username"`)
+  return rows.map(toUser)
+}
+
+function toUser(row: Row): UserRow {
+  return {
+    id: Number(row['id']),
+    version: Number(row['version']),
+    username: String(row['username']),
+    name: row['name'] as string | null,
+    admin: row['admin'] === 1,
+    disabled: row['disabled'] === 1,
+  }
+}
