@@ -1,0 +1,106 @@
+import { Refusal } from '../errors.js'
+import { MAX_PASSWORD_BYTES, MIN_PASSWORD_LENGTH, normalizeUsername, USER } from '../model/system.js'
+import { lengthOf } from '../model/value.js'
+import { findLogin, hasUsers, listUsers, type UserRow } from '../store/sessions.js'
+import type { App } from './app.js'
+import { verifyPassword } from './passwords.js'
+import { create, update } from './records.js'
+
+export const DEMO_USERNAME = 'admin'
+export const DEMO_PASSWORD = 'admin'
+
+export interface NewUser {
+  readonly username: string
+  readonly name?: string | undefined
+  readonly password: string
+  readonly admin: boolean
+}
+
+export async function addUser(app: App, user: NewUser): Promise<number> {
+  checkPassword(user.password)
+  return storeUser(app, user)
+}
+
+async function storeUser(app: App, { username, name, password, admin }: NewUser): Promise<number> {
+  const normal = normalizeUsername(username)
+  if (normal === undefined) {
+    const rule = 'must be 1 to 64 letters, digits or any of . _ @ + -'
+    throw new Refusal('invalid', `The user name ${rule}`, { errors: { username: rule } })
+  }
+  const { data } = await create(app, null, USER, { username: normal, name: name ?? normal, password, admin })
+  return data.id
+}
+
+/** Ends every session of the user, on every node. */
+export async function changePassword(app: App, username: string, password: string): Promise<void> {
+  checkPassword(password)
+  const { id, version } = await findUser(app, username)
+  await update(app, null, USER, id, { version, password })
+}
+
+/** A disabled user cannot log in, and every session of theirs is over. */
+export async function setDisabled(app: App, username: string, disabled: boolean): Promise<void> {
+  const { id, version } = await findUser(app, username)
+  await update(app, null, USER, id, { version, disabled })
+}
+
+export async function allUsers(app: App): Promise<UserRow[]> {
+  return listUsers(app.db.reader)
+}
+
+export async function isWithoutUsers(app: App): Promise<boolean> {
+  return !(await hasUsers(app.db.reader))
+}
+
+/** The account of the demo, if there is no account yet. */
+export async function ensureDemoAccount(app: App): Promise<void> {
+  await ensureFirst(app, {
+    username: DEMO_USERNAME,
+    name: 'Administrator',
+    password: DEMO_PASSWORD,
+    admin: true,
+  })
+}
+
+/** The first administrator, if there is no account yet; answers whether it was made. */
+export async function ensureFirstAdmin(app: App, username: string, password: string): Promise<boolean> {
+  checkPassword(password)
+  return ensureFirst(app, { username, password, admin: true })
+}
+
+async function ensureFirst(app: App, user: NewUser): Promise<boolean> {
+  if (!(await isWithoutUsers(app))) return false
+  try {
+    await storeUser(app, user)
+    return true
+  } catch (error) {
+    // Another node was faster: then there is an account.
+    if (error instanceof Refusal && error.kind === 'not-unique') return false
+    throw error
+  }
+}
+
+/** Whether anybody could log in with the password that is printed in the documentation. */
+export async function hasDemoPassword(app: App): Promise<boolean> {
+  const found = await findLogin(app.db.reader, DEMO_USERNAME)
+  return (
+    found !== undefined && !found.user.disabled && (await verifyPassword(found.passwordHash, DEMO_PASSWORD))
+  )
+}
+
+async function findUser(app: App, username: string): Promise<UserRow> {
+  const found = await findLogin(app.db.reader, normalizeUsername(username) ?? '')
+  if (!found) throw new Refusal('not-found', `There is no user "${username}"`)
+  return found.user
+}
+
+function checkPassword(password: string): void {
+  const faults: string[] = []
+  if (lengthOf(password) < MIN_PASSWORD_LENGTH)
+    faults.push(`must have at least ${MIN_PASSWORD_LENGTH} characters`)
+  if (Buffer.byteLength(password) > MAX_PASSWORD_BYTES)
+    faults.push(`must have at most ${MAX_PASSWORD_BYTES} bytes`)
+  if (faults.length === 0) return
+  const message = faults.join(' and ')
+  throw new Refusal('invalid', `The password ${message}`, { errors: { password: message } })
+}

@@ -1,0 +1,14 @@
+import type { Account } from '../wire.js'
+
+/** Who acts. The service itself, and the command line, act as nobody: null. */
+export interface Actor {
+  readonly id: number
+  readonly version: number
+  readonly username: string
+  readonly name: string | null
+  readonly admin: boolean
+}
+
+export function accountOf({ id, version, username, name, admin }: Actor): Account {
+  return { id, version, username, name, roles: admin ? ['administrator'] : [] }
+}

@@ -1,0 +1,19 @@
+import type { Logger } from 'pino'
+import type { Catalog } from '../model/catalog.js'
+import type { Database } from '../store/database.js'
+import type { Settings } from './settings.js'
+
+export interface Clock {
+  /** Milliseconds since 1970. */
+  now(): number
+}
+
+/** Everything that the functions of the service need, as an argument. `create-app.ts` puts it together. */
+export interface App {
+  readonly settings: Settings
+  readonly catalog: Catalog
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Logger
+  close(): Promise<void>
+}

@@ -1,0 +1,69 @@
+// Composition happens here and nowhere else.
+import { pino, type Logger } from 'pino'
+import { Catalog, type Source } from '../model/catalog.js'
+import type { Database } from '../store/database.js'
+import { openDatabase } from '../store/open.js'
+import { applySchema } from '../store/schema.js'
+import type { App, Clock } from './app.js'
+import { startHousekeeping } from './housekeeping.js'
+import { DEFAULT_SETTINGS, type Settings } from './settings.js'
+
+export interface AppOptions {
+  readonly settings?: Partial<Settings>
+  /** Models as written by `defineModel`, or read from files. */
+  readonly models: readonly Source[]
+  readonly clock?: Clock
+  readonly log?: Logger
+  /** Instead of the one that the settings name. */
+  readonly database?: Database
+  /** Called when the disk has failed and only a restart helps. */
+  readonly onBroken?: (error: unknown) => void
+}
+
+/**
+ * Checks the models, opens the database and brings its tables up to date. The answer is what every function of the service takes.
+ *
+ * @example
+ * const app = await createApp({ settings: { db: 'sqlite:data/verso.db' }, models: [{ file: 'task.ts', definition: Task }] })
+ */
+export async function createApp(options: AppOptions): Promise<App> {
+  const settings: Settings = { ...DEFAULT_SETTINGS, ...options.settings }
+  const log = options.log ?? pino({ level: 'silent' })
+  const clock = options.clock ?? { now: () => Date.now() }
+  const catalog = Catalog.from(options.models)
+  const db = options.database ?? (await openFrom(settings, log, options.onBroken))
+  try {
+    const plan = await applySchema(db, catalog)
+    for (const note of plan.notes) log.warn(note)
+  } catch (error) {
+    await db.close()
+    throw error
+  }
+  const app = { settings, catalog, db, clock, log }
+  const stopHousekeeping = startHousekeeping(app)
+  return {
+    ...app,
+    close: async () => {
+      await stopHousekeeping()
+      await db.close()
+    },
+  }
+}
+
+async function openFrom(
+  settings: Settings,
+  log: Logger,
+  onBroken: AppOptions['onBroken'],
+): Promise<Database> {
+  return openDatabase(settings.db, {
+    poolSize: settings.poolSize,
+    statementTimeoutMs: settings.statementTimeoutMs,
+    onLost: (error) => {
+      log.warn({ err: error }, 'a connection to the database was lost')
+    },
+    onBroken: (error) => {
+      log.fatal({ err: error }, 'the disk has failed')
+      onBroken?.(error)
+    },
+  })
+}

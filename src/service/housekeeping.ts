@@ -1,0 +1,34 @@
+import { forgetAnswers } from '../store/idempotency.js'
+import { forgetFailures } from '../store/login-failures.js'
+import { closeSessionsBefore } from '../store/sessions.js'
+import type { App } from './app.js'
+import { IDEMPOTENCY_KEPT_MS } from './writing.js'
+import { FAILURE_WINDOW_MS } from './throttle.js'
+
+const EVERY_MS = 5 * 60_000
+
+type Kept = Pick<App, 'db' | 'clock' | 'settings' | 'log'>
+
+/** Removes what has expired, now and then; answers how to stop. */
+export function startHousekeeping(app: Kept): () => Promise<void> {
+  let running = Promise.resolve()
+  const timer = setInterval(() => {
+    running = tidy(app).catch((error: unknown) => {
+      app.log.error({ err: error }, 'housekeeping failed; it is tried again later')
+    })
+  }, EVERY_MS)
+  timer.unref()
+  return async () => {
+    clearInterval(timer)
+    await running
+  }
+}
+
+export async function tidy({ db, clock, settings }: Kept): Promise<void> {
+  const now = clock.now()
+  await db.transaction(async (tx) => {
+    await closeSessionsBefore(tx, now - settings.sessionIdleMs, now - settings.sessionMaxMs)
+    await forgetAnswers(tx, now - IDEMPOTENCY_KEPT_MS)
+    await forgetFailures(tx, now - FAILURE_WINDOW_MS)
+  })
+}

@@ -1,0 +1,100 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { Refusal } from '../errors.js'
+import { normalizeUsername } from '../model/system.js'
+import {
+  closeSession,
+  findLogin,
+  findSession,
+  openSession,
+  touchSession,
+  type UserRow,
+} from '../store/sessions.js'
+import type { Actor } from './actor.js'
+import type { App } from './app.js'
+import { verifyPassword } from './passwords.js'
+import { answerLate, countAttempt, forgive } from './throttle.js'
+
+const SESSION_ID = /^[A-Za-z0-9_-]{43}$/
+/** How often a session in use is marked as seen, at most: a write for every request would cost too much. */
+const MAX_TOUCH_MS = 60_000
+
+export interface Credentials {
+  readonly username?: unknown
+  readonly password?: unknown
+}
+
+export interface LoggedIn {
+  readonly sessionId: string
+  readonly actor: Actor
+}
+
+/** A new session, and the end of the one that the request came with. */
+export async function login(
+  app: App,
+  credentials: Credentials,
+  address: string,
+  oldSessionId: string | undefined,
+): Promise<LoggedIn> {
+  const { username, password } = credentials
+  const name = typeof username === 'string' ? normalizeUsername(username) : undefined
+  const attempt = await countAttempt(app, name ?? '', address)
+  const found = name === undefined ? undefined : await findLogin(app.db.reader, name)
+  const stored = typeof password === 'string' ? found?.passwordHash : undefined
+  const isRight = await verifyPassword(stored, typeof password === 'string' ? password : '')
+  if (!found || !isRight || found.user.disabled) {
+    await answerLate(attempt)
+    throw wrongCredentials()
+  }
+  const sessionId = randomBytes(32).toString('base64url')
+  const now = app.clock.now()
+  const user = await app.db.transaction(async (tx) => {
+    // The password may have been changed while it was being checked.
+    const still = await findLogin(tx, found.user.username)
+    if (!still || still.passwordHash !== found.passwordHash || still.user.disabled) throw wrongCredentials()
+    await forgive(tx, attempt)
+    if (oldSessionId !== undefined) await closeSession(tx, hashOf(oldSessionId))
+    await openSession(tx, { hash: hashOf(sessionId), userId: still.user.id, createdMs: now, seenMs: now })
+    return still.user
+  })
+  return { sessionId, actor: actorOf(user) }
+}
+
+/** Who a session belongs to; undefined if it is none, or over. */
+export async function authenticate(app: App, sessionId: string | undefined): Promise<Actor | undefined> {
+  if (sessionId === undefined || !SESSION_ID.test(sessionId)) return undefined
+  const hash = hashOf(sessionId)
+  const found = await findSession(app.db.reader, hash)
+  if (!found || found.user.disabled) return undefined
+  const { sessionIdleMs, sessionMaxMs } = app.settings
+  const now = app.clock.now()
+  const idleMs = now - found.session.seenMs
+  if (idleMs > sessionIdleMs || now - found.session.createdMs > sessionMaxMs) return undefined
+  if (idleMs > Math.min(MAX_TOUCH_MS, sessionIdleMs / 4)) markSeen(app, hash, now)
+  return actorOf(found.user)
+}
+
+export async function logout(app: App, sessionId: string | undefined): Promise<void> {
+  if (sessionId === undefined || !SESSION_ID.test(sessionId)) return
+  await app.db.transaction((tx) => closeSession(tx, hashOf(sessionId)))
+}
+
+/** Beside the request: a reader is not to wait for a writer, nor to fail with it. */
+function markSeen(app: App, hash: string, now: number): void {
+  app.db
+    .transaction((tx) => touchSession(tx, hash, now))
+    .catch((error: unknown) => {
+      app.log.warn({ err: error }, 'a session could not be marked as seen')
+    })
+}
+
+function hashOf(sessionId: string): string {
+  return createHash('sha256').update(sessionId).digest('base64url')
+}
+
+function actorOf({ id, version, username, name, admin }: UserRow): Actor {
+  return { id, version, username, name, admin }
+}
+
+function wrongCredentials(): Refusal {
+  return new Refusal('unauthenticated', 'The user name or the password is wrong')
+}

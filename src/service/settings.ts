@@ -1,0 +1,26 @@
+import { MAX_LIMIT } from '../model/search.js'
+
+export interface Settings {
+  /** `sqlite:path` or `postgres://…` */
+  readonly db: string
+  /** The sample: an account with a known password, and no lock-out. */
+  readonly isDemo: boolean
+  readonly maxLimit: number
+  readonly sessionIdleMs: number
+  readonly sessionMaxMs: number
+  readonly statementTimeoutMs: number
+  /** Connections to PostgreSQL. */
+  readonly poolSize: number
+}
+
+const MINUTE_MS = 60_000
+
+export const DEFAULT_SETTINGS: Settings = {
+  db: 'sqlite:data/verso.db',
+  isDemo: false,
+  maxLimit: MAX_LIMIT,
+  sessionIdleMs: 60 * MINUTE_MS,
+  sessionMaxMs: 12 * 60 * MINUTE_MS,
+  statementTimeoutMs: 10_000,
+  poolSize: 10,
+}

@@ -1,0 +1,47 @@
+import { Refusal } from '../errors.js'
+import { isObject } from '../model/value.js'
+import type { RemoveOptions } from '../wire.js'
+
+/** The version that a write was made from, and how it was named: that decides the status of a refusal. */
+export interface Expected {
+  readonly version: number
+  readonly by: 'version' | 'if-match'
+}
+
+/** An update must name its version, in the body or by `If-Match`. */
+export function versionToUpdate(data: unknown, id: number, ifMatch: number | undefined): Expected {
+  if (!isObject(data))
+    throw new Refusal('bad-request', '"data" must be an object with the version and the fields to change')
+  if (data['id'] !== undefined && data['id'] !== null && data['id'] !== id) {
+    throw new Refusal('bad-request', `data.id is not the id of the path, ${id}`)
+  }
+  const expected = expect(data['version'] ?? undefined, ifMatch)
+  if (expected) return expected
+  throw new Refusal(
+    'bad-request',
+    'An update names the version it was made from: send data.version, or If-Match',
+  )
+}
+
+/** A delete may name its version. */
+export function versionToRemove({ version, ifMatch }: RemoveOptions): Expected | undefined {
+  return expect(version, ifMatch)
+}
+
+function expect(version: unknown, ifMatch: number | undefined): Expected | undefined {
+  if (version !== undefined && !isVersion(version)) {
+    throw new Refusal('bad-request', 'The version must be a whole number from 0')
+  }
+  if (ifMatch !== undefined && !isVersion(ifMatch)) {
+    throw new Refusal('bad-request', 'If-Match must name a version such as "3"')
+  }
+  if (version !== undefined && ifMatch !== undefined && version !== ifMatch) {
+    throw new Refusal('bad-request', `If-Match names version ${ifMatch}, and the request version ${version}`)
+  }
+  if (ifMatch !== undefined) return { version: ifMatch, by: 'if-match' }
+  return version === undefined ? undefined : { version, by: 'version' }
+}
+
+function isVersion(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+}

@@ -1,0 +1,71 @@
+// The one way to write: a transaction that does the work, keeps the answer for repeats, and appends to the Log at its end.
+import { createHash } from 'node:crypto'
+import { Refusal } from '../errors.js'
+import type { Json } from '../model/value.js'
+import type { Transaction } from '../store/database.js'
+import { claim, keepAnswer, type Claim } from '../store/idempotency.js'
+import { append, type NewChange } from '../store/log.js'
+import type { Written } from '../wire.js'
+import type { Actor } from './actor.js'
+import type { App } from './app.js'
+
+export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60_000
+const MAX_KEY_LENGTH = 255
+
+/** What a repeat must be equal to. */
+export interface WriteRequest {
+  readonly action: string
+  readonly model: string
+  readonly id?: number | undefined
+  readonly version?: number | undefined
+  readonly data?: unknown
+}
+
+export interface Writing {
+  readonly tx: Transaction
+  /** What the work has changed; goes into the Log. */
+  readonly changes: NewChange[]
+}
+
+export async function write<T>(
+  app: App,
+  actor: Actor | null,
+  request: WriteRequest,
+  key: string | undefined,
+  work: (writing: Writing) => Promise<T>,
+): Promise<Written<T>> {
+  const claimed = key === undefined ? undefined : claimOf(app, actor, request, key)
+  return app.db.transaction(async (tx) => {
+    const stored = claimed && (await claim(tx, claimed, IDEMPOTENCY_KEPT_MS))
+    if (stored) {
+      if (stored.digest === claimed.digest) return { data: JSON.parse(stored.answer) as T, replayed: true }
+      throw new Refusal('key-reused', 'This Idempotency-Key was used for another request: make a new one')
+    }
+    const changes: NewChange[] = []
+    const data = await work({ tx, changes })
+    if (claimed) await keepAnswer(tx, claimed, JSON.stringify(data))
+    await append(tx, app.db.dialect, changes)
+    return { data, replayed: false }
+  })
+}
+
+function claimOf(app: App, actor: Actor | null, request: WriteRequest, key: string): Claim {
+  if (!/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(key) || key.length > MAX_KEY_LENGTH) {
+    throw new Refusal(
+      'bad-request',
+      `Idempotency-Key must be 1 to ${MAX_KEY_LENGTH} printable ASCII characters`,
+    )
+  }
+  const digest = createHash('sha256')
+    .update(JSON.stringify(ordered(request as unknown as Json)))
+    .digest('base64url')
+  return { userId: actor?.id ?? 0, key, digest, nowMs: app.clock.now() }
+}
+
+/** The same whatever the order of its keys. */
+function ordered(value: Json): Json {
+  if (Array.isArray(value)) return value.map((item: Json) => ordered(item))
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value as Readonly<Record<string, Json>>)
+  return { object: entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, item]) => [key, ordered(item)]) }
+}
