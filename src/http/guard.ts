@@ -1,0 +1,97 @@
+// Who asks, and from where. Guards hang on routes: one that looked at the start of the URL would be passed by another spelling.
+import { isIP } from 'node:net'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Refusal } from '../errors.js'
+import type { Actor } from '../service/actor.js'
+import type { App } from '../service/app.js'
+import { authenticate } from '../service/sessions.js'
+import { sessionIdOf } from './cookies.js'
+import type { HttpSettings } from './settings.js'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whoever a guard found; null on routes that are open to all. */
+    actor: Actor | null
+  }
+}
+
+export type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
+
+export interface Guards {
+  /** For routes below /ws: 401 without a session, before anything else is looked at. */
+  readonly session: Guard
+  /** For login, logout and every write: not from another site's page. */
+  readonly sameSite: Guard
+}
+
+const LOOPBACK_NAME = /^(?:localhost|.+\.localhost)$/i
+
+export function makeGuards(app: App, settings: HttpSettings): Guards {
+  return {
+    session: async (request) => {
+      // Pages of other origins authenticate by key, never by cookie.
+      const sessionId = isAllowedOrigin(request, settings) ? undefined : sessionIdOf(request)
+      request.actor = (await authenticate(app, sessionId)) ?? null
+      if (!request.actor)
+        throw new Refusal('unauthenticated', 'Log in first: POST /callback with username and password')
+    },
+    sameSite: async (request) => {
+      if (!isSameSite(request, settings)) {
+        throw new Refusal('forbidden', 'This request came from a page of another site')
+      }
+    },
+  }
+}
+
+export function actorOf(request: FastifyRequest): Actor {
+  if (!request.actor) throw new Error(`${request.routeOptions.url ?? 'a route'} has no guard`)
+  return request.actor
+}
+
+function isSameSite(request: FastifyRequest, settings: HttpSettings): boolean {
+  const site = request.headers['sec-fetch-site']
+  if (site !== undefined) return site === 'same-origin' || site === 'none'
+  const { origin } = request.headers
+  return origin === undefined || isOwnOrigin(origin, request, settings)
+}
+
+function isOwnOrigin(origin: string, request: FastifyRequest, { publicUrl }: HttpSettings): boolean {
+  if (!URL.canParse(origin)) return false
+  const url = new URL(origin)
+  return url.host === request.host || (publicUrl !== undefined && url.origin === new URL(publicUrl).origin)
+}
+
+/** Whether this comes from a page of another origin that the settings let in. */
+export function isAllowedOrigin(request: FastifyRequest, settings: HttpSettings): boolean {
+  const { origin } = request.headers
+  if (origin === undefined || settings.allowOrigins.length === 0) return false
+  return settings.allowOrigins.includes(origin) && !isOwnOrigin(origin, request, settings)
+}
+
+/** While only this machine can connect, only names of this machine are answered: a web page must not get in by renaming itself. */
+export function makeHostCheck(settings: HttpSettings): (request: FastifyRequest) => void {
+  if (!isLoopback(settings.host)) return () => undefined
+  const own = settings.publicUrl === undefined ? undefined : new URL(settings.publicUrl).hostname
+  return (request) => {
+    const name = hostnameOf(request.headers.host)
+    if (name === undefined || name === own || isLoopback(name)) return
+    throw new Refusal(
+      'misdirected',
+      'This service answers to the names of this machine only; see --public-url',
+    )
+  }
+}
+
+function hostnameOf(host: string | undefined): string | undefined {
+  if (host === undefined) return undefined
+  return host
+    .replace(/:\d*$/, '')
+    .replace(/^\[(.*)\]$/, '$1')
+    .replace(/\.$/, '')
+}
+
+export function isLoopback(host: string): boolean {
+  const kind = isIP(host)
+  if (kind === 4) return host.startsWith('127.')
+  return kind === 6 ? host === '::1' : LOOPBACK_NAME.test(host)
+}

@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Refusal } from '../errors.js'
+import { isObject } from '../model/value.js'
+import { accountOf } from '../service/actor.js'
+import type { App } from '../service/app.js'
+import { login, logout } from '../service/sessions.js'
+import { clearSessionCookies, sessionIdOf, setSessionCookies } from './cookies.js'
+import type { Guards } from './guard.js'
+import { sendJson, type Handler, type Resource } from './resource.js'
+
+/** Both paths take JSON or a form; their own scope of the server reads the bodies. */
+export function loginResources(app: App, guards: Guards, cookiePath: string): readonly Resource[] {
+  const POST: Handler = async (request, reply) => {
+    const credentials = isObject(request.body) ? request.body : {}
+    const { sessionId, actor } = await login(app, credentials, request.ip, sessionIdOf(request))
+    setSessionCookies(request, reply, cookiePath, {
+      sessionId,
+      csrfToken: randomBytes(24).toString('base64url'),
+    })
+    return sendJson(reply, JSON.stringify({ status: 0, data: [accountOf(actor)] }))
+  }
+  const shared = { guards: [], writeGuards: [guards.sameSite], handlers: { POST } }
+  return [
+    { ...shared, path: '/callback' },
+    { ...shared, path: '/login.jsp' },
+  ]
+}
+
+export function logoutResource(app: App, guards: Guards, cookiePath: string): Resource {
+  const end: Handler = async (request, reply) => {
+    refusePrefetch(request)
+    await logout(app, sessionIdOf(request))
+    clearSessionCookies(reply, cookiePath)
+    return isNavigation(request)
+      ? toStart(reply, cookiePath)
+      : sendJson(reply, JSON.stringify({ status: 0, data: [] }))
+  }
+  // The GET does something, so it is guarded as a write and has no HEAD.
+  return { path: '/logout', guards: [guards.sameSite], handlers: { GET: end, POST: end }, hasHead: false }
+}
+
+function isNavigation(request: FastifyRequest): boolean {
+  return request.method === 'GET' && (request.headers.accept?.includes('text/html') ?? false)
+}
+
+function toStart(reply: FastifyReply, cookiePath: string): FastifyReply {
+  return reply.redirect(cookiePath === '/' ? '/' : `${cookiePath}/`, 303)
+}
+
+/** A browser that looks ahead has not decided to log out. */
+function refusePrefetch({ headers }: FastifyRequest): void {
+  const purpose = [headers['sec-purpose'], headers['purpose'], headers['x-moz']].join(' ').toLowerCase()
+  if (purpose.includes('prefetch') || purpose.includes('prerender')) {
+    throw new Refusal('forbidden', 'Logging out is not for prefetching')
+  }
+}

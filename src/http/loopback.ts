@@ -1,0 +1,38 @@
+import { createServer, type RequestListener, type ServerOptions } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+
+const LOOPBACK = ['127.0.0.1', '::1'] as const
+
+/**
+ * `localhost` stands for both loopback addresses, but on many machines the name leads to one only: this serves the other too.
+ * Where there is no such address, nothing is served there. Answers what closes it.
+ */
+export async function listenOnOtherLoopback(
+  bound: readonly AddressInfo[],
+  options: ServerOptions,
+  onRequest: RequestListener,
+  onClientError: (error: Error, socket: Socket) => void,
+): Promise<{ readonly address: string; close(): Promise<void> } | undefined> {
+  const address = LOOPBACK.find((loopback) => !bound.some((other) => other.address === loopback))
+  const port = bound[0]?.port
+  if (address === undefined || port === undefined) return undefined
+  const server = createServer(options, onRequest)
+  server.on('clientError', onClientError)
+  const isListening = await new Promise<boolean>((resolve) => {
+    server.once('error', () => {
+      resolve(false)
+    })
+    server.listen(port, address, () => {
+      resolve(true)
+    })
+  })
+  if (!isListening) return undefined
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => {
+        resolve()
+      })
+      server.closeIdleConnections()
+    })
+  return { address, close }
+}

@@ -1,0 +1,91 @@
+// Kind → HTTP status and body. The only place that knows both words.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import { Refusal, type RefusalKind } from '../errors.js'
+
+const ANSWERS: Readonly<Record<RefusalKind, readonly [status: number, title: string]>> = {
+  'bad-request': [400, 'Bad request'],
+  unauthenticated: [401, 'Not logged in'],
+  forbidden: [403, 'Not permitted'],
+  'unknown-model': [404, 'No such model'],
+  'not-found': [404, 'Not found'],
+  method: [405, 'Method not allowed'],
+  conflict: [409, 'Changed by somebody else'],
+  'not-unique': [409, 'Not unique'],
+  'stale-match': [412, 'Changed by somebody else'],
+  'too-large': [413, 'Too large'],
+  'media-type': [415, 'Wrong content type'],
+  misdirected: [421, 'Wrong host'],
+  invalid: [422, 'Invalid values'],
+  'key-reused': [422, 'Idempotency key used before'],
+  'too-many': [429, 'Too many requests'],
+  busy: [503, 'Busy'],
+  'storage-full': [507, 'Storage full'],
+}
+
+const PROBLEM_JSON = 'application/problem+json'
+
+/** Fastify's own words for what a client did wrong. */
+const FASTIFY_KINDS: Readonly<Record<string, readonly [RefusalKind, string]>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ['too-large', 'The body is larger than this service takes'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['media-type', 'Send the body as application/json'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['bad-request', 'Content-Length is not the length of the body'],
+  FST_ERR_BAD_URL: ['bad-request', 'The path is not well formed'],
+}
+
+/** Answers a refusal; anything else is a defect, which is logged and not shown. */
+export function answerError(log: Logger, error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const refusal = error instanceof Refusal ? error : fromFastify(error)
+  if (!refusal) log.error({ err: error, requestId: request.id }, 'a request failed')
+  else if (refusal.kind === 'busy' || refusal.kind === 'storage-full') {
+    log.warn({ err: refusal.cause, kind: refusal.kind, requestId: request.id }, refusal.message)
+  }
+  const [status, title] = refusal ? ANSWERS[refusal.kind] : ([500, 'Internal error'] as const)
+  const kind = refusal?.kind ?? 'internal'
+  const message =
+    refusal?.message ?? 'Something went wrong here; the log of the service says what, under this requestId'
+  const { errors, data, retryAfterS, allow } = refusal?.details ?? {}
+  if (retryAfterS !== undefined) void reply.header('retry-after', retryAfterS)
+  if (allow) void reply.header('allow', allow.join(', '))
+  if (status === 401) void reply.header('www-authenticate', 'Session realm="verso"')
+  const faults = errors ? { errors } : {}
+  if (wantsProblem(request)) {
+    const problem = {
+      type: `urn:verso:${kind}`,
+      title,
+      status,
+      detail: message,
+      instance: `urn:verso:request:${request.id}`,
+    }
+    send(reply, status, PROBLEM_JSON, { ...problem, kind, ...faults, ...data })
+    return
+  }
+  const report = { kind, title, message, requestId: request.id, ...data }
+  send(reply, status, 'application/json; charset=utf-8', {
+    status: kind === 'invalid' ? -4 : -1,
+    ...faults,
+    data: report,
+  })
+}
+
+function send(reply: FastifyReply, status: number, type: string, body: object): void {
+  void reply.code(status).header('content-type', type).serializer(String).send(JSON.stringify(body))
+}
+
+function wantsProblem(request: FastifyRequest): boolean {
+  return request.headers.accept?.toLowerCase().includes(PROBLEM_JSON) ?? false
+}
+
+function fromFastify(error: unknown): Refusal | undefined {
+  if (!(error instanceof Error)) return undefined
+  const [code, status] = [
+    'code' in error ? error.code : undefined,
+    'statusCode' in error ? error.statusCode : undefined,
+  ]
+  const known = typeof code === 'string' ? FASTIFY_KINDS[code] : undefined
+  if (known) return new Refusal(known[0], known[1], { cause: error })
+  if (typeof status === 'number' && status >= 400 && status < 500) {
+    return new Refusal('bad-request', 'The request is not well formed', { cause: error })
+  }
+  return undefined
+}

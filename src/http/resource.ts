@@ -1,0 +1,47 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+import { Refusal } from '../errors.js'
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+type Method = (typeof METHODS)[number]
+
+export type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+
+export interface Resource {
+  readonly path: string
+  /** Run in this order before anything of the request is read, whatever its method. */
+  readonly guards: readonly onRequestAsyncHookHandler[]
+  /** Besides those, for the methods that write. */
+  readonly writeGuards?: readonly onRequestAsyncHookHandler[]
+  readonly handlers: Readonly<Partial<Record<Method, Handler>>>
+  /** A GET that does something has no HEAD. */
+  readonly hasHead?: boolean
+}
+
+/** Every method of a path: those it has, OPTIONS, and 405 with `Allow` for the rest. All of them guarded. */
+export function addResource(server: FastifyInstance, resource: Resource): void {
+  const { path, guards, writeGuards = [], handlers, hasHead = true } = resource
+  const offered = METHODS.filter((method) => handlers[method])
+  const allow = [...offered, ...(handlers.GET && hasHead ? ['HEAD'] : []), 'OPTIONS']
+  for (const method of METHODS) {
+    const handler = handlers[method] ?? refuseMethod
+    const isWrite = method !== 'GET'
+    const onRequest = [...(isWrite ? writeGuards : []), ...guards]
+    server.route({ method, url: path, onRequest, handler, exposeHeadRoute: hasHead })
+  }
+  server.route({
+    method: 'OPTIONS',
+    url: path,
+    onRequest: [...guards],
+    handler: async (_, reply) => reply.code(204).header('allow', allow.join(', ')).send(),
+  })
+  async function refuseMethod(request: FastifyRequest): Promise<never> {
+    throw new Refusal('method', `${request.method} is not possible here`, { allow })
+  }
+}
+
+export const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** Sends text that is JSON already. */
+export function sendJson(reply: FastifyReply, body: string): FastifyReply {
+  return reply.header('content-type', JSON_TYPE).serializer(String).send(body)
+}

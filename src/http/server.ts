@@ -1,0 +1,235 @@
+// One door: Fastify. Limits, hooks in the order they run, routes, and the refusal handler.
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { Refusal } from '../errors.js'
+import type { App } from '../service/app.js'
+import { acceptCredentials, acceptJson } from './bodies.js'
+import { isAllowedOrigin, makeGuards, makeHostCheck } from './guard.js'
+import { healthResources } from './health.js'
+import { listenOnOtherLoopback } from './loopback.js'
+import { loginResources, logoutResource } from './login.js'
+import { recordResources } from './records.js'
+import { answerError } from './refusals.js'
+import { addResource, type Resource } from './resource.js'
+import type { HttpSettings } from './settings.js'
+import { setupResource } from './setup.js'
+
+const HTTP_OPTIONS = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 72_000,
+  connectionsCheckingInterval: 5_000,
+}
+const MAX_PARAM_LENGTH = 300
+const CORS_SECONDS = 600
+
+export interface ServerOptions {
+  /** Opens `/setup?token=…`, where the first administrator is made. */
+  readonly setupToken?: string
+}
+
+export interface Server {
+  /** For tests: every route, and requests without a socket. */
+  readonly fastify: FastifyInstance
+  /** Answers the urls it listens on, the one for people first. */
+  listen(): Promise<string[]>
+  /** Finishes what is in flight. */
+  close(): Promise<void>
+}
+
+export async function createServer(
+  app: App,
+  settings: HttpSettings,
+  options: ServerOptions = {},
+): Promise<Server> {
+  let isStopping = false
+  const server = makeFastify(app, settings)
+  addHooks(server, app, settings)
+  const guards = makeGuards(app, settings)
+  const { basePath } = settings
+  const cookiePath = basePath === '' ? '/' : basePath
+  await server.register(
+    async (base) => {
+      add(base, [
+        startResource(),
+        ...healthResources(app, () => isStopping),
+        logoutResource(app, guards, cookiePath),
+      ])
+      await base.register(async (scope) => {
+        acceptCredentials(scope)
+        add(scope, loginResources(app, guards, cookiePath))
+        if (options.setupToken !== undefined) add(scope, [setupResource(app, guards, options.setupToken)])
+      })
+      add(base, recordResources(app, guards, basePath))
+      await base.register(
+        async (scope) => {
+          // What is not there is 401 too, as long as nobody is logged in.
+          scope.addHook('onRequest', guards.session)
+          scope.setNotFoundHandler(refuseUnknownPath)
+        },
+        { prefix: '/ws' },
+      )
+    },
+    { prefix: basePath },
+  )
+  await server.ready()
+  let other: Awaited<ReturnType<typeof listenOnOtherLoopback>>
+  return {
+    fastify: server,
+    listen: async () => {
+      await server.listen({ host: settings.host, port: settings.port })
+      const bound = server.addresses().filter((address) => typeof address === 'object')
+      if (settings.host === 'localhost')
+        other = await listenOnOtherLoopback(bound, HTTP_OPTIONS, routing, answerClientError)
+      return urlsOf(
+        [...bound.map(({ address }) => address), ...(other ? [other.address] : [])],
+        bound[0]?.port,
+        settings,
+      )
+    },
+    close: async () => {
+      isStopping = true
+      await Promise.all([server.close(), other?.close()])
+    },
+  }
+  function routing(request: IncomingMessage, response: ServerResponse): void {
+    server.routing(request, response)
+  }
+}
+
+function makeFastify(app: App, settings: HttpSettings): FastifyInstance {
+  const server = fastify({
+    logger: false,
+    bodyLimit: settings.bodyLimitBytes,
+    trustProxy: settings.trustProxy === false ? false : [...settings.trustProxy],
+    genReqId: () => randomBytes(9).toString('base64url'),
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: MAX_PARAM_LENGTH },
+    // While stopping, requests that are under way already are still answered.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    requestTimeout: HTTP_OPTIONS.requestTimeout,
+    keepAliveTimeout: HTTP_OPTIONS.keepAliveTimeout,
+    http: HTTP_OPTIONS,
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (error, request, reply) => {
+      answerError(app.log, error, request, reply)
+    },
+  })
+  acceptJson(server)
+  server.setErrorHandler((error, request, reply) => {
+    answerError(app.log, error, request, reply)
+    return reply
+  })
+  server.setNotFoundHandler(refuseUnknownPath)
+  return server
+}
+
+function addHooks(server: FastifyInstance, app: App, settings: HttpSettings): void {
+  const checkHost = makeHostCheck(settings)
+  server.decorateRequest('actor', null)
+  server.addHook('onRequest', (request, reply, done) => {
+    void reply.header('x-request-id', request.id)
+    void reply.header('x-content-type-options', 'nosniff')
+    void reply.header('cache-control', 'private, no-cache')
+    try {
+      checkHost(request)
+    } catch (error) {
+      done(error as Error)
+      return
+    }
+    if (!answerPreflight(request, reply, settings)) done()
+  })
+  server.addHook('onResponse', (request, reply, done) => {
+    const { model } = (request.params ?? {}) as { model?: string }
+    app.log.info(
+      {
+        requestId: request.id,
+        method: request.method,
+        // The route, not the address: what stands behind `?` stays out of the log.
+        route: request.routeOptions.url,
+        model: model?.slice(0, 100),
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime * 10) / 10,
+        user: request.actor?.username,
+        address: request.ip,
+      },
+      'request',
+    )
+    done()
+  })
+}
+
+/** Other origins that the settings let in: they may call, with a key. Answers whether the request is done with. */
+function answerPreflight(request: FastifyRequest, reply: FastifyReply, settings: HttpSettings): boolean {
+  if (!isAllowedOrigin(request, settings)) return false
+  void reply.header('access-control-allow-origin', request.headers.origin).header('vary', 'Origin')
+  void reply.header(
+    'access-control-expose-headers',
+    'ETag, Link, Idempotency-Replayed, Retry-After, X-Request-Id',
+  )
+  if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined)
+    return false
+  void reply
+    .code(204)
+    .header('access-control-allow-methods', 'GET, HEAD, POST, PUT, PATCH, DELETE')
+    .header(
+      'access-control-allow-headers',
+      'Accept, API-KEY, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match',
+    )
+    .header('access-control-max-age', CORS_SECONDS)
+    .send()
+  return true
+}
+
+function add(server: FastifyInstance, resources: readonly Resource[]): void {
+  for (const resource of resources) addResource(server, resource)
+}
+
+function startResource(): Resource {
+  const text = 'Verso is running. Log in with POST callback; records are below ws/rest/<model>.\n'
+  return {
+    path: '/',
+    guards: [],
+    handlers: {
+      GET: async (_, reply) => reply.header('content-type', 'text/plain; charset=utf-8').send(text),
+    },
+  }
+}
+
+async function refuseUnknownPath(): Promise<never> {
+  throw new Refusal('not-found', 'There is nothing at this path')
+}
+
+/** What is no HTTP never reaches a route. */
+function answerClientError(error: Error & { code?: string }, socket: Socket): void {
+  if (!socket.writable) return
+  const [status, kind, message] = CLIENT_ERRORS[error.code ?? ''] ?? [
+    '400 Bad Request',
+    'bad-request',
+    'This is not HTTP',
+  ]
+  const body = JSON.stringify({ status: -1, data: { kind, title: status.slice(4), message } })
+  const head = [
+    `HTTP/1.1 ${status}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+  ]
+  socket.end(`${head.join('\r\n')}\r\nConnection: close\r\n\r\n${body}`)
+}
+
+const CLIENT_ERRORS: Readonly<Record<string, readonly [status: string, kind: string, message: string]>> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'too-large', 'The headers are too large'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'bad-request', 'The request took too long to arrive'],
+}
+
+function urlsOf(
+  addresses: readonly string[],
+  port: number | undefined,
+  { host, basePath }: HttpSettings,
+): string[] {
+  const named = host === 'localhost' ? ['localhost'] : []
+  const numbered = addresses.map((address) => (address.includes(':') ? `[${address}]` : address))
+  return [...named, ...numbered].map((place) => `http://${place}:${port ?? ''}${basePath}`)
+}

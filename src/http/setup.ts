@@ -1,0 +1,71 @@
+// The one-time link by which the first administrator is made. It is over as soon as there is an account.
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { FastifyReply } from 'fastify'
+import { Refusal } from '../errors.js'
+import { isObject } from '../model/value.js'
+import { ensureFirstAdmin } from '../service/accounts.js'
+import type { App } from '../service/app.js'
+import type { Guards } from './guard.js'
+import { sendJson, type Resource } from './resource.js'
+
+export function setupResource(app: App, guards: Guards, token: string): Resource {
+  const check = (given: unknown) => {
+    if (typeof given !== 'string' || !timingSafeEqual(digest(given), digest(token))) {
+      throw new Refusal('not-found', 'There is nothing here')
+    }
+  }
+  return {
+    path: '/setup',
+    guards: [],
+    writeGuards: [guards.sameSite],
+    handlers: {
+      GET: async (request, reply) => {
+        check((request.query as Readonly<Record<string, unknown>>)['token'])
+        return sendPage(reply)
+      },
+      POST: async (request, reply) => {
+        check((request.query as Readonly<Record<string, unknown>>)['token'])
+        const { username, password } = isObject(request.body) ? request.body : {}
+        if (typeof username !== 'string' || typeof password !== 'string') {
+          throw new Refusal('bad-request', 'Send username and password')
+        }
+        if (!(await ensureFirstAdmin(app, username, password))) {
+          throw new Refusal('not-found', 'There is an account already: the link is over')
+        }
+        return sendJson(reply, JSON.stringify({ status: 0, data: [] }))
+      },
+    },
+  }
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}
+
+function sendPage(reply: FastifyReply): FastifyReply {
+  return reply
+    .header('content-type', 'text/html; charset=utf-8')
+    .header(
+      'content-security-policy',
+      `default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'`,
+    )
+    .header('referrer-policy', 'no-referrer')
+    .send(PAGE)
+}
+
+// The form posts to the address it came from, token and all.
+const PAGE = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Verso: the first administrator</title>
+<style>body{font:16px/1.5 system-ui;max-width:24rem;margin:10vh auto;padding:0 1rem}label{display:block;margin:1rem 0}
+input{font:inherit;width:100%;box-sizing:border-box;padding:.4rem}button{font:inherit;padding:.4rem 1rem}</style>
+<h1>The first administrator</h1>
+<form method="post">
+<label>User name <input name="username" value="admin" autocomplete="username" required></label>
+<label>Password, at least 12 characters
+<input name="password" type="password" minlength="12" autocomplete="new-password" required></label>
+<button>Make the account</button>
+</form>
+</html>
+`

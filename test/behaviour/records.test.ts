@@ -1,0 +1,279 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Records } from '../../src/wire.js'
+import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+
+const CONTACT = 'crm.Contact'
+
+onEveryTarget((engine, door) => {
+  let service: Service
+  let records: Records
+
+  beforeAll(async () => {
+    service = await startService(engine)
+    records = await enter(service, door)
+  })
+  afterAll(() => service.close())
+
+  describe('create and read', () => {
+    test('a new record has an id, version 0, its computed fields and who made it', async () => {
+      const { data } = await records.create(CONTACT, {
+        firstName: 'Ada',
+        lastName: 'Lovelace',
+        email: 'ada@example.org',
+      })
+      expect(data).toEqual({
+        id: expect.any(Number),
+        version: 0,
+        firstName: 'Ada',
+        lastName: 'Lovelace',
+        fullName: 'Ada Lovelace',
+        email: 'ada@example.org',
+        notes: null,
+        phones: null,
+        createdOn: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        createdBy: { id: 1, $version: 0, name: 'Ada' },
+        updatedOn: null,
+        updatedBy: null,
+      })
+    })
+
+    test('what a write answers is what a read shows', async () => {
+      const { data: created } = await records.create(CONTACT, {
+        firstName: 'Grace',
+        phones: [{ b: 1, a: [null, 'x'] }],
+      })
+      expect(await records.read(CONTACT, created.id)).toEqual(created)
+      const { data: updated } = await records.update(CONTACT, created.id, { version: 0, lastName: 'Hopper' })
+      expect(await records.read(CONTACT, created.id)).toEqual(updated)
+    })
+
+    test('nothing is required of a contact, and no names make no full name', async () => {
+      const { data } = await records.create(CONTACT, {})
+      expect(data).toMatchObject({ version: 0, firstName: null, fullName: null, email: null })
+    })
+
+    test('a record as read can be sent back', async () => {
+      const { data: created } = await records.create(CONTACT, { firstName: 'Mary', lastName: 'Shelley' })
+      const { data: updated } = await records.update(CONTACT, created.id, created)
+      expect(updated).toMatchObject({ version: 1, fullName: 'Mary Shelley', createdOn: created['createdOn'] })
+    })
+
+    test('a new record with an id or a version is refused', async () => {
+      for (const data of [{ id: 5 }, { version: 0 }, { id: 5, version: 0 }]) {
+        expect(await refusalOf(records.create(CONTACT, data))).toMatchObject({ kind: 'bad-request' })
+      }
+      expect((await records.create(CONTACT, { id: null, version: null })).data.version).toBe(0)
+    })
+
+    test('a secret is taken, and never shown', async () => {
+      const { data } = await records.create(CONTACT, { firstName: 'S', pin: '1234', password: 'open sesame' })
+      expect(Object.keys(data)).not.toContain('pin')
+      expect(Object.keys(data)).not.toContain('password')
+      const updated = await records.update(CONTACT, data.id, { version: 0, pin: '9999' })
+      expect(JSON.stringify(updated)).not.toContain('9999')
+    })
+  })
+
+  describe('update', () => {
+    test('raises the version by one and changes what was sent, and only that', async () => {
+      const { data: before } = await records.create(CONTACT, { firstName: 'Alan', email: 'alan@example.org' })
+      const { data: after } = await records.update(CONTACT, before.id, {
+        id: before.id,
+        version: 0,
+        lastName: 'Turing',
+      })
+      expect(after).toEqual({
+        ...before,
+        version: 1,
+        lastName: 'Turing',
+        fullName: 'Alan Turing',
+        updatedOn: expect.any(String),
+        updatedBy: { id: 1, $version: 0, name: 'Ada' },
+      })
+    })
+
+    test('null clears a field', async () => {
+      const { data } = await records.create(CONTACT, { firstName: 'Alan', email: 'alan@example.org' })
+      const { data: after } = await records.update(CONTACT, data.id, {
+        version: 0,
+        email: null,
+        firstName: null,
+      })
+      expect(after).toMatchObject({ email: null, firstName: null, fullName: null })
+    })
+
+    test('an update that changes nothing succeeds and raises the version', async () => {
+      const { data } = await records.create(CONTACT, { firstName: 'Alan' })
+      expect((await records.update(CONTACT, data.id, { version: 0 })).data.version).toBe(1)
+      expect((await records.update(CONTACT, data.id, { version: 1, firstName: 'Alan' })).data.version).toBe(2)
+    })
+
+    test('a version is needed, and must be a whole number from 0', async () => {
+      const { data } = await records.create(CONTACT, { firstName: 'Alan' })
+      for (const version of [undefined, null, -1, 1.5, '0', true, [], 2 ** 53]) {
+        const refusal = await refusalOf(records.update(CONTACT, data.id, { version, lastName: 'Turing' }))
+        expect(refusal.kind, `version ${JSON.stringify(version)}`).toBe('bad-request')
+      }
+      expect(await records.read(CONTACT, data.id)).toEqual(data)
+    })
+
+    test('an id other than that of the path is refused', async () => {
+      const { data } = await records.create(CONTACT, { firstName: 'Alan' })
+      for (const id of [data.id + 1, String(data.id), 0]) {
+        expect(await refusalOf(records.update(CONTACT, data.id, { id, version: 0 }))).toMatchObject({
+          kind: 'bad-request',
+        })
+      }
+    })
+
+    test('If-Match stands for the version; where both are given they agree', async () => {
+      const { data } = await records.create(CONTACT, { firstName: 'Alan' })
+      const first = await records.update(CONTACT, data.id, { lastName: 'A' }, { ifMatch: 0 })
+      expect(first.data.version).toBe(1)
+      const both = await records.update(CONTACT, data.id, { version: 1, lastName: 'B' }, { ifMatch: 1 })
+      expect(both.data.version).toBe(2)
+      const differing = records.update(CONTACT, data.id, { version: 2, lastName: 'C' }, { ifMatch: 1 })
+      expect(await refusalOf(differing)).toMatchObject({ kind: 'bad-request' })
+      const stale = records.update(CONTACT, data.id, { lastName: 'C' }, { ifMatch: 1 })
+      expect(await refusalOf(stale)).toMatchObject({
+        kind: 'stale-match',
+        details: { data: { expected: 1, current: 2 } },
+      })
+    })
+  })
+
+  describe('conflict', () => {
+    test('says base, ours and theirs of every field that either side changed', async () => {
+      const { data } = await records.create(CONTACT, {
+        firstName: 'A',
+        lastName: 'B',
+        email: 'e',
+        notes: 'n',
+      })
+      const { data: theirs } = await records.update(CONTACT, data.id, {
+        version: 0,
+        firstName: 'A2',
+        email: 'e2',
+        notes: 'n2',
+      })
+      const refusal = await refusalOf(
+        records.update(CONTACT, data.id, { version: 0, firstName: 'A3', lastName: 'B3', email: 'e2' }),
+      )
+      expect(refusal.kind).toBe('conflict')
+      expect(refusal.details.data).toEqual({
+        entityName: CONTACT,
+        entityId: data.id,
+        expected: 0,
+        current: 1,
+        baseKnown: true,
+        mergeable: false,
+        fields: {
+          firstName: { base: 'A', ours: 'A3', theirs: 'A2', verdict: 'clash' },
+          lastName: { base: 'B', ours: 'B3', theirs: 'B', verdict: 'ours' },
+          email: { base: 'e', ours: 'e2', theirs: 'e2', verdict: 'same' },
+          notes: { base: 'n', ours: 'n', theirs: 'n2', verdict: 'theirs' },
+        },
+        changedBy: { id: 1, $version: 0, name: 'Ada' },
+        changedOn: theirs['updatedOn'],
+        theirs,
+      })
+      expect(await records.read(CONTACT, data.id)).toEqual(theirs)
+    })
+
+    test('is mergeable where both sides changed different fields, over several versions', async () => {
+      const { data } = await records.create(CONTACT, { firstName: 'A', phones: { home: 1 } })
+      await records.update(CONTACT, data.id, { version: 0, email: 'x' })
+      await records.update(CONTACT, data.id, { version: 1, email: 'y', notes: 'z' })
+      const refusal = await refusalOf(records.update(CONTACT, data.id, { version: 0, phones: { home: 2 } }))
+      expect(refusal.details.data).toMatchObject({
+        mergeable: true,
+        current: 2,
+        fields: {
+          phones: { base: { home: 1 }, ours: { home: 2 }, theirs: { home: 1 }, verdict: 'ours' },
+          email: { base: null, theirs: 'y', verdict: 'theirs' },
+          notes: { base: null, theirs: 'z', verdict: 'theirs' },
+        },
+      })
+    })
+
+    test('a version from the future has no base', async () => {
+      const { data } = await records.create(CONTACT, { firstName: 'A' })
+      const refusal = await refusalOf(
+        records.update(CONTACT, data.id, { version: 7, firstName: 'B', lastName: null }),
+      )
+      expect(refusal).toMatchObject({
+        kind: 'conflict',
+        details: { data: { expected: 7, current: 0, baseKnown: false } },
+      })
+      expect(refusal.details.data).toMatchObject({
+        mergeable: false,
+        fields: {
+          firstName: { ours: 'B', theirs: 'A', verdict: 'clash' },
+          lastName: { ours: null, theirs: null, verdict: 'same' },
+        },
+      })
+    })
+
+    test('where the past is gone it says so', async () => {
+      const { data } = await records.create(CONTACT, { firstName: 'A' })
+      await records.update(CONTACT, data.id, { version: 0, firstName: 'B' })
+      await service.app.db.transaction((tx) =>
+        tx.run('delete from verso_log where model = ? and record = ?', [CONTACT, data.id]),
+      )
+      const refusal = await refusalOf(records.update(CONTACT, data.id, { version: 0, firstName: 'C' }))
+      expect(refusal.details.data).toMatchObject({ baseKnown: false, mergeable: false })
+      expect(refusal.details.data?.['fields']).toEqual({
+        firstName: { ours: 'C', theirs: 'B', verdict: 'clash' },
+      })
+    })
+
+    test('a secret is in no conflict', async () => {
+      const { data } = await records.create(CONTACT, { firstName: 'A', pin: 'first-pin' })
+      await records.update(CONTACT, data.id, { version: 0, pin: 'second-pin' })
+      const refusal = await refusalOf(records.update(CONTACT, data.id, { version: 0, pin: 'third-pin' }))
+      expect(JSON.stringify(refusal.details)).not.toMatch(/-pin/)
+    })
+  })
+
+  describe('delete', () => {
+    test('answers the id, and the record is gone', async () => {
+      const { data } = await records.create(CONTACT, { firstName: 'A' })
+      expect((await records.remove(CONTACT, data.id)).data).toBe(data.id)
+      expect(await refusalOf(records.read(CONTACT, data.id))).toMatchObject({ kind: 'not-found' })
+      expect(await refusalOf(records.update(CONTACT, data.id, { version: 0 }))).toMatchObject({
+        kind: 'not-found',
+      })
+      expect(await refusalOf(records.remove(CONTACT, data.id))).toMatchObject({ kind: 'not-found' })
+    })
+
+    test('may name a version, and then is refused if it is stale', async () => {
+      const { data } = await records.create(CONTACT, { firstName: 'A' })
+      await records.update(CONTACT, data.id, { version: 0, firstName: 'B' })
+      expect(await refusalOf(records.remove(CONTACT, data.id, { version: 0 }))).toMatchObject({
+        kind: 'conflict',
+        details: { data: { expected: 0, current: 1 } },
+      })
+      expect(await refusalOf(records.remove(CONTACT, data.id, { ifMatch: 0 }))).toMatchObject({
+        kind: 'stale-match',
+      })
+      expect((await records.remove(CONTACT, data.id, { version: 1 })).data).toBe(data.id)
+    })
+
+    test('an id is never given again', async () => {
+      const { data: first } = await records.create(CONTACT, { firstName: 'A' })
+      await records.remove(CONTACT, first.id)
+      const { data: second } = await records.create(CONTACT, { firstName: 'B' })
+      expect(second.id).toBeGreaterThan(first.id)
+    })
+  })
+
+  test('what is not there is not found, by kind', async () => {
+    expect(await refusalOf(records.find('crm.Nothing'))).toMatchObject({ kind: 'unknown-model' })
+    expect(await refusalOf(records.find('verso.auth.User'))).toMatchObject({ kind: 'unknown-model' })
+    expect(await refusalOf(records.create('__proto__', {}))).toMatchObject({ kind: 'unknown-model' })
+    expect(await refusalOf(records.read(CONTACT, 999_999_999))).toMatchObject({ kind: 'not-found' })
+    expect(await refusalOf(records.update(CONTACT, 999_999_999, { version: 0 }))).toMatchObject({
+      kind: 'not-found',
+    })
+  })
+})

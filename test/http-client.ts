@@ -1,0 +1,122 @@
+// The verbs over HTTP, with the cookie of a session; refusals come back as they were thrown on the other side.
+import { Refusal, type RefusalKind } from '../src/errors.js'
+import type { Paging } from '../src/model/search.js'
+import type {
+  Page,
+  Records,
+  RemoveOptions,
+  UpdateOptions,
+  WireRecord,
+  WriteOptions,
+  Written,
+} from '../src/wire.js'
+
+interface ErrorBody {
+  readonly status: number
+  readonly errors?: Record<string, string>
+  readonly data: { readonly kind: RefusalKind; readonly message: string } & Record<string, unknown>
+}
+
+export class HttpClient implements Records {
+  private constructor(
+    readonly url: string,
+    readonly cookie: string,
+  ) {}
+
+  static async login(url: string, username: string, password: string): Promise<HttpClient> {
+    const response = await fetch(`${url}/callback`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username, password }),
+    })
+    if (response.status !== 200) throw await refusalFrom(response)
+    await response.arrayBuffer()
+    const cookies = response.headers.getSetCookie().map((cookie) => cookie.split(';')[0])
+    return new HttpClient(url, cookies.join('; '))
+  }
+
+  /** Any request with this session. */
+  async request(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Response> {
+    const json = body === undefined ? {} : { 'content-type': 'application/json' }
+    return fetch(`${this.url}${path}`, {
+      method,
+      headers: { cookie: this.cookie, accept: 'application/json', ...json, ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+  }
+
+  async find(model: string, paging: Paging = {}): Promise<Page> {
+    const query = new URLSearchParams()
+    for (const [name, value] of Object.entries(paging))
+      if (value !== undefined) query.set(name, String(value))
+    const response = await this.request('GET', `/ws/rest/${model}?${query.toString()}`)
+    const body = await bodyOf<Omit<Page, 'limit'>>(response)
+    return { limit: NaN, ...body }
+  }
+
+  async read(model: string, id: number): Promise<WireRecord> {
+    return first(await bodyOf<{ data: WireRecord[] }>(await this.request('GET', `/ws/rest/${model}/${id}`)))
+  }
+
+  async create(model: string, data: unknown, options: WriteOptions = {}): Promise<Written<WireRecord>> {
+    return written(await this.request('PUT', `/ws/rest/${model}`, { data }, headersOf(options)))
+  }
+
+  async update(
+    model: string,
+    id: number,
+    data: unknown,
+    options: UpdateOptions = {},
+  ): Promise<Written<WireRecord>> {
+    return written(await this.request('POST', `/ws/rest/${model}/${id}`, { data }, headersOf(options)))
+  }
+
+  async remove(model: string, id: number, options: RemoveOptions = {}): Promise<Written<number>> {
+    const query = options.version === undefined ? '' : `?version=${options.version}`
+    return written(
+      await this.request('DELETE', `/ws/rest/${model}/${id}${query}`, undefined, headersOf(options)),
+    )
+  }
+}
+
+function headersOf({ idempotencyKey, ifMatch }: UpdateOptions): Record<string, string> {
+  return {
+    ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+    ...(ifMatch === undefined ? {} : { 'if-match': `"${ifMatch}"` }),
+  }
+}
+
+async function written<T>(response: Response): Promise<Written<T>> {
+  const data = first(await bodyOf<{ data: T[] }>(response))
+  return { data, replayed: response.headers.get('idempotency-replayed') === 'true' }
+}
+
+async function bodyOf<T>(response: Response): Promise<T> {
+  if (response.status !== 200) throw await refusalFrom(response)
+  return (await response.json()) as T
+}
+
+async function refusalFrom(response: Response): Promise<Error> {
+  const text = await response.text()
+  try {
+    const { errors, data } = JSON.parse(text) as ErrorBody
+    const { kind, message, title: _, requestId: __, ...rest } = data
+    return new Refusal(kind, message, {
+      ...(errors ? { errors } : {}),
+      ...(Object.keys(rest).length > 0 ? { data: rest } : {}),
+    })
+  } catch {
+    return new Error(`${response.status}: ${text.slice(0, 500)}`)
+  }
+}
+
+function first<T>({ data }: { data: readonly T[] }): T {
+  const [only] = data
+  if (only === undefined || data.length !== 1) throw new Error(`one answer was expected, not ${data.length}`)
+  return only
+}

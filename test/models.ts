@@ -1,0 +1,64 @@
+// Fixture models: one with every field type, one as in the sample, one with unique sets, and one that can be archived.
+import { defineModel } from '../src/model/definition.js'
+import type { Source } from '../src/model/catalog.js'
+
+export const Everything = defineModel({
+  name: 'test.Everything',
+  fields: {
+    label: { type: 'string' },
+    note: { type: 'text' },
+    whole: { type: 'integer' },
+    big: { type: 'long' },
+    amount: { type: 'decimal', precision: 38, scale: 10 },
+    price: { type: 'decimal', precision: 9, scale: 2 },
+    active: { type: 'boolean' },
+    day: { type: 'date' },
+    at: { type: 'time' },
+    moment: { type: 'datetime' },
+    token: { type: 'uuid' },
+    state: { type: 'enum', selection: ['draft', 'sent', 'paid'] },
+    extra: { type: 'json' },
+  },
+})
+
+export const Contact = defineModel({
+  name: 'crm.Contact',
+  fields: {
+    firstName: { type: 'string' },
+    lastName: { type: 'string' },
+    fullName: { type: 'string', computed: '{firstName} {lastName}' },
+    email: { type: 'string' },
+    notes: { type: 'text' },
+    phones: { type: 'json' },
+    pin: { type: 'string', secret: true },
+    password: { type: 'string', secret: 'password' },
+  },
+  nameField: 'fullName',
+  listFields: ['fullName', 'email'],
+})
+
+export const Limited = defineModel({
+  name: 'test.Limited',
+  fields: {
+    code: { type: 'string', required: true, unique: true, length: { min: 2, max: 4 } },
+    country: { type: 'string', length: 2, default: 'FR' },
+    number: { type: 'integer', min: 1, max: 10 },
+    rate: { type: 'decimal', precision: 5, scale: 2, min: '-1.50', max: '1.50' },
+    since: { type: 'date', min: '2000-01-01', max: '2099-12-31', default: '2001-02-03' },
+    level: { type: 'integer', selection: [{ value: 1, title: 'Low' }, 2, 3], default: 1 },
+    madeAt: { type: 'datetime', default: 'now' },
+  },
+  unique: [['country', 'number']],
+  indexes: [['country', 'since']],
+})
+
+export const Note = defineModel({
+  name: 'test.Note',
+  fields: { title: { type: 'string', required: true } },
+  archived: true,
+})
+
+export const models: readonly Source[] = [Everything, Contact, Limited, Note].map((definition) => ({
+  file: 'test/models.ts',
+  definition,
+}))

@@ -1,0 +1,137 @@
+// Every behaviour is claimed four times: on SQLite and PostgreSQL, called directly and over HTTP with a real port.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { describe, inject } from 'vitest'
+import { Refusal } from '../src/errors.js'
+import { createServer, type Server } from '../src/http/server.js'
+import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../src/http/settings.js'
+import type { Source } from '../src/model/catalog.js'
+import { addUser } from '../src/service/accounts.js'
+import type { App } from '../src/service/app.js'
+import { createApp, type AppOptions } from '../src/service/create-app.js'
+import { recordsFor } from '../src/service/records.js'
+import { findLogin } from '../src/store/sessions.js'
+import type { Records } from '../src/wire.js'
+import { HttpClient } from './http-client.js'
+import { models as fixtures } from './models.js'
+import { createDatabase } from './postgres.js'
+
+export type Engine = 'sqlite' | 'postgres'
+export type Door = 'direct' | 'http'
+
+export const ENGINES: readonly Engine[] = ['sqlite', 'postgres']
+export const USERNAME = 'ada'
+export const PASSWORD = 'correct horse battery staple'
+
+/** A place for one database that is gone after the tests. */
+export interface Place {
+  readonly url: string
+  remove(): void
+}
+
+export async function newPlace(engine: Engine): Promise<Place> {
+  if (engine === 'postgres') {
+    return { url: await createDatabase(inject('postgresUrl')), remove: () => undefined }
+  }
+  const folder = mkdtempSync(path.join(tmpdir(), 'verso-test-'))
+  return {
+    url: `sqlite:${path.join(folder, 'verso.db')}`,
+    remove: () => {
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A clock that stands where it is put, and else runs as time does. */
+export class TestClock {
+  #aheadMs = 0
+
+  now(): number {
+    return Date.now() + this.#aheadMs
+  }
+
+  advance(ms: number): void {
+    this.#aheadMs += ms
+  }
+}
+
+export interface Service {
+  readonly app: App
+  readonly clock: TestClock
+  readonly server: Server
+  /** Where it listens. */
+  readonly url: string
+  readonly place: Place
+  close(): Promise<void>
+}
+
+export interface ServiceOptions extends Omit<AppOptions, 'models' | 'clock'> {
+  readonly models?: readonly Source[]
+  readonly http?: Partial<HttpSettings>
+  /** An existing one, which stays when the service is closed. */
+  readonly place?: Place
+  readonly setupToken?: string
+}
+
+/** A whole service on a fresh database, with one account. */
+export async function startService(engine: Engine, options: ServiceOptions = {}): Promise<Service> {
+  const { models = fixtures, http, place: given, setupToken, ...rest } = options
+  const place = given ?? (await newPlace(engine))
+  const clock = new TestClock()
+  const app = await createApp({ ...rest, models, clock, settings: { db: place.url, ...rest.settings } })
+  if (!(await findLogin(app.db.reader, USERNAME))) {
+    await addUser(app, { username: USERNAME, name: 'Ada', password: PASSWORD, admin: true })
+  }
+  const server = await createServer(
+    app,
+    { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1', port: 0, ...http },
+    setupToken === undefined ? {} : { setupToken },
+  )
+  const [url = ''] = await server.listen()
+  const close = async () => {
+    await server.close()
+    await app.close()
+    if (!given) place.remove()
+  }
+  return { app, clock, server, url, place, close }
+}
+
+/** The verbs of one account through one door. */
+export async function enter(service: Service, door: Door): Promise<Records> {
+  if (door === 'http') return HttpClient.login(service.url, USERNAME, PASSWORD)
+  const found = await findLogin(service.app.db.reader, USERNAME)
+  if (!found) throw new Error('the account of the tests is missing')
+  const { id, version, username, name, admin } = found.user
+  return recordsFor(service.app, { id, version, username, name, admin })
+}
+
+/** Runs the suite on all four targets. */
+export function onEveryTarget(suite: (engine: Engine, door: Door) => void): void {
+  for (const engine of ENGINES) {
+    for (const door of ['direct', 'http'] as const) {
+      describe(`${engine}, ${door}`, () => {
+        suite(engine, door)
+      })
+    }
+  }
+}
+
+export function onEveryEngine(suite: (engine: Engine) => void): void {
+  for (const engine of ENGINES) {
+    describe(engine, () => {
+      suite(engine)
+    })
+  }
+}
+
+/** The refusal that a call ends in; a call that succeeds is a failure of the test. */
+export async function refusalOf(call: Promise<unknown>): Promise<Refusal> {
+  try {
+    await call
+  } catch (error) {
+    if (error instanceof Refusal) return error
+    throw error
+  }
+  throw new Error('this was to be refused, and was done')
+}
