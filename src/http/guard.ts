@@ -1,11 +1,11 @@
 // Who asks, and from where. Guards hang on routes: one that looked at the start of the URL would be passed by another spelling.
-import { isIP } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
 import type { Actor } from '../service/actor.js'
 import type { App } from '../service/app.js'
 import { authenticate } from '../service/sessions.js'
 import { sessionIdOf } from './cookies.js'
+import { isLoopback } from './loopback.js'
 import type { HttpSettings } from './settings.js'
 
 declare module 'fastify' {
@@ -23,8 +23,6 @@ export interface Guards {
   /** For login, logout and every write: not from another site's page. */
   readonly sameSite: Guard
 }
-
-const LOOPBACK_NAME = /^(?:localhost|.+\.localhost)$/i
 
 export function makeGuards(app: App, settings: HttpSettings): Guards {
   return {
@@ -88,10 +86,4 @@ function hostnameOf(host: string | undefined): string | undefined {
     .replace(/:\d*$/, '')
     .replace(/^\[(.*)\]$/, '$1')
     .replace(/\.$/, '')
-}
-
-export function isLoopback(host: string): boolean {
-  const kind = isIP(host)
-  if (kind === 4) return host.startsWith('127.')
-  return kind === 6 ? host === '::1' : LOOPBACK_NAME.test(host)
 }

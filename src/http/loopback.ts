@@ -1,7 +1,15 @@
 import { createServer, type RequestListener, type ServerOptions } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import { isIP, type AddressInfo, type Socket } from 'node:net'
 
+const LOOPBACK_NAME = /^(?:localhost|.+\.localhost)$/i
 const LOOPBACK = ['127.0.0.1', '::1'] as const
+
+/** Whether this host can only be reached from this machine. */
+export function isLoopback(host: string): boolean {
+  const kind = isIP(host)
+  if (kind === 4) return host.startsWith('127.')
+  return kind === 6 ? host === '::1' : LOOPBACK_NAME.test(host)
+}
 
 /**
  * `localhost` stands for both loopback addresses, but on many machines the name leads to one only: this serves the other too.

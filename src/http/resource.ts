@@ -28,6 +28,7 @@ export function addResource(server: FastifyInstance, resource: Resource): void {
     const onRequest = [...(isWrite ? writeGuards : []), ...guards]
     server.route({ method, url: path, onRequest, handler, exposeHeadRoute: hasHead })
   }
+  if (!hasHead) server.route({ method: 'HEAD', url: path, onRequest: [...guards], handler: refuseMethod })
   server.route({
     method: 'OPTIONS',
     url: path,

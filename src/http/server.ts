@@ -113,7 +113,9 @@ function makeFastify(app: App, settings: HttpSettings): FastifyInstance {
     keepAliveTimeout: HTTP_OPTIONS.keepAliveTimeout,
     http: HTTP_OPTIONS,
     clientErrorHandler: answerClientError,
+    // No hook runs for a path that cannot be read.
     frameworkErrors: (error, request, reply) => {
+      setCommonHeaders(request, reply)
       answerError(app.log, error, request, reply)
     },
   })
@@ -130,9 +132,7 @@ function addHooks(server: FastifyInstance, app: App, settings: HttpSettings): vo
   const checkHost = makeHostCheck(settings)
   server.decorateRequest('actor', null)
   server.addHook('onRequest', (request, reply, done) => {
-    void reply.header('x-request-id', request.id)
-    void reply.header('x-content-type-options', 'nosniff')
-    void reply.header('cache-control', 'private, no-cache')
+    setCommonHeaders(request, reply)
     try {
       checkHost(request)
     } catch (error) {
@@ -159,6 +159,12 @@ function addHooks(server: FastifyInstance, app: App, settings: HttpSettings): vo
     )
     done()
   })
+}
+
+function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  void reply.header('x-request-id', request.id)
+  void reply.header('x-content-type-options', 'nosniff')
+  void reply.header('cache-control', 'private, no-cache')
 }
 
 /** Other origins that the settings let in: they may call, with a key. Answers whether the request is done with. */

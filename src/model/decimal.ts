@@ -49,8 +49,8 @@ function spellNumber(input: number): DecimalParse {
 export function compareDecimals(a: string, b: string): number {
   const [negativeA, negativeB] = [a.startsWith('-'), b.startsWith('-')]
   if (negativeA !== negativeB) return negativeA ? -1 : 1
-  const magnitude = compareMagnitudes(a.replace('-', ''), b.replace('-', ''))
-  return negativeA ? -magnitude : magnitude
+  const [left, right] = negativeA ? [b.slice(1), a.slice(1)] : [a, b]
+  return compareMagnitudes(left, right)
 }
 
 function compareMagnitudes(a: string, b: string): number {

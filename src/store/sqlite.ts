@@ -1,34 +1,15 @@
 // The embedded engine: one writer that commits in groups, a reader beside it.
 import { chmodSync, mkdirSync } from 'node:fs'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { DatabaseSync } from '@photostructure/sqlite'
 import { Refusal } from '../errors.js'
-import {
-  UniqueViolation,
-  type Database,
-  type Queryable,
-  type Row,
-  type SqlValue,
-  type Transaction,
-} from './database.js'
+import type { Database, Queryable, Transaction } from './database.js'
+import { connect, Session } from './sqlite-connection.js'
 import { sqliteDialect } from './sqlite-dialect.js'
-
-type Connection = InstanceType<typeof DatabaseSync>
-type Statement = ReturnType<Connection['prepare']>
+import { isDamage, isEngineTrouble, patiently, translate } from './sqlite-errors.js'
 
 const MAX_GROUP = 256
 const MAX_WAITING = 10_000
-const MAX_STATEMENTS = 500
 const PATIENCE_MS = 5_000
-const RETRY_MS = [1, 2, 5, 10, 20, 50] as const
-
-const SQLITE_BUSY = 5
-const SQLITE_IOERR = 10
-const SQLITE_FULL = 13
-const SQLITE_CONSTRAINT_UNIQUE = 2067
-const SQLITE_CONSTRAINT_PRIMARYKEY = 1555
-const SQLITE_IOERR_SHMSIZE = 4874
 
 interface Member {
   readonly work: (tx: Transaction) => Promise<unknown>
@@ -55,86 +36,6 @@ export async function openSqlite(file: string, options: SqliteOptions = {}): Pro
   } catch (error) {
     writer.close()
     throw error
-  }
-}
-
-function connect(file: string, readOnly: boolean): Connection {
-  // No busy time-out: SQLite would wait by holding the event loop. See `patiently`.
-  const connection = new DatabaseSync(file, { readOnly, timeout: 0 })
-  try {
-    if (!readOnly) connection.exec('pragma journal_mode = wal')
-    // An existing database in WAL mode is opened with less; then a power cut loses what was acknowledged.
-    connection.exec('pragma synchronous = full')
-    connection.exec('pragma foreign_keys = on')
-    connection.exec('pragma temp_store = memory')
-    assertPragma(connection, 'synchronous', 2)
-    assertPragma(connection, 'journal_mode', 'wal')
-    return connection
-  } catch (error) {
-    connection.close()
-    throw error
-  }
-}
-
-function assertPragma(connection: Connection, name: string, expected: SqlValue): void {
-  const [row] = connection.prepare(`pragma ${name}`).all() as Record<string, SqlValue>[]
-  const actual = row?.[name]
-  if (actual !== expected)
-    throw new Error(`SQLite would not set ${name} to ${expected}: it is ${String(actual)}`)
-}
-
-/** A connection with its prepared statements, the most recently used ones. */
-class Session implements Transaction {
-  readonly #statements = new Map<string, Statement>()
-
-  constructor(readonly connection: Connection) {}
-
-  async all(sql: string, params: readonly SqlValue[] = []): Promise<Row[]> {
-    try {
-      // Only for reading: on a statement that writes, `.all()` hides the error's code and `.get()` hides the error.
-      return this.#prepare(sql).all(...params) as Row[]
-    } catch (error) {
-      throw translate(error)
-    }
-  }
-
-  async run(sql: string, params: readonly SqlValue[] = []): Promise<number> {
-    try {
-      return this.#prepare(sql).run(...params).changes
-    } catch (error) {
-      throw translate(error)
-    }
-  }
-
-  async insert(sql: string, params: readonly SqlValue[] = []): Promise<number> {
-    try {
-      return Number(this.#prepare(sql).run(...params).lastInsertRowid)
-    } catch (error) {
-      throw translate(error)
-    }
-  }
-
-  exec(sql: string): void {
-    this.#prepare(sql).run()
-  }
-
-  close(): void {
-    this.#statements.clear()
-    this.connection.close()
-  }
-
-  #prepare(sql: string): Statement {
-    const cached = this.#statements.get(sql)
-    if (cached) {
-      this.#statements.delete(sql)
-      this.#statements.set(sql, cached)
-      return cached
-    }
-    const statement = this.connection.prepare(sql)
-    this.#statements.set(sql, statement)
-    const [oldest] = this.#statements.keys()
-    if (this.#statements.size > MAX_STATEMENTS && oldest !== undefined) this.#statements.delete(oldest)
-    return statement
   }
 }
 
@@ -265,14 +166,7 @@ class Sqlite implements Database {
   }
 
   #noticeDamage(error: unknown): void {
-    const code = codeOf(error instanceof Refusal ? error.cause : error)
-    if (
-      code === undefined ||
-      (code & 0xff) !== SQLITE_IOERR ||
-      code === SQLITE_IOERR_SHMSIZE ||
-      this.#isBroken
-    )
-      return
+    if (this.#isBroken || !isDamage(error)) return
     this.#isBroken = true
     this.options.onBroken?.(error)
   }
@@ -289,70 +183,4 @@ async function run(member: Member, tx: Transaction): Promise<Outcome> {
 function answer(outcome: Outcome): void {
   if ('error' in outcome) outcome.member.reject(outcome.error)
   else outcome.member.resolve(outcome.value)
-}
-
-/** Tries until another process has let go of the file; between the tries the event loop is free. */
-async function patiently<T>(deadline: number, attempt: () => T | Promise<T>): Promise<T> {
-  for (let tries = 0; ; tries++) {
-    try {
-      return await attempt()
-    } catch (error) {
-      const code = codeOf(error instanceof Refusal ? error.cause : error)
-      const isBusy = code !== undefined && (code & 0xff) === SQLITE_BUSY
-      if (!isBusy || Date.now() >= deadline) throw translate(error)
-      await sleep(RETRY_MS[Math.min(tries, RETRY_MS.length - 1)])
-    }
-  }
-}
-
-/** Full, busy or failing: not the member's own fault, so the whole group is done again. */
-function isEngineTrouble(error: unknown): boolean {
-  return error instanceof Refusal && codeOf(error.cause) !== undefined
-}
-
-// Reading statements raise errors without a code.
-const CODE_BY_MESSAGE: readonly (readonly [string, number])[] = [
-  ['database or disk is full', SQLITE_FULL],
-  ['database is locked', SQLITE_BUSY],
-  ['disk I/O error', SQLITE_IOERR],
-]
-
-function codeOf(error: unknown): number | undefined {
-  if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_SQLITE_ERROR') return undefined
-  if ('errcode' in error && typeof error.errcode === 'number') return error.errcode
-  return CODE_BY_MESSAGE.find(([message]) => error.message.includes(message))?.[1]
-}
-
-/** SQLite's words → ours. What is none of these stays as it is: a defect, to be logged. */
-function translate(error: unknown): unknown {
-  const code = codeOf(error)
-  if (code === undefined || !(error instanceof Error)) return error
-  if (code === SQLITE_CONSTRAINT_UNIQUE || code === SQLITE_CONSTRAINT_PRIMARYKEY)
-    return uniqueViolation(error)
-  if (code === SQLITE_FULL || code === SQLITE_IOERR_SHMSIZE) {
-    return new Refusal('storage-full', 'The disk is full: nothing was written', {
-      retryAfterS: 10,
-      cause: error,
-    })
-  }
-  if ((code & 0xff) === SQLITE_BUSY) {
-    return new Refusal('busy', 'Another process is writing: nothing was written', {
-      retryAfterS: 1,
-      cause: error,
-    })
-  }
-  if ((code & 0xff) === SQLITE_IOERR) {
-    return new Refusal('busy', 'The disk has failed: read before you try again', {
-      retryAfterS: 5,
-      cause: error,
-    })
-  }
-  return error
-}
-
-/** `UNIQUE constraint failed: crm.Company.code, crm.Company.country` */
-function uniqueViolation(error: Error): UniqueViolation {
-  const columns = error.message.replace(/^.*failed: /, '').split(', ')
-  const names = columns.map((column) => column.slice(column.lastIndexOf('.') + 1))
-  return new UniqueViolation(undefined, names, { cause: error })
 }

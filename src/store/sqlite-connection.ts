@@ -1,0 +1,88 @@
+import { DatabaseSync } from '@photostructure/sqlite'
+import type { Row, SqlValue, Transaction } from './database.js'
+import { translate } from './sqlite-errors.js'
+
+type Connection = InstanceType<typeof DatabaseSync>
+type Statement = ReturnType<Connection['prepare']>
+
+const MAX_STATEMENTS = 500
+
+export function connect(file: string, readOnly: boolean): Connection {
+  // No busy time-out: SQLite would wait by holding the event loop. See `patiently`.
+  const connection = new DatabaseSync(file, { readOnly, timeout: 0 })
+  try {
+    if (!readOnly) connection.exec('pragma journal_mode = wal')
+    // An existing database in WAL mode is opened with less; then a power cut loses what was acknowledged.
+    connection.exec('pragma synchronous = full')
+    connection.exec('pragma foreign_keys = on')
+    connection.exec('pragma temp_store = memory')
+    assertPragma(connection, 'synchronous', 2)
+    assertPragma(connection, 'journal_mode', 'wal')
+    return connection
+  } catch (error) {
+    connection.close()
+    throw error
+  }
+}
+
+function assertPragma(connection: Connection, name: string, expected: SqlValue): void {
+  const [row] = connection.prepare(`pragma ${name}`).all() as Record<string, SqlValue>[]
+  const actual = row?.[name]
+  if (actual !== expected)
+    throw new Error(`SQLite would not set ${name} to ${expected}: it is ${String(actual)}`)
+}
+
+/** A connection with its prepared statements, the most recently used ones. */
+export class Session implements Transaction {
+  readonly #statements = new Map<string, Statement>()
+
+  constructor(readonly connection: Connection) {}
+
+  async all(sql: string, params: readonly SqlValue[] = []): Promise<Row[]> {
+    try {
+      // Only for reading: on a statement that writes, `.all()` hides the error's code and `.get()` hides the error.
+      return this.#prepare(sql).all(...params) as Row[]
+    } catch (error) {
+      throw translate(error)
+    }
+  }
+
+  async run(sql: string, params: readonly SqlValue[] = []): Promise<number> {
+    try {
+      return this.#prepare(sql).run(...params).changes
+    } catch (error) {
+      throw translate(error)
+    }
+  }
+
+  async insert(sql: string, params: readonly SqlValue[] = []): Promise<number> {
+    try {
+      return Number(this.#prepare(sql).run(...params).lastInsertRowid)
+    } catch (error) {
+      throw translate(error)
+    }
+  }
+
+  exec(sql: string): void {
+    this.#prepare(sql).run()
+  }
+
+  close(): void {
+    this.#statements.clear()
+    this.connection.close()
+  }
+
+  #prepare(sql: string): Statement {
+    const cached = this.#statements.get(sql)
+    if (cached) {
+      this.#statements.delete(sql)
+      this.#statements.set(sql, cached)
+      return cached
+    }
+    const statement = this.connection.prepare(sql)
+    this.#statements.set(sql, statement)
+    const [oldest] = this.#statements.keys()
+    if (this.#statements.size > MAX_STATEMENTS && oldest !== undefined) this.#statements.delete(oldest)
+    return statement
+  }
+}

@@ -1,0 +1,92 @@
+// SQLite's words for what went wrong → ours, and the patience to wait for another process.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Refusal } from '../errors.js'
+import { UniqueViolation } from './database.js'
+
+const RETRY_MS = [1, 2, 5, 10, 20, 50] as const
+
+const SQLITE_BUSY = 5
+const SQLITE_IOERR = 10
+const SQLITE_FULL = 13
+const SQLITE_CONSTRAINT_UNIQUE = 2067
+const SQLITE_CONSTRAINT_PRIMARYKEY = 1555
+const SQLITE_IOERR_SHMSIZE = 4874
+
+/** Tries until another process has let go of the file; between the tries the event loop is free. */
+export async function patiently<T>(deadline: number, attempt: () => T | Promise<T>): Promise<T> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await attempt()
+    } catch (error) {
+      const isBusy = basicCode(error) === SQLITE_BUSY
+      if (!isBusy || Date.now() >= deadline) throw translate(error)
+      await sleep(RETRY_MS[Math.min(tries, RETRY_MS.length - 1)])
+    }
+  }
+}
+
+/** Full, busy or failing: not the member's own fault, so the whole group is done again. */
+export function isEngineTrouble(error: unknown): boolean {
+  return error instanceof Refusal && codeOf(error.cause) !== undefined
+}
+
+// Reading statements raise errors without a code.
+const CODE_BY_MESSAGE: readonly (readonly [string, number])[] = [
+  ['database or disk is full', SQLITE_FULL],
+  ['database is locked', SQLITE_BUSY],
+  ['disk I/O error', SQLITE_IOERR],
+]
+
+function codeOf(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_SQLITE_ERROR') return undefined
+  if ('errcode' in error && typeof error.errcode === 'number') return error.errcode
+  return CODE_BY_MESSAGE.find(([message]) => error.message.includes(message))?.[1]
+}
+
+/** SQLite's words → ours. What is none of these stays as it is: a defect, to be logged. */
+export function translate(error: unknown): unknown {
+  const code = codeOf(error)
+  if (code === undefined || !(error instanceof Error)) return error
+  if (code === SQLITE_CONSTRAINT_UNIQUE || code === SQLITE_CONSTRAINT_PRIMARYKEY)
+    return uniqueViolation(error)
+  if (code === SQLITE_FULL || code === SQLITE_IOERR_SHMSIZE) {
+    return new Refusal('storage-full', 'The disk is full: nothing was written', {
+      retryAfterS: 10,
+      cause: error,
+    })
+  }
+  if ((code & 0xff) === SQLITE_BUSY) {
+    return new Refusal('busy', 'Another process is writing: nothing was written', {
+      retryAfterS: 1,
+      cause: error,
+    })
+  }
+  if ((code & 0xff) === SQLITE_IOERR) {
+    return new Refusal('busy', 'The disk has failed: read before you try again', {
+      retryAfterS: 5,
+      cause: error,
+    })
+  }
+  return error
+}
+
+/** `UNIQUE constraint failed: crm.Company.code, crm.Company.country` */
+function uniqueViolation(error: Error): UniqueViolation {
+  const columns = error.message.replace(/^.*failed: /, '').split(', ')
+  const names = columns.map((column) => column.slice(column.lastIndexOf('.') + 1))
+  return new UniqueViolation(undefined, names, { cause: error })
+}
+
+/** Whether the disk itself has failed, so that what the engine believes and what the disk holds may differ. */
+export function isDamage(error: unknown): boolean {
+  return basicCode(error) === SQLITE_IOERR && codeOf(causeOf(error)) !== SQLITE_IOERR_SHMSIZE
+}
+
+function basicCode(error: unknown): number | undefined {
+  const code = codeOf(causeOf(error))
+  return code === undefined ? undefined : code & 0xff
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Refusal ? error.cause : error
+}

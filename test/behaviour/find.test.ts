@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Records } from '../../src/wire.js'
+import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+
+const COUNT = 95
+
+onEveryTarget((engine, door) => {
+  let service: Service
+  let records: Records
+  const ids: number[] = []
+
+  beforeAll(async () => {
+    service = await startService(engine, { settings: { maxLimit: 50 } })
+    records = await enter(service, door)
+    for (let index = 0; index < COUNT; index++) {
+      ids.push(
+        (await records.create('crm.Contact', { firstName: `C${index}`, email: `c${index}@example.org` })).data
+          .id,
+      )
+    }
+  })
+  afterAll(() => service.close())
+
+  test('shows forty from the beginning, list fields only, by id, with the count of all', async () => {
+    const page = await records.find('crm.Contact')
+    expect(page).toMatchObject({ offset: 0, total: COUNT })
+    expect(page.data.map((record) => record.id)).toEqual(ids.slice(0, 40))
+    expect(page.data[0]).toEqual({ id: ids[0], version: 0, fullName: 'C0', email: 'c0@example.org' })
+  })
+
+  test('pages meet without gap or overlap', async () => {
+    const seen: number[] = []
+    for (let offset = 0; offset < COUNT; offset += 13) {
+      const page = await records.find('crm.Contact', { offset, limit: 13 })
+      expect(page.total).toBe(COUNT)
+      seen.push(...page.data.map((record) => record.id))
+    }
+    expect(seen).toEqual(ids)
+  })
+
+  test('a larger limit is lowered, none shows only the count, and past the end there is nothing', async () => {
+    expect((await records.find('crm.Contact', { limit: 10_000 })).data).toHaveLength(50)
+    expect(await records.find('crm.Contact', { limit: 0 })).toMatchObject({ total: COUNT, data: [] })
+    expect(await records.find('crm.Contact', { offset: COUNT })).toMatchObject({
+      offset: COUNT,
+      total: COUNT,
+      data: [],
+    })
+    expect(await records.find('crm.Contact', { offset: 2 ** 53 - 1 })).toMatchObject({
+      total: COUNT,
+      data: [],
+    })
+    expect(await records.find('test.Everything')).toMatchObject({ total: 0, data: [] })
+  })
+
+  test('what is no whole number from 0 is refused, all faults at once', async () => {
+    for (const wrong of ['', 'x', '-1', '1.5', '1e3', ' 1', '9007199254740992', '99999999999999999999']) {
+      const refusal = await refusalOf(records.find('crm.Contact', { offset: wrong, limit: wrong }))
+      expect(refusal.kind).toBe('bad-request')
+      expect(refusal.message).toMatch(/offset must.*limit must/)
+    }
+  })
+
+  test('archived records are left out unless they are asked for', async () => {
+    const { data: kept } = await records.create('test.Note', { title: 'kept' })
+    const { data: old } = await records.create('test.Note', { title: 'old', archived: true })
+    expect(await records.find('test.Note')).toMatchObject({ total: 1, data: [{ id: kept.id }] })
+    expect(await records.find('test.Note', { archived: true })).toMatchObject({ total: 2 })
+    expect(await records.read('test.Note', old.id)).toMatchObject({ archived: true })
+    await records.update('test.Note', old.id, { version: 0, archived: false })
+    expect(await records.find('test.Note')).toMatchObject({ total: 2 })
+    await records.remove('test.Note', old.id)
+    await records.remove('test.Note', kept.id)
+  })
+})

@@ -1,0 +1,232 @@
+import { describe, expect, expectTypeOf, test } from 'vitest'
+import { StartFaults } from '../../src/errors.js'
+import { Catalog } from '../../src/model/catalog.js'
+import { defineModel, type InputOf, type RecordOf, type UserReference } from '../../src/model/definition.js'
+import type { Json } from '../../src/model/value.js'
+
+function faultsOf(...definitions: readonly unknown[]): readonly string[] {
+  try {
+    Catalog.from(definitions.map((definition, index) => ({ file: `m${index + 1}.json`, definition })))
+  } catch (error) {
+    if (error instanceof StartFaults) return error.faults
+    throw error
+  }
+  return []
+}
+
+const field = (definition: unknown) => ({ name: 'a.B', fields: { f: definition } })
+
+describe('a definition with faults is refused, with file and field named', () => {
+  const cases: readonly (readonly [name: string, definition: unknown, fault: RegExp])[] = [
+    ['no object', 5, /^m1\.json: a model must be an object/],
+    [
+      'no name',
+      { fields: { f: { type: 'string' } } },
+      /^m1\.json: a model without a name: the name must be a dotted name/,
+    ],
+    [
+      'a name without a dot',
+      { name: 'B', fields: { f: { type: 'string' } } },
+      /^m1\.json: B: the name must be a dotted/,
+    ],
+    [
+      'a name of the service',
+      { name: 'verso.auth.X', fields: { f: { type: 'string' } } },
+      /belong to the service/,
+    ],
+    ['no fields', { name: 'a.B' }, /a\.B\.fields: a model needs at least one field/],
+    [
+      'an unknown option',
+      { ...field({ type: 'string' }), index: [] },
+      /a\.B: a model has no option "index" \(did you mean "indexes"\?\)/,
+    ],
+    ['a field that is no object', field('string'), /a\.B\.f: must be an object/],
+    ['an unknown type', field({ type: 'strnig' }), /a\.B\.f: type must be one of .*did you mean "string"/],
+    ['the type of the service', field({ type: 'reference' }), /type must be one of/],
+    [
+      'an option the type has not',
+      field({ type: 'boolean', min: 1 }),
+      /a\.B\.f: boolean has no option "min"/,
+    ],
+    [
+      'a misspelled option',
+      field({ type: 'string', requried: true }),
+      /no option "requried" \(did you mean "required"\?\)/,
+    ],
+    [
+      'required that is no boolean',
+      field({ type: 'string', required: 'yes' }),
+      /required must be true or false/,
+    ],
+    ['a title that is no text', field({ type: 'string', title: 5 }), /title must be text/],
+    ['min above max', field({ type: 'integer', min: 5, max: 1 }), /min is greater than max/],
+    ['a min of another type', field({ type: 'date', min: 'soon' }), /min must be a date/],
+    ['a default of another type', field({ type: 'integer', default: 'x' }), /default must be a whole number/],
+    [
+      'a default past the limits',
+      field({ type: 'integer', max: 3, default: 4 }),
+      /default must be at most 3/,
+    ],
+    [
+      'a default outside the selection',
+      field({ type: 'enum', selection: ['a'], default: 'b' }),
+      /default must be one of "a"/,
+    ],
+    ['an enum without a selection', field({ type: 'enum' }), /an enum needs a selection/],
+    ['an empty selection', field({ type: 'enum', selection: [] }), /selection must be a list/],
+    [
+      'a value twice in a selection',
+      field({ type: 'enum', selection: ['a', 'a'] }),
+      /selection has a value twice/,
+    ],
+    [
+      'a selection of another type',
+      field({ type: 'integer', selection: ['a'] }),
+      /selection: "a" must be a whole number/,
+    ],
+    [
+      'a precision past 38',
+      field({ type: 'decimal', precision: 39 }),
+      /precision must be a whole number from 1 to 38/,
+    ],
+    [
+      'a scale past the precision',
+      field({ type: 'decimal', precision: 3, scale: 4 }),
+      /scale must be a whole number from 0/,
+    ],
+    ['a length of nothing', field({ type: 'string', length: 0 }), /length must be/],
+    ['a secret that is neither', field({ type: 'string', secret: 'maybe' }), /secret must be/],
+    [
+      'a computed field that is required',
+      field({ type: 'string', computed: '{f}', required: true }),
+      /a computed field has no required/,
+    ],
+    ['a template without fields', field({ type: 'string', computed: 'x' }), /the template names no field/],
+    [
+      'a template of unknown fields',
+      field({ type: 'string', computed: '{g}' }),
+      /names "g".*which is no field/,
+    ],
+    [
+      'computed that is neither',
+      field({ type: 'string', computed: 5 }),
+      /computed must be a function, or a template/,
+    ],
+    [
+      'a former name that is its own',
+      field({ type: 'string', was: 'f' }),
+      /was: "f" cannot be its former name/,
+    ],
+    [
+      'a reserved name',
+      { name: 'a.B', fields: { version: { type: 'integer' } } },
+      /a\.B\.version: this name is taken/,
+    ],
+    [
+      'a name that is no name',
+      { name: 'a.B', fields: { 'x y': { type: 'integer' } } },
+      /a\.B\.x y: a field name is a letter/,
+    ],
+    [
+      'two names but for case',
+      { name: 'a.B', fields: { f: { type: 'integer' }, F: { type: 'integer' } } },
+      /a\.B\.F: another field/,
+    ],
+    [
+      'a name field that is none',
+      { ...field({ type: 'string' }), nameField: 'g' },
+      /nameField names no field/,
+    ],
+    [
+      'a secret name field',
+      { ...field({ type: 'string', secret: true }), nameField: 'f' },
+      /nameField: "f" is never shown/,
+    ],
+    [
+      'a list field that is none',
+      { ...field({ type: 'string' }), listFields: ['g'] },
+      /listFields: there is no field "g"/,
+    ],
+    [
+      'a secret list field',
+      { ...field({ type: 'string', secret: true }), listFields: ['f'] },
+      /listFields: "f" is never shown/,
+    ],
+    [
+      'a list field twice',
+      { ...field({ type: 'string' }), listFields: ['f', 'f'] },
+      /listFields names a field twice/,
+    ],
+    [
+      'a unique set that is no list',
+      { ...field({ type: 'string' }), unique: 'f' },
+      /unique must be a list of lists/,
+    ],
+    [
+      'an empty unique set',
+      { ...field({ type: 'string' }), unique: [[]] },
+      /unique: a set names at least one field/,
+    ],
+    [
+      'a unique text that is too long',
+      field({ type: 'string', unique: true, length: 501 }),
+      /needs a length of at most 500/,
+    ],
+    ['an index on json', { ...field({ type: 'json' }), indexes: [['f']] }, /indexes: "f" cannot be indexed/],
+    [
+      'archived that is no switch',
+      { ...field({ type: 'string' }), archived: 1 },
+      /archived must be true or false/,
+    ],
+  ]
+
+  test.each(cases)('%s', (_, definition, fault) => {
+    expect(faultsOf(definition).join('\n')).toMatch(fault)
+  })
+
+  test('two models of one name, and all faults of all files at once', () => {
+    const good = field({ type: 'string' })
+    const bad = {
+      name: 'c.D',
+      fields: { x: { type: 'nope' }, y: { type: 'integer', min: 'a' } },
+      listFields: ['z'],
+    }
+    const faults = faultsOf(good, { ...good, name: 'A.b' }, bad)
+    expect(faults).toHaveLength(4)
+    expect(faults[0]).toBe('m2.json: A.b: m1.json has a model of this name too')
+    expect(faults.slice(1).every((fault) => fault.startsWith('m3.json: c.D'))).toBe(true)
+  })
+})
+
+test('a definition is frozen all the way down', () => {
+  const model = defineModel({ name: 'a.B', fields: { f: { type: 'string', default: 'x' } } })
+  expect(Object.isFrozen(model) && Object.isFrozen(model.fields.f)).toBe(true)
+})
+
+test('the types of a record are inferred', () => {
+  const Task = defineModel({
+    name: 'todo.Task',
+    fields: {
+      title: { type: 'string', required: true },
+      state: { type: 'enum', selection: ['open', { value: 'done', title: 'Done' }] },
+      level: { type: 'integer', selection: [1, 2] },
+      cost: { type: 'decimal' },
+      extra: { type: 'json' },
+      code: { type: 'string', secret: true },
+      label: { type: 'string', computed: '{title}' },
+    },
+  })
+  type Task = RecordOf<typeof Task>
+  expectTypeOf<Task['id']>().toEqualTypeOf<number>()
+  expectTypeOf<Task['title']>().toEqualTypeOf<string>()
+  expectTypeOf<Task['state']>().toEqualTypeOf<'open' | 'done' | null>()
+  expectTypeOf<Task['level']>().toEqualTypeOf<1 | 2 | null>()
+  expectTypeOf<Task['cost']>().toEqualTypeOf<string | null>()
+  expectTypeOf<Task['extra']>().toEqualTypeOf<Json>()
+  expectTypeOf<Task['label']>().toEqualTypeOf<string | null>()
+  expectTypeOf<Task['createdBy']>().toEqualTypeOf<UserReference | null>()
+  expectTypeOf<keyof Task>().not.toEqualTypeOf<keyof Task | 'code'>()
+  expectTypeOf<InputOf<typeof Task>>().toHaveProperty('code')
+  expectTypeOf<InputOf<typeof Task>>().not.toHaveProperty('label')
+  expect(faultsOf(Task)).toEqual([])
+})

@@ -1,0 +1,57 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { compareDecimals, parseDecimal } from '../../src/model/decimal.js'
+import { decodeDecimal, encodeDecimal } from '../../src/store/sortable-decimal.js'
+
+const SCALE = 6n
+/** Whole numbers of the millionth, up to 38 digits: the oracle is arithmetic. */
+const units = fc.oneof(
+  fc.bigInt({ min: -(10n ** 38n) + 1n, max: 10n ** 38n - 1n }),
+  fc.bigInt({ min: -2_000_000n, max: 2_000_000n }),
+  fc.integer({ min: 0, max: 37 }).map((power) => 10n ** BigInt(power)),
+  fc.integer({ min: 0, max: 37 }).map((power) => -(10n ** BigInt(power)) + 1n),
+)
+
+function print(value: bigint): string {
+  const digits = (value < 0n ? -value : value).toString().padStart(Number(SCALE) + 1, '0')
+  return `${value < 0n ? '-' : ''}${digits.slice(0, -Number(SCALE))}.${digits.slice(-Number(SCALE))}`
+}
+
+test('the stored text of a decimal compares byte by byte as the number does', () => {
+  fc.assert(
+    fc.property(units, units, (a, b) => {
+      const [left, right] = [encodeDecimal(print(a)), encodeDecimal(print(b))]
+      expect(Math.sign(Buffer.compare(Buffer.from(left), Buffer.from(right)))).toBe(
+        a === b ? 0 : a < b ? -1 : 1,
+      )
+      expect(compareDecimals(print(a), print(b))).toBe(a === b ? 0 : a < b ? -1 : 1)
+    }),
+    { numRuns: 20_000 },
+  )
+})
+
+test('the stored text is read back as the same number, whatever the scale it was written with', () => {
+  fc.assert(
+    fc.property(units, fc.integer({ min: 0, max: 8 }), (value, zeros) => {
+      const text = print(value)
+      expect(compareDecimals(decodeDecimal(encodeDecimal(text)), text)).toBe(0)
+      expect(encodeDecimal(text + '0'.repeat(zeros))).toBe(encodeDecimal(text))
+    }),
+    { numRuns: 5_000 },
+  )
+})
+
+test('a JSON number is taken only where its text says the same', () => {
+  fc.assert(
+    fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (number) => {
+      const parsed = parseDecimal(number, 38, 20)
+      if ('text' in parsed) expect(Number(parsed.text)).toBe(number + 0)
+    }),
+    { numRuns: 5_000 },
+  )
+  expect(parseDecimal(0.1, 10, 2)).toEqual({ text: '0.10' })
+  expect(parseDecimal(1e-7, 10, 8)).toEqual({ text: '0.00000010' })
+  expect(parseDecimal(-1.5e-7, 10, 8)).toEqual({ text: '-0.00000015' })
+  expect(parseDecimal(0.1 + 0.2, 38, 20)).toHaveProperty('fault')
+  expect(parseDecimal(2 ** 64, 38, 2)).toHaveProperty('fault')
+})

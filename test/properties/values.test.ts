@@ -1,0 +1,167 @@
+// Every type keeps its values exactly and sorts them alike, whichever engine holds them.
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { compareDecimals } from '../../src/model/decimal.js'
+import type { Value } from '../../src/model/value.js'
+import { find } from '../../src/store/records.js'
+import { quote, tableOf } from '../../src/store/table.js'
+import type { Records } from '../../src/wire.js'
+import { ENGINES, enter, startService, type Service } from '../targets.js'
+
+const MODEL = 'test.Everything'
+const RUNS = 12
+const RECORDS_A_RUN = 25
+
+interface TypeCase {
+  readonly field: string
+  readonly input: fc.Arbitrary<Value>
+  /** What the input is to be read back as. */
+  readonly canonical: (input: Value) => Value
+  /** Absent where a type has no order. */
+  readonly compare?: (a: Value, b: Value) => number
+}
+
+const same = (input: Value) => input
+const byNumber = (a: Value, b: Value) => Number(a) - Number(b)
+const byBytes = (a: Value, b: Value) => Buffer.compare(Buffer.from(a as string), Buffer.from(b as string))
+const byDecimal = (a: Value, b: Value) => compareDecimals(a as string, b as string)
+
+const plainText = fc.string({ unit: 'binary', maxLength: 40 }).filter((text) => !text.includes('\0'))
+const anyDate = fc.date({
+  min: new Date('0001-01-02T00:00:00Z'),
+  max: new Date('9999-12-30T00:00:00Z'),
+  noInvalidDate: true,
+})
+const json = fc
+  .jsonValue({ maxDepth: 4 })
+  .filter(
+    (value) =>
+      value !== null &&
+      !JSON.stringify(value).includes('\\u0000') &&
+      !/\\ud[89a-f]/i.test(JSON.stringify(value)),
+  )
+  .map((value) => JSON.parse(JSON.stringify(value)) as Value)
+
+function decimals(integerDigits: number, scale: number): fc.Arbitrary<Value> {
+  const digits = (max: number) =>
+    fc.string({ unit: fc.integer({ min: 0, max: 9 }).map(String), maxLength: max })
+  const spelled = fc
+    .tuple(fc.constantFrom('', '-', '+'), digits(integerDigits), digits(scale))
+    .map(([sign, integer, fraction]) => `${sign}${integer || '0'}${fraction && `.${fraction}`}`)
+  return fc.oneof(
+    spelled,
+    fc.constantFrom('-0', '0.10', '-0.01', '9'.repeat(integerDigits), `-${'9'.repeat(integerDigits)}`),
+  )
+}
+
+/** An independent reading of a decimal: as a whole number of the smallest unit. */
+function printed(scale: number): (input: Value) => Value {
+  return (input) => {
+    const [, sign = '', integer = '', fraction = ''] =
+      /^([+-]?)(\d+)(?:\.(\d+))?$/.exec(input as string) ?? []
+    const units = BigInt(integer + fraction.padEnd(scale, '0'))
+    const digits = units.toString().padStart(scale + 1, '0')
+    const text = `${digits.slice(0, digits.length - scale)}.${digits.slice(digits.length - scale)}`
+    return sign === '-' && units > 0n ? `-${text}` : text
+  }
+}
+
+const CASES: readonly TypeCase[] = [
+  { field: 'label', input: plainText, canonical: same, compare: byBytes },
+  { field: 'note', input: plainText, canonical: same, compare: byBytes },
+  { field: 'whole', input: fc.integer(), canonical: same, compare: byNumber },
+  { field: 'big', input: fc.maxSafeInteger(), canonical: same, compare: byNumber },
+  { field: 'amount', input: decimals(28, 10), canonical: printed(10), compare: byDecimal },
+  { field: 'price', input: decimals(7, 2), canonical: printed(2), compare: byDecimal },
+  { field: 'active', input: fc.boolean(), canonical: same, compare: byNumber },
+  {
+    field: 'day',
+    input: anyDate.map((date) => date.toISOString().slice(0, 10)),
+    canonical: same,
+    compare: byBytes,
+  },
+  {
+    field: 'at',
+    input: anyDate.map((date) => date.toISOString().slice(11, 19)),
+    canonical: same,
+    compare: byBytes,
+  },
+  { field: 'moment', input: anyDate.map((date) => date.toISOString()), canonical: same, compare: byBytes },
+  {
+    field: 'token',
+    input: fc.uuid().map((uuid) => uuid.toUpperCase()),
+    canonical: (uuid) => (uuid as string).toLowerCase(),
+    compare: byBytes,
+  },
+  { field: 'state', input: fc.constantFrom('draft', 'sent', 'paid'), canonical: same, compare: byBytes },
+  { field: 'extra', input: json, canonical: same },
+]
+
+const services: Service[] = []
+const doors: Records[] = []
+
+beforeAll(async () => {
+  for (const engine of ENGINES) {
+    const service = await startService(engine)
+    services.push(service)
+    doors.push(await enter(service, 'direct'))
+  }
+})
+afterAll(async () => {
+  for (const service of services) await service.close()
+})
+
+test('there is a case for every field of the model of all types', () => {
+  const [service] = services
+  const fields = [...(service?.app.catalog.get(MODEL).fields.values() ?? [])].filter((field) => !field.kept)
+  expect(CASES.map(({ field }) => field)).toEqual(fields.map((field) => field.name))
+})
+
+test.each(CASES)(
+  '$field: round trip and order on both engines',
+  async ({ field, input, canonical, compare }) => {
+    const inputs = fc.array(fc.option(input, { freq: 8 }), { minLength: 1, maxLength: RECORDS_A_RUN })
+    await fc.assert(
+      fc.asyncProperty(inputs, async (values) => {
+        const expected = values.map((value) => (value === null ? null : canonical(value)))
+        for (const [index, service] of services.entries()) {
+          await clear(service)
+          const records = doors[index] as Records
+          const created = await Promise.all(values.map((value) => records.create(MODEL, { [field]: value })))
+          const read = await Promise.all(created.map(({ data }) => records.read(MODEL, data.id)))
+          expect(created.map(({ data }) => data[field])).toEqual(expected)
+          expect(read.map((record) => record[field])).toEqual(expected)
+          if (!compare) continue
+          for (const descending of [false, true]) {
+            expect(await sorted(service, field, descending)).toEqual(inOrder(expected, compare, descending))
+          }
+        }
+      }),
+      { numRuns: RUNS },
+    )
+  },
+)
+
+async function sorted(service: Service, field: string, descending: boolean): Promise<unknown[]> {
+  const table = tableOf(service.app.db.dialect, service.app.catalog.get(MODEL))
+  const search = { offset: 0, limit: RECORDS_A_RUN, sort: [{ field, descending }], archived: true }
+  const { records } = await find(service.app.db.reader, { ...table, list: table.full }, search)
+  return records.map((record) => record[field])
+}
+
+/** Nulls last, whichever way. */
+function inOrder(
+  values: readonly Value[],
+  compare: (a: Value, b: Value) => number,
+  descending: boolean,
+): Value[] {
+  const set = values
+    .filter((value) => value !== null)
+    .sort((a, b) => (descending ? compare(b, a) : compare(a, b)))
+  return [...set, ...values.filter((value) => value === null)]
+}
+
+async function clear(service: Service): Promise<void> {
+  const table = tableOf(service.app.db.dialect, service.app.catalog.get(MODEL))
+  await service.app.db.transaction((tx) => tx.run(`delete from ${table.name} where ${quote('id')} > 0`))
+}
