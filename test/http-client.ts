@@ -17,6 +17,8 @@ interface ErrorBody {
   readonly data: { readonly kind: RefusalKind; readonly message: string } & Record<string, unknown>
 }
 
+const ENVELOPE = new Set(['kind', 'message', 'title', 'requestId'])
+
 export class HttpClient implements Records {
   private constructor(
     readonly url: string,
@@ -105,10 +107,11 @@ async function refusalFrom(response: Response): Promise<Error> {
   const text = await response.text()
   try {
     const { errors, data } = JSON.parse(text) as ErrorBody
-    const { kind, message, title: _, requestId: __, ...rest } = data
+    const { kind, message } = data
+    const rest = Object.entries(data).filter(([name]) => !ENVELOPE.has(name))
     return new Refusal(kind, message, {
       ...(errors ? { errors } : {}),
-      ...(Object.keys(rest).length > 0 ? { data: rest } : {}),
+      ...(rest.length > 0 ? { data: Object.fromEntries(rest) } : {}),
     })
   } catch {
     return new Error(`${response.status}: ${text.slice(0, 500)}`)

@@ -64,7 +64,13 @@ function readJson(parse: Parse, body: Buffer): unknown {
   try {
     return parse(text)
   } catch (cause) {
-    const position = cause instanceof Error ? /position \d+/.exec(cause.message)?.[0] : undefined
+    const reason = cause instanceof Error ? cause.message : ''
+    if (reason.includes('prototype')) {
+      throw new Refusal('bad-request', 'The body holds __proto__ or constructor.prototype as a key', {
+        cause,
+      })
+    }
+    const position = /position \d+/.exec(reason)?.[0]
     throw new Refusal('bad-request', `The body is not valid JSON${position ? ` at ${position}` : ''}`, {
       cause,
     })

@@ -32,7 +32,8 @@ export function setupResource(app: App, guards: Guards, token: string): Resource
         if (!(await ensureFirstAdmin(app, username, password))) {
           throw new Refusal('not-found', 'There is an account already: the link is over')
         }
-        return sendJson(reply, JSON.stringify({ status: 0, data: [] }))
+        const isForm = request.headers.accept?.includes('text/html') ?? false
+        return isForm ? reply.redirect('./', 303) : sendJson(reply, JSON.stringify({ status: 0, data: [] }))
       },
     },
   }

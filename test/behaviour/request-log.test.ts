@@ -1,0 +1,79 @@
+import { Writable } from 'node:stream'
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { HttpClient } from '../http-client.js'
+import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
+
+onEveryEngine((engine) => {
+  let service: Service
+  const lines: string[] = []
+  const stream = new Writable({
+    write(chunk: Buffer, _, done) {
+      lines.push(chunk.toString())
+      done()
+    },
+  })
+  beforeAll(async () => {
+    service = await startService(engine, { log: pino({ level: 'trace' }, stream) })
+  })
+  afterAll(() => service.close())
+
+  test('every request is one line of JSON that says who did what, and no secret', async () => {
+    const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
+    await client.create('crm.Contact', { firstName: 'Ada', pin: 'pin-of-ada', password: 'password-of-ada' })
+    await client.request('GET', '/ws/rest/crm.Contact?offset=0&token=in-the-query')
+    await client.request('GET', '/ws/rest/crm.Contact/77%0a%0d{"level":60}')
+    await fetch(`${service.url}/callback`, {
+      method: 'POST',
+      body: '{"username":"eve","password":"guess-of-eve"}',
+    })
+    await fetch(`${service.url}/callback`, {
+      method: 'POST',
+      body: '{"username":"eve","password":"broken-of-eve',
+    })
+
+    const requests = lines
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter((line) => line['msg'] === 'request')
+    expect(
+      requests.map(({ method, route, model, status, user }) => [method, route, model, status, user]),
+    ).toEqual([
+      ['POST', '/callback', undefined, 200, undefined],
+      ['PUT', '/ws/rest/:model', 'crm.Contact', 200, USERNAME],
+      ['GET', '/ws/rest/:model', 'crm.Contact', 200, USERNAME],
+      ['GET', '/ws/rest/:model/:id', 'crm.Contact', 404, USERNAME],
+      ['POST', '/callback', undefined, 401, undefined],
+      ['POST', '/callback', undefined, 400, undefined],
+    ])
+    for (const request of requests) {
+      expect(request).toMatchObject({
+        requestId: expect.any(String),
+        ms: expect.any(Number),
+        address: '127.0.0.1',
+      })
+    }
+    const all = lines.join('')
+    const session = /JSESSIONID=([^;]+)/.exec(client.cookie)?.[1] ?? 'missing'
+    for (const secret of [PASSWORD, session, '-of-ada', '-of-eve', 'in-the-query', 'argon2']) {
+      expect(all).not.toContain(secret)
+    }
+  })
+
+  test('a defect is logged with its cause under the request id, and not shown', async () => {
+    const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
+    await service.app.db.transaction((tx) => tx.run('alter table "test.Note" rename to "test.Gone"'))
+    const response = await client.request('GET', '/ws/rest/test.Note')
+    await service.app.db.transaction((tx) => tx.run('alter table "test.Gone" rename to "test.Note"'))
+    const body = (await response.json()) as { data: { kind: string; requestId: string } }
+    expect(response.status).toBe(500)
+    expect(body).toMatchObject({ status: -1, data: { kind: 'internal' } })
+    expect(JSON.stringify(body)).not.toMatch(/select|table|relation|test\.Note/i)
+    const logged = lines
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .find((line) => line['level'] === 50)
+    expect(logged).toMatchObject({
+      requestId: body.data.requestId,
+      err: { message: expect.stringMatching(/test\.Note/) },
+    })
+  })
+})
