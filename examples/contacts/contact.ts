@@ -1,0 +1,26 @@
+import { defineModel, type RecordOf } from 'verso'
+
+export const Contact = defineModel({
+  name: 'com.axelor.contact.db.Contact',
+  fields: {
+    // Whichever names there are.
+    fullName: {
+      type: 'string',
+      computed: ({ firstName, lastName }) =>
+        [firstName, lastName]
+          .filter((name) => typeof name === 'string')
+          .join(' ')
+          .trim() || null,
+    },
+    firstName: { type: 'string' },
+    lastName: { type: 'string' },
+    email: { type: 'string' },
+    phone: { type: 'string' },
+    dateOfBirth: { type: 'date' },
+    notes: { type: 'text' },
+  },
+  nameField: 'fullName',
+  listFields: ['fullName', 'email'],
+})
+
+export type Contact = RecordOf<typeof Contact>

@@ -1,0 +1,35 @@
+import { constants, copyFileSync, existsSync, mkdirSync } from 'node:fs'
+import path from 'node:path'
+import type { Command } from 'commander'
+import { StartFaults } from '../errors.js'
+import { packageFile } from './package-files.js'
+
+const STARTER = ['task.ts', 'tag.json']
+
+export function addInit(program: Command): void {
+  program
+    .command('init')
+    .description('write a commented starter folder of models')
+    .argument('[folder]', 'where to write it', 'models')
+    .action((folder: string) => {
+      process.stdout.write(writeStarter(folder))
+    })
+}
+
+/** Answers what to tell people. Writes nothing if anything is in the way. */
+export function writeStarter(folder: string): string {
+  const files = STARTER.map((name) => path.join(folder, name))
+  const inTheWay = files.filter((file) => existsSync(file))
+  if (inTheWay.length > 0) {
+    throw new StartFaults(
+      'Nothing was written',
+      inTheWay.map((file) => `${file} is there already`),
+    )
+  }
+  mkdirSync(folder, { recursive: true })
+  for (const [index, file] of files.entries()) {
+    copyFileSync(packageFile(`examples/starter/${STARTER[index] ?? ''}`), file, constants.COPYFILE_EXCL)
+  }
+  const place = /^[\w./-]+$/.test(folder) ? folder : `'${folder}'`
+  return `wrote ${files.join(' and ')}\nnow run: verso serve --models ${place}\n`
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env node
+import { Command, CommanderError } from 'commander'
+import { Refusal, StartFaults } from '../errors.js'
+import { addDemo } from './demo.js'
+import { addInit } from './init.js'
+import { packageVersion } from './package-files.js'
+import { addSchema } from './schema.js'
+import { addServe } from './serve.js'
+import { addUserCommands } from './user.js'
+
+const FAILED = 1
+const WRONG_USAGE = 2
+
+const EXAMPLES = `
+Examples:
+  $ verso demo                       a sample with contacts, to look around
+  $ verso init                       write a starter folder of models
+  $ verso user add ada --admin       the first user
+  $ verso serve --models models      serve your own models
+
+"verso help serve" has all settings; each is a flag and a variable of the environment.`
+
+const program = new Command('verso')
+  .description('Records of your own models over HTTP, versioned: nobody overwrites an edit unseen.')
+  .version(packageVersion())
+  .addHelpText('after', EXAMPLES)
+  .configureHelp({ helpWidth: Math.min(process.stdout.columns || 100, 110) })
+  .exitOverride()
+
+for (const add of [addDemo, addServe, addUserCommands, addSchema, addInit]) add(program)
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  process.exitCode = explain(error)
+}
+
+/** Says what went wrong, if it was not said already; answers the exit code. */
+function explain(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE
+  const isExpected = error instanceof StartFaults || error instanceof Refusal
+  const text =
+    isExpected || !(error instanceof Error) ? String(isExpected ? error.message : error) : error.stack
+  process.stderr.write(`${text ?? ''}\n`)
+  return FAILED
+}

@@ -1,0 +1,57 @@
+// Opens the database for a command, and says in a line what is wrong with it.
+import { Refusal, StartFaults } from '../errors.js'
+import type { App } from '../service/app.js'
+import { createApp, type AppOptions } from '../service/create-app.js'
+import { DEFAULT_SETTINGS } from '../service/settings.js'
+import type { Database } from '../store/database.js'
+import { openDatabase } from '../store/open.js'
+
+export async function openApp(options: AppOptions): Promise<App> {
+  return orFault(options.settings?.db ?? DEFAULT_SETTINGS.db, () => createApp(options))
+}
+
+/** The bare database; the tables are left as they are. */
+export async function withDatabase<T>(url: string, work: (db: Database) => Promise<T>): Promise<T> {
+  const { poolSize, statementTimeoutMs } = DEFAULT_SETTINGS
+  return orFault(url, async () => {
+    const db = await openDatabase(url, { poolSize, statementTimeoutMs })
+    try {
+      return await work(db)
+    } finally {
+      await db.close()
+    }
+  })
+}
+
+/** Where the data is, without the password. */
+export function shownDatabase(url: string): string {
+  if (!URL.canParse(url) || url.startsWith('sqlite:')) return url
+  const { protocol, host, pathname } = new URL(url)
+  return `${protocol}//${host}${pathname}`
+}
+
+async function orFault<T>(url: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const cause = error instanceof Refusal && error.kind === 'busy' ? (error.cause ?? error) : error
+    if (!isFromOutside(cause)) throw error
+    throw new StartFaults('The database cannot be opened', [`${shownDatabase(url)}: ${messageOf(cause)}`])
+  }
+}
+
+// The network, the file system, SQLite; and of PostgreSQL: connections, authorization, no such database, resources, operators.
+const OUTSIDE = /^(E[A-Z]+|ERR_SQLITE_ERROR|08...|28...|3D...|42501|53...|57...)$/
+
+function isFromOutside(error: unknown): error is Error {
+  if (!(error instanceof Error)) return false
+  if (error instanceof Refusal) return error.kind === 'busy'
+  const code = 'code' in error ? String(error.code) : ''
+  return OUTSIDE.test(code) || /timeout|terminated/i.test(error.message)
+}
+
+function messageOf(error: Error): string {
+  // Both addresses of localhost were tried: the error that holds the two has no words of its own.
+  const all = error instanceof AggregateError ? (error.errors as Error[]) : [error]
+  return all.map(({ message }) => message).join('; ')
+}

@@ -1,0 +1,22 @@
+import { text as readAll } from 'node:stream/consumers'
+import { isCancel, password as prompt } from '@clack/prompts'
+import { StartFaults } from '../errors.js'
+
+/** From standard input if told so, else typed twice, unseen. */
+export async function askPassword(username: string, fromStdin = false): Promise<string> {
+  if (fromStdin) return (await readAll(process.stdin)).replace(/\r?\n$/, '')
+  if (!process.stdin.isTTY) {
+    throw new StartFaults('There is no terminal to ask for the password', [
+      'send it with: --password-stdin < file',
+    ])
+  }
+  const first = await typed(`Password of ${username}`)
+  if ((await typed('The same again')) === first) return first
+  throw new StartFaults('Nothing was changed', ['the two passwords differ'])
+}
+
+async function typed(message: string): Promise<string> {
+  const answer = await prompt({ message })
+  if (isCancel(answer)) throw new StartFaults('Nothing was changed', ['no password was given'])
+  return answer
+}

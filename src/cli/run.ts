@@ -1,0 +1,78 @@
+// What demo and serve share: from settings to a listening server, and its end.
+import { StartFaults } from '../errors.js'
+import { isLoopback } from '../http/loopback.js'
+import { createServer, type Server, type ServerOptions } from '../http/server.js'
+import type { Source } from '../model/catalog.js'
+import { hasDemoPassword } from '../service/accounts.js'
+import type { App } from '../service/app.js'
+import { openLog } from './log.js'
+import { openApp } from './open.js'
+import { httpSettings, serviceSettings, type SettingValues } from './settings.js'
+import { endOnCrash, endOnSignals } from './ending.js'
+
+const BROKEN_MS = 500
+
+export interface Service {
+  readonly values: SettingValues
+  readonly isDemo: boolean
+  readonly models: readonly Source[]
+  /** What must be there before anybody is let in. */
+  readonly prepare: (app: App) => Promise<ServerOptions>
+  /** For people, printed once it listens. */
+  readonly announce: (app: App, url: string, options: ServerOptions) => Promise<string>
+}
+
+export async function run(service: Service): Promise<void> {
+  const { values, isDemo, models } = service
+  const log = openLog(values.logLevel)
+  endOnCrash(log)
+  const ending = endOnSignals(log)
+  const app = await openApp({
+    settings: serviceSettings(values, isDemo),
+    models,
+    log,
+    // A little later, so that the answers that say so still leave.
+    onBroken: () => setTimeout(() => process.exit(1), BROKEN_MS),
+  })
+  ending.first(() => app.close())
+  try {
+    const options = await service.prepare(app)
+    await refuseOpenDemo(app, values)
+    const server = await createServer(app, httpSettings(values), options)
+    const [url = ''] = await listen(server, values)
+    ending.first(() => server.close())
+    const words = await service.announce(app, url, options)
+    process.stdout.write(`listening on ${url}\n${words}`)
+    log.info({ url }, 'listening')
+  } catch (error) {
+    await app.close()
+    throw error
+  }
+}
+
+/** Everybody knows the password of the demo: with it, nobody else's computer may reach the service. */
+async function refuseOpenDemo(app: App, { host, db, unsafeOpenDemo }: SettingValues): Promise<void> {
+  if (isLoopback(host) || unsafeOpenDemo || !(await hasDemoPassword(app))) return
+  throw new StartFaults(`The account admin still has the password of the demo, so ${host} is refused`, [
+    `give it another password: verso user passwd admin --db ${db.startsWith('sqlite:') ? db : '…'}`,
+    'or listen on this computer only: --host localhost',
+    ...(app.settings.isDemo ? ['or let everybody in who can reach it: --unsafe-open-demo'] : []),
+  ])
+}
+
+const LISTEN_FAULTS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program listens there; stop it, or choose another port with --port',
+  EACCES: 'that port is not allowed to you; choose one above 1023 with --port',
+  EADDRNOTAVAIL: 'that is no address of this computer; choose another with --host',
+  ENOTFOUND: 'there is no such host; choose another with --host',
+}
+
+async function listen(server: Server, { host, port }: SettingValues): Promise<string[]> {
+  try {
+    return await server.listen()
+  } catch (error) {
+    const fault = error instanceof Error && 'code' in error ? LISTEN_FAULTS[String(error.code)] : undefined
+    if (fault === undefined) throw error
+    throw new StartFaults('The service cannot listen', [`${host}, port ${port}: ${fault}`])
+  }
+}

@@ -1,0 +1,74 @@
+// Sample contacts: the same ones everywhere, of our own making. No address and no telephone number can be anybody's.
+import type { Model } from '../model/model.js'
+import type { Actor } from '../service/actor.js'
+import type { App } from '../service/app.js'
+import { create, recordsFor } from '../service/records.js'
+import { DOMAINS, NOTES, PEOPLE, PHONES } from './sample-lists.js'
+
+export const SAMPLE_MODEL = 'com.axelor.contact.db.Contact'
+export const DEFAULT_SAMPLE = 12
+
+// What waits together is committed together.
+const CHUNK = 256
+const BORN_FIRST = 1945
+const BORN_YEARS = 60
+
+export interface SampleContact {
+  readonly firstName: string
+  readonly lastName: string
+  readonly email: string
+  readonly phone: string
+  readonly dateOfBirth: string
+  readonly notes: string | null
+}
+
+/** Makes contacts until there are so many; never removes one. */
+export async function makeSample(app: App, actor: Actor | null, model: Model, count: number): Promise<void> {
+  const there = actor ? (await recordsFor(app, actor).find(model.name, { limit: 0 })).total : 0
+  for (let start = there; start < count; start += CHUNK) {
+    const length = Math.min(CHUNK, count - start)
+    const chunk = Array.from({ length }, (_, index) => sampleContact(start + index))
+    await Promise.all(chunk.map((contact) => create(app, actor, model, contact)))
+  }
+}
+
+/** The contact of this number, from 0: always the same one. */
+export function sampleContact(index: number): SampleContact {
+  const random = randomFrom(index)
+  const { given, family } = pick(PEOPLE, index)
+  const [firstName, latinFirst] = spelling(pick(given, random()))
+  const [lastName, latinLast] = spelling(pick(family, random()))
+  const suffix = index < DEFAULT_SAMPLE ? '' : String(index + 1)
+  const phone = pick(PHONES, random()).replace(/#/g, () => String(random() % 10))
+  const born = new Date(Date.UTC(BORN_FIRST, 0, 1 + (random() % (BORN_YEARS * 365))))
+  return {
+    firstName,
+    lastName,
+    email: `${latinFirst}.${latinLast}${suffix}@${pick(DOMAINS, random())}`,
+    phone,
+    dateOfBirth: born.toISOString().slice(0, 10),
+    notes: random() % 3 === 0 ? pick(NOTES, random()) : null,
+  }
+}
+
+/** `美咲|misaki` is written one way and has the other in an address; `Zoë` is its own. */
+function spelling(entry: string): readonly [name: string, latin: string] {
+  const [name = '', latin = name] = entry.split('|')
+  const plain = latin.normalize('NFD').replace(/[^A-Za-z]/g, '')
+  return [name, plain.toLowerCase()]
+}
+
+function pick<T>(list: readonly T[], number: number): T {
+  return list[number % list.length] as T
+}
+
+/** Whole numbers that look random and follow from the seed alone (splitmix32). */
+function randomFrom(seed: number): () => number {
+  let state = Math.imul(seed + 1, 0x9e3779b9)
+  return () => {
+    state = (state + 0x9e3779b9) | 0
+    let mixed = Math.imul(state ^ (state >>> 16), 0x21f0aaad)
+    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97)
+    return (mixed ^ (mixed >>> 15)) >>> 0
+  }
+}

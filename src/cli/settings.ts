@@ -1,0 +1,216 @@
+// The one table of settings: flags, environment, the help and the documentation are made from it.
+import { Option, type Command } from 'commander'
+import { StartFaults } from '../errors.js'
+import type { HttpSettings } from '../http/settings.js'
+import { didYouMean } from '../model/similar.js'
+import type { Settings } from '../service/settings.js'
+import * as kinds from './kinds.js'
+import type { Kind } from './kinds.js'
+
+export type CommandName = 'demo' | 'serve' | 'user' | 'schema'
+
+interface Setting<T> extends Kind<T> {
+  /** The commands that take it. */
+  readonly of: readonly CommandName[]
+  readonly neededBy?: readonly CommandName[]
+  /** For those who need it and have none. */
+  readonly ifMissing?: string
+  /** Spelled as people would. */
+  readonly default?: string
+  readonly demoDefault?: string
+  /** A variable that counts too, if ours is not set. */
+  readonly also?: string
+  /** Not for the command line, where everybody on the machine can read it. */
+  readonly isVariableOnly?: boolean
+  readonly description: string
+}
+
+const SERVERS = ['serve', 'demo'] as const
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+
+/** The flag of `basePath` is `--base-path`, its variable `VERSO_BASE_PATH`. */
+export const SETTINGS = {
+  host: {
+    ...{ ...kinds.host, of: SERVERS, default: 'localhost', also: 'HOST' },
+    description: 'Where to listen: localhost is this computer only, 0.0.0.0 every IPv4 address.',
+  },
+  port: {
+    ...{ ...kinds.whole(0, 65_535), of: SERVERS, default: '8080', also: 'PORT' },
+    description: 'The port to listen on; 0 is any free one, which is printed.',
+  },
+  db: {
+    ...{ ...kinds.database, of: [...SERVERS, 'user', 'schema'] },
+    ...{ default: 'sqlite:data/verso.db', demoDefault: 'sqlite:data/demo.db' },
+    description: 'The database: sqlite:path/to/file or postgres://user:password@host/database.',
+  },
+  models: {
+    ...{ ...kinds.place, of: [...SERVERS, 'schema'], neededBy: ['serve', 'schema'] },
+    ifMissing: 'name a file or folder with models; to get a starter folder, run: verso init',
+    description: 'The file or folder with the models; demo has a sample without it.',
+  },
+  basePath: {
+    ...{ ...kinds.basePath, of: SERVERS, default: '/' },
+    description: 'A path in front of every other, such as /verso.',
+  },
+  publicUrl: {
+    ...{ ...kinds.origin, of: SERVERS },
+    description: 'Where people reach the service, if not where it listens: https://records.example.org.',
+  },
+  trustProxy: {
+    ...{ ...kinds.proxies, of: SERVERS },
+    description: 'The proxies whose X-Forwarded headers are believed: addresses, networks, or loopback.',
+  },
+  allowOrigin: {
+    ...{ ...kinds.origins, of: SERVERS },
+    description: 'Origins of other web pages that may call the service, with a key.',
+  },
+  bodyLimit: {
+    ...{ ...kinds.size('1kb', '1gb'), of: SERVERS, default: '2mb' },
+    description: 'The longest request body that is read.',
+  },
+  maxLimit: {
+    ...{ ...kinds.whole(1, 100_000), of: SERVERS, default: '1000' },
+    description: 'The most records that one find answers; a larger limit is lowered to it.',
+  },
+  sessionIdle: {
+    ...{ ...kinds.duration('1s', '400d'), of: SERVERS, default: '60m' },
+    description: 'A session that is not used for so long is over.',
+  },
+  sessionMax: {
+    ...{ ...kinds.duration('1s', '400d'), of: SERVERS, default: '12h' },
+    description: 'A session is over after so long, used or not.',
+  },
+  statementTimeout: {
+    ...{ ...kinds.duration('10ms', '1h'), of: SERVERS, default: '10s' },
+    description: 'PostgreSQL gives up a statement after so long, and the request is answered with 503.',
+  },
+  poolSize: {
+    ...{ ...kinds.whole(1, 1_000), of: SERVERS, default: '10' },
+    description: 'Connections to PostgreSQL, at most.',
+  },
+  logLevel: {
+    ...{ ...kinds.oneOf(LOG_LEVELS), of: SERVERS, default: 'info', demoDefault: 'warn' },
+    description:
+      'How much is logged, as lines of JSON on stderr: fatal, error, warn, info, debug, trace or silent.',
+  },
+  adminPassword: {
+    ...{ ...kinds.password, of: ['serve'], isVariableOnly: true },
+    description:
+      'The password of the first administrator, called admin, who is made if there is no user yet.',
+  },
+  sample: {
+    ...{ ...kinds.whole(0, 10_000_000), of: ['demo'], default: '12' },
+    description: 'Sample contacts there are in all: what is missing is made, nothing is ever removed.',
+  },
+  unsafeOpenDemo: {
+    ...{ ...kinds.toggle, of: ['demo'], default: 'false' },
+    description: 'Lets the demo listen beyond this computer although everybody knows its password.',
+  },
+} as const satisfies Record<string, Setting<unknown>>
+
+export type SettingName = keyof typeof SETTINGS
+type Parsed<K extends SettingName> = Exclude<ReturnType<(typeof SETTINGS)[K]['parse']>, undefined>
+type IfMissing<K extends SettingName> = (typeof SETTINGS)[K] extends { readonly default: string }
+  ? never
+  : undefined
+
+export type SettingValues = { readonly [K in SettingName]: Parsed<K> | IfMissing<K> }
+
+/** As commander gives them: a text, or true for a switch. */
+export type Flags = Readonly<Record<string, string | boolean | readonly string[] | undefined>>
+export type Environment = Readonly<Record<string, string | undefined>>
+
+const ALL = Object.entries(SETTINGS) as [SettingName, Setting<unknown>][]
+
+export function flagOf(name: SettingName): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+}
+
+/** Ours first: it wins over the other. */
+export function variablesOf(name: SettingName): string[] {
+  const { also }: Setting<unknown> = SETTINGS[name]
+  const own = `VERSO_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
+  return also === undefined ? [own] : [own, also]
+}
+
+/** Gives a command the flags of all its settings. */
+export function addSettings(command: Command, commandName: CommandName): Command {
+  for (const [name, setting] of ALL) {
+    if (!setting.of.includes(commandName) || setting.isVariableOnly) continue
+    const usual = (commandName === 'demo' ? setting.demoDefault : undefined) ?? setting.default
+    const details = [
+      ...(usual === undefined ? [] : [`default: ${usual}`]),
+      `env: ${variablesOf(name).join(', ')}`,
+    ]
+    const spelled =
+      setting.placeholder === undefined ? flagOf(name) : `${flagOf(name)} ${setting.placeholder}`
+    const option = new Option(spelled, `${setting.description} (${details.join('; ')})`)
+    if (setting.isList) {
+      option.argParser((text: string, before: string | undefined) =>
+        before === undefined ? text : `${before},${text}`,
+      )
+    }
+    command.addOption(option)
+  }
+  return command
+}
+
+/** The flags, else the environment, else the defaults; every fault at once. */
+export function readSettings(command: CommandName, flags: Flags, environment: Environment): SettingValues {
+  const faults = unknownVariables(environment)
+  const values = ALL.map(([name, setting]) => {
+    const usual = (command === 'demo' ? setting.demoDefault : undefined) ?? setting.default
+    const given = setting.of.includes(command) ? find(name, flags, environment) : undefined
+    if (!given && setting.neededBy?.includes(command))
+      faults.push(`${flagOf(name)} is missing: ${setting.ifMissing ?? setting.mustBe}`)
+    const text = given?.text ?? usual
+    const value = text === undefined ? undefined : setting.parse(text)
+    if (given && value === undefined) {
+      const instead = setting.isSecret ? '' : `, not "${given.text}"`
+      faults.push(`${given.from} must be ${setting.mustBe}${instead}`)
+    }
+    return [name, value] as const
+  })
+  if (faults.length > 0) throw new StartFaults('The settings have faults', faults)
+  return Object.fromEntries(values) as unknown as SettingValues
+}
+
+function find(name: SettingName, flags: Flags, environment: Environment) {
+  const flag = flags[name]
+  if (flag !== undefined) return { from: flagOf(name), text: String(flag) }
+  // An empty variable counts as none: that is how a container's file unsets one.
+  const from = variablesOf(name).find((variable) => (environment[variable] ?? '') !== '')
+  return from === undefined ? undefined : { from, text: environment[from] ?? '' }
+}
+
+function unknownVariables(environment: Environment): string[] {
+  const known = ALL.map(([name]) => variablesOf(name)[0] ?? '')
+  const unknown = Object.keys(environment).filter(
+    (name) => name.startsWith('VERSO_') && !known.includes(name),
+  )
+  return unknown.sort().map((name) => `${name} is no setting${didYouMean(name, known)}`)
+}
+
+export function serviceSettings(values: SettingValues, isDemo: boolean): Settings {
+  return {
+    db: values.db,
+    isDemo,
+    maxLimit: values.maxLimit,
+    sessionIdleMs: values.sessionIdle,
+    sessionMaxMs: values.sessionMax,
+    statementTimeoutMs: values.statementTimeout,
+    poolSize: values.poolSize,
+  }
+}
+
+export function httpSettings(values: SettingValues): HttpSettings {
+  return {
+    host: values.host,
+    port: values.port,
+    basePath: values.basePath,
+    publicUrl: values.publicUrl,
+    trustProxy: values.trustProxy ?? false,
+    allowOrigins: values.allowOrigin ?? [],
+    bodyLimitBytes: values.bodyLimit,
+  }
+}

@@ -1,0 +1,91 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { createApp } from '../../src/service/create-app.js'
+import { create } from '../../src/service/records.js'
+import { newDatabase, PASSWORD, scratch, start, verso } from './program.js'
+
+test('users are added, listed, disabled and enabled', async () => {
+  const db = ['--db', newDatabase()]
+  expect((await verso(['user', 'list', ...db])).stdout).toContain('verso user add')
+  const added = await verso(
+    ['user', 'add', 'Ada', '--name', 'Ada L', '--admin', '--password-stdin', ...db],
+    `${PASSWORD}\n`,
+  )
+  expect(added).toEqual({ code: 0, stdout: 'added Ada, an administrator\n', stderr: '' })
+  await verso(['user', 'add', 'bob', '--password-stdin', ...db], PASSWORD)
+  await verso(['user', 'disable', 'bob', ...db])
+  expect((await verso(['user', 'list', ...db])).stdout).toBe(
+    'ada  Ada L  administrator  enabled\nbob  bob    user           disabled\n',
+  )
+  await verso(['user', 'enable', 'bob', ...db])
+  expect((await verso(['user', 'list', ...db])).stdout).toContain('bob  bob    user           enabled')
+})
+
+test.each([
+  [['add', 'ada', '--password-stdin'], 'short', 'The password must have at least 12 characters\n'],
+  [['add', 'a b', '--password-stdin'], PASSWORD, 'The user name must be'],
+  [['add', 'ada'], '', 'There is no terminal to ask for the password:\n  - send it with: --password-stdin'],
+  [['disable', 'nobody'], '', 'There is no user "nobody"\n'],
+])('user %o with "%s" is refused in a line', async (args, input, message) => {
+  const { code, stderr } = await verso(['user', ...args, '--db', newDatabase()], input)
+  expect([code, stderr.startsWith(message), stderr.includes('\n    at ')]).toEqual([1, true, false])
+})
+
+test('a database that cannot be reached is named without its password', async () => {
+  const { code, stderr } = await verso(['user', 'list', '--db', 'postgres://ada:hunter2@127.0.0.1:1/verso'])
+  expect(code).toBe(1)
+  expect(stderr).toMatch(
+    /^The database cannot be opened:\n {2}- postgres:\/\/127\.0\.0\.1:1\/verso: .*ECONNREFUSED/,
+  )
+})
+
+test('schema shows the plan, refuses to lose data, and drops what is named', async () => {
+  const file = path.join(scratch, 'thing.json')
+  const db = newDatabase()
+  const args = ['schema', '--models', file, '--db', db]
+  const declare = (fields: object) => {
+    const definition = { name: 't.Thing', fields }
+    writeFileSync(file, JSON.stringify(definition))
+    return { file, definition }
+  }
+  const first = declare({ a: { type: 'string' }, b: { type: 'string' } })
+  expect((await verso(args)).stdout).toMatch(/^To be done in .*\+ t\.Thing: new table\n.*--apply\.\n$/s)
+  expect((await verso([...args, '--apply'])).stdout).toMatch(/^Done in .*\+ t\.Thing: new table\n/s)
+  expect((await verso(args)).stdout).toMatch(/^Nothing to do in /)
+
+  const app = await createApp({ settings: { db }, models: [first] })
+  await create(app, null, app.catalog.get('t.Thing'), { a: 'kept', b: 'kept' })
+  await app.close()
+  declare({ a: { type: 'string' } })
+  for (const refused of [args, [...args, '--apply']]) {
+    const { code, stderr } = await verso(refused)
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining('t.Thing.b is no longer declared, and 1 records'),
+    ])
+  }
+  const wrong = await verso([...args, '--drop', 't.Thing.z'])
+  expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('nothing called "t.Thing.z"')])
+  const dropped = await verso([...args, '--apply', '--drop', 't.Thing.b'])
+  expect([dropped.code, dropped.stdout]).toEqual([0, expect.stringContaining('- t.Thing.b: column dropped')])
+})
+
+test('init writes a starter that serve takes', async () => {
+  const { stdout } = await verso(['init', 'mine'])
+  expect(stdout).toContain('verso serve --models mine')
+  const { url } = await start(['serve', '--models', 'mine', '--port', '0', '--db', newDatabase()])
+  expect((await fetch(`${url}/readyz`)).status).toBe(200)
+})
+
+test('wrong usage ends with 2, help and version with 0', async () => {
+  expect((await verso(['serve', '--modles', 'x'])).code).toBe(2)
+  expect((await verso(['sevre'])).code).toBe(2)
+  expect((await verso([])).code).toBe(2)
+  expect((await verso(['serve', '--help'])).code).toBe(0)
+  const { version } = JSON.parse(
+    readFileSync(fileURLToPath(new URL('../../package.json', import.meta.url)), 'utf8'),
+  ) as { version: string }
+  expect(await verso(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n` })
+})

@@ -1,0 +1,197 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, describe, expect, test } from 'vitest'
+import { writeStarter } from '../../src/cli/init.js'
+import { loadCatalogSources, loadModels } from '../../src/cli/models.js'
+import { StartFaults } from '../../src/errors.js'
+import { Catalog } from '../../src/model/catalog.js'
+import type { Model } from '../../src/model/model.js'
+
+const scratch = mkdtempSync(path.join(tmpdir(), 'verso-models-'))
+afterAll(() => {
+  rmSync(scratch, { recursive: true })
+})
+
+let folders = 0
+
+function folder(files: Readonly<Record<string, string>>): string {
+  const root = path.join(scratch, String(++folders))
+  mkdirSync(root)
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(path.dirname(path.join(root, name)), { recursive: true })
+    writeFileSync(path.join(root, name), text)
+  }
+  return root
+}
+
+async function modelsOf(place: string): Promise<readonly Model[]> {
+  return Catalog.from(await loadModels(place)).models
+}
+
+async function namesOf(place: string): Promise<string[]> {
+  return (await modelsOf(place)).map((model) => model.name)
+}
+
+/** Without the folder in front. */
+async function faultsOf(place: string): Promise<string[]> {
+  const error = await loadModels(place).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof StartFaults)) throw new Error('it was not refused', { cause: error })
+  return error.faults.map((fault) => fault.replaceAll(`${path.dirname(place)}/`, '').replace(/^\d+\//, ''))
+}
+
+const code = (name: string, fields = `{ a: { type: 'string' } }`) =>
+  `import { defineModel } from 'verso'\nexport const ${name} = defineModel({ name: 't.${name}', fields: ${fields} })\n`
+const json = (name: string) => JSON.stringify({ name: `t.${name}`, fields: { a: { type: 'string' } } })
+
+describe('models are loaded', () => {
+  test('from TypeScript, JavaScript and JSON, in any folder, in the order of their paths', async () => {
+    const root = folder({
+      'b.ts': code('B'),
+      'a.mjs': code('A'),
+      'deep/er/c.mts': code('C'),
+      'd.js': code('D'),
+      'e.json': `[${json('E')}, ${json('F')}]`,
+      'node_modules/x/index.js': 'throw new Error()',
+      '.hidden/x.ts': 'throw new Error()',
+      'package.json': '{}',
+      'types.d.ts': 'export {}',
+      'README.md': '# models',
+    })
+    expect(await namesOf(root)).toEqual(['t.A', 't.B', 't.D', 't.C', 't.E', 't.F'])
+  })
+
+  test('from one file, with several models, what it imports, and types that are only types', async () => {
+    const root = folder({
+      'lengths.ts': 'export const SHORT = 10',
+      'all.ts':
+        `import { defineModel, type RecordOf } from 'verso'\nimport { SHORT } from './lengths.js'\n` +
+        `export const A = defineModel({ name: 't.A', fields: { a: { type: 'string', length: SHORT } } })\n` +
+        `export default defineModel({ name: 't.B', fields: { a: { type: 'string' } } })\n` +
+        `export type A = RecordOf<typeof A>\nexport const other = 7 as const\n`,
+    })
+    const models = await modelsOf(path.join(root, 'all.ts'))
+    expect(models.map((model) => model.name).sort()).toEqual(['t.A', 't.B'])
+    expect(models.find((model) => model.name === 't.A')?.fields.get('a')?.maxLength).toBe(10)
+  })
+
+  test('once, though another file passes them on', async () => {
+    const root = folder({ 'a.ts': code('A'), 'index.ts': `export * from './a.js'\n` })
+    expect(await namesOf(root)).toEqual(['t.A'])
+  })
+
+  test('through links to files', async () => {
+    const root = folder({ '..data/a.json': json('A') })
+    symlinkSync(path.join(root, '..data/a.json'), path.join(root, 'a.json'))
+    expect(await namesOf(root)).toEqual(['t.A'])
+  })
+
+  test('the files of the sample: Contact and Company', async () => {
+    const models = await modelsOf(fileURLToPath(new URL('../../examples/contacts', import.meta.url)))
+    const [company, contact] = models
+    expect([company?.name, contact?.name]).toEqual([
+      'com.axelor.contact.db.Company',
+      'com.axelor.contact.db.Contact',
+    ])
+    const own = [...(contact?.fields.values() ?? [])].filter((field) => !field.kept)
+    const kinds = Object.fromEntries(own.map((field) => [field.name, field.type]))
+    expect(kinds).toEqual({
+      ...{ fullName: 'string', firstName: 'string', lastName: 'string', email: 'string', phone: 'string' },
+      ...{ dateOfBirth: 'date', notes: 'text' },
+    })
+    expect(own.filter((field) => field.required)).toEqual([])
+    expect([contact?.nameField, contact?.listFields]).toEqual(['fullName', ['fullName', 'email']])
+  })
+
+  test.each([
+    [{ firstName: 'Ada', lastName: 'Lovelace' }, 'Ada Lovelace'],
+    [{ firstName: 'Ada', lastName: null }, 'Ada'],
+    [{ firstName: '', lastName: 'Lovelace' }, 'Lovelace'],
+    [{ firstName: null, lastName: null }, null],
+  ])('the full name of %o is %s', async (names, fullName) => {
+    const models = await modelsOf(
+      fileURLToPath(new URL('../../examples/contacts/contact.ts', import.meta.url)),
+    )
+    expect(models[0]?.fields.get('fullName')?.computed?.(names)).toBe(fullName)
+  })
+})
+
+describe('faulty models', () => {
+  test('are named with file and field, those that cannot be read together with those that are wrong', async () => {
+    const root = folder({
+      'brace.json': '{\n  "name": "t.Brace",\n  "fields": { "a": tru }\n}',
+      'comma.json': '{"name": "t.Comma",}',
+      'empty.ts': 'export const nothing = 1\n',
+      'field.ts': code('Field', `{ a: { type: 'sting' }, b: { type: 'date', lenght: 3 } }`),
+      'good.ts': code('Good'),
+      'syntax.ts': `import { defineModel } from 'verso'\nexport const A = defineModel({ name: 't.A' fields: {} })\n`,
+      'throws.ts': 'const nothing = undefined\n\nexport const A = nothing.missing\n',
+      'twice.json': json('Good'),
+      'unknown.ts': `import './nowhere.js'\n`,
+    })
+    expect((await faultsOf(root)).sort()).toEqual([
+      expect.stringMatching(/^brace\.json: line 3, column 20: Unexpected token/),
+      expect.stringMatching(/^comma\.json: line 1, column 20: Expected double-quoted property name/),
+      'empty.ts: exports no model: write export const … = defineModel({ … })',
+      expect.stringMatching(/^field\.ts: t\.Field\.a: type must be one of .*did you mean "string"/),
+      expect.stringMatching(/^field\.ts: t\.Field\.b: date has no option "lenght"/),
+      expect.stringMatching(/^syntax\.ts: line 2, column \d+: Unexpected token, expected ","$/),
+      expect.stringMatching(
+        /^throws\.ts: line 3: Cannot read properties of undefined \(reading 'missing'\)$/,
+      ),
+      expect.stringMatching(/^twice\.json: t\.Good: .*good\.ts has a model of this name too$/),
+      "unknown.ts: Cannot find module './nowhere.js'",
+    ])
+  })
+
+  test.each([
+    ['[1, 2', 6],
+    ['{"a": }', 7],
+    ['[1,]', 4],
+    ['', 1],
+    ['{"a": "b" "c"}', 11],
+    ["{'a': 1}", 2],
+    ['{"a": "b\\x"}', 10],
+    ['// comment\n{}', 1],
+    ['[] []', 4],
+    ['{"a": [[], {}, -1.5e3, true], "b": nul}', 36],
+  ])('of %j the place is column %i', async (text, column) => {
+    const [fault] = await faultsOf(folder({ 'a.json': text }))
+    expect(fault).toMatch(new RegExp(`^a\\.json: line 1, column ${column}: `))
+  })
+
+  test('a folder without models, a missing path and another kind of file are faults', async () => {
+    expect(await faultsOf(folder({ 'README.md': '' }))).toEqual([
+      expect.stringContaining('no model file in it'),
+    ])
+    expect(await faultsOf(path.join(scratch, 'nowhere'))).toEqual([
+      expect.stringContaining('no such file or folder'),
+    ])
+    const root = folder({ 'a.yaml': '' })
+    expect(await faultsOf(path.join(root, 'a.yaml'))).toEqual([
+      'a.yaml: a model file ends in .ts, .mts, .js, .mjs, .json',
+    ])
+  })
+
+  test('do not hide those that could be read', async () => {
+    const { sources, faults } = await loadCatalogSources(folder({ 'a.json': '{', 'b.json': json('B') }))
+    expect([sources.length, faults.length]).toEqual([1, 1])
+  })
+})
+
+describe('the starter', () => {
+  test('has no faults', async () => {
+    const place = path.join(scratch, 'new', 'models')
+    expect(writeStarter(place)).toContain(`verso serve --models ${place}`)
+    expect(await namesOf(place)).toEqual(['todo.Tag', 'todo.Task'])
+  })
+
+  test('never overwrites a file', () => {
+    const place = folder({ 'tag.json': 'mine' })
+    expect(() => writeStarter(place)).toThrow(`tag.json is there already`)
+  })
+})

@@ -1,0 +1,72 @@
+// The built program, run as people run it: in a process of its own, in a folder that is gone afterwards.
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach } from 'vitest'
+
+const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+export const PASSWORD = 'correct horse battery'
+export const scratch = mkdtempSync(path.join(tmpdir(), 'verso-cli-'))
+const environment = Object.fromEntries(
+  Object.entries(process.env).filter(
+    ([name]) => !name.startsWith('VERSO_') && !['PORT', 'HOST'].includes(name),
+  ),
+)
+
+let running: ChildProcess[] = []
+afterEach(() => {
+  for (const child of running) child.kill('SIGKILL')
+  running = []
+})
+afterAll(() => {
+  rmSync(scratch, { recursive: true })
+})
+
+let databases = 0
+export const newDatabase = () => `sqlite:${path.join(scratch, `${++databases}.db`)}`
+
+export interface Outcome {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export async function verso(
+  args: readonly string[],
+  input = '',
+  variables: Record<string, string> = {},
+): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const options = { cwd: scratch, env: { ...environment, ...variables } }
+    const child = execFile(process.execPath, [MAIN, ...args], options, (error, stdout, stderr) => {
+      resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, stdout, stderr })
+    })
+    child.stdin?.end(input)
+  })
+}
+
+/** A server that listens, what it printed, and how it ends. */
+export async function start(args: readonly string[], variables: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    cwd: scratch,
+    env: { ...environment, ...variables },
+  })
+  running.push(child)
+  const ended = once(child, 'exit') as Promise<[number | null, string | null]>
+  let [stdout, stderr] = ['', '']
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+  await new Promise<void>((resolve, reject) => {
+    child.stdout.on('data', (chunk: Buffer) => {
+      stdout += chunk.toString()
+      if (/^listening on /m.test(stdout)) resolve()
+    })
+    void ended.then(() => {
+      reject(new Error(`it ended: ${stderr}`))
+    })
+  })
+  const url = /^listening on (\S+)$/m.exec(stdout)?.[1] ?? ''
+  return { child, url, stdout, log: () => stderr, ended: async () => (await ended)[0] }
+}

@@ -1,0 +1,55 @@
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { loadModels } from '../../src/cli/models.js'
+import { DEFAULT_SAMPLE, SAMPLE_MODEL, sampleContact } from '../../src/cli/sample.js'
+import { DOMAINS, PHONES } from '../../src/cli/sample-lists.js'
+import { SETTINGS } from '../../src/cli/settings.js'
+import { Catalog } from '../../src/model/catalog.js'
+import { computeValues, valuesToCreate } from '../../src/model/values.js'
+
+const MANY = Array.from({ length: 3_000 }, (_, index) => sampleContact(index))
+
+test('a sample contact follows from its number alone', () => {
+  expect(sampleContact(0)).toEqual({
+    firstName: 'Grace',
+    lastName: 'Harper',
+    email: 'grace.harper@example.com',
+    phone: '+44 20 7946 0321',
+    dateOfBirth: '1948-01-31',
+    notes: null,
+  })
+  expect(sampleContact(2_999)).toEqual(MANY[2_999])
+})
+
+test('every sample contact can be stored, and has a full name', async () => {
+  const place = fileURLToPath(new URL('../../examples/contacts', import.meta.url))
+  const model = Catalog.from(await loadModels(place)).get(SAMPLE_MODEL)
+  for (const contact of MANY) {
+    const values = valuesToCreate(model, contact, '2024-01-01T00:00:00.000Z')
+    expect(computeValues(model, values)).toEqual({ fullName: `${contact.firstName} ${contact.lastName}` })
+  }
+})
+
+test('addresses and telephone numbers can be nobody’s', () => {
+  const phones = PHONES.map((range) => new RegExp(`^${range.replace('+', '\\+').replaceAll('#', '\\d')}$`))
+  for (const { email, phone } of MANY) {
+    expect(email).toMatch(/^[a-z]+\.[a-z]+\d*@example\.(org|com|net)$/)
+    expect(phones.some((range) => range.test(phone))).toBe(true)
+  }
+  expect(DOMAINS).toEqual(['example.org', 'example.com', 'example.net'])
+})
+
+test('the first page shows names of many places and no address twice', () => {
+  const first = MANY.slice(0, DEFAULT_SAMPLE)
+  const scripts = [
+    /\p{Script=Han}/u,
+    /\p{Script=Cyrillic}/u,
+    /\p{Script=Arabic}/u,
+    /\p{Script=Devanagari}/u,
+    /[À-ÿ]/,
+  ]
+  for (const script of scripts)
+    expect(first.some(({ firstName, lastName }) => script.test(firstName + lastName))).toBe(true)
+  expect(new Set(MANY.map(({ email }) => email)).size).toBe(MANY.length)
+  expect(SETTINGS.sample.default).toBe(String(DEFAULT_SAMPLE))
+})

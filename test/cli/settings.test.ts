@@ -1,0 +1,166 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { Command } from 'commander'
+import { describe, expect, test } from 'vitest'
+import {
+  addSettings,
+  httpSettings,
+  readSettings,
+  serviceSettings,
+  type CommandName,
+  type Environment,
+  type SettingValues,
+} from '../../src/cli/settings.js'
+import { settingRows } from '../../src/cli/settings-table.js'
+import { StartFaults } from '../../src/errors.js'
+import { DEFAULT_HTTP_SETTINGS } from '../../src/http/settings.js'
+import { DEFAULT_SETTINGS } from '../../src/service/settings.js'
+
+function read(command: CommandName, line: string, environment: Environment = {}): SettingValues {
+  const parsed = addSettings(new Command(command), command).parse(line.split(' ').filter(Boolean), {
+    from: 'user',
+  })
+  return readSettings(command, parsed.opts(), environment)
+}
+
+function faultsOf(command: CommandName, line: string, environment: Environment = {}): readonly string[] {
+  try {
+    read(command, line, environment)
+  } catch (error) {
+    if (error instanceof StartFaults) return error.faults
+    throw error
+  }
+  return []
+}
+
+describe('settings', () => {
+  test('without any, the defaults of the service and of HTTP hold', () => {
+    const values = read('serve', '--models models')
+    expect(serviceSettings(values, false)).toEqual(DEFAULT_SETTINGS)
+    expect(httpSettings(values)).toEqual(DEFAULT_HTTP_SETTINGS)
+    expect(values.logLevel).toBe('info')
+  })
+
+  test('demo differs in its database, its log and its models', () => {
+    const [demo, serve] = [read('demo', ''), read('serve', '--models models')]
+    const names = Object.keys(demo) as (keyof SettingValues)[]
+    const differing = names.filter((name) => JSON.stringify(demo[name]) !== JSON.stringify(serve[name]))
+    expect(differing).toEqual(['db', 'models', 'logLevel'])
+  })
+
+  test('a flag wins over the environment, and ours over the other', () => {
+    const environment = { VERSO_PORT: '1001', PORT: '1002', HOST: '127.0.0.1' }
+    expect(read('demo', '--port 1000', environment).port).toBe(1000)
+    expect(read('demo', '', environment).port).toBe(1001)
+    expect(read('demo', '', { PORT: '1002' }).port).toBe(1002)
+    expect(read('demo', '', environment).host).toBe('127.0.0.1')
+  })
+
+  test('an empty variable counts as none', () => {
+    expect(read('demo', '', { VERSO_PORT: '', PORT: '1002' }).port).toBe(1002)
+    expect(read('demo', '', { VERSO_PUBLIC_URL: '' }).publicUrl).toBeUndefined()
+  })
+
+  test.each([
+    ['--body-limit 4096', 'bodyLimit', 4096],
+    ['--body-limit 512KB', 'bodyLimit', 524_288],
+    ['--session-idle 90s', 'sessionIdle', 90_000],
+    ['--session-max 7d', 'sessionMax', 604_800_000],
+    ['--statement-timeout 500ms', 'statementTimeout', 500],
+    ['--base-path /a/b/', 'basePath', '/a/b'],
+    ['--host [::1]', 'host', '::1'],
+    ['--public-url https://Records.Example.org/', 'publicUrl', 'https://records.example.org'],
+    ['--trust-proxy loopback,10.0.0.0/8 --trust-proxy ::1', 'trustProxy', ['loopback', '10.0.0.0/8', '::1']],
+    [
+      '--allow-origin https://a.example --allow-origin https://b.example',
+      'allowOrigin',
+      ['https://a.example', 'https://b.example'],
+    ],
+    ['--unsafe-open-demo', 'unsafeOpenDemo', true],
+  ] as const)('%s', (line, name, value) => {
+    expect(read('demo', line)[name]).toEqual(value)
+  })
+
+  test('every fault is named at once, with where it came from and what it must be', () => {
+    const faults = faultsOf('serve', '--port 65536 --base-path verso --public-url https://a.example/path', {
+      VERSO_SESSION_IDLE: '60',
+      VERSO_TRUST_PROXY: 'loopback,nearby',
+      VERSO_LOG_LEVEL: 'loud',
+      VERSO_PROT: '8080',
+    })
+    expect(faults).toEqual([
+      'VERSO_PROT is no setting (did you mean "VERSO_PORT"?)',
+      '--port must be a whole number from 0 to 65535, not "65536"',
+      expect.stringMatching(/^--models is missing: .*verso init/),
+      expect.stringMatching(/^--base-path must be a path such as \/verso.*, not "verso"$/),
+      expect.stringMatching(/^--public-url must be .* no path, not/),
+      expect.stringMatching(/^VERSO_TRUST_PROXY must be addresses/),
+      expect.stringMatching(/^VERSO_SESSION_IDLE must be a time .*, not "60"$/),
+      expect.stringMatching(/^VERSO_LOG_LEVEL must be one of fatal, error/),
+    ])
+  })
+
+  test.each([
+    ...[
+      '--port -1',
+      '--port 80.5',
+      '--port 0x50',
+      '--max-limit 0',
+      '--pool-size 0',
+      '--body-limit 2tb',
+      '--body-limit 0',
+    ],
+    ...[
+      '--session-idle 1.5h',
+      '--session-idle 9999d',
+      '--db mysql://h/d',
+      '--db sqlite:',
+      '--db sqlite::memory:',
+    ],
+    ...[
+      '--base-path /a//b',
+      '--base-path /../b',
+      '--base-path /a?b',
+      '--allow-origin *',
+      '--allow-origin https://a,,b',
+    ],
+    ...[
+      '--trust-proxy 10.0.0.0/33',
+      '--trust-proxy *',
+      '--public-url ftp://a',
+      '--public-url https://u:p@a',
+      '--host a/b',
+    ],
+  ])('%s is a fault', (line) => {
+    expect(faultsOf('demo', line)).toEqual([
+      expect.stringMatching(new RegExp(`^${line.split(' ')[0] ?? ''} must be `)),
+    ])
+  })
+
+  test('what may hold a password is never repeated', () => {
+    const faults = faultsOf('serve', '--models m --db mysql://root:hunter2@db', {
+      VERSO_ADMIN_PASSWORD: 'hunter2',
+    })
+    expect(faults).toHaveLength(2)
+    expect(faults.join()).not.toContain('hunter2')
+  })
+
+  test('commands that take a few settings leave the variables of others alone', () => {
+    expect(read('user', '--db sqlite:x.db', { VERSO_PORT: 'nonsense', PORT: 'nonsense' }).db).toBe(
+      'sqlite:x.db',
+    )
+  })
+})
+
+test('the table of docs/settings.md is the table of the code, row by row', () => {
+  const text = readFileSync(fileURLToPath(new URL('../../docs/settings.md', import.meta.url)), 'utf8')
+  const lines = text.split('\n').filter((line) => line.startsWith('|'))
+  const rows = lines.map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  )
+  expect(rows[0]).toEqual(['Flag', 'Environment', 'Default', 'Meaning'])
+  expect(rows.slice(2)).toEqual(settingRows())
+})
