@@ -2,6 +2,9 @@ import type { FastifyInstance } from 'fastify'
 import { Refusal } from '../errors.js'
 import { isObject } from '../model/value.js'
 
+/** Far beyond any record, and far below what would exhaust the stack of whoever walks through the value. */
+const MAX_DEPTH = 1_000
+
 type Parse = (text: string) => unknown
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
@@ -25,6 +28,11 @@ export function acceptJson(server: FastifyInstance): void {
 export function acceptCredentials(server: FastifyInstance): void {
   const parse = makeParser(server)
   server.removeAllContentTypeParsers()
+  // Fastify refuses a content type that it cannot read before any parser sees the body.
+  server.addHook('onRequest', (request, _, done) => {
+    delete request.raw.headers['content-type']
+    done()
+  })
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (_, body, done) => {
     try {
       done(null, readCredentials(parse, body as Buffer))
@@ -61,8 +69,9 @@ function readJson(parse: Parse, body: Buffer): unknown {
   } catch (cause) {
     throw new Refusal('bad-request', 'The body is not valid UTF-8', { cause })
   }
+  let value: unknown
   try {
-    return parse(text)
+    value = parse(text)
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : ''
     if (reason.includes('prototype')) {
@@ -74,6 +83,19 @@ function readJson(parse: Parse, body: Buffer): unknown {
     throw new Refusal('bad-request', `The body is not valid JSON${position ? ` at ${position}` : ''}`, {
       cause,
     })
+  }
+  refuseDeep(value)
+  return value
+}
+
+function refuseDeep(value: unknown): void {
+  let level: unknown[] = [value]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MAX_DEPTH)
+      throw new Refusal('bad-request', `The body is nested deeper than ${MAX_DEPTH} levels`)
+    level = level.flatMap((item): unknown[] =>
+      typeof item === 'object' && item !== null ? Object.values(item) : [],
+    )
   }
 }
 

@@ -2,11 +2,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 
 const SESSION = 'JSESSIONID'
 const CSRF = 'CSRF-TOKEN'
+const SESSION_PAIR = /(?:^|;) *JSESSIONID=([^;]*)/
 
 export function sessionIdOf(request: FastifyRequest): string | undefined {
-  const pairs = request.headers.cookie?.split(';') ?? []
-  const found = pairs.map((pair) => pair.trim()).find((pair) => pair.startsWith(`${SESSION}=`))
-  return found?.slice(SESSION.length + 1)
+  return SESSION_PAIR.exec(request.headers.cookie ?? '')?.[1]
 }
 
 /** The session first: some clients take it from the first Set-Cookie. `Secure` only over https, or plain http loses the session. */

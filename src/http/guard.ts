@@ -68,9 +68,10 @@ export function isAllowedOrigin(request: FastifyRequest, settings: HttpSettings)
 
 /** While only this machine can connect, only names of this machine are answered: a web page must not get in by renaming itself. */
 export function makeHostCheck(settings: HttpSettings): (request: FastifyRequest) => void {
-  if (!isLoopback(settings.host)) return () => undefined
+  if (!isLoopback(settings.host)) return requireHost
   const own = settings.publicUrl === undefined ? undefined : new URL(settings.publicUrl).hostname
   return (request) => {
+    requireHost(request)
     const name = hostnameOf(request.headers.host)
     if (name === undefined || name === own || isLoopback(name)) return
     throw new Refusal(
@@ -80,10 +81,16 @@ export function makeHostCheck(settings: HttpSettings): (request: FastifyRequest)
   }
 }
 
+function requireHost(request: FastifyRequest): void {
+  if (request.headers.host !== undefined || request.raw.httpVersion !== '1.1') return
+  throw new Refusal('bad-request', 'A request of HTTP/1.1 names its Host')
+}
+
 function hostnameOf(host: string | undefined): string | undefined {
   if (host === undefined) return undefined
   return host
     .replace(/:\d*$/, '')
     .replace(/^\[(.*)\]$/, '$1')
     .replace(/\.$/, '')
+    .toLowerCase()
 }

@@ -1,5 +1,5 @@
 // One door: Fastify. Limits, hooks in the order they run, routes, and the refusal handler.
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -21,8 +21,11 @@ const HTTP_OPTIONS = {
   requestTimeout: 30_000,
   keepAliveTimeout: 72_000,
   connectionsCheckingInterval: 5_000,
+  // Node would answer without a body; see makeHostCheck.
+  requireHostHeader: false,
 }
-const MAX_PARAM_LENGTH = 300
+/** Longer than a request line can be: what is no name and no id is for the routes to say, behind their guards. */
+const MAX_PARAM_LENGTH = 16_384
 const CORS_SECONDS = 600
 
 export interface ServerOptions {
@@ -47,6 +50,7 @@ export async function createServer(
   let isStopping = false
   const server = makeFastify(app, settings)
   addHooks(server, app, settings)
+  endConnectionsWhen(server, () => isStopping)
   const guards = makeGuards(app, settings)
   const { basePath } = settings
   const cookiePath = basePath === '' ? '/' : basePath
@@ -104,7 +108,7 @@ function makeFastify(app: App, settings: HttpSettings): FastifyInstance {
     logger: false,
     bodyLimit: settings.bodyLimitBytes,
     trustProxy: settings.trustProxy === false ? false : [...settings.trustProxy],
-    genReqId: () => randomBytes(9).toString('base64url'),
+    genReqId: () => randomUUID(),
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: MAX_PARAM_LENGTH },
     // While stopping, requests that are under way already are still answered.
     return503OnClosing: false,
@@ -130,6 +134,8 @@ function makeFastify(app: App, settings: HttpSettings): FastifyInstance {
 
 function addHooks(server: FastifyInstance, app: App, settings: HttpSettings): void {
   const checkHost = makeHostCheck(settings)
+  // The fields of this line are fixed and hold no secret: looking for one in each would be the dearest part of a read.
+  const requestLog = app.log.child({}, { redact: [] })
   server.decorateRequest('actor', null)
   server.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply)
@@ -143,7 +149,7 @@ function addHooks(server: FastifyInstance, app: App, settings: HttpSettings): vo
   })
   server.addHook('onResponse', (request, reply, done) => {
     const { model } = (request.params ?? {}) as { model?: string }
-    app.log.info(
+    requestLog.info(
       {
         requestId: request.id,
         method: request.method,
@@ -165,6 +171,19 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
   void reply.header('x-request-id', request.id)
   void reply.header('x-content-type-options', 'nosniff')
   void reply.header('cache-control', 'private, no-cache')
+}
+
+/** A connection that is kept alive would keep a stopping service alive: its last answer says that it is the last. */
+function endConnectionsWhen(server: FastifyInstance, isStopping: () => boolean): void {
+  server.addHook('onSend', (_, reply, payload, done) => {
+    if (isStopping()) void reply.header('connection', 'close')
+    done(null, payload)
+  })
+  server.addHook('onResponse', (_, __, done) => {
+    // An answer whose head left before the stop has not said so.
+    if (isStopping()) setImmediate(() => server.server.closeIdleConnections())
+    done()
+  })
 }
 
 /** Other origins that the settings let in: they may call, with a key. Answers whether the request is done with. */

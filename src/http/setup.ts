@@ -1,18 +1,18 @@
 // The one-time link by which the first administrator is made. It is over as soon as there is an account.
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
 import { isObject } from '../model/value.js'
-import { ensureFirstAdmin } from '../service/accounts.js'
+import { ensureFirstAdmin, isWithoutUsers } from '../service/accounts.js'
 import type { App } from '../service/app.js'
 import type { Guards } from './guard.js'
 import { sendJson, type Resource } from './resource.js'
 
 export function setupResource(app: App, guards: Guards, token: string): Resource {
-  const check = (given: unknown) => {
-    if (typeof given !== 'string' || !timingSafeEqual(digest(given), digest(token))) {
-      throw new Refusal('not-found', 'There is nothing here')
-    }
+  const check = async (request: FastifyRequest) => {
+    const { token: given } = request.query as Readonly<Record<string, unknown>>
+    const isRight = typeof given === 'string' && timingSafeEqual(digest(given), digest(token))
+    if (!isRight || !(await isWithoutUsers(app))) throw new Refusal('not-found', 'There is nothing here')
   }
   return {
     path: '/setup',
@@ -20,11 +20,11 @@ export function setupResource(app: App, guards: Guards, token: string): Resource
     writeGuards: [guards.sameSite],
     handlers: {
       GET: async (request, reply) => {
-        check((request.query as Readonly<Record<string, unknown>>)['token'])
+        await check(request)
         return sendPage(reply)
       },
       POST: async (request, reply) => {
-        check((request.query as Readonly<Record<string, unknown>>)['token'])
+        await check(request)
         const { username, password } = isObject(request.body) ? request.body : {}
         if (typeof username !== 'string' || typeof password !== 'string') {
           throw new Refusal('bad-request', 'Send username and password')

@@ -73,7 +73,11 @@ function parseSent(model: Model, data: unknown, faults: Faults): Values {
   for (const [name, input] of Object.entries(data)) {
     if (NOT_FIELDS.has(name)) continue
     const field = model.fields.get(name)
-    if (!field) faults.add(name, `is no field of ${model.name}${didYouMean(name, namesToSend(model))}`)
+    if (!field)
+      faults.add(
+        name,
+        `is no field of ${model.name}${faults.areMany ? '' : didYouMean(name, namesToSend(model))}`,
+      )
     // A binary field has no column: sent as null, as it would be read, it means nothing.
     else if (!isWritable(field) || (field.type === 'binary' && input === null)) continue
     else if (input === null || input === undefined) values[name] = null
@@ -102,6 +106,11 @@ class Faults {
 
   add(field: string, message: string): void {
     if (!this.#byField.has(field)) this.#byField.set(field, message)
+  }
+
+  /** No more of them will be named: nothing is worth looking up for the rest. */
+  get areMany(): boolean {
+    return this.#byField.size >= MAX_NAMED_FAULTS
   }
 
   has(field: string): boolean {

@@ -27,8 +27,18 @@ async function storeUser(app: App, { username, name, password, admin }: NewUser)
     const rule = 'must be 1 to 64 letters, digits or any of . _ @ + -'
     throw new Refusal('invalid', `The user name ${rule}`, { errors: { username: rule } })
   }
-  const { data } = await create(app, null, USER, { username: normal, name: name ?? normal, password, admin })
-  return data.id
+  try {
+    const { data } = await create(app, null, USER, {
+      username: normal,
+      name: name ?? normal,
+      password,
+      admin,
+    })
+    return data.id
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
+    throw new Refusal('not-unique', `There is a user "${normal}" already`, error.details)
+  }
 }
 
 /** Ends every session of the user, on every node. */

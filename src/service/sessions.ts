@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { Refusal } from '../errors.js'
 import { normalizeUsername } from '../model/system.js'
 import {
@@ -62,14 +62,14 @@ export async function login(
 /** Who a session belongs to; undefined if it is none, or over. */
 export async function authenticate(app: App, sessionId: string | undefined): Promise<Actor | undefined> {
   if (sessionId === undefined || !SESSION_ID.test(sessionId)) return undefined
-  const hash = hashOf(sessionId)
-  const found = await findSession(app.db.reader, hash)
+  const key = hashOf(sessionId)
+  const found = await findSession(app.db.reader, key)
   if (!found || found.user.disabled) return undefined
   const { sessionIdleMs, sessionMaxMs } = app.settings
   const now = app.clock.now()
   const idleMs = now - found.session.seenMs
   if (idleMs > sessionIdleMs || now - found.session.createdMs > sessionMaxMs) return undefined
-  if (idleMs > Math.min(MAX_TOUCH_MS, sessionIdleMs / 4)) markSeen(app, hash, now)
+  if (idleMs > Math.min(MAX_TOUCH_MS, sessionIdleMs / 4)) markSeen(app, key, now)
   return actorOf(found.user)
 }
 
@@ -79,16 +79,16 @@ export async function logout(app: App, sessionId: string | undefined): Promise<v
 }
 
 /** Beside the request: a reader is not to wait for a writer, nor to fail with it. */
-function markSeen(app: App, hash: string, now: number): void {
+function markSeen(app: App, key: string, now: number): void {
   app.db
-    .transaction((tx) => touchSession(tx, hash, now))
+    .transaction((tx) => touchSession(tx, key, now))
     .catch((error: unknown) => {
       app.log.warn({ err: error }, 'a session could not be marked as seen')
     })
 }
 
 function hashOf(sessionId: string): string {
-  return createHash('sha256').update(sessionId).digest('base64url')
+  return hash('sha256', sessionId, 'base64url')
 }
 
 function actorOf({ id, version, username, name, admin }: UserRow): Actor {

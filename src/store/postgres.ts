@@ -166,18 +166,9 @@ function prepared(sql: string): { readonly name?: string; readonly text: string 
   return statement
 }
 
-interface SqlError extends Error {
-  readonly code: string
-  readonly constraint?: string
-}
-
-function isSqlError(error: unknown): error is SqlError {
-  return (
-    error instanceof Error &&
-    'code' in error &&
-    typeof error.code === 'string' &&
-    /^[0-9A-Z]{5}$/.test(error.code)
-  )
+/** What the server itself said. A code alone does not tell: `EPIPE`, of a lost connection, has five letters too. */
+function isSqlError(error: unknown): error is pg.DatabaseError {
+  return error instanceof pg.DatabaseError
 }
 
 const STORAGE_FULL = new Set(['53100'])

@@ -13,24 +13,26 @@ export interface Found {
 
 /** A page and the count of all matches, in one statement so that both are of one moment. */
 export async function find(db: Queryable, table: Table, search: Search): Promise<Found> {
-  const where = table.model.archived && !search.archived ? 'where t."archived" is not true' : ''
   const { columns, joins } = table.list
-  const keys = search.sort
-    .map(({ field }, index) => `, t.${quote(field)} as ${quote(`sort$${index}`)}`)
-    .join('')
+  const where = table.model.archived && !search.archived ? 'where t."archived" is not true' : ''
+  const count = `select count(*) as "total" from ${table.name} as t ${where}`
   const rows = await db.all(
-    `select c."total", p.* from (select count(*) as "total" from ${table.name} as t ${where}) as c left join ` +
-      `(select ${columns}${keys} from ${table.name} as t ${joins} ${where} ${orderBy(search.sort, (key) => `t.${quote(key.field)}`, 't."id"')} ` +
-      `limit ? offset ?) as p on true ${orderBy(search.sort, (_, index) => `p.${quote(`sort$${index}`)}`, 'p."id"')}`,
+    `select (${count}) as "total", ${columns} from ${table.name} as t ${joins} ${where} ${orderBy(search.sort)} limit ? offset ?`,
     [search.limit, search.offset],
   )
-  const records = rows.filter((row) => row['id'] !== null).map((row) => toRecord(table, table.list, row))
-  return { total: Number(rows[0]?.['total'] ?? 0), records }
+  if (rows.length > 0) {
+    return { total: Number(rows[0]?.['total']), records: rows.map((row) => toRecord(table, table.list, row)) }
+  }
+  const total = Number((await db.all(count))[0]?.['total'])
+  // Records came in between: there is a page after all.
+  return total > search.offset && search.limit > 0 ? find(db, table, search) : { total, records: [] }
 }
 
-function orderBy(sort: readonly Sort[], spell: (key: Sort, index: number) => string, id: string): string {
-  const keys = sort.map((key, index) => `${spell(key, index)} ${key.descending ? 'desc' : 'asc'} nulls last`)
-  return `order by ${[...keys, id].join(', ')}`
+function orderBy(sort: readonly Sort[]): string {
+  const keys = sort.map(
+    ({ field, descending }) => `t.${quote(field)} ${descending ? 'desc' : 'asc'} nulls last`,
+  )
+  return `order by ${[...keys, 't."id"'].join(', ')}`
 }
 
 export async function read(db: Queryable, table: Table, id: number): Promise<WireRecord | undefined> {

@@ -67,6 +67,12 @@ export class Session implements Transaction {
     this.#prepare(sql).run()
   }
 
+  /** Brings everything into the main file. The driver keeps prepared statements past `close`, so SQLite would not do it there. */
+  checkpoint(): void {
+    // Where another process is reading this does less, and answers so: nothing is lost.
+    this.connection.exec('pragma wal_checkpoint(truncate)')
+  }
+
   close(): void {
     this.#statements.clear()
     this.connection.close()

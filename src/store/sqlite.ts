@@ -1,5 +1,5 @@
 // The embedded engine: one writer that commits in groups, a reader beside it.
-import { chmodSync, mkdirSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { Refusal } from '../errors.js'
 import type { Database, Queryable, Transaction } from './database.js'
@@ -26,7 +26,7 @@ export interface SqliteOptions {
 }
 
 export async function openSqlite(file: string, options: SqliteOptions = {}): Promise<Database> {
-  mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
+  makeFolder(path.resolve(path.dirname(file)))
   const deadline = Date.now() + PATIENCE_MS
   const writer = await patiently(deadline, () => connect(file, false))
   try {
@@ -36,6 +36,18 @@ export async function openSqlite(file: string, options: SqliteOptions = {}): Pro
   } catch (error) {
     writer.close()
     throw error
+  }
+}
+
+/** Not `recursive: true`: with it Node 20 tries for ever where the system makes no folders, below /proc for one. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return
+  makeFolder(path.dirname(folder))
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    // Another process was faster.
+    if (!existsSync(folder)) throw error
   }
 }
 
@@ -79,6 +91,7 @@ class Sqlite implements Database {
   async close(): Promise<void> {
     await this.#pumping
     this.readerSession.close()
+    this.writer.checkpoint()
     this.writer.close()
   }
 
@@ -117,8 +130,9 @@ class Sqlite implements Database {
     try {
       this.writer.exec('commit')
       return outcomes
-    } catch {
+    } catch (error) {
       this.#abandon()
+      this.#noticeDamage(error)
       return undefined
     }
   }
@@ -128,12 +142,14 @@ class Sqlite implements Database {
       this.writer.exec('savepoint member')
       const outcome = await run(member, this.writer)
       if ('error' in outcome) {
+        this.#noticeDamage(outcome.error)
         if (isEngineTrouble(outcome.error)) return undefined
         this.writer.exec('rollback to member')
       }
       this.writer.exec('release member')
       return outcome
-    } catch {
+    } catch (error) {
+      this.#noticeDamage(error)
       return undefined
     }
   }
@@ -155,7 +171,9 @@ class Sqlite implements Database {
 
   async #begin(deadline: number): Promise<void> {
     if (this.#isBroken)
-      throw new Refusal('busy', 'The disk has failed: the service must be restarted', { retryAfterS: 5 })
+      throw new Refusal('busy', 'The disk has failed, restart the service: read before you try again', {
+        retryAfterS: 5,
+      })
     await patiently(deadline, () => {
       this.writer.exec('begin immediate')
     })
