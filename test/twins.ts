@@ -31,14 +31,14 @@ export function withoutLogLock(db: Database): Database {
 }
 
 /** Says done when the work is done; the COMMIT comes later, if nothing comes between. */
-export function answersBeforeCommit(db: Database): Database {
+export function answersBeforeCommit(db: Database, lateMs = COMMIT_LATE_MS): Database {
   return {
     ...faceOf(db),
     transaction: (work, options) =>
       new Promise((resolve, reject) => {
         const lateWork = async (tx: Transaction) => {
           resolve(await work(tx))
-          await sleep(COMMIT_LATE_MS)
+          await sleep(lateMs)
         }
         db.transaction(lateWork, options).catch(reject)
       }),

@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest'
+import { onEveryEngine } from '../targets.js'
+import { killRepeatedly } from './kills.js'
+
+onEveryEngine((engine) => {
+  test('20 kills under load lose nothing that was acknowledged', async () => {
+    const { violations, acknowledged } = await killRepeatedly(engine, 20)
+    console.info(`${engine}: 20 kills, ${acknowledged} acknowledged writes, ${violations.length} violations`)
+    expect(violations).toEqual([])
+    expect(acknowledged).toBeGreaterThan(20 * 20)
+  })
+
+  test('a store that answers before it commits is caught', async () => {
+    const { violations } = await killRepeatedly(engine, 10, 'answersBeforeCommit')
+    expect(violations).toContainEqual(expect.stringMatching(/was acknowledged as .* and is/))
+  })
+})

@@ -1,0 +1,87 @@
+// `kill -9` of a server under load, again and again; after each restart, what it had acknowledged must be there.
+import { randomInt } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Queryable } from '../../src/store/database.js'
+import { openDatabase } from '../../src/store/open.js'
+import { HttpClient } from '../http-client.js'
+import { newPlace, PASSWORD, USERNAME, type Engine } from '../targets.js'
+import type * as twins from '../twins.js'
+import { exchange } from './exchange.js'
+import { Journal } from './journal.js'
+import { startServerProcess } from './server-process.js'
+
+const WORKERS = 12
+const WRITES = [20, 200] as const
+const MAX_LOAD_MS = 2_000
+
+export interface Kills {
+  /** Writes that were acknowledged in all. */
+  readonly acknowledged: number
+  readonly violations: readonly string[]
+}
+
+/** Until something is lost, or so many times. */
+export async function killRepeatedly(
+  engine: Engine,
+  kills: number,
+  twin?: keyof typeof twins,
+): Promise<Kills> {
+  const place = await newPlace(engine)
+  const journal = new Journal()
+  const violations: string[] = []
+  let server = await startServerProcess(place.url, twin)
+  try {
+    const { cookie } = await HttpClient.login(server.url, USERNAME, PASSWORD)
+    for (let kill = 1; kill <= kills && violations.length === 0; kill++) {
+      let isOver = false
+      const session = { url: server.url, cookie }
+      const workers = Array.from({ length: WORKERS }, () => journal.keepWriting(session, () => isOver))
+      await untilAcknowledged(journal, journal.acknowledged + randomInt(...WRITES))
+      isOver = true
+      await server.kill()
+      await Promise.all(workers)
+      server = await startServerProcess(place.url, twin)
+      // The session is older than the crash, and goes on.
+      const { status } = await exchange({ url: server.url, cookie }, 'GET', '/ws/rest/crm.Contact?limit=1')
+      if (status !== 200) violations.push(`kill ${kill}: a find is answered with ${status}`)
+      const found = await checkStored(place.url, engine, journal)
+      violations.push(...found.map((violation) => `kill ${kill}: ${violation}`))
+    }
+  } finally {
+    await server.kill()
+    place.remove()
+  }
+  return { acknowledged: journal.acknowledged, violations }
+}
+
+/** So that the kill falls into any moment of the work, on a slow machine as on a fast one. */
+async function untilAcknowledged(journal: Journal, count: number): Promise<void> {
+  const deadline = Date.now() + MAX_LOAD_MS
+  while (journal.acknowledged < count && Date.now() < deadline) await sleep(1)
+}
+
+async function checkStored(url: string, engine: Engine, journal: Journal): Promise<string[]> {
+  const db = await openDatabase(url, { poolSize: 1, statementTimeoutMs: 10_000 })
+  try {
+    if (engine === 'postgres') {
+      await untilNobodyWrites(db.reader)
+      return await journal.check(db.reader)
+    }
+    const damage = await db.reader.all('pragma integrity_check')
+    const faults = damage.map((row) => String(row['integrity_check'])).filter((line) => line !== 'ok')
+    return [...faults, ...(await journal.check(db.reader))]
+  } finally {
+    await db.close()
+  }
+}
+
+/** A backend may still be busy with what the dead process sent last. */
+async function untilNobodyWrites(db: Queryable): Promise<void> {
+  for (;;) {
+    const others = await db.all(
+      `select 1 as one from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and state <> 'idle'`,
+    )
+    if (others.length === 0) return
+    await sleep(20)
+  }
+}

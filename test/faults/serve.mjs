@@ -1,0 +1,24 @@
+// A node of the service in a process of its own, to be raced against and killed: serve.mjs <database> <user> <password>.
+// TWIN=answersBeforeCommit, or another name of test/twins.ts, puts that twin in the place of the database once it is set up.
+import { createJiti } from 'jiti'
+import { createApp, createServer, DEFAULT_HTTP_SETTINGS } from '../../dist/index.js'
+import { ensureFirstAdmin } from '../../dist/service/accounts.js'
+
+const [db, username, password] = process.argv.slice(2)
+const jiti = createJiti(import.meta.url)
+const { models } = await jiti.import('../models.ts')
+
+// Whoever started this is gone: nobody else would end it.
+process.on('disconnect', () => process.exit())
+
+const app = await createApp({ models, settings: { db } })
+await ensureFirstAdmin(app, username, password)
+const served = process.env['TWIN'] ? { ...app, db: await twinOf(process.env['TWIN'], app.db) } : app
+const server = await createServer(served, { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1', port: 0 })
+const [url] = await server.listen()
+process.stdout.write(`listening on ${url}\n`)
+
+async function twinOf(name, db) {
+  const twins = await jiti.import('../twins.ts')
+  return twins[name](db)
+}

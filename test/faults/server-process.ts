@@ -1,0 +1,45 @@
+import { fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { PASSWORD, USERNAME } from '../targets.js'
+import type * as twins from '../twins.js'
+
+export interface ServerProcess {
+  readonly url: string
+  /** What it said, if anything. */
+  readonly complaints: () => string
+  isRunning(): boolean
+  /** SIGKILL: no handler runs, nothing is finished. */
+  kill(): Promise<void>
+}
+
+const script = fileURLToPath(new URL('serve.mjs', import.meta.url))
+
+/** A node of the service in a process of its own; it ends with the tests, whatever happens to them. */
+export async function startServerProcess(db: string, twin?: keyof typeof twins): Promise<ServerProcess> {
+  const child = fork(script, [db, USERNAME, PASSWORD], {
+    execArgv: [],
+    env: { ...process.env, ...(twin ? { TWIN: twin } : {}) },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
+  let [output, complaints] = ['', '']
+  child.stderr?.on('data', (chunk: Buffer) => (complaints += chunk.toString()))
+  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stdout?.on('data', (chunk: Buffer) => {
+      output += chunk.toString()
+      const listening = /listening on (\S+)\n/.exec(output)?.[1]
+      if (listening !== undefined) resolve(listening)
+    })
+    child.once('error', reject)
+    void gone.then(() => reject(new Error(`the server did not start: ${complaints}`)))
+  })
+  return {
+    url,
+    complaints: () => complaints,
+    isRunning: () => child.exitCode === null && child.signalCode === null,
+    kill: async () => {
+      child.kill('SIGKILL')
+      await gone
+    },
+  }
+}

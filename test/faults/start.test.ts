@@ -1,0 +1,57 @@
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { createApp } from '../../src/service/create-app.js'
+import { openDatabase } from '../../src/store/open.js'
+import { HttpClient } from '../http-client.js'
+import { models } from '../models.js'
+import { newPlace, onEveryEngine, PASSWORD, USERNAME } from '../targets.js'
+import { exchange } from './exchange.js'
+import { startServerProcess } from './server-process.js'
+
+test('a folder that cannot be made is said at once', () => {
+  // In a process of its own: a wait for ever would hold this one, too.
+  const open = `import { openSqlite } from './dist/store/sqlite.js'; await openSqlite('/proc/verso/verso.db')`
+  const cwd = fileURLToPath(new URL('../..', import.meta.url))
+  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', open], {
+    cwd,
+    encoding: 'utf8',
+    timeout: 20_000,
+  })
+  expect(status).toBe(1)
+  expect(stderr).toMatch(/Error: E[A-Z]+: .*mkdir '.*verso'/)
+})
+
+onEveryEngine((engine) => {
+  test('two processes that start at once on an empty database both come up, with one account', async () => {
+    const place = await newPlace(engine)
+    const nodes = await Promise.all([startServerProcess(place.url), startServerProcess(place.url)])
+    for (const { url } of nodes) {
+      const client = await HttpClient.login(url, USERNAME, PASSWORD)
+      const data = { title: 'from each' }
+      expect((await exchange(client, 'PUT', '/ws/rest/test.Note', { data })).status).toBe(200)
+    }
+    const observer = await openDatabase(place.url, { poolSize: 1, statementTimeoutMs: 10_000 })
+    expect(await observer.reader.all('select count(*) as count from "verso.auth.User"')).toEqual([
+      { count: 1 },
+    ])
+    expect(await observer.reader.all('select count(*) as count from "test.Note"')).toEqual([{ count: 2 }])
+    await observer.close()
+    await Promise.all(nodes.map((node) => node.kill()))
+    place.remove()
+  })
+
+  test('the tables are made once, however many start at once', async () => {
+    for (let round = 0; round < 5; round++) {
+      const place = await newPlace(engine)
+      const start = () => createApp({ models, settings: { db: place.url, poolSize: 2 } })
+      const apps = await Promise.all([start(), start(), start(), start()])
+      const [{ db, catalog }] = apps
+      const shapes = await db.reader.all('select model from verso_schema')
+      const stored = catalog.stored.map(({ name }) => name)
+      expect(shapes.map((row) => String(row['model'])).sort()).toEqual(stored.sort())
+      await Promise.all(apps.map((each) => each.close()))
+      place.remove()
+    }
+  })
+})

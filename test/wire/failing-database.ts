@@ -1,0 +1,33 @@
+import type { Database, Queryable } from '../../src/store/database.js'
+import { openDatabase } from '../../src/store/open.js'
+
+/** A real database that fails with whatever it is told to, as long as it is told to. */
+export class FailingDatabase implements Database {
+  failure: Error | undefined
+
+  private constructor(private readonly inner: Database) {}
+
+  static async open(url: string): Promise<FailingDatabase> {
+    return new FailingDatabase(await openDatabase(url, { poolSize: 2, statementTimeoutMs: 10_000 }))
+  }
+
+  get dialect(): Database['dialect'] {
+    return this.inner.dialect
+  }
+
+  readonly reader: Queryable = {
+    all: async (sql, params) => {
+      if (this.failure) throw this.failure
+      return this.inner.reader.all(sql, params)
+    },
+  }
+
+  transaction: Database['transaction'] = async (work, options) => {
+    if (this.failure) throw this.failure
+    return this.inner.transaction(work, options)
+  }
+
+  async close(): Promise<void> {
+    await this.inner.close()
+  }
+}

@@ -1,0 +1,198 @@
+// Where the service is: below a base path, alive, ready, and open for its first administrator.
+import net from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createServer } from '../../src/http/server.js'
+import { DEFAULT_HTTP_SETTINGS } from '../../src/http/settings.js'
+import { onEveryEngine, startService, type Service } from '../targets.js'
+import {
+  asUser,
+  credentials,
+  expectRefusal,
+  login,
+  OK,
+  only,
+  openSession,
+  send,
+  withServer,
+} from './exchange.js'
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+onEveryEngine((engine) => {
+  describe('below a base path', () => {
+    let service: Service
+    let root: string
+
+    beforeAll(async () => {
+      service = await startService(engine, { http: { basePath: '/verso' } })
+      root = new URL(service.url).origin
+    })
+    afterAll(() => service.close())
+
+    test('everything is there, and says so in its links', async () => {
+      expect(service.url).toBe(`${root}/verso`)
+      const cookie = await openSession(service.url)
+      const user = asUser(service.url, cookie)
+      const { id } = only(await user.create('crm.Contact', { firstName: 'Base' }))
+      expect(only(await user.get(`/ws/rest/crm.Contact/${id}`))).toMatchObject({ firstName: 'Base' })
+      const page = await user.get('/ws/rest/crm.Contact?limit=1')
+      expect(page.headers.link).toBe(
+        '</verso/ws/rest/crm.Contact?offset=0&limit=1>; rel="first", </verso/ws/rest/crm.Contact?offset=0&limit=1>; rel="last"',
+      )
+      const logout = await user.get('/logout', { accept: 'text/html' })
+      expect([logout.status, logout.headers.location]).toEqual([303, '/verso/'])
+      expect(logout.headers['set-cookie']?.[0]).toBe(
+        'JSESSIONID=; HttpOnly; Max-Age=0; SameSite=Lax; Path=/verso',
+      )
+      for (const path of ['', '/', '/healthz', '/readyz']) {
+        expect((await send(service.url, { path })).status, path).toBe(200)
+      }
+    })
+
+    test('and nothing is beside it', async () => {
+      for (const path of [
+        '/',
+        '/healthz',
+        '/callback',
+        '/ws/rest/crm.Contact',
+        '/verso2/healthz',
+        '/Verso/healthz',
+      ]) {
+        expectRefusal(await send(root, { path }), 404, 'not-found')
+      }
+      for (const path of ['/ws', '/ws/nothing', '/ws/rest/crm.Contact']) {
+        expectRefusal(await send(service.url, { path }), 401, 'unauthenticated')
+      }
+    })
+  })
+
+  describe('health', () => {
+    let service: Service
+    beforeAll(async () => {
+      service = await startService(engine)
+    })
+    afterAll(() => service.close())
+
+    test.for(['/healthz', '/readyz'])('%s needs no session', async (path) => {
+      const answer = await send(service.url, { path })
+      expect([answer.status, answer.headers['content-type'], answer.text]).toEqual([200, JSON_TYPE, OK])
+    })
+
+    test('the start says what this is', async () => {
+      const answer = await send(service.url, { path: '/' })
+      expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8'])
+      expect(answer.text).toBe(
+        'Verso is running. Log in with POST callback; records are below ws/rest/<model>.\n',
+      )
+    })
+
+    test('while it stops, what is under way is answered, and it is alive but not ready', async () => {
+      const server = await createServer(service.app, { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1', port: 0 })
+      const [url = ''] = await server.listen()
+      const underWay = await Promise.all(['/readyz', '/healthz'].map((path) => beginRequest(url, path)))
+      const closed = server.close()
+      const [ready = '', alive = ''] = await Promise.all(underWay.map(({ finish }) => finish()))
+      await closed
+      expect(ready).toMatch(/^HTTP\/1\.1 503 /)
+      expect(ready).toMatch(/\r\nretry-after: 1\r\n/)
+      expect(ready).toContain('"kind":"busy","title":"Busy","message":"The service is stopping"')
+      expect(alive).toMatch(/^HTTP\/1\.1 200 /)
+    })
+  })
+
+  describe('the link for the first administrator', () => {
+    const TOKEN = 'a-token-that-was-printed-at-start'
+    const PASSWORD = 'a long enough password'
+    let service: Service
+
+    beforeAll(async () => {
+      service = await startService(engine, { setupToken: TOKEN })
+      await service.app.db.transaction((tx) => tx.run('delete from "verso.auth.User"'))
+    })
+    afterAll(() => service.close())
+
+    const post = (body: string, token = TOKEN, headers = {}) =>
+      send(service.url, { method: 'POST', path: `/setup?token=${token}`, headers, body })
+    const form = (username: string, password: string) =>
+      new URLSearchParams({ username, password }).toString()
+
+    test('needs its token', async () => {
+      const paths = [
+        '/setup',
+        '/setup?token=',
+        '/setup?token=wrong',
+        `/setup?token=${TOKEN}x`,
+        `/setup?token=a&token=${TOKEN}`,
+      ]
+      for (const path of paths) {
+        expectRefusal(await send(service.url, { path }), 404, 'not-found')
+        expectRefusal(
+          await send(service.url, { method: 'POST', path, body: form('eve', PASSWORD) }),
+          404,
+          'not-found',
+        )
+      }
+    })
+
+    test('shows a form that nothing can frame and that runs no script', async () => {
+      const answer = await send(service.url, { path: `/setup?token=${TOKEN}` })
+      expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
+      expect(answer.headers['content-security-policy']).toMatch(/default-src 'none'.*frame-ancestors 'none'/)
+      expect(answer.headers['referrer-policy']).toBe('no-referrer')
+      expect(answer.text).toContain('<form method="post">')
+      expect(answer.text).not.toContain(TOKEN)
+    })
+
+    test('refuses what makes no account, and stays open', async () => {
+      expectRefusal(await post(''), 400, 'bad-request')
+      expectRefusal(await post('{'), 400, 'bad-request')
+      expectRefusal(await post('username=eve'), 400, 'bad-request')
+      expectRefusal(await post(form('eve', 'too short')), 422, 'invalid')
+      expectRefusal(await post(form('no spaces', PASSWORD)), 422, 'invalid')
+      expectRefusal(
+        await post(form('eve', PASSWORD), TOKEN, { origin: 'https://evil.example' }),
+        403,
+        'forbidden',
+      )
+    })
+
+    test('makes one administrator, and is over', async () => {
+      const answer = await post(form('Root', PASSWORD))
+      expect([answer.status, answer.text]).toEqual([200, OK])
+      const entered = await login(service.url, {}, credentials('root', PASSWORD))
+      expect(only(entered)).toMatchObject({ username: 'root', roles: ['administrator'] })
+      expectRefusal(await post(form('second', PASSWORD)), 404, 'not-found')
+      expect((await login(service.url, {}, credentials('second', PASSWORD))).status).toBe(401)
+    })
+
+    test('is not there unless it is asked for', async () => {
+      await withServer(service, {}, async (url) => {
+        expectRefusal(await send(url, { path: '/setup?token=undefined' }), 404, 'not-found')
+      })
+    })
+  })
+})
+
+/** A request of which the server has read the beginning; the answer to one before it proves that. */
+async function beginRequest(url: string, path: string): Promise<{ finish: () => Promise<string> }> {
+  const { hostname, port } = new URL(url)
+  const socket = net.connect(Number(port), hostname)
+  const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  let text = ''
+  const begun = new Promise<void>((resolve) => {
+    socket.on('data', (chunk) => {
+      text += chunk.toString()
+      if (text.endsWith(OK)) resolve()
+    })
+  })
+  socket.write(`GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET ${path} HTTP/1.1\r\nHost: localhost\r\n`)
+  await begun
+  return {
+    finish: async () => {
+      text = ''
+      socket.write('Connection: close\r\n\r\n')
+      await ended
+      return text
+    },
+  }
+}

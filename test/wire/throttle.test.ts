@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { onEveryEngine, startService, type Service } from '../targets.js'
+import { credentials, expectRefusal, login, withServer, type Answer } from './exchange.js'
+
+const VICTIM = 'ada'
+const WINDOW_MS = 60_000
+/** So that the tests can play addresses. */
+const TRUSTING = { http: { trustProxy: ['127.0.0.1'] } }
+
+onEveryEngine((engine) => {
+  let service: Service
+
+  beforeAll(async () => {
+    service = await startService(engine, TRUSTING)
+  })
+  beforeEach(() => service.app.db.transaction((tx) => tx.run('delete from verso_login_failure')))
+  afterAll(() => service.close())
+
+  const from = (address: string) => ({ 'x-forwarded-for': address })
+  const wrong = credentials(VICTIM, 'wrong')
+  /** All at once: one after the other they would each be answered later than the one before. */
+  const fail = (
+    count: number,
+    address: string,
+    body = wrong,
+    { url }: Pick<Service, 'url'> = service,
+  ): Promise<Answer[]> => Promise.all(Array.from({ length: count }, () => login(url, from(address), body)))
+  const statusesOf = (answers: readonly Answer[]) => answers.map((answer) => answer.status).sort()
+  const countsOf = async () => {
+    const rows = await service.app.db.reader.all('select key, failures from verso_login_failure order by key')
+    return Object.fromEntries(rows.map((row) => [String(row['key']), row['failures']]))
+  }
+  const setCount = async (key: string, failures: number) =>
+    service.app.db.transaction((tx) =>
+      tx.run('insert into verso_login_failure (key, since_ms, failures) values (?, ?, ?)', [
+        key,
+        service.clock.now(),
+        failures,
+      ]),
+    )
+
+  test('failures are counted by account and address, and by address; a success is not', async () => {
+    await fail(3, '10.0.0.1')
+    await fail(1, '10.0.0.1', credentials('nobody'))
+    await fail(1, '10.0.0.2', '{}')
+    expect((await login(service.url, from('10.0.0.1'))).status).toBe(200)
+    expect(await countsOf()).toEqual({
+      '["ada","10.0.0.1"]': 3,
+      '["nobody","10.0.0.1"]': 1,
+      '10.0.0.1': 4,
+      '["","10.0.0.2"]': 1,
+      '10.0.0.2': 1,
+    })
+  })
+
+  test('from the sixth a failure is answered later, and still as a failure; a success is not delayed', async () => {
+    await setCount('["ada","10.0.0.1"]', 15)
+    const began = performance.now()
+    const failed = await login(service.url, from('10.0.0.1'), wrong)
+    expect(failed.status).toBe(401)
+    // A timer may fire a millisecond early.
+    expect(performance.now() - began).toBeGreaterThan(498)
+    expect((await countsOf())['["ada","10.0.0.1"]']).toBe(16)
+    expect((await login(service.url, from('10.0.0.1'))).status).toBe(200)
+  })
+
+  test('one address may fail ten times as often over all accounts', async () => {
+    await setCount('10.0.0.9', 299)
+    expect((await login(service.url, from('10.0.0.9'), credentials('first', 'wrong'))).status).toBe(401)
+    expectRefusal(await login(service.url, from('10.0.0.9'), credentials('second', 'wrong')), 429, 'too-many')
+    expectRefusal(await login(service.url, from('10.0.0.9')), 429, 'too-many')
+    expect((await login(service.url, from('10.0.0.8'))).status).toBe(200)
+  })
+
+  test('in the demo it is never 429', async () => {
+    await setCount('["ada","10.0.0.1"]', 1_000)
+    await setCount('10.0.0.1', 10_000)
+    const demo = await startService(engine, { ...TRUSTING, place: service.place, settings: { isDemo: true } })
+    try {
+      expect(statusesOf(await fail(3, '10.0.0.1', wrong, demo))).toEqual([401, 401, 401])
+      expect((await login(demo.url, from('10.0.0.1'))).status).toBe(200)
+    } finally {
+      await demo.close()
+    }
+  })
+
+  test('two nodes count together', async () => {
+    const other = await startService(engine, { ...TRUSTING, place: service.place })
+    try {
+      await setCount('["ada","10.0.0.1"]', 26)
+      const answers = await Promise.all([fail(3, '10.0.0.1'), fail(3, '10.0.0.1', wrong, other)])
+      expect(statusesOf(answers.flat())).toEqual([401, 401, 401, 401, 429, 429])
+      expect(await countsOf()).toEqual({ '["ada","10.0.0.1"]': 32, '10.0.0.1': 6 })
+    } finally {
+      await other.close()
+    }
+  })
+
+  describe('addresses', () => {
+    test('are those of the connection, whatever is forwarded by somebody who is not trusted', async () => {
+      await withServer(service, {}, async (url) => {
+        await fail(1, '10.0.0.1', wrong, { url })
+        await fail(1, '10.0.0.2', wrong, { url })
+      })
+      expect(await countsOf()).toEqual({ '["ada","127.0.0.1"]': 2, '127.0.0.1': 2 })
+    })
+
+    test('of one IPv6 network are one, and an IPv4 address is the same in either spelling', async () => {
+      await fail(1, '2001:db8:1:2:3:4:5:6')
+      await fail(1, '2001:db8:1:2::1')
+      await fail(1, '2001:db8:1:3::1')
+      await fail(1, '::ffff:10.0.0.1')
+      await fail(1, '10.0.0.1')
+      expect(await countsOf()).toEqual({
+        '["ada","2001:db8:1:2::/64"]': 2,
+        '2001:db8:1:2::/64': 2,
+        '["ada","2001:db8:1:3::/64"]': 1,
+        '2001:db8:1:3::/64': 1,
+        '["ada","10.0.0.1"]': 2,
+        '10.0.0.1': 2,
+      })
+    })
+
+    test('cannot be chosen by fields of the body', async () => {
+      for (const ip of ['1.1.1.1', '2.2.2.2']) {
+        await fail(1, '10.0.0.1', JSON.stringify({ username: VICTIM, password: 'wrong', ip, address: ip }))
+      }
+      expect(await countsOf()).toEqual({ '["ada","10.0.0.1"]': 2, '10.0.0.1': 2 })
+    })
+  })
+
+  test('the spelling of a user name opens no second count', async () => {
+    for (const username of ['ada', 'ADA', 'Ada']) await fail(1, '10.0.0.1', credentials(username, 'wrong'))
+    expect(await countsOf()).toEqual({ '["ada","10.0.0.1"]': 3, '10.0.0.1': 3 })
+  })
+
+  test('from the thirty-first in a minute it is 429 with Retry-After, the right password included', async () => {
+    await setCount('["ada","10.0.0.1"]', 27)
+    const answers = await fail(5, '10.0.0.1')
+    expect(statusesOf(answers)).toEqual([401, 401, 401, 429, 429])
+    expect((await countsOf())['["ada","10.0.0.1"]']).toBe(32)
+    const refused = await login(service.url, from('10.0.0.1'))
+    expectRefusal(refused, 429, 'too-many')
+    const seconds = Number(refused.headers['retry-after'])
+    expect(seconds).toBeGreaterThanOrEqual(1)
+    expect(seconds).toBeLessThanOrEqual(60)
+
+    // Nobody is locked out by what others do: neither elsewhere, nor another account from there.
+    expect((await login(service.url, from('10.0.0.2'))).status).toBe(200)
+    expect((await login(service.url, from('10.0.0.1'), credentials('nobody'))).status).toBe(401)
+
+    service.clock.advance(WINDOW_MS)
+    expect((await login(service.url, from('10.0.0.1'))).status).toBe(200)
+  })
+})
