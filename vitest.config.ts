@@ -10,6 +10,8 @@ export default defineConfig({
     exclude: ['test/**/*.long.test.ts'],
     globalSetup: 'test/setup.ts',
     pool: 'forks',
+    // Most of the time is spent waiting for processes and disks: two at once, also on two cores.
+    maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     allowOnly: false,

@@ -44,6 +44,12 @@ export class Refusal extends Error {
   }
 }
 
+/** What the log says of trouble that is not ours: an error of a driver may carry a whole connection with it. */
+export function briefly(error: unknown): { readonly code?: unknown; readonly reason: string } {
+  if (!(error instanceof Error)) return { reason: String(error) }
+  return { ...('code' in error ? { code: error.code } : {}), reason: error.message }
+}
+
 /** Why the service cannot start: every fault at once, one line each. */
 export class StartFaults extends Error {
   constructor(

@@ -1,4 +1,4 @@
-import { constants, copyFileSync, existsSync, mkdirSync } from 'node:fs'
+import { constants, copyFileSync, existsSync, mkdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { Command } from 'commander'
 import { StartFaults } from '../errors.js'
@@ -19,6 +19,9 @@ export function addInit(program: Command): void {
 /** Answers what to tell people. Writes nothing if anything is in the way. */
 export function writeStarter(folder: string): string {
   const files = STARTER.map((name) => path.join(folder, name))
+  if (existsSync(folder) && !statSync(folder).isDirectory()) {
+    throw new StartFaults('Nothing was written', [`${folder} is a file; name a folder`])
+  }
   const inTheWay = files.filter((file) => existsSync(file))
   if (inTheWay.length > 0) {
     throw new StartFaults(

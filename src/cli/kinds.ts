@@ -1,6 +1,7 @@
 // How the settings are spelled: a text → its value, or undefined if it is none of its kind.
 import { isIP } from 'node:net'
 import { MAX_PASSWORD_BYTES, MIN_PASSWORD_LENGTH } from '../model/system.js'
+import { lengthOf } from '../model/value.js'
 
 export interface Kind<T> {
   /** Stands behind the flag in the help; a flag without one is a switch. */
@@ -78,15 +79,14 @@ export const password: Kind<string> = {
   mustBe: `at least ${MIN_PASSWORD_LENGTH} characters and at most ${MAX_PASSWORD_BYTES} bytes long`,
   isSecret: true,
   parse: (text) => {
-    const isFit =
-      Array.from(text).length >= MIN_PASSWORD_LENGTH && Buffer.byteLength(text) <= MAX_PASSWORD_BYTES
+    const isFit = lengthOf(text) >= MIN_PASSWORD_LENGTH && Buffer.byteLength(text) <= MAX_PASSWORD_BYTES
     return isFit ? text : undefined
   },
 }
 
 export const toggle: Kind<boolean> = {
   mustBe: 'true or false',
-  parse: (text) => ({ true: true, false: false })[text],
+  parse: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
 }
 
 export function whole(least: number, most: number): Kind<number> {

@@ -32,7 +32,8 @@ for (const add of [addDemo, addServe, addUserCommands, addSchema, addInit]) add(
 try {
   await program.parseAsync()
 } catch (error) {
-  process.exitCode = explain(error)
+  // At once: a connection that failed half-way would keep the process alive.
+  process.exit(explain(error))
 }
 
 /** Says what went wrong, if it was not said already; answers the exit code. */

@@ -1,4 +1,5 @@
 // Opens the database for a command, and says in a line what is wrong with it.
+import { existsSync } from 'node:fs'
 import { Refusal, StartFaults } from '../errors.js'
 import type { App } from '../service/app.js'
 import { createApp, type AppOptions } from '../service/create-app.js'
@@ -8,6 +9,13 @@ import { openDatabase } from '../store/open.js'
 
 export async function openApp(options: AppOptions): Promise<App> {
   return orFault(options.settings?.db ?? DEFAULT_SETTINGS.db, () => createApp(options))
+}
+
+/** For commands that only look or change: a database that is not there is more likely a slip of the pen. */
+export function requireDatabase(url: string): void {
+  const file = url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : undefined
+  if (file === undefined || existsSync(file)) return
+  throw new StartFaults('The database cannot be opened', [`${url}: there is no such file; is --db right?`])
 }
 
 /** The bare database; the tables are left as they are. */
@@ -34,11 +42,15 @@ async function orFault<T>(url: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    const cause = error instanceof Refusal && error.kind === 'busy' ? (error.cause ?? error) : error
-    if (!isFromOutside(cause)) throw error
+    const isBusy = error instanceof Refusal && error.kind === 'busy'
+    const cause = isBusy ? (error.cause ?? error) : error
+    if (!(cause instanceof Error) || (!isBusy && !isFromOutside(cause))) throw error
     throw new StartFaults('The database cannot be opened', [`${shownDatabase(url)}: ${messageOf(cause)}`])
   }
 }
+
+const NO_PASSWORD =
+  'the server asks for a password: write it as postgres://user:password@host/database, in VERSO_DB rather than on the command line'
 
 // The network, the file system, SQLite; and of PostgreSQL: connections, authorization, no such database, resources, operators.
 const OUTSIDE = /^(E[A-Z]+|ERR_SQLITE_ERROR|08...|28...|3D...|42501|53...|57...)$/
@@ -53,5 +65,7 @@ function isFromOutside(error: unknown): error is Error {
 function messageOf(error: Error): string {
   // Both addresses of localhost were tried: the error that holds the two has no words of its own.
   const all = error instanceof AggregateError ? (error.errors as Error[]) : [error]
-  return all.map(({ message }) => message).join('; ')
+  return all
+    .map(({ message }) => (/password must be a string/.test(message) ? NO_PASSWORD : message))
+    .join('; ')
 }

@@ -1,16 +1,21 @@
 import { text as readAll } from 'node:stream/consumers'
 import { isCancel, password as prompt } from '@clack/prompts'
 import { StartFaults } from '../errors.js'
+import { MIN_PASSWORD_LENGTH } from '../model/system.js'
 
 /** From standard input if told so, else typed twice, unseen. */
 export async function askPassword(username: string, fromStdin = false): Promise<string> {
-  if (fromStdin) return (await readAll(process.stdin)).replace(/\r?\n$/, '')
+  if (fromStdin) {
+    const given = (await readAll(process.stdin)).replace(/\r?\n$/, '')
+    if (given === '') throw new StartFaults('Nothing was changed', ['no password came on standard input'])
+    return given
+  }
   if (!process.stdin.isTTY) {
     throw new StartFaults('There is no terminal to ask for the password', [
       'send it with: --password-stdin < file',
     ])
   }
-  const first = await typed(`Password of ${username}`)
+  const first = await typed(`Password of ${username}, at least ${MIN_PASSWORD_LENGTH} characters`)
   if ((await typed('The same again')) === first) return first
   throw new StartFaults('Nothing was changed', ['the two passwords differ'])
 }

@@ -35,16 +35,19 @@ export async function run(service: Service): Promise<void> {
     onBroken: () => setTimeout(() => process.exit(1), BROKEN_MS),
   })
   ending.first(() => app.close())
+  let server: Server | undefined
   try {
     const options = await service.prepare(app)
     await refuseOpenDemo(app, values)
-    const server = await createServer(app, httpSettings(values), options)
+    server = await createServer(app, httpSettings(values), options)
     const [url = ''] = await listen(server, values)
-    ending.first(() => server.close())
+    const listening = server
+    ending.first(() => listening.close())
     const words = await service.announce(app, url, options)
     process.stdout.write(`listening on ${url}\n${words}`)
     log.info({ url }, 'listening')
   } catch (error) {
+    await server?.close()
     await app.close()
     throw error
   }

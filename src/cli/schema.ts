@@ -34,17 +34,23 @@ export function addSchema(program: Command): void {
       const drops = flags.drop ?? []
       const act = flags.apply ? applySchema : showPlan
       const plan = await withDatabase(db, async (database) => act(database, catalog, drops))
-      process.stdout.write(report(plan, shownDatabase(db), flags.apply ?? false))
+      process.stdout.write(report(plan, shownDatabase(db), flags))
       if (plan.faults.length > 0)
         throw new StartFaults('The tables cannot follow the models without losing data', plan.faults)
     })
 }
 
-function report({ steps, notes, faults }: Plan, db: string, isDone: boolean): string {
+function report(
+  { steps, notes, faults }: Plan,
+  db: string,
+  { apply: isDone = false, drop }: SchemaFlags,
+): string {
   const lines = [...steps.map((step) => `  ${describe(step)}`), ...notes.map((note) => `  note: ${note}`)]
   const heading =
     steps.length > 0 ? `${isDone ? 'Done in' : 'To be done in'} ${db}:` : `Nothing to do in ${db}.`
   const isPending = steps.length > 0 && !isDone && faults.length === 0
-  const hint = 'The service does this when it starts; to do it now, run the same with --apply.'
+  const hint = drop
+    ? 'Nothing was done yet: run the same with --apply.'
+    : 'The service does this when it starts; to do it now, run the same with --apply.'
   return [heading, ...lines, ...(isPending ? [hint] : []), ''].join('\n')
 }

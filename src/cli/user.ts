@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { addUser, allUsers, changePassword, setDisabled } from '../service/accounts.js'
 import type { App } from '../service/app.js'
-import { openApp, shownDatabase } from './open.js'
+import { openApp, requireDatabase, shownDatabase } from './open.js'
 import { askPassword } from './password.js'
 import { addSettings, readSettings, type Flags } from './settings.js'
 
@@ -27,11 +27,15 @@ export function addUserCommands(program: Command): void {
     .option('--admin', 'an administrator')
     .option('--password-stdin', 'read the password from standard input')
     .action(async (username: string, flags: AddFlags) => {
-      await withUsers(flags, async (app) => {
-        const password = await askPassword(username, flags.passwordStdin)
-        await addUser(app, { username, name: flags.name, password, admin: flags.admin ?? false })
-        say(`added ${username}${flags.admin ? ', an administrator' : ''}`)
-      })
+      await withUsers(
+        flags,
+        async (app) => {
+          const password = await askPassword(username, flags.passwordStdin)
+          await addUser(app, { username, name: flags.name, password, admin: flags.admin ?? false })
+          say(`added ${username}${flags.admin ? ', an administrator' : ''}`)
+        },
+        true,
+      )
     })
 
   subcommand(user, 'passwd <username>', 'give a user another password; ends their sessions')
@@ -71,8 +75,9 @@ function subcommand(user: Command, usage: string, description: string): Command 
 }
 
 /** Users need no models: tables of models stay as they are. */
-async function withUsers(flags: Flags, work: (app: App) => Promise<void>): Promise<void> {
+async function withUsers(flags: Flags, work: (app: App) => Promise<void>, mayCreate = false): Promise<void> {
   const { db } = readSettings('user', flags, process.env)
+  if (!mayCreate) requireDatabase(db)
   const app = await openApp({ settings: { db }, models: [] })
   try {
     await work(app)

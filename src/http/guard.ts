@@ -69,7 +69,7 @@ export function isAllowedOrigin(request: FastifyRequest, settings: HttpSettings)
 /** While only this machine can connect, only names of this machine are answered: a web page must not get in by renaming itself. */
 export function makeHostCheck(settings: HttpSettings): (request: FastifyRequest) => void {
   if (!isLoopback(settings.host)) return requireHost
-  const own = settings.publicUrl === undefined ? undefined : new URL(settings.publicUrl).hostname
+  const own = settings.publicUrl === undefined ? undefined : hostnameOf(new URL(settings.publicUrl).host)
   return (request) => {
     requireHost(request)
     const name = hostnameOf(request.headers.host)

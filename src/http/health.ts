@@ -1,4 +1,4 @@
-import { Refusal } from '../errors.js'
+import { briefly, Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
 import { sendJson, type Resource } from './resource.js'
 
@@ -37,7 +37,7 @@ async function canRead(app: App): Promise<boolean> {
     await app.db.reader.all('select 1 as "one"')
     return true
   } catch (error) {
-    app.log.warn({ err: error }, 'the store cannot be reached')
+    app.log.warn(briefly(error), 'the store cannot be reached')
     return false
   }
 }

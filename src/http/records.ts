@@ -18,7 +18,12 @@ export function recordResources(app: App, guards: Guards, basePath: string): rea
   const guarded = { guards: [guards.session], writeGuards: [guards.sameSite] }
   const verbs = makeHandlers(app, basePath)
   return [
-    { ...guarded, path: '/ws/rest/:model', handlers: { GET: verbs.find, PUT: verbs.create } },
+    {
+      ...guarded,
+      path: '/ws/rest/:model',
+      handlers: { GET: verbs.find, PUT: verbs.create },
+      hint: 'create with PUT, update with POST to the path of the record',
+    },
     {
       ...guarded,
       path: '/ws/rest/:model/:id',
@@ -51,6 +56,7 @@ function makeHandlers(
     },
     create: async (request, reply) => {
       const { model } = request.params as Params
+      // Before the body is looked at: a model that is not there is 404, whatever was sent.
       app.catalog.get(model)
       return answer(reply, await records(request).create(model, dataOf(request.body), keyOf(request)))
     },

@@ -1,7 +1,9 @@
 // Kind → HTTP status and body. The only place that knows both words.
+import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { Refusal, type RefusalKind } from '../errors.js'
+import { briefly, Refusal, type RefusalKind } from '../errors.js'
+import { JSON_TYPE } from './resource.js'
 
 const ANSWERS: Readonly<Record<RefusalKind, readonly [status: number, title: string]>> = {
   'bad-request': [400, 'Bad request'],
@@ -10,9 +12,9 @@ const ANSWERS: Readonly<Record<RefusalKind, readonly [status: number, title: str
   'unknown-model': [404, 'No such model'],
   'not-found': [404, 'Not found'],
   method: [405, 'Method not allowed'],
-  conflict: [409, 'Changed by somebody else'],
+  conflict: [409, 'Not the current version'],
   'not-unique': [409, 'Not unique'],
-  'stale-match': [412, 'Changed by somebody else'],
+  'stale-match': [412, 'Not the current version'],
   'too-large': [413, 'Too large'],
   'media-type': [415, 'Wrong content type'],
   misdirected: [421, 'Wrong host'],
@@ -27,18 +29,28 @@ const PROBLEM_JSON = 'application/problem+json'
 
 /** Fastify's own words for what a client did wrong. */
 const FASTIFY_KINDS: Readonly<Record<string, readonly [RefusalKind, string]>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: ['too-large', 'The body is larger than this service takes'],
+  FST_ERR_CTP_BODY_TOO_LARGE: ['too-large', 'The body is larger than this service takes (--body-limit)'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['media-type', 'Send the body as application/json'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['bad-request', 'Content-Length is not the length of the body'],
   FST_ERR_BAD_URL: ['bad-request', 'The path is not well formed'],
 }
+
+const NOT_HTTP = ['400 Bad Request', 'bad-request', 'This is not HTTP'] as const
+const CLIENT_ERRORS: Readonly<Record<string, readonly [status: string, kind: RefusalKind, message: string]>> =
+  {
+    HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'too-large', 'The headers are too large'],
+    ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'bad-request', 'The request took too long to arrive'],
+  }
 
 /** Answers a refusal; anything else is a defect, which is logged and not shown. */
 export function answerError(log: Logger, error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const refusal = error instanceof Refusal ? error : fromFastify(error)
   if (!refusal) log.error({ err: error, requestId: request.id }, 'a request failed')
   else if (refusal.kind === 'busy' || refusal.kind === 'storage-full') {
-    log.warn({ err: refusal.cause, kind: refusal.kind, requestId: request.id }, refusal.message)
+    log.warn(
+      { ...briefly(refusal.cause ?? refusal), kind: refusal.kind, requestId: request.id },
+      refusal.message,
+    )
   }
   const [status, title] = refusal ? ANSWERS[refusal.kind] : ([500, 'Internal error'] as const)
   const kind = refusal?.kind ?? 'internal'
@@ -61,7 +73,7 @@ export function answerError(log: Logger, error: unknown, request: FastifyRequest
     return
   }
   const report = { kind, title, message, requestId: request.id, ...data }
-  send(reply, status, 'application/json; charset=utf-8', {
+  send(reply, status, JSON_TYPE, {
     status: kind === 'invalid' ? -4 : -1,
     ...faults,
     data: report,
@@ -88,4 +100,17 @@ function fromFastify(error: unknown): Refusal | undefined {
     return new Refusal('bad-request', 'The request is not well formed', { cause: error })
   }
   return undefined
+}
+
+/** What is no HTTP never reaches a route: it is answered on the bare socket. */
+export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
+  if (!socket.writable) return
+  const [status, kind, message] = CLIENT_ERRORS[error.code ?? ''] ?? NOT_HTTP
+  const body = JSON.stringify({ status: -1, data: { kind, title: status.slice(4), message } })
+  const head = [
+    `HTTP/1.1 ${status}`,
+    `Content-Type: ${JSON_TYPE}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+  ]
+  socket.end(`${head.join('\r\n')}\r\nConnection: close\r\n\r\n${body}`)
 }

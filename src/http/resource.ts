@@ -13,13 +13,15 @@ export interface Resource {
   /** Besides those, for the methods that write. */
   readonly writeGuards?: readonly onRequestAsyncHookHandler[]
   readonly handlers: Readonly<Partial<Record<Method, Handler>>>
+  /** What whoever used a wrong method may have wanted. */
+  readonly hint?: string
   /** A GET that does something has no HEAD. */
   readonly hasHead?: boolean
 }
 
 /** Every method of a path: those it has, OPTIONS, and 405 with `Allow` for the rest. All of them guarded. */
 export function addResource(server: FastifyInstance, resource: Resource): void {
-  const { path, guards, writeGuards = [], handlers, hasHead = true } = resource
+  const { path, guards, writeGuards = [], handlers, hint, hasHead = true } = resource
   const offered = METHODS.filter((method) => handlers[method])
   const allow = [...offered, ...(handlers.GET && hasHead ? ['HEAD'] : []), 'OPTIONS']
   for (const method of METHODS) {
@@ -36,7 +38,8 @@ export function addResource(server: FastifyInstance, resource: Resource): void {
     handler: async (_, reply) => reply.code(204).header('allow', allow.join(', ')).send(),
   })
   async function refuseMethod(request: FastifyRequest): Promise<never> {
-    throw new Refusal('method', `${request.method} is not possible here`, { allow })
+    const message = `${request.method} is not possible here, but ${allow.join(', ')}${hint ? `: ${hint}` : ''}`
+    throw new Refusal('method', message, { allow })
   }
 }
 

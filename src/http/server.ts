@@ -1,17 +1,18 @@
 // One door: Fastify. Limits, hooks in the order they run, routes, and the refusal handler.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
+import { dummyHash } from '../service/passwords.js'
 import { acceptCredentials, acceptJson } from './bodies.js'
-import { isAllowedOrigin, makeGuards, makeHostCheck } from './guard.js'
+import { answerPreflight } from './cors.js'
+import { makeGuards, makeHostCheck } from './guard.js'
 import { healthResources } from './health.js'
 import { listenOnOtherLoopback } from './loopback.js'
 import { loginResources, logoutResource } from './login.js'
 import { recordResources } from './records.js'
-import { answerError } from './refusals.js'
+import { answerClientError, answerError } from './refusals.js'
 import { addResource, type Resource } from './resource.js'
 import type { HttpSettings } from './settings.js'
 import { setupResource } from './setup.js'
@@ -26,7 +27,6 @@ const HTTP_OPTIONS = {
 }
 /** Longer than a request line can be: what is no name and no id is for the routes to say, behind their guards. */
 const MAX_PARAM_LENGTH = 16_384
-const CORS_SECONDS = 600
 
 export interface ServerOptions {
   /** Opens `/setup?token=…`, where the first administrator is made. */
@@ -48,6 +48,7 @@ export async function createServer(
   options: ServerOptions = {},
 ): Promise<Server> {
   let isStopping = false
+  await dummyHash()
   const server = makeFastify(app, settings)
   addHooks(server, app, settings)
   endConnectionsWhen(server, () => isStopping)
@@ -56,14 +57,10 @@ export async function createServer(
   const cookiePath = basePath === '' ? '/' : basePath
   await server.register(
     async (base) => {
-      add(base, [
-        startResource(),
-        ...healthResources(app, () => isStopping),
-        logoutResource(app, guards, cookiePath),
-      ])
+      add(base, [startResource(), ...healthResources(app, () => isStopping)])
       await base.register(async (scope) => {
         acceptCredentials(scope)
-        add(scope, loginResources(app, guards, cookiePath))
+        add(scope, [...loginResources(app, guards, cookiePath), logoutResource(app, guards, cookiePath)])
         if (options.setupToken !== undefined) add(scope, [setupResource(app, guards, options.setupToken)])
       })
       add(base, recordResources(app, guards, basePath))
@@ -186,28 +183,6 @@ function endConnectionsWhen(server: FastifyInstance, isStopping: () => boolean):
   })
 }
 
-/** Other origins that the settings let in: they may call, with a key. Answers whether the request is done with. */
-function answerPreflight(request: FastifyRequest, reply: FastifyReply, settings: HttpSettings): boolean {
-  if (!isAllowedOrigin(request, settings)) return false
-  void reply.header('access-control-allow-origin', request.headers.origin).header('vary', 'Origin')
-  void reply.header(
-    'access-control-expose-headers',
-    'ETag, Link, Idempotency-Replayed, Retry-After, X-Request-Id',
-  )
-  if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined)
-    return false
-  void reply
-    .code(204)
-    .header('access-control-allow-methods', 'GET, HEAD, POST, PUT, PATCH, DELETE')
-    .header(
-      'access-control-allow-headers',
-      'Accept, API-KEY, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match',
-    )
-    .header('access-control-max-age', CORS_SECONDS)
-    .send()
-  return true
-}
-
 function add(server: FastifyInstance, resources: readonly Resource[]): void {
   for (const resource of resources) addResource(server, resource)
 }
@@ -225,28 +200,6 @@ function startResource(): Resource {
 
 async function refuseUnknownPath(): Promise<never> {
   throw new Refusal('not-found', 'There is nothing at this path')
-}
-
-/** What is no HTTP never reaches a route. */
-function answerClientError(error: Error & { code?: string }, socket: Socket): void {
-  if (!socket.writable) return
-  const [status, kind, message] = CLIENT_ERRORS[error.code ?? ''] ?? [
-    '400 Bad Request',
-    'bad-request',
-    'This is not HTTP',
-  ]
-  const body = JSON.stringify({ status: -1, data: { kind, title: status.slice(4), message } })
-  const head = [
-    `HTTP/1.1 ${status}`,
-    'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-  ]
-  socket.end(`${head.join('\r\n')}\r\nConnection: close\r\n\r\n${body}`)
-}
-
-const CLIENT_ERRORS: Readonly<Record<string, readonly [status: string, kind: string, message: string]>> = {
-  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'too-large', 'The headers are too large'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'bad-request', 'The request took too long to arrive'],
 }
 
 function urlsOf(

@@ -2,6 +2,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
+import { MIN_PASSWORD_LENGTH } from '../model/system.js'
 import { isObject } from '../model/value.js'
 import { ensureFirstAdmin, isWithoutUsers } from '../service/accounts.js'
 import type { App } from '../service/app.js'
@@ -50,7 +51,7 @@ function sendPage(reply: FastifyReply): FastifyReply {
       'content-security-policy',
       `default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'`,
     )
-    .header('referrer-policy', 'no-referrer')
+    .header('referrer-policy', 'same-origin')
     .send(PAGE)
 }
 
@@ -64,8 +65,8 @@ input{font:inherit;width:100%;box-sizing:border-box;padding:.4rem}button{font:in
 <h1>The first administrator</h1>
 <form method="post">
 <label>User name <input name="username" value="admin" autocomplete="username" required></label>
-<label>Password, at least 12 characters
-<input name="password" type="password" minlength="12" autocomplete="new-password" required></label>
+<label>Password, at least ${MIN_PASSWORD_LENGTH} characters
+<input name="password" type="password" minlength="${MIN_PASSWORD_LENGTH}" autocomplete="new-password" required></label>
 <button>Make the account</button>
 </form>
 </html>

@@ -19,7 +19,7 @@ import { isObject, type Value, type Values } from './value.js'
 const FIELD_NAME = /^[A-Za-z][A-Za-z0-9_]{0,58}$/
 const RESERVED = new Set([
   ...['id', 'version', 'createdOn', 'createdBy', 'updatedOn', 'updatedBy', 'archived'],
-  ...['constructor', 'prototype', 'selected'],
+  ...['prototype', 'selected', ...Object.getOwnPropertyNames(Object.prototype)],
 ])
 const DEFINABLE = Object.keys(FIELD_TYPES).filter((name) => name !== 'reference')
 const FREE_OPTIONS = ['type', 'title', 'help', 'was'] as const
@@ -61,6 +61,7 @@ function checkOptions(raw: Readonly<Record<string, unknown>>, type: FieldTypeNam
     if (raw[option] !== undefined && typeof raw[option] !== 'boolean')
       report(`${option} must be true or false`)
   }
+  if (raw['secret'] === 'password' && raw['default'] !== undefined) report('a password has no default')
   if (raw['computed'] !== undefined) {
     for (const option of ['required', 'default', 'secret']) {
       if (raw[option] !== undefined) report(`a computed field has no ${option}`)

@@ -35,7 +35,7 @@ function spell(input: unknown): DecimalParse {
 /** A JSON number has been through binary floating point: take it only where that cannot have changed it. */
 function spellNumber(input: number): DecimalParse {
   const inexact = { fault: 'has more digits than a JSON number keeps: send it as text' }
-  if (Math.abs(input) > Number.MAX_SAFE_INTEGER) return inexact
+  if (Math.abs(input) >= 10 ** EXACT_DIGITS_OF_A_NUMBER) return inexact
   const [mantissa = '', exponent] = String(input).split('e')
   const digits = mantissa.replace(/[-.]/g, '').replace(/^0+/, '').replace(/0+$/, '')
   if (!Number.isInteger(input) && digits.length > EXACT_DIGITS_OF_A_NUMBER) return inexact

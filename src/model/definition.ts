@@ -173,6 +173,10 @@ export interface UserReference {
   readonly name: string | null
 }
 
+type Archived<M extends ModelDefinition> = M extends { readonly archived: true }
+  ? { readonly archived: boolean | null }
+  : unknown
+
 /** A record of this model as the service answers it. */
 export type RecordOf<M extends ModelDefinition> = {
   readonly id: number
@@ -185,11 +189,11 @@ export type RecordOf<M extends ModelDefinition> = {
   readonly [K in keyof FieldsOf<M> as unknown extends Shown<FieldsOf<M>[K]> ? K : never]: Nullable<
     FieldsOf<M>[K]
   >
-}
+} & Archived<M>
 
 /** What may be sent to create or change a record of this model. */
 export type InputOf<M extends ModelDefinition> = {
   readonly [K in keyof FieldsOf<M> as unknown extends Sent<FieldsOf<M>[K]> ? K : never]?: Nullable<
     FieldsOf<M>[K]
   >
-}
+} & Partial<Archived<M>>

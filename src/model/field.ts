@@ -4,8 +4,8 @@ import { jsonFault, lengthOf, textFault, type Json, type Value, type Values } fr
 
 export const DEFAULT_STRING_LENGTH = 255
 export const MAX_TEXT_BYTES = 1_048_576
-/** The longest text that fits into an index entry on both engines. */
-export const MAX_INDEXED_LENGTH = 500
+/** How many characters fit into an index entry on both engines, of all its fields together. */
+export const MAX_INDEXED_LENGTH = 600
 const INTEGER_LIMIT = 2 ** 31
 
 export type FieldTypeName =

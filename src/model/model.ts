@@ -192,16 +192,15 @@ function checkIndexable(
   fields: ReadonlyMap<string, Field>,
   complain: Complain,
 ): void {
-  for (const name of names) {
-    const field = fields.get(name)
-    if (!field) continue
-    const { storage } = FIELD_TYPES[field.type]
-    const isLong = storage === 'text' && field.maxLength > MAX_INDEXED_LENGTH
-    if (isLong) complain(`${option}: "${name}" needs a length of at most ${MAX_INDEXED_LENGTH}`)
-    else if (storage === 'json' || storage === 'none' || field.secret) {
-      complain(`${option}: "${name}" cannot be indexed`)
-    }
+  const set = names.flatMap((name) => fields.get(name) ?? [])
+  for (const { name, type, secret } of set) {
+    const { storage } = FIELD_TYPES[type]
+    if (storage === 'json' || storage === 'none' || secret) complain(`${option}: "${name}" cannot be indexed`)
   }
+  const texts = set.filter((field) => FIELD_TYPES[field.type].storage === 'text' && !field.secret)
+  if (texts.reduce((sum, field) => sum + field.maxLength, 0) <= MAX_INDEXED_LENGTH) return
+  const named = texts.map((field) => `"${field.name}"`).join(' and ')
+  complain(`${option}: ${named} need a length of at most ${MAX_INDEXED_LENGTH} in all`)
 }
 
 function namesOf(

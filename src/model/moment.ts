@@ -2,7 +2,7 @@
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/
 const TIME = /^(\d{2}):(\d{2})(?::(\d{2}))?$/
-const DATETIME = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}(?::\d{2})?)(?:[.,](\d{1,9}))?([Zz]|[+-]\d{2}:\d{2})$/
+const DATETIME = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}(?::\d{2}(?:\.(\d{1,9}))?)?)([Zz]|[+-]\d{2}:\d{2})$/
 
 export function parseDate(input: string): string | undefined {
   const match = DATE.exec(input)
@@ -25,7 +25,7 @@ export function parseDatetime(input: string): string | undefined {
   const match = DATETIME.exec(input)
   if (!match) return undefined
   const [, dateText = '', timeText = '', fraction = '', zone = ''] = match
-  const [date, time] = [parseDate(dateText), parseTime(timeText)]
+  const [date, time] = [parseDate(dateText), parseTime(timeText.split('.')[0] ?? '')]
   const offsetMin = parseOffset(zone)
   if (date === undefined || time === undefined || offsetMin === undefined) return undefined
   const local = Date.parse(`${date}T${time}.${fraction.slice(0, 3).padEnd(3, '0')}Z`)

@@ -71,7 +71,7 @@ function parseSent(model: Model, data: unknown, faults: Faults): Values {
   if (!isObject(data)) throw new Refusal('bad-request', '"data" must be an object of fields')
   const values: Values = {}
   for (const [name, input] of Object.entries(data)) {
-    if (NOT_FIELDS.has(name)) continue
+    if (NOT_FIELDS.has(name) || input === undefined) continue
     const field = model.fields.get(name)
     if (!field)
       faults.add(
@@ -80,7 +80,7 @@ function parseSent(model: Model, data: unknown, faults: Faults): Values {
       )
     // A binary field has no column: sent as null, as it would be read, it means nothing.
     else if (!isWritable(field) || (field.type === 'binary' && input === null)) continue
-    else if (input === null || input === undefined) values[name] = null
+    else if (input === null) values[name] = null
     else {
       const value = parseValue(field, input)
       if (value instanceof Fault) faults.add(name, value.message)
@@ -94,7 +94,8 @@ function namesToSend(model: Model): string[] {
   return [...model.fields.values()].filter(isWritable).map((field) => field.name)
 }
 
-function defaultOf(field: Field, now: string): Value {
+/** What a new record holds where nothing was sent. */
+export function defaultOf(field: Field, now: string): Value {
   if (field.default !== 'now') return field.default ?? null
   if (field.type === 'date') return now.slice(0, 10)
   if (field.type === 'time') return now.slice(11, 19)

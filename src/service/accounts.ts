@@ -1,13 +1,15 @@
 import { Refusal } from '../errors.js'
 import { MAX_PASSWORD_BYTES, MIN_PASSWORD_LENGTH, normalizeUsername, USER } from '../model/system.js'
 import { lengthOf } from '../model/value.js'
-import { findLogin, hasUsers, listUsers, type UserRow } from '../store/sessions.js'
+import { findLogin, hasUsers, listUsers, type UserRow } from '../store/accounts.js'
+import type { WriteOptions } from '../wire.js'
 import type { App } from './app.js'
 import { verifyPassword } from './passwords.js'
 import { create, update } from './records.js'
 
 export const DEMO_USERNAME = 'admin'
 export const DEMO_PASSWORD = 'admin'
+const FIRST_ACCOUNT = 'the first account'
 
 export interface NewUser {
   readonly username: string
@@ -21,19 +23,19 @@ export async function addUser(app: App, user: NewUser): Promise<number> {
   return storeUser(app, user)
 }
 
-async function storeUser(app: App, { username, name, password, admin }: NewUser): Promise<number> {
+async function storeUser(
+  app: App,
+  { username, name, password, admin }: NewUser,
+  options: WriteOptions = {},
+): Promise<number> {
   const normal = normalizeUsername(username)
   if (normal === undefined) {
     const rule = 'must be 1 to 64 letters, digits or any of . _ @ + -'
     throw new Refusal('invalid', `The user name ${rule}`, { errors: { username: rule } })
   }
   try {
-    const { data } = await create(app, null, USER, {
-      username: normal,
-      name: name ?? normal,
-      password,
-      admin,
-    })
+    const user = { username: normal, name: name ?? normal, password, admin }
+    const { data } = await create(app, null, USER, user, options)
     return data.id
   } catch (error) {
     if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
@@ -81,11 +83,11 @@ export async function ensureFirstAdmin(app: App, username: string, password: str
 async function ensureFirst(app: App, user: NewUser): Promise<boolean> {
   if (!(await isWithoutUsers(app))) return false
   try {
-    await storeUser(app, user)
+    // One key for all who try at once: there is one first account.
+    await storeUser(app, user, { idempotencyKey: FIRST_ACCOUNT })
     return true
   } catch (error) {
-    // Another node was faster: then there is an account.
-    if (error instanceof Refusal && error.kind === 'not-unique') return false
+    if (error instanceof Refusal && (error.kind === 'not-unique' || error.kind === 'key-reused')) return false
     throw error
   }
 }

@@ -14,14 +14,15 @@ export async function conflict(
   { model }: Table,
   theirs: WireRecord,
   expected: Expected,
-  sent: Readonly<Values>,
+  /** What was to be written; null for a delete. */
+  sent: Readonly<Values> | null,
 ): Promise<Refusal> {
   const fields = [...model.fields.values()].filter((field) => isShown(field) && isWritable(field))
   const now: Values = {}
   const ours: Values = {}
   for (const { name } of fields) {
     now[name] = (theirs as unknown as Values)[name] ?? null
-    if (Object.hasOwn(sent, name)) ours[name] = sent[name] ?? null
+    if (sent && Object.hasOwn(sent, name)) ours[name] = sent[name] ?? null
   }
   const base = await valuesAt(
     db,
@@ -30,12 +31,16 @@ export async function conflict(
     { version: theirs.version, values: now },
     expected.version,
   )
+  const merged = merge(base, ours, now)
+  // A delete takes their changes with it, and who changed a secret is not told: neither can stand beside the other.
+  const isBlind = sent === null || Object.keys(sent).some((name) => model.fields.get(name)?.secret)
   const data: ConflictData = {
     entityName: model.name,
     entityId: theirs.id,
     expected: expected.version,
     current: theirs.version,
-    ...merge(base, ours, now),
+    ...merged,
+    mergeable: merged.mergeable && !isBlind,
     changedBy: theirs[theirs['updatedOn'] === null ? 'createdBy' : 'updatedBy'] as ConflictData['changedBy'],
     changedOn: (theirs['updatedOn'] ?? theirs['createdOn']) as string,
     theirs,

@@ -1,5 +1,6 @@
 // Composition happens here and nowhere else.
 import { pino, type Logger } from 'pino'
+import { briefly } from '../errors.js'
 import { Catalog, type Source } from '../model/catalog.js'
 import type { Database } from '../store/database.js'
 import { openDatabase } from '../store/open.js'
@@ -59,7 +60,7 @@ async function openFrom(
     poolSize: settings.poolSize,
     statementTimeoutMs: settings.statementTimeoutMs,
     onLost: (error) => {
-      log.warn({ err: error }, 'a connection to the database was lost')
+      log.warn(briefly(error), 'a connection to the database was lost')
     },
     onBroken: (error) => {
       log.fatal({ err: error }, 'the disk has failed')

@@ -13,9 +13,11 @@ type Kept = Pick<App, 'db' | 'clock' | 'settings' | 'log'>
 export function startHousekeeping(app: Kept): () => Promise<void> {
   let running = Promise.resolve()
   const timer = setInterval(() => {
-    running = tidy(app).catch((error: unknown) => {
-      app.log.error({ err: error }, 'housekeeping failed; it is tried again later')
-    })
+    running = running
+      .then(() => tidy(app))
+      .catch((error: unknown) => {
+        app.log.error({ err: error }, 'housekeeping failed; it is tried again later')
+      })
   }, EVERY_MS)
   timer.unref()
   return async () => {

@@ -23,10 +23,11 @@ export async function verifyPassword(stored: string | undefined, password: strin
   return isPossible && isRight
 }
 
-let dummy: Promise<string> | undefined
+let dummy: string | undefined
 
-function dummyHash(): Promise<string> {
-  dummy ??= hash('the password of nobody', ARGON2)
+/** Made before the first login, so that the first one for nobody takes no longer than the others. */
+export async function dummyHash(): Promise<string> {
+  dummy ??= await hashPassword('the password of nobody')
   return dummy
 }
 

@@ -4,10 +4,12 @@ import { isShown, type Model } from '../model/model.js'
 import { searchFrom, type Paging } from '../model/search.js'
 import { isObject, sameValue, type Value, type Values } from '../model/value.js'
 import { computeValues, valuesToCreate, valuesToUpdate } from '../model/values.js'
-import type { FieldChanges } from '../store/log.js'
+import type { NewChange } from '../store/log.js'
 import * as store from '../store/records.js'
 import { tableOf, type Table } from '../store/table.js'
 import type {
+  Action,
+  Change,
   Page,
   Records,
   RemoveOptions,
@@ -22,7 +24,7 @@ import { conflict } from './conflict.js'
 import { hashPassword } from './passwords.js'
 import { endSessionsIfChanged, endSessionsIfRemoved } from './user-sessions.js'
 import { versionToRemove, versionToUpdate, type Expected } from './versions.js'
-import { write, type Writing } from './writing.js'
+import { write, type WriteRequest, type Writing } from './writing.js'
 
 /** The verbs for one actor: what a program that embeds the service calls, and what HTTP calls. */
 export function recordsFor(app: App, actor: Actor): Records {
@@ -58,17 +60,13 @@ export async function create(
   const sent = valuesToCreate(model, data, now)
   const values: Values = { ...sent, ...computeValues(model, sent), createdOn: now, updatedOn: null }
   const row = { ...(await hashSecrets(model, values)), createdBy: actor?.id ?? null, updatedBy: null }
-  const request = { action: 'create', model: model.name, data }
+  const request = requestOf(model, 'create', { data })
   return write(app, actor, request, options.idempotencyKey, async (writing) => {
     const table = tableOf(app.db.dialect, model)
     const [id = 0] = await store.insert(writing.tx, table, [row])
     const record = shown(table, id, 0, { ...values, createdBy: userOf(actor), updatedBy: null })
-    noteChange(app, actor, writing, model, {
-      id,
-      version: 0,
-      action: 'create',
-      changes: differences(model, {}, record),
-    })
+    const changes = differences(model, {}, record)
+    noteChange(writing, actor, model, now, { id, version: 0, action: 'create', changes })
     return record
   })
 }
@@ -84,22 +82,24 @@ export async function update(
   checkId(model, id)
   const expected = versionToUpdate(data, id, options.ifMatch)
   const sent = valuesToUpdate(model, data)
-  const secrets = await hashSecrets(model, sent)
-  const request = { action: 'update', model: model.name, id, version: expected.version, data }
+  const hashed = await hashSecrets(model, sent)
+  const now = nowOf(app)
+  const request = requestOf(model, 'update', { id, version: expected.version, data })
   return write(app, actor, request, options.idempotencyKey, async (writing) => {
     const table = tableOf(app.db.dialect, model)
     const before = (await store.read(writing.tx, table, id)) ?? missing(model, id)
     if (before.version !== expected.version) throw await conflict(writing.tx, table, before, expected, sent)
-    const after = changed(app, actor, table, before, sent)
-    const stored = { ...secrets, ...after.columns }
-    const [isDone] = await store.update(writing.tx, table, [
-      { id, version: expected.version, values: stored },
-    ])
+    const computed = computeValues(model, { ...(before as unknown as Values), ...sent })
+    const values = { ...hashed, ...computed, updatedOn: now, updatedBy: actor?.id ?? null }
+    const [isDone] = await store.update(writing.tx, table, [{ id, version: expected.version, values }])
     if (!isDone) throw await overtaken(writing, table, id, expected, sent)
     await endSessionsIfChanged(writing.tx, model, id, sent)
-    const changes = differences(model, before, after.record)
-    noteChange(app, actor, writing, model, { id, version: after.record.version, action: 'update', changes })
-    return after.record
+    const kept = { updatedOn: now, updatedBy: userOf(actor) }
+    const all = { ...(before as unknown as Values), ...sent, ...computed, ...kept }
+    const record = shown(table, id, before.version + 1, all)
+    const changes = differences(model, before, record)
+    noteChange(writing, actor, model, now, { id, version: record.version, action: 'update', changes })
+    return record
   })
 }
 
@@ -112,20 +112,21 @@ export async function remove(
 ): Promise<Written<number>> {
   checkId(model, id)
   const expected = versionToRemove(options)
-  const request = { action: 'delete', model: model.name, id, version: expected?.version }
+  const now = nowOf(app)
+  const request = requestOf(model, 'delete', { id, version: expected?.version })
   return write(app, actor, request, options.idempotencyKey, async (writing) => {
     const table = tableOf(app.db.dialect, model)
     // Without a version the record is locked first, so that what the Log says went is what went.
     const before =
       (await (expected ? store.read : store.readLocked)(writing.tx, table, id)) ?? missing(model, id)
     if (expected && before.version !== expected.version)
-      throw await conflict(writing.tx, table, before, expected, {})
+      throw await conflict(writing.tx, table, before, expected, null)
     const [isDone] = await store.remove(writing.tx, table, [{ id, version: before.version }])
     if (!isDone)
-      throw await overtaken(writing, table, id, expected ?? { version: before.version, by: 'version' }, {})
+      throw await overtaken(writing, table, id, expected ?? { version: before.version, by: 'version' }, null)
     await endSessionsIfRemoved(writing.tx, model, id)
     const changes = differences(model, before, {})
-    noteChange(app, actor, writing, model, { id, version: before.version + 1, action: 'delete', changes })
+    noteChange(writing, actor, model, now, { id, version: before.version + 1, action: 'delete', changes })
     return id
   })
 }
@@ -136,23 +137,10 @@ async function overtaken(
   table: Table,
   id: number,
   expected: Expected,
-  sent: Values,
+  sent: Values | null,
 ): Promise<Refusal> {
   const theirs = (await store.read(writing.tx, table, id)) ?? missing(table.model, id)
   return conflict(writing.tx, table, theirs, expected, sent)
-}
-
-/** The record after an update, and the columns that make it so. */
-function changed(app: App, actor: Actor | null, table: Table, before: WireRecord, sent: Values) {
-  const updatedOn = nowOf(app)
-  const values = { ...(before as unknown as Values), ...sent }
-  const computed = computeValues(table.model, values)
-  const columns: Values = { ...computed, updatedOn, updatedBy: actor?.id ?? null }
-  for (const [name, value] of Object.entries(sent)) {
-    if (!table.model.fields.get(name)?.secret) columns[name] = value
-  }
-  const all = { ...values, ...computed, updatedOn, updatedBy: userOf(actor) }
-  return { columns, record: shown(table, before.id, before.version + 1, all) }
 }
 
 function shown(table: Table, id: number, version: number, values: Readonly<Values>): WireRecord {
@@ -162,7 +150,7 @@ function shown(table: Table, id: number, version: number, values: Readonly<Value
 }
 
 /** What came, what went, or before and after of what changed; never a secret, and nothing that the service keeps. */
-function differences(model: Model, before: object, after: object): FieldChanges {
+function differences(model: Model, before: object, after: object): Change['changes'] {
   const [left, right] = [before as Values, after as Values]
   const changes: Record<string, { before: Value; after: Value }> = {}
   for (const field of model.fields.values()) {
@@ -174,13 +162,24 @@ function differences(model: Model, before: object, after: object): FieldChanges 
 }
 
 function noteChange(
-  app: App,
-  actor: Actor | null,
   writing: Writing,
+  actor: Actor | null,
   model: Model,
-  change: { id: number; version: number; action: 'create' | 'update' | 'delete'; changes: FieldChanges },
+  now: string,
+  change: Pick<NewChange, 'id' | 'version' | 'action' | 'changes'>,
 ): void {
-  writing.changes.push({ ...change, model: model.name, by: actor?.id ?? null, atMs: app.clock.now() })
+  writing.changes.push({ ...change, model: model.name, by: actor?.id ?? null, atMs: Date.parse(now) })
+}
+
+/** What a repeat under the same key must be equal to. No secret is in it: its digest is stored. */
+function requestOf(
+  model: Model,
+  action: Action,
+  { data, ...rest }: Omit<WriteRequest, 'action' | 'model'>,
+): WriteRequest {
+  const isPublic = ([name]: readonly [string, unknown]) => !model.fields.get(name)?.secret
+  const told = isObject(data) ? Object.fromEntries(Object.entries(data).filter(isPublic)) : data
+  return { ...rest, action, model: model.name, data: told }
 }
 
 /** Passwords are hashed before the transaction: nothing inside one waits for anything but the database. */

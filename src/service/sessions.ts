@@ -1,14 +1,8 @@
 import { hash, randomBytes } from 'node:crypto'
-import { Refusal } from '../errors.js'
+import { briefly, Refusal } from '../errors.js'
 import { normalizeUsername } from '../model/system.js'
-import {
-  closeSession,
-  findLogin,
-  findSession,
-  openSession,
-  touchSession,
-  type UserRow,
-} from '../store/sessions.js'
+import { findLogin, lockLogin, type UserRow } from '../store/accounts.js'
+import { closeSession, findSession, openSession, touchSession } from '../store/sessions.js'
 import type { Actor } from './actor.js'
 import type { App } from './app.js'
 import { verifyPassword } from './passwords.js'
@@ -49,7 +43,7 @@ export async function login(
   const now = app.clock.now()
   const user = await app.db.transaction(async (tx) => {
     // The password may have been changed while it was being checked.
-    const still = await findLogin(tx, found.user.username)
+    const still = await lockLogin(tx, app.db.dialect, found.user.username)
     if (!still || still.passwordHash !== found.passwordHash || still.user.disabled) throw wrongCredentials()
     await forgive(tx, attempt)
     if (oldSessionId !== undefined) await closeSession(tx, hashOf(oldSessionId))
@@ -83,7 +77,7 @@ function markSeen(app: App, key: string, now: number): void {
   app.db
     .transaction((tx) => touchSession(tx, key, now))
     .catch((error: unknown) => {
-      app.log.warn({ err: error }, 'a session could not be marked as seen')
+      app.log.warn(briefly(error), 'a session could not be marked as seen')
     })
 }
 

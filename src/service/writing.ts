@@ -5,7 +5,7 @@ import type { Json } from '../model/value.js'
 import type { Transaction } from '../store/database.js'
 import { claim, keepAnswer, type Claim } from '../store/idempotency.js'
 import { append, type NewChange } from '../store/log.js'
-import type { Written } from '../wire.js'
+import type { Action, Written } from '../wire.js'
 import type { Actor } from './actor.js'
 import type { App } from './app.js'
 
@@ -14,7 +14,7 @@ const MAX_KEY_LENGTH = 255
 
 /** What a repeat must be equal to. */
 export interface WriteRequest {
-  readonly action: string
+  readonly action: Action
   readonly model: string
   readonly id?: number | undefined
   readonly version?: number | undefined

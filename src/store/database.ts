@@ -18,8 +18,8 @@ export interface Transaction extends Queryable {
 }
 
 export interface TransactionOptions {
-  /** How long to wait for other writers, if not the usual time. */
-  readonly patienceMs?: number
+  /** Changes tables: it waits longer for others, and may itself take as long as it takes. */
+  readonly isLong?: boolean
 }
 
 export interface Database {
@@ -46,6 +46,8 @@ export interface Dialect {
   readonly columns: Readonly<Record<Exclude<Storage, 'none'>, Column>>
   /** The definition of an `id` that is given once and never again. */
   readonly identity: string
+  /** Makes a new table give ids from the one after this on. */
+  readonly startIdsAfter: (table: string, id: number) => string
   /** Stands behind the column list of `create table`. */
   readonly tableSuffix: string
   /** Run first in a transaction that changes tables, so that two nodes starting at once take turns. */

@@ -1,12 +1,10 @@
 // The Log: every committed change of every record, in commit order, written in the transaction that made it.
 import type { Model } from '../model/model.js'
 import { USER } from '../model/system.js'
-import type { Value, Values } from '../model/value.js'
+import type { Values } from '../model/value.js'
 import type { Action, Change } from '../wire.js'
 import type { Dialect, Queryable, Row, Transaction } from './database.js'
 import { quote, tableName } from './table.js'
-
-export type FieldChanges = Readonly<Record<string, { readonly before: Value; readonly after: Value }>>
 
 export interface NewChange {
   readonly model: string
@@ -16,7 +14,7 @@ export interface NewChange {
   readonly action: Action
   readonly by: number | null
   readonly atMs: number
-  readonly changes: FieldChanges
+  readonly changes: Change['changes']
 }
 
 export const LOG_TABLE = 'verso_log'
@@ -89,7 +87,12 @@ export async function valuesAt(
   const values = { ...now.values }
   const renamed = new Map([...model.fields.values()].map((field) => [field.was, field.name]))
   for (const { changes } of later) {
-    for (const [name, { before }] of Object.entries(changes)) values[renamed.get(name) ?? name] = before
+    for (const [logged, { before }] of Object.entries(changes)) {
+      const name = renamed.get(logged) ?? logged
+      // A field that was renamed or removed since: whose value this is, nobody knows any more.
+      if (!model.fields.has(name)) return undefined
+      values[name] = before
+    }
   }
   return values
 }
@@ -107,6 +110,6 @@ function toChange(row: Row): Change {
       version === null
         ? null
         : { id: Number(row['by_user']), $version: Number(version), name: row['user_name'] as string | null },
-    changes: JSON.parse(String(row['changes'])) as FieldChanges,
+    changes: JSON.parse(String(row['changes'])) as Change['changes'],
   }
 }

@@ -1,5 +1,6 @@
 // The shared engine: a pool of connections, prepared statements, and lost connections survived.
 import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { Refusal } from '../errors.js'
 import {
@@ -9,14 +10,18 @@ import {
   type Row,
   type SqlValue,
   type Transaction,
+  type TransactionOptions,
 } from './database.js'
 import { postgresDialect } from './postgres-dialect.js'
 
 const MAX_NAMED_STATEMENTS = 1_000
 const MAX_ATTEMPTS = 3
 const CONNECT_MS = 5_000
+const CLOSE_MS = 5_000
 const LOCK_MS = 3_000
 const IDLE_IN_TRANSACTION_MS = 30_000
+/** The longest that a timer can wait. */
+const NO_LIMIT_MS = 2 ** 31 - 1
 
 // int8, int2, int4: every number of ours fits into a double. All else stays text for the dialect to decode.
 const NUMBERS = new Set([20, 21, 23])
@@ -71,14 +76,19 @@ class Postgres implements Database {
     }
   }
 
-  async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+  async transaction<T>(
+    work: (tx: Transaction) => Promise<T>,
+    { isLong = false }: TransactionOptions = {},
+  ): Promise<T> {
     return this.#withClient(async (client) => {
       let isCommitting = false
       try {
         await query(client, 'begin')
-        const result = await work(transactionOn(client))
+        const result = await work(transactionOn(client, isLong ? NO_LIMIT_MS : undefined))
         isCommitting = true
-        await query(client, 'commit')
+        const { command } = await query(client, 'commit')
+        // What PostgreSQL answers to the COMMIT of a transaction that had failed before.
+        if (command !== 'COMMIT') throw new Error('an error inside a transaction was caught and kept')
         return result
       } catch (error) {
         if (error instanceof Failure && error.isLost)
@@ -90,7 +100,8 @@ class Postgres implements Database {
   }
 
   async close(): Promise<void> {
-    await this.pool.end()
+    // A connection that failed half-way never says that it has ended.
+    await Promise.race([this.pool.end(), sleep(CLOSE_MS, undefined, { ref: false })])
   }
 
   /** Lends a connection to the work, again with another one if it was lost before anything was committed. */
@@ -125,12 +136,12 @@ class Postgres implements Database {
   }
 }
 
-function transactionOn(client: pg.PoolClient): Transaction {
+function transactionOn(client: pg.PoolClient, limitMs?: number): Transaction {
   return {
-    all: async (sql, params) => (await query(client, sql, params)).rows as Row[],
-    run: async (sql, params) => (await query(client, sql, params)).rowCount ?? 0,
+    all: async (sql, params) => (await query(client, sql, params, limitMs)).rows as Row[],
+    run: async (sql, params) => (await query(client, sql, params, limitMs)).rowCount ?? 0,
     insert: async (sql, params) => {
-      const { rows } = await query(client, `${sql} returning "id"`, params)
+      const { rows } = await query(client, `${sql} returning "id"`, params, limitMs)
       return (rows[0] as { id: number }).id
     },
   }
@@ -140,10 +151,12 @@ async function query(
   client: pg.PoolClient,
   sql: string,
   params: readonly SqlValue[] = [],
+  limitMs?: number,
 ): Promise<pg.QueryResult> {
   try {
     const statement = prepared(sql)
-    return await client.query({ ...statement, values: [...params] })
+    const limit = limitMs === undefined ? {} : { query_timeout: limitMs }
+    return await client.query({ ...statement, ...limit, values: [...params] })
   } catch (error) {
     if (isSqlError(error) && error.code === '23505')
       throw new UniqueViolation(error.constraint, [], { cause: error })
@@ -172,7 +185,7 @@ function isSqlError(error: unknown): error is pg.DatabaseError {
 }
 
 const STORAGE_FULL = new Set(['53100'])
-const TURNED_AWAY = new Set(['53200', '53300', '53400', '55P03', '57014', '25006', '25P03'])
+const TURNED_AWAY = new Set(['53200', '53300', '53400', '55P03', '57014', '25006'])
 const REPEATABLE = new Set(['40001', '40P01'])
 
 /** What PostgreSQL, or the way to it, could not do. */
@@ -195,9 +208,14 @@ class Failure extends Error {
     return code === undefined || code.startsWith('08') || code.startsWith('57P') || code === '25P03'
   }
 
+  /** A server that no longer answers: asking again would only wait again. */
+  get #isTimeout(): boolean {
+    return this.cause instanceof Error && this.cause.message === 'Query read timeout'
+  }
+
   /** Only while running: before, waiting again would take too long; after, the first try may have been committed. */
   get mayRepeat(): boolean {
-    return this.stage === 'running' && (this.isLost || REPEATABLE.has(this.#code ?? ''))
+    return this.stage === 'running' && !this.#isTimeout && (this.isLost || REPEATABLE.has(this.#code ?? ''))
   }
 
   translate(): unknown {

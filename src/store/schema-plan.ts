@@ -1,5 +1,6 @@
 import type { Field } from '../model/field.js'
 import type { Model } from '../model/model.js'
+import { didYouMean } from '../model/similar.js'
 import type { Queryable } from './database.js'
 import { columnShapeOf, keepsValues, shapeOf, type ColumnShape, type Shape } from './shape.js'
 import { quote, tableName } from './table.js'
@@ -47,8 +48,14 @@ export async function planSchema(
   const wanted = new Set(drops)
   for (const model of models) {
     const shape = shapes.get(model.name)
+    const twin = [...shapes.keys()].find((name) => name.toLowerCase() === model.name.toLowerCase())
     if (shape) await planTable(db, model, shape, wanted, draft)
-    else draft.steps.push({ kind: 'create-table', model: model.name, declared: model })
+    else if (twin === undefined)
+      draft.steps.push({ kind: 'create-table', model: model.name, declared: model })
+    else
+      draft.faults.push(
+        `${model.name}: a model called "${twin}" is stored already: use that name, or drop it first`,
+      )
     planIndexes(model, shape, draft)
   }
   const declared = new Set(models.map((model) => model.name))
@@ -69,8 +76,12 @@ async function planTable(
   for (const field of model.fields.values()) {
     if (!declared.has(field.name)) continue
     const { was } = field
-    const former = was === undefined || there.has(field.name) ? undefined : there.get(was)
+    const isTaken = there.has(field.name) && (await countValues(db, model.name, field.name)) > 0
+    const former = was === undefined || isTaken ? undefined : there.get(was)
     if (former && was !== undefined) {
+      // An empty column that was kept under the new name makes room.
+      if (there.has(field.name))
+        draft.steps.push({ kind: 'drop-column', model: model.name, name: field.name })
       draft.steps.push({ kind: 'rename-column', model: model.name, from: was, to: field.name })
       there.delete(was)
       there.set(field.name, former)
@@ -78,7 +89,15 @@ async function planTable(
     await planColumn(db, model, field, there.get(field.name), former ? was : field.name, wanted, draft)
     there.delete(field.name)
   }
-  for (const [name, column] of there) await planUnused(db, model, name, column, wanted, draft)
+  for (const [name, column] of there) {
+    // SQLite does not tell names apart that differ in case only.
+    const twin = [...declared].find((other) => other.toLowerCase() === name.toLowerCase())
+    if (twin === undefined) await planUnused(db, model, name, column, wanted, draft)
+    else
+      draft.faults.push(
+        `${model.name}.${twin}: a column called "${name}" is there already: use that name, or write was: "${name}" under a third`,
+      )
+  }
 }
 
 async function planColumn(
@@ -102,10 +121,16 @@ async function planColumn(
     draft.steps.push({ kind: 'drop-column', model: model.name, name: field.name }, add)
     return
   }
-  const change = `${name} cannot become ${field.type}: the values that are stored as ${column.storage} would be lost. `
-  draft.faults.push(
-    `${change}Keep the old type, give the new field another name, or run: verso schema --apply --drop ${name}`,
-  )
+  const isNarrower = column.storage === columnShapeOf(field).storage && field.scale < column.scale
+  const loss = isNarrower
+    ? `cannot have ${field.scale} digits behind the point: the values that are stored have up to ${column.scale}`
+    : `cannot become ${field.secret === 'password' ? 'a password' : field.type}: the values that are stored as ${column.storage} would be lost`
+  draft.faults.push(`${name} ${loss}. Keep the old type, give the new field another name, or ${toDrop(name)}`)
+}
+
+/** The last way out, to be pasted. */
+function toDrop(name: string): string {
+  return `lose the values: verso schema --apply --drop ${name} (with the same --models and --db)`
 }
 
 async function planUnused(
@@ -123,14 +148,21 @@ async function planUnused(
   }
   const count = await countValues(db, model.name, name)
   if (count > 0) {
+    const holders = count === 1 ? '1 record holds' : `${count} records hold`
+    const renamed = `write was: "${name}" in the field that takes its place${strayFormerName(model, name)}`
     draft.faults.push(
-      `${full} is no longer declared, and ${count} records hold a value in it. Declare it again; or write was: "${name}" ` +
-        `in the field that takes its place; or run: verso schema --apply --drop ${full}`,
+      `${full} is no longer declared, and ${holders} a value in it. Declare it again; or ${renamed}; or ${toDrop(full)}`,
     )
     return
   }
   draft.unused.set(model.name, { ...draft.unused.get(model.name), [name]: column })
   draft.notes.push(`${full} is no longer declared; its column is empty and stays`)
+}
+
+/** A `was` that is spelled nearly like a column that is there. */
+function strayFormerName(model: Model, column: string): string {
+  const former = [...model.fields.values()].flatMap(({ was }) => was ?? [])
+  return former.find((was) => didYouMean(was, [column]) !== '') === undefined ? '' : ` (one is misspelled)`
 }
 
 function planIndexes(model: Model, shape: Shape | undefined, draft: Draft): void {
@@ -152,11 +184,12 @@ function planIndexes(model: Model, shape: Shape | undefined, draft: Draft): void
 }
 
 async function planOrphan(db: Queryable, name: string, wanted: Set<string>, draft: Draft): Promise<void> {
-  if (wanted.delete(name)) draft.steps.push({ kind: 'drop-table', model: name })
-  else {
-    const [row] = await db.all(`select count(*) as "count" from ${quote(tableName(name))}`)
-    draft.notes.push(`${name} is not declared; its ${Number(row?.['count'])} records are kept and not served`)
+  if (wanted.delete(name)) {
+    draft.steps.push({ kind: 'drop-table', model: name })
+    return
   }
+  const [any] = await db.all(`select 1 as "one" from ${quote(tableName(name))} limit 1`)
+  if (any) draft.notes.push(`${name} is not declared; its records are kept and not served`)
 }
 
 async function countValues(db: Queryable, model: string, column: string): Promise<number> {

@@ -2,24 +2,24 @@
 import { StartFaults } from '../errors.js'
 import type { Catalog } from '../model/catalog.js'
 import type { Model } from '../model/model.js'
+import { defaultOf } from '../model/values.js'
 import type { Database, Dialect, Queryable, Transaction } from './database.js'
 import { UniqueViolation } from './database.js'
 import { fillComputed } from './fill-computed.js'
+import { LOG_TABLE } from './log.js'
+import { makeOwnTables } from './own-tables.js'
 import { planSchema, type Plan, type Step } from './schema-plan.js'
 import { shapeOf, type Shape } from './shape.js'
 import { columnOf, encode, quote, tableName, tableOf } from './table.js'
 
-const PATIENCE_MS = 60_000
+const LONG = { isLong: true }
 
 /** What would be done, and what stands in the way. Changes nothing but makes sure that the service's own tables are there. */
 export async function showPlan(db: Database, catalog: Catalog, drops: readonly string[]): Promise<Plan> {
-  return db.transaction(
-    async (tx) => {
-      await prepare(tx, db.dialect)
-      return planSchema(tx, catalog.stored, await readShapes(tx), drops)
-    },
-    { patienceMs: PATIENCE_MS },
-  )
+  return db.transaction(async (tx) => {
+    await makeOwnTables(tx, db.dialect)
+    return planSchema(tx, catalog.stored, await readShapes(tx), drops)
+  }, LONG)
 }
 
 /** Brings the tables to what the models declare, in one transaction, or refuses with every reason. */
@@ -28,42 +28,20 @@ export async function applySchema(
   catalog: Catalog,
   drops: readonly string[] = [],
 ): Promise<Plan> {
-  return db.transaction(
-    async (tx) => {
-      await prepare(tx, db.dialect)
-      const shapes = await readShapes(tx)
-      const plan = await planSchema(tx, catalog.stored, shapes, drops)
-      if (plan.faults.length > 0)
-        throw new StartFaults('The tables cannot follow the models without losing data', plan.faults)
-      for (const step of plan.steps) await carryOut(tx, db.dialect, step)
-      for (const model of modelsToCompute(plan)) await fillComputed(tx, tableOf(db.dialect, model))
-      for (const model of catalog.stored) await saveShape(tx, model, plan, shapes.get(model.name))
-      return plan
-    },
-    { patienceMs: PATIENCE_MS },
-  )
-}
-
-async function prepare(tx: Transaction, dialect: Dialect): Promise<void> {
-  for (const lock of dialect.lockSchema) await tx.run(lock)
-  const { columns, identity, tableSuffix } = dialect
-  const [text, integer] = [columns.text.type, columns.integer.type]
-  const seq = identity
-  const own = {
-    verso_schema: `model ${text} primary key, shape ${text} not null`,
-    verso_log:
-      `seq ${seq}, model ${text} not null, record ${integer} not null, version ${integer} not null, ` +
-      `action ${text} not null, by_user ${integer}, at_ms ${integer} not null, changes ${text} not null, ` +
-      `unique (model, record, version)`,
-    verso_session: `hash ${text} primary key, user_id ${integer} not null, created_ms ${integer} not null, seen_ms ${integer} not null`,
-    verso_idempotency:
-      `user_id ${integer} not null, key ${text} not null, digest ${text} not null, answer ${text}, ` +
-      `created_ms ${integer} not null, primary key (user_id, key)`,
-    verso_login_failure: `key ${text} primary key, since_ms ${integer} not null, failures ${integer} not null`,
-  }
-  for (const [name, definition] of Object.entries(own)) {
-    await tx.run(`create table if not exists ${name} (${definition})${tableSuffix}`)
-  }
+  return db.transaction(async (tx) => {
+    await makeOwnTables(tx, db.dialect)
+    const shapes = await readShapes(tx)
+    const plan = await planSchema(tx, catalog.stored, shapes, drops)
+    if (plan.faults.length > 0)
+      throw new StartFaults('The tables cannot follow the models without losing data', plan.faults)
+    const isIndex = (step: Step) => step.kind === 'create-index'
+    for (const step of plan.steps.filter((step) => !isIndex(step))) await carryOut(tx, db.dialect, step)
+    for (const model of modelsToCompute(plan)) await fillComputed(tx, tableOf(db.dialect, model))
+    // Last, because what was filled in may not be unique.
+    for (const step of plan.steps.filter(isIndex)) await carryOut(tx, db.dialect, step)
+    for (const model of catalog.stored) await saveShape(tx, model, plan, shapes.get(model.name))
+    return plan
+  }, LONG)
 }
 
 async function readShapes(db: Queryable): Promise<Map<string, Shape>> {
@@ -98,7 +76,7 @@ async function carryOut(tx: Transaction, dialect: Dialect, step: Step): Promise<
         .join('')
       const definition = `"id" ${dialect.identity}, "version" ${dialect.columns.integer.type} not null${columns}`
       await tx.run(`create table ${table} (${definition})${dialect.tableSuffix}`)
-      return
+      return startIds(tx, dialect, step.model)
     }
     case 'add-column':
       await tx.run(
@@ -127,12 +105,20 @@ async function carryOut(tx: Transaction, dialect: Dialect, step: Step): Promise<
 async function fillDefault(
   tx: Transaction,
   dialect: Dialect,
-  step: Step & { kind: 'add-column' },
+  { model, field }: Step & { kind: 'add-column' },
 ): Promise<void> {
-  const { field, model } = step
-  if (field.default === undefined || field.default === 'now') return
-  const value = encode(dialect, field, field.default)
-  await tx.run(`update ${quote(tableName(model))} set ${quote(field.name)} = ?`, [value])
+  const value = defaultOf(field, new Date().toISOString())
+  if (value === null) return
+  await tx.run(`update ${quote(tableName(model))} set ${quote(field.name)} = ?`, [
+    encode(dialect, field, value),
+  ])
+}
+
+/** A model that was dropped and comes back goes on after the ids that the Log knows: none is given twice. */
+async function startIds(tx: Transaction, dialect: Dialect, model: string): Promise<void> {
+  const [row] = await tx.all(`select max(record) as "last" from ${LOG_TABLE} where model = ?`, [model])
+  const last = row?.['last'] ?? null
+  if (last !== null) await tx.run(dialect.startIdsAfter(tableName(model), Number(last)))
 }
 
 /** Once all columns are there: the models with new computed fields. */

@@ -1,6 +1,5 @@
-import { USER } from '../model/system.js'
-import type { Queryable, Row, Transaction } from './database.js'
-import { quote, tableName } from './table.js'
+import { toUser, USER_COLUMNS, USERS, type UserRow } from './accounts.js'
+import type { Queryable, Transaction } from './database.js'
 
 /** A session as it is kept: by the hash of its id, so that a copy of the database opens no door. */
 export interface SessionRow {
@@ -9,20 +8,6 @@ export interface SessionRow {
   readonly createdMs: number
   readonly seenMs: number
 }
-
-export interface UserRow {
-  readonly id: number
-  readonly version: number
-  readonly username: string
-  readonly name: string | null
-  readonly admin: boolean
-  readonly disabled: boolean
-}
-
-const USERS = quote(tableName(USER.name))
-const USER_COLUMNS =
-  `u."id", u."version", u."username", u."name", ` +
-  `case when u."admin" then 1 else 0 end as "admin", case when u."disabled" then 1 else 0 end as "disabled"`
 
 export async function openSession(tx: Transaction, session: SessionRow): Promise<void> {
   const { hash, userId, createdMs, seenMs } = session
@@ -72,36 +57,4 @@ export async function closeSessionsBefore(
   createdMs: number,
 ): Promise<number> {
   return tx.run('delete from verso_session where seen_ms < ? or created_ms < ?', [seenMs, createdMs])
-}
-
-/** The one place where a password hash is read. */
-export async function findLogin(
-  db: Queryable,
-  username: string,
-): Promise<{ user: UserRow; passwordHash: string } | undefined> {
-  const [row] = await db.all(
-    `select ${USER_COLUMNS}, u."password" from ${USERS} as u where u."username" = ?`,
-    [username],
-  )
-  return row && { user: toUser(row), passwordHash: String(row['password']) }
-}
-
-export async function hasUsers(db: Queryable): Promise<boolean> {
-  return (await db.all(`select 1 as "one" from ${USERS} limit 1`)).length > 0
-}
-
-export async function listUsers(db: Queryable): Promise<UserRow[]> {
-  const rows = await db.all(`select ${USER_COLUMNS} from ${USERS} as u order by u."username"`)
-  return rows.map(toUser)
-}
-
-function toUser(row: Row): UserRow {
-  return {
-    id: Number(row['id']),
-    version: Number(row['version']),
-    username: String(row['username']),
-    name: row['name'] as string | null,
-    admin: row['admin'] === 1,
-    disabled: row['disabled'] === 1,
-  }
 }

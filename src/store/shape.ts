@@ -12,6 +12,8 @@ export interface Shape {
 export interface ColumnShape {
   readonly storage: Storage
   readonly scale: number
+  /** A password: what is stored is its hash. */
+  readonly hashed: boolean
 }
 
 export interface IndexShape {
@@ -33,10 +35,11 @@ export function shapeOf(model: Model): Shape {
 }
 
 export function columnShapeOf(field: Field): ColumnShape {
-  return { storage: FIELD_TYPES[field.type].storage, scale: field.scale }
+  const { storage } = FIELD_TYPES[field.type]
+  return { storage, scale: field.scale, hashed: field.secret === 'password' }
 }
 
 /** Whether the values of a column can stay as they are under its new declaration. */
 export function keepsValues(before: ColumnShape, after: ColumnShape): boolean {
-  return before.storage === after.storage && after.scale >= before.scale
+  return before.storage === after.storage && before.hashed === after.hashed && after.scale >= before.scale
 }

@@ -30,6 +30,7 @@ export const sqliteDialect: Dialect = {
     },
   },
   identity: 'integer primary key autoincrement',
+  startIdsAfter: (table, id) => `insert into sqlite_sequence (name, seq) values ('${table}', ${id})`,
   tableSuffix: ' strict',
   // BEGIN IMMEDIATE lets one process write at a time: nothing more is needed.
   lockSchema: [],

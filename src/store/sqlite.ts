@@ -1,8 +1,8 @@
 // The embedded engine: one writer that commits in groups, a reader beside it.
-import { chmodSync, existsSync, mkdirSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { Refusal } from '../errors.js'
-import type { Database, Queryable, Transaction } from './database.js'
+import type { Database, Queryable, Transaction, TransactionOptions } from './database.js'
 import { connect, Session } from './sqlite-connection.js'
 import { sqliteDialect } from './sqlite-dialect.js'
 import { isDamage, isEngineTrouble, patiently, translate } from './sqlite-errors.js'
@@ -10,6 +10,7 @@ import { isDamage, isEngineTrouble, patiently, translate } from './sqlite-errors
 const MAX_GROUP = 256
 const MAX_WAITING = 10_000
 const PATIENCE_MS = 5_000
+const LONG_PATIENCE_MS = 60_000
 
 interface Member {
   readonly work: (tx: Transaction) => Promise<unknown>
@@ -32,7 +33,7 @@ export async function openSqlite(file: string, options: SqliteOptions = {}): Pro
   try {
     chmodSync(file, 0o600)
     const reader = await patiently(deadline, () => connect(file, true))
-    return new Sqlite(new Session(writer), new Session(reader), options)
+    return new Sqlite(file, new Session(writer), new Session(reader), options)
   } catch (error) {
     writer.close()
     throw error
@@ -57,25 +58,28 @@ class Sqlite implements Database {
   readonly #waiting: Member[] = []
   #pumping: Promise<void> | undefined
   #isBroken = false
+  #isClosed = false
+
+  readonly #isInPlace: () => boolean
 
   constructor(
+    file: string,
     private readonly writer: Session,
     private readonly readerSession: Session,
     private readonly options: SqliteOptions,
   ) {
+    this.#isInPlace = watchPlace(file)
     this.reader = {
       all: (sql, params) => patiently(Date.now() + PATIENCE_MS, () => readerSession.all(sql, params)),
     }
   }
 
-  async transaction<T>(
-    work: (tx: Transaction) => Promise<T>,
-    { patienceMs = PATIENCE_MS }: { readonly patienceMs?: number } = {},
-  ): Promise<T> {
+  async transaction<T>(work: (tx: Transaction) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
+    if (this.#isClosed) throw new Refusal('busy', 'The database is closed', { retryAfterS: 1 })
     if (this.#waiting.length >= MAX_WAITING)
       throw new Refusal('busy', 'Too many writes are waiting', { retryAfterS: 1 })
     return new Promise<T>((resolve, reject) => {
-      const deadline = Date.now() + patienceMs
+      const deadline = Date.now() + (options.isLong ? LONG_PATIENCE_MS : PATIENCE_MS)
       this.#waiting.push({
         work,
         deadline,
@@ -89,10 +93,18 @@ class Sqlite implements Database {
   }
 
   async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
     await this.#pumping
     this.readerSession.close()
-    this.writer.checkpoint()
-    this.writer.close()
+    try {
+      this.writer.checkpoint()
+    } catch (error) {
+      // On a full disk, for one. The next start finds everything in the WAL.
+      if (!isEngineTrouble(translate(error))) throw error
+    } finally {
+      this.writer.close()
+    }
   }
 
   async #pump(): Promise<void> {
@@ -158,9 +170,10 @@ class Sqlite implements Database {
     try {
       await this.#begin(member.deadline)
       const outcome = await run(member, this.writer)
-      if ('error' in outcome) this.#abandon()
-      else this.writer.exec('commit')
-      if ('error' in outcome) this.#noticeDamage(outcome.error)
+      if ('error' in outcome) {
+        this.#abandon()
+        this.#noticeDamage(outcome.error)
+      } else this.writer.exec('commit')
       return outcome
     } catch (error) {
       this.#abandon()
@@ -170,23 +183,44 @@ class Sqlite implements Database {
   }
 
   async #begin(deadline: number): Promise<void> {
-    if (this.#isBroken)
-      throw new Refusal('busy', 'The disk has failed, restart the service: read before you try again', {
-        retryAfterS: 5,
-      })
+    // Somebody has moved or removed the file: what is written now would go nowhere.
+    if (!this.#isInPlace()) this.#breakDown(new Error('the database file is not where it was'))
+    if (this.#isBroken) {
+      const message =
+        'The database file has failed or is gone, restart the service: read before you try again'
+      throw new Refusal('busy', message, { retryAfterS: 5 })
+    }
     await patiently(deadline, () => {
       this.writer.exec('begin immediate')
     })
   }
 
+  /** Never throws: whoever calls it has somebody to answer. */
   #abandon(): void {
-    if (this.writer.connection.isTransaction) this.writer.connection.exec('rollback')
+    try {
+      if (this.writer.connection.isTransaction) this.writer.connection.exec('rollback')
+    } catch (error) {
+      this.#breakDown(error)
+    }
   }
 
   #noticeDamage(error: unknown): void {
-    if (this.#isBroken || !isDamage(error)) return
+    if (isDamage(error)) this.#breakDown(error)
+  }
+
+  #breakDown(error: unknown): void {
+    if (this.#isBroken) return
     this.#isBroken = true
     this.options.onBroken?.(error)
+  }
+}
+
+/** Whether the file that was opened is still the one at its path. */
+function watchPlace(file: string): () => boolean {
+  const { ino, dev } = statSync(file)
+  return () => {
+    const now = statSync(file, { throwIfNoEntry: false })
+    return now?.ino === ino && now.dev === dev
   }
 }
 

@@ -92,6 +92,15 @@ onEveryTarget((engine, door) => {
       })
     })
 
+    test('a key without a value is no key', async () => {
+      const { data } = await records.create(CONTACT, { firstName: 'Alan', email: 'alan@example.org' })
+      const { data: after } = await records.update(CONTACT, data.id, { version: 0, email: undefined })
+      expect(after['email']).toBe('alan@example.org')
+      expect((await records.create('test.Limited', { code: 'UN', country: undefined })).data['country']).toBe(
+        'FR',
+      )
+    })
+
     test('null clears a field', async () => {
       const { data } = await records.create(CONTACT, { firstName: 'Alan', email: 'alan@example.org' })
       const { data: after } = await records.update(CONTACT, data.id, {
@@ -225,6 +234,28 @@ onEveryTarget((engine, door) => {
       expect(refusal.details.data?.['fields']).toEqual({
         firstName: { ours: 'C', theirs: 'B', verdict: 'clash' },
       })
+    })
+
+    test('is not mergeable where a merge would lose what nobody can see', async () => {
+      const { data } = await records.create(CONTACT, { firstName: 'A', pin: '1' })
+      await records.update(CONTACT, data.id, { version: 0, pin: '2' })
+      const secret = await refusalOf(records.update(CONTACT, data.id, { version: 0, pin: '3' }))
+      expect(secret.details.data).toMatchObject({ fields: {}, mergeable: false })
+      const removal = await refusalOf(records.remove(CONTACT, data.id, { version: 0 }))
+      expect(removal.details.data).toMatchObject({ mergeable: false })
+    })
+
+    test('has no base where the Log names a field that nobody knows any more', async () => {
+      const { data } = await records.create(CONTACT, { firstName: 'A' })
+      await records.update(CONTACT, data.id, { version: 0, firstName: 'B' })
+      await service.app.db.transaction((tx) =>
+        tx.run(
+          `update verso_log set changes = '{"nickName":{"before":"A","after":"B"}}' where model = ? and record = ? and version = 1`,
+          [CONTACT, data.id],
+        ),
+      )
+      const refusal = await refusalOf(records.update(CONTACT, data.id, { version: 0, email: 'x' }))
+      expect(refusal.details.data).toMatchObject({ baseKnown: false, mergeable: false })
     })
 
     test('a secret is in no conflict', async () => {

@@ -8,7 +8,7 @@ import { newDatabase, PASSWORD, scratch, start, verso } from './program.js'
 
 test('users are added, listed, disabled and enabled', async () => {
   const db = ['--db', newDatabase()]
-  expect((await verso(['user', 'list', ...db])).stdout).toContain('verso user add')
+  expect((await verso(['user', 'list', ...db])).stderr).toContain('there is no such file; is --db right?')
   const added = await verso(
     ['user', 'add', 'Ada', '--name', 'Ada L', '--admin', '--password-stdin', ...db],
     `${PASSWORD}\n`,
@@ -21,13 +21,18 @@ test('users are added, listed, disabled and enabled', async () => {
   )
   await verso(['user', 'enable', 'bob', ...db])
   expect((await verso(['user', 'list', ...db])).stdout).toContain('bob  bob    user           enabled')
+  const nobody = await verso(['user', 'disable', 'nobody', ...db])
+  expect(nobody).toEqual({ code: 1, stdout: '', stderr: 'There is no user "nobody"\n' })
+  const again = await verso(['user', 'add', 'ADA', '--password-stdin', ...db], PASSWORD)
+  expect(again).toEqual({ code: 1, stdout: '', stderr: 'There is a user "ada" already\n' })
 })
 
 test.each([
   [['add', 'ada', '--password-stdin'], 'short', 'The password must have at least 12 characters\n'],
   [['add', 'a b', '--password-stdin'], PASSWORD, 'The user name must be'],
   [['add', 'ada'], '', 'There is no terminal to ask for the password:\n  - send it with: --password-stdin'],
-  [['disable', 'nobody'], '', 'There is no user "nobody"\n'],
+  [['add', 'ada', '--password-stdin'], '', 'Nothing was changed:\n  - no password came on standard input'],
+  [['disable', 'nobody'], '', 'The database cannot be opened:\n  - sqlite:'],
 ])('user %o with "%s" is refused in a line', async (args, input, message) => {
   const { code, stderr } = await verso(['user', ...args, '--db', newDatabase()], input)
   expect([code, stderr.startsWith(message), stderr.includes('\n    at ')]).toEqual([1, true, false])
@@ -63,7 +68,7 @@ test('schema shows the plan, refuses to lose data, and drops what is named', asy
     const { code, stderr } = await verso(refused)
     expect([code, stderr]).toEqual([
       1,
-      expect.stringContaining('t.Thing.b is no longer declared, and 1 records'),
+      expect.stringContaining('t.Thing.b is no longer declared, and 1 record holds'),
     ])
   }
   const wrong = await verso([...args, '--drop', 't.Thing.z'])

@@ -21,6 +21,7 @@ import { Journal } from './journal.js'
 import { mountSmallDisk, removeSmallDisks, type SmallDisk } from './small-disk.js'
 
 const AT_ONCE = 32
+const PAGES = 'a limit of pages'
 const SMALL_TEXT = 10
 /** So many groups in a row without room for a single small text: the disk is full. */
 const FULL_GROUPS = 3
@@ -36,7 +37,7 @@ interface Disk {
   remove(): Promise<void>
 }
 
-describeFullDisk('sqlite', 'a limit of pages', 8_000, async () => {
+describeFullDisk('sqlite', PAGES, 8_000, async () => {
   const place = await newPlace('sqlite')
   const allow = async (db: Database, pages: number) => {
     await db.transaction((tx) => tx.all(`pragma max_page_count = ${pages}`))
@@ -152,8 +153,10 @@ function describeFullDisk(engine: Engine, what: string, bigText: number, open: (
     test('writes are taken until there is no room, and then refused with 507 and nothing else', async () => {
       const groups = await fillUp(journal, client, bigText)
       expect(Object.keys(journal.answers)).toEqual(['200', '507'])
-      // In the middle of a group too, and then the others of it are not lost.
-      expect(groups.some(({ done, refused }) => done > 0 && refused > 0)).toBe(true)
+      // In the middle of a group too, and then the others of it are not lost. On a real disk it depends on the last free
+      // pages whether there is room for one more small text; under a limit of pages there always is.
+      const isMixed = groups.some(({ done, refused }) => done > 0 && refused > 0)
+      if (what === PAGES) expect(isMixed).toBe(true)
       expect(groups.at(-1)).toEqual({ done: 0, refused: AT_ONCE })
     })
 

@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Queryable } from '../../src/store/database.js'
-import { LOG_TABLE, type FieldChanges } from '../../src/store/log.js'
+import { LOG_TABLE } from '../../src/store/log.js'
+import type { Change } from '../../src/wire.js'
 import { quote, tableName } from '../../src/store/table.js'
 import type { WireRecord } from '../../src/wire.js'
 import { exchange, type Answer, type Session } from './exchange.js'
@@ -182,7 +183,7 @@ async function readLog(db: Queryable): Promise<Map<number, LoggedState[]>> {
   const states = new Map<number, LoggedState[]>()
   for (const row of rows) {
     const id = Number(row['record'])
-    const { lastName } = JSON.parse(String(row['changes'])) as FieldChanges
+    const { lastName } = JSON.parse(String(row['changes'])) as Change['changes']
     states.set(id, [...(states.get(id) ?? []), { version: Number(row['version']), token: lastName?.after }])
   }
   return states

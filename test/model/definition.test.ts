@@ -118,6 +118,25 @@ describe('a definition with faults is refused, with file and field named', () =>
       /was: "f" cannot be its former name/,
     ],
     [
+      'a password with a default',
+      field({ type: 'string', secret: 'password', default: 'x' }),
+      /a password has no default/,
+    ],
+    [
+      'a name that every object has',
+      { name: 'a.B', fields: { toString: { type: 'string' } } },
+      /a\.B\.toString: this name is taken/,
+    ],
+    [
+      'a set of texts that is too long',
+      {
+        name: 'a.B',
+        fields: { f: { type: 'string' }, g: { type: 'string' }, h: { type: 'string' } },
+        unique: [['f', 'g', 'h']],
+      },
+      /"f" and "g" and "h" need a length of at most 600 in all/,
+    ],
+    [
       'a reserved name',
       { name: 'a.B', fields: { version: { type: 'integer' } } },
       /a\.B\.version: this name is taken/,
@@ -169,8 +188,8 @@ describe('a definition with faults is refused, with file and field named', () =>
     ],
     [
       'a unique text that is too long',
-      field({ type: 'string', unique: true, length: 501 }),
-      /needs a length of at most 500/,
+      field({ type: 'string', unique: true, length: 601 }),
+      /need a length of at most 600 in all/,
     ],
     ['an index on json', { ...field({ type: 'json' }), indexes: [['f']] }, /indexes: "f" cannot be indexed/],
     [
@@ -229,4 +248,10 @@ test('the types of a record are inferred', () => {
   expectTypeOf<InputOf<typeof Task>>().toHaveProperty('code')
   expectTypeOf<InputOf<typeof Task>>().not.toHaveProperty('label')
   expect(faultsOf(Task)).toEqual([])
+
+  const Note = defineModel({ name: 'a.Note', fields: { text: { type: 'text' } }, archived: true })
+  expectTypeOf<RecordOf<typeof Note>['archived']>().toEqualTypeOf<boolean | null>()
+  expectTypeOf<InputOf<typeof Note>['archived']>().toEqualTypeOf<boolean | null | undefined>()
+  expectTypeOf<RecordOf<typeof Task>>().not.toHaveProperty('archived')
+  expect(faultsOf(Note)).toEqual([])
 })

@@ -54,4 +54,7 @@ test('a JSON number is taken only where its text says the same', () => {
   expect(parseDecimal(-1.5e-7, 10, 8)).toEqual({ text: '-0.00000015' })
   expect(parseDecimal(0.1 + 0.2, 38, 20)).toHaveProperty('fault')
   expect(parseDecimal(2 ** 64, 38, 2)).toHaveProperty('fault')
+  // Whole numbers only after they were rounded.
+  expect(parseDecimal(JSON.parse('999999999999999.96'), 20, 2)).toHaveProperty('fault')
+  expect(parseDecimal(JSON.parse('4503599627370496.30'), 20, 2)).toHaveProperty('fault')
 })

@@ -125,6 +125,26 @@ onEveryEngine((engine) => {
       })
     })
 
+    test('a default of now, a text that reads now, and the defaults of all other types', async () => {
+      await withModels({ a: text }, (lead) => lead.create(MODEL, { a: 'x' }))
+      const fields = {
+        a: text,
+        word: { type: 'string', default: 'now' },
+        day: { type: 'date', default: 'now' },
+      }
+      const record = await withModels(fields, (lead) => lead.read(MODEL, 1))
+      expect(record).toMatchObject({ word: 'now', day: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) })
+    })
+
+    test('a field takes the name of a column that was kept empty', async () => {
+      await withModels({ phone: text, tel: text }, (lead) => lead.create(MODEL, { tel: '1' }))
+      await withModels({ tel: text }, (lead) => lead.read(MODEL, 1))
+      const record = await withModels({ phone: { ...text, was: 'tel', unique: true } }, (lead) =>
+        lead.read(MODEL, 1),
+      )
+      expect(record).toMatchObject({ phone: '1' })
+    })
+
     test('two nodes starting at once on an empty database both come up', async () => {
       const services = await Promise.all(
         [1, 2, 3].map(() =>
@@ -146,7 +166,7 @@ onEveryEngine((engine) => {
     test('a field that is gone, while records hold a value in it', async () => {
       await withModels({ a: text, b: text }, (lead) => lead.create(MODEL, record))
       const faults = await faultsOf(withModels({ a: text }, (lead) => lead.read(MODEL, 1)))
-      expect(faults).toMatch(/crm\.Lead\.b is no longer declared, and 1 records hold a value/)
+      expect(faults).toMatch(/crm\.Lead\.b is no longer declared, and 1 record holds a value/)
       expect(faults).toMatch(/verso schema --apply --drop crm\.Lead\.b/)
       expect(await withModels({ a: text, b: text }, (lead) => lead.read(MODEL, 1))).toMatchObject(record)
     })
@@ -165,7 +185,9 @@ onEveryEngine((engine) => {
       const faults = await faultsOf(
         withModels({ d: { type: 'decimal', scale: 2 } }, (lead) => lead.read(MODEL, 1)),
       )
-      expect(faults).toMatch(/crm\.Lead\.d cannot become decimal/)
+      expect(faults).toMatch(
+        /crm\.Lead\.d cannot have 2 digits behind the point: the values that are stored have up to 3/,
+      )
     })
 
     test('a unique field whose values are not', async () => {
@@ -177,6 +199,41 @@ onEveryEngine((engine) => {
         withModels({ a: { ...text, unique: true } }, (lead) => lead.read(MODEL, 1)),
       )
       expect(faults).toMatch(/crm\.Lead: a cannot be unique: several records have the same/)
+    })
+
+    test('a new computed field that is to be unique and is not', async () => {
+      await withModels({ a: text }, async (lead) => {
+        await lead.create(MODEL, { a: 'x' })
+        await lead.create(MODEL, { a: 'x' })
+      })
+      const twice = { type: 'string', computed: '{a}{a}', unique: true, length: 20 }
+      const faults = await faultsOf(withModels({ a: text, twice }, (lead) => lead.read(MODEL, 1)))
+      expect(faults).toMatch(/crm\.Lead: twice cannot be unique/)
+    })
+
+    test('a text that is to become a password, and one that was', async () => {
+      await withModels({ a: text }, (lead) => lead.create(MODEL, { a: 'x' }))
+      const hidden = { a: { ...text, secret: 'password' } }
+      expect(await faultsOf(withModels(hidden, (lead) => lead.read(MODEL, 1)))).toMatch(
+        /cannot become a password/,
+      )
+    })
+
+    test('names that differ from what is stored in case only', async () => {
+      await withModels({ a: text }, (lead) => lead.create(MODEL, {}))
+      expect(await faultsOf(plan({ A: text }, [], true))).toMatch(/a column called "a" is there already/)
+      const other = [{ file: 'x.json', definition: { name: 'crm.lead', fields: { a: text } } }]
+      const db = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 })
+      expect(await faultsOf(applySchema(db, Catalog.from(other)))).toMatch(
+        /a model called "crm\.Lead" is stored already/,
+      )
+      await db.close()
+    })
+
+    test('a former name that is misspelled', async () => {
+      await withModels({ phone: text }, (lead) => lead.create(MODEL, { phone: '1' }))
+      const faults = await faultsOf(plan({ tel: { ...text, was: 'phnoe' } }, [], true))
+      expect(faults).toMatch(/write was: "phone" in the field that takes its place \(one is misspelled\)/)
     })
 
     test('all reasons at once, and nothing is done', async () => {
@@ -232,13 +289,25 @@ onEveryEngine((engine) => {
       const db = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 })
       try {
         const kept = await applySchema(db, other)
-        expect(kept.notes).toEqual([`${MODEL} is not declared; its 1 records are kept and not served`])
+        expect(kept.notes).toEqual([`${MODEL} is not declared; its records are kept and not served`])
         const { steps } = await applySchema(db, other, [MODEL])
         expect(steps.map(describeStep)).toEqual([`- ${MODEL}: table dropped`])
         expect((await applySchema(db, other)).notes).toEqual([])
       } finally {
         await db.close()
       }
+    })
+
+    test('a model that comes back after it was dropped goes on with new ids', async () => {
+      await withModels({ a: text }, async (lead) => {
+        for (let index = 0; index < 3; index++) await lead.create(MODEL, { a: 'x' })
+      })
+      const nothing = Catalog.from([])
+      const db = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 })
+      await applySchema(db, nothing, [MODEL])
+      await db.close()
+      const { data } = await withModels({ a: text }, (lead) => lead.create(MODEL, { a: 'y' }))
+      expect(data.id).toBe(4)
     })
 
     test('a name that is nothing is a fault', async () => {

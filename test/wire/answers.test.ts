@@ -145,7 +145,7 @@ onEveryEngine((engine) => {
         status: -1,
         data: {
           kind: 'conflict',
-          title: 'Changed by somebody else',
+          title: 'Not the current version',
           message: `crm.Contact ${created.id} is at version 1, not 0: nothing was written`,
           requestId: answer.headers['x-request-id'],
           entityName: CONTACT,

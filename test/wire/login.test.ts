@@ -230,6 +230,17 @@ onEveryEngine((engine) => {
       expect([await isAlive(one), await isAlive(other)]).toEqual([false, true])
     })
 
+    test('is a button of a form, too', async () => {
+      const headers = {
+        cookie: await openSession(service.url, from()),
+        'content-type': 'application/x-www-form-urlencoded',
+      }
+      expect((await send(service.url, { method: 'POST', path: '/logout', headers })).status).toBe(200)
+      expect(
+        (await send(service.url, { method: 'POST', path: '/logout', headers, body: 'a=b' })).status,
+      ).toBe(200)
+    })
+
     test.for(['/logout', '/logout?url=https://evil.example/', '/logout?redirect=//evil.example', '/logout/'])(
       'a browser that navigates to %s is sent to the start, and nowhere else',
       async (path) => {

@@ -1,0 +1,64 @@
+import { USER } from '../model/system.js'
+import type { Dialect, Queryable, Row, Transaction } from './database.js'
+import { quote, tableName } from './table.js'
+
+export interface UserRow {
+  readonly id: number
+  readonly version: number
+  readonly username: string
+  readonly name: string | null
+  readonly admin: boolean
+  readonly disabled: boolean
+}
+
+export interface Login {
+  readonly user: UserRow
+  readonly passwordHash: string
+}
+
+export const USERS = quote(tableName(USER.name))
+export const USER_COLUMNS =
+  `u."id", u."version", u."username", u."name", ` +
+  `case when u."admin" then 1 else 0 end as "admin", case when u."disabled" then 1 else 0 end as "disabled"`
+
+export async function findLogin(db: Queryable, username: string): Promise<Login | undefined> {
+  return readLogin(db, username, '')
+}
+
+/** The account cannot change until the transaction ends. */
+export async function lockLogin(
+  tx: Transaction,
+  dialect: Dialect,
+  username: string,
+): Promise<Login | undefined> {
+  return readLogin(tx, username, dialect.lockRows)
+}
+
+/** The one place where a password hash is read. */
+async function readLogin(db: Queryable, username: string, lock: string): Promise<Login | undefined> {
+  const [row] = await db.all(
+    `select ${USER_COLUMNS}, u."password" from ${USERS} as u where u."username" = ?${lock}`,
+    [username],
+  )
+  return row && { user: toUser(row), passwordHash: String(row['password']) }
+}
+
+export async function hasUsers(db: Queryable): Promise<boolean> {
+  return (await db.all(`select 1 as "one" from ${USERS} limit 1`)).length > 0
+}
+
+export async function listUsers(db: Queryable): Promise<UserRow[]> {
+  const rows = await db.all(`select ${USER_COLUMNS} from ${USERS} as u order by u."username"`)
+  return rows.map(toUser)
+}
+
+export function toUser(row: Row): UserRow {
+  return {
+    id: Number(row['id']),
+    version: Number(row['version']),
+    username: String(row['username']),
+    name: row['name'] as string | null,
+    admin: row['admin'] === 1,
+    disabled: row['disabled'] === 1,
+  }
+}

@@ -1,0 +1,51 @@
+// The tables of the service itself, beside those of the models.
+import type { Dialect, Transaction } from './database.js'
+import { LOG_TABLE } from './log.js'
+
+/** Waits for other nodes that are starting, then makes what is not there. */
+export async function makeOwnTables(tx: Transaction, dialect: Dialect): Promise<void> {
+  for (const lock of dialect.lockSchema) await tx.run(lock)
+  for (const [name, columns] of Object.entries(ownTables(dialect))) {
+    await tx.run(`create table if not exists ${name} (${columns.join(', ')})${dialect.tableSuffix}`)
+  }
+  await tx.run('create index if not exists verso_session_user on verso_session (user_id)')
+  await tx.run('create index if not exists verso_idempotency_created on verso_idempotency (created_ms)')
+}
+
+function ownTables({ columns, identity }: Dialect): Readonly<Record<string, readonly string[]>> {
+  const [text, integer] = [columns.text.type, columns.integer.type]
+  return {
+    verso_schema: [`model ${text} primary key`, `shape ${text} not null`],
+    [LOG_TABLE]: [
+      `seq ${identity}`,
+      `model ${text} not null`,
+      `record ${integer} not null`,
+      `version ${integer} not null`,
+      `action ${text} not null`,
+      `by_user ${integer}`,
+      `at_ms ${integer} not null`,
+      `changes ${text} not null`,
+      // The second lock on versions: whatever else fails, no version of a record is made twice.
+      'unique (model, record, version)',
+    ],
+    verso_session: [
+      `hash ${text} primary key`,
+      `user_id ${integer} not null`,
+      `created_ms ${integer} not null`,
+      `seen_ms ${integer} not null`,
+    ],
+    verso_idempotency: [
+      `user_id ${integer} not null`,
+      `key ${text} not null`,
+      `digest ${text} not null`,
+      `answer ${text}`,
+      `created_ms ${integer} not null`,
+      'primary key (user_id, key)',
+    ],
+    verso_login_failure: [
+      `key ${text} primary key`,
+      `since_ms ${integer} not null`,
+      `failures ${integer} not null`,
+    ],
+  }
+}

@@ -1,0 +1,40 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Database } from '../../src/store/database.js'
+import { openSqlite } from '../../src/store/sqlite.js'
+import { refusalOf } from '../targets.js'
+
+let folder: string
+let db: Database
+const broken: unknown[] = []
+
+beforeEach(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'verso-sqlite-'))
+  broken.length = 0
+  db = await openSqlite(path.join(folder, 'a.db'), { onBroken: (error) => broken.push(error) })
+  await db.transaction((tx) => tx.run('create table item (id integer primary key, code text) strict'))
+})
+afterEach(async () => {
+  await db.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const add = () => db.transaction((tx) => tx.insert('insert into item (code) values (?)', ['x']))
+
+test('a file that was removed takes no more writes: they would go nowhere', async () => {
+  await add()
+  rmSync(folder, { recursive: true })
+  expect(await refusalOf(add())).toMatchObject({ kind: 'busy', message: expect.stringMatching(/is gone/) })
+  await Promise.all([refusalOf(add()), refusalOf(add())])
+  expect(broken).toHaveLength(1)
+})
+
+test('a closed database refuses, closes again without complaint, and leaves nobody waiting', async () => {
+  const last = add()
+  await db.close()
+  expect(await last).toBe(1)
+  expect(await refusalOf(add())).toMatchObject({ kind: 'busy', message: 'The database is closed' })
+  await db.close()
+})
