@@ -8,13 +8,27 @@ export {
   type RecordOf,
   type UserReference,
 } from './model/definition.js'
+export type { Source } from './model/catalog.js'
+export type { Paging } from './model/search.js'
 export type { Json, Value, Values } from './model/value.js'
 export type { FieldMerge, Merge, Verdict } from './model/merge.js'
-export type { Account, Change, ConflictData, Page, Records, WireRecord, Written } from './wire.js'
+export type {
+  Account,
+  Change,
+  ConflictData,
+  Page,
+  Records,
+  RemoveOptions,
+  UpdateOptions,
+  WireRecord,
+  WriteOptions,
+  Written,
+} from './wire.js'
 export type { Actor } from './service/actor.js'
 export type { App, Clock } from './service/app.js'
 export { createApp, type AppOptions } from './service/create-app.js'
 export { recordsFor } from './service/records.js'
-export { authenticate, login, logout } from './service/sessions.js'
-export { createServer, type Server } from './http/server.js'
+export type { Settings } from './service/settings.js'
+export { authenticate, login, logout, type Credentials, type LoggedIn } from './service/sessions.js'
+export { createServer, type Server, type ServerOptions } from './http/server.js'
 export { DEFAULT_HTTP_SETTINGS, type HttpSettings } from './http/settings.js'

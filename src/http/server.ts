@@ -42,6 +42,13 @@ export interface Server {
   close(): Promise<void>
 }
 
+/**
+ * The service over HTTP.
+ *
+ * @example
+ * const server = await createServer(app, { ...DEFAULT_HTTP_SETTINGS, port: 0 })
+ * const [url] = await server.listen()
+ */
 export async function createServer(
   app: App,
   settings: HttpSettings,

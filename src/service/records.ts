@@ -26,7 +26,13 @@ import { endSessionsIfChanged, endSessionsIfRemoved } from './user-sessions.js'
 import { versionToRemove, versionToUpdate, type Expected } from './versions.js'
 import { write, type WriteRequest, type Writing } from './writing.js'
 
-/** The verbs for one actor: what a program that embeds the service calls, and what HTTP calls. */
+/**
+ * The verbs for one actor: what a program that embeds the service calls, and what HTTP calls.
+ *
+ * @example
+ * const { actor } = await login(app, { username: 'ada', password }, '127.0.0.1', undefined)
+ * const { data: task } = await recordsFor(app, actor).create('todo.Task', { title: 'Write' })
+ */
 export function recordsFor(app: App, actor: Actor): Records {
   return {
     find: async (model, paging) => find(app, app.catalog.get(model), paging ?? {}),

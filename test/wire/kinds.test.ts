@@ -123,7 +123,7 @@ onEveryEngine((engine) => {
 
   test('a defect is 500 and shows nothing of itself, by whichever door', async () => {
     const defect = new Error(
-      'SQLITE_CORRUPT: select * from "verso.auth.User" at /work/src/store/sqlite.ts:1:2',
+      'SQLITE_CORRUPT: select * from "verso.auth.User" at /srv/app/src/store/sqlite.ts:1:2',
     )
     const { database, service, user } = context
     database.failure = defect

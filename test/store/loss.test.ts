@@ -1,164 +1,12 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { StartFaults } from '../../src/errors.js'
+import { describe, expect, test } from 'vitest'
 import { Catalog } from '../../src/model/catalog.js'
-import { openDatabase } from '../../src/store/open.js'
 import { describe as describeStep } from '../../src/store/schema-plan.js'
-import { applySchema, showPlan } from '../../src/store/schema.js'
-import { enter, newPlace, onEveryEngine, refusalOf, startService, type Place } from '../targets.js'
-
-const MODEL = 'crm.Lead'
-const source = (fields: object, more: object = {}) => [
-  { file: 'lead.json', definition: { name: MODEL, fields, ...more } },
-]
-const text = { type: 'string' }
+import { applySchema } from '../../src/store/schema.js'
+import { onEveryEngine, refusalOf } from '../targets.js'
+import { faultsOf, MODEL, text, useLead } from './lead.js'
 
 onEveryEngine((engine) => {
-  let place: Place
-  beforeEach(async () => {
-    place = await newPlace(engine)
-  })
-  afterEach(() => {
-    place.remove()
-  })
-
-  /** Starts with these fields, does something, stops. */
-  async function withModels<T>(
-    fields: object,
-    use: (lead: Awaited<ReturnType<typeof enter>>) => Promise<T>,
-    more: object = {},
-  ): Promise<T> {
-    const service = await startService(engine, { place, models: source(fields, more) })
-    try {
-      return await use(await enter(service, 'direct'))
-    } finally {
-      await service.close()
-    }
-  }
-
-  async function plan(fields: object, drops: readonly string[] = [], apply = false, more: object = {}) {
-    const db = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 })
-    try {
-      return await (apply ? applySchema : showPlan)(db, Catalog.from(source(fields, more)), drops)
-    } finally {
-      await db.close()
-    }
-  }
-
-  const faultsOf = async (start: Promise<unknown>) => {
-    const error = await start.then(
-      () => undefined,
-      (reason: unknown) => reason,
-    )
-    expect(error).toBeInstanceOf(StartFaults)
-    return (error as StartFaults).faults.join('\n')
-  }
-
-  test('an unchanged model changes nothing', async () => {
-    await withModels({ a: text }, (lead) => lead.create(MODEL, { a: 'x' }))
-    const { steps, faults, notes } = await plan({ a: text })
-    expect({ steps, faults, notes }).toEqual({ steps: [], faults: [], notes: [] })
-  })
-
-  describe('grows', () => {
-    test('a new field, with its default for the records that are there; their versions stay', async () => {
-      await withModels({ a: text }, (lead) => lead.create(MODEL, { a: 'x' }))
-      const fields = {
-        a: text,
-        b: { type: 'integer', default: 7 },
-        c: { type: 'decimal', default: '1.5' },
-        d: text,
-      }
-      const record = await withModels(fields, (lead) => lead.read(MODEL, 1))
-      expect(record).toMatchObject({ version: 0, a: 'x', b: 7, c: '1.50', d: null })
-    })
-
-    test('a new computed field is worked out for the records that are there', async () => {
-      await withModels({ a: text }, (lead) => lead.create(MODEL, { a: 'x' }))
-      const fields = { a: text, twice: { type: 'string', computed: '{a}-{a}' }, b: text }
-      expect(await withModels(fields, (lead) => lead.read(MODEL, 1))).toMatchObject({
-        version: 0,
-        twice: 'x-x',
-        b: null,
-      })
-    })
-
-    test('a renamed field keeps its values, its past, and its index', async () => {
-      await withModels({ a: { ...text, unique: true } }, async (lead) => {
-        await lead.create(MODEL, { a: 'x' })
-        await lead.update(MODEL, 1, { version: 0, a: 'y' })
-      })
-      const fields = { b: { ...text, unique: true, was: 'a' } }
-      await withModels(fields, async (lead) => {
-        expect(await lead.read(MODEL, 1)).toMatchObject({ b: 'y' })
-        expect(await refusalOf(lead.create(MODEL, { b: 'y' }))).toMatchObject({ kind: 'not-unique' })
-        const stale = await refusalOf(lead.update(MODEL, 1, { version: 0, b: 'z' }))
-        expect(stale.details.data).toMatchObject({
-          fields: { b: { base: 'x', ours: 'z', theirs: 'y', verdict: 'clash' } },
-        })
-      })
-      await withModels(fields, (lead) => lead.read(MODEL, 1))
-    })
-
-    test('indexes and unique sets come and go', async () => {
-      await withModels({ a: text, b: text }, (lead) => lead.create(MODEL, { a: '1', b: '1' }))
-      const sets = { unique: [['a', 'b']], indexes: [['b']] }
-      await withModels(
-        { a: text, b: text },
-        async (lead) => {
-          const refusal = await refusalOf(lead.create(MODEL, { a: '1', b: '1' }))
-          expect(refusal).toMatchObject({ kind: 'not-unique', details: { data: { fields: ['a', 'b'] } } })
-        },
-        sets,
-      )
-      await withModels({ a: text, b: text }, (lead) => lead.create(MODEL, { a: '1', b: '1' }))
-    })
-
-    test('types may widen', async () => {
-      await withModels({ a: text, n: { type: 'integer' }, d: { type: 'decimal', scale: 2 } }, (lead) =>
-        lead.create(MODEL, { a: 'x', n: 5, d: '1.25' }),
-      )
-      const wider = { a: { type: 'text' }, n: { type: 'long' }, d: { type: 'decimal', scale: 4 } }
-      expect(await withModels(wider, (lead) => lead.read(MODEL, 1))).toMatchObject({
-        a: 'x',
-        n: 5,
-        d: '1.2500',
-      })
-    })
-
-    test('a default of now, a text that reads now, and the defaults of all other types', async () => {
-      await withModels({ a: text }, (lead) => lead.create(MODEL, { a: 'x' }))
-      const fields = {
-        a: text,
-        word: { type: 'string', default: 'now' },
-        day: { type: 'date', default: 'now' },
-      }
-      const record = await withModels(fields, (lead) => lead.read(MODEL, 1))
-      expect(record).toMatchObject({ word: 'now', day: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) })
-    })
-
-    test('a field takes the name of a column that was kept empty', async () => {
-      await withModels({ phone: text, tel: text }, (lead) => lead.create(MODEL, { tel: '1' }))
-      await withModels({ tel: text }, (lead) => lead.read(MODEL, 1))
-      const record = await withModels({ phone: { ...text, was: 'tel', unique: true } }, (lead) =>
-        lead.read(MODEL, 1),
-      )
-      expect(record).toMatchObject({ phone: '1' })
-    })
-
-    test('two nodes starting at once on an empty database both come up', async () => {
-      const services = await Promise.all(
-        [1, 2, 3].map(() =>
-          startService(engine, { place, models: source({ a: text }) }).catch((error: unknown) => error),
-        ),
-      )
-      for (const service of services) {
-        // The account of the tests may be made by one of them only; the tables are made once.
-        if (service instanceof Error) expect(service).toMatchObject({ kind: 'not-unique' })
-        else await (service as Awaited<ReturnType<typeof startService>>).close()
-      }
-      expect((await plan({ a: text })).steps).toEqual([])
-    })
-  })
+  const { plan, withDatabase, withModels } = useLead(engine)
 
   describe('refuses what would lose data', () => {
     const record = { a: 'x', b: 'y' }
@@ -223,11 +71,8 @@ onEveryEngine((engine) => {
       await withModels({ a: text }, (lead) => lead.create(MODEL, {}))
       expect(await faultsOf(plan({ A: text }, [], true))).toMatch(/a column called "a" is there already/)
       const other = [{ file: 'x.json', definition: { name: 'crm.lead', fields: { a: text } } }]
-      const db = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 })
-      expect(await faultsOf(applySchema(db, Catalog.from(other)))).toMatch(
-        /a model called "crm\.Lead" is stored already/,
-      )
-      await db.close()
+      const start = withDatabase((db) => applySchema(db, Catalog.from(other)))
+      expect(await faultsOf(start)).toMatch(/a model called "crm\.Lead" is stored already/)
     })
 
     test('a former name that is misspelled', async () => {
@@ -286,26 +131,20 @@ onEveryEngine((engine) => {
     test('keeps the records of a model that is not declared, and drops them when named', async () => {
       await withModels({ a: text }, (lead) => lead.create(MODEL, { a: 'x' }))
       const other = Catalog.from([{ file: 'x.json', definition: { name: 'crm.Other', fields: { a: text } } }])
-      const db = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 })
-      try {
+      await withDatabase(async (db) => {
         const kept = await applySchema(db, other)
         expect(kept.notes).toEqual([`${MODEL} is not declared; its records are kept and not served`])
         const { steps } = await applySchema(db, other, [MODEL])
         expect(steps.map(describeStep)).toEqual([`- ${MODEL}: table dropped`])
         expect((await applySchema(db, other)).notes).toEqual([])
-      } finally {
-        await db.close()
-      }
+      })
     })
 
     test('a model that comes back after it was dropped goes on with new ids', async () => {
       await withModels({ a: text }, async (lead) => {
         for (let index = 0; index < 3; index++) await lead.create(MODEL, { a: 'x' })
       })
-      const nothing = Catalog.from([])
-      const db = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 })
-      await applySchema(db, nothing, [MODEL])
-      await db.close()
+      await withDatabase((db) => applySchema(db, Catalog.from([]), [MODEL]))
       const { data } = await withModels({ a: text }, (lead) => lead.create(MODEL, { a: 'y' }))
       expect(data.id).toBe(4)
     })

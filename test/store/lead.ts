@@ -1,0 +1,69 @@
+// One model on one database, through starts with changing definitions.
+import { afterEach, beforeEach, expect } from 'vitest'
+import { StartFaults } from '../../src/errors.js'
+import { Catalog } from '../../src/model/catalog.js'
+import { openDatabase } from '../../src/store/open.js'
+import type { Plan } from '../../src/store/schema-plan.js'
+import { applySchema, showPlan } from '../../src/store/schema.js'
+import type { Database } from '../../src/store/database.js'
+import type { Records } from '../../src/wire.js'
+import { enter, newPlace, startService, type Engine, type Place } from '../targets.js'
+
+export const MODEL = 'crm.Lead'
+export const text = { type: 'string' }
+
+export const source = (fields: object, more: object = {}) => [
+  { file: 'lead.json', definition: { name: MODEL, fields, ...more } },
+]
+
+export interface Lead {
+  readonly place: () => Place
+  /** Starts with these fields, does something, stops. */
+  readonly withModels: <T>(fields: object, use: (lead: Records) => Promise<T>, more?: object) => Promise<T>
+  readonly withDatabase: <T>(use: (db: Database) => Promise<T>) => Promise<T>
+  /** Shows the plan for these fields, or carries it out. */
+  readonly plan: (fields: object, drops?: readonly string[], apply?: boolean) => Promise<Plan>
+}
+
+/** A fresh database for each test of the block. */
+export function useLead(engine: Engine): Lead {
+  let place: Place
+  beforeEach(async () => {
+    place = await newPlace(engine)
+  })
+  afterEach(() => {
+    place.remove()
+  })
+  const withDatabase: Lead['withDatabase'] = async (use) => {
+    const db = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 })
+    try {
+      return await use(db)
+    } finally {
+      await db.close()
+    }
+  }
+  return {
+    place: () => place,
+    withDatabase,
+    withModels: async (fields, use, more = {}) => {
+      const service = await startService(engine, { place, models: source(fields, more) })
+      try {
+        return await use(await enter(service, 'direct'))
+      } finally {
+        await service.close()
+      }
+    },
+    plan: (fields, drops = [], apply = false) =>
+      withDatabase((db) => (apply ? applySchema : showPlan)(db, Catalog.from(source(fields)), drops)),
+  }
+}
+
+/** The faults that a start ends in. */
+export async function faultsOf(start: Promise<unknown>): Promise<string> {
+  const error = await start.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  expect(error).toBeInstanceOf(StartFaults)
+  return (error as StartFaults).faults.join('\n')
+}
