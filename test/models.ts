@@ -58,7 +58,22 @@ export const Note = defineModel({
   archived: true,
 })
 
-export const models: readonly Source[] = [Everything, Contact, Limited, Note].map((definition) => ({
+/** Fields called like the words of our own SQL. */
+export const Order = defineModel({
+  name: 'test.Order',
+  fields: {
+    total: { type: 'decimal' },
+    count: { type: 'string' },
+    offset: { type: 'integer' },
+    one: { type: 'integer' },
+    last: { type: 'integer' },
+    select: { type: 'string' },
+    t: { type: 'string' },
+    p: { type: 'string' },
+  },
+})
+
+export const models: readonly Source[] = [Everything, Contact, Limited, Note, Order].map((definition) => ({
   file: 'test/models.ts',
   definition,
 }))

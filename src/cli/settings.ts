@@ -86,7 +86,7 @@ export const SETTINGS = {
   },
   poolSize: {
     ...{ ...kinds.whole(1, 1_000), of: SERVERS, default: '10' },
-    description: 'Connections to PostgreSQL, at most.',
+    description: 'Connections to PostgreSQL, at most; half of them are for reading.',
   },
   logLevel: {
     ...{ ...kinds.oneOf(LOG_LEVELS), of: SERVERS, default: 'info', demoDefault: 'warn' },

@@ -5,19 +5,16 @@ import { isObject } from '../model/value.js'
 /** Far beyond any record, and far below what would exhaust the stack of whoever walks through the value. */
 const MAX_DEPTH = 1_000
 
-type Parse = (text: string) => unknown
-
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /** JSON bodies only; Fastify's own parsers would take more, and replace what is no UTF-8. */
 export function acceptJson(server: FastifyInstance): void {
-  const parse = makeParser(server)
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     try {
       checkCharset(request.headers['content-type'])
       checkEncoding(request.headers['content-encoding'])
-      done(null, readJson(parse, body as Buffer))
+      done(null, readJson(body as Buffer))
     } catch (error) {
       done(error as Error)
     }
@@ -26,7 +23,6 @@ export function acceptJson(server: FastifyInstance): void {
 
 /** On the login paths: what begins with `{` is JSON whatever its content type says, all else is a form. */
 export function acceptCredentials(server: FastifyInstance): void {
-  const parse = makeParser(server)
   server.removeAllContentTypeParsers()
   // Fastify refuses a content type that it cannot read before any parser sees the body.
   server.addHook('onRequest', (request, _, done) => {
@@ -35,33 +31,20 @@ export function acceptCredentials(server: FastifyInstance): void {
   })
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (_, body, done) => {
     try {
-      done(null, readCredentials(parse, body as Buffer))
+      done(null, readCredentials(body as Buffer))
     } catch (error) {
       done(error as Error)
     }
   })
 }
 
-function readCredentials(parse: Parse, body: Buffer): unknown {
+function readCredentials(body: Buffer): unknown {
   const text = body.toString('latin1').trimStart()
-  if (text.startsWith('{')) return readJson(parse, body)
+  if (text.startsWith('{')) return readJson(body)
   return Object.fromEntries(new URLSearchParams(body.toString('utf8')))
 }
 
-/** Refuses `__proto__` and `constructor.prototype`, wherever they stand. */
-function makeParser(server: FastifyInstance): Parse {
-  const parse = server.getDefaultJsonParser('error', 'error')
-  return (text) => {
-    let value: unknown
-    void parse(undefined as never, text, (error, parsed) => {
-      if (error) throw error
-      value = parsed
-    })
-    return value
-  }
-}
-
-function readJson(parse: Parse, body: Buffer): unknown {
+function readJson(body: Buffer): unknown {
   if (body.length === 0) return undefined
   let text: string
   try {
@@ -69,34 +52,43 @@ function readJson(parse: Parse, body: Buffer): unknown {
   } catch (cause) {
     throw new Refusal('bad-request', 'The body is not valid UTF-8', { cause })
   }
-  let value: unknown
-  try {
-    value = parse(text)
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : ''
-    if (reason.includes('prototype')) {
-      throw new Refusal('bad-request', 'The body holds __proto__ or constructor.prototype as a key', {
-        cause,
-      })
-    }
-    const position = /position \d+/.exec(reason)?.[0]
-    throw new Refusal('bad-request', `The body is not valid JSON${position ? ` at ${position}` : ''}`, {
-      cause,
-    })
-  }
-  refuseDeep(value)
+  const value = parse(text)
+  walk(value)
   return value
 }
 
-function refuseDeep(value: unknown): void {
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    const position = cause instanceof Error ? /position \d+/.exec(cause.message)?.[0] : undefined
+    const where = position === undefined ? '' : ` at ${position}`
+    throw new Refusal('bad-request', `The body is not valid JSON${where}`, { cause })
+  }
+}
+
+/** Level by level, so that no depth exhausts the stack: refuses what is too deep, and keys that reach for a prototype. */
+function walk(value: unknown): void {
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > MAX_DEPTH)
       throw new Refusal('bad-request', `The body is nested deeper than ${MAX_DEPTH} levels`)
-    level = level.flatMap((item): unknown[] =>
-      typeof item === 'object' && item !== null ? Object.values(item) : [],
-    )
+    const next: unknown[] = []
+    for (const item of level) {
+      if (typeof item !== 'object' || item === null) continue
+      if (reachesForPrototype(item))
+        throw new Refusal('bad-request', 'The body holds __proto__ or constructor.prototype as a key')
+      for (const child of Object.values(item)) if (typeof child === 'object') next.push(child)
+    }
+    level = next
   }
+}
+
+function reachesForPrototype(item: object): boolean {
+  if (Object.hasOwn(item, '__proto__')) return true
+  if (!Object.hasOwn(item, 'constructor')) return false
+  const { constructor } = item as { constructor: unknown }
+  return isObject(constructor) && Object.hasOwn(constructor, 'prototype')
 }
 
 function checkCharset(contentType = ''): void {

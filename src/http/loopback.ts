@@ -1,8 +1,9 @@
-import { createServer, type RequestListener, type ServerOptions } from 'node:http'
-import { isIP, type AddressInfo, type Socket } from 'node:net'
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
+import { isIP, type Socket } from 'node:net'
 
 const LOOPBACK_NAME = /^(?:localhost|.+\.localhost)$/i
-const LOOPBACK = ['127.0.0.1', '::1'] as const
+export const LOOPBACK_4 = '127.0.0.1'
+export const LOOPBACK_6 = '::1'
 
 /** Whether this host can only be reached from this machine. */
 export function isLoopback(host: string): boolean {
@@ -12,35 +13,23 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * `localhost` stands for both loopback addresses, but on many machines the name leads to one only: this serves the other too.
- * Where there is no such address, nothing is served there. Answers what closes it.
+ * `localhost` stands for both loopback addresses, but on many machines the name leads to one only: this makes a server for the
+ * other. Undefined where there is no such address, or somebody else has the port there.
  */
-export async function listenOnOtherLoopback(
-  bound: readonly AddressInfo[],
+export async function listenOnLoopback6(
+  port: number,
   options: ServerOptions,
   onRequest: RequestListener,
   onClientError: (error: Error, socket: Socket) => void,
-): Promise<{ readonly address: string; close(): Promise<void> } | undefined> {
-  const address = LOOPBACK.find((loopback) => !bound.some((other) => other.address === loopback))
-  const port = bound[0]?.port
-  if (address === undefined || port === undefined) return undefined
+): Promise<Server | undefined> {
   const server = createServer(options, onRequest)
   server.on('clientError', onClientError)
-  const isListening = await new Promise<boolean>((resolve) => {
+  return new Promise((resolve) => {
     server.once('error', () => {
-      resolve(false)
+      resolve(undefined)
     })
-    server.listen(port, address, () => {
-      resolve(true)
+    server.listen(port, LOOPBACK_6, () => {
+      resolve(server)
     })
   })
-  if (!isListening) return undefined
-  const close = () =>
-    new Promise<void>((resolve) => {
-      server.close(() => {
-        resolve()
-      })
-      server.closeIdleConnections()
-    })
-  return { address, close }
 }

@@ -1,6 +1,6 @@
 // One door: Fastify. Limits, hooks in the order they run, routes, and the refusal handler.
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http'
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
@@ -9,7 +9,8 @@ import { acceptCredentials, acceptJson } from './bodies.js'
 import { answerPreflight } from './cors.js'
 import { makeGuards, makeHostCheck } from './guard.js'
 import { healthResources } from './health.js'
-import { listenOnOtherLoopback } from './loopback.js'
+import { Connections } from './connections.js'
+import { listenOnLoopback6, LOOPBACK_4, LOOPBACK_6 } from './loopback.js'
 import { loginResources, logoutResource } from './login.js'
 import { recordResources } from './records.js'
 import { answerClientError, answerError } from './refusals.js'
@@ -58,7 +59,7 @@ export async function createServer(
   await dummyHash()
   const server = makeFastify(app, settings)
   addHooks(server, app, settings)
-  endConnectionsWhen(server, () => isStopping)
+  announceStop(server, () => isStopping)
   const guards = makeGuards(app, settings)
   const { basePath } = settings
   const cookiePath = basePath === '' ? '/' : basePath
@@ -83,23 +84,25 @@ export async function createServer(
     { prefix: basePath },
   )
   await server.ready()
-  let other: Awaited<ReturnType<typeof listenOnOtherLoopback>>
+  const connections = new Connections()
+  connections.watch(server.server)
+  let other: HttpServer | undefined
+  const isLocalhost = settings.host === 'localhost'
   return {
     fastify: server,
     listen: async () => {
-      await server.listen({ host: settings.host, port: settings.port })
-      const bound = server.addresses().filter((address) => typeof address === 'object')
-      if (settings.host === 'localhost')
-        other = await listenOnOtherLoopback(bound, HTTP_OPTIONS, routing, answerClientError)
-      return urlsOf(
-        [...bound.map(({ address }) => address), ...(other ? [other.address] : [])],
-        bound[0]?.port,
-        settings,
-      )
+      await server.listen({ host: isLocalhost ? LOOPBACK_4 : settings.host, port: settings.port })
+      const [bound] = server.addresses().filter((address) => typeof address === 'object')
+      const { address = '', port = 0 } = bound ?? {}
+      if (isLocalhost) other = await listenOnLoopback6(port, HTTP_OPTIONS, routing, answerClientError)
+      if (other) connections.watch(other)
+      const hosts = [...(isLocalhost ? ['localhost'] : []), address, ...(other ? [LOOPBACK_6] : [])]
+      return hosts.map((host) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${basePath}`)
     },
     close: async () => {
       isStopping = true
-      await Promise.all([server.close(), other?.close()])
+      await connections.end(other ? [server.server, other] : [server.server])
+      await server.close()
     },
   }
   function routing(request: IncomingMessage, response: ServerResponse): void {
@@ -116,7 +119,8 @@ function makeFastify(app: App, settings: HttpSettings): FastifyInstance {
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: MAX_PARAM_LENGTH },
     // While stopping, requests that are under way already are still answered.
     return503OnClosing: false,
-    forceCloseConnections: 'idle',
+    // Connections are ended by us; see connections.ts.
+    forceCloseConnections: false,
     requestTimeout: HTTP_OPTIONS.requestTimeout,
     keepAliveTimeout: HTTP_OPTIONS.keepAliveTimeout,
     http: HTTP_OPTIONS,
@@ -177,16 +181,11 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
   void reply.header('cache-control', 'private, no-cache')
 }
 
-/** A connection that is kept alive would keep a stopping service alive: its last answer says that it is the last. */
-function endConnectionsWhen(server: FastifyInstance, isStopping: () => boolean): void {
+/** Whoever keeps a connection alive is told that its last answer is the last. */
+function announceStop(server: FastifyInstance, isStopping: () => boolean): void {
   server.addHook('onSend', (_, reply, payload, done) => {
     if (isStopping()) void reply.header('connection', 'close')
     done(null, payload)
-  })
-  server.addHook('onResponse', (_, __, done) => {
-    // An answer whose head left before the stop has not said so.
-    if (isStopping()) setImmediate(() => server.server.closeIdleConnections())
-    done()
   })
 }
 
@@ -207,14 +206,4 @@ function startResource(): Resource {
 
 async function refuseUnknownPath(): Promise<never> {
   throw new Refusal('not-found', 'There is nothing at this path')
-}
-
-function urlsOf(
-  addresses: readonly string[],
-  port: number | undefined,
-  { host, basePath }: HttpSettings,
-): string[] {
-  const named = host === 'localhost' ? ['localhost'] : []
-  const numbered = addresses.map((address) => (address.includes(':') ? `[${address}]` : address))
-  return [...named, ...numbered].map((place) => `http://${place}:${port ?? ''}${basePath}`)
 }

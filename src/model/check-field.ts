@@ -17,10 +17,14 @@ import { computeByTemplate } from './template.js'
 import { isObject, type Value, type Values } from './value.js'
 
 const FIELD_NAME = /^[A-Za-z][A-Za-z0-9_]{0,58}$/
-const RESERVED = new Set([
-  ...['id', 'version', 'createdOn', 'createdBy', 'updatedOn', 'updatedBy', 'archived'],
-  ...['prototype', 'selected', ...Object.getOwnPropertyNames(Object.prototype)],
-])
+// Compared in lower case: SQLite does not tell the cases of a column apart. PostgreSQL has columns of its own in every table.
+const RESERVED = new Set(
+  [
+    ...['id', 'version', 'createdOn', 'createdBy', 'updatedOn', 'updatedBy', 'archived'],
+    ...['prototype', 'selected', ...Object.getOwnPropertyNames(Object.prototype)],
+    ...['ctid', 'xmin', 'xmax', 'cmin', 'cmax', 'tableoid'],
+  ].map((name) => name.toLowerCase()),
+)
 const DEFINABLE = Object.keys(FIELD_TYPES).filter((name) => name !== 'reference')
 const FREE_OPTIONS = ['type', 'title', 'help', 'was'] as const
 
@@ -30,7 +34,7 @@ type Report = (fault: string) => void
 export function checkField(name: string, raw: unknown, report: Report): Field | undefined {
   if (!FIELD_NAME.test(name)) {
     report('a field name is a letter, then letters, digits or _, at most 59 characters')
-  } else if (RESERVED.has(name)) report('this name is taken by the service')
+  } else if (RESERVED.has(name.toLowerCase())) report('this name is taken by the service')
   if (!isObject(raw)) {
     report('must be an object such as { "type": "string" }')
     return undefined
@@ -165,7 +169,7 @@ function checkComputed(computed: unknown, report: Report): Field['computed'] {
 
 function checkFormerName(was: unknown, name: string, report: Report): string | undefined {
   if (typeof was !== 'string') return undefined
-  if (was === name || !FIELD_NAME.test(was) || RESERVED.has(was))
+  if (was === name || !FIELD_NAME.test(was) || RESERVED.has(was.toLowerCase()))
     report(`was: "${was}" cannot be its former name`)
   return was
 }

@@ -20,7 +20,8 @@ export interface Model {
 
 export const USER_MODEL = 'verso.auth.User'
 
-const MODEL_NAME = /^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+$/
+// SQLite keeps names that begin with sqlite_ for itself.
+const MODEL_NAME = /^(?!sqlite_)[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+$/i
 const MAX_MODEL_NAME = 200
 const OPTIONS = ['name', 'title', 'fields', 'nameField', 'listFields', 'unique', 'indexes', 'archived']
 

@@ -8,6 +8,8 @@ import { isObject, type Value, type Values } from './value.js'
 
 const NOT_FIELDS = new Set(['id', 'version'])
 const MAX_NAMED_FAULTS = 100
+/** More than any model has fields: whoever sends more wants to keep the service busy. */
+const MAX_KEYS = 2_000
 
 /** Everything a new record holds: what was sent, defaults, nulls. */
 export function valuesToCreate(model: Model, data: unknown, now: string): Values {
@@ -69,8 +71,10 @@ function compute(field: Field, known: Readonly<Values>): Value | Fault {
 
 function parseSent(model: Model, data: unknown, faults: Faults): Values {
   if (!isObject(data)) throw new Refusal('bad-request', '"data" must be an object of fields')
+  const entries = Object.entries(data)
+  if (entries.length > MAX_KEYS) throw new Refusal('bad-request', `"data" has more than ${MAX_KEYS} keys`)
   const values: Values = {}
-  for (const [name, input] of Object.entries(data)) {
+  for (const [name, input] of entries) {
     if (NOT_FIELDS.has(name) || input === undefined) continue
     const field = model.fields.get(name)
     if (!field)

@@ -1,4 +1,5 @@
-import { hash, verify, type Options } from '@node-rs/argon2'
+import { createHash } from 'node:crypto'
+import { hash, hashRaw, verify, type Options } from '@node-rs/argon2'
 import { Refusal } from '../errors.js'
 import { MAX_PASSWORD_BYTES } from '../model/system.js'
 
@@ -15,12 +16,25 @@ export async function hashPassword(password: string): Promise<string> {
   return inTurn(() => hash(password, ARGON2))
 }
 
-/** Without a stored hash it takes as long, and fails. */
-export async function verifyPassword(stored: string | undefined, password: string): Promise<boolean> {
+/** Without a stored hash it takes as long, and fails. `beforehand` runs when its turn has come, and may still refuse. */
+export async function verifyPassword(
+  stored: string | undefined,
+  password: string,
+  beforehand: () => Promise<void> = async () => undefined,
+): Promise<boolean> {
   const isPossible = stored !== undefined && Buffer.byteLength(password) <= MAX_PASSWORD_BYTES
   const against = isPossible ? stored : await dummyHash()
-  const isRight = await inTurn(() => verify(against, isPossible ? password : 'nobody'))
+  const isRight = await inTurn(async () => {
+    await beforehand()
+    return verify(against, isPossible ? password : 'nobody')
+  })
   return isPossible && isRight
+}
+
+/** The same for the same secret and salt, and as dear to guess as a password. */
+export async function fingerprint(secret: string, salt: string): Promise<string> {
+  const bytes = createHash('sha256').update(salt).digest()
+  return (await inTurn(() => hashRaw(secret, { ...ARGON2, salt: bytes }))).toString('base64url')
 }
 
 let dummy: string | undefined

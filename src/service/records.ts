@@ -21,7 +21,7 @@ import type {
 import type { Actor } from './actor.js'
 import type { App } from './app.js'
 import { conflict } from './conflict.js'
-import { hashPassword } from './passwords.js'
+import { fingerprint, hashPassword } from './passwords.js'
 import { endSessionsIfChanged, endSessionsIfRemoved } from './user-sessions.js'
 import { versionToRemove, versionToUpdate, type Expected } from './versions.js'
 import { write, type WriteRequest, type Writing } from './writing.js'
@@ -66,7 +66,7 @@ export async function create(
   const sent = valuesToCreate(model, data, now)
   const values: Values = { ...sent, ...computeValues(model, sent), createdOn: now, updatedOn: null }
   const row = { ...(await hashSecrets(model, values)), createdBy: actor?.id ?? null, updatedBy: null }
-  const request = requestOf(model, 'create', { data })
+  const request = await requestOf(model, 'create', { data }, options)
   return write(app, actor, request, options.idempotencyKey, async (writing) => {
     const table = tableOf(app.db.dialect, model)
     const [id = 0] = await store.insert(writing.tx, table, [row])
@@ -90,7 +90,7 @@ export async function update(
   const sent = valuesToUpdate(model, data)
   const hashed = await hashSecrets(model, sent)
   const now = nowOf(app)
-  const request = requestOf(model, 'update', { id, version: expected.version, data })
+  const request = await requestOf(model, 'update', { id, version: expected.version, data }, options)
   return write(app, actor, request, options.idempotencyKey, async (writing) => {
     const table = tableOf(app.db.dialect, model)
     const before = (await store.read(writing.tx, table, id)) ?? missing(model, id)
@@ -119,7 +119,7 @@ export async function remove(
   checkId(model, id)
   const expected = versionToRemove(options)
   const now = nowOf(app)
-  const request = requestOf(model, 'delete', { id, version: expected?.version })
+  const request = await requestOf(model, 'delete', { id, version: expected?.version }, options)
   return write(app, actor, request, options.idempotencyKey, async (writing) => {
     const table = tableOf(app.db.dialect, model)
     // Without a version the record is locked first, so that what the Log says went is what went.
@@ -177,15 +177,21 @@ function noteChange(
   writing.changes.push({ ...change, model: model.name, by: actor?.id ?? null, atMs: Date.parse(now) })
 }
 
-/** What a repeat under the same key must be equal to. No secret is in it: its digest is stored. */
-function requestOf(
+/** What a repeat under the same key must be equal to. A secret is in it by its fingerprint only: the digest is stored. */
+async function requestOf(
   model: Model,
   action: Action,
   { data, ...rest }: Omit<WriteRequest, 'action' | 'model'>,
-): WriteRequest {
-  const isPublic = ([name]: readonly [string, unknown]) => !model.fields.get(name)?.secret
-  const told = isObject(data) ? Object.fromEntries(Object.entries(data).filter(isPublic)) : data
-  return { ...rest, action, model: model.name, data: told }
+  { idempotencyKey }: WriteOptions,
+): Promise<WriteRequest> {
+  const request = { ...rest, action, model: model.name }
+  if (idempotencyKey === undefined || !isObject(data)) return { ...request, data }
+  const isSecret = ([name]: readonly [string, unknown]) => model.fields.get(name)?.secret !== undefined
+  const entries = Object.entries(data)
+  const secrets = JSON.stringify(entries.filter(isSecret))
+  const told = Object.fromEntries(entries.filter((entry) => !isSecret(entry)))
+  const secret = secrets === '[]' ? undefined : await fingerprint(secrets, idempotencyKey)
+  return { ...request, data: told, secret }
 }
 
 /** Passwords are hashed before the transaction: nothing inside one waits for anything but the database. */

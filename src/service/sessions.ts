@@ -6,7 +6,7 @@ import { closeSession, findSession, openSession, touchSession } from '../store/s
 import type { Actor } from './actor.js'
 import type { App } from './app.js'
 import { verifyPassword } from './passwords.js'
-import { answerLate, countAttempt, forgive } from './throttle.js'
+import { noteFailure, refuseIfThrottled, throttleKeys } from './throttle.js'
 
 const SESSION_ID = /^[A-Za-z0-9_-]{43}$/
 /** How often a session in use is marked as seen, at most: a write for every request would cost too much. */
@@ -31,12 +31,16 @@ export async function login(
 ): Promise<LoggedIn> {
   const { username, password } = credentials
   const name = typeof username === 'string' ? normalizeUsername(username) : undefined
-  const attempt = await countAttempt(app, name ?? '', address)
+  const keys = throttleKeys(name ?? '', address)
+  await refuseIfThrottled(app, keys)
   const found = name === undefined ? undefined : await findLogin(app.db.reader, name)
   const stored = typeof password === 'string' ? found?.passwordHash : undefined
-  const isRight = await verifyPassword(stored, typeof password === 'string' ? password : '')
+  // Again when its turn has come: a hundred at once are not to be looked at because none had failed yet.
+  const isRight = await verifyPassword(stored, typeof password === 'string' ? password : '', () =>
+    refuseIfThrottled(app, keys),
+  )
   if (!found || !isRight || found.user.disabled) {
-    await answerLate(attempt)
+    await noteFailure(app, keys)
     throw wrongCredentials()
   }
   const sessionId = randomBytes(32).toString('base64url')
@@ -45,7 +49,6 @@ export async function login(
     // The password may have been changed while it was being checked.
     const still = await lockLogin(tx, app.db.dialect, found.user.username)
     if (!still || still.passwordHash !== found.passwordHash || still.user.disabled) throw wrongCredentials()
-    await forgive(tx, attempt)
     if (oldSessionId !== undefined) await closeSession(tx, hashOf(oldSessionId))
     await openSession(tx, { hash: hashOf(sessionId), userId: still.user.id, createdMs: now, seenMs: now })
     return still.user

@@ -1,8 +1,7 @@
 // Failed logins are counted per pair of account and address, and per address, in the store: all nodes agree.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../errors.js'
-import type { Transaction } from '../store/database.js'
-import { countFailure, discountFailure, type FailureCount } from '../store/login-failures.js'
+import { countFailure, findFailures, type FailureCount } from '../store/login-failures.js'
 import type { App } from './app.js'
 
 export const FAILURE_WINDOW_MS = 60_000
@@ -13,42 +12,43 @@ const ADDRESS_FACTOR = 10
 const DELAY_STEP_MS = 50
 const MAX_DELAY_MS = 500
 
-export interface Attempt {
-  /** How late a failure is answered. */
-  readonly delayMs: number
-  readonly keys: readonly string[]
-}
+/** What failures are counted under, and how many times the usual number each may have. */
+type Keys = readonly { readonly key: string; readonly factor: number }[]
 
-/** Counts a login as failed before it is tried: a hundred at once are counted too. `forgive` takes it back. */
-export async function countAttempt(app: App, username: string, address: string): Promise<Attempt> {
+export function throttleKeys(username: string, address: string): Keys {
   const place = networkOf(address)
+  return [
+    { key: JSON.stringify([username, place]), factor: 1 },
+    { key: place, factor: ADDRESS_FACTOR },
+  ]
+}
+
+/** Refuses to look at a password at all where too many have been wrong. */
+export async function refuseIfThrottled(app: App, keys: Keys): Promise<void> {
+  for (const { key, factor } of keys) {
+    const count = await findFailures(app.db.reader, key, app.clock.now() - FAILURE_WINDOW_MS)
+    if (count && count.failures >= MAX_FAILURES * factor) refuse(app, count)
+  }
+}
+
+/** Counts a failure, and answers the later the more there are. */
+export async function noteFailure(app: App, keys: Keys): Promise<void> {
   const now = app.clock.now()
-  const keys = [JSON.stringify([username, place]), place]
-  const [pair, network] = await app.db.transaction(async (tx) => [
-    await countFailure(tx, keys[0] ?? '', now, FAILURE_WINDOW_MS),
-    await countFailure(tx, keys[1] ?? '', now, FAILURE_WINDOW_MS),
-  ])
-  refuseIfPast(app, pair, MAX_FAILURES, now)
-  refuseIfPast(app, network, MAX_FAILURES * ADDRESS_FACTOR, now)
-  const past = Math.max(excess(pair, FREE_FAILURES), excess(network, FREE_FAILURES * ADDRESS_FACTOR))
-  return { delayMs: Math.min(past * DELAY_STEP_MS, MAX_DELAY_MS), keys }
+  const counts = await app.db.transaction(async (tx) => {
+    const all: (FailureCount & { factor: number })[] = []
+    for (const { key, factor } of keys) {
+      all.push({ ...(await countFailure(tx, key, now, FAILURE_WINDOW_MS)), factor })
+    }
+    return all
+  })
+  for (const count of counts) if (count.failures > MAX_FAILURES * count.factor) refuse(app, count)
+  const past = Math.max(...counts.map(({ failures, factor }) => failures - FREE_FAILURES * factor))
+  if (past > 0) await sleep(Math.min(past * DELAY_STEP_MS, MAX_DELAY_MS))
 }
 
-export async function forgive(tx: Transaction, attempt: Attempt): Promise<void> {
-  for (const key of attempt.keys) await discountFailure(tx, key)
-}
-
-export async function answerLate(attempt: Attempt): Promise<void> {
-  if (attempt.delayMs > 0) await sleep(attempt.delayMs)
-}
-
-function excess(count: FailureCount | undefined, free: number): number {
-  return Math.max(0, (count?.failures ?? 0) - free)
-}
-
-function refuseIfPast(app: App, count: FailureCount | undefined, most: number, now: number): void {
-  if (!count || app.settings.isDemo || count.failures <= most) return
-  const retryAfterS = Math.max(1, Math.ceil((count.sinceMs + FAILURE_WINDOW_MS - now) / 1000))
+function refuse(app: App, { sinceMs }: FailureCount): void {
+  if (app.settings.isDemo) return
+  const retryAfterS = Math.max(1, Math.ceil((sinceMs + FAILURE_WINDOW_MS - app.clock.now()) / 1000))
   throw new Refusal('too-many', 'Too many failed logins: try again later', { retryAfterS })
 }
 

@@ -19,6 +19,7 @@ export interface WriteRequest {
   readonly id?: number | undefined
   readonly version?: number | undefined
   readonly data?: unknown
+  readonly secret?: string | undefined
 }
 
 export interface Writing {

@@ -1,4 +1,4 @@
-import type { Transaction } from './database.js'
+import type { Queryable, Transaction } from './database.js'
 
 export interface FailureCount {
   readonly failures: number
@@ -19,13 +19,20 @@ export async function countFailure(
       'since_ms = case when verso_login_failure.since_ms <= ? then excluded.since_ms else verso_login_failure.since_ms end',
     [key, nowMs, nowMs - windowMs, nowMs - windowMs],
   )
-  const [row] = await tx.all('select failures, since_ms from verso_login_failure where key = ?', [key])
-  return { failures: Number(row?.['failures'] ?? 1), sinceMs: Number(row?.['since_ms'] ?? nowMs) }
+  return (await findFailures(tx, key, nowMs - windowMs)) ?? { failures: 1, sinceMs: nowMs }
 }
 
-/** Takes one back: the login that was counted beforehand did not fail. */
-export async function discountFailure(tx: Transaction, key: string): Promise<void> {
-  await tx.run('update verso_login_failure set failures = failures - 1 where key = ? and failures > 0', [key])
+/** The failures of a window that began after this moment. */
+export async function findFailures(
+  db: Queryable,
+  key: string,
+  afterMs: number,
+): Promise<FailureCount | undefined> {
+  const [row] = await db.all(
+    'select failures, since_ms from verso_login_failure where key = ? and since_ms > ?',
+    [key, afterMs],
+  )
+  return row && { failures: Number(row['failures']), sinceMs: Number(row['since_ms']) }
 }
 
 export async function forgetFailures(tx: Transaction, beforeMs: number): Promise<number> {

@@ -34,10 +34,19 @@ export interface PostgresOptions {
 }
 
 export async function openPostgres(url: string, options: PostgresOptions): Promise<Database> {
-  const { statementTimeoutMs, poolSize } = options
+  // Writers that wait for a lock must not keep readers from theirs.
+  const readers = Math.max(1, Math.floor(options.poolSize / 2))
+  return new Postgres(
+    openPool(url, readers, options),
+    openPool(url, Math.max(1, options.poolSize - readers), options),
+    options,
+  )
+}
+
+function openPool(url: string, max: number, { statementTimeoutMs, onLost }: PostgresOptions): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
-    max: poolSize,
+    max,
     connectionTimeoutMillis: CONNECT_MS,
     // The server ends a statement first; this is for a server that no longer answers.
     query_timeout: statementTimeoutMs + CONNECT_MS,
@@ -47,8 +56,8 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     onConnect: (client: pg.ClientBase) => prepareConnection(client, statementTimeoutMs),
   })
   // Without this a lost idle connection would end the process.
-  pool.on('error', (error) => options.onLost?.(error))
-  return new Postgres(pool, options)
+  pool.on('error', (error) => onLost?.(error))
+  return pool
 }
 
 /** The pool waits for the promise, though its types expect none. */
@@ -67,12 +76,13 @@ class Postgres implements Database {
   readonly reader: Queryable
 
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly readers: pg.Pool,
+    private readonly writers: pg.Pool,
     private readonly options: PostgresOptions,
   ) {
     this.reader = {
       all: (sql, params) =>
-        this.#withClient(async (client) => (await query(client, sql, params)).rows as Row[]),
+        this.#withClient(readers, async (client) => (await query(client, sql, params)).rows as Row[]),
     }
   }
 
@@ -80,7 +90,7 @@ class Postgres implements Database {
     work: (tx: Transaction) => Promise<T>,
     { isLong = false }: TransactionOptions = {},
   ): Promise<T> {
-    return this.#withClient(async (client) => {
+    return this.#withClient(this.writers, async (client) => {
       let isCommitting = false
       try {
         await query(client, 'begin')
@@ -101,14 +111,17 @@ class Postgres implements Database {
 
   async close(): Promise<void> {
     // A connection that failed half-way never says that it has ended.
-    await Promise.race([this.pool.end(), sleep(CLOSE_MS, undefined, { ref: false })])
+    await Promise.race([
+      Promise.all([this.readers.end(), this.writers.end()]),
+      sleep(CLOSE_MS, undefined, { ref: false }),
+    ])
   }
 
   /** Lends a connection to the work, again with another one if it was lost before anything was committed. */
-  async #withClient<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  async #withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#once(work)
+        return await this.#once(pool, work)
       } catch (error) {
         if (!(error instanceof Failure)) throw error
         if (!error.mayRepeat || attempt >= MAX_ATTEMPTS) throw error.translate()
@@ -116,8 +129,8 @@ class Postgres implements Database {
     }
   }
 
-  async #once<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    const client = await this.pool.connect().catch((error: unknown) => {
+  async #once<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const client = await pool.connect().catch((error: unknown) => {
       throw new Failure(error, 'connecting')
     })
     // The pool does not listen while a client is lent out: a database restart would end the process.

@@ -15,15 +15,18 @@ export interface Found {
 export async function find(db: Queryable, table: Table, search: Search): Promise<Found> {
   const { columns, joins } = table.list
   const where = table.model.archived && !search.archived ? 'where t."archived" is not true' : ''
-  const count = `select count(*) as "total" from ${table.name} as t ${where}`
+  const count = `select count(*) as "$total" from ${table.name} as t ${where}`
   const rows = await db.all(
-    `select (${count}) as "total", ${columns} from ${table.name} as t ${joins} ${where} ${orderBy(search.sort)} limit ? offset ?`,
+    `select (${count}) as "$total", ${columns} from ${table.name} as t ${joins} ${where} ${orderBy(search.sort)} limit ? offset ?`,
     [search.limit, search.offset],
   )
   if (rows.length > 0) {
-    return { total: Number(rows[0]?.['total']), records: rows.map((row) => toRecord(table, table.list, row)) }
+    return {
+      total: Number(rows[0]?.['$total']),
+      records: rows.map((row) => toRecord(table, table.list, row)),
+    }
   }
-  const total = Number((await db.all(count))[0]?.['total'])
+  const total = Number((await db.all(count))[0]?.['$total'])
   // Records came in between: there is a page after all.
   return total > search.offset && search.limit > 0 ? find(db, table, search) : { total, records: [] }
 }

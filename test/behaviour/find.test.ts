@@ -61,6 +61,17 @@ onEveryTarget((engine, door) => {
     }
   })
 
+  test('a field may be called like anything in a find', async () => {
+    const order = { total: '7.50', count: 'c', offset: 5, one: 2, last: 3, select: 's', t: 't', p: 'p' }
+    const { data } = await records.create('test.Order', order)
+    const { data: other } = await records.create('test.Order', { ...order, total: '3.00' })
+    const page = await records.find('test.Order')
+    expect(page).toMatchObject({ offset: 0, total: 2, data: [{ id: data.id, ...order }, { total: '3.00' }] })
+    await records.update('test.Order', other.id, { version: 0, select: 'x' })
+    await records.remove('test.Order', data.id)
+    await records.remove('test.Order', other.id)
+  })
+
   test('archived records are left out unless they are asked for', async () => {
     const { data: kept } = await records.create('test.Note', { title: 'kept' })
     const { data: old } = await records.create('test.Note', { title: 'old', archived: true })

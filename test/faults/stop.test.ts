@@ -1,6 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { request } from 'node:http'
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { HttpClient } from '../http-client.js'
@@ -47,6 +49,35 @@ function create(url: string, cookie: string, code: string): Promise<number | str
     call.end(JSON.stringify({ data: { code, name: code } }))
   })
 }
+
+test('a connection on which nothing is asked does not hold up the end, and a slow reader gets its whole answer', async () => {
+  const place = await newPlace('sqlite')
+  const { child, exit, url } = await startDemo(place.url)
+  const client = await HttpClient.login(url, 'admin', 'admin')
+  const model = 'com.axelor.contact.db.Contact'
+  const { data } = await client.create(model, { notes: 'x'.repeat(1_000_000) })
+  const { hostname, port } = new URL(url)
+  const silent = connect(Number(port), hostname)
+  await once(silent, 'connect')
+  // Many answers on one connection, none of them read: more than the buffers of the system hold.
+  const slow = connect(Number(port), hostname)
+  const head = `GET /ws/rest/${model}/${data.id} HTTP/1.1\r\nHost: localhost\r\nCookie: ${client.cookie}\r\n\r\n`
+  slow.pause()
+  slow.write(head.repeat(20))
+  await sleep(500)
+  child.kill('SIGTERM')
+  await once(silent, 'close')
+  let text = ''
+  slow.setEncoding('utf8')
+  slow.on('data', (chunk: string) => (text += chunk))
+  slow.resume()
+  await once(slow, 'close')
+  expect(await exit).toEqual([0, null])
+  const answers = text.split('HTTP/1.1 200 OK').slice(1)
+  expect(answers.length).toBeGreaterThan(0)
+  for (const answer of answers) expect(answer.length).toBeGreaterThan(1_000_000)
+  place.remove()
+})
 
 onEveryEngine((engine) => {
   let place: Place

@@ -118,6 +118,21 @@ describe('a definition with faults is refused, with file and field named', () =>
       /was: "f" cannot be its former name/,
     ],
     [
+      'a reserved name in other letters',
+      { name: 'a.B', fields: { Version: { type: 'integer' }, createdon: { type: 'date' } } },
+      /a\.B\.Version: this name is taken.*\n.*a\.B\.createdon: this name is taken/,
+    ],
+    [
+      'a column that PostgreSQL has in every table',
+      { name: 'a.B', fields: { xmin: { type: 'integer' } } },
+      /a\.B\.xmin: this name is taken/,
+    ],
+    [
+      'a table that SQLite keeps for itself',
+      { name: 'SQLite_a.B', fields: { f: { type: 'integer' } } },
+      /the name must be a dotted name/,
+    ],
+    [
       'a password with a default',
       field({ type: 'string', secret: 'password', default: 'x' }),
       /a password has no default/,

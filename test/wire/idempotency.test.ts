@@ -42,6 +42,14 @@ onEveryEngine((engine) => {
     expect(await total()).toBe(before + 1)
   })
 
+  test('another secret is another request, and no digest tells what it was', async () => {
+    const key = newKey()
+    const first = await user.create(CONTACT, { firstName: 'S', pin: 'one' }, key)
+    const again = await user.create(CONTACT, { pin: 'one', firstName: 'S' }, key)
+    expect([first.status, again.status, isReplay(again)]).toEqual([200, 200, true])
+    expectRefusal(await user.create(CONTACT, { firstName: 'S', pin: 'two' }, key), 422, 'key-reused')
+  })
+
   test('a repeated update is answered, not refused as stale', async () => {
     const { id } = only(await user.create(CONTACT, {}))
     const key = newKey()

@@ -1,5 +1,6 @@
 // Where the service is: below a base path, alive, ready, and open for its first administrator.
 import net from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createServer } from '../../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS } from '../../src/http/settings.js'
@@ -175,7 +176,7 @@ onEveryEngine((engine) => {
   })
 })
 
-/** A request of which the server has read the beginning; the answer to one before it proves that. */
+/** A request of which the server has read the beginning. */
 async function beginRequest(url: string, path: string): Promise<{ finish: () => Promise<string> }> {
   const { hostname, port } = new URL(url)
   const socket = net.connect(Number(port), hostname)
@@ -187,8 +188,11 @@ async function beginRequest(url: string, path: string): Promise<{ finish: () => 
       if (text.endsWith(OK)) resolve()
     })
   })
-  socket.write(`GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET ${path} HTTP/1.1\r\nHost: localhost\r\n`)
+  socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
   await begun
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n`)
+  // Nothing tells that the server has read half a request.
+  await sleep(100)
   return {
     finish: async () => {
       text = ''
