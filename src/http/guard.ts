@@ -70,10 +70,17 @@ export function isAllowedOrigin(request: FastifyRequest, settings: HttpSettings)
 export function makeHostCheck(settings: HttpSettings): (request: FastifyRequest) => void {
   if (!isLoopback(settings.host)) return requireHost
   const own = settings.publicUrl === undefined ? undefined : hostnameOf(new URL(settings.publicUrl).host)
+  // Nearly every request names the same host as the one before.
+  let accepted: string | undefined
   return (request) => {
     requireHost(request)
-    const name = hostnameOf(request.headers.host)
-    if (name === undefined || name === own || isLoopback(name)) return
+    const { host } = request.headers
+    if (host === accepted) return
+    const name = hostnameOf(host)
+    if (name === undefined || name === own || isLoopback(name)) {
+      accepted = host
+      return
+    }
     throw new Refusal(
       'misdirected',
       'This service answers to the names of this machine only; see --public-url',
