@@ -1,17 +1,18 @@
 import { briefly, Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
+import { isCurrent } from '../store/schema.js'
 import { sendJson, type Resource } from './resource.js'
 
 const CHECKED_FOR_MS = 1_000
 const OK = JSON.stringify({ status: 0, data: [] })
 
-/** `/healthz`: the process answers. `/readyz`: the store answers too, asked at most once a second. Open to all, so cheap. */
+/** `/healthz`: the process answers. `/readyz`: it can serve, asked at most once a second. Open to all, so cheap. */
 export function healthResources(app: App, isStopping: () => boolean): readonly Resource[] {
-  let checked = { atMs: -Infinity, result: Promise.resolve(true) }
-  const isReady = async () => {
+  let checked: { readonly atMs: number; readonly trouble: Promise<string | undefined> } | undefined
+  const trouble = async () => {
     const now = performance.now()
-    if (now - checked.atMs > CHECKED_FOR_MS) checked = { atMs: now, result: canRead(app) }
-    return (await checked.result) && !isStopping()
+    if (!checked || now - checked.atMs > CHECKED_FOR_MS) checked = { atMs: now, trouble: findTrouble(app) }
+    return isStopping() ? 'The service is stopping' : checked.trouble
   }
   return [
     { path: '/healthz', guards: [], handlers: { GET: async (_, reply) => sendJson(reply, OK) } },
@@ -20,24 +21,22 @@ export function healthResources(app: App, isStopping: () => boolean): readonly R
       guards: [],
       handlers: {
         GET: async (_, reply) => {
-          if (await isReady()) return sendJson(reply, OK)
-          throw new Refusal(
-            'busy',
-            isStopping() ? 'The service is stopping' : 'The store cannot be reached',
-            { retryAfterS: 1 },
-          )
+          const message = await trouble()
+          if (message === undefined) return sendJson(reply, OK)
+          throw new Refusal('busy', message, { retryAfterS: 1 })
         },
       },
     },
   ]
 }
 
-async function canRead(app: App): Promise<boolean> {
+/** What keeps this node from serving, or undefined. */
+async function findTrouble({ db, shapes, log }: App): Promise<string | undefined> {
   try {
-    await app.db.reader.all('select 1 as "one"')
-    return true
+    const isServing = await isCurrent(db.reader, shapes, [...shapes.keys()])
+    return isServing ? undefined : 'The tables have changed since this node started'
   } catch (error) {
-    app.log.warn(briefly(error), 'the store cannot be reached')
-    return false
+    log.warn(briefly(error), 'the store cannot be reached')
+    return 'The store cannot be reached'
   }
 }

@@ -13,6 +13,8 @@ export interface App {
   readonly settings: Settings
   readonly catalog: Catalog
   readonly db: Database
+  /** What the tables looked like when this node started. */
+  readonly shapes: ReadonlyMap<string, string>
   readonly clock: Clock
   readonly log: Logger
   close(): Promise<void>

@@ -33,14 +33,12 @@ export async function createApp(options: AppOptions): Promise<App> {
   const clock = options.clock ?? { now: () => Date.now() }
   const catalog = Catalog.from(options.models)
   const db = options.database ?? (await openFrom(settings, log, options.onBroken))
-  try {
-    const plan = await applySchema(db, catalog)
-    for (const note of plan.notes) log.warn(note)
-  } catch (error) {
+  const { shapes, notes } = await applySchema(db, catalog).catch(async (error: unknown) => {
     await db.close()
     throw error
-  }
-  const app = { settings, catalog, db, clock, log }
+  })
+  for (const note of notes) log.warn(note)
+  const app = { settings, catalog, db, shapes, clock, log }
   const stopHousekeeping = startHousekeeping(app)
   return {
     ...app,

@@ -5,6 +5,7 @@ import type { Json } from '../model/value.js'
 import type { Transaction } from '../store/database.js'
 import { claim, keepAnswer, type Claim } from '../store/idempotency.js'
 import { append, type NewChange } from '../store/log.js'
+import { isCurrent } from '../store/schema.js'
 import type { Action, Written } from '../wire.js'
 import type { Actor } from './actor.js'
 import type { App } from './app.js'
@@ -44,10 +45,20 @@ export async function write<T>(
     }
     const changes: NewChange[] = []
     const data = await work({ tx, changes })
+    await refuseIfOutdated(app, tx, changes)
     if (claimed) await keepAnswer(tx, claimed, JSON.stringify(data))
     await append(tx, app.db.dialect, changes)
     return { data, replayed: false }
   })
+}
+
+/** A node with older models would leave out the defaults and computed fields that newer ones have. */
+async function refuseIfOutdated(app: App, tx: Transaction, changes: readonly NewChange[]): Promise<void> {
+  const models = [...new Set(changes.map(({ model }) => model))]
+  if (models.length === 0 || (await isCurrent(tx, app.shapes, models))) return
+  const message =
+    'The tables have changed since this node started: nothing was written. Restart it with the new models'
+  throw new Refusal('busy', message, { retryAfterS: 5 })
 }
 
 function claimOf(app: App, actor: Actor | null, request: WriteRequest, key: string): Claim {

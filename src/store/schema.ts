@@ -9,7 +9,7 @@ import { fillComputed } from './fill-computed.js'
 import { LOG_TABLE } from './log.js'
 import { makeOwnTables } from './own-tables.js'
 import { planSchema, type Plan, type Step } from './schema-plan.js'
-import { shapeOf, type Shape } from './shape.js'
+import { printShape, shapeOf, type Shape } from './shape.js'
 import { columnOf, encode, quote, tableName, tableOf } from './table.js'
 
 const LONG = { isLong: true }
@@ -22,12 +22,17 @@ export async function showPlan(db: Database, catalog: Catalog, drops: readonly s
   }, LONG)
 }
 
+export interface Applied extends Plan {
+  /** What the tables of each model look like now, as text. */
+  readonly shapes: ReadonlyMap<string, string>
+}
+
 /** Brings the tables to what the models declare, in one transaction, or refuses with every reason. */
 export async function applySchema(
   db: Database,
   catalog: Catalog,
   drops: readonly string[] = [],
-): Promise<Plan> {
+): Promise<Applied> {
   return db.transaction(async (tx) => {
     await makeOwnTables(tx, db.dialect)
     const shapes = await readShapes(tx)
@@ -39,9 +44,23 @@ export async function applySchema(
     for (const model of modelsToCompute(plan)) await fillComputed(tx, tableOf(db.dialect, model))
     // Last, because what was filled in may not be unique.
     for (const step of plan.steps.filter(isIndex)) await carryOut(tx, db.dialect, step)
-    for (const model of catalog.stored) await saveShape(tx, model, plan, shapes.get(model.name))
-    return plan
+    const made = new Map<string, string>()
+    for (const model of catalog.stored)
+      made.set(model.name, await saveShape(tx, model, plan, shapes.get(model.name)))
+    return { ...plan, shapes: made }
   }, LONG)
+}
+
+/** Whether the tables of these models are still as they were made for this node: another one may have newer models. */
+export async function isCurrent(
+  db: Queryable,
+  shapes: ReadonlyMap<string, string>,
+  models: readonly string[],
+): Promise<boolean> {
+  const marks = models.map(() => '?').join(', ')
+  const rows = await db.all(`select model, shape from verso_schema where model in (${marks})`, models)
+  const current = new Map(rows.map((row) => [row['model'], row['shape']]))
+  return models.every((model) => current.get(model) === shapes.get(model))
 }
 
 async function readShapes(db: Queryable): Promise<Map<string, Shape>> {
@@ -54,16 +73,13 @@ async function saveShape(
   model: Model,
   plan: Plan,
   before: Shape | undefined,
-): Promise<void> {
-  const declared = shapeOf(model)
-  const shape: Shape = {
-    columns: { ...plan.unused.get(model.name), ...declared.columns },
-    indexes: declared.indexes,
-  }
-  const text = JSON.stringify(shape)
-  if (before && JSON.stringify(before) === text) return
+): Promise<string> {
+  const { columns, indexes } = shapeOf(model)
+  const text = printShape({ columns: { ...plan.unused.get(model.name), ...columns }, indexes })
+  if (before && printShape(before) === text) return text
   await tx.run('delete from verso_schema where model = ?', [model.name])
   await tx.run('insert into verso_schema (model, shape) values (?, ?)', [model.name, text])
+  return text
 }
 
 async function carryOut(tx: Transaction, dialect: Dialect, step: Step): Promise<void> {

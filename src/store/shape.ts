@@ -34,6 +34,13 @@ export function shapeOf(model: Model): Shape {
   return { columns, indexes }
 }
 
+/** The same text for the same shape, whatever the order of its parts. */
+export function printShape({ columns, indexes }: Shape): string {
+  const sorted = <T>(parts: Readonly<Record<string, T>>) =>
+    Object.fromEntries(Object.entries(parts).sort(([a], [b]) => (a < b ? -1 : 1)))
+  return JSON.stringify({ columns: sorted(columns), indexes: sorted(indexes) })
+}
+
 export function columnShapeOf(field: Field): ColumnShape {
   const { storage } = FIELD_TYPES[field.type]
   return { storage, scale: field.scale, hashed: field.secret === 'password' }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { onEveryEngine, refusalOf, startService } from '../targets.js'
+import { models } from '../models.js'
+import { enter, onEveryEngine, refusalOf, startService } from '../targets.js'
 import { MODEL, source, text, useLead } from './lead.js'
 
 onEveryEngine((engine) => {
@@ -95,6 +96,30 @@ onEveryEngine((engine) => {
         lead.read(MODEL, 1),
       )
       expect(record).toMatchObject({ phone: '1' })
+    })
+
+    test('a node with older models writes no more beside the new ones, and says why; other models go on', async () => {
+      const old = await startService(engine, { place: place(), models: [...source({ a: text }), ...models] })
+      const records = await enter(old, 'direct')
+      await records.create(MODEL, { a: 'before' })
+      await plan({ a: text, b: { ...text, default: 'filled' } }, [], true)
+      const refusal = await refusalOf(records.create(MODEL, { a: 'after' }))
+      expect(refusal).toMatchObject({
+        kind: 'busy',
+        message: expect.stringMatching(/Restart it with the new models/),
+      })
+      expect((await records.find(MODEL)).total).toBe(1)
+      expect((await fetch(`${old.url}/readyz`)).status).toBe(503)
+      await records.create('crm.Contact', { firstName: 'goes on' })
+      await old.close()
+    })
+
+    test('fields in another order are the same tables', async () => {
+      const one = await startService(engine, { place: place(), models: source({ a: text, b: text }) })
+      const records = await enter(one, 'direct')
+      await plan({ b: text, a: text }, [], true)
+      expect((await records.create(MODEL, { a: 'x' })).data.version).toBe(0)
+      await one.close()
     })
 
     test('two nodes starting at once on an empty database both come up', async () => {
