@@ -60,29 +60,7 @@ export async function createServer(
   const server = makeFastify(app, settings)
   addHooks(server, app, settings)
   announceStop(server, () => isStopping)
-  const guards = makeGuards(app, settings)
-  const { basePath } = settings
-  const cookiePath = basePath === '' ? '/' : basePath
-  await server.register(
-    async (base) => {
-      add(base, [startResource(), ...healthResources(app, () => isStopping)])
-      await base.register(async (scope) => {
-        acceptCredentials(scope)
-        add(scope, [...loginResources(app, guards, cookiePath), logoutResource(app, guards, cookiePath)])
-        if (options.setupToken !== undefined) add(scope, [setupResource(app, guards, options.setupToken)])
-      })
-      add(base, recordResources(app, guards, basePath))
-      await base.register(
-        async (scope) => {
-          // What is not there is 401 too, as long as nobody is logged in.
-          scope.addHook('onRequest', guards.session)
-          scope.setNotFoundHandler(refuseUnknownPath)
-        },
-        { prefix: '/ws' },
-      )
-    },
-    { prefix: basePath },
-  )
+  await addRoutes(server, app, settings, options, () => isStopping)
   await server.ready()
   const connections = new Connections()
   connections.watch(server.server)
@@ -97,7 +75,9 @@ export async function createServer(
       if (isLocalhost) other = await listenOnLoopback6(port, HTTP_OPTIONS, routing, answerClientError)
       if (other) connections.watch(other)
       const hosts = [...(isLocalhost ? ['localhost'] : []), address, ...(other ? [LOOPBACK_6] : [])]
-      return hosts.map((host) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${basePath}`)
+      return hosts.map(
+        (host) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${settings.basePath}`,
+      )
     },
     close: async () => {
       isStopping = true
@@ -108,6 +88,38 @@ export async function createServer(
   function routing(request: IncomingMessage, response: ServerResponse): void {
     server.routing(request, response)
   }
+}
+
+async function addRoutes(
+  server: FastifyInstance,
+  app: App,
+  settings: HttpSettings,
+  { setupToken }: ServerOptions,
+  isStopping: () => boolean,
+): Promise<void> {
+  const guards = makeGuards(app, settings)
+  const { basePath } = settings
+  const cookiePath = basePath === '' ? '/' : basePath
+  await server.register(
+    async (base) => {
+      add(base, [startResource(), ...healthResources(app, isStopping)])
+      await base.register(async (scope) => {
+        acceptCredentials(scope)
+        add(scope, [...loginResources(app, guards, cookiePath), logoutResource(app, guards, cookiePath)])
+        if (setupToken !== undefined) add(scope, [setupResource(app, guards, setupToken)])
+      })
+      add(base, recordResources(app, guards, basePath))
+      await base.register(
+        async (scope) => {
+          // What is not there is 401 too, as long as nobody is logged in.
+          scope.addHook('onRequest', guards.session)
+          scope.setNotFoundHandler(refuseUnknownPath)
+        },
+        { prefix: '/ws' },
+      )
+    },
+    { prefix: basePath },
+  )
 }
 
 function makeFastify(app: App, settings: HttpSettings): FastifyInstance {
