@@ -15,7 +15,7 @@ declare module 'fastify' {
   }
 }
 
-export type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
+type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
 export interface Guards {
   /** For routes below /ws: 401 without a session, before anything else is looked at. */

@@ -33,7 +33,7 @@ export function parseDatetime(input: string): string | undefined {
 }
 
 /** Milliseconds since 1970 → the canonical text, or undefined outside the years 1 to 9999. */
-export function printDatetime(ms: number): string | undefined {
+function printDatetime(ms: number): string | undefined {
   const date = new Date(ms)
   const year = date.getUTCFullYear()
   return year >= 1 && year <= 9999 ? date.toISOString() : undefined

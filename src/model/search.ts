@@ -1,6 +1,6 @@
 import { Refusal } from '../errors.js'
 
-export const DEFAULT_LIMIT = 40
+const DEFAULT_LIMIT = 40
 export const MAX_LIMIT = 1_000
 
 export interface Sort {
