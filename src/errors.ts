@@ -11,6 +11,7 @@ export const REFUSAL_KINDS = [
   'misdirected',
   'conflict',
   'not-unique',
+  'still-referenced',
   'stale-match',
   'invalid',
   'key-reused',

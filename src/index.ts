@@ -5,11 +5,14 @@ export {
   type FieldDefinition,
   type InputOf,
   type ModelDefinition,
+  type NeighbourInput,
   type RecordOf,
+  type Reference,
   type UserReference,
 } from './model/definition.js'
 export type { Source } from './model/catalog.js'
-export type { Paging } from './model/search.js'
+export type { Query, SearchRequest } from './model/search.js'
+export type { Wanted } from './model/selection.js'
 export type { Json, Value, Values } from './model/value.js'
 export type { FieldMerge, Merge, Verdict } from './model/merge.js'
 export type {

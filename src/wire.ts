@@ -1,7 +1,8 @@
 // The JSON bodies of the service, and the verbs that both doors offer: HTTP, and a program that embeds it.
 import type { UserReference } from './model/definition.js'
 import type { FieldMerge } from './model/merge.js'
-import type { Paging } from './model/search.js'
+import type { Query, SearchRequest } from './model/search.js'
+import type { Wanted } from './model/selection.js'
 import type { Value } from './model/value.js'
 
 /** A record as answered: `id`, `version`, the fields that are shown. */
@@ -40,8 +41,11 @@ export interface Written<T> {
 }
 
 export interface Records {
-  find(model: string, paging?: Paging): Promise<Page>
+  find(model: string, query?: Query): Promise<Page>
+  search(model: string, request?: SearchRequest): Promise<Page>
   read(model: string, id: number): Promise<WireRecord>
+  /** A part of a record, and what is wanted of its neighbours. */
+  fetch(model: string, id: number, wanted?: Wanted): Promise<WireRecord>
   create(model: string, data: unknown, options?: WriteOptions): Promise<Written<WireRecord>>
   update(model: string, id: number, data: unknown, options?: UpdateOptions): Promise<Written<WireRecord>>
   remove(model: string, id: number, options?: RemoveOptions): Promise<Written<number>>

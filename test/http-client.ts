@@ -1,6 +1,7 @@
 // The verbs over HTTP, with the cookie of a session; refusals come back as they were thrown on the other side.
 import { Refusal, type RefusalKind } from '../src/errors.js'
-import type { Paging } from '../src/model/search.js'
+import type { Query, SearchRequest } from '../src/model/search.js'
+import type { Wanted } from '../src/model/selection.js'
 import type {
   Page,
   Records,
@@ -52,13 +53,26 @@ export class HttpClient implements Records {
     })
   }
 
-  async find(model: string, paging: Paging = {}): Promise<Page> {
-    const query = new URLSearchParams()
-    for (const [name, value] of Object.entries(paging))
-      if (value !== undefined) query.set(name, String(value))
-    const response = await this.request('GET', `/ws/rest/${model}?${query.toString()}`)
+  async find(model: string, query: Query = {}): Promise<Page> {
+    const params = new URLSearchParams()
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) params.set(name, String(value))
+    const response = await this.request('GET', `/ws/rest/${model}?${params.toString()}`)
     const body = await bodyOf<Omit<Page, 'limit'>>(response)
     return { limit: NaN, ...body }
+  }
+
+  async search(model: string, request?: SearchRequest): Promise<Page> {
+    const response = await this.request('POST', `/ws/rest/${model}/search`, request)
+    return { limit: NaN, ...(await bodyOf<Omit<Page, 'limit'>>(response)) }
+  }
+
+  async fetch(model: string, id: number, wanted: Wanted = {}): Promise<WireRecord> {
+    return first(
+      await bodyOf<{ data: WireRecord[] }>(
+        await this.request('POST', `/ws/rest/${model}/${id}/fetch`, wanted),
+      ),
+    )
   }
 
   async read(model: string, id: number): Promise<WireRecord> {

@@ -1,4 +1,5 @@
-// Fixture models: one with every field type, one as in the sample, one with unique sets, and one that can be archived.
+// Fixture models: one with every field type, one as in the sample, one with unique sets, one that can be archived, and a family
+// with every kind of relation.
 import { defineModel } from '../src/model/definition.js'
 import type { Source } from '../src/model/catalog.js'
 
@@ -73,7 +74,76 @@ export const Order = defineModel({
   },
 })
 
-export const models: readonly Source[] = [Everything, Contact, Limited, Note, Order].map((definition) => ({
-  file: 'test/models.ts',
-  definition,
-}))
+/** Owns its addresses; its people only work there. */
+export const Company = defineModel({
+  name: 'rel.Company',
+  fields: {
+    code: { type: 'string', unique: true, length: 16 },
+    name: { type: 'string', required: true },
+    founded: { type: 'date' },
+    addresses: { type: 'one-to-many', target: 'rel.Address', mappedBy: 'company', owned: true },
+    people: { type: 'one-to-many', target: 'rel.Person', mappedBy: 'company' },
+    seat: { type: 'many-to-one', target: 'rel.Address' },
+    parent: { type: 'many-to-one', target: 'rel.Company' },
+  },
+  listFields: ['code', 'name'],
+})
+
+export const Address = defineModel({
+  name: 'rel.Address',
+  fields: {
+    city: { type: 'string', required: true },
+    street: { type: 'string' },
+    company: { type: 'many-to-one', target: 'rel.Company' },
+    doors: { type: 'one-to-many', target: 'rel.Door', mappedBy: 'address', owned: true },
+  },
+  nameField: 'city',
+})
+
+export const Door = defineModel({
+  name: 'rel.Door',
+  fields: {
+    code: { type: 'string', unique: true, length: 40 },
+    pin: { type: 'string', secret: true },
+    address: { type: 'many-to-one', target: 'rel.Address', required: true },
+  },
+})
+
+export const Person = defineModel({
+  name: 'rel.Person',
+  fields: {
+    name: { type: 'string' },
+    born: { type: 'date' },
+    rate: { type: 'decimal', precision: 12, scale: 2 },
+    isActive: { type: 'boolean' },
+    company: { type: 'many-to-one', target: 'rel.Company' },
+    boss: { type: 'many-to-one', target: 'rel.Person' },
+    circles: { type: 'many-to-many', target: 'rel.Circle' },
+    badge: { type: 'one-to-one', target: 'rel.Badge', mappedBy: 'holder' },
+    keeper: { type: 'many-to-one', target: 'verso.auth.User' },
+  },
+})
+
+export const Circle = defineModel({
+  name: 'rel.Circle',
+  fields: {
+    name: { type: 'string', required: true },
+    members: { type: 'many-to-many', target: 'rel.Person', mappedBy: 'circles' },
+  },
+})
+
+export const Badge = defineModel({
+  name: 'rel.Badge',
+  fields: {
+    number: { type: 'string', sequence: { prefix: 'B-', padding: 4, next: 7 } },
+    holder: { type: 'one-to-one', target: 'rel.Person' },
+  },
+  nameField: 'number',
+})
+
+const all = [
+  ...[Everything, Contact, Limited, Note, Order],
+  ...[Company, Address, Door, Person, Circle, Badge],
+]
+
+export const models: readonly Source[] = all.map((definition) => ({ file: 'test/models.ts', definition }))

@@ -1,9 +1,11 @@
 // Broken twins: each is a Database with one promise taken out. The tests of that promise must catch it, or they test nothing.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Database, SqlValue, Transaction } from '../src/store/database.js'
+import { Refusal } from '../src/errors.js'
+import type { Database, Queryable, Row, SqlValue, Transaction } from '../src/store/database.js'
 
 const GUARD = ' and "version" = ?'
 const COMMIT_LATE_MS = 40
+const FROM = /from ("[^"]*") as t /g
 
 type Statement = [sql: string, params: readonly SqlValue[] | undefined]
 
@@ -45,10 +47,109 @@ export function answersBeforeCommit(db: Database, lateMs = COMMIT_LATE_MS): Data
   }
 }
 
+/** A list that changes from the side of its members leaves its owner at its version, and without a Change. */
+export function withoutOwnerRaise(db: Database): Database {
+  return {
+    ...faceOf(db),
+    transaction: (work, options) => db.transaction((tx) => work(leavingOwners(tx)), options),
+  }
+}
+
+/** Whoever refers to a record does not hold it, and whoever removes one does not ask who does. */
+export function withoutReferenceLocks(db: Database): Database {
+  return { ...faceOf(db), dialect: { ...db.dialect, lockReferenced: '', lockToRemove: '' } }
+}
+
+/** What was read in order to be written is not held. */
+export function withoutRowLocks(db: Database): Database {
+  return { ...faceOf(db), dialect: { ...db.dialect, lockRows: '' } }
+}
+
+/** What a nested save is going to change is locked as it comes, not before and in one order. */
+export function withoutOrderedLocks(db: Database): Database {
+  const inOrder = /^select 1 from .* where "id" in .* order by "id" for /
+  const lockingAsItComes = (tx: Transaction): Transaction => ({
+    all: async (sql, params) => (inOrder.test(sql) ? [] : tx.all(sql, params)),
+    run: (sql, params) => tx.run(sql, params),
+    insert: (sql, params) => tx.insert(sql, params),
+  })
+  return {
+    ...faceOf(db),
+    transaction: (work, options) => db.transaction((tx) => work(lockingAsItComes(tx)), options),
+  }
+}
+
+/** A deadlock is told to whoever was in it: the work is not run again. */
+export function withoutSecondAttempt(db: Database): Database {
+  return {
+    ...faceOf(db),
+    transaction: (work, options) => {
+      let attempts = 0
+      const onlyOnce = async (tx: Transaction) => {
+        if (++attempts > 1) throw new Refusal('busy', 'a deadlock', { retryAfterS: 1 })
+        return work(tx)
+      }
+      return db.transaction(onlyOnce, options)
+    },
+  }
+}
+
+/** The number that is used is read before it is raised, and outside of the transaction. */
+export function numbersReadFirst(db: Database): Database {
+  return {
+    ...faceOf(db),
+    transaction: (work, options) => db.transaction((tx) => work(readingNumbersFirst(tx, db.reader)), options),
+  }
+}
+
+/** Searches run where everything else runs: on SQLite, on the event loop. */
+export function searchingOnReader(db: Database): Database {
+  return { ...faceOf(db), searcher: db.reader }
+}
+
+/** Each searches with other SQL than it was given. */
+export const WRONG_SEARCHES: Readonly<Record<string, (db: Database) => Database>> = {
+  // Without an order: a page that lacks what its count has would be asked for again and again.
+  'unless a step leads nowhere': searching((sql) =>
+    sql.includes(' nulls last') ? sql : sql.replaceAll('left join', 'join'),
+  ),
+  'that come once for each member of a list': searching((sql) =>
+    sql.includes('exists (')
+      ? sql.replaceAll(FROM, 'from (select * from $1 union all select * from $1) as t ')
+      : sql,
+  ),
+  'that lack what they must not lack': searching((sql) => sql.replaceAll('not exists (', 'exists (')),
+  'that are like what they must not be like': searching((sql) => sql.replaceAll('not like', 'like')),
+  'that are among what they must not be among': searching((sql) => sql.replaceAll(' not in (', ' in (')),
+  'that stop before the last': searching((sql) => sql.replaceAll('<= ?', '< ?')),
+  'that are archived': searching((sql) => sql.replaceAll('"archived" is not true', '"archived" is not null')),
+  'with nulls wherever they fall': searching((sql) => sql.replaceAll(' nulls last', '')),
+}
+
+/** Asks once more for every record that it finds. */
+export function withNeighboursOneByOne(db: Database): Database {
+  const oneByOne = (queryable: Queryable): Queryable => ({
+    all: async (sql, params) => {
+      const rows = await queryable.all(sql, params)
+      for (const row of rows) await queryable.all('select ? as "id"', [String(row['id'])])
+      return rows
+    },
+  })
+  return { ...faceOf(db), reader: oneByOne(db.reader), searcher: oneByOne(db.searcher) }
+}
+
+function searching(change: (sql: string) => string): (db: Database) => Database {
+  return (db) => ({
+    ...faceOf(db),
+    searcher: { all: (sql, params) => db.searcher.all(change(sql), params) },
+  })
+}
+
 function faceOf(db: Database): Database {
   return {
     dialect: db.dialect,
     reader: db.reader,
+    searcher: db.searcher,
     transaction: (work, options) => db.transaction(work, options),
     close: () => db.close(),
   }
@@ -65,4 +166,50 @@ function unguarded(tx: Transaction): Transaction {
 function withoutGuard(sql: string, params: readonly SqlValue[] | undefined): Statement {
   const isGuarded = sql.startsWith('update ') && sql.endsWith(GUARD)
   return isGuarded ? [sql.slice(0, -GUARD.length), params?.slice(0, -1)] : [sql, params]
+}
+
+const OWNER_RAISE = /^update "([^"]+)" set "updatedOn" = \?, "updatedBy" = \?, "version" = /
+const COLUMNS_OF_CHANGE = 7
+
+function leavingOwners(tx: Transaction): Transaction {
+  const left = new Set<string>()
+  const ofOthers = (rows: SqlValue[][]) =>
+    rows.filter(([model = '', record = '']) => !left.has(`${model} ${record}`))
+  return {
+    all: (sql, params) => tx.all(sql, params),
+    insert: (sql, params) => tx.insert(sql, params),
+    run: async (sql, params = []) => {
+      const [, owner] = OWNER_RAISE.exec(sql) ?? []
+      if (owner !== undefined) {
+        left.add(`${owner} ${params[2] ?? ''}`)
+        return 1
+      }
+      if (!sql.startsWith('insert into verso_log ')) return tx.run(sql, params)
+      // The Log would refuse a second Change for a version, and so save us.
+      const rows = ofOthers(chunksOf(params, COLUMNS_OF_CHANGE))
+      if (rows.length === 0) return 0
+      const marks = rows.map(() => '(?, ?, ?, ?, ?, ?, ?)').join(', ')
+      return tx.run(sql.replace(/ values .*/s, ` values ${marks}`), rows.flat())
+    },
+  }
+}
+
+function chunksOf(values: readonly SqlValue[], size: number): SqlValue[][] {
+  return Array.from({ length: values.length / size }, (_, index) =>
+    values.slice(index * size, (index + 1) * size),
+  )
+}
+
+function readingNumbersFirst(tx: Transaction, reader: Queryable): Transaction {
+  const select = 'select next from verso_sequence where name = ?'
+  let read: Row[] = []
+  return {
+    insert: (sql, params) => tx.insert(sql, params),
+    run: async (sql, params) => {
+      if (sql.startsWith('update verso_sequence ')) read = await reader.all(select, params)
+      return tx.run(sql, params)
+    },
+    all: async (sql, params) =>
+      sql === select ? read.map((row) => ({ next: Number(row['next']) + 1 })) : tx.all(sql, params),
+  }
 }

@@ -18,6 +18,8 @@ export const Contact = defineModel({
     phone: { type: 'string' },
     dateOfBirth: { type: 'date' },
     notes: { type: 'text' },
+    company: { type: 'many-to-one', target: 'com.axelor.contact.db.Company' },
+    circles: { type: 'many-to-many', target: 'com.axelor.contact.db.Circle' },
   },
   nameField: 'fullName',
   listFields: ['fullName', 'email'],

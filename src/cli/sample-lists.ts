@@ -74,3 +74,34 @@ export const NOTES: readonly string[] = [
 function people(given: string, family: string): People {
   return { given: given.split(' '), family: family.split(' ') }
 }
+
+export const COMPANIES = [
+  {
+    code: 'NORD',
+    name: 'Nordlicht Optik',
+    addresses: [
+      { street: 'Hafenstraße 12', city: 'Kiel', country: 'Deutschland' },
+      { street: 'Rue du Phare 3', city: 'Genève', country: 'Suisse' },
+    ],
+  },
+  {
+    code: 'TERRA',
+    name: 'Terracotta & Filhos',
+    addresses: [{ street: 'Travessa do Olival 7', city: 'Évora', country: 'Portugal' }],
+  },
+  {
+    code: 'BRIDGE',
+    name: 'Bridgewater Instruments',
+    addresses: [
+      { street: '18 Mill Lane', city: 'Leeds', country: 'United Kingdom' },
+      { street: '2 Quay Street', city: 'Cork', country: 'Ireland' },
+    ],
+  },
+  {
+    code: 'SAKURA',
+    name: '桜工房',
+    addresses: [{ street: '本町 4-2', city: '金沢', country: '日本' }],
+  },
+] as const
+
+export const CIRCLES = [{ name: 'Customers' }, { name: 'Suppliers' }, { name: 'Press' }] as const

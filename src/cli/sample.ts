@@ -3,9 +3,10 @@ import type { Model } from '../model/model.js'
 import type { Actor } from '../service/actor.js'
 import type { App } from '../service/app.js'
 import { create, recordsFor } from '../service/records.js'
-import { DOMAINS, NOTES, PEOPLE, PHONES } from './sample-lists.js'
+import { CIRCLES, COMPANIES, DOMAINS, NOTES, PEOPLE, PHONES } from './sample-lists.js'
 
-export const SAMPLE_MODEL = 'com.axelor.contact.db.Contact'
+const PACKAGE = 'com.axelor.contact.db'
+export const SAMPLE_MODEL = `${PACKAGE}.Contact`
 export const DEFAULT_SAMPLE = 12
 
 // What waits together is committed together.
@@ -25,11 +26,44 @@ export interface SampleContact {
 /** Makes contacts until there are so many; never removes one. */
 export async function makeSample(app: App, actor: Actor | null, model: Model, count: number): Promise<void> {
   const there = actor ? (await recordsFor(app, actor).find(model.name, { limit: 0 })).total : 0
+  if (there >= count) return
+  const companies = model.fields.has('company')
+    ? await makeAll(app, actor, `${PACKAGE}.Company`, COMPANIES)
+    : []
+  const circles = model.fields.has('circles') ? await makeAll(app, actor, `${PACKAGE}.Circle`, CIRCLES) : []
   for (let start = there; start < count; start += CHUNK) {
     const length = Math.min(CHUNK, count - start)
-    const chunk = Array.from({ length }, (_, index) => sampleContact(start + index))
+    const chunk = Array.from({ length }, (_, index) => ({
+      ...sampleContact(start + index),
+      ...placeOf(start + index, companies, circles),
+    }))
     await Promise.all(chunk.map((contact) => create(app, actor, model, contact)))
   }
+}
+
+/** The records of a small model, made if there are none; answers their ids. */
+async function makeAll(
+  app: App,
+  actor: Actor | null,
+  name: string,
+  samples: readonly object[],
+): Promise<number[]> {
+  const model = app.catalog.models.find((each) => each.name === name)
+  if (!model || !actor) return []
+  const { data } = await recordsFor(app, actor).find(name, { limit: samples.length })
+  if (data.length > 0) return data.map(({ id }) => id)
+  const ids: number[] = []
+  for (const sample of samples) ids.push((await create(app, actor, model, sample)).data.id)
+  return ids
+}
+
+/** Where somebody works, and with whom: three of four have a company, and most are in a circle or two. */
+function placeOf(index: number, companies: readonly number[], circles: readonly number[]): object {
+  const random = randomFrom(-index - 1)
+  const company =
+    companies.length > 0 && random() % 4 > 0 ? { company: { id: pick(companies, random()) } } : {}
+  const members = circles.filter(() => random() % 2 === 0).map((id) => ({ id }))
+  return members.length > 0 ? { ...company, circles: members } : company
 }
 
 /** The contact of this number, from 0: always the same one. */

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { StartFaults } from '../errors.js'
 import { Catalog } from '../model/catalog.js'
-import { describe, type Plan } from '../store/schema-plan.js'
+import { describe, type Plan } from '../store/plan.js'
 import { applySchema, showPlan } from '../store/schema.js'
 import { loadModels } from './models.js'
 import { shownDatabase, withDatabase } from './open.js'

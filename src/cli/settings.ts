@@ -82,11 +82,12 @@ export const SETTINGS = {
   },
   statementTimeout: {
     ...{ ...kinds.duration('10ms', '1h'), of: SERVERS, default: '10s' },
-    description: 'PostgreSQL gives up a statement after so long, and the request is answered with 503.',
+    description:
+      'A search, and on PostgreSQL any statement, is given up after so long, and the request is answered with 503.',
   },
   poolSize: {
     ...{ ...kinds.whole(1, 1_000), of: SERVERS, default: '10' },
-    description: 'Connections to PostgreSQL, at most; half of them are for reading.',
+    description: 'Connections to PostgreSQL, at most; a third each for reading, searching and writing.',
   },
   logLevel: {
     ...{ ...kinds.oneOf(LOG_LEVELS), of: SERVERS, default: 'info', demoDefault: 'warn' },

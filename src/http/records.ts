@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
+import type { Wanted } from '../model/selection.js'
+import { isObject } from '../model/value.js'
 import type { App } from '../service/app.js'
 import { recordsFor } from '../service/records.js'
 import type { Page, RemoveOptions, UpdateOptions, WireRecord, Written } from '../wire.js'
@@ -29,13 +31,15 @@ export function recordResources(app: App, guards: Guards, basePath: string): rea
       path: '/ws/rest/:model/:id',
       handlers: { GET: verbs.read, POST: verbs.update, DELETE: verbs.remove },
     },
+    { ...guarded, path: '/ws/rest/:model/search', handlers: { POST: verbs.search } },
+    { ...guarded, path: '/ws/rest/:model/:id/fetch', handlers: { POST: verbs.fetch } },
   ]
 }
 
 function makeHandlers(
   app: App,
   basePath: string,
-): Record<'find' | 'read' | 'create' | 'update' | 'remove', Handler> {
+): Record<'find' | 'search' | 'read' | 'fetch' | 'create' | 'update' | 'remove', Handler> {
   const records = (request: FastifyRequest) => recordsFor(app, actorOf(request))
   return {
     find: async (request, reply) => {
@@ -43,8 +47,17 @@ function makeHandlers(
       const page = await records(request).find(model, request.query as Query)
       const link = linksOf(`${basePath}/ws/rest/${model}`, page, request.query as Query)
       if (link !== '') void reply.header('link', link)
-      const { offset, total, data } = page
-      return sendJson(reply, JSON.stringify({ status: 0, offset, total, data }))
+      return sendPage(reply, page)
+    },
+    search: async (request, reply) => {
+      const { model } = request.params as Params
+      return sendPage(reply, await records(request).search(model, request.body ?? undefined))
+    },
+    fetch: async (request, reply) => {
+      const { model } = request.params as Params
+      const wanted = wantedOf(app, request)
+      const [body, etag] = print(await records(request).fetch(model, idOf(app, request), wanted))
+      return sendJson(reply.header('etag', etag), body)
     },
     read: async (request, reply) => {
       const { model } = request.params as Params
@@ -75,6 +88,19 @@ function makeHandlers(
       return sendJson(reply, JSON.stringify({ status: 0, data: [data] }))
     },
   }
+}
+
+function sendPage(reply: FastifyReply, { offset, total, data }: Page): FastifyReply {
+  return sendJson(reply, JSON.stringify({ status: 0, offset, total, data }))
+}
+
+function wantedOf(app: App, request: FastifyRequest): Wanted {
+  app.catalog.get((request.params as Params).model)
+  const { body } = request
+  if (body === undefined || body === null) return {}
+  if (!isObject(body))
+    throw new Refusal('bad-request', 'The body must be a JSON object with "fields" or "related"')
+  return body
 }
 
 function answer(reply: FastifyReply, { data, replayed }: Written<WireRecord>): FastifyReply {
@@ -125,9 +151,15 @@ function keyOf(request: FastifyRequest): { readonly idempotencyKey?: string } {
   return { idempotencyKey: Array.isArray(key) ? key.join(', ') : key }
 }
 
+/** What belongs to the question, and so to every page of the answer. */
+const REPEATED = ['fields', 'sortBy', 'filter', 'q', 'archived']
+
 function linksOf(path: string, { offset, limit, total }: Page, query: Query): string {
   if (limit === 0) return ''
-  const archived = query['archived'] === 'true' ? '&archived=true' : ''
+  const rest = REPEATED.flatMap((name) => {
+    const value = query[name]
+    return typeof value === 'string' ? `&${name}=${encodeURIComponent(value)}` : []
+  }).join('')
   const last = Math.max(0, Math.floor((total - 1) / limit) * limit)
   const pages = {
     first: 0,
@@ -137,6 +169,6 @@ function linksOf(path: string, { offset, limit, total }: Page, query: Query): st
   }
   const links = Object.entries(pages).filter(([, start]) => start !== undefined)
   return links
-    .map(([rel, start]) => `<${path}?offset=${start}&limit=${limit}${archived}>; rel="${rel}"`)
+    .map(([rel, start]) => `<${path}?offset=${start}&limit=${limit}${rest}>; rel="${rel}"`)
     .join(', ')
 }

@@ -14,6 +14,7 @@ const ANSWERS: Readonly<Record<RefusalKind, readonly [status: number, title: str
   method: [405, 'Method not allowed'],
   conflict: [409, 'Not the current version'],
   'not-unique': [409, 'Not unique'],
+  'still-referenced': [409, 'Still referred to'],
   'stale-match': [412, 'Not the current version'],
   'too-large': [413, 'Too large'],
   'media-type': [415, 'Wrong content type'],

@@ -1,5 +1,7 @@
 import { Refusal, StartFaults } from '../errors.js'
+import type { Field, Relation } from './field.js'
 import { checkModel, type Model } from './model.js'
+import { relationFault } from './relation.js'
 import { SYSTEM_MODELS } from './system.js'
 
 /** Where a definition came from, for messages, and the definition as it was written. */
@@ -8,18 +10,41 @@ export interface Source {
   readonly definition: unknown
 }
 
-/** The models by name. */
+/** A field and the model it belongs to. */
+export interface FieldOf {
+  readonly model: Model
+  readonly field: Field
+}
+
+/** The models by name, and how they hang together. */
 export class Catalog {
-  readonly #models: ReadonlyMap<string, Model>
+  readonly #served: ReadonlyMap<string, Model>
+  readonly #stored: ReadonlyMap<string, Model>
+  readonly #references = new Map<string, FieldOf[]>()
+  readonly #links = new Map<string, FieldOf[]>()
+  readonly #owners = new Map<string, FieldOf>()
 
   private constructor(models: readonly Model[]) {
-    this.#models = new Map(models.map((model) => [model.name, model]))
+    this.#served = new Map(models.map((model) => [model.name, model]))
+    this.#stored = new Map([...SYSTEM_MODELS, ...models].map((model) => [model.name, model]))
+    for (const model of models) {
+      for (const field of model.fields.values()) {
+        const { relation } = field
+        if (!relation || field.kept) continue
+        if (relation.mappedBy !== undefined) {
+          if (relation.owned) this.#owners.set(`${relation.target}.${relation.mappedBy}`, { model, field })
+          continue
+        }
+        const known = relation.isList ? this.#links : this.#references
+        known.set(relation.target, [...(known.get(relation.target) ?? []), { model, field }])
+      }
+    }
   }
 
   /** Checks all definitions and refuses them with every fault named at once. */
   static from(sources: readonly Source[]): Catalog {
     const faults: string[] = []
-    const models: Model[] = []
+    const models = new Map<Model, string>()
     const seen = new Map<string, string>()
     for (const { file, definition } of sources) {
       const model = checkModel(definition, (fault) => faults.push(`${file}: ${fault}`))
@@ -30,25 +55,65 @@ export class Catalog {
       if (folded.startsWith('verso.'))
         faults.push(`${file}: ${model.name}: names in verso.* belong to the service`)
       seen.set(folded, file)
-      models.push(model)
+      models.set(model, file)
     }
+    const catalog = new Catalog([...models.keys()])
+    // A target that is at fault itself would only be reported as missing.
+    if (faults.length === 0) faults.push(...catalog.#relationFaults(models))
     if (faults.length > 0) throw new StartFaults('The models have faults', faults)
-    return new Catalog(models)
+    return catalog
+  }
+
+  #relationFaults(files: ReadonlyMap<Model, string>): string[] {
+    const faults: string[] = []
+    for (const [model, file] of files) {
+      for (const field of model.fields.values()) {
+        const fault = relationFault(this.#stored, model, field)
+        if (fault !== undefined) faults.push(`${file}: ${model.name}.${field.name}: ${fault}`)
+      }
+    }
+    return faults
   }
 
   /** What clients may name. */
   get(name: string): Model {
-    const model = this.#models.get(name)
+    const model = this.#served.get(name)
     if (!model) throw new Refusal('unknown-model', `There is no model "${name.slice(0, 200)}"`)
     return model
   }
 
+  isServed(model: Model): boolean {
+    return this.#served.has(model.name)
+  }
+
   get models(): readonly Model[] {
-    return [...this.#models.values()]
+    return [...this.#served.values()]
   }
 
   /** Everything that is stored: the models, and those of the service itself. */
   get stored(): readonly Model[] {
-    return [...SYSTEM_MODELS, ...this.models]
+    return [...this.#stored.values()]
+  }
+
+  /** The model that a relation leads to. */
+  target({ target }: Relation): Model {
+    const model = this.#stored.get(target)
+    if (!model) throw new Error(`${target} was checked to be there`)
+    return model
+  }
+
+  /** The fields that may refer to a record of this model. */
+  referencesTo(model: Model): readonly FieldOf[] {
+    return this.#references.get(model.name) ?? []
+  }
+
+  /** The lists of other records that may hold a record of this model. */
+  linksTo(model: Model): readonly FieldOf[] {
+    return this.#links.get(model.name) ?? []
+  }
+
+  /** The owned list that a reference makes its record a member of. */
+  ownerOf(model: Model, reference: Field): FieldOf | undefined {
+    return this.#owners.get(`${model.name}.${reference.name}`)
   }
 }

@@ -11,10 +11,12 @@ import {
   type FieldType,
   type FieldTypeName,
 } from './field.js'
+import { checkRelation } from './check-relation.js'
 import { MAX_PRECISION } from './decimal.js'
 import { didYouMean } from './similar.js'
 import { computeByTemplate } from './template.js'
-import { isObject, type Value, type Values } from './value.js'
+import { checkSequence } from './sequence.js'
+import { isCount, isObject, type Value, type Values } from './value.js'
 
 const FIELD_NAME = /^[A-Za-z][A-Za-z0-9_]{0,58}$/
 // Compared in lower case: SQLite does not tell the cases of a column apart. PostgreSQL has columns of its own in every table.
@@ -25,7 +27,7 @@ const RESERVED = new Set(
     ...['ctid', 'xmin', 'xmax', 'cmin', 'cmax', 'tableoid'],
   ].map((name) => name.toLowerCase()),
 )
-const DEFINABLE = Object.keys(FIELD_TYPES).filter((name) => name !== 'reference')
+const DEFINABLE = Object.keys(FIELD_TYPES)
 const FREE_OPTIONS = ['type', 'title', 'help', 'was'] as const
 
 type Report = (fault: string) => void
@@ -66,11 +68,17 @@ function checkOptions(raw: Readonly<Record<string, unknown>>, type: FieldTypeNam
       report(`${option} must be true or false`)
   }
   if (raw['secret'] === 'password' && raw['default'] !== undefined) report('a password has no default')
-  if (raw['computed'] !== undefined) {
-    for (const option of ['required', 'default', 'secret']) {
-      if (raw[option] !== undefined) report(`a computed field has no ${option}`)
+  for (const [option, kind] of [
+    ['computed', 'computed field'],
+    ['sequence', 'sequence'],
+  ] as const) {
+    if (raw[option] === undefined) continue
+    for (const other of ['required', 'default', 'secret']) {
+      if (raw[other] !== undefined) report(`a ${kind} has no ${other}`)
     }
   }
+  if (raw['sequence'] !== undefined && (raw['computed'] ?? raw['selection']) !== undefined)
+    report('a sequence is neither computed nor a selection')
 }
 
 function build(
@@ -79,13 +87,15 @@ function build(
   raw: Readonly<Record<string, unknown>>,
   report: Report,
 ): Field {
+  const sequence = checkSequence(raw['sequence'], report)
   const bare: Field = {
     name,
     type,
     title: typeof raw['title'] === 'string' ? raw['title'] : titleOf(name),
     help: typeof raw['help'] === 'string' ? raw['help'] : undefined,
     required: raw['required'] === true,
-    unique: raw['unique'] === true,
+    // No number is given twice, and a record has one partner.
+    unique: raw['unique'] === true || sequence !== undefined || isSoleReference(type, raw),
     min: undefined,
     max: undefined,
     ...checkLength(type, raw, report),
@@ -96,7 +106,8 @@ function build(
     computed: checkComputed(raw['computed'], report),
     kept: false,
     was: checkFormerName(raw['was'], name, report),
-    target: undefined,
+    sequence,
+    relation: checkRelation(type, raw, report),
   }
   const selection = checkSelection(raw['selection'], bare, report)
   const [min, max] = [
@@ -167,6 +178,10 @@ function checkComputed(computed: unknown, report: Report): Field['computed'] {
   return undefined
 }
 
+function isSoleReference(type: FieldTypeName, raw: Readonly<Record<string, unknown>>): boolean {
+  return type === 'one-to-one' && raw['mappedBy'] === undefined
+}
+
 function checkFormerName(was: unknown, name: string, report: Report): string | undefined {
   if (typeof was !== 'string') return undefined
   if (was === name || !FIELD_NAME.test(was) || RESERVED.has(was.toLowerCase()))
@@ -219,8 +234,4 @@ function checkDefault(value: unknown, field: Field, report: Report): Value | und
     return undefined
   }
   return parsed
-}
-
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0
 }

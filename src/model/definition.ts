@@ -39,9 +39,28 @@ interface TextOptions extends AnyField, Computable {
   readonly default?: string
 }
 
+interface SequenceOptions {
+  readonly prefix?: string
+  readonly suffix?: string
+  /** At least so many digits. */
+  readonly padding?: number
+  /** The first number; 1 if absent. */
+  readonly next?: number
+}
+
+interface Relating extends AnyField {
+  /** The name of the model it leads to. */
+  readonly target: string
+}
+
 export type FieldDefinition =
   | (TextOptions &
-      Unique & { readonly type: 'string'; readonly selection?: readonly ChoiceDefinition<string>[] })
+      Unique & {
+        readonly type: 'string'
+        readonly selection?: readonly ChoiceDefinition<string>[]
+        /** The service gives each new record the next number; what a client sends is ignored. */
+        readonly sequence?: SequenceOptions
+      })
   | (TextOptions & { readonly type: 'text' })
   | (AnyField &
       Computable &
@@ -81,6 +100,24 @@ export type FieldDefinition =
   | (AnyField & Computable & Unique & { readonly type: 'uuid'; readonly default?: string })
   | (AnyField & Computable & { readonly type: 'json'; readonly default?: Json })
   | (AnyField & { readonly type: 'binary' })
+  | (Relating & Unique & { readonly type: 'many-to-one' })
+  | (Relating & {
+      readonly type: 'one-to-one'
+      /** The field of the target that holds the relation: this one only shows its other side. */
+      readonly mappedBy?: string
+    })
+  | (Omit<Relating, 'required'> & {
+      readonly type: 'one-to-many'
+      /** The many-to-one of the target that leads back here. */
+      readonly mappedBy: string
+      /** Part of the record: read with it, replaced with it, deleted with it. Else a view of the other side. */
+      readonly owned?: boolean
+    })
+  | (Omit<Relating, 'required'> & {
+      readonly type: 'many-to-many'
+      /** The many-to-many of the target that holds the relation: this one only shows its other side. */
+      readonly mappedBy?: string
+    })
 
 export interface ModelDefinition {
   /** A dotted name, such as `crm.Contact`. */
@@ -145,6 +182,24 @@ interface JsonOf extends Record<FieldTypeName, unknown> {
   enum: string
   json: Json
   binary: never
+  'many-to-one': Reference
+  'one-to-one': Reference
+  'one-to-many': readonly Reference[]
+  'many-to-many': readonly Reference[]
+}
+
+/** A neighbour as answered: its id, its version, and its name field under that field's own name. */
+export interface Reference {
+  readonly id: number
+  readonly $version: number
+  readonly [nameField: string]: unknown
+}
+
+/** `{id}` refers to a record, `{id, version, …}` changes it too, and an object without id makes a new one. */
+export interface NeighbourInput {
+  readonly id?: number
+  readonly version?: number
+  readonly [field: string]: unknown
 }
 
 type ValueOf<F extends FieldDefinition> = F extends {
@@ -155,15 +210,41 @@ type ValueOf<F extends FieldDefinition> = F extends {
     : C
   : JsonOf[F['type']]
 
-type Nullable<F extends FieldDefinition> = F extends { readonly required: true }
+interface List {
+  readonly type: 'one-to-many' | 'many-to-many'
+}
+
+type Nullable<F extends FieldDefinition> = F extends { readonly required: true } | List
   ? ValueOf<F>
   : ValueOf<F> | null
 
+/** The other side of a relation: shown only when it is asked for by name, never written. */
+type IsView<F> = F extends { readonly mappedBy: string }
+  ? F extends { readonly owned: true }
+    ? false
+    : true
+  : false
+
 type Shown<F> = F extends { readonly type: 'binary' } | { readonly secret: true | 'password' }
   ? never
-  : unknown
+  : IsView<F> extends true
+    ? never
+    : unknown
 
-type Sent<F> = F extends { readonly type: 'binary' } | { readonly computed: unknown } ? never : unknown
+type Sent<F> = F extends
+  { readonly type: 'binary' } | { readonly computed: unknown } | { readonly sequence: unknown }
+  ? never
+  : IsView<F> extends true
+    ? never
+    : unknown
+
+type InputValue<F extends FieldDefinition> = F extends List
+  ? readonly NeighbourInput[]
+  : F extends { readonly target: string }
+    ? F extends { readonly required: true }
+      ? NeighbourInput
+      : NeighbourInput | null
+    : Nullable<F>
 
 type FieldsOf<M extends ModelDefinition> = M['fields']
 
@@ -193,7 +274,7 @@ export type RecordOf<M extends ModelDefinition> = {
 
 /** What may be sent to create or change a record of this model. */
 export type InputOf<M extends ModelDefinition> = {
-  readonly [K in keyof FieldsOf<M> as unknown extends Sent<FieldsOf<M>[K]> ? K : never]?: Nullable<
+  readonly [K in keyof FieldsOf<M> as unknown extends Sent<FieldsOf<M>[K]> ? K : never]?: InputValue<
     FieldsOf<M>[K]
   >
 } & Partial<Archived<M>>

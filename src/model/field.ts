@@ -22,7 +22,9 @@ export type FieldTypeName =
   | 'enum'
   | 'json'
   | 'binary'
-  | 'reference'
+  | RelationTypeName
+
+export type RelationTypeName = 'many-to-one' | 'one-to-one' | 'one-to-many' | 'many-to-many'
 
 /** How a column keeps a type; each engine has its own word for each. */
 export type Storage =
@@ -56,8 +58,29 @@ export interface Field {
   readonly kept: boolean
   /** The name this field had before. */
   readonly was: string | undefined
-  /** What a reference refers to. */
-  readonly target: { readonly model: string; readonly nameField: string } | undefined
+  /** Numbers given by the service, one after the other. */
+  readonly sequence: Sequence | undefined
+  readonly relation: Relation | undefined
+}
+
+export interface Sequence {
+  readonly prefix: string
+  readonly suffix: string
+  /** At least so many digits. */
+  readonly padding: number
+  /** The first number. */
+  readonly next: number
+}
+
+/** How records of one model hang together with those of another. */
+export interface Relation {
+  /** The name of the other model. */
+  readonly target: string
+  readonly isList: boolean
+  /** The field of the target that holds the relation; undefined where this one does. */
+  readonly mappedBy: string | undefined
+  /** A list that is part of the record: shown with it, replaced with it. */
+  readonly owned: boolean
 }
 
 /** What is wrong with a value, to be read behind the field's name. */
@@ -77,6 +100,10 @@ export type FieldOption =
   | 'selection'
   | 'secret'
   | 'computed'
+  | 'sequence'
+  | 'target'
+  | 'mappedBy'
+  | 'owned'
 
 export interface FieldType {
   readonly storage: Storage
@@ -92,7 +119,11 @@ const scalar = ['required', 'unique', 'default', 'computed'] as const
 const ranged = [...scalar, 'min', 'max'] as const
 
 export const FIELD_TYPES = {
-  string: { storage: 'text', options: [...scalar, 'length', 'selection', 'secret'], parse: parseText },
+  string: {
+    storage: 'text',
+    options: [...scalar, 'length', 'selection', 'secret', 'sequence'],
+    parse: parseText,
+  },
   text: {
     storage: 'text',
     options: ['required', 'default', 'computed', 'length', 'secret'],
@@ -150,9 +181,32 @@ export const FIELD_TYPES = {
     options: [],
     parse: () => new Fault('is binary: its content does not travel as JSON'),
   },
-  // Only the service makes references in this table: who created and who updated a record.
-  reference: { storage: 'integer', options: [], parse: () => new Fault('is kept by the service') },
+  'many-to-one': {
+    storage: 'integer',
+    options: ['required', 'unique', 'target'],
+    parse: () => new Fault('is a relation'),
+  },
+  'one-to-one': {
+    storage: 'integer',
+    options: ['required', 'target', 'mappedBy'],
+    parse: () => new Fault('is a relation'),
+  },
+  'one-to-many': {
+    storage: 'none',
+    options: ['target', 'mappedBy', 'owned'],
+    parse: () => new Fault('is a relation'),
+  },
+  'many-to-many': {
+    storage: 'none',
+    options: ['target', 'mappedBy'],
+    parse: () => new Fault('is a relation'),
+  },
 } as const satisfies Record<FieldTypeName, FieldType>
+
+/** How the column of this field keeps it; the other side of a relation has none. */
+export function storageOf(field: Field): Storage {
+  return field.relation?.mappedBy === undefined ? FIELD_TYPES[field.type].storage : 'none'
+}
 
 /** Outside data → the canonical value of this field, or what is wrong with it. */
 export function parseValue(field: Field, input: unknown): Value | Fault {

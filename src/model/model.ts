@@ -1,5 +1,5 @@
 import { checkField } from './check-field.js'
-import { FIELD_TYPES, MAX_INDEXED_LENGTH, type Field } from './field.js'
+import { MAX_INDEXED_LENGTH, storageOf, type Field, type Relation } from './field.js'
 import { didYouMean } from './similar.js'
 import { fieldsOfTemplate } from './template.js'
 import { isObject } from './value.js'
@@ -28,14 +28,15 @@ const OPTIONS = ['name', 'title', 'fields', 'nameField', 'listFields', 'unique',
 const kept = {
   ...{ help: undefined, required: false, unique: false, min: undefined, max: undefined },
   ...{ minLength: 0, maxLength: 0, precision: 0, scale: 0, default: undefined, selection: undefined },
-  ...{ secret: undefined, computed: undefined, kept: true, was: undefined, target: undefined },
+  ...{ secret: undefined, computed: undefined, kept: true, was: undefined },
+  ...{ sequence: undefined, relation: undefined },
 }
-const user = { model: USER_MODEL, nameField: 'name' }
+const user: Relation = { target: USER_MODEL, isList: false, mappedBy: undefined, owned: false }
 const KEPT_FIELDS: readonly Field[] = [
   { ...kept, name: 'createdOn', title: 'Created on', type: 'datetime' },
-  { ...kept, name: 'createdBy', title: 'Created by', type: 'reference', target: user },
+  { ...kept, name: 'createdBy', title: 'Created by', type: 'many-to-one', relation: user },
   { ...kept, name: 'updatedOn', title: 'Updated on', type: 'datetime' },
-  { ...kept, name: 'updatedBy', title: 'Updated by', type: 'reference', target: user },
+  { ...kept, name: 'updatedBy', title: 'Updated by', type: 'many-to-one', relation: user },
 ]
 const ARCHIVED: Field = {
   ...kept,
@@ -134,6 +135,7 @@ function checkTemplate(
     if (!isObject(other))
       report(name, `the template names "${used}"${didYouMean(used, Object.keys(raw))}, which is no field`)
     else if (other['secret']) report(name, `the template names "${used}", which is secret`)
+    else if (other['target'] !== undefined) report(name, `the template names "${used}", which is a relation`)
     else if (other['computed'] !== undefined && !before.has(used)) {
       report(name, `the template names "${used}", which is computed later: declare it first`)
     }
@@ -141,13 +143,17 @@ function checkTemplate(
 }
 
 function checkNameField(nameField: unknown, fields: ReadonlyMap<string, Field>, complain: Complain) {
-  if (nameField === undefined)
-    return ['name', 'code'].find((name) => fields.get(name)?.secret === undefined && fields.has(name))
+  if (nameField === undefined) return ['name', 'code'].find((name) => isName(fields.get(name)))
   const named = typeof nameField === 'string' ? nameField : ''
   const field = fields.get(named)
   if (!field) complain(`nameField names no field${didYouMean(named, fields.keys())}`)
-  else if (!isShown(field)) complain(`nameField: "${field.name}" is never shown`)
+  else if (!isReadable(field)) complain(`nameField: "${field.name}" is never shown`)
+  else if (field.relation) complain(`nameField: "${field.name}" is a relation`)
   return field?.name
+}
+
+function isName(field: Field | undefined): boolean {
+  return field !== undefined && isShown(field) && !field.relation
 }
 
 function checkListFields(
@@ -157,13 +163,13 @@ function checkListFields(
 ): string[] {
   if (listFields === undefined) {
     const isShort = (field: Field) =>
-      isShown(field) && !field.kept && field.type !== 'text' && field.type !== 'json'
+      isShown(field) && !field.kept && !['text', 'json'].includes(field.type) && !field.relation?.isList
     return [...fields.values()].filter(isShort).map((field) => field.name)
   }
   const names = namesOf('listFields', listFields, fields, complain)
   for (const name of names) {
     const field = fields.get(name)
-    if (field && !isShown(field)) complain(`listFields: "${name}" is never shown`)
+    if (field && !isReadable(field)) complain(`listFields: "${name}" is never shown`)
   }
   return names
 }
@@ -194,11 +200,12 @@ function checkIndexable(
   complain: Complain,
 ): void {
   const set = names.flatMap((name) => fields.get(name) ?? [])
-  for (const { name, type, secret } of set) {
-    const { storage } = FIELD_TYPES[type]
-    if (storage === 'json' || storage === 'none' || secret) complain(`${option}: "${name}" cannot be indexed`)
+  for (const field of set) {
+    const storage = storageOf(field)
+    if (storage === 'json' || storage === 'none' || field.secret)
+      complain(`${option}: "${field.name}" cannot be indexed`)
   }
-  const texts = set.filter((field) => FIELD_TYPES[field.type].storage === 'text' && !field.secret)
+  const texts = set.filter((field) => storageOf(field) === 'text' && !field.secret)
   if (texts.reduce((sum, field) => sum + field.maxLength, 0) <= MAX_INDEXED_LENGTH) return
   const named = texts.map((field) => `"${field.name}"`).join(' and ')
   complain(`${option}: ${named} need a length of at most ${MAX_INDEXED_LENGTH} in all`)
@@ -223,12 +230,32 @@ function namesOf(
   return names
 }
 
-/** Whether answers show this field at all. */
-export function isShown(field: Field): boolean {
+/** Whether an answer may show this field, if only when it is asked for. */
+export function isReadable(field: Field): boolean {
   return field.secret === undefined && field.type !== 'binary'
+}
+
+/** The other side of a relation that somebody else holds: shown when it is asked for, never written. */
+export function isView({ relation }: Field): boolean {
+  return relation !== undefined && relation.mappedBy !== undefined && !relation.owned
+}
+
+/** Whether a full record shows this field. */
+export function isShown(field: Field): boolean {
+  return isReadable(field) && !isView(field)
+}
+
+/** A to-one that this record itself holds. */
+export function isReference({ relation }: Field): boolean {
+  return relation !== undefined && !relation.isList && relation.mappedBy === undefined
+}
+
+/** A list that is part of the record. */
+export function isOwnedList({ relation }: Field): boolean {
+  return relation !== undefined && relation.isList && relation.owned
 }
 
 /** Whether a client's word can change this field. */
 export function isWritable(field: Field): boolean {
-  return !field.kept && field.computed === undefined
+  return !field.kept && field.computed === undefined && field.sequence === undefined && !isView(field)
 }

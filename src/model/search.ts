@@ -1,39 +1,201 @@
+// What a find or a search asks for. Nothing past these values sees a query string or a body.
 import { Refusal } from '../errors.js'
+import type { Catalog } from './catalog.js'
+import { conditionFrom, MAX_TERMS, MAX_VALUES, type Condition } from './condition.js'
+import { bind, countTerms, countValues, type Criteria } from './criteria.js'
+import type { Field } from './field.js'
+import { parseFilter } from './filter.js'
+import type { Model } from './model.js'
+import { isOverList, pathOf, stepOf, type Step } from './path.js'
+import { namesFrom, selectionForPage, type Selection } from './selection.js'
+import { isObject } from './value.js'
+import { conditionOfWords } from './words.js'
 
 const DEFAULT_LIMIT = 40
 export const MAX_LIMIT = 1_000
+/** Where a page shows lists, each of which may be long. */
+const MAX_LIMIT_WITH_LISTS = 100
+const MAX_SORT_KEYS = 8
 
-export interface Sort {
-  readonly field: string
+export interface SortKey {
+  readonly steps: readonly Step[]
+  readonly field: Field
   readonly descending: boolean
 }
 
-/** What a find asks for. Nothing past this value sees a query string. */
 export interface Search {
   readonly offset: number
   readonly limit: number
   /** `id` comes last, always: pages never overlap. */
-  readonly sort: readonly Sort[]
+  readonly sort: readonly SortKey[]
   /** Whether archived records are shown too. */
   readonly archived: boolean
+  readonly where: Criteria | undefined
+  /** What is shown; the list fields if undefined. */
+  readonly selection: Selection | undefined
 }
 
-export interface Paging {
+/** What a find may say. Lists may also be texts with commas, as in a query string. */
+export interface Query {
   readonly offset?: unknown
   readonly limit?: unknown
   readonly archived?: unknown
+  readonly fields?: unknown
+  readonly sortBy?: unknown
+  /** A condition in the filter language. */
+  readonly filter?: unknown
+  /** Words, each of which is in one of the texts that a list shows. */
+  readonly q?: unknown
 }
 
-/** A larger limit is lowered to the greatest; anything but whole numbers from 0 is refused, all faults at once. */
-export function searchFrom(paging: Paging, maxLimit: number): Search {
+/** What a search may say. */
+export interface SearchRequest {
+  readonly offset?: unknown
+  readonly limit?: unknown
+  readonly fields?: unknown
+  readonly sortBy?: unknown
+  /** `criteria` and `operator`, `_domain` and `_domainContext`, `_archived`. */
+  readonly data?: unknown
+}
+
+export function searchFromQuery(catalog: Catalog, model: Model, query: Query, maxLimit: number): Search {
   const faults: string[] = []
-  const offset = count('offset', paging.offset, 0, faults)
-  const limit = count('limit', paging.limit, Math.min(DEFAULT_LIMIT, maxLimit), faults)
-  if (faults.length > 0) throw new Refusal('bad-request', faults.join('; '))
-  const archived = paging.archived === true || paging.archived === 'true'
-  return { offset, limit: Math.min(limit, maxLimit), sort: [], archived }
+  const conditions = [filterFrom('filter', query.filter, {}, faults)]
+  const words = conditionOfWords(model, query.q, faults)
+  const archived = query.archived === true || query.archived === 'true'
+  const { fields, sortBy } = { fields: split(query.fields), sortBy: split(query.sortBy) }
+  return build(catalog, model, { ...query, fields, sortBy, archived, conditions, words }, maxLimit, faults)
 }
 
+const DATA_KEYS = ['criteria', 'operator', '_domain', '_domainContext', '_archived']
+
+export function searchFromRequest(
+  catalog: Catalog,
+  model: Model,
+  request: unknown,
+  maxLimit: number,
+): Search {
+  if (request !== undefined && request !== null && !isObject(request))
+    throw new Refusal('bad-request', 'The body of a search must be an object')
+  const { offset, limit, fields, sortBy, data } = (request ?? {}) as SearchRequest
+  const faults: string[] = []
+  const asked = { offset: offset ?? undefined, limit: limit ?? undefined, fields, sortBy }
+  return build(catalog, model, { ...asked, ...readData(data, faults) }, maxLimit, faults)
+}
+
+function readData(data: unknown, faults: string[]): Pick<Asked, 'archived' | 'conditions'> {
+  if (data === undefined || data === null) return { archived: false, conditions: [] }
+  if (!isObject(data)) {
+    faults.push('data must be an object')
+    return { archived: false, conditions: [] }
+  }
+  // A condition that is not understood must not be left out: the answer would hold more than was asked for.
+  const strange = Object.keys(data).filter((key) => !DATA_KEYS.includes(key))
+  if (strange.length > 0)
+    faults.push(
+      `data has ${strange.slice(0, 5).join(', ').slice(0, 200)}, but a search knows ${DATA_KEYS.join(', ')}`,
+    )
+  const context = data['_domainContext'] ?? {}
+  if (!isObject(context)) faults.push('_domainContext must be an object')
+  const conditions = [
+    conditionFrom(data, faults),
+    filterFrom('_domain', data['_domain'] ?? undefined, isObject(context) ? context : {}, faults),
+  ]
+  return { archived: data['_archived'] === true, conditions }
+}
+
+interface Asked {
+  readonly offset?: unknown
+  readonly limit?: unknown
+  readonly fields?: unknown
+  readonly sortBy?: unknown
+  readonly archived: boolean
+  readonly conditions: readonly (Condition | undefined)[]
+  /** Has limits of its own. */
+  readonly words?: Condition | undefined
+}
+
+function build(catalog: Catalog, model: Model, asked: Asked, maxLimit: number, faults: string[]): Search {
+  const offset = count('offset', asked.offset, 0, faults)
+  const limit = count('limit', asked.limit, Math.min(DEFAULT_LIMIT, maxLimit), faults)
+  const selection = selectionForPage(catalog, model, asked.fields, faults)
+  const sort = sortFrom(catalog, model, asked.sortBy, faults)
+  const conditions = asked.conditions.filter((condition) => condition !== undefined)
+  const terms = conditions.reduce((sum, condition) => sum + countTerms(condition), 0)
+  const values = conditions.reduce((sum, condition) => sum + countValues(condition), 0)
+  if (terms > MAX_TERMS) faults.push(`a search has at most ${MAX_TERMS} conditions, not ${terms}`)
+  if (values > MAX_VALUES)
+    faults.push(`the lists of a search have at most ${MAX_VALUES} values, not ${values}`)
+  const isTooMuch = terms > MAX_TERMS || values > MAX_VALUES
+  const all = isTooMuch ? [] : [...conditions, ...(asked.words ? [asked.words] : [])]
+  const criteria = all.map((each) => bind(catalog, model, each, faults))
+  if (faults.length > 0) throw new Refusal('bad-request', faults.slice(0, 20).join('; '))
+  const bound = criteria.filter((each) => each !== undefined)
+  const hasLists = selection?.entries.some((entry) => entry.field.relation?.isList) === true
+  return {
+    ...{ offset, sort, selection, archived: asked.archived },
+    limit: Math.min(limit, maxLimit, hasLists ? MAX_LIMIT_WITH_LISTS : limit),
+    where: bound.length > 1 ? { kind: 'and', criteria: bound } : bound[0],
+  }
+}
+
+function filterFrom(
+  name: string,
+  text: unknown,
+  parameters: Readonly<Record<string, unknown>>,
+  faults: string[],
+): Condition | undefined {
+  if (text === undefined) return undefined
+  if (typeof text !== 'string') {
+    faults.push(`${name} must be one text`)
+    return undefined
+  }
+  try {
+    return parseFilter(text, parameters, name)
+  } catch (error) {
+    // One fault among others: it must not hide what is wrong elsewhere, in its context for one.
+    if (!(error instanceof Refusal)) throw error
+    faults.push(error.message)
+    return undefined
+  }
+}
+
+function split(names: unknown): unknown {
+  return typeof names === 'string' ? names.split(',').flatMap((name) => name.trim() || []) : names
+}
+
+function sortFrom(catalog: Catalog, model: Model, sortBy: unknown, faults: string[]): SortKey[] {
+  if (sortBy === undefined || sortBy === null) return []
+  const keys = namesFrom('sortBy', sortBy, faults)
+  if (keys.length > MAX_SORT_KEYS) {
+    faults.push(`sortBy must have at most ${MAX_SORT_KEYS} keys`)
+    return []
+  }
+  return keys.flatMap((key) => {
+    const descending = key.startsWith('-')
+    const sorted = sortKey(catalog, model, key.replace(/^[-+]/, ''))
+    if (typeof sorted !== 'string') return { ...sorted, descending }
+    faults.push(`sortBy: ${sorted}`)
+    return []
+  })
+}
+
+/** A reference is sorted by the name of what it leads to. */
+function sortKey(catalog: Catalog, model: Model, name: string): Omit<SortKey, 'descending'> | string {
+  const path = pathOf(catalog, model, name)
+  if (typeof path === 'string') return path
+  const { field, steps } = path
+  if (isOverList(path) || field.relation?.isList) return `"${name}" is a list, which has no order`
+  if (field.type === 'json') return `"${name}" is json, which has no order`
+  if (!field.relation) return { steps, field }
+  const step = stepOf(catalog, path.model, field)
+  const nameField = step.target.fields.get(step.target.nameField ?? '')
+  if (!nameField)
+    return `"${name}" leads to ${step.target.name}, which has no name to sort by: use ${name}.id`
+  return { steps: [...steps, step], field: nameField }
+}
+
+/** A larger limit is lowered to the greatest; anything but whole numbers from 0 is refused. */
 function count(name: string, input: unknown, otherwise: number, faults: string[]): number {
   if (input === undefined) return otherwise
   const isSpelled = typeof input === 'string' && /^\d{1,16}$/.test(input)

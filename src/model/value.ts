@@ -9,6 +9,10 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+export function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0
+}
+
 /** Equal as JSON: the order of keys does not matter, the order of a list does. */
 export function sameValue(a: Value, b: Value): boolean {
   if (a === b) return true

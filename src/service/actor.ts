@@ -1,3 +1,4 @@
+import type { Value } from '../model/value.js'
 import type { Account } from '../wire.js'
 
 /** Who acts. The service itself, and the command line, act as nobody: null. */
@@ -11,4 +12,9 @@ export interface Actor {
 
 export function accountOf({ id, version, username, name, admin }: Actor): Account {
   return { id, version, username, name, roles: admin ? ['administrator'] : [] }
+}
+
+/** The actor as a reference. */
+export function userOf(actor: Actor | null): Value {
+  return actor && { id: actor.id, $version: actor.version, name: actor.name }
 }

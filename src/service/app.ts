@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Catalog } from '../model/catalog.js'
 import type { Database } from '../store/database.js'
+import type { Tables } from '../store/table.js'
 import type { Settings } from './settings.js'
 
 export interface Clock {
@@ -13,6 +14,7 @@ export interface App {
   readonly settings: Settings
   readonly catalog: Catalog
   readonly db: Database
+  readonly tables: Tables
   /** What the tables looked like when this node started. */
   readonly shapes: ReadonlyMap<string, string>
   readonly clock: Clock

@@ -1,7 +1,9 @@
 import { Refusal } from '../errors.js'
 import { merge } from '../model/merge.js'
-import { isShown, isWritable } from '../model/model.js'
-import type { Values } from '../model/value.js'
+import type { Draft, Member } from '../model/draft.js'
+import { isShown, isWritable, type Model } from '../model/model.js'
+import type { Value, Values } from '../model/value.js'
+import { valuesOf } from '../model/values.js'
 import type { Queryable } from '../store/database.js'
 import { valuesAt } from '../store/log.js'
 import type { Table } from '../store/table.js'
@@ -15,13 +17,15 @@ export async function conflict(
   theirs: WireRecord,
   expected: Expected,
   /** What was to be written; null for a delete. */
-  sent: Readonly<Values> | null,
+  draft: Draft | null,
 ): Promise<Refusal> {
+  const sent = draft && sentOf(draft)
+  const current = valuesOf(model, theirs)
   const fields = [...model.fields.values()].filter((field) => isShown(field) && isWritable(field))
   const now: Values = {}
   const ours: Values = {}
   for (const { name } of fields) {
-    now[name] = (theirs as unknown as Values)[name] ?? null
+    now[name] = current[name] ?? null
     if (sent && Object.hasOwn(sent, name)) ours[name] = sent[name] ?? null
   }
   const base = await valuesAt(
@@ -48,4 +52,31 @@ export async function conflict(
   const kind = expected.by === 'if-match' ? 'stale-match' : 'conflict'
   const message = `${model.name} ${theirs.id} is at version ${theirs.version}, not ${expected.version}: nothing was written`
   return new Refusal(kind, message, { data: { ...data } })
+}
+
+/** What was to be written, in the form that the Log knows it. */
+function sentOf({ values, neighbours, lists }: Draft): Values {
+  const sent: Values = { ...values }
+  for (const [name, neighbour] of neighbours) sent[name] = identityOf({ draft: neighbour })
+  for (const [name, members] of lists) sent[name] = members.map(identityOf).sort(byId)
+  return sent
+}
+
+/** Who it is; of one that is yet to be made, what it is to hold. */
+function identityOf(member: Member): Value {
+  if (!member.draft) return { id: member.id }
+  const { model, key, values } = member.draft
+  if (key) return { id: key.id }
+  const isTold = ([name]: readonly [string, Value]) => model.fields.get(name)?.secret === undefined
+  return Object.fromEntries(Object.entries(values).filter(isTold))
+}
+
+/** As lists are read; what has no id yet comes last. */
+function byId(a: Value, b: Value): number {
+  const [left, right] = [a, b].map((value) => (value as { readonly id?: number }).id ?? Infinity)
+  return left === right ? 0 : (left ?? 0) - (right ?? 0)
+}
+
+export function missing(model: Model, id: number): never {
+  throw new Refusal('not-found', `There is no ${model.name} with id ${id}`)
 }

@@ -5,6 +5,7 @@ import { Catalog, type Source } from '../model/catalog.js'
 import type { Database } from '../store/database.js'
 import { openDatabase } from '../store/open.js'
 import { applySchema } from '../store/schema.js'
+import { Tables } from '../store/table.js'
 import type { App, Clock } from './app.js'
 import { startHousekeeping } from './housekeeping.js'
 import { DEFAULT_SETTINGS, type Settings } from './settings.js'
@@ -38,7 +39,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     throw error
   })
   for (const note of notes) log.warn(note)
-  const app = { settings, catalog, db, shapes, clock, log }
+  const tables = new Tables(db.dialect, catalog)
+  const app = { settings, catalog, db, tables, shapes, clock, log }
   const stopHousekeeping = startHousekeeping(app)
   return {
     ...app,

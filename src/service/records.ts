@@ -1,15 +1,14 @@
-// What may be done with records, in which transaction. Each verb: check → transaction → Change.
+// What may be done with records, in which transaction. Each verb: check → transaction → Changes.
 import { Refusal } from '../errors.js'
-import { isShown, type Model } from '../model/model.js'
-import { searchFrom, type Paging } from '../model/search.js'
-import { isObject, sameValue, type Value, type Values } from '../model/value.js'
-import { computeValues, valuesToCreate, valuesToUpdate } from '../model/values.js'
-import type { NewChange } from '../store/log.js'
+import { draftToCreate, draftToUpdate } from '../model/draft.js'
+import type { Model } from '../model/model.js'
+import { searchFromQuery, searchFromRequest, type Query, type Search } from '../model/search.js'
+import { hasLongLists, selectionForRecord, type Wanted } from '../model/selection.js'
+import { isObject } from '../model/value.js'
 import * as store from '../store/records.js'
-import { tableOf, type Table } from '../store/table.js'
+import { compileSelection } from '../store/select.js'
 import type {
   Action,
-  Change,
   Page,
   Records,
   RemoveOptions,
@@ -20,11 +19,12 @@ import type {
 } from '../wire.js'
 import type { Actor } from './actor.js'
 import type { App } from './app.js'
-import { conflict } from './conflict.js'
-import { fingerprint, hashPassword } from './passwords.js'
-import { endSessionsIfChanged, endSessionsIfRemoved } from './user-sessions.js'
-import { versionToRemove, versionToUpdate, type Expected } from './versions.js'
-import { write, type WriteRequest, type Writing } from './writing.js'
+import { conflict, missing } from './conflict.js'
+import { holdInOrder } from './holding.js'
+import { Saving } from './saving.js'
+import { hashSecrets, withoutSecrets } from './secrets.js'
+import { versionToRemove, versionToUpdate } from './versions.js'
+import { write, type WriteRequest } from './writing.js'
 
 /**
  * The verbs for one actor: what a program that embeds the service calls, and what HTTP calls.
@@ -35,23 +35,43 @@ import { write, type WriteRequest, type Writing } from './writing.js'
  */
 export function recordsFor(app: App, actor: Actor): Records {
   return {
-    find: async (model, paging) => find(app, app.catalog.get(model), paging ?? {}),
+    find: async (model, query) => find(app, app.catalog.get(model), query ?? {}),
+    search: async (model, request) => search(app, app.catalog.get(model), request),
     read: async (model, id) => read(app, app.catalog.get(model), id),
+    fetch: async (model, id, wanted) => fetch(app, app.catalog.get(model), id, wanted ?? {}),
     create: async (model, data, options) => create(app, actor, app.catalog.get(model), data, options),
     update: async (model, id, data, options) => update(app, actor, app.catalog.get(model), id, data, options),
     remove: async (model, id, options) => remove(app, actor, app.catalog.get(model), id, options),
   }
 }
 
-async function find(app: App, model: Model, paging: Paging): Promise<Page> {
-  const search = searchFrom(paging, app.settings.maxLimit)
-  const { total, records } = await store.find(app.db.reader, tableOf(app.db.dialect, model), search)
+async function find(app: App, model: Model, query: Query): Promise<Page> {
+  return pageOf(app, model, searchFromQuery(app.catalog, model, query, app.settings.maxLimit))
+}
+
+async function search(app: App, model: Model, request: unknown): Promise<Page> {
+  return pageOf(app, model, searchFromRequest(app.catalog, model, request, app.settings.maxLimit))
+}
+
+async function pageOf(app: App, model: Model, search: Search): Promise<Page> {
+  // A page by id is quick; whatever looks into more rows than it shows may take long.
+  const isLong = search.where ?? search.sort[0] ?? (search.selection && hasLongLists(search.selection))
+  const db = isLong ? app.db.searcher : app.db.reader
+  const { total, records } = await store.find(db, app.tables.of(model), search)
   return { offset: search.offset, limit: search.limit, total, data: records }
 }
 
 async function read(app: App, model: Model, id: number): Promise<WireRecord> {
-  const record = await store.read(app.db.reader, tableOf(app.db.dialect, model), checkId(model, id))
-  return record ?? missing(model, id)
+  return (await store.read(app.db.reader, app.tables.of(model), checkId(model, id))) ?? missing(model, id)
+}
+
+/** A part of a record, or more than a read shows. */
+async function fetch(app: App, model: Model, id: number, wanted: Wanted): Promise<WireRecord> {
+  checkId(model, id)
+  const selection = selectionForRecord(app.catalog, model, wanted)
+  const db = hasLongLists(selection) ? app.db.searcher : app.db.reader
+  const select = compileSelection(app.db.dialect, selection)
+  return (await store.read(db, app.tables.of(model), id, select)) ?? missing(model, id)
 }
 
 export async function create(
@@ -63,17 +83,14 @@ export async function create(
 ): Promise<Written<WireRecord>> {
   refuseKeysOfARecord(data)
   const now = nowOf(app)
-  const sent = valuesToCreate(model, data, now)
-  const values: Values = { ...sent, ...computeValues(model, sent), createdOn: now, updatedOn: null }
-  const row = { ...(await hashSecrets(model, values)), createdBy: actor?.id ?? null, updatedBy: null }
-  const request = await requestOf(model, 'create', { data }, options)
+  const draft = await hashSecrets(draftToCreate(app.catalog, model, data, now))
+  const request = await requestOf(app, model, 'create', { data }, options)
   return write(app, actor, request, options.idempotencyKey, async (writing) => {
-    const table = tableOf(app.db.dialect, model)
-    const [id = 0] = await store.insert(writing.tx, table, [row])
-    const record = shown(table, id, 0, { ...values, createdBy: userOf(actor), updatedBy: null })
-    const changes = differences(model, {}, record)
-    noteChange(writing, actor, model, now, { id, version: 0, action: 'create', changes })
-    return record
+    const saving = new Saving({ app, actor, tx: writing.tx, now })
+    await holdInOrder({ app, tx: writing.tx }, draft)
+    const id = await saving.create(draft)
+    writing.changes.push(...(await saving.finish()))
+    return saving.recordOf(model, id)
   })
 }
 
@@ -87,25 +104,16 @@ export async function update(
 ): Promise<Written<WireRecord>> {
   checkId(model, id)
   const expected = versionToUpdate(data, id, options.ifMatch)
-  const sent = valuesToUpdate(model, data)
-  const hashed = await hashSecrets(model, sent)
   const now = nowOf(app)
-  const request = await requestOf(model, 'update', { id, version: expected.version, data }, options)
+  const key = { id, version: expected.version }
+  const draft = await hashSecrets(draftToUpdate(app.catalog, model, data, key, now))
+  const request = await requestOf(app, model, 'update', { ...key, data }, options)
   return write(app, actor, request, options.idempotencyKey, async (writing) => {
-    const table = tableOf(app.db.dialect, model)
-    const before = (await store.read(writing.tx, table, id)) ?? missing(model, id)
-    if (before.version !== expected.version) throw await conflict(writing.tx, table, before, expected, sent)
-    const computed = computeValues(model, { ...(before as unknown as Values), ...sent })
-    const values = { ...hashed, ...computed, updatedOn: now, updatedBy: actor?.id ?? null }
-    const [isDone] = await store.update(writing.tx, table, [{ id, version: expected.version, values }])
-    if (!isDone) throw await overtaken(writing, table, id, expected, sent)
-    await endSessionsIfChanged(writing.tx, model, id, sent)
-    const kept = { updatedOn: now, updatedBy: userOf(actor) }
-    const all = { ...(before as unknown as Values), ...sent, ...computed, ...kept }
-    const record = shown(table, id, before.version + 1, all)
-    const changes = differences(model, before, record)
-    noteChange(writing, actor, model, now, { id, version: record.version, action: 'update', changes })
-    return record
+    const saving = new Saving({ app, actor, tx: writing.tx, now })
+    await holdInOrder({ app, tx: writing.tx }, draft)
+    await saving.update(draft, key, expected, true)
+    writing.changes.push(...(await saving.finish()))
+    return saving.recordOf(model, id)
   })
 }
 
@@ -119,89 +127,34 @@ export async function remove(
   checkId(model, id)
   const expected = versionToRemove(options)
   const now = nowOf(app)
-  const request = await requestOf(model, 'delete', { id, version: expected?.version }, options)
-  return write(app, actor, request, options.idempotencyKey, async (writing) => {
-    const table = tableOf(app.db.dialect, model)
-    // Without a version the record is locked first, so that what the Log says went is what went.
-    const before =
-      (await (expected ? store.read : store.readLocked)(writing.tx, table, id)) ?? missing(model, id)
-    if (expected && before.version !== expected.version)
-      throw await conflict(writing.tx, table, before, expected, null)
-    const [isDone] = await store.remove(writing.tx, table, [{ id, version: before.version }])
-    if (!isDone)
-      throw await overtaken(writing, table, id, expected ?? { version: before.version, by: 'version' }, null)
-    await endSessionsIfRemoved(writing.tx, model, id)
-    const changes = differences(model, before, {})
-    noteChange(writing, actor, model, now, { id, version: before.version + 1, action: 'delete', changes })
+  const request = await requestOf(app, model, 'delete', { id, version: expected?.version }, options)
+  return write(app, actor, request, options.idempotencyKey, async ({ tx, changes }) => {
+    const table = app.tables.of(model)
+    const saving = new Saving({ app, actor, tx, now })
+    let isDone = false
+    while (!isDone) {
+      const record = (await store.read(tx, table, id)) ?? missing(model, id)
+      if (expected && record.version !== expected.version)
+        throw await conflict(tx, table, record, expected, null)
+      // Somebody was faster: the record is read again, and by now it is locked.
+      isDone = await saving.remove(table, record)
+    }
+    changes.push(...(await saving.finish()))
     return id
   })
 }
 
-/** Somebody was faster between the reading and the guarded statement. */
-async function overtaken(
-  writing: Writing,
-  table: Table,
-  id: number,
-  expected: Expected,
-  sent: Values | null,
-): Promise<Refusal> {
-  const theirs = (await store.read(writing.tx, table, id)) ?? missing(table.model, id)
-  return conflict(writing.tx, table, theirs, expected, sent)
-}
-
-function shown(table: Table, id: number, version: number, values: Readonly<Values>): WireRecord {
-  const record: Record<string, Value> & { id: number; version: number } = { id, version }
-  for (const { name } of table.full.fields) record[name] = values[name] ?? null
-  return record
-}
-
-/** What came, what went, or before and after of what changed; never a secret, and nothing that the service keeps. */
-function differences(model: Model, before: object, after: object): Change['changes'] {
-  const [left, right] = [before as Values, after as Values]
-  const changes: Record<string, { before: Value; after: Value }> = {}
-  for (const field of model.fields.values()) {
-    if (field.kept || !isShown(field)) continue
-    const change = { before: left[field.name] ?? null, after: right[field.name] ?? null }
-    if (!sameValue(change.before, change.after)) changes[field.name] = change
-  }
-  return changes
-}
-
-function noteChange(
-  writing: Writing,
-  actor: Actor | null,
-  model: Model,
-  now: string,
-  change: Pick<NewChange, 'id' | 'version' | 'action' | 'changes'>,
-): void {
-  writing.changes.push({ ...change, model: model.name, by: actor?.id ?? null, atMs: Date.parse(now) })
-}
-
-/** What a repeat under the same key must be equal to. A secret is in it by its fingerprint only: the digest is stored. */
+/** What a repeat under the same key must be equal to. */
 async function requestOf(
+  app: App,
   model: Model,
   action: Action,
   { data, ...rest }: Omit<WriteRequest, 'action' | 'model'>,
   { idempotencyKey }: WriteOptions,
 ): Promise<WriteRequest> {
   const request = { ...rest, action, model: model.name }
-  if (idempotencyKey === undefined || !isObject(data)) return { ...request, data }
-  const isSecret = ([name]: readonly [string, unknown]) => model.fields.get(name)?.secret !== undefined
-  const entries = Object.entries(data)
-  const secrets = JSON.stringify(entries.filter(isSecret))
-  const told = Object.fromEntries(entries.filter((entry) => !isSecret(entry)))
-  const secret = secrets === '[]' ? undefined : await fingerprint(secrets, idempotencyKey)
-  return { ...request, data: told, secret }
-}
-
-/** Passwords are hashed before the transaction: nothing inside one waits for anything but the database. */
-async function hashSecrets(model: Model, values: Values): Promise<Values> {
-  const hashed = { ...values }
-  for (const [name, value] of Object.entries(values)) {
-    if (model.fields.get(name)?.secret === 'password' && typeof value === 'string')
-      hashed[name] = await hashPassword(value)
-  }
-  return hashed
+  if (idempotencyKey === undefined) return { ...request, data }
+  return { ...request, ...(await withoutSecrets(app.catalog, model, data, idempotencyKey)) }
 }
 
 function refuseKeysOfARecord(data: unknown): void {
@@ -217,14 +170,6 @@ function refuseKeysOfARecord(data: unknown): void {
 
 function checkId(model: Model, id: number): number {
   return Number.isSafeInteger(id) && id > 0 ? id : missing(model, id)
-}
-
-function missing(model: Model, id: number): never {
-  throw new Refusal('not-found', `There is no ${model.name} with id ${id}`)
-}
-
-function userOf(actor: Actor | null): Value {
-  return actor && { id: actor.id, $version: actor.version, name: actor.name }
 }
 
 function nowOf(app: App): string {

@@ -1,6 +1,6 @@
 import { USER } from '../model/system.js'
 import type { Dialect, Queryable, Row, Transaction } from './database.js'
-import { quote, tableName } from './table.js'
+import { quote, tableName } from './names.js'
 
 export interface UserRow {
   readonly id: number

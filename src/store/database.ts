@@ -26,6 +26,8 @@ export interface Database {
   readonly dialect: Dialect
   /** Sees what is committed; never writes. */
   readonly reader: Queryable
+  /** For statements that may take long: never holds up the event loop, and ends with `busy` past the time limit. */
+  readonly searcher: Queryable
   /**
    * Runs the work and answers after its COMMIT. The work may be run again from its beginning when it could not be committed
    * through no fault of its own, so it awaits nothing but `tx` and keeps nothing outside.
@@ -41,9 +43,25 @@ export interface Column {
   readonly decode: (stored: SqlValue) => Value
 }
 
+/** JSON that the database makes. */
+export interface JsonSql {
+  /** A list of these values. */
+  readonly array: (values: readonly string[]) => string
+  /** A list of one value for each row. */
+  readonly list: (value: string, from: string) => string
+  /** A column as it is to stand in a list, so that the column can decode it. */
+  readonly value: (column: string, storage: Storage) => string
+  /** A subselect that answers JSON, inside of a list. */
+  readonly nested: (subselect: string) => string
+  /** The values of a parameter that holds a JSON list, as rows of one column. */
+  readonly rows: (storage: Storage) => string
+}
+
 /** What differs between the engines, as data. */
 export interface Dialect {
   readonly columns: Readonly<Record<Exclude<Storage, 'none'>, Column>>
+  /** The text of a column as `fold` of the model would give it. */
+  readonly fold: (column: string) => string
   /** The definition of an `id` that is given once and never again. */
   readonly identity: string
   /** Makes a new table give ids from the one after this on. */
@@ -52,8 +70,17 @@ export interface Dialect {
   readonly tableSuffix: string
   /** Run first in a transaction that changes tables, so that two nodes starting at once take turns. */
   readonly lockSchema: readonly string[]
+  /** Each answers, as `fault`, why this database cannot be used. */
+  readonly obstacles: readonly string[]
+  /** What the engine needs beside tables: made where the first statement answers no row. */
+  readonly setUp: readonly { readonly unless: string; readonly make: string }[]
   /** Behind a select in a transaction: nobody else changes these rows until it ends. */
   readonly lockRows: string
+  /** The same for rows that are referred to: others may change them, and nobody removes them. */
+  readonly lockReferenced: string
+  /** The same for rows that are about to go: nobody changes them, and nobody begins to refer to them. */
+  readonly lockToRemove: string
+  readonly json: JsonSql
   /** Run before the Log is appended to, so that its numbers are in commit order. */
   readonly lockLog: readonly string[]
 }

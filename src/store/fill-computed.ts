@@ -1,8 +1,8 @@
-import type { Values } from '../model/value.js'
-import { computeValues } from '../model/values.js'
+import { computeValues, valuesOf } from '../model/values.js'
 import type { Transaction } from './database.js'
 import { read } from './records.js'
-import { encode, quote, type Table } from './table.js'
+import { quote } from './names.js'
+import { encode, type Table } from './table.js'
 
 const RECORDS_AT_ONCE = 500
 
@@ -17,7 +17,8 @@ export async function fillComputed(tx: Transaction, table: Table): Promise<void>
     ])
     for (const row of rows) {
       last = Number(row['id'])
-      const values = computeValues(table.model, (await read(tx, table, last)) as unknown as Values)
+      const record = (await read(tx, table, last)) ?? {}
+      const values = computeValues(table.model, valuesOf(table.model, record))
       const params = computed.map((field) => encode(table.dialect, field, values[field.name] ?? null))
       await tx.run(`update ${table.name} set ${sets} where "id" = ?`, [...params, last])
     }

@@ -4,7 +4,7 @@ import { USER } from '../model/system.js'
 import type { Values } from '../model/value.js'
 import type { Action, Change } from '../wire.js'
 import type { Dialect, Queryable, Row, Transaction } from './database.js'
-import { quote, tableName } from './table.js'
+import { quote, tableName } from './names.js'
 
 export interface NewChange {
   readonly model: string

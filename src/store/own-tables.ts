@@ -1,15 +1,28 @@
 // The tables of the service itself, beside those of the models.
+import { StartFaults } from '../errors.js'
 import type { Dialect, Transaction } from './database.js'
 import { LOG_TABLE } from './log.js'
+import { SEQUENCE_TABLE } from './sequences.js'
 
 /** Waits for other nodes that are starting, then makes what is not there. */
 export async function makeOwnTables(tx: Transaction, dialect: Dialect): Promise<void> {
   for (const lock of dialect.lockSchema) await tx.run(lock)
+  await prepareEngine(tx, dialect)
   for (const [name, columns] of Object.entries(ownTables(dialect))) {
     await tx.run(`create table if not exists ${name} (${columns.join(', ')})${dialect.tableSuffix}`)
   }
   await tx.run('create index if not exists verso_session_user on verso_session (user_id)')
   await tx.run('create index if not exists verso_idempotency_created on verso_idempotency (created_ms)')
+}
+
+async function prepareEngine(tx: Transaction, { obstacles, setUp }: Dialect): Promise<void> {
+  for (const obstacle of obstacles) {
+    const faults = (await tx.all(obstacle)).map((row) => String(row['fault']))
+    if (faults.length > 0) throw new StartFaults('The database cannot be used', faults)
+  }
+  for (const { unless, make } of setUp) {
+    if ((await tx.all(unless)).length === 0) await tx.run(make)
+  }
 }
 
 function ownTables({ columns, identity }: Dialect): Readonly<Record<string, readonly string[]>> {
@@ -28,6 +41,7 @@ function ownTables({ columns, identity }: Dialect): Readonly<Record<string, read
       // The second lock on versions: whatever else fails, no version of a record is made twice.
       'unique (model, record, version)',
     ],
+    [SEQUENCE_TABLE]: [`name ${text} primary key`, `next ${integer} not null`],
     verso_session: [
       `hash ${text} primary key`,
       `user_id ${integer} not null`,

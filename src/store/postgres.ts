@@ -34,13 +34,11 @@ export interface PostgresOptions {
 }
 
 export async function openPostgres(url: string, options: PostgresOptions): Promise<Database> {
-  // Writers that wait for a lock must not keep readers from theirs.
-  const readers = Math.max(1, Math.floor(options.poolSize / 2))
-  return new Postgres(
-    openPool(url, readers, options),
-    openPool(url, Math.max(1, options.poolSize - readers), options),
-    options,
-  )
+  // Writers that wait for a lock, and searches that take long, must not keep readers from theirs.
+  const third = Math.max(1, Math.floor(options.poolSize / 3))
+  const [readers, searchers] = [openPool(url, third, options), openPool(url, third, options)]
+  const writers = openPool(url, Math.max(1, options.poolSize - 2 * third), options)
+  return new Postgres(readers, searchers, writers, options)
 }
 
 function openPool(url: string, max: number, { statementTimeoutMs, onLost }: PostgresOptions): pg.Pool {
@@ -74,16 +72,20 @@ function prepareConnection(client: pg.ClientBase, statementTimeoutMs: number): u
 class Postgres implements Database {
   readonly dialect = postgresDialect
   readonly reader: Queryable
+  readonly searcher: Queryable
 
   constructor(
     private readonly readers: pg.Pool,
+    private readonly searchers: pg.Pool,
     private readonly writers: pg.Pool,
     private readonly options: PostgresOptions,
   ) {
-    this.reader = {
+    const from = (pool: pg.Pool): Queryable => ({
       all: (sql, params) =>
-        this.#withClient(readers, async (client) => (await query(client, sql, params)).rows as Row[]),
-    }
+        this.#withClient(pool, async (client) => (await query(client, sql, params)).rows as Row[]),
+    })
+    this.reader = from(readers)
+    this.searcher = from(searchers)
   }
 
   async transaction<T>(
@@ -112,7 +114,7 @@ class Postgres implements Database {
   async close(): Promise<void> {
     // A connection that failed half-way never says that it has ended.
     await Promise.race([
-      Promise.all([this.readers.end(), this.writers.end()]),
+      Promise.all([this.readers, this.searchers, this.writers].map((pool) => pool.end())),
       sleep(CLOSE_MS, undefined, { ref: false }),
     ])
   }

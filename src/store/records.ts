@@ -1,10 +1,12 @@
 import { Refusal } from '../errors.js'
-import type { Field } from '../model/field.js'
-import type { Search, Sort } from '../model/search.js'
-import type { Value, Values } from '../model/value.js'
+import type { Search } from '../model/search.js'
+import type { Values } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
-import { UniqueViolation, type Queryable, type Row, type SqlValue, type Transaction } from './database.js'
-import { columnOf, encode, indexName, quote, type Selection, type Table } from './table.js'
+import { Scope } from './criteria-sql.js'
+import { UniqueViolation, type Queryable, type SqlValue, type Transaction } from './database.js'
+import { indexName, quote } from './names.js'
+import { compileSelection, type Select } from './select.js'
+import { encode, type Table } from './table.js'
 
 export interface Found {
   readonly total: number
@@ -13,43 +15,72 @@ export interface Found {
 
 /** A page and the count of all matches, in one statement so that both are of one moment. */
 export async function find(db: Queryable, table: Table, search: Search): Promise<Found> {
-  const { columns, joins } = table.list
-  const where = table.model.archived && !search.archived ? 'where t."archived" is not true' : ''
-  const count = `select count(*) as "$total" from ${table.name} as t ${where}`
-  const rows = await db.all(
-    `select (${count}) as "$total", ${columns} from ${table.name} as t ${joins} ${where} ${orderBy(search.sort)} limit ? offset ?`,
-    [search.limit, search.offset],
-  )
-  if (rows.length > 0) {
-    return {
-      total: Number(rows[0]?.['$total']),
-      records: rows.map((row) => toRecord(table, table.list, row)),
-    }
-  }
-  const total = Number((await db.all(count))[0]?.['$total'])
+  const select = search.selection ? compileSelection(table.dialect, search.selection) : table.list
+  const { page, count, params } = compileSearch(table, select, search)
+  const rows = await db.all(page, [...params, ...params, search.limit, search.offset])
+  if (rows.length > 0)
+    return { total: Number(rows[0]?.['$total']), records: rows.map((row) => select.read(row)) }
+  const total = Number((await db.all(count, params))[0]?.['$total'])
   // Records came in between: there is a page after all.
   return total > search.offset && search.limit > 0 ? find(db, table, search) : { total, records: [] }
 }
 
-function orderBy(sort: readonly Sort[]): string {
-  const keys = sort.map(
-    ({ field, descending }) => `t.${quote(field)} ${descending ? 'desc' : 'asc'} nulls last`,
-  )
-  return `order by ${[...keys, 't."id"'].join(', ')}`
+interface SearchSql {
+  readonly page: string
+  readonly count: string
+  /** Of the conditions: they stand in the count and in the page. */
+  readonly params: readonly SqlValue[]
 }
 
-export async function read(db: Queryable, table: Table, id: number): Promise<WireRecord | undefined> {
-  const { columns, joins } = table.full
-  const [row] = await db.all(`select ${columns} from ${table.name} as t ${joins} where t."id" = ?`, [id])
-  return row && toRecord(table, table.full, row)
+function compileSearch(table: Table, select: Select, search: Search): SearchSql {
+  const scope = new Scope(table.dialect)
+  const isHidden = table.model.archived && !search.archived
+  const conditions = [
+    ...(isHidden ? ['t."archived" is not true'] : []),
+    ...(search.where ? [scope.where(search.where)] : []),
+  ]
+  const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
+  const count = `select count(*) as "$total" from ${table.name} as t ${scope.joins} ${where}`
+  const keys = search.sort.map(
+    ({ steps, field, descending }) =>
+      `${scope.column(steps, field)} ${descending ? 'desc' : 'asc'} nulls last`,
+  )
+  const order = `order by ${[...keys, 't."id"'].join(', ')}`
+  const from = `from ${table.name} as t ${scope.joins} ${where} ${order}`
+  const page = `select (${count}) as "$total", ${select.columns} ${from} limit ? offset ?`
+  return { page, count, params: scope.params }
+}
+
+export async function read(
+  db: Queryable,
+  table: Table,
+  id: number,
+  select = table.full,
+): Promise<WireRecord | undefined> {
+  const [row] = await db.all(`select ${select.columns} from ${table.name} as t where t."id" = ?`, [id])
+  return row && select.read(row)
 }
 
 /** Nobody else changes the record until the transaction ends. */
 export async function readLocked(tx: Transaction, table: Table, id: number): Promise<WireRecord | undefined> {
-  // The lock stands alone: PostgreSQL does not lock the empty side of an outer join.
-  const { lockRows } = table.dialect
-  if (lockRows !== '') await tx.all(`select 1 from ${table.name} where "id" = ?${lockRows}`, [id])
+  await lock(tx, table, id, table.dialect.lockRows)
   return read(tx, table, id)
+}
+
+/** The same for several, in the order of their ids. */
+export async function lockAll(tx: Transaction, table: Table, ids: readonly number[]): Promise<void> {
+  const { name, dialect } = table
+  const sql = `select 1 from ${name} where "id" in (${dialect.json.rows('integer')}) order by "id"${dialect.lockRows}`
+  await tx.all(sql, [JSON.stringify(ids)])
+}
+
+/** Nor does anybody begin to refer to it. */
+export async function lockToRemove(tx: Transaction, table: Table, id: number): Promise<void> {
+  await lock(tx, table, id, table.dialect.lockToRemove)
+}
+
+async function lock(tx: Transaction, table: Table, id: number, how: string): Promise<void> {
+  if (how !== '') await tx.all(`select 1 from ${table.name} where "id" = ?${how}`, [id])
 }
 
 /** Stores new records, each with version 0; answers their ids. */
@@ -124,29 +155,4 @@ async function naming<T>(table: Table, write: () => Promise<T>): Promise<T> {
       cause: error,
     })
   }
-}
-
-function toRecord(table: Table, selection: Selection, row: Row): WireRecord {
-  const record: Record<string, Value> & { id: number; version: number } = {
-    id: Number(row['id']),
-    version: Number(row['version']),
-  }
-  for (const field of selection.fields) record[field.name] = toValue(table, field, row)
-  return record
-}
-
-function toValue(table: Table, field: Field, row: Row): Value {
-  const stored: SqlValue = row[field.name] ?? null
-  if (field.target) {
-    const version = row[`${field.name}$version`] ?? null
-    if (stored === null || version === null) return null
-    return { id: stored, $version: version, [field.target.nameField]: row[`${field.name}$name`] ?? null }
-  }
-  const value = columnOf(table.dialect, field).decode(stored)
-  return field.type === 'decimal' && value !== null ? withScale(value as string, field.scale) : value
-}
-
-function withScale(decimal: string, scale: number): string {
-  const [integer = '', fraction = ''] = decimal.split('.')
-  return scale === 0 ? integer : `${integer}.${fraction.padEnd(scale, '0')}`
 }

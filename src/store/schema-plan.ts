@@ -2,40 +2,10 @@ import type { Field } from '../model/field.js'
 import type { Model } from '../model/model.js'
 import { didYouMean } from '../model/similar.js'
 import type { Queryable } from './database.js'
+import { planLinks } from './link-plan.js'
 import { columnShapeOf, keepsValues, shapeOf, type ColumnShape, type Shape } from './shape.js'
-import { quote, tableName } from './table.js'
-
-export type Step = { readonly model: string } & (
-  | { readonly kind: 'create-table'; readonly declared: Model }
-  | { readonly kind: 'add-column'; readonly declared: Model; readonly field: Field }
-  | { readonly kind: 'rename-column'; readonly from: string; readonly to: string }
-  | { readonly kind: 'drop-column'; readonly name: string }
-  | { readonly kind: 'drop-table' }
-  | {
-      readonly kind: 'create-index'
-      readonly name: string
-      readonly unique: boolean
-      readonly fields: readonly string[]
-    }
-  | { readonly kind: 'drop-index'; readonly name: string; readonly fields: readonly string[] }
-)
-
-export interface Plan {
-  readonly steps: readonly Step[]
-  /** What would lose data, each with the ways out. */
-  readonly faults: readonly string[]
-  /** What is kept although no model declares it. */
-  readonly notes: readonly string[]
-  /** Columns without values that no field declares, by model: they stay. */
-  readonly unused: ReadonlyMap<string, Readonly<Record<string, ColumnShape>>>
-}
-
-interface Draft extends Plan {
-  readonly steps: Step[]
-  readonly faults: string[]
-  readonly notes: string[]
-  readonly unused: Map<string, Record<string, ColumnShape>>
-}
+import { quote, tableName } from './names.js'
+import type { Draft, Plan, Step } from './plan.js'
 
 /** `drops` names the models and fields (`crm.Contact.phone`) that may be lost. */
 export async function planSchema(
@@ -44,7 +14,7 @@ export async function planSchema(
   shapes: ReadonlyMap<string, Shape>,
   drops: readonly string[],
 ): Promise<Plan> {
-  const draft: Draft = { steps: [], faults: [], notes: [], unused: new Map() }
+  const draft: Draft = { steps: [], faults: [], notes: [], unused: new Map(), unusedLinks: new Map() }
   const wanted = new Set(drops)
   for (const model of models) {
     const shape = shapes.get(model.name)
@@ -56,10 +26,13 @@ export async function planSchema(
       draft.faults.push(
         `${model.name}: a model called "${twin}" is stored already: use that name, or drop it first`,
       )
+    await planLinks(db, model, shape, wanted, draft)
     planIndexes(model, shape, draft)
   }
   const declared = new Set(models.map((model) => model.name))
-  for (const name of shapes.keys()) if (!declared.has(name)) await planOrphan(db, name, wanted, draft)
+  for (const [name, shape] of shapes) {
+    if (!declared.has(name)) await planOrphan(db, name, shape, wanted, draft)
+  }
   for (const name of wanted) draft.faults.push(`there is nothing called "${name}" that could be dropped`)
   return draft
 }
@@ -183,8 +156,15 @@ function planIndexes(model: Model, shape: Shape | undefined, draft: Draft): void
   }
 }
 
-async function planOrphan(db: Queryable, name: string, wanted: Set<string>, draft: Draft): Promise<void> {
+async function planOrphan(
+  db: Queryable,
+  name: string,
+  { links = {} }: Shape,
+  wanted: Set<string>,
+  draft: Draft,
+): Promise<void> {
   if (wanted.delete(name)) {
+    for (const field of Object.keys(links)) draft.steps.push({ kind: 'drop-link', model: name, field })
     draft.steps.push({ kind: 'drop-table', model: name })
     return
   }
@@ -195,24 +175,4 @@ async function planOrphan(db: Queryable, name: string, wanted: Set<string>, draf
 async function countValues(db: Queryable, model: string, column: string): Promise<number> {
   const [row] = await db.all(`select count(${quote(column)}) as "count" from ${quote(tableName(model))}`)
   return Number(row?.['count'])
-}
-
-/** A line for people. */
-export function describe(step: Step): string {
-  switch (step.kind) {
-    case 'create-table':
-      return `+ ${step.model}: new table`
-    case 'add-column':
-      return `+ ${step.model}.${step.field.name}: new column (${step.field.type})`
-    case 'rename-column':
-      return `~ ${step.model}.${step.from}: renamed to ${step.to}`
-    case 'drop-column':
-      return `- ${step.model}.${step.name}: column dropped`
-    case 'drop-table':
-      return `- ${step.model}: table dropped`
-    case 'create-index':
-      return `+ ${step.model}: ${step.unique ? 'unique ' : ''}index on ${step.fields.join(', ')}`
-    case 'drop-index':
-      return `- ${step.model}: index on ${step.fields.join(', ')} dropped`
-  }
 }

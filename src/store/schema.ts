@@ -7,10 +7,14 @@ import type { Database, Dialect, Queryable, Transaction } from './database.js'
 import { UniqueViolation } from './database.js'
 import { fillComputed } from './fill-computed.js'
 import { LOG_TABLE } from './log.js'
+import { indexName, quote, tableName } from './names.js'
 import { makeOwnTables } from './own-tables.js'
-import { planSchema, type Plan, type Step } from './schema-plan.js'
+import type { Plan, Step } from './plan.js'
+import { planSchema } from './schema-plan.js'
 import { printShape, shapeOf, type Shape } from './shape.js'
-import { columnOf, encode, quote, tableName, tableOf } from './table.js'
+import { linkTable } from './relation-sql.js'
+import { makeSequences } from './sequences.js'
+import { columnOf, encode, Tables } from './table.js'
 
 const LONG = { isLong: true }
 
@@ -40,10 +44,12 @@ export async function applySchema(
     if (plan.faults.length > 0)
       throw new StartFaults('The tables cannot follow the models without losing data', plan.faults)
     const isIndex = (step: Step) => step.kind === 'create-index'
-    for (const step of plan.steps.filter((step) => !isIndex(step))) await carryOut(tx, db.dialect, step)
-    for (const model of modelsToCompute(plan)) await fillComputed(tx, tableOf(db.dialect, model))
+    const tables = new Tables(db.dialect, catalog)
+    for (const step of plan.steps.filter((step) => !isIndex(step))) await carryOut(tx, tables, step)
+    for (const model of modelsToCompute(plan)) await fillComputed(tx, tables.of(model))
+    await makeSequences(tx, catalog.models)
     // Last, because what was filled in may not be unique.
-    for (const step of plan.steps.filter(isIndex)) await carryOut(tx, db.dialect, step)
+    for (const step of plan.steps.filter(isIndex)) await carryOut(tx, tables, step)
     const made = new Map<string, string>()
     for (const model of catalog.stored)
       made.set(model.name, await saveShape(tx, model, plan, shapes.get(model.name)))
@@ -74,19 +80,24 @@ async function saveShape(
   plan: Plan,
   before: Shape | undefined,
 ): Promise<string> {
-  const { columns, indexes } = shapeOf(model)
-  const text = printShape({ columns: { ...plan.unused.get(model.name), ...columns }, indexes })
+  const { columns, indexes, links } = shapeOf(model)
+  const text = printShape({
+    columns: { ...plan.unused.get(model.name), ...columns },
+    indexes,
+    links: { ...plan.unusedLinks.get(model.name), ...links },
+  })
   if (before && printShape(before) === text) return text
   await tx.run('delete from verso_schema where model = ?', [model.name])
   await tx.run('insert into verso_schema (model, shape) values (?, ?)', [model.name, text])
   return text
 }
 
-async function carryOut(tx: Transaction, dialect: Dialect, step: Step): Promise<void> {
+async function carryOut(tx: Transaction, tables: Tables, step: Step): Promise<void> {
+  const { dialect } = tables
   const table = quote(tableName(step.model))
   switch (step.kind) {
     case 'create-table': {
-      const { stored } = tableOf(dialect, step.declared)
+      const { stored } = tables.of(step.declared)
       const columns = stored
         .map((field) => `, ${quote(field.name)} ${columnOf(dialect, field).type}`)
         .join('')
@@ -114,7 +125,33 @@ async function carryOut(tx: Transaction, dialect: Dialect, step: Step): Promise<
       return createIndex(tx, table, step)
     case 'drop-index':
       await tx.run(`drop index if exists ${quote(step.name)}`)
+      return
+    case 'create-link':
+      return createLinks(tx, dialect, linkTable(step.model, step.field))
+    case 'rename-link':
+      return renameLinks(tx, linkTable(step.model, step.from), linkTable(step.model, step.to))
+    case 'drop-link':
+      await tx.run(`drop table ${quote(linkTable(step.model, step.field))}`)
   }
+}
+
+async function createLinks(tx: Transaction, dialect: Dialect, name: string): Promise<void> {
+  const { type } = dialect.columns.integer
+  const columns = `"owner" ${type} not null, "member" ${type} not null, primary key ("owner", "member")`
+  await tx.run(`create table ${quote(name)} (${columns})${dialect.tableSuffix}`)
+  await indexLinks(tx, name)
+}
+
+async function renameLinks(tx: Transaction, from: string, to: string): Promise<void> {
+  await tx.run(`alter table ${quote(from)} rename to ${quote(to)}`)
+  await tx.run(`drop index if exists ${quote(indexName(from, false, ['member']))}`)
+  await indexLinks(tx, to)
+}
+
+/** To find the owners of a member. */
+async function indexLinks(tx: Transaction, name: string): Promise<void> {
+  const index = indexName(name, false, ['member'])
+  await tx.run(`create index ${quote(index)} on ${quote(name)} ("member", "owner")`)
 }
 
 /** Records that were there before get the default of a new field. Their versions stay. */

@@ -1,12 +1,14 @@
 // What the tables look like, as data: the plan is the difference between what is there and what the models declare.
-import { FIELD_TYPES, type Field, type Storage } from '../model/field.js'
-import type { Model } from '../model/model.js'
-import { indexName } from './table.js'
+import { storageOf, type Field, type Storage } from '../model/field.js'
+import { isReference, type Model } from '../model/model.js'
+import { indexName } from './names.js'
 
 export interface Shape {
   readonly columns: Readonly<Record<string, ColumnShape>>
   /** By the name of the index. */
   readonly indexes: Readonly<Record<string, IndexShape>>
+  /** Many-to-many relations by field, with the model they lead to: each has a table of its own. */
+  readonly links?: Readonly<Record<string, string>>
 }
 
 export interface ColumnShape {
@@ -14,6 +16,8 @@ export interface ColumnShape {
   readonly scale: number
   /** A password: what is stored is its hash. */
   readonly hashed: boolean
+  /** The model that a reference leads to. */
+  readonly target?: string
 }
 
 export interface IndexShape {
@@ -29,24 +33,36 @@ export function shapeOf(model: Model): Shape {
   }
   const indexes: Record<string, IndexShape> = {}
   for (const fields of model.unique) indexes[indexName(model.name, true, fields)] = { unique: true, fields }
-  for (const fields of model.indexes)
+  for (const fields of [...model.indexes, ...referenceIndexes(model)])
     indexes[indexName(model.name, false, fields)] = { unique: false, fields }
-  return { columns, indexes }
+  const links = [...model.fields.values()].flatMap(({ name, type, relation }) =>
+    type === 'many-to-many' && relation?.mappedBy === undefined && relation ? [[name, relation.target]] : [],
+  )
+  return { columns, indexes, links: Object.fromEntries(links) as Record<string, string> }
+}
+
+/** Lists, views and the question who still refers to a record: all look for a reference. */
+function referenceIndexes(model: Model): string[][] {
+  const references = [...model.fields.values()].filter((field) => isReference(field) && !field.kept)
+  const isFirst = (name: string) => [...model.unique, ...model.indexes].some((set) => set[0] === name)
+  return references.filter((field) => !isFirst(field.name)).map((field) => [field.name])
 }
 
 /** The same text for the same shape, whatever the order of its parts. */
-export function printShape({ columns, indexes }: Shape): string {
+export function printShape({ columns, indexes, links = {} }: Shape): string {
   const sorted = <T>(parts: Readonly<Record<string, T>>) =>
     Object.fromEntries(Object.entries(parts).sort(([a], [b]) => (a < b ? -1 : 1)))
-  return JSON.stringify({ columns: sorted(columns), indexes: sorted(indexes) })
+  const linked = Object.keys(links).length > 0 ? { links: sorted(links) } : {}
+  return JSON.stringify({ columns: sorted(columns), indexes: sorted(indexes), ...linked })
 }
 
 export function columnShapeOf(field: Field): ColumnShape {
-  const { storage } = FIELD_TYPES[field.type]
-  return { storage, scale: field.scale, hashed: field.secret === 'password' }
+  const target = field.relation && !field.kept ? { target: field.relation.target } : {}
+  return { storage: storageOf(field), scale: field.scale, hashed: field.secret === 'password', ...target }
 }
 
 /** Whether the values of a column can stay as they are under its new declaration. */
 export function keepsValues(before: ColumnShape, after: ColumnShape): boolean {
-  return before.storage === after.storage && before.hashed === after.hashed && after.scale >= before.scale
+  const isSame = before.storage === after.storage && before.hashed === after.hashed
+  return isSame && before.target === after.target && after.scale >= before.scale
 }

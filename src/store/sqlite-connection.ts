@@ -1,4 +1,5 @@
 import { DatabaseSync } from '@photostructure/sqlite'
+import { fold } from '../model/fold.js'
 import type { Row, SqlValue, Transaction } from './database.js'
 import { translate } from './sqlite-errors.js'
 
@@ -18,6 +19,9 @@ export function connect(file: string, readOnly: boolean): Connection {
     connection.exec('pragma temp_store = memory')
     assertPragma(connection, 'synchronous', 2)
     assertPragma(connection, 'journal_mode', 'wal')
+    connection.function('verso_fold', { deterministic: true }, (value: SqlValue) =>
+      typeof value === 'string' ? fold(value) : value,
+    )
     return connection
   } catch (error) {
     connection.close()

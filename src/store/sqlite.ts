@@ -1,4 +1,4 @@
-// The embedded engine: one writer that commits in groups, a reader beside it.
+// The embedded engine: one writer that commits in groups, a reader beside it, searches in processes of their own.
 import { chmodSync, existsSync, mkdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { Refusal } from '../errors.js'
@@ -6,11 +6,13 @@ import type { Database, Queryable, Transaction, TransactionOptions } from './dat
 import { connect, Session } from './sqlite-connection.js'
 import { sqliteDialect } from './sqlite-dialect.js'
 import { isDamage, isEngineTrouble, patiently, translate } from './sqlite-errors.js'
+import { SqliteSearcher } from './sqlite-searcher.js'
 
 const MAX_GROUP = 256
 const MAX_WAITING = 10_000
 const PATIENCE_MS = 5_000
 const LONG_PATIENCE_MS = 60_000
+const STATEMENT_MS = 10_000
 
 interface Member {
   readonly work: (tx: Transaction) => Promise<unknown>
@@ -22,6 +24,8 @@ interface Member {
 type Outcome = { readonly member: Member } & ({ readonly value: unknown } | { readonly error: unknown })
 
 export interface SqliteOptions {
+  /** How long a search may take, the wait for its turn included. */
+  readonly statementTimeoutMs?: number
   /** Called once when the disk has failed: what the engine believes and what the disk holds may differ, only a restart settles it. */
   readonly onBroken?: (error: unknown) => void
 }
@@ -55,6 +59,7 @@ function makeFolder(folder: string): void {
 class Sqlite implements Database {
   readonly dialect = sqliteDialect
   readonly reader: Queryable
+  readonly searcher: SqliteSearcher
   readonly #waiting: Member[] = []
   #pumping: Promise<void> | undefined
   #isBroken = false
@@ -72,6 +77,7 @@ class Sqlite implements Database {
     this.reader = {
       all: (sql, params) => patiently(Date.now() + PATIENCE_MS, () => readerSession.all(sql, params)),
     }
+    this.searcher = new SqliteSearcher(path.resolve(file), options.statementTimeoutMs ?? STATEMENT_MS)
   }
 
   async transaction<T>(work: (tx: Transaction) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
@@ -95,7 +101,7 @@ class Sqlite implements Database {
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
-    await this.#pumping
+    await Promise.all([this.#pumping, this.searcher.close()])
     this.readerSession.close()
     try {
       this.writer.checkpoint()

@@ -26,6 +26,8 @@ function folder(files: Readonly<Record<string, string>>): string {
   return root
 }
 
+const SAMPLE = fileURLToPath(new URL('../../examples/contacts', import.meta.url))
+
 async function modelsOf(place: string): Promise<readonly Model[]> {
   return Catalog.from(await loadModels(place)).models
 }
@@ -90,18 +92,19 @@ describe('models are loaded', () => {
     expect(await namesOf(root)).toEqual(['t.A'])
   })
 
-  test('the files of the sample: Contact and Company', async () => {
-    const models = await modelsOf(fileURLToPath(new URL('../../examples/contacts', import.meta.url)))
-    const [company, contact] = models
-    expect([company?.name, contact?.name]).toEqual([
-      'com.axelor.contact.db.Company',
-      'com.axelor.contact.db.Contact',
-    ])
+  test('the files of the sample: contacts with a company and circles, companies with addresses', async () => {
+    const models = await modelsOf(SAMPLE)
+    const [, , company, contact] = models
+    expect(models.map(({ name }) => name)).toEqual(
+      ['Address', 'Circle', 'Company', 'Contact'].map((name) => `com.axelor.contact.db.${name}`),
+    )
+    expect(company?.fields.get('addresses')?.relation).toMatchObject({ owned: true })
+    expect(company?.fields.get('employees')?.relation).toMatchObject({ owned: false, mappedBy: 'company' })
     const own = [...(contact?.fields.values() ?? [])].filter((field) => !field.kept)
     const kinds = Object.fromEntries(own.map((field) => [field.name, field.type]))
     expect(kinds).toEqual({
       ...{ fullName: 'string', firstName: 'string', lastName: 'string', email: 'string', phone: 'string' },
-      ...{ dateOfBirth: 'date', notes: 'text' },
+      ...{ dateOfBirth: 'date', notes: 'text', company: 'many-to-one', circles: 'many-to-many' },
     })
     expect(own.filter((field) => field.required)).toEqual([])
     expect([contact?.nameField, contact?.listFields]).toEqual(['fullName', ['fullName', 'email']])
@@ -113,10 +116,8 @@ describe('models are loaded', () => {
     [{ firstName: '', lastName: 'Lovelace' }, 'Lovelace'],
     [{ firstName: null, lastName: null }, null],
   ])('the full name of %o is %s', async (names, fullName) => {
-    const models = await modelsOf(
-      fileURLToPath(new URL('../../examples/contacts/contact.ts', import.meta.url)),
-    )
-    expect(models[0]?.fields.get('fullName')?.computed?.(names)).toBe(fullName)
+    const contact = (await modelsOf(SAMPLE)).find(({ name }) => name.endsWith('.Contact'))
+    expect(contact?.fields.get('fullName')?.computed?.(names)).toBe(fullName)
   })
 })
 

@@ -5,7 +5,8 @@ import { DEFAULT_SAMPLE, SAMPLE_MODEL, sampleContact } from '../../src/cli/sampl
 import { DOMAINS, PHONES } from '../../src/cli/sample-lists.js'
 import { SETTINGS } from '../../src/cli/settings.js'
 import { Catalog } from '../../src/model/catalog.js'
-import { computeValues, valuesToCreate } from '../../src/model/values.js'
+import { draftToCreate } from '../../src/model/draft.js'
+import { computeValues } from '../../src/model/values.js'
 
 const MANY = Array.from({ length: 3_000 }, (_, index) => sampleContact(index))
 
@@ -23,9 +24,10 @@ test('a sample contact follows from its number alone', () => {
 
 test('every sample contact can be stored, and has a full name', async () => {
   const place = fileURLToPath(new URL('../../examples/contacts', import.meta.url))
-  const model = Catalog.from(await loadModels(place)).get(SAMPLE_MODEL)
+  const catalog = Catalog.from(await loadModels(place))
+  const model = catalog.get(SAMPLE_MODEL)
   for (const contact of MANY) {
-    const values = valuesToCreate(model, contact, '2024-01-01T00:00:00.000Z')
+    const { values } = draftToCreate(catalog, model, contact, '2024-01-01T00:00:00.000Z')
     expect(computeValues(model, values)).toEqual({ fullName: `${contact.firstName} ${contact.lastName}` })
   }
 })

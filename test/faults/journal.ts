@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Queryable } from '../../src/store/database.js'
 import { LOG_TABLE } from '../../src/store/log.js'
 import type { Change } from '../../src/wire.js'
-import { quote, tableName } from '../../src/store/table.js'
+import { quote, tableName } from '../../src/store/names.js'
 import type { WireRecord } from '../../src/wire.js'
 import { exchange, type Answer, type Session } from './exchange.js'
 

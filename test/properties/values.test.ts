@@ -3,8 +3,9 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compareDecimals } from '../../src/model/decimal.js'
 import type { Value } from '../../src/model/value.js'
+import { searchFromQuery } from '../../src/model/search.js'
 import { find } from '../../src/store/records.js'
-import { quote, tableOf } from '../../src/store/table.js'
+import { quote } from '../../src/store/names.js'
 import type { Records } from '../../src/wire.js'
 import { ENGINES, enter, startService, type Service } from '../targets.js'
 
@@ -143,9 +144,11 @@ test.each(CASES)(
 )
 
 async function sorted(service: Service, field: string, descending: boolean): Promise<unknown[]> {
-  const table = tableOf(service.app.db.dialect, service.app.catalog.get(MODEL))
-  const search = { offset: 0, limit: RECORDS_A_RUN, sort: [{ field, descending }], archived: true }
-  const { records } = await find(service.app.db.reader, { ...table, list: table.full }, search)
+  const table = service.app.tables.of(service.app.catalog.get(MODEL))
+  const fields = [...table.model.fields.keys()]
+  const query = { limit: RECORDS_A_RUN, sortBy: `${descending ? '-' : ''}${field}`, fields }
+  const search = searchFromQuery(service.app.catalog, table.model, query, RECORDS_A_RUN)
+  const { records } = await find(service.app.db.reader, table, search)
   return records.map((record) => record[field])
 }
 
@@ -162,6 +165,6 @@ function inOrder(
 }
 
 async function clear(service: Service): Promise<void> {
-  const table = tableOf(service.app.db.dialect, service.app.catalog.get(MODEL))
+  const table = service.app.tables.of(service.app.catalog.get(MODEL))
   await service.app.db.transaction((tx) => tx.run(`delete from ${table.name} where ${quote('id')} > 0`))
 }

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Refusal } from '../../src/errors.js'
 import { isWritable } from '../../src/model/model.js'
 import type { Row } from '../../src/store/database.js'
-import { tableOf } from '../../src/store/table.js'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 
@@ -70,7 +69,7 @@ onEveryEngine((engine) => {
       notes: 'D',
       phones: [1],
     })
-    const table = tableOf(service.app.db.dialect, service.app.catalog.get(MODEL))
+    const table = service.app.tables.of(service.app.catalog.get(MODEL))
     const row = async () =>
       (await service.app.db.reader.all(`select * from ${table.name} where "id" = ?`, [record.id]))[0] as Row
     const writable = new Set([...table.model.fields.values()].filter(isWritable).map((field) => field.name))

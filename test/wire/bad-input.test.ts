@@ -7,20 +7,26 @@ import { bodies } from './bad-input/bodies.js'
 import type { Case } from './bad-input/case.js'
 import { paths } from './bad-input/paths.js'
 import { protocol } from './bad-input/protocol.js'
+import { relations } from './bad-input/relations.js'
+import { searches } from './bad-input/searches.js'
 import { fieldValues } from './bad-input/values.js'
 import { asUser, envelope, openSession, send, sendRaw, type Answer } from './exchange.js'
 
-const cases: readonly Case[] = [...paths, ...bodies, ...fieldValues, ...protocol]
+const cases: readonly Case[] = [
+  ...[...paths, ...bodies, ...fieldValues, ...protocol],
+  ...[...relations, ...searches],
+]
 
 const LEAK =
   /node_modules|\bat \S+:\d+|\.[jt]s:\d+|\n\s+at |SQLITE_|select |insert into|update "|constraint|\/(?:work|tmp|home|usr)\/|stack|argon2/
 const TABLES = [
   ...['crm.Contact', 'test.Everything', 'test.Limited', 'test.Note', 'verso.auth.User'],
-  ...['verso_log', 'verso_schema', 'verso_idempotency'],
+  ...['rel.Company', 'rel.Address', 'rel.Door', 'rel.Person', 'rel.Circle', 'rel.Person:circles'],
+  ...['verso_sequence', 'verso_log', 'verso_schema', 'verso_idempotency'],
 ]
 
 test('there are many, and each is there once', () => {
-  expect(cases.length).toBeGreaterThanOrEqual(170)
+  expect(cases.length).toBeGreaterThanOrEqual(800)
   expect(new Set(cases.map((one) => one.name)).size).toBe(cases.length)
 })
 
@@ -37,6 +43,9 @@ onEveryEngine((engine) => {
     await user.create('crm.Contact', { firstName: 'Target' })
     await user.ask('POST', '/ws/rest/crm.Contact/1', { version: 0, lastName: 'Record' })
     await user.create('test.Limited', { code: 'AA', number: 1 })
+    await user.create('rel.Company', { name: 'One', addresses: [{ city: 'A', doors: [{ code: 'd' }] }] })
+    await user.create('rel.Company', { name: 'Two', addresses: [{ city: 'B' }] })
+    await user.create('rel.Person', { name: 'P', company: { id: 1 } })
     stored = await digestOf(service.app)
   })
   afterAll(() => service.close())

@@ -22,6 +22,13 @@ export class FailingDatabase implements Database {
     },
   }
 
+  readonly searcher: Queryable = {
+    all: async (sql, params) => {
+      if (this.failure) throw this.failure
+      return this.inner.searcher.all(sql, params)
+    },
+  }
+
   transaction: Database['transaction'] = async (work, options) => {
     if (this.failure) throw this.failure
     return this.inner.transaction(work, options)

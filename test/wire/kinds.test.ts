@@ -48,6 +48,14 @@ const provocations: Readonly<Record<RefusalKind, readonly [status: number, provo
   method: [405, ({ user }) => user.ask('PATCH', CONTACTS, {})],
   conflict: [409, ({ user, id }) => user.ask('POST', `${CONTACTS}/${id}`, { version: 0 })],
   'not-unique': [409, ({ user }) => user.create('test.Limited', { code: 'TAKE' })],
+  'still-referenced': [
+    409,
+    async ({ user }) => {
+      const { id } = only(await user.create('rel.Company', { name: 'C' }))
+      await user.create('rel.Person', { company: { id } })
+      return user.ask('DELETE', `/ws/rest/rel.Company/${id}`)
+    },
+  ],
   'stale-match': [412, ({ user, id }) => user.ask('POST', `${CONTACTS}/${id}`, {}, { 'if-match': '"0"' })],
   'too-large': [413, ({ user }) => user.create('crm.Contact', { notes: 'x'.repeat(2 * 1024 * 1024) })],
   'media-type': [415, ({ user }) => user.create('crm.Contact', {}, { 'content-type': 'text/plain' })],

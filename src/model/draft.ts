@@ -1,0 +1,248 @@
+// Client data → Drafts: a record and, inside of it, the neighbours that are to be written with it. Or one Refusal that lists every fault.
+import { Refusal } from '../errors.js'
+import type { Catalog } from './catalog.js'
+import { Faults } from './faults.js'
+import { Fault, parseValue, type Field } from './field.js'
+import { isOwnedList, isView, isWritable, type Model } from './model.js'
+import { didYouMean } from './similar.js'
+import { isObject, type Values } from './value.js'
+import { defaultOf } from './values.js'
+
+/** What a client sent for one record. */
+export interface Draft {
+  readonly model: Model
+  /** The record that is to be changed, and the version that the change was made from; undefined for a new one. */
+  readonly key: Key | undefined
+  /** What its own fields are to hold. A neighbour that is yet to be made is not among them. */
+  readonly values: Values
+  /** The neighbours of its references that are to be written first. */
+  readonly neighbours: ReadonlyMap<string, Draft>
+  /** The owned lists that were sent. */
+  readonly lists: ReadonlyMap<string, readonly Member[]>
+  /** Where it stands in the request, in front of the names of its fields: `addresses[0].` */
+  readonly place: string
+}
+
+export interface Key {
+  readonly id: number
+  readonly version: number
+}
+
+/** A member of an owned list: a record by its id alone, or one that is to be written. */
+export type Member = { readonly id: number; readonly draft?: never } | { readonly draft: Draft }
+
+/** How many records an owned list holds. */
+export const MAX_MEMBERS = 1_000
+const MAX_DEPTH = 8
+const MAX_RECORDS = 1_000
+/** More than any model has fields: whoever sends more wants to keep the service busy. */
+const MAX_KEYS = 2_000
+const KEYS = new Set(['id', 'version'])
+/** What a neighbour may have besides: it says so where it was read. */
+const NEIGHBOUR_KEYS = new Set([...KEYS, '$version'])
+
+/** Everything a new record holds: what was sent, defaults, nulls. */
+export function draftToCreate(catalog: Catalog, model: Model, data: unknown, now: string): Draft {
+  return new Reader(catalog, now).root(model, data, undefined)
+}
+
+/** Only what was sent. */
+export function draftToUpdate(catalog: Catalog, model: Model, data: unknown, key: Key, now: string): Draft {
+  return new Reader(catalog, now).root(model, data, key)
+}
+
+/** The list that a record stands in, which decides one of its references. */
+interface Parent {
+  readonly reference: string | undefined
+  readonly id: number | undefined
+}
+
+class Reader {
+  readonly #faults = new Faults()
+  readonly #seen = new Set<string>()
+  #records = 0
+
+  constructor(
+    readonly catalog: Catalog,
+    readonly now: string,
+  ) {}
+
+  root(model: Model, data: unknown, key: Key | undefined): Draft {
+    if (!isObject(data)) throw new Refusal('bad-request', '"data" must be an object of fields')
+    const draft = this.#read(model, data, key, '', 1, undefined)
+    this.#faults.refuseIfAny(model)
+    return draft
+  }
+
+  #read(
+    model: Model,
+    data: Readonly<Record<string, unknown>>,
+    key: Key | undefined,
+    place: string,
+    depth: number,
+    parent: Parent | undefined,
+  ): Draft {
+    this.#count(model, key, place, depth)
+    const draft = {
+      ...{ model, key, place },
+      ...{ values: {} as Values, neighbours: new Map<string, Draft>(), lists: new Map<string, Member[]>() },
+    }
+    const keys = place === '' ? KEYS : NEIGHBOUR_KEYS
+    const entries = Object.entries(data)
+    if (entries.length > MAX_KEYS) throw new Refusal('bad-request', `"data" has more than ${MAX_KEYS} keys`)
+    for (const [name, input] of entries) {
+      if (keys.has(name) || input === undefined) continue
+      const field = model.fields.get(name)
+      if (!field) this.#faults.add(place + name, this.#unknown(model, name))
+      else if (name === parent?.reference) this.#checkParent(place + name, input, parent)
+      else this.#readField(draft, field, input, depth)
+    }
+    if (key) this.#refuseCleared(draft)
+    else this.#complete(draft, parent?.reference)
+    return draft
+  }
+
+  #count(model: Model, key: Key | undefined, place: string, depth: number): void {
+    this.#records++
+    if (depth > MAX_DEPTH)
+      throw new Refusal('bad-request', `Records can be nested ${MAX_DEPTH} levels deep, not deeper`)
+    if (this.#records > MAX_RECORDS)
+      throw new Refusal('bad-request', `At most ${MAX_RECORDS} records can be written at once`)
+    if (!key) return
+    const identity = `${model.name} ${key.id}`
+    if (this.#seen.has(identity))
+      this.#faults.add(
+        place.replace(/\.$/, ''),
+        `changes ${identity}, which is changed in this request already`,
+      )
+    this.#seen.add(identity)
+  }
+
+  #readField(draft: MutableDraft, field: Field, input: unknown, depth: number): void {
+    const name = draft.place + field.name
+    const { relation } = field
+    if (relation && isView(field)) {
+      const holder = `${relation.target}.${relation.mappedBy}`
+      this.#faults.add(name, `is the other side of ${holder}: write it there`)
+    } else if (!isWritable(field)) return
+    // A binary field has no column: sent as null, as it would be read, it means nothing.
+    else if (field.type === 'binary' && input === null) return
+    else if (isOwnedList(field)) draft.lists.set(field.name, this.#readList(draft, field, input, depth))
+    else if (input === null) draft.values[field.name] = null
+    else if (relation) this.#readReference(draft, field, input, depth)
+    else {
+      const value = parseValue(field, input)
+      if (value instanceof Fault) this.#faults.add(name, value.message)
+      else draft.values[field.name] = value
+    }
+  }
+
+  #readReference(draft: MutableDraft, field: Field, input: unknown, depth: number): void {
+    const member = this.#readNeighbour(draft.place + field.name, field, input, depth, undefined)
+    if (!member) return
+    const id = member.draft ? member.draft.key?.id : member.id
+    if (member.draft) draft.neighbours.set(field.name, member.draft)
+    if (id !== undefined) draft.values[field.name] = { id }
+  }
+
+  #readList(draft: MutableDraft, field: Field, input: unknown, depth: number): Member[] {
+    const name = draft.place + field.name
+    if (!Array.isArray(input)) {
+      this.#faults.add(name, 'must be a list; an empty one removes all members')
+      return []
+    }
+    if (input.length > MAX_MEMBERS) {
+      this.#faults.add(name, `must have at most ${MAX_MEMBERS} members`)
+      return []
+    }
+    const parent = { reference: field.relation?.mappedBy, id: draft.key?.id }
+    const members = new Map<number | Draft, Member>()
+    for (const [index, item] of input.entries()) {
+      const member = this.#readNeighbour(`${name}[${index}]`, field, item, depth, parent)
+      if (!member) continue
+      const identity = member.draft ? (member.draft.key?.id ?? member.draft) : member.id
+      if (members.has(identity)) this.#faults.add(`${name}[${index}]`, 'is in the list twice')
+      members.set(identity, member)
+    }
+    return [...members.values()]
+  }
+
+  /** `{id}` refers, `{id, version, …}` changes, an object without id makes a new record. */
+  #readNeighbour(
+    name: string,
+    { relation }: Field,
+    input: unknown,
+    depth: number,
+    parent: Parent | undefined,
+  ): Member | undefined {
+    if (!relation) return undefined
+    const target = this.catalog.target(relation)
+    if (!isObject(input)) {
+      const example = parent ? 'an object' : 'null or an object'
+      this.#faults.add(
+        name,
+        `must be ${example}: { "id": 1 } refers to a record, without id it makes a new one`,
+      )
+      return undefined
+    }
+    const { id = null, version = null } = input
+    const fault = neighbourFault(input, target, this.catalog.isServed(target))
+    if (fault !== undefined) this.#faults.add(name, fault)
+    if (fault !== undefined || (id !== null && version === null)) {
+      return typeof id === 'number' && fault === undefined ? { id } : undefined
+    }
+    const key = id === null ? undefined : { id: id as number, version: version as number }
+    return { draft: this.#read(target, input, key, `${name}.`, depth + 1, parent) }
+  }
+
+  #checkParent(name: string, input: unknown, { id }: Parent): void {
+    if (input === null || (isObject(input) && input['id'] === id && id !== undefined)) return
+    this.#faults.add(name, 'is decided by the list that it stands in: leave it out')
+  }
+
+  /** Of a new record: what was not sent is the default. */
+  #complete({ model, values, neighbours, place }: MutableDraft, decided: string | undefined): void {
+    for (const field of model.fields.values()) {
+      if (!isWritable(field) || field.type === 'binary' || field.relation?.isList) continue
+      if (neighbours.has(field.name) || field.name === decided) continue
+      values[field.name] ??= Object.hasOwn(values, field.name) ? null : defaultOf(field, this.now)
+      if (values[field.name] === null && field.required) this.#faults.add(place + field.name, 'is required')
+    }
+  }
+
+  #refuseCleared({ model, values, place }: MutableDraft): void {
+    for (const [name, value] of Object.entries(values)) {
+      if (value === null && model.fields.get(name)?.required) this.#faults.add(place + name, 'is required')
+    }
+  }
+
+  #unknown(model: Model, name: string): string {
+    const known = [...model.fields.values()].filter(isWritable).map((field) => field.name)
+    return `is no field of ${model.name}${this.#faults.areMany ? '' : didYouMean(name, known)}`
+  }
+}
+
+interface MutableDraft extends Draft {
+  readonly neighbours: Map<string, Draft>
+  readonly lists: Map<string, readonly Member[]>
+}
+
+function neighbourFault(
+  input: Readonly<Record<string, unknown>>,
+  target: Model,
+  isServed: boolean,
+): string | undefined {
+  const { id = null, version = null, $version = null } = input
+  if (id !== null && !(Number.isSafeInteger(id) && Number(id) > 0))
+    return 'has an id that is no whole number from 1'
+  if (version !== null && !(Number.isSafeInteger(version) && Number(version) >= 0))
+    return 'has a version that is no whole number from 0'
+  if (id === null && version !== null) return 'has a version but no id'
+  if (!isServed && (id === null || version !== null))
+    return `can only refer to a ${target.name}: send { "id": 1 }`
+  // As it was read, it may be sent back; but whoever changed something in it must not believe that it was written.
+  const isBare = Object.keys(input).every((key) => NEIGHBOUR_KEYS.has(key))
+  if (id !== null && version === null && $version === null && !isBare)
+    return `refers to ${target.name} ${Number(id)} and has more than its id: send its "version" too to change it`
+  return undefined
+}

@@ -1,0 +1,195 @@
+// What an answer shows of a record and of its neighbours, as a tree.
+import { Refusal } from '../errors.js'
+import type { Catalog } from './catalog.js'
+import type { Field } from './field.js'
+import { isShown, isView, type Model } from './model.js'
+import { fieldOf, ID, isOverList, MAX_STEPS, pathOf, stepOf, VERSION, type Step } from './path.js'
+import { isObject } from './value.js'
+
+/** How a neighbour says its version: with `version` it can be sent back to be changed, with `$version` only referred to. */
+export type VersionKey = 'version' | '$version'
+
+export interface Selection {
+  readonly model: Model
+  readonly versionKeys: readonly VersionKey[]
+  readonly entries: readonly Entry[]
+}
+
+export interface Entry {
+  readonly key: string
+  /** Over which neighbours, one each, the field is reached. */
+  readonly steps: readonly Step[]
+  readonly field: Field
+  /** Left out unless it is true. */
+  readonly onlyIfTrue?: boolean
+  /** Where the field is a relation: what is shown of each neighbour. */
+  readonly neighbour?: { readonly step: Step; readonly shown: Selection }
+}
+
+export const MAX_FIELDS = 500
+/** Neighbours are built by a function of the database, and those take no more arguments. */
+const MAX_NEIGHBOUR_FIELDS = 64
+
+/** A record as it is read. */
+export function fullSelection(catalog: Catalog, model: Model): Selection {
+  return select(catalog, model, [...model.fields.values()].filter(isShown))
+}
+
+/** A record as it is found. */
+export function listSelection(catalog: Catalog, model: Model): Selection {
+  return select(
+    catalog,
+    model,
+    model.listFields.flatMap((name) => model.fields.get(name) ?? []),
+  )
+}
+
+function select(catalog: Catalog, model: Model, fields: readonly Field[]): Selection {
+  const entries = fields.map((field) => entryOf(catalog, model, field.name, [], field))
+  return { model, versionKeys: ['version'], entries }
+}
+
+function entryOf(catalog: Catalog, model: Model, key: string, steps: readonly Step[], field: Field): Entry {
+  if (!field.relation) return { key, steps, field }
+  const step = stepOf(catalog, model, field)
+  return { key, steps, field, neighbour: { step, shown: compact(step.target) } }
+}
+
+/** Whether there are lists in it that nobody bounded: views, and lists in lists. */
+export function hasLongLists({ entries }: Selection, isInList = false): boolean {
+  return entries.some(({ field, neighbour }) => {
+    const isList = field.relation?.isList === true
+    if (isList && (isInList || isView(field))) return true
+    return neighbour !== undefined && hasLongLists(neighbour.shown, isInList || isList)
+  })
+}
+
+/** `{id, $version, <name field>}` */
+function compact(model: Model): Selection {
+  const name = model.nameField === undefined ? undefined : model.fields.get(model.nameField)
+  const entries = name ? [{ key: name.name, steps: [], field: name }] : []
+  return { model, versionKeys: ['$version'], entries }
+}
+
+/** For a page: a dotted path becomes a flat key, `"company.name"`. Undefined if nothing was named. */
+export function selectionForPage(
+  catalog: Catalog,
+  model: Model,
+  fields: unknown,
+  faults: string[],
+): Selection | undefined {
+  if (fields === undefined || fields === null) return undefined
+  const entries: Entry[] = []
+  for (const name of new Set(namesFrom('fields', fields, faults))) {
+    const path = pathOf(catalog, model, name)
+    if (typeof path === 'string') faults.push(`fields: ${path}`)
+    else if (isOverList(path))
+      faults.push(`fields: "${name}" goes over a list: search ${path.model.name}, or fetch with "related"`)
+    else if (name !== 'id' && name !== 'version')
+      entries.push(entryOf(catalog, path.model, name, path.steps, path.field))
+  }
+  return { model, versionKeys: ['version'], entries }
+}
+
+export interface Wanted {
+  readonly fields?: unknown
+  readonly related?: unknown
+}
+
+/** For one record: a dotted path becomes an object inside, and `related` says what is shown of a neighbour, ready to be sent back. */
+export function selectionForRecord(catalog: Catalog, model: Model, { fields, related }: Wanted): Selection {
+  const faults: string[] = []
+  const names = fields === undefined || fields === null ? undefined : namesFrom('fields', fields, faults)
+  const neighbours = relatedFrom(related, faults)
+  for (const name of neighbours.keys()) {
+    const field = fieldOf(catalog, model, name)
+    if (field && !field.relation) faults.push(`related: ${model.name}.${name} is no relation`)
+  }
+  const shown = names ?? [...model.fields.values()].filter(isShown).map((field) => field.name)
+  const selection = nest(catalog, model, shown, neighbours, faults)
+  if (faults.length > 0) throw new Refusal('bad-request', faults.slice(0, 10).join('; '))
+  // Whoever edits a record should know that nobody sees it in a list.
+  const archived = names && !names.includes('archived') ? model.fields.get('archived') : undefined
+  const hint: Entry[] = archived ? [{ key: 'archived', steps: [], field: archived, onlyIfTrue: true }] : []
+  return { model, versionKeys: ['version'], entries: [...selection.entries, ...hint] }
+}
+
+function nest(
+  catalog: Catalog,
+  model: Model,
+  names: readonly string[],
+  related: ReadonlyMap<string, readonly string[]>,
+  faults: string[],
+): Selection {
+  const tails = new Map<string, string[]>()
+  for (const name of names) {
+    const [head = '', ...tail] = name.split('.')
+    tails.set(head, [...(tails.get(head) ?? []), ...(tail.length > 0 ? [tail.join('.')] : [])])
+  }
+  const heads = new Set([...tails.keys(), ...related.keys()])
+  const entries = [...heads].flatMap(
+    (head) => nestOne(catalog, model, head, tails.get(head), related.get(head), faults) ?? [],
+  )
+  return { model, versionKeys: ['$version'], entries }
+}
+
+/** `tail` is what follows the name in paths, undefined if only `related` names it. */
+function nestOne(
+  catalog: Catalog,
+  model: Model,
+  name: string,
+  tail: readonly string[] | undefined,
+  related: readonly string[] | undefined,
+  faults: string[],
+): Entry | undefined {
+  const field = fieldOf(catalog, model, name)
+  if (!field || (!field.relation && tail?.[0] !== undefined)) {
+    // The path knows how to say what is wrong.
+    const fault = pathOf(catalog, model, [name, ...(tail ?? []).slice(0, 1)].join('.'))
+    if (typeof fault === 'string') faults.push(`fields: ${fault}`)
+    return undefined
+  }
+  if (field === ID || field === VERSION) return undefined
+  if (!field.relation) return { key: name, steps: [], field }
+  const step = stepOf(catalog, model, field)
+  const own = tail ? compact(step.target).entries.map((entry) => entry.key) : []
+  const shown = nest(catalog, step.target, [...own, ...(tail ?? []), ...(related ?? [])], new Map(), faults)
+  if (shown.entries.length > MAX_NEIGHBOUR_FIELDS)
+    faults.push(`${name}: at most ${MAX_NEIGHBOUR_FIELDS} fields of a neighbour can be shown`)
+  const versionKeys: VersionKey[] = [
+    ...(tail ? (['$version'] as const) : []),
+    ...(related ? (['version'] as const) : []),
+  ]
+  return { key: name, steps: [], field, neighbour: { step, shown: { ...shown, versionKeys } } }
+}
+
+function relatedFrom(related: unknown, faults: string[]): Map<string, readonly string[]> {
+  const neighbours = new Map<string, readonly string[]>()
+  if (related === undefined || related === null) return neighbours
+  if (!isObject(related)) {
+    faults.push('related must be an object of lists of field names')
+    return neighbours
+  }
+  for (const [name, fields] of Object.entries(related).slice(0, MAX_FIELDS)) {
+    if (name.includes('.'))
+      faults.push(`related: "${name.slice(0, 100)}" must be a field of the record itself`)
+    else neighbours.set(name, namesFrom(`related.${name.slice(0, 100)}`, fields, faults))
+  }
+  return neighbours
+}
+
+/** A list of field names, each of a bearable length. */
+export function namesFrom(what: string, input: unknown, faults: string[]): string[] {
+  if (!Array.isArray(input) || !input.every((name) => typeof name === 'string')) {
+    faults.push(`${what} must be a list of field names`)
+    return []
+  }
+  if (input.length > MAX_FIELDS) {
+    faults.push(`${what} must name at most ${MAX_FIELDS} fields`)
+    return []
+  }
+  const long = input.find((name) => name.split('.').length > MAX_STEPS + 1)
+  if (long === undefined) return input
+  faults.push(`${what}: "${long.slice(0, 100)}" has more than ${MAX_STEPS} steps`)
+  return []
+}

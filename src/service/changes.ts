@@ -1,0 +1,25 @@
+import { isShown, type Model } from '../model/model.js'
+import { sameValue, type Value, type Values } from '../model/value.js'
+import type { Change } from '../wire.js'
+
+/** What came, what went, or before and after of what changed; never a secret, and nothing that the service keeps. */
+export function differences(
+  model: Model,
+  before: Readonly<Values>,
+  after: Readonly<Values>,
+): Change['changes'] {
+  const changes: Record<string, { before: Value; after: Value }> = {}
+  for (const field of model.fields.values()) {
+    if (field.kept || !isShown(field)) continue
+    const change = { before: before[field.name] ?? null, after: after[field.name] ?? null }
+    if (!sameValue(change.before, change.after) && !isNothing(change.before, change.after))
+      changes[field.name] = change
+  }
+  return changes
+}
+
+/** A list that is not there yet, or no longer, and one without members. */
+function isNothing(before: Value, after: Value): boolean {
+  const [left, right] = [before ?? [], after ?? []]
+  return Array.isArray(left) && Array.isArray(right) && left.length === 0 && right.length === 0
+}

@@ -1,0 +1,112 @@
+// The owned lists that were sent with a record: matched by id with those that are there, and replaced.
+import type { FieldOf } from '../model/catalog.js'
+import type { Draft, Member } from '../model/draft.js'
+import { faultAt } from '../model/faults.js'
+import { isObject, type Values } from '../model/value.js'
+import { holdReferenced, link, membersOf, unlink } from '../store/members.js'
+import * as store from '../store/records.js'
+import type { Table } from '../store/table.js'
+import type { Removing } from './removing.js'
+import type { Work } from './work.js'
+
+/** The list that a record is written for: it decides one of the record's references. */
+export interface Parent {
+  readonly list: FieldOf
+  readonly id: number
+}
+
+export class Lists {
+  constructor(
+    private readonly work: Work,
+    private readonly removing: Removing,
+    private readonly write: (draft: Draft, parent?: Parent) => Promise<number>,
+  ) {}
+
+  async save(draft: Draft, id: number): Promise<void> {
+    const { model, lists } = draft
+    for (const [name, members] of lists) {
+      const field = model.fields.get(name)
+      if (!field) continue
+      const list = { model, field }
+      if (field.relation?.mappedBy === undefined) await this.#saveLinks(draft, list, id, members)
+      else await this.#saveMembers(draft, list, id, members)
+    }
+  }
+
+  /** Those who are no longer in the list are removed first: a new one may take the place of what is unique. */
+  async #saveMembers(draft: Draft, list: FieldOf, id: number, members: readonly Member[]): Promise<void> {
+    const table = this.#targetOf(list)
+    const current = new Set(await membersOf(this.work.tx, list, id))
+    const staying = new Set(members.map(keyOf))
+    for (const member of current) {
+      if (!staying.has(member)) await this.removing.removeMember(table, member)
+    }
+    for (const [index, member] of members.entries()) {
+      if (member.draft) await this.write(member.draft, { list, id })
+      else if (!current.has(member.id))
+        await this.#adopt(table, { list, id }, member.id, `${draft.place}${list.field.name}[${index}]`)
+    }
+  }
+
+  /** A record that is in no list of this kind yet may be referred to; from another one it moves only under its own version. */
+  async #adopt(table: Table, parent: Parent, id: number, place: string): Promise<void> {
+    const { model } = table
+    const record = await store.readLocked(this.work.tx, table, id)
+    const owner = record?.[parent.list.field.relation?.mappedBy ?? '']
+    if (!record) throw faultAt(model, place, `there is no ${model.name} ${id}`)
+    if (isObject(owner))
+      throw faultAt(
+        model,
+        place,
+        `is in the list of ${parent.list.model.name} ${String(owner['id'])}: send its "version" to move it`,
+      )
+    const key = { id, version: record.version }
+    const draft: Draft = {
+      model,
+      key,
+      values: {},
+      neighbours: new Map(),
+      lists: new Map(),
+      place: `${place}.`,
+    }
+    await this.write(draft, parent)
+  }
+
+  async #saveLinks(draft: Draft, list: FieldOf, id: number, members: readonly Member[]): Promise<void> {
+    const { tx } = this.work
+    const current = new Set(await membersOf(tx, list, id))
+    const ids: number[] = []
+    for (const member of members) ids.push(member.draft ? await this.write(member.draft) : member.id)
+    const table = this.#targetOf(list)
+    const added = ids.filter((member) => !current.has(member))
+    const there = await holdReferenced(tx, table, added)
+    const lost = ids.findIndex((member) => !current.has(member) && !there.has(member))
+    if (lost >= 0) {
+      const place = `${draft.place}${list.field.name}[${lost}]`
+      throw faultAt(draft.model, place, `there is no ${table.model.name} ${ids[lost] ?? 0}`)
+    }
+    await unlink(
+      tx,
+      list,
+      id,
+      [...current].filter((member) => !ids.includes(member)),
+    )
+    await link(tx, list, id, added)
+  }
+
+  #targetOf({ field }: FieldOf): Table {
+    if (!field.relation) throw new Error(`${field.name} is no list`)
+    return this.work.app.tables.of(this.work.app.catalog.target(field.relation))
+  }
+}
+
+/** The reference to the owner, for a member of a one-to-many. */
+export function backReference(parent: Parent | undefined): Values {
+  const reference = parent?.list.field.relation?.mappedBy
+  return parent && reference !== undefined ? { [reference]: { id: parent.id } } : {}
+}
+
+/** Undefined for a member that is yet to be made. */
+export function keyOf(member: Member): number | undefined {
+  return member.draft ? member.draft.key?.id : member.id
+}

@@ -1,0 +1,129 @@
+// Removing a record with all that is part of it, and nothing that others still need.
+import { Refusal } from '../errors.js'
+import { isOwnedList, type Model } from '../model/model.js'
+import { isObject } from '../model/value.js'
+import { membersOf, ownersOf, referringTo, unlinkAll } from '../store/members.js'
+import * as store from '../store/records.js'
+import type { Table } from '../store/table.js'
+import type { WireRecord } from '../wire.js'
+import type { Touched } from './touched.js'
+import { endSessionsIfRemoved } from './user-sessions.js'
+import type { Work } from './work.js'
+
+export class Removing {
+  readonly #removed = new Map<Model, number[]>()
+
+  constructor(
+    private readonly work: Work,
+    private readonly touched: Touched,
+  ) {}
+
+  /** False if the record is no longer at this version. */
+  async remove(table: Table, record: WireRecord): Promise<boolean> {
+    const { tx, app } = this.work
+    const { model } = table
+    await this.#seeParents(model, record)
+    await store.lockToRemove(tx, table, record.id)
+    await this.#seeLinked(model, record)
+    // As they are while the record is still there: they refer to it, and the Log is to say so.
+    const members = await this.#readMembers(model, record.id)
+    const [isDone] = await store.remove(tx, table, [record])
+    if (!isDone) return false
+    this.touched.gone(table, record)
+    this.#removed.set(model, [...(this.#removed.get(model) ?? []), record.id])
+    await endSessionsIfRemoved(tx, model, record.id)
+    for (const member of members) await this.#removeRead(member)
+    for (const field of model.fields.values()) {
+      const isLinks = isOwnedList(field) && field.relation?.mappedBy === undefined
+      if (isLinks) await unlinkAll(tx, { model, field }, 'owner', record.id)
+    }
+    for (const list of app.catalog.linksTo(model)) await unlinkAll(tx, list, 'member', record.id)
+    return true
+  }
+
+  /** A member by its id, which may be gone already. */
+  async removeMember(table: Table, id: number): Promise<void> {
+    const record = await store.readLocked(this.work.tx, table, id)
+    if (record) await this.#removeRead({ table, record })
+  }
+
+  /** Once everything is written: what is gone must not be referred to. */
+  async refuseIfReferenced(): Promise<void> {
+    const { app, tx } = this.work
+    const references: Reference[] = []
+    let needed: { readonly model: Model; readonly id: number } | undefined
+    for (const [model, ids] of this.#removed) {
+      for (const field of app.catalog.referencesTo(model)) {
+        const { total, ids: shown, to } = await referringTo(tx, app.db.dialect, field, ids)
+        if (total === 0) continue
+        needed ??= { model, id: to }
+        references.push({ entityName: field.model.name, field: field.field.name, total, ids: shown })
+      }
+    }
+    if (needed) throw stillReferenced(needed.model, needed.id, references)
+  }
+
+  /** Those whose owned list has this record: the list changes, and so do they. An owner is locked before its members, always. */
+  async #seeParents(model: Model, record: WireRecord): Promise<void> {
+    const { app } = this.work
+    for (const field of model.fields.values()) {
+      const owner = app.catalog.ownerOf(model, field)
+      const reference = record[field.name]
+      if (owner && isObject(reference)) await this.touched.seeOwner(owner, Number(reference['id']))
+    }
+  }
+
+  /** The same over many-to-many, once nobody can link the record any more. */
+  async #seeLinked(model: Model, record: WireRecord): Promise<void> {
+    const { app, tx } = this.work
+    for (const list of app.catalog.linksTo(model)) {
+      for (const owner of await ownersOf(tx, list, record.id)) await this.touched.seeOwner(list, owner)
+    }
+  }
+
+  /** The members of its owned lists. */
+  async #readMembers(model: Model, owner: number): Promise<Member[]> {
+    const { tx, app } = this.work
+    const members: Member[] = []
+    for (const field of model.fields.values()) {
+      const { relation } = field
+      if (!isOwnedList(field) || relation?.mappedBy === undefined) continue
+      const table = app.tables.of(app.catalog.target(relation))
+      for (const id of await membersOf(tx, { model, field }, owner)) {
+        const record = await store.readLocked(tx, table, id)
+        if (record) members.push({ table, record })
+      }
+    }
+    return members
+  }
+
+  /** Records may own each other: one may be gone already. */
+  async #removeRead({ table, record }: Member): Promise<void> {
+    if (this.touched.isGone(table.model, record.id)) return
+    if (!(await this.remove(table, record))) throw new Error(`${table.model.name} ${record.id} was locked`)
+  }
+}
+
+interface Member {
+  readonly table: Table
+  readonly record: WireRecord
+}
+
+interface Reference {
+  readonly entityName: string
+  readonly field: string
+  readonly total: number
+  /** The first of them. */
+  readonly ids: readonly number[]
+}
+
+function stillReferenced(model: Model, id: number, references: readonly Reference[]): Refusal {
+  const who = references.map(({ entityName, field, total, ids }) => {
+    const more = total > ids.length ? ` and ${total - ids.length} more` : ''
+    return `${entityName} ${ids.join(', ')}${more} (${field})`
+  })
+  const message = `${model.name} ${id} is still referred to by ${who.join('; ')}: nothing was deleted`
+  return new Refusal('still-referenced', message, {
+    data: { entityName: model.name, entityId: id, references },
+  })
+}

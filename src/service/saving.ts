@@ -1,0 +1,216 @@
+// Writing a Draft: the record, the neighbours inside of it, and the owners whose lists change by it. An instance lives as long as
+// one attempt of a transaction.
+import { Refusal } from '../errors.js'
+import type { Draft, Key } from '../model/draft.js'
+import { faultAt, Faults } from '../model/faults.js'
+import { isReference, isShown, type Model } from '../model/model.js'
+import { sameValue, type Value, type Values } from '../model/value.js'
+import { computeValues, valuesOf } from '../model/values.js'
+import type { NewChange } from '../store/log.js'
+import { holdReferenced } from '../store/members.js'
+import * as store from '../store/records.js'
+import { nextNumber } from '../store/sequences.js'
+import type { Table } from '../store/table.js'
+import type { WireRecord } from '../wire.js'
+import { userOf } from './actor.js'
+import { conflict, missing } from './conflict.js'
+import { backReference, keyOf, Lists, type Parent } from './lists.js'
+import { Removing } from './removing.js'
+import { Touched } from './touched.js'
+import { endSessionsIfChanged } from './user-sessions.js'
+import type { Expected } from './versions.js'
+import type { Work } from './work.js'
+
+export class Saving {
+  readonly #touched: Touched
+  readonly #removing: Removing
+  readonly #lists: Lists
+
+  constructor(private readonly work: Work) {
+    this.#touched = new Touched(work)
+    this.#removing = new Removing(work, this.#touched)
+    this.#lists = new Lists(work, this.#removing, (draft, parent) => this.#save(draft, parent))
+  }
+
+  async create(draft: Draft, parent?: Parent): Promise<number> {
+    const { app, actor, tx, now } = this.work
+    const { model, place } = draft
+    const table = app.tables.of(model)
+    const sent = { ...draft.values, ...(await this.#saveNeighbours(draft)), ...backReference(parent) }
+    await this.#holdReferences(draft, sent, parent)
+    await this.#seeOwners(model, sent)
+    const numbered = { ...sent, ...(await this.#numbersFor(model)) }
+    const kept = { createdOn: now, createdBy: userOf(actor), updatedOn: null, updatedBy: null }
+    const values = { ...numbered, ...computeValues(model, numbered, place), ...kept }
+    const [id = 0] = await store.insert(tx, table, [values])
+    this.#touched.made(table, id, knownRecord(table, id, 0, values))
+    await this.#lists.save(draft, id)
+    return id
+  }
+
+  /** The record that a request is about is raised always; one inside of it only if something changes. */
+  async update(
+    draft: Draft,
+    key: Key,
+    expected: Expected,
+    isRoot: boolean,
+    parent?: Parent,
+  ): Promise<number> {
+    const { app, tx } = this.work
+    const { model } = draft
+    const table = app.tables.of(model)
+    // Where its lists are replaced, nobody may add a member meanwhile, even if the record itself stays as it is.
+    const read = draft.lists.size > 0 ? store.readLocked : store.read
+    const before = (await read(tx, table, key.id)) ?? (isRoot ? missing(model, key.id) : gone(draft, key.id))
+    if (this.#touched.isRaised(model, key.id)) throw changedTwice(draft, key.id)
+    if (before.version !== key.version) throw await conflict(tx, table, before, expected, draft)
+    const sent = { ...draft.values, ...(await this.#saveNeighbours(draft)), ...backReference(parent) }
+    if (isRoot || (await this.#isChange(draft, before, sent)))
+      await this.#raise(draft, table, before, sent, expected, parent)
+    await this.#lists.save(draft, key.id)
+    return key.id
+  }
+
+  /** False if the record is no longer at this version. */
+  async remove(table: Table, record: WireRecord): Promise<boolean> {
+    return this.#removing.remove(table, record)
+  }
+
+  /** The Changes of all that was written, unless something that is gone is still referred to. */
+  async finish(): Promise<NewChange[]> {
+    await this.#removing.refuseIfReferenced()
+    return this.#touched.finish()
+  }
+
+  async recordOf(model: Model, id: number): Promise<WireRecord> {
+    return this.#touched.recordOf(model, id)
+  }
+
+  /** One guarded statement decides: whatever was read before, only a record that is still at its version is written. */
+  async #raise(
+    draft: Draft,
+    table: Table,
+    before: WireRecord,
+    sent: Values,
+    expected: Expected,
+    parent: Parent | undefined,
+  ): Promise<void> {
+    const { actor, tx, now } = this.work
+    const { model, place } = draft
+    const { id, version } = before
+    const old = valuesOf(model, before)
+    const changed = Object.fromEntries(
+      Object.entries(sent).filter(([name, value]) => !sameValue(old[name] ?? null, value)),
+    )
+    await this.#holdReferences(draft, changed, parent)
+    await this.#seeOwners(model, pick(old, Object.keys(changed)), changed)
+    const computed = computeValues(model, { ...old, ...sent }, place)
+    const values = { ...sent, ...computed, updatedOn: now, updatedBy: userOf(actor) }
+    const [isDone] = await store.update(tx, table, [{ id, version, values }])
+    if (!isDone) {
+      const theirs = (await store.read(tx, table, id)) ?? missing(model, id)
+      throw await conflict(tx, table, theirs, expected, draft)
+    }
+    await endSessionsIfChanged(tx, model, id, sent)
+    this.#touched.raised(table, before, knownRecord(table, id, version + 1, { ...before, ...values }))
+  }
+
+  async #isChange({ model, lists }: Draft, before: WireRecord, sent: Values): Promise<boolean> {
+    const old = valuesOf(model, before)
+    const isOwn = Object.entries(sent).some(
+      ([name, value]) => model.fields.get(name)?.secret !== undefined || !sameValue(old[name] ?? null, value),
+    )
+    const isMembership = [...lists].some(([name, members]) => {
+      const there = old[name]
+      const ids = new Set(Array.isArray(there) ? there.map((item: Value) => idOf(item)) : [])
+      const isNew = (id: number | undefined) => id === undefined || !ids.has(id)
+      return members.length !== ids.size || members.some((member) => isNew(keyOf(member)))
+    })
+    return isOwn || isMembership
+  }
+
+  async #save(draft: Draft, parent?: Parent): Promise<number> {
+    const { key } = draft
+    if (!key) return this.create(draft, parent)
+    return this.update(draft, key, { version: key.version, by: 'version' }, false, parent)
+  }
+
+  async #saveNeighbours({ neighbours }: Draft): Promise<Values> {
+    const references: Values = {}
+    for (const [name, neighbour] of neighbours) references[name] = { id: await this.#save(neighbour) }
+    return references
+  }
+
+  /** What is referred to is there, and stays until the transaction ends. */
+  async #holdReferences(draft: Draft, values: Values, parent: Parent | undefined): Promise<void> {
+    const { model, place, neighbours } = draft
+    const { app, tx } = this.work
+    const faults = new Faults()
+    for (const [name, value] of Object.entries(values)) {
+      const field = model.fields.get(name)
+      // A neighbour that was made here is known to nobody else; one that came along unchanged was only read.
+      const isMade = neighbours.has(name) && !neighbours.get(name)?.key
+      const isHeld = isMade || name === parent?.list.field.relation?.mappedBy
+      if (value === null || isHeld || !field?.relation || !isReference(field)) continue
+      const target = app.catalog.target(field.relation)
+      const there = await holdReferenced(tx, app.tables.of(target), [idOf(value)])
+      if (there.size === 0) faults.add(place + name, `there is no ${target.name} ${idOf(value)}`)
+    }
+    faults.refuseIfAny(model)
+  }
+
+  /** Those whose lists the record leaves or joins by its references. */
+  async #seeOwners(model: Model, ...states: readonly Values[]): Promise<void> {
+    const owners = states.flatMap((values) =>
+      Object.entries(values).flatMap(([name, value]) => {
+        const field = model.fields.get(name)
+        const list = value !== null && field && this.work.app.catalog.ownerOf(model, field)
+        return list ? [{ list, id: idOf(value) }] : []
+      }),
+    )
+    // In one order everywhere, so that two moves between the same owners do not wait for each other.
+    owners.sort((a, b) => a.id - b.id)
+    for (const { list, id } of owners) await this.#touched.seeOwner(list, id)
+  }
+
+  async #numbersFor(model: Model): Promise<Values> {
+    const numbers: Values = {}
+    for (const field of model.fields.values()) {
+      if (field.sequence) numbers[field.name] = await nextNumber(this.work.tx, model, field)
+    }
+    return numbers
+  }
+}
+
+/** The record as it was just written, where nothing of it has to be looked up. */
+function knownRecord(
+  { model, hasNeighbours }: Table,
+  id: number,
+  version: number,
+  values: object,
+): WireRecord | undefined {
+  if (hasNeighbours) return undefined
+  const record: Record<string, Value> & { id: number; version: number } = { id, version }
+  for (const field of model.fields.values()) {
+    if (isShown(field)) record[field.name] = (values as Values)[field.name] ?? null
+  }
+  return record
+}
+
+function idOf(reference: Value): number {
+  return (reference as { readonly id: number }).id
+}
+
+function pick(values: Values, names: readonly string[]): Values {
+  return Object.fromEntries(names.map((name) => [name, values[name] ?? null]))
+}
+
+/** A list may take in, by its id alone, what is changed elsewhere in the request: each record gets one version and one Change. */
+function changedTwice({ model, place }: Draft, id: number): Refusal {
+  const message = `changes ${model.name} ${id}, which is changed in this request already`
+  return faultAt(model, place, message)
+}
+
+function gone({ model, place }: Draft, id: number): never {
+  throw faultAt(model, place, `there is no ${model.name} ${id}`)
+}

@@ -1,0 +1,142 @@
+// The records that one transaction touches: as each was before, so that it is raised once and has one Change at the end.
+import { Refusal } from '../errors.js'
+import type { FieldOf } from '../model/catalog.js'
+import { MAX_MEMBERS } from '../model/draft.js'
+import { isOwnedList, type Model } from '../model/model.js'
+import { sameValue } from '../model/value.js'
+import { valuesOf } from '../model/values.js'
+import type { NewChange } from '../store/log.js'
+import { membersOf } from '../store/members.js'
+import * as store from '../store/records.js'
+import type { Table } from '../store/table.js'
+import type { Action, WireRecord } from '../wire.js'
+import { userOf } from './actor.js'
+import { differences } from './changes.js'
+import type { Work } from './work.js'
+
+interface Entry {
+  readonly table: Table
+  readonly id: number
+  /** Undefined if it was made here. */
+  readonly before: WireRecord | undefined
+  /** What became of it; of one that was only seen, a list may have changed. */
+  fate: 'made' | 'seen' | 'raised' | 'gone'
+  /** As it is now; undefined if it has to be read. */
+  after: WireRecord | undefined
+}
+
+export class Touched {
+  readonly #entries = new Map<string, Entry>()
+
+  constructor(private readonly work: Work) {}
+
+  has(model: Model, id: number): boolean {
+    return this.#entries.has(key(model, id))
+  }
+
+  isGone(model: Model, id: number): boolean {
+    return this.#entries.get(key(model, id))?.fate === 'gone'
+  }
+
+  isRaised(model: Model, id: number): boolean {
+    return this.#entries.get(key(model, id))?.fate === 'raised'
+  }
+
+  made(table: Table, id: number, after: WireRecord | undefined): void {
+    this.#entries.set(key(table.model, id), { table, id, before: undefined, fate: 'made', after })
+  }
+
+  raised(table: Table, before: WireRecord, after: WireRecord | undefined): void {
+    const first = this.#entries.get(key(table.model, before.id))
+    const entry: Entry = {
+      table,
+      id: before.id,
+      before: first ? first.before : before,
+      fate: 'raised',
+      after,
+    }
+    this.#entries.set(key(table.model, before.id), entry)
+  }
+
+  gone(table: Table, before: WireRecord): void {
+    const entry: Entry = { table, id: before.id, before, fate: 'gone', after: undefined }
+    this.#entries.set(key(table.model, before.id), entry)
+  }
+
+  /**
+   * The owner of a list that is about to change from the side of its members. From here on nobody else changes the owner, and
+   * with it the list, until the transaction ends.
+   */
+  async seeOwner({ model }: FieldOf, id: number): Promise<void> {
+    if (this.has(model, id)) return
+    const table = this.work.app.tables.of(model)
+    const before = await store.readLocked(this.work.tx, table, id)
+    if (before) this.#entries.set(key(model, id), { table, id, before, fate: 'seen', after: undefined })
+  }
+
+  async recordOf(model: Model, id: number): Promise<WireRecord> {
+    const entry = this.#entries.get(key(model, id))
+    const record = entry?.after ?? (await store.read(this.work.tx, this.work.app.tables.of(model), id))
+    if (!record) throw new Error(`${model.name} ${id} was written and is not there`)
+    if (entry) entry.after = record
+    return record
+  }
+
+  /** Raises the owners whose lists have changed; then a Change for each record. */
+  async finish(): Promise<NewChange[]> {
+    for (const entry of this.#entries.values()) if (entry.fate === 'seen') await this.#raiseOwner(entry)
+    const changes: NewChange[] = []
+    for (const entry of this.#entries.values()) {
+      if (entry.fate !== 'seen') changes.push(await this.#changeOf(entry))
+    }
+    return changes
+  }
+
+  async #raiseOwner(entry: Entry): Promise<void> {
+    const { table, id, before } = entry
+    const { model } = table
+    const { actor, now, tx } = this.work
+    if (!before) return
+    const old = valuesOf(model, before)
+    let isChanged = false
+    for (const field of model.fields.values()) {
+      if (!isOwnedList(field)) continue
+      // Not as part of the record: a list that is too long cannot be read with it.
+      const members = (await membersOf(tx, { model, field }, id)).map((member) => ({ id: member }))
+      if (sameValue(old[field.name] ?? null, members)) continue
+      refuseIfFull(model, id, field.name, members.length)
+      isChanged = true
+    }
+    if (!isChanged) return
+    const values = { updatedOn: now, updatedBy: userOf(actor) }
+    const [isDone] = await store.update(tx, table, [{ id, version: before.version, values }])
+    if (!isDone) throw new Error(`${model.name} ${id} was locked and has changed`)
+    entry.fate = 'raised'
+  }
+
+  async #changeOf({ table: { model }, id, before, fate }: Entry): Promise<NewChange> {
+    const { actor, now } = this.work
+    const after = fate === 'gone' ? undefined : await this.recordOf(model, id)
+    const action: Action = fate === 'gone' ? 'delete' : before ? 'update' : 'create'
+    return {
+      ...{ model: model.name, id, action, by: actor?.id ?? null, atMs: Date.parse(now) },
+      version: after ? after.version : (before?.version ?? 0) + 1,
+      changes: differences(model, before ? valuesOf(model, before) : {}, after ? valuesOf(model, after) : {}),
+    }
+  }
+}
+
+function key(model: Model, id: number): string {
+  return `${model.name} ${id}`
+}
+
+function refuseIfFull(model: Model, id: number, name: string, members: number): void {
+  if (members <= MAX_MEMBERS) return
+  throw new Refusal(
+    'invalid',
+    `${model.name} ${id} has ${MAX_MEMBERS} ${name} already, and no list holds more`,
+    {
+      errors: { [name]: `must have at most ${MAX_MEMBERS} members` },
+    },
+  )
+}

@@ -1,0 +1,11 @@
+import type { Transaction } from '../store/database.js'
+import type { Actor } from './actor.js'
+import type { App } from './app.js'
+
+/** What is done in one attempt of a transaction: by whom, when. */
+export interface Work {
+  readonly app: App
+  readonly actor: Actor | null
+  readonly tx: Transaction
+  readonly now: string
+}

@@ -1,0 +1,48 @@
+// How SQL gets from a record to its neighbours.
+import type { FieldOf } from '../model/catalog.js'
+import type { Step } from '../model/path.js'
+import { quote, tableName } from './names.js'
+
+export interface Neighbours {
+  readonly from: string
+  readonly where: string
+}
+
+/** The records that a step leads to, as `inner`, from the record `outer`. */
+export function neighbours({ from, field, target }: Step, outer: string, inner: string): Neighbours {
+  const { mappedBy, isList } = field.relation ?? {}
+  const table = `${quote(tableName(target.name))} as ${inner}`
+  if (field.type === 'many-to-many') {
+    const [holder, own, other] =
+      mappedBy === undefined
+        ? [linkTable(from.name, field.name), 'owner', 'member']
+        : [linkTable(target.name, mappedBy), 'member', 'owner']
+    const link = `${inner}_link`
+    return {
+      from: `${quote(holder)} as ${link} join ${table} on ${inner}."id" = ${link}."${other}"`,
+      where: `${link}."${own}" = ${outer}."id"`,
+    }
+  }
+  if (mappedBy !== undefined) return { from: table, where: `${inner}.${quote(mappedBy)} = ${outer}."id"` }
+  if (isList) throw new Error(`${from.name}.${field.name} has nothing that holds it`)
+  return { from: table, where: `${inner}."id" = ${outer}.${quote(field.name)}` }
+}
+
+/** Where the membership of an owned list is kept: a table with a column for the owner and one for the member. */
+export interface Membership {
+  readonly table: string
+  readonly owner: string
+  readonly member: string
+}
+
+export function membershipOf({ model, field }: FieldOf): Membership {
+  const { relation } = field
+  if (relation?.mappedBy !== undefined)
+    return { table: quote(tableName(relation.target)), owner: quote(relation.mappedBy), member: '"id"' }
+  return { table: quote(linkTable(model.name, field.name)), owner: '"owner"', member: '"member"' }
+}
+
+/** The table of a many-to-many: no model can have this name. */
+export function linkTable(model: string, field: string): string {
+  return tableName(`${model}:${field}`)
+}

@@ -1,0 +1,170 @@
+// Searches on SQLite run in processes beside the service, because only a process can be stopped in the middle of a statement.
+// See docs/decisions/statement-time.md.
+import { fork, type ChildProcess } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Refusal } from '../errors.js'
+import type { Queryable, Row, SqlValue } from './database.js'
+import { translate } from './sqlite-errors.js'
+import type { Answer, Question, Trouble } from './sqlite-search-process.js'
+
+const MAX_PROCESSES = 2
+const MAX_WAITING = 1_000
+const CLOSE_MS = 5_000
+
+interface Search {
+  readonly question: Question
+  readonly resolve: (rows: Row[]) => void
+  readonly reject: (error: unknown) => void
+}
+
+type State = 'starting' | 'idle' | 'ending' | Search
+
+export class SqliteSearcher implements Queryable {
+  /** In the order of their arrival. */
+  readonly #waiting = new Set<Search>()
+  /** Also those that have been told to end and have not yet: a disk that hangs must not make them many. */
+  readonly #processes = new Map<ChildProcess, State>()
+  #isClosed = false
+
+  constructor(
+    private readonly file: string,
+    private readonly limitMs: number,
+  ) {}
+
+  async all(sql: string, params: readonly SqlValue[] = []): Promise<Row[]> {
+    if (this.#isClosed) throw busy('The database is closed')
+    if (this.#waiting.size >= MAX_WAITING) throw busy('Too many searches are waiting')
+    let timer: NodeJS.Timeout | undefined
+    try {
+      return await new Promise<Row[]>((resolve, reject) => {
+        const search = { question: { sql, params }, resolve, reject }
+        timer = setTimeout(() => {
+          this.#giveUp(search)
+        }, this.limitMs)
+        this.#waiting.add(search)
+        this.#proceed()
+      })
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    process.off('exit', this.#endAll)
+    for (const search of this.#waiting) search.reject(busy('The database is closed'))
+    this.#waiting.clear()
+    const ends = [...this.#processes.keys()].map((child) => {
+      // Somebody waits for it now.
+      child.ref()
+      return new Promise((resolve) => child.once('exit', resolve).once('error', resolve))
+    })
+    this.#endAll()
+    // One that hangs in the disk's driver does not end before the disk answers.
+    await Promise.race([Promise.all(ends), sleep(CLOSE_MS, undefined, { ref: false })])
+  }
+
+  /** Hands out what is waiting, as far as there are processes for it. */
+  #proceed(): void {
+    for (const [child, state] of this.#processes) {
+      const [search] = this.#waiting
+      if (!search) return
+      if (state !== 'idle' || !child.connected) continue
+      this.#waiting.delete(search)
+      this.#processes.set(child, search)
+      // One that has died meanwhile is noticed by its end.
+      child.send(search.question, () => undefined)
+    }
+    const starting = [...this.#processes.values()].filter((state) => state === 'starting').length
+    if (this.#waiting.size > starting && this.#processes.size < MAX_PROCESSES) this.#start()
+  }
+
+  #start(): void {
+    try {
+      const child = startProcess(this.file)
+      if (this.#processes.size === 0) process.off('exit', this.#endAll).on('exit', this.#endAll)
+      this.#processes.set(child, 'starting')
+      child.on('message', (answer: Answer) => {
+        this.#hear(child, answer)
+      })
+      child.once('exit', () => {
+        this.#lose(child)
+      })
+      child.on('error', (error) => {
+        this.#lose(child, error)
+      })
+    } catch (error) {
+      this.#refuseOldest(error)
+    }
+  }
+
+  #hear(child: ChildProcess, answer: Answer): void {
+    const state = this.#processes.get(child)
+    if (state === undefined || state === 'ending') return
+    this.#processes.set(child, 'idle')
+    if (typeof state === 'object' && answer !== 'ready') {
+      if ('rows' in answer) state.resolve(answer.rows)
+      else state.reject(translate(asError(answer.trouble)))
+    }
+    this.#proceed()
+  }
+
+  #giveUp(search: Search): void {
+    search.reject(busy(`The search took longer than ${this.limitMs / 1_000} s`))
+    // One that waited while a process started: that goes on, or with a short limit none would ever be ready.
+    if (this.#waiting.delete(search)) return
+    for (const [child, state] of this.#processes) if (state === search) this.#end(child)
+  }
+
+  #end(child: ChildProcess): void {
+    this.#processes.set(child, 'ending')
+    child.kill('SIGKILL')
+  }
+
+  readonly #endAll = (): void => {
+    for (const [child, state] of this.#processes) {
+      if (typeof state === 'object') state.reject(busy('The database is closed'))
+      this.#end(child)
+    }
+  }
+
+  /** It has ended, or never began. */
+  #lose(child: ChildProcess, cause?: unknown): void {
+    const state = this.#processes.get(child)
+    if (!this.#processes.delete(child)) return
+    if (typeof state === 'object') state.reject(busy('The search was lost', cause))
+    // Where no process can be started, each try answers one search: not one is tried without end.
+    if (state === 'starting') this.#refuseOldest(cause)
+    this.#proceed()
+  }
+
+  #refuseOldest(cause: unknown): void {
+    const [search] = this.#waiting
+    if (!search) return
+    this.#waiting.delete(search)
+    search.reject(busy('The search could not be started', cause))
+  }
+}
+
+function startProcess(file: string): ChildProcess {
+  // From the sources, under vitest for one: Node 20 loads no TypeScript by itself.
+  const [extension, execArgv] = import.meta.url.endsWith('.ts')
+    ? ['ts', ['--import', 'jiti/register']]
+    : ['js', []]
+  const child = fork(new URL(`sqlite-search-process.${extension}`, import.meta.url), [file], {
+    execArgv,
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  // Idle, it must not keep the service from ending; while somebody waits, the timer of the limit does.
+  child.unref()
+  child.channel?.unref()
+  return child
+}
+
+function asError({ message, ...codes }: Trouble): Error {
+  return Object.assign(new Error(message), codes)
+}
+
+function busy(message: string, cause?: unknown): Refusal {
+  return new Refusal('busy', message, { retryAfterS: 1, ...(cause === undefined ? {} : { cause }) })
+}

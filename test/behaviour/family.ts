@@ -1,0 +1,102 @@
+// The related fixture models on one service, and what a suite about them needs to look at.
+import { afterAll, beforeAll, expect } from 'vitest'
+import type { Refusal } from '../../src/errors.js'
+import { changesSince } from '../../src/store/log.js'
+import { quote, tableName } from '../../src/store/names.js'
+import { linkTable } from '../../src/store/relation-sql.js'
+import { SEQUENCE_TABLE } from '../../src/store/sequences.js'
+import type { Change, Records, WireRecord } from '../../src/wire.js'
+import {
+  enter,
+  refusalOf,
+  startService,
+  type Door,
+  type Engine,
+  type Service,
+  type ServiceOptions,
+} from '../targets.js'
+
+/** A neighbour as it is shown. */
+export interface Shown {
+  readonly id: number
+  readonly $version: number
+  readonly [nameField: string]: unknown
+}
+
+export interface Family {
+  readonly service: () => Service
+  readonly records: () => Records
+  readonly make: (model: string, data: object) => Promise<WireRecord>
+  readonly change: (model: string, id: number, data: object) => Promise<WireRecord>
+  readonly read: (model: string, id: number) => Promise<WireRecord>
+  /** The Changes that are made while this is done, in the order of the Log. */
+  readonly changesOf: (work: () => Promise<unknown>) => Promise<readonly Change[]>
+  /** The refusal that this ends in, and then nothing is written: no row, no link, no Change, no number. */
+  readonly refusedWhole: (work: () => Promise<unknown>) => Promise<Refusal>
+}
+
+const TABLES = ['Company', 'Address', 'Door', 'Person', 'Circle', 'Badge'].map((name) => `rel.${name}`)
+
+export function useFamily(engine: Engine, door: Door, options: ServiceOptions = {}): Family {
+  let service: Service
+  let records: Records
+  beforeAll(async () => {
+    service = await startService(engine, options)
+    records = await enter(service, door)
+  })
+  afterAll(() => service.close())
+
+  const lastSeq = async () => {
+    const [row] = await service.app.db.reader.all('select max(seq) as "last" from verso_log')
+    return Number(row?.['last'] ?? 0)
+  }
+  const refusedWhole: Family['refusedWhole'] = async (work) => {
+    const before = await everythingOf(service)
+    const refusal = await refusalOf(work())
+    expect(await everythingOf(service)).toEqual(before)
+    return refusal
+  }
+  return {
+    service: () => service,
+    records: () => records,
+    make: async (model, data) => (await records.create(model, data)).data,
+    change: async (model, id, data) => (await records.update(model, id, data)).data,
+    read: (model, id) => records.read(model, id),
+    changesOf: async (work) => {
+      const last = await lastSeq()
+      await work()
+      return changesSince(service.app.db.reader, last, 10_000)
+    },
+    refusedWhole,
+  }
+}
+
+async function everythingOf({ app }: Service): Promise<unknown> {
+  const rowsOf = (table: string) => app.db.reader.all(`select * from ${table} order by 1, 2`)
+  const tables = [
+    ...TABLES.map((name) => quote(tableName(name))),
+    quote(linkTable('rel.Person', 'circles')),
+    SEQUENCE_TABLE,
+  ]
+  const rows = await Promise.all(tables.map(rowsOf))
+  const [log] = await app.db.reader.all('select count(*) as "count" from verso_log')
+  return { rows, log }
+}
+
+export function listOf(record: WireRecord | undefined, name: string): readonly Shown[] {
+  return record?.[name] as readonly Shown[]
+}
+
+/** Who stands in a list. */
+export function idsOf(record: WireRecord | undefined, name: string): readonly { readonly id: number }[] {
+  return listOf(record, name).map(({ id }) => ({ id }))
+}
+
+export function referenceOf(record: WireRecord, name: string): Shown {
+  return record[name] as Shown
+}
+
+/** `rel.Company 7 update 1` for each, in the order of the Log. */
+export function inShort(changes: readonly Change[]): readonly string[] {
+  return changes.map(({ model, id, action, version }) => `${model} ${id} ${action} ${version}`)
+}

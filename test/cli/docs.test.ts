@@ -1,0 +1,48 @@
+// The commands of the documents work when they are pasted, one after the other, into a shell beside a fresh demo.
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { newDatabase, scratch, start } from './program.js'
+
+interface Body {
+  readonly status: number
+  readonly data: readonly Record<string, unknown>[] & Readonly<Record<string, unknown>>
+}
+
+/** What each command printed. Variables that one block sets are there in the next, as in a shell that stays open. */
+async function paste(document: string): Promise<Body[]> {
+  const { url } = await start(['demo', '--port', '0', '--db', newDatabase()])
+  const text = readFileSync(new URL(`../../${document}`, import.meta.url), 'utf8')
+  const blocks = [...text.matchAll(/^```sh\n(curl.*?)^```$/gms)].map(([, block = '']) => block)
+  const script = blocks
+    .map((block) => `${block}\necho\n`)
+    .join('')
+    .replaceAll('http://localhost:8080', url)
+  const cwd = mkdtempSync(path.join(scratch, 'docs-'))
+  const printed = execFileSync('sh', ['-e', '-c', script], { cwd, encoding: 'utf8' })
+  return printed.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Body]))
+}
+
+test('those of the filters', async () => {
+  const answers = await paste('docs/filters.md')
+  expect(answers).toHaveLength(6)
+  for (const { status, data } of answers) {
+    expect(status).toBe(0)
+    expect(data.length).toBeGreaterThan(0)
+  }
+})
+
+test('those of the README: a tour that ends in a resolved conflict, and a search', async () => {
+  const answers = await paste('README.md')
+  expect(answers.map(({ status }) => status)).toEqual([0, 0, 0, -1, 0, 0])
+  expect(answers[1]?.data).toMatchObject([{ id: 13, version: 0 }])
+  expect(answers[3]?.data).toMatchObject({
+    kind: 'conflict',
+    mergeable: true,
+    current: 1,
+    fields: { lastName: { verdict: 'theirs' }, phone: { verdict: 'ours' } },
+  })
+  expect(answers[4]?.data).toMatchObject([{ version: 2, lastName: 'Lovelace', phone: '555-0100' }])
+  expect(answers[5]?.data).toMatchObject([{ 'company.name': 'Nordlicht Optik' }])
+})

@@ -1,0 +1,295 @@
+import { describe, expect, test } from 'vitest'
+import {
+  conditionFrom,
+  MAX_DEPTH,
+  MAX_NAMED_FAULTS,
+  MAX_TERMS,
+  OPERATORS,
+  type Condition,
+} from '../../src/model/condition.js'
+
+interface Read {
+  readonly condition: Condition | undefined
+  readonly faults: readonly string[]
+}
+
+function read(data: unknown): Read {
+  const faults: string[] = []
+  return { condition: conditionFrom(data, faults), faults }
+}
+
+function faultsOf(data: unknown): readonly string[] {
+  const { condition, faults } = read(data)
+  expect(condition).toBeUndefined()
+  return faults
+}
+
+const isA = { fieldName: 'a', operator: '=', value: 1 }
+const isB = { fieldName: 'b', operator: '=', value: 2 }
+const term = (path: string, value: number, at: string) => ({ kind: 'term', path, operator: '=', value, at })
+
+/** A group in a group in a group: the outermost is level 1. */
+function nested(levels: number): unknown {
+  let node: unknown = isA
+  for (let level = 0; level < levels; level++) node = { operator: 'or', criteria: [node] }
+  return node
+}
+
+function times(count: number, node: unknown): { criteria: unknown[] } {
+  return { criteria: Array.from({ length: count }, () => node) }
+}
+
+describe('every operator has two spellings', () => {
+  const spellings: readonly (readonly [word: string, spelling: string])[] = [
+    ['=', 'equals'],
+    ['!=', 'notEqual'],
+    ['<', 'lessThan'],
+    ['>', 'greaterThan'],
+    ['<=', 'lessOrEqual'],
+    ['>=', 'greaterOrEqual'],
+    ['like', 'LIKE'],
+    ['notLike', 'NOT LIKE'],
+    ['isNull', 'IS NULL'],
+    ['notNull', 'IS NOT NULL'],
+    ['in', 'IN'],
+    ['notIn', 'NOT IN'],
+    ['between', 'BETWEEN'],
+    ['notBetween', 'NOT BETWEEN'],
+    ['isEmpty', 'IS EMPTY'],
+    ['notEmpty', 'IS NOT EMPTY'],
+  ]
+
+  test('and all of them are here', () => {
+    expect(spellings.map(([word]) => word).sort()).toEqual([...OPERATORS].sort())
+  })
+
+  test.each(spellings)('%s is %s', (word, spelling) => {
+    for (const operator of [word, spelling]) {
+      const { condition, faults } = read({ criteria: [{ fieldName: 'a', operator, value: 1, value2: 2 }] })
+      expect(faults).toEqual([])
+      expect(condition).toMatchObject({
+        conditions: [{ kind: 'term', path: 'a', operator: word, value: 1, value2: 2 }],
+      })
+    }
+  })
+
+  test.each([
+    ['and', 'AND'],
+    ['or', 'OR'],
+    ['not', 'NOT'],
+  ])('%s is %s', (word, spelling) => {
+    for (const operator of [word, spelling]) {
+      expect(read({ operator, criteria: [isA] }).condition).toMatchObject({ kind: 'group', operator: word })
+    }
+  })
+})
+
+describe('a tree', () => {
+  test('knows where each part stands', () => {
+    expect(read({ operator: 'or', criteria: [isA, { operator: 'not', criteria: [isB, isA] }] })).toEqual({
+      condition: {
+        kind: 'group',
+        operator: 'or',
+        at: 'data',
+        conditions: [
+          term('a', 1, 'data.criteria[0]'),
+          {
+            kind: 'group',
+            operator: 'not',
+            at: 'data.criteria[1]',
+            conditions: [
+              term('b', 2, 'data.criteria[1].criteria[0]'),
+              term('a', 1, 'data.criteria[1].criteria[1]'),
+            ],
+          },
+        ],
+      },
+      faults: [],
+    })
+  })
+
+  test('is joined by "and" where nothing is said, at the root and inside', () => {
+    expect(read({ criteria: [{ criteria: [isA] }] }).condition).toMatchObject({
+      operator: 'and',
+      conditions: [{ operator: 'and', conditions: [{ path: 'a' }] }],
+    })
+    expect(read({ operator: null, criteria: [isA] }).condition).toMatchObject({ operator: 'and' })
+  })
+
+  test.each([
+    ['nothing', undefined],
+    ['null', null],
+    ['an empty object', {}],
+    ['no criteria', { criteria: [] }],
+    ['criteria that are null', { operator: 'or', criteria: null }],
+    ['other keys', { _domain: 'self.a = 1', _archived: true }],
+  ])('of %s is no condition, and no fault', (_, data) => {
+    expect(read(data)).toEqual({ condition: undefined, faults: [] })
+  })
+
+  test('may hold keys that nobody knows', () => {
+    const { condition, faults } = read({ hello: 1, criteria: [{ ...isA, title: 'A', criteria: null }] })
+    expect(faults).toEqual([])
+    expect(condition).toMatchObject({ conditions: [{ path: 'a', value: 1 }] })
+  })
+
+  test('tells null from nothing', () => {
+    const { condition } = read({ criteria: [{ fieldName: 'a', operator: '=', value: null }] })
+    expect(condition).toMatchObject({ conditions: [{ value: null, value2: undefined }] })
+  })
+
+  test('is made of what was sent, not of what an object inherits', () => {
+    const inherited = Object.create({ fieldName: 'a', operator: '=', value: 1 }) as unknown
+    expect(faultsOf({ criteria: [inherited] })).toEqual([
+      'data.criteria[0]: fieldName must name a field',
+      'data.criteria[0]: operator must be a word such as "="',
+    ])
+    expect(read(Object.create({ criteria: [isA] })).condition).toBeUndefined()
+  })
+})
+
+describe('a fault says where it is', () => {
+  const cases: readonly (readonly [name: string, data: unknown, fault: string])[] = [
+    ['data that is no object', 5, 'data: must be an object with criteria'],
+    ['data that is a list', [isA], 'data: must be an object with criteria'],
+    ['criteria that are no list', { criteria: isA }, 'data: criteria must be a list'],
+    [
+      'criteria that are no list further in',
+      { criteria: [isA, { operator: 'or', criteria: 'a' }] },
+      'data.criteria[1]: criteria must be a list',
+    ],
+    [
+      'a node that is no object',
+      { criteria: [{ criteria: [isA, isA, null] }] },
+      'data.criteria[0].criteria[2]: must be an object with a fieldName or with criteria',
+    ],
+    [
+      'a node that is a list',
+      { criteria: [[isA]] },
+      'data.criteria[0]: must be an object with a fieldName or with criteria',
+    ],
+    [
+      'no fieldName',
+      { criteria: [{ operator: '=', value: 1 }] },
+      'data.criteria[0]: fieldName must name a field',
+    ],
+    [
+      'an empty fieldName',
+      { criteria: [{ ...isA, fieldName: '' }] },
+      'data.criteria[0]: fieldName must name a field',
+    ],
+    [
+      'a fieldName that is no text',
+      { criteria: [{ ...isA, fieldName: ['a'] }] },
+      'data.criteria[0]: fieldName must name a field',
+    ],
+    [
+      'a fieldName at the root, which would find everything',
+      isA,
+      'data: fieldName belongs into one of the criteria',
+    ],
+    [
+      'both a fieldName and criteria',
+      { criteria: [{ ...isA, criteria: [isB] }] },
+      'data.criteria[0]: has both a fieldName and criteria',
+    ],
+    ['an empty group', { criteria: [{ criteria: [] }] }, 'data.criteria[0]: has no criteria'],
+    ['a group of nothing', { criteria: [{ operator: 'not' }] }, 'data.criteria[0]: has no criteria'],
+    [
+      'no operator',
+      { criteria: [{ fieldName: 'a', value: 1 }] },
+      'data.criteria[0]: operator must be a word such as "="',
+    ],
+    [
+      'an operator that is no text',
+      { criteria: [{ ...isA, operator: 5 }] },
+      'data.criteria[0]: operator must be a word such as "="',
+    ],
+    [
+      'an unknown operator',
+      { criteria: [{ ...isA, operator: 'startsWith' }] },
+      'data.criteria[0]: "startsWith" is no operator',
+    ],
+    [
+      'an operator in other letters',
+      { criteria: [{ ...isA, operator: 'Like' }] },
+      'data.criteria[0]: "Like" is no operator (did you mean "like"?)',
+    ],
+    [
+      'a word that joins in other letters',
+      { operator: 'And', criteria: [isA] },
+      'data: "And" joins no criteria (did you mean "and"?)',
+    ],
+    [
+      'the same where there is nothing to join',
+      { operator: 'And', criteria: [] },
+      'data: "And" joins no criteria (did you mean "and"?)',
+    ],
+    [
+      'a word that joins at a field',
+      { criteria: [{ ...isA, operator: 'or' }] },
+      'data.criteria[0]: "or" is no operator',
+    ],
+    ['a comparison that joins', { operator: '=', criteria: [isA] }, 'data: "=" joins no criteria'],
+    [
+      'a name that every object has',
+      { operator: 'constructor', criteria: [isA] },
+      'data: "constructor" joins no criteria',
+    ],
+  ]
+  test.each(cases)('%s', (_, data, fault) => {
+    const [first, ...others] = faultsOf(data)
+    expect(first?.startsWith(fault)).toBe(true)
+    expect(others).toEqual([])
+  })
+
+  test('and all are told at once', () => {
+    expect(faultsOf({ operator: 'xor', criteria: [5, { criteria: [] }, { fieldName: 'a' }] })).toEqual([
+      expect.stringMatching(/^data: "xor" joins no criteria/),
+      expect.stringMatching(/^data\.criteria\[0\]: must be an object/),
+      expect.stringMatching(/^data\.criteria\[1\]: has no criteria/),
+      expect.stringMatching(/^data\.criteria\[2\]: operator must be/),
+    ])
+  })
+
+  test('and what is long is cut short', () => {
+    const [fault = ''] = faultsOf({ criteria: [{ ...isA, operator: 'x'.repeat(100_000) }] })
+    expect(fault.length).toBeLessThan(200)
+  })
+})
+
+describe('a limit', () => {
+  test(`of ${MAX_DEPTH} levels holds`, () => {
+    expect(MAX_DEPTH).toBe(16)
+    expect(read(nested(MAX_DEPTH)).faults).toEqual([])
+    expect(faultsOf(nested(MAX_DEPTH + 1))).toEqual([
+      `data${'.criteria[0]'.repeat(MAX_DEPTH)}: nested deeper than ${MAX_DEPTH} levels`,
+    ])
+  })
+
+  test('of levels ends the reading: a body may be nested a hundred thousand times', () => {
+    expect(faultsOf(nested(100_000))).toHaveLength(1)
+  })
+
+  test(`of ${MAX_TERMS} conditions holds`, () => {
+    expect(MAX_TERMS).toBe(64)
+    expect(read(times(MAX_TERMS, isA)).faults).toEqual([])
+    expect(faultsOf(times(MAX_TERMS + 1, isA))).toEqual([
+      `data.criteria[${MAX_TERMS}]: a search has at most ${MAX_TERMS} conditions`,
+    ])
+  })
+
+  test('of conditions counts all groups together, and ends the reading', () => {
+    const half = { operator: 'or', ...times(MAX_TERMS / 2, isA) }
+    expect(read({ criteria: [half, half] }).faults).toEqual([])
+    expect(faultsOf({ criteria: [half, half, isA, ...times(100_000, 5).criteria] })).toEqual([
+      `data.criteria[2]: a search has at most ${MAX_TERMS} conditions`,
+    ])
+  })
+
+  test('of faults ends the reading as well', () => {
+    expect(faultsOf(times(MAX_NAMED_FAULTS, 5))).toHaveLength(MAX_NAMED_FAULTS)
+    expect(faultsOf(times(100_000, 5))).toHaveLength(MAX_NAMED_FAULTS)
+    expect(faultsOf(times(100_000, { criteria: [] }))).toHaveLength(MAX_NAMED_FAULTS)
+  })
+})

@@ -1,0 +1,645 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Refusal } from '../../src/errors.js'
+import { MAX_DEPTH, type Condition, type Operator } from '../../src/model/condition.js'
+import { parseFilter } from '../../src/model/filter.js'
+
+type Bare =
+  | { operator: 'and' | 'or' | 'not'; conditions: Bare[] }
+  | { path: string; operator: Operator; value?: unknown; value2?: unknown }
+
+/** The tree without its places. */
+function bare(condition: Condition): Bare {
+  if (condition.kind === 'group') {
+    return { operator: condition.operator, conditions: condition.conditions.map(bare) }
+  }
+  const { path, operator } = condition
+  return {
+    path,
+    operator,
+    ...('value' in condition ? { value: condition.value } : {}),
+    ...('value2' in condition ? { value2: condition.value2 } : {}),
+  }
+}
+
+function parse(text: string, parameters: Readonly<Record<string, unknown>> = {}): Bare {
+  return bare(parseFilter(text, parameters, 'filter'))
+}
+
+function term(path: string, operator: Operator, ...values: unknown[]): Bare {
+  const [value, value2] = values
+  return {
+    path,
+    operator,
+    ...(values.length > 0 ? { value } : {}),
+    ...(values.length > 1 ? { value2 } : {}),
+  }
+}
+
+function group(operator: 'and' | 'or' | 'not', ...conditions: Bare[]): Bare {
+  return { operator, conditions }
+}
+
+function refusalOf(text: string, parameters: Readonly<Record<string, unknown>> = {}): string {
+  try {
+    parseFilter(text, parameters, 'filter')
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    expect(error.kind).toBe('bad-request')
+    return error.message
+  }
+  throw new Error(`it was not refused: ${text.slice(0, 100)}`)
+}
+
+const [a, b, c, d] = (['a', 'b', 'c', 'd'] as const).map((name, index) => term(name, '=', index + 1)) as [
+  Bare,
+  Bare,
+  Bare,
+  Bare,
+]
+
+describe('groups', () => {
+  test('a single condition is not wrapped in a group, in however many parentheses', () => {
+    expect(parse('a = 1')).toEqual(a)
+    expect(parse('((a = 1))')).toEqual(a)
+  })
+
+  test('a chain of the same operator is one group', () => {
+    expect(parse('a = 1 and b = 2 and c = 3')).toEqual(group('and', a, b, c))
+    expect(parse('a = 1 or b = 2 or c = 3')).toEqual(group('or', a, b, c))
+  })
+
+  test('and binds closer than or', () => {
+    expect(parse('a = 1 or b = 2 and c = 3 or d = 4')).toEqual(group('or', a, group('and', b, c), d))
+    expect(parse('a = 1 and b = 2 or c = 3')).toEqual(group('or', group('and', a, b), c))
+  })
+
+  test('not binds closer than and', () => {
+    expect(parse('not a = 1 and b = 2')).toEqual(group('and', group('not', a), b))
+  })
+
+  test('parentheses come before everything and stay a group of their own', () => {
+    expect(parse('(a = 1 or b = 2) and c = 3')).toEqual(group('and', group('or', a, b), c))
+    expect(parse('not (a = 1 and b = 2)')).toEqual(group('not', group('and', a, b)))
+    expect(parse('(a = 1 and b = 2) and c = 3')).toEqual(group('and', group('and', a, b), c))
+  })
+
+  test('each not is a group around one condition', () => {
+    expect(parse('not not a = 1')).toEqual(group('not', group('not', a)))
+  })
+
+  test('keywords are read in any case, and white space is free', () => {
+    expect(parse('NOT(a=1)AnD\tb\n=\r\n2\u00a0oR c=3')).toEqual(
+      group('or', group('and', group('not', a), b), c),
+    )
+  })
+
+  test('each part of the tree says where it stands', () => {
+    const at = (column: number) => `_domain, column ${column}`
+    expect(parseFilter('  (a = 1 or not b = 2) and c = 3', {}, '_domain')).toEqual({
+      kind: 'group',
+      operator: 'and',
+      at: at(3),
+      conditions: [
+        {
+          kind: 'group',
+          operator: 'or',
+          at: at(4),
+          conditions: [
+            { kind: 'term', path: 'a', operator: '=', value: 1, at: at(4) },
+            {
+              kind: 'group',
+              operator: 'not',
+              at: at(13),
+              conditions: [{ kind: 'term', path: 'b', operator: '=', value: 2, at: at(17) }],
+            },
+          ],
+        },
+        { kind: 'term', path: 'c', operator: '=', value: 3, at: at(28) },
+      ],
+    })
+  })
+})
+
+describe('predicates', () => {
+  test.each(['=', '!=', '<', '<=', '>', '>='] as const)('%s compares with a value', (sign) => {
+    expect(parse(`a ${sign} 5`)).toEqual(term('a', sign, 5))
+    expect(parse(`a${sign}-5`)).toEqual(term('a', sign, -5))
+  })
+
+  test('<> is !=', () => {
+    expect(parse('a <> 5')).toEqual(term('a', '!=', 5))
+  })
+
+  test('like takes one value', () => {
+    expect(parse("a like 'x%'")).toEqual(term('a', 'like', 'x%'))
+    expect(parse("a not like 'x%'")).toEqual(term('a', 'notLike', 'x%'))
+  })
+
+  test('in takes a list, which may be empty', () => {
+    expect(parse("a in (1, 'two', null)")).toEqual(term('a', 'in', [1, 'two', null]))
+    expect(parse('a not in(1)')).toEqual(term('a', 'notIn', [1]))
+    expect(parse('a in ()')).toEqual(term('a', 'in', []))
+  })
+
+  test('in takes a parameter that holds a list, in parentheses or not', () => {
+    expect(parse('a in :ids', { ids: [1, 2] })).toEqual(term('a', 'in', [1, 2]))
+    expect(parse('a not in (:ids)', { ids: [1, 2] })).toEqual(term('a', 'notIn', [1, 2]))
+    expect(parse('a in (:ids)', { ids: [] })).toEqual(term('a', 'in', []))
+  })
+
+  test('a parameter inside the parentheses of in may be a single value', () => {
+    expect(parse('a in (:id)', { id: 1 })).toEqual(term('a', 'in', [1]))
+    expect(parse('a in (:id, 2, :other)', { id: 1, other: null })).toEqual(term('a', 'in', [1, 2, null]))
+  })
+
+  test('the and of between is not the and of a chain', () => {
+    expect(parse('a between 1 and 2 and b = 2')).toEqual(group('and', term('a', 'between', 1, 2), b))
+    expect(parse('a not between 1 and :most', { most: 9 })).toEqual(term('a', 'notBetween', 1, 9))
+  })
+
+  test('is asks for null and empty', () => {
+    expect(parse('a is null')).toEqual(term('a', 'isNull'))
+    expect(parse('a is not null')).toEqual(term('a', 'notNull'))
+    expect(parse('a IS EMPTY')).toEqual(term('a', 'isEmpty'))
+    expect(parse('a Is Not Empty')).toEqual(term('a', 'notEmpty'))
+  })
+
+  test('is asks for true and false', () => {
+    expect(parse('a is true')).toEqual(term('a', '=', true))
+    expect(parse('a is false')).toEqual(term('a', '=', false))
+  })
+
+  test('null is not true and not false', () => {
+    expect(parse('a is not true')).toEqual(group('or', term('a', 'isNull'), term('a', '!=', true)))
+    expect(parse('a is not false')).toEqual(group('or', term('a', 'isNull'), term('a', '!=', false)))
+  })
+
+  test('a value is a member of a path where the path equals it', () => {
+    expect(parse('5 member of self.tags')).toEqual(term('tags', '=', 5))
+    expect(parse(':tag MEMBER OF tags.parent', { tag: 7 })).toEqual(term('tags.parent', '=', 7))
+    expect(parse('5 not member of tags')).toEqual(group('not', term('tags', '=', 5)))
+    expect(parse("not 'x' member of tags and a = 1")).toEqual(
+      group('and', group('not', term('tags', '=', 'x')), a),
+    )
+  })
+
+  test('a membership stands where its path stands, and its denial where it begins', () => {
+    expect(parseFilter(' 5 not member of tags', {}, 'filter')).toMatchObject({
+      at: 'filter, column 2',
+      conditions: [{ at: 'filter, column 18' }],
+    })
+  })
+})
+
+describe('paths', () => {
+  const pathOf = (path: string) => parse(`${path} = 1`)
+
+  test('a leading self is left out where something follows', () => {
+    expect(pathOf('self.name')).toEqual(term('name', '=', 1))
+    expect(pathOf('SELF.name')).toEqual(term('name', '=', 1))
+    expect(pathOf('self.self')).toEqual(term('self', '=', 1))
+    expect(pathOf('self')).toEqual(term('self', '=', 1))
+    expect(pathOf('owner.self')).toEqual(term('owner.self', '=', 1))
+    expect(pathOf('selfish.name')).toEqual(term('selfish.name', '=', 1))
+  })
+
+  test('brackets behind a name mean nothing', () => {
+    expect(pathOf('self.lines[].product')).toEqual(term('lines.product', '=', 1))
+    expect(pathOf('lines [ ] . tags[]')).toEqual(term('lines.tags', '=', 1))
+  })
+
+  test('behind a dot every word is a name, in its own spelling', () => {
+    expect(pathOf('self.And')).toEqual(term('And', '=', 1))
+    expect(pathOf('self.select')).toEqual(term('select', '=', 1))
+    expect(pathOf('_a1.in.NOT.null')).toEqual(term('_a1.in.NOT.null', '=', 1))
+  })
+
+  test('a word that only begins like a keyword is a name', () => {
+    expect(pathOf('notes')).toEqual(term('notes', '=', 1))
+    expect(pathOf('order')).toEqual(term('order', '=', 1))
+    expect(pathOf('isnull')).toEqual(term('isnull', '=', 1))
+  })
+
+  test('names that objects inherit are names like any other', () => {
+    expect(pathOf('constructor.__proto__')).toEqual(term('constructor.__proto__', '=', 1))
+  })
+})
+
+describe('values', () => {
+  const valueOf = (text: string, parameters = {}) => {
+    const parsed = parse(`a = ${text}`, parameters)
+    return 'path' in parsed ? parsed.value : undefined
+  }
+
+  test('a safe whole number is a number', () => {
+    expect(valueOf('12')).toBe(12)
+    expect(valueOf('+3')).toBe(3)
+    expect(valueOf('-7')).toBe(-7)
+    expect(valueOf('007')).toBe(7)
+    expect(valueOf('-0')).toBe(0)
+    expect(valueOf('9007199254740991')).toBe(Number.MAX_SAFE_INTEGER)
+  })
+
+  test('any other number stays its exact text', () => {
+    expect(valueOf('-12.50')).toBe('-12.50')
+    expect(valueOf('1.0')).toBe('1.0')
+    expect(valueOf('9007199254740992')).toBe('9007199254740992')
+    expect(valueOf('-99999999999999999999')).toBe('-99999999999999999999')
+  })
+
+  test('a text stands in either kind of quotes, and a doubled quote stands for itself', () => {
+    expect(valueOf("'it''s'")).toBe("it's")
+    expect(valueOf('"it\'s ""so"""')).toBe('it\'s "so"')
+    expect(valueOf("''")).toBe('')
+    expect(valueOf("''''")).toBe("'")
+    expect(valueOf('\'a "b" \\ \n and :c (ü🙂\'')).toBe('a "b" \\ \n and :c (ü🙂')
+  })
+
+  test('true, false and null are read in any case', () => {
+    expect(valueOf('TRUE')).toBe(true)
+    expect(valueOf('False')).toBe(false)
+    expect(valueOf('nuLL')).toBe(null)
+  })
+
+  test('a parameter holds whatever was sent, null as well', () => {
+    expect(valueOf(':x', { x: '5' })).toBe('5')
+    expect(valueOf(':x', { x: null })).toBe(null)
+    expect(valueOf(':x', { x: false })).toBe(false)
+    expect(valueOf(':x', { x: { id: 3 } })).toEqual({ id: 3 })
+    expect(valueOf(':and', { and: 1 })).toBe(1)
+  })
+
+  test('a parameter is read into objects by a dot or a dollar', () => {
+    const parameters = { _user: { home: { city: 'Bern' } } }
+    expect(valueOf(':_user.home.city', parameters)).toBe('Bern')
+    expect(valueOf(':_user$home$city', parameters)).toBe('Bern')
+    expect(valueOf(':_user.home$city', parameters)).toBe('Bern')
+  })
+
+  test('a parameter is never read from a prototype', () => {
+    expect(refusalOf('a = :__proto__')).toBe('filter, column 5: there is no "__proto__" among the parameters')
+    expect(refusalOf('a = :constructor')).toContain('there is no "constructor"')
+    expect(refusalOf('a = :x.toString', { x: {} })).toContain('there is no "toString" in :x')
+    expect(refusalOf('a = :x.__proto__.y', { x: {} })).toContain('there is no "__proto__" in :x')
+    expect(refusalOf('a = :x.length', { x: 'text' })).toContain('in :x, which holds no object')
+    expect(refusalOf('a = :x.length', { x: [1] })).toContain('in :x, which holds no object')
+    const inherited: object = Object.create({ x: 1 })
+    expect(refusalOf('a = :x', { ...{}, y: inherited })).toContain('there is no "x"')
+    expect(refusalOf('a = :y.x', { y: inherited })).toContain('there is no "x" in :y')
+  })
+
+  test('an own property with the name of a prototype is a parameter like any other', () => {
+    const parameters = JSON.parse('{ "__proto__": { "constructor": 5 } }') as Record<string, unknown>
+    expect(valueOf(':__proto__.constructor', parameters)).toBe(5)
+    expect(refusalOf('a = :__proto__.x', parameters)).toContain('there is no "x" in :__proto__')
+  })
+})
+
+describe('what is refused', () => {
+  const isExpected = (column: number, what: string, instead: string) =>
+    `filter, column ${column}: ${what} is expected here, not ${instead}`
+
+  test.each([
+    ['and a = 1', isExpected(1, 'a condition', '"and"')],
+    ['a = 1 AND or b = 2', isExpected(11, 'a condition', '"or"')],
+    ['a = 1 and', isExpected(10, 'a condition', 'the end')],
+    ['not', isExpected(4, 'a condition', 'the end')],
+    ['()', isExpected(2, 'a condition', '")"')],
+    ['= 1', isExpected(1, 'a condition', '"="')],
+    ['like 1', isExpected(1, 'a condition', '"like" (a field of that name is written self.like)')],
+    ['a = 1 and b = and', isExpected(15, 'a value', '"and"')],
+    ['a = not (b = 1)', isExpected(5, 'a value', '"not"')],
+    ['a =', isExpected(4, 'a value', 'the end')],
+    ['a = b', isExpected(5, 'a value', '"b" (a text stands in quotes)')],
+    ['a = (1)', isExpected(5, 'a value', '"("')],
+    ['a like', isExpected(7, 'a value', 'the end')],
+    ['a = .5', isExpected(5, 'a value', '"."')],
+    ['a', isExpected(2, 'an operator', 'the end')],
+    ['a b', isExpected(3, 'an operator', '"b"')],
+    ["a '='", isExpected(3, 'an operator', 'a text')],
+    ['a :b', isExpected(3, 'an operator', '":b"')],
+    ['a not = 1', isExpected(7, '"like", "in" or "between"', '"="')],
+    ['a = 1 b = 2', isExpected(7, '"and", "or" or the end', '"b"')],
+    ['(a = 1 b', isExpected(8, '"and", "or" or ")"', '"b"')],
+    ['a in 1', isExpected(6, 'a list in parentheses or a parameter', '"1"')],
+    ['a in (1 2)', isExpected(9, '"," or ")"', '"2"')],
+    ['a in (1,)', isExpected(9, 'a value', '")"')],
+    ['a in (,)', isExpected(7, 'a value', '","')],
+    ['a between 1 or 2', isExpected(13, '"and" with the upper end', '"or"')],
+    ['a between 1 and', isExpected(16, 'a value', 'the end')],
+    ['a is 1', isExpected(6, 'null, empty, true or false', '"1"')],
+    ['a is not', isExpected(9, 'null, empty, true or false', 'the end')],
+    ['1 member a', isExpected(10, '"of"', '"a"')],
+    ['1 member of 2', isExpected(13, 'a field', '"2"')],
+    ['1 member of in', isExpected(13, 'a field', '"in" (a field of that name is written self.in)')],
+    ['self. = 1', isExpected(7, 'a name', '"="')],
+    ['a.5 = 1', isExpected(3, 'a name', '"5"')],
+    ['a[0] = 1', isExpected(3, '"]"', '"0"')],
+    [`a = ${'b'.repeat(50)}`, isExpected(5, 'a value', `"${'b'.repeat(40)}…" (a text stands in quotes)`)],
+  ])('%s: it says what is expected', (text, message) => {
+    expect(refusalOf(text)).toBe(message)
+  })
+
+  test.each([
+    ['a == 1', 3, 'use = instead of "=="'],
+    ['a => 1', 3, 'use >= instead of "=>"'],
+    ['a =< 1', 3, 'use <= instead of "=<"'],
+    ['a = 1 && b = 2', 7, 'use and instead of "&&"'],
+    ['a = 1 & b = 2', 7, 'use and instead of "&"'],
+    ['a = 1 || b = 2', 7, 'use or instead of "||"'],
+    ['(a = 1 | b = 2)', 8, 'use or instead of "|"'],
+    ['!a = 1', 1, 'use not, or != instead of "!"'],
+    ['a ! in (1)', 3, 'use not, or != instead of "!"'],
+    ['(select x from y)', 2, 'sub-selects are not supported'],
+    ['a in (SELECT x from y)', 7, 'sub-selects are not supported'],
+    ['a = (select x from y)', 6, 'sub-selects are not supported'],
+    ['select x', 1, 'sub-selects are not supported'],
+    ['b = 1 and lower(a) = 1', 11, 'functions are not supported'],
+    ['a.size() = 1', 1, 'functions are not supported'],
+    ['a = lower(b)', 5, 'functions are not supported'],
+    ['1 member of lower (a)', 13, 'functions are not supported'],
+    ['a + 1 = 2', 3, 'arithmetic is not supported (a date stands in quotes)'],
+    ['a -1 = 2', 3, 'arithmetic is not supported (a date stands in quotes)'],
+    ['a = 1 * 2', 7, 'arithmetic is not supported (a date stands in quotes)'],
+    ['a = - 5', 5, 'arithmetic is not supported (a date stands in quotes)'],
+    ['a > 2024-01-31', 9, 'arithmetic is not supported (a date stands in quotes)'],
+    ['1 = a', 1, 'write the field first, then the operator and the value'],
+    ['a = 1 and :missing = b', 11, 'write the field first, then the operator and the value'],
+    ["'x' not in (1)", 1, 'write the field first, then the operator and the value'],
+    ['true', 1, 'write the field first, then the operator and the value'],
+    ["a = 'x''", 5, 'this text is never closed'],
+    ['a = "x\'', 5, 'this text is never closed'],
+    ['b = 1 and (a = 1', 11, 'this parenthesis is never closed'],
+    ['((a = 1)', 1, 'this parenthesis is never closed'],
+    ['a in (1, 2', 6, 'this parenthesis is never closed'],
+    ['a in (', 6, 'this parenthesis is never closed'],
+    ['a = 1)', 6, 'this parenthesis was never opened'],
+    ['a = 1e5', 5, '"1e5" is no number such as 12 or -12.5'],
+    ['a = 1.', 5, '"1." is no number such as 12 or -12.5'],
+    ['a = 1.2.3', 5, '"1.2.3" is no number such as 12 or -12.5'],
+    ['a = :', 5, 'a parameter is written :name or :name.part, not ":"'],
+    ['a = :b.', 5, 'a parameter is written :name or :name.part, not ":b."'],
+    ['a = :1', 5, 'a parameter is written :name or :name.part, not ":1"'],
+    ['a # 1', 3, 'the character "#" (U+0023) has no meaning here'],
+    ['a = 🙂', 5, 'the character "🙂" (U+1F642) has no meaning here'],
+    ["'🙂' member of a #", 18, 'the character "#" (U+0023) has no meaning here'],
+  ])('%s: it says what is wrong', (text, column, message) => {
+    expect(refusalOf(text)).toBe(`filter, column ${column}: ${message}`)
+  })
+
+  test('a character that cannot be seen is named by its number', () => {
+    expect(refusalOf('a = \u200b1')).toContain('column 5: the character "\u200b" (U+200B)')
+    expect(refusalOf('a = \0')).toContain(String.raw`column 5: the character "\u0000" (U+0000)`)
+    expect(refusalOf('a = \ud800')).toContain(String.raw`column 5: the character "\ud800" (U+D800)`)
+  })
+
+  test('of two faults the first is named, whatever its kind', () => {
+    expect(refusalOf('a == 1 and #')).toContain('column 3: use =')
+    expect(refusalOf('a = # and b == 1')).toContain('column 5: the character "#"')
+  })
+
+  test('a parameter that is missing is refused where it stands, with the name that is near', () => {
+    expect(refusalOf('a = 1 and b = :nmae', { name: 1, age: 2 })).toBe(
+      'filter, column 15: there is no "nmae" among the parameters (did you mean "name"?)',
+    )
+    expect(refusalOf('a in (1, :user.iid)', { user: { id: 1 } })).toBe(
+      'filter, column 10: there is no "iid" in :user (did you mean "id"?)',
+    )
+    expect(refusalOf('a = :x', { x: undefined })).toContain('column 5: there is no "x"')
+    expect(refusalOf('a = :x.y', { x: null })).toBe(
+      'filter, column 5: there is no "y" in :x, which holds no object',
+    )
+  })
+
+  test('only so many names are searched for the near one, and none that nobody writes', () => {
+    const many = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`unlike${index}`, 1]))
+    expect(refusalOf('a = :nmae', { ...many, name: 1 })).not.toContain('did you mean')
+    const long = Object.fromEntries(
+      Array.from({ length: 20 }, (_, index) => [`x${index}`.repeat(100_000), 1]),
+    )
+    const started = performance.now()
+    expect(refusalOf(`a = :${'b'.repeat(64)}`, long)).toContain('among the parameters')
+    expect(performance.now() - started).toBeLessThan(500)
+  })
+
+  test('the parameter of in must hold a list', () => {
+    expect(refusalOf('a in :id', { id: 1 })).toBe('filter, column 6: the parameter ":id" must hold a list')
+    expect(refusalOf('a in :x.y', { x: { y: null } })).toContain('column 6: the parameter ":x.y" must hold')
+  })
+
+  test('a list among other values is refused', () => {
+    expect(refusalOf('a in (1, :ids)', { ids: [2] })).toBe(
+      'filter, column 10: a parameter that holds a list must stand alone',
+    )
+  })
+
+  test('a text without a condition is empty, under its own name', () => {
+    expect(refusalOf('')).toBe('filter is empty')
+    expect(() => parseFilter(' \n\t', {}, '_domain')).toThrow('_domain is empty')
+  })
+})
+
+describe('limits', () => {
+  test('a text of 10,000 characters is read, and a longer one is refused', () => {
+    const text = `a = '${'x'.repeat(9_994)}'`
+    expect(parse(text)).toEqual(term('a', '=', 'x'.repeat(9_994)))
+    expect(refusalOf(`${text} `)).toBe('filter is longer than 10000 characters')
+  })
+
+  test('parentheses are nested as deep as conditions may be, and no deeper', () => {
+    const nested = (depth: number) => `${'('.repeat(depth)}a = 1${')'.repeat(depth)}`
+    expect(parse(nested(MAX_DEPTH))).toEqual(a)
+    expect(refusalOf(nested(MAX_DEPTH + 1))).toBe('filter, column 17: nested deeper than 16 levels')
+    expect(refusalOf('('.repeat(10_000))).toContain('nested deeper')
+  })
+
+  test('nots count like parentheses', () => {
+    expect(parse(`${'not '.repeat(MAX_DEPTH)}a = 1`)).toMatchObject({ operator: 'not' })
+    expect(refusalOf(`${'not '.repeat(MAX_DEPTH + 1)}a = 1`)).toContain('column 65: nested deeper')
+    expect(refusalOf('not('.repeat(2_500))).toContain('column 33: nested deeper')
+  })
+
+  test('what stands side by side is not nested', () => {
+    const text = Array.from({ length: 500 }, () => 'not (a = 1)').join(' or ')
+    expect(parse(text)).toEqual(group('or', ...Array.from({ length: 500 }, () => group('not', a))))
+  })
+
+  test.each(["'", "''", '(', '.', ':', '1.', '-', 'a.', '[]', ' ', ':a.', 'a[]', 'not '])(
+    'a text of nothing but %s is read in no time',
+    (piece) => {
+      const started = performance.now()
+      const text = piece.repeat(10_000 / piece.length)
+      for (const start of ['', 'a = ', 'a', 'a in (']) refusalOf(`${(start + text).slice(0, 9_998)} #`)
+      expect(performance.now() - started).toBeLessThan(2_000)
+    },
+  )
+})
+
+describe('whatever is written', () => {
+  const KEYWORDS = 'and or not like in between is null empty true false member of select self'.split(' ')
+
+  const name = fc.oneof(
+    fc.constantFrom('a', 'firstName', '_x9', '__proto__', 'constructor', 'Not', ...KEYWORDS),
+    fc.stringMatching(/^[A-Za-z_]\w{0,8}$/),
+  )
+  const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((names) => names.join('.'))
+  const value = fc.oneof(
+    fc.maxSafeInteger().map((number) => number + 0),
+    fc.constantFrom(true, false, null),
+    fc.string({ unit: 'binary', maxLength: 12 }),
+    fc.stringMatching(/^['" a:(]{0,6}$/),
+  )
+  const termOf = fc.oneof(
+    fc.record({ path, operator: fc.constantFrom<Operator>('=', '!=', '<', '<=', '>', '>='), value }),
+    fc.record({ path, operator: fc.constantFrom<Operator>('like', 'notLike'), value }),
+    fc.record({
+      path,
+      operator: fc.constantFrom<Operator>('in', 'notIn'),
+      value: fc.array(value, { maxLength: 4 }),
+    }),
+    fc.record({ path, operator: fc.constantFrom<Operator>('between', 'notBetween'), value, value2: value }),
+    fc.record({
+      path,
+      operator: fc.constantFrom<Operator>('isNull', 'notNull', 'isEmpty', 'notEmpty'),
+    }),
+  )
+  const { tree } = fc.letrec<{ tree: Bare }>((tie) => ({
+    tree: fc.oneof(
+      { maxDepth: 5, depthSize: 'small' },
+      termOf,
+      fc.record({
+        operator: fc.constantFrom('and' as const, 'or' as const),
+        conditions: fc.array(tie('tree'), { minLength: 2, maxLength: 4 }),
+      }),
+      fc.record({ operator: fc.constant('not' as const), conditions: fc.tuple(tie('tree')) }),
+    ),
+  }))
+
+  const SPELLED: Partial<Record<Operator, string>> = {
+    notLike: 'not like',
+    notIn: 'not in',
+    notBetween: 'not between',
+    isNull: 'is null',
+    notNull: 'is not null',
+    isEmpty: 'is empty',
+    notEmpty: 'is not empty',
+  }
+
+  /** Prints a tree in one of the many ways that mean it; the choices say in which. */
+  class Printer {
+    readonly parameters: Record<string, unknown> = {}
+    readonly #choices: readonly number[]
+    #chosen = 0
+
+    constructor(choices: readonly number[]) {
+      this.#choices = choices
+    }
+
+    print(condition: Bare): string {
+      const text = 'path' in condition ? this.#term(condition) : this.#group(condition)
+      return this.#isChosen(5) ? `(${text})` : text
+    }
+
+    #isChosen(oneOf: number): boolean {
+      return (this.#choices[this.#chosen++ % this.#choices.length] ?? 0) % oneOf === 0
+    }
+
+    #spell(words: string): string {
+      const spelled = this.#isChosen(2) ? words : words.toUpperCase()
+      return spelled.replaceAll(' ', this.#isChosen(3) ? '\n ' : ' ')
+    }
+
+    #group({ operator, conditions }: Extract<Bare, { conditions: Bare[] }>): string {
+      const parts = conditions.map((condition) => {
+        const isLoose = !('path' in condition) && condition.operator !== 'not'
+        const isCloser = operator === 'or' && condition.operator === 'and'
+        return isLoose && !isCloser ? `(${this.print(condition)})` : this.print(condition)
+      })
+      if (operator === 'not') return `${this.#spell('not')} ${parts.join('')}`
+      return parts.join(` ${this.#spell(operator)} `)
+    }
+
+    #term({ path, operator, value, value2 }: Extract<Bare, { path: string }>): string {
+      if (operator === '=' && this.#isChosen(4)) {
+        return `${this.#value(value)} ${this.#spell('member of')} ${this.#path(path)}`
+      }
+      const isInequality = operator === '!=' && this.#isChosen(2)
+      const spelled = isInequality ? '<>' : this.#spell(SPELLED[operator] ?? operator)
+      const start = `${this.#path(path)} ${spelled}`
+      if (operator.endsWith('Null') || operator.endsWith('Empty')) return start
+      if (Array.isArray(value)) return `${start} ${this.#list(value)}`
+      const end = operator.endsWith('etween') ? ` ${this.#spell('and')} ${this.#value(value2)}` : ''
+      return `${start} ${this.#value(value)}${end}`
+    }
+
+    #path(path: string): string {
+      const [first = ''] = path.split('.')
+      const isMistakable = KEYWORDS.includes(first.toLowerCase())
+      const whole = isMistakable || this.#isChosen(2) ? `self.${path}` : path
+      return this.#isChosen(3) ? whole.replaceAll('.', '[] . ').replace(/^self\[\]/i, 'self') : whole
+    }
+
+    #list(values: readonly unknown[]): string {
+      if (this.#isChosen(3))
+        return this.#isChosen(2) ? this.#parameter(values) : `(${this.#parameter(values)})`
+      return `(${values.map((item) => this.#value(item)).join(this.#isChosen(2) ? ',' : ' , ')})`
+    }
+
+    #value(value: unknown): string {
+      if (this.#isChosen(4)) return this.#parameter(value)
+      if (typeof value !== 'string') return this.#spell(String(value))
+      const quote = this.#isChosen(2) ? "'" : '"'
+      return quote + value.replaceAll(quote, quote + quote) + quote
+    }
+
+    #parameter(value: unknown): string {
+      const key = `p${Object.keys(this.parameters).length}`
+      const isDeep = this.#isChosen(2)
+      this.parameters[key] = isDeep ? { of: value } : value
+      return isDeep ? `:${key}${this.#isChosen(2) ? '.' : '$'}of` : `:${key}`
+    }
+  }
+
+  test('a tree that is printed is read back as the same tree', () => {
+    fc.assert(
+      fc.property(tree, fc.array(fc.nat(1_000), { minLength: 1, maxLength: 50 }), (written, choices) => {
+        const printer = new Printer(choices)
+        const text = printer.print(written)
+        fc.pre(text.length <= 10_000)
+        expect(parse(text, printer.parameters)).toEqual(written)
+      }),
+      { numRuns: 3_000 },
+    )
+  })
+
+  test('it is read or refused at a column inside the text, and nothing else happens', () => {
+    const piece = fc.oneof(
+      fc.constantFrom(...KEYWORDS, 'a', 'b.c', ':p', ':p.q', '12', '-1.5', "'x'", '"', "'", '__proto__'),
+      fc.constantFrom('=', '!=', '<>', '<', '==', '(', ')', ',', '.', '[', ']', '$', ':', '!', '&&', '+'),
+      fc.string({ unit: 'binary', maxLength: 3 }),
+    )
+    const garbage = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 60 }),
+      fc.array(piece, { maxLength: 25 }).map((pieces) => pieces.join(' ')),
+      fc.array(piece, { maxLength: 25 }).map((pieces) => pieces.join('')),
+    )
+    fc.assert(
+      fc.property(garbage, (text) => {
+        let message: string
+        try {
+          parseFilter(text, { p: { q: [1] } }, 'filter')
+          return
+        } catch (error) {
+          expect(error).toBeInstanceOf(Refusal)
+          message = (error as Refusal).message
+        }
+        if (message === 'filter is empty') return
+        const column = Number(/^filter, column (\d+): /.exec(message)?.[1])
+        expect(column).toBeGreaterThanOrEqual(1)
+        expect(column).toBeLessThanOrEqual(text.length + 1)
+      }),
+      { numRuns: 10_000 },
+    )
+  })
+})

@@ -1,0 +1,135 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { fold, likePattern } from '../../src/model/fold.js'
+
+describe('case and accents do not matter', () => {
+  test.each([
+    ['English', 'O’Neill & Sons, 42nd St.', 'o’neill & sons, 42nd st.'],
+    ['French', 'ÉLÈVE ÇÀ Œuvre naïve', 'eleve ca oeuvre naive'],
+    ['German', 'STRAẞE Straße MÜLLER', 'strasse strasse muller'],
+    ['Turkish', 'İSTANBUL ISPARTA ılık Şğ', 'istanbul isparta ilik sg'],
+    ['Polish', 'ŁÓDŹ Zażółć gęślą', 'lodz zazolc gesla'],
+    ['Danish', 'Ærø ǼǽǾǿ Ålborg', 'aero aeaeoo alborg'],
+    ['Icelandic', 'Þórður Ðð', 'thordur dd'],
+    ['Croatian', 'Đakovo', 'dakovo'],
+    ['Maltese and Sami', 'Ħal Ŧŧ', 'hal tt'],
+    ['Vietnamese', 'Nguyễn Thị Đặng Ước', 'nguyen thi dang uoc'],
+    ['Greek', 'ΟΔΥΣΣΕΎΣ Ὀδυσσεύς ᾼ', 'οδυσσευσ οδυσσευσ α'],
+    ['Russian', 'Ёлка ЙОГА', 'елка иога'],
+    ['Armenian', 'ԵՐԵՎԱՆ', 'երեվան'],
+    ['Georgian', 'ႠႡ თბილისი', 'ⴀⴁ თბილისი'],
+    ['Cherokee', 'ᎠᎡ', 'ꭰꭱ'],
+    ['Adlam', '𞤀𞤁', '𞤢𞤣'],
+    ['full width', 'ＡＢＣ', 'ａｂｃ'],
+    ['signs that are letters', '\u212B \u212A \u2126', 'a k ω'],
+  ])('in %s', (_language, text, folded) => {
+    expect(fold(text)).toBe(folded)
+    expect(fold(text.normalize('NFD'))).toBe(folded)
+    expect(fold(text.normalize('NFC'))).toBe(folded)
+  })
+})
+
+describe('what is a letter of its script stays, however it is composed', () => {
+  test.each([
+    ['Hindi vowel signs and the virama', 'हिन्दी', 'हिन्दी'],
+    ['Hindi nukta letters', '\u0958', '\u0915\u093C'],
+    ['Japanese voiced marks', 'か\u3099き が パ', 'がき が パ'],
+    ['Korean syllables', '\u1112\u1161\u11AB글', '한글'],
+    ['Arabic', '\u0627\u0653 سَلَام', '\u0622 سَلَام'],
+    ['Hebrew points', 'שָׁלוֹם', 'ש\u05B8\u05C1לו\u05B9ם'],
+    ['Thai', 'ภาษาไทย ก็', 'ภาษาไทย ก็'],
+    ['Chinese', '漢字 \uF900', '漢字 豈'],
+    ['emoji', 'Café 👩🏽‍🚀😀🫠', 'cafe 👩🏽‍🚀😀🫠'],
+  ])('%s', (_claim, text, folded) => {
+    expect(fold(text)).toBe(folded)
+  })
+})
+
+test('a Japanese word with voiced marks is not the one without', () => {
+  expect(fold('かき')).not.toBe(fold('かぎ'))
+  expect(fold('कि')).not.toBe(fold('क'))
+})
+
+test('characters younger than Unicode 10 stay as they are, between others that are folded', () => {
+  expect(fold('É\u1C90É \uA7C0 \u{16EA0} É')).toBe('e\u1C90e \uA7C0 \u{16EA0} e')
+  // PostgreSQL would compose this one away.
+  expect(fold('가\u11A7É')).toBe('가\u11A7e')
+})
+
+test('what was folded folds to itself', () => {
+  for (let start = 0; start <= 0x10ffff; start += 64) {
+    const characters = Array.from({ length: 64 }, (_, index) => String.fromCodePoint(start + index))
+    const folded = fold(characters.join(start < 0x10000 ? ' ' : ''))
+    expect(fold(folded)).toBe(folded)
+  }
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      expect(fold(fold(text))).toBe(fold(text))
+    }),
+    { numRuns: 5_000 },
+  )
+})
+
+describe('for texts of letters, accents and parts of syllables', () => {
+  const composed = 'aÅéẹạΣςữᾇßı\u0130がㅎ한\u1112\u1161\u11AB\u0958\u0301\u0323\u0345\u3099\u0653'
+  const texts = fc.string({ unit: fc.constantFrom(...Array.from(composed)) })
+
+  test('those that Unicode says are the same fold to the same', () => {
+    fc.assert(
+      fc.property(texts, (text) => {
+        expect(fold(text.normalize('NFD'))).toBe(fold(text))
+        expect(fold(text.normalize('NFC'))).toBe(fold(text))
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+
+  test('a text and itself in capitals fold to the same', () => {
+    fc.assert(
+      fc.property(texts, (text) => {
+        // Capitals of a composed text may be several characters: ᾇ becomes ἏΙ.
+        const plain = text.replaceAll('ᾇ', '').replaceAll('\u0345', '')
+        expect(fold(plain.toUpperCase())).toBe(fold(plain))
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+})
+
+describe('a pattern for like', () => {
+  test.each([
+    ['a word is found anywhere', 'Élan', '%elan%'],
+    ['nothing is found everywhere', '', '%%'],
+    ['a percent sign at the end anchors the start', 'É%', 'e%'],
+    ['a percent sign at the start anchors the end', '%É', '%e'],
+    ['one in the middle anchors nothing', 'É%À', '%e%a%'],
+    ['alone it is everything', '%', '%'],
+    ['one character', '_É_', '%_e_%'],
+    ['wildcards in a row', 'É_%', 'e_%'],
+    ['an escaped percent sign is one', '50\\%', '%50\\%%'],
+    ['an escaped percent sign at the start anchors nothing', '\\%É', '%\\%e%'],
+    ['an escaped underscore is one', 'a\\_b', '%a\\_b%'],
+    ['an escaped backslash is one', 'a\\\\b', '%a\\\\b%'],
+    ['an escaped backslash escapes nothing', 'a\\\\%', 'a\\\\%'],
+    ['three backslashes are one and a percent sign', 'a\\\\\\%', '%a\\\\\\%%'],
+    ['any other backslash is one', 'C:\\Temp', '%c:\\\\temp%'],
+    ['a lone one at the end too', 'a\\', '%a\\\\%'],
+    ['a full-width percent sign is no wildcard', 'É％', '%e％%'],
+    ['accents around an escape', 'e\u0301\\%\u0301', '%e\\%%'],
+    ['a letter that becomes two', 'ß_', '%ss_%'],
+  ])('%s', (_claim, value, pattern) => {
+    expect(likePattern(value)).toBe(pattern)
+  })
+
+  test('never ends in a lone escape, and has no wildcard that was not sent', () => {
+    const unit = fc.constantFrom('\\', '%', '_', 'a', 'É', '\u0301', '％', '﹪', '＿', '＼', '\u226E', '😀')
+    fc.assert(
+      fc.property(fc.string({ unit }), (value) => {
+        const wildcards = (text: string) => text.replace(/\\[%_\\]/g, '').replace(/[^%_]/g, '')
+        expect(likePattern(value).replace(/\\[%_\\]/g, '')).not.toContain('\\')
+        expect([wildcards(value), `%${wildcards(value)}%`]).toContain(wildcards(likePattern(value)))
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+})

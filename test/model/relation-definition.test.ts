@@ -1,0 +1,256 @@
+import { describe, expect, test } from 'vitest'
+import { StartFaults } from '../../src/errors.js'
+import { Catalog } from '../../src/model/catalog.js'
+import { models } from '../models.js'
+
+function faultsOf(...definitions: readonly unknown[]): readonly string[] {
+  try {
+    Catalog.from(definitions.map((definition, index) => ({ file: `m${index + 1}.json`, definition })))
+  } catch (error) {
+    if (error instanceof StartFaults) return error.faults
+    throw error
+  }
+  return []
+}
+
+/** A task with this field, beside a person and a team. */
+const task = (field: object, more: object = {}, person: object = {}) => [
+  { name: 'a.Task', fields: { title: { type: 'string' }, f: field }, ...more },
+  { name: 'a.Person', fields: { name: { type: 'string' }, ...person } },
+  { name: 'a.Team', fields: { name: { type: 'string' } } },
+]
+const toTask = { type: 'many-to-one', target: 'a.Task' }
+
+test('the family of the fixtures has no fault', () => {
+  expect(() => Catalog.from(models)).not.toThrow()
+})
+
+describe('a relation with faults is refused, with file and field named', () => {
+  const cases: readonly (readonly [name: string, definitions: readonly unknown[], fault: string | RegExp])[] =
+    [
+      [
+        'an unknown target',
+        task({ type: 'many-to-one', target: 'a.Persom' }),
+        'm1.json: a.Task.f: there is no model "a.Persom" (did you mean "a.Person"?)',
+      ],
+      [
+        'a target that nothing is like',
+        task({ type: 'many-to-many', target: 'zzz' }),
+        'm1.json: a.Task.f: there is no model "zzz"',
+      ],
+      ['no target', task({ type: 'many-to-one' }), /a\.Task\.f: target must be the name of a model/],
+      [
+        'a target that is no text',
+        task({ type: 'one-to-one', target: 5 }),
+        /target must be the name of a model/,
+      ],
+      [
+        'a one-to-many without mappedBy',
+        task({ type: 'one-to-many', target: 'a.Person' }),
+        /a\.Task\.f: a one-to-many needs mappedBy: the many-to-one of the target that leads back here/,
+      ],
+      [
+        'a mappedBy that is no text',
+        task({ type: 'one-to-many', target: 'a.Person', mappedBy: 5 }),
+        /mappedBy must be the name of a field/,
+      ],
+      [
+        'a mappedBy that is no field',
+        task({ type: 'one-to-many', target: 'a.Person', mappedBy: 'tsak' }, {}, { task: toTask }),
+        'm1.json: a.Task.f: mappedBy: a.Person has no field "tsak" (did you mean "task"?)',
+      ],
+      [
+        'a mappedBy that is no relation',
+        task({ type: 'one-to-many', target: 'a.Person', mappedBy: 'name' }),
+        'm1.json: a.Task.f: mappedBy: a.Person.name must be a many-to-one to a.Task',
+      ],
+      [
+        'a mappedBy of another type',
+        task(
+          { type: 'one-to-many', target: 'a.Person', mappedBy: 'task' },
+          {},
+          { task: { type: 'one-to-one', target: 'a.Task' } },
+        ),
+        'm1.json: a.Task.f: mappedBy: a.Person.task must be a many-to-one to a.Task',
+      ],
+      [
+        'a one-to-one mapped by a many-to-one',
+        task({ type: 'one-to-one', target: 'a.Person', mappedBy: 'task' }, {}, { task: toTask }),
+        'm1.json: a.Task.f: mappedBy: a.Person.task must be a one-to-one to a.Task',
+      ],
+      [
+        'a mappedBy that leads elsewhere',
+        task(
+          { type: 'many-to-many', target: 'a.Person', mappedBy: 'teams' },
+          {},
+          { teams: { type: 'many-to-many', target: 'a.Team' } },
+        ),
+        'm1.json: a.Task.f: mappedBy: a.Person.teams must be a many-to-many to a.Task',
+      ],
+      [
+        'a mappedBy that is kept by the service',
+        task({ type: 'one-to-many', target: 'a.Person', mappedBy: 'createdBy' }),
+        'm1.json: a.Task.f: mappedBy: a.Person.createdBy must be a many-to-one to a.Task',
+      ],
+      [
+        'two sides that show each other',
+        task(
+          { type: 'many-to-many', target: 'a.Person', mappedBy: 'tasks' },
+          {},
+          { tasks: { type: 'many-to-many', target: 'a.Task', mappedBy: 'f' } },
+        ),
+        /a\.Task\.f: mappedBy: a\.Person\.tasks has mappedBy too: one side must hold the relation/,
+      ],
+      [
+        'two owned lists over one reference',
+        task(
+          { type: 'one-to-many', target: 'a.Person', mappedBy: 'task', owned: true },
+          {
+            fields: {
+              f: { type: 'one-to-many', target: 'a.Person', mappedBy: 'task', owned: true },
+              g: { type: 'one-to-many', target: 'a.Person', mappedBy: 'task', owned: true },
+            },
+          },
+          { task: toTask },
+        ),
+        /a\.Task\.f: mappedBy: "g" owns the same records/,
+      ],
+      [
+        'a view that is required',
+        task(
+          { type: 'one-to-one', target: 'a.Person', mappedBy: 'task', required: true },
+          {},
+          { task: { type: 'one-to-one', target: 'a.Task' } },
+        ),
+        /the other side of a relation cannot be required/,
+      ],
+      [
+        'a list that is required',
+        task({ type: 'many-to-many', target: 'a.Person', required: true }),
+        /many-to-many has no option "required"/,
+      ],
+      [
+        'a many-to-one with mappedBy',
+        task({ type: 'many-to-one', target: 'a.Person', mappedBy: 'task' }),
+        /many-to-one has no option "mappedBy"/,
+      ],
+      [
+        'a many-to-many that is owned',
+        task({ type: 'many-to-many', target: 'a.Person', owned: true }),
+        /many-to-many has no option "owned"/,
+      ],
+      [
+        'owned that is no switch',
+        task({ type: 'one-to-many', target: 'a.Person', mappedBy: 'task', owned: 1 }, {}, { task: toTask }),
+        /owned must be true or false/,
+      ],
+      [
+        'a reference with a default',
+        task({ type: 'many-to-one', target: 'a.Person', default: 1 }),
+        /many-to-one has no option "default"/,
+      ],
+      [
+        'a relation as the name field',
+        task({ type: 'many-to-one', target: 'a.Person' }, { nameField: 'f' }),
+        'm1.json: a.Task: nameField: "f" is a relation',
+      ],
+      [
+        'a relation in a template',
+        task(
+          { type: 'many-to-one', target: 'a.Person' },
+          {
+            fields: {
+              f: { type: 'many-to-one', target: 'a.Person' },
+              label: { type: 'string', computed: 'for {f}' },
+            },
+          },
+        ),
+        'm1.json: a.Task.label: the template names "f", which is a relation',
+      ],
+      [
+        'a list in an index',
+        task({ type: 'many-to-many', target: 'a.Person' }, { indexes: [['title', 'f']] }),
+        'm1.json: a.Task: indexes: "f" cannot be indexed',
+      ],
+      [
+        'a view in a unique set',
+        task(
+          { type: 'one-to-one', target: 'a.Person', mappedBy: 'task' },
+          { unique: [['f']] },
+          { task: { type: 'one-to-one', target: 'a.Task' } },
+        ),
+        'm1.json: a.Task: unique: "f" cannot be indexed',
+      ],
+    ]
+
+  test.each(cases)('%s', (_, definitions, fault) => {
+    const faults = faultsOf(...definitions)
+    if (typeof fault === 'string') expect(faults).toContain(fault)
+    else expect(faults.join('\n')).toMatch(fault)
+  })
+
+  test('all relations of all models at once', () => {
+    const lost = (name: string) => ({ name, fields: { to: { type: 'many-to-one', target: 'zzz.Nothing' } } })
+    expect(faultsOf(lost('a.One'), lost('a.Two'))).toEqual([
+      'm1.json: a.One.to: there is no model "zzz.Nothing"',
+      'm2.json: a.Two.to: there is no model "zzz.Nothing"',
+    ])
+  })
+
+  test('a reference may stand in an index and in a unique set', () => {
+    const sets = { indexes: [['f', 'title']], unique: [['f']] }
+    expect(faultsOf(...task({ type: 'many-to-one', target: 'a.Person' }, sets))).toEqual([])
+  })
+})
+
+describe('a sequence with faults is refused', () => {
+  const sequence = (options: unknown, more: object = {}) => ({
+    name: 'a.B',
+    fields: { f: { type: 'string', sequence: options, ...more } },
+  })
+  const cases: readonly (readonly [name: string, definition: unknown, fault: RegExp])[] = [
+    ['no object', sequence(5), /a\.B\.f: sequence must be an object such as/],
+    ['null', sequence(null), /sequence must be an object such as/],
+    [
+      'a misspelled option',
+      sequence({ prefx: 'A' }),
+      /a sequence has no option "prefx" \(did you mean "prefix"\?\)/,
+    ],
+    ['a prefix that is no text', sequence({ prefix: 5 }), /prefix and suffix must be text/],
+    ['a suffix that is no text', sequence({ suffix: null }), /prefix and suffix must be text/],
+    ['a padding past its limit', sequence({ padding: 16 }), /padding must be a whole number from 0 to 15/],
+    ['a padding that is no number', sequence({ padding: '4' }), /padding must be a whole number/],
+    ['a first number below 0', sequence({ next: -1 }), /next must be a whole number from 0/],
+    ['a first number that is not whole', sequence({ next: 1.5 }), /next must be a whole number from 0/],
+    ['a first number that is not exact', sequence({ next: 2 ** 53 }), /next must be a whole number from 0/],
+    ['one that is required', sequence({}, { required: true }), /a sequence has no required/],
+    ['one with a default', sequence({}, { default: 'x' }), /a sequence has no default/],
+    ['one that is secret', sequence({}, { secret: true }), /a sequence has no secret/],
+    [
+      'one that is computed',
+      {
+        name: 'a.B',
+        fields: { g: { type: 'string' }, f: { type: 'string', sequence: {}, computed: '{g}' } },
+      },
+      /a sequence is neither computed nor a selection/,
+    ],
+    [
+      'one of a selection',
+      sequence({}, { selection: ['a'] }),
+      /a sequence is neither computed nor a selection/,
+    ],
+    [
+      'one of another type',
+      { name: 'a.B', fields: { f: { type: 'integer', sequence: {} } } },
+      /integer has no option "sequence"/,
+    ],
+  ]
+
+  test.each(cases)('%s', (_, definition, fault) => {
+    expect(faultsOf(definition).join('\n')).toMatch(fault)
+  })
+
+  test('a sequence without options is one', () => {
+    expect(faultsOf(sequence({}))).toEqual([])
+  })
+})

@@ -1,0 +1,62 @@
+// What is inferred for records with relations: the compiler checks these claims.
+import { expect, expectTypeOf, test } from 'vitest'
+import { Catalog } from '../../src/model/catalog.js'
+import {
+  defineModel,
+  type InputOf,
+  type NeighbourInput,
+  type RecordOf,
+  type Reference,
+} from '../../src/model/definition.js'
+import type { Badge, Circle, Company, Door, Person } from '../models.js'
+
+test('a reference is shown with its version, and required only if it is declared so', () => {
+  expectTypeOf<RecordOf<typeof Person>['company']>().toEqualTypeOf<Reference | null>()
+  expectTypeOf<RecordOf<typeof Badge>['holder']>().toEqualTypeOf<Reference | null>()
+  expectTypeOf<RecordOf<typeof Door>['address']>().toEqualTypeOf<Reference>()
+  expectTypeOf<InputOf<typeof Person>['company']>().toEqualTypeOf<NeighbourInput | null | undefined>()
+  expectTypeOf<InputOf<typeof Door>['address']>().toEqualTypeOf<NeighbourInput | undefined>()
+})
+
+test('an owned list is a list, and never null', () => {
+  expectTypeOf<RecordOf<typeof Company>['addresses']>().toEqualTypeOf<readonly Reference[]>()
+  expectTypeOf<RecordOf<typeof Person>['circles']>().toEqualTypeOf<readonly Reference[]>()
+  expectTypeOf<InputOf<typeof Company>['addresses']>().toEqualTypeOf<readonly NeighbourInput[] | undefined>()
+  expectTypeOf<InputOf<typeof Person>['circles']>().toEqualTypeOf<readonly NeighbourInput[] | undefined>()
+})
+
+test('a view is neither in the record nor in the input', () => {
+  expectTypeOf<RecordOf<typeof Company>>().not.toHaveProperty('people')
+  expectTypeOf<InputOf<typeof Company>>().not.toHaveProperty('people')
+  expectTypeOf<RecordOf<typeof Circle>>().not.toHaveProperty('members')
+  expectTypeOf<InputOf<typeof Circle>>().not.toHaveProperty('members')
+  expectTypeOf<RecordOf<typeof Person>>().not.toHaveProperty('badge')
+  expectTypeOf<InputOf<typeof Person>>().not.toHaveProperty('badge')
+})
+
+test('a sequence is shown and not sent', () => {
+  expectTypeOf<RecordOf<typeof Badge>['number']>().toEqualTypeOf<string | null>()
+  expectTypeOf<InputOf<typeof Badge>>().not.toHaveProperty('number')
+})
+
+test('what is sent may be a reference, a change or a new record', () => {
+  const input = {
+    name: 'Ada',
+    company: { id: 1 },
+    boss: { id: 2, version: 3, name: 'Boss' },
+    circles: [{ id: 1 }, { name: 'New' }],
+    keeper: null,
+  } satisfies InputOf<typeof Person>
+  expectTypeOf(input).toExtend<InputOf<typeof Person>>()
+  expectTypeOf<{ circles: null }>().not.toExtend<InputOf<typeof Person>>()
+  expectTypeOf<{ company: number }>().not.toExtend<InputOf<typeof Person>>()
+  expectTypeOf<{ addresses: { id: number } }>().not.toExtend<InputOf<typeof Company>>()
+})
+
+test('a relation without target, and a one-to-many without mappedBy, do not compile', () => {
+  // @ts-expect-error a one-to-many names the field that holds it
+  defineModel({ name: 'a.B', fields: { list: { type: 'one-to-many', target: 'a.C' } } })
+  // @ts-expect-error a reference names its target
+  const lost = defineModel({ name: 'a.B', fields: { to: { type: 'many-to-one' } } })
+  expect(() => Catalog.from([{ file: 'lost.ts', definition: lost }])).toThrow(/target must be the name/)
+})

@@ -1,0 +1,268 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { Catalog } from '../../src/model/catalog.js'
+import { openDatabase } from '../../src/store/open.js'
+import { describe as describeStep, type Plan } from '../../src/store/plan.js'
+import { applySchema, showPlan } from '../../src/store/schema.js'
+import type { Records } from '../../src/wire.js'
+import { enter, newPlace, onEveryEngine, refusalOf, startService, type Place } from '../targets.js'
+import { faultsOf, text } from './lead.js'
+
+const TASK = 'a.Task'
+const toPerson = { type: 'many-to-one', target: 'a.Person' }
+const toTeam = { type: 'many-to-one', target: 'a.Team' }
+const people = { type: 'many-to-many', target: 'a.Person' }
+
+/** A task with these fields, beside a person and a team. */
+const sources = (fields: object, person: object = {}) =>
+  [
+    { name: TASK, fields: { title: text, ...fields } },
+    { name: 'a.Person', fields: { name: text, ...person } },
+    { name: 'a.Team', fields: { name: text } },
+  ].map((definition) => ({ file: 'models.json', definition }))
+
+onEveryEngine((engine) => {
+  let place: Place
+  beforeEach(async () => {
+    place = await newPlace(engine)
+  })
+  afterEach(() => {
+    place.remove()
+  })
+
+  const withModels = async <T>(
+    fields: object,
+    use: (records: Records) => Promise<T>,
+    person?: object,
+  ): Promise<T> => {
+    const service = await startService(engine, { place, models: sources(fields, person) })
+    try {
+      return await use(await enter(service, 'direct'))
+    } finally {
+      await service.close()
+    }
+  }
+  const plan = async (fields: object, drops: readonly string[] = [], apply = false): Promise<Plan> => {
+    const db = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 })
+    try {
+      return await (apply ? applySchema : showPlan)(db, Catalog.from(sources(fields)), drops)
+    } finally {
+      await db.close()
+    }
+  }
+  const stepsOf = ({ steps }: Plan) => steps.map(describeStep)
+  /** Task 1 with persons 1 and 2 in a list of this name. */
+  const linkTwo = (name: string) =>
+    withModels({ [name]: people }, (records) =>
+      records.create(TASK, { title: 'T', [name]: [{ name: 'P' }, { name: 'Q' }] }),
+    )
+  const read = (fields: object, person?: object) =>
+    withModels(fields, (records) => records.read(TASK, 1), person)
+
+  describe('grows', () => {
+    test('relations come to models that have records, which stay at their versions', async () => {
+      await withModels({}, async (records) => {
+        await records.create(TASK, { title: 'T' })
+        await records.create('a.Person', { name: 'P' })
+      })
+      const fields = {
+        owner: toPerson,
+        helpers: people,
+        parent: { type: 'many-to-one', target: TASK },
+        parts: { type: 'one-to-many', target: TASK, mappedBy: 'parent', owned: true },
+      }
+      expect(stepsOf(await plan(fields)).toSorted()).toEqual([
+        '+ a.Task.helpers: new table of links',
+        '+ a.Task.owner: new column (many-to-one)',
+        '+ a.Task.parent: new column (many-to-one)',
+        '+ a.Task: index on owner',
+        '+ a.Task: index on parent',
+      ])
+      const person = { tasks: { type: 'one-to-many', target: TASK, mappedBy: 'owner' } }
+      await withModels(
+        fields,
+        async (records) => {
+          const task = await records.read(TASK, 1)
+          expect(task).toMatchObject({ version: 0, owner: null, helpers: [], parent: null, parts: [] })
+          const sent = { version: 0, owner: { id: 1 }, helpers: [{ id: 1 }], parts: [{ title: 'Part' }] }
+          const { data } = await records.update(TASK, 1, sent)
+          expect(data).toMatchObject({
+            owner: { id: 1, name: 'P' },
+            helpers: [{ id: 1 }],
+            parts: [{ id: 2 }],
+          })
+          const { tasks } = await records.fetch('a.Person', 1, { fields: ['tasks'] })
+          expect(tasks).toMatchObject([{ id: 1 }])
+        },
+        person,
+      )
+      expect(stepsOf(await plan(fields))).toEqual([])
+    })
+
+    test('a renamed reference keeps its values and its past', async () => {
+      await withModels({ owner: toPerson }, async (records) => {
+        await records.create(TASK, { owner: { name: 'P' } })
+        await records.update(TASK, 1, { version: 0, owner: { name: 'Q' } })
+      })
+      await withModels({ keeper: { ...toPerson, was: 'owner' } }, async (records) => {
+        expect(await records.read(TASK, 1)).toMatchObject({ keeper: { id: 2, name: 'Q' } })
+        const stale = await refusalOf(records.update(TASK, 1, { version: 0, keeper: null }))
+        expect(stale.details.data).toMatchObject({
+          fields: { keeper: { base: { id: 1 }, theirs: { id: 2 } } },
+        })
+      })
+    })
+
+    test('a renamed many-to-many keeps its links and its past', async () => {
+      await linkTwo('helpers')
+      const friends = { friends: { ...people, was: 'helpers' } }
+      expect(stepsOf(await plan(friends))).toEqual(['~ a.Task.helpers: its links renamed to friends'])
+      await withModels(friends, async (records) => {
+        expect(await records.read(TASK, 1)).toMatchObject({ version: 0, friends: [{ id: 1 }, { id: 2 }] })
+        await records.update(TASK, 1, { version: 0, friends: [{ id: 2 }] })
+        await records.remove('a.Person', 2)
+        const stale = await refusalOf(records.update(TASK, 1, { version: 0, friends: [] }))
+        expect(stale.details.data).toMatchObject({
+          fields: { friends: { base: [{ id: 1 }, { id: 2 }], theirs: [], verdict: 'same' } },
+        })
+      })
+      expect(stepsOf(await plan(friends))).toEqual([])
+      const again = { friends: people, helpers: people }
+      expect(await read(again)).toMatchObject({ version: 2, friends: [], helpers: [] })
+    })
+
+    test('a renamed many-to-many takes the name of one that was kept empty', async () => {
+      await withModels({ helpers: people, friends: people }, (records) =>
+        records.create(TASK, { helpers: [{ name: 'P' }] }),
+      )
+      await withModels({ helpers: people }, (records) => records.read(TASK, 1))
+      const friends = { friends: { ...people, was: 'helpers' } }
+      expect(await read(friends)).toMatchObject({ friends: [{ id: 1 }] })
+      expect(stepsOf(await plan(friends))).toEqual([])
+    })
+
+    test('a many-to-one becomes a one-to-one if each is held once, and else says so', async () => {
+      await withModels({ owner: toPerson }, async (records) => {
+        await records.create(TASK, { owner: { name: 'P' } })
+        await records.create(TASK, { owner: { id: 1 } })
+      })
+      const oneToOne = { owner: { type: 'one-to-one', target: 'a.Person' } }
+      expect(await faultsOf(read(oneToOne))).toMatch(/a\.Task: owner cannot be unique/)
+      await withModels({ owner: toPerson }, (records) => records.remove(TASK, 2))
+      await withModels(oneToOne, async (records) => {
+        expect(await records.read(TASK, 1)).toMatchObject({ owner: { id: 1, name: 'P' } })
+        expect((await refusalOf(records.create(TASK, { owner: { id: 1 } }))).kind).toBe('not-unique')
+      })
+    })
+  })
+
+  describe('refuses what would lose links and references', () => {
+    test('a many-to-many that is gone, while it holds links; it is dropped when it is named', async () => {
+      await linkTwo('helpers')
+      const faults = await faultsOf(read({}))
+      expect(faults).toMatch(/a\.Task\.helpers is no longer declared, and it holds 2 links\./)
+      expect(faults).toMatch(/write was: "helpers" in the field/)
+      expect(faults).toMatch(/verso schema --apply --drop a\.Task\.helpers/)
+      expect(await read({ helpers: people })).toMatchObject({ helpers: [{ id: 1 }, { id: 2 }] })
+      expect(stepsOf(await plan({}, ['a.Task.helpers'], true))).toEqual(['- a.Task.helpers: links dropped'])
+      expect(await read({})).not.toHaveProperty('helpers')
+      expect(await read({ helpers: people })).toMatchObject({ helpers: [] })
+    })
+
+    test('one that is gone without links is mentioned, and can come back', async () => {
+      await withModels({ helpers: people }, (records) => records.create(TASK, { title: 'T' }))
+      for (let start = 0; start < 2; start++) {
+        const { notes, faults } = await plan({}, [], true)
+        expect({ notes, faults }).toEqual({
+          notes: ['a.Task.helpers is no longer declared; it holds no links, and its table stays'],
+          faults: [],
+        })
+      }
+      const back = await withModels({ helpers: people }, async (records) => {
+        return (await records.update(TASK, 1, { version: 0, helpers: [{ name: 'P' }] })).data
+      })
+      expect(back).toMatchObject({ helpers: [{ name: 'P' }] })
+    })
+
+    test('a many-to-many to another model, while it holds links', async () => {
+      await linkTwo('helpers')
+      const other = { helpers: { type: 'many-to-many', target: 'a.Team' } }
+      const faults = await faultsOf(read(other))
+      expect(faults).toMatch(/a\.Task\.helpers cannot lead to a\.Team, and it holds 2 links/)
+      await withModels({ helpers: people }, (records) => records.update(TASK, 1, { version: 0, helpers: [] }))
+      const linked = await withModels(other, async (records) => {
+        return (await records.update(TASK, 1, { version: 1, helpers: [{ name: 'Team' }] })).data
+      })
+      expect(linked).toMatchObject({ helpers: [{ id: 1, name: 'Team' }] })
+    })
+
+    test('a many-to-many to another model is emptied when it is named', async () => {
+      await linkTwo('helpers')
+      const other = { helpers: { type: 'many-to-many', target: 'a.Team' } }
+      expect(stepsOf(await plan(other, ['a.Task.helpers'], true))).toEqual([
+        '- a.Task.helpers: links dropped',
+        '+ a.Task.helpers: new table of links',
+      ])
+      expect(await read(other)).toMatchObject({ helpers: [] })
+    })
+
+    test('a many-to-many that is to become a view, or something else', async () => {
+      await linkTwo('helpers')
+      const person = { tasks: people, helped: { type: 'many-to-many', target: TASK } }
+      const view = { helpers: { ...people, mappedBy: 'helped' } }
+      expect(await faultsOf(read(view, person))).toMatch(
+        /a\.Task\.helpers is no longer declared, and it holds 2/,
+      )
+      expect(await faultsOf(read({ helpers: text }))).toMatch(/a\.Task\.helpers is no longer declared/)
+      expect(await faultsOf(read({ helpers: toPerson }))).toMatch(/a\.Task\.helpers is no longer declared/)
+      expect(await read({ helpers: people })).toMatchObject({ helpers: [{ id: 1 }, { id: 2 }] })
+    })
+
+    test('a many-to-many whose name differs from what is stored in case only', async () => {
+      await withModels({ helpers: people }, (records) => records.create(TASK, { title: 'T' }))
+      for (const Helpers of [people, { ...people, was: 'helpers' }]) {
+        const faults = await faultsOf(read({ Helpers }))
+        expect(faults).toBe(
+          'a.Task.Helpers: links called "helpers" are there already: use that name, or write was: "helpers" under a third',
+        )
+      }
+      expect(await read({ assistants: { ...people, was: 'helpers' } })).toMatchObject({ assistants: [] })
+      expect(await read({ Helpers: { ...people, was: 'assistants' } })).toMatchObject({ Helpers: [] })
+    })
+
+    test('a reference to another model, while records refer', async () => {
+      await withModels({ owner: toPerson }, (records) => records.create(TASK, { owner: { name: 'P' } }))
+      const faults = await faultsOf(read({ owner: toTeam }))
+      expect(faults).toMatch(/a\.Task\.owner cannot become many-to-one/)
+      expect(faults).toMatch(/verso schema --apply --drop a\.Task\.owner/)
+      expect(await read({ owner: toPerson })).toMatchObject({ owner: { id: 1, name: 'P' } })
+      await plan({ owner: toTeam }, ['a.Task.owner'], true)
+      expect(await read({ owner: toTeam })).toMatchObject({ owner: null })
+    })
+
+    test('a reference to another model is made where none is held', async () => {
+      await withModels({ owner: toPerson }, (records) => records.create(TASK, { title: 'T' }))
+      const changed = await withModels({ owner: toTeam }, async (records) => {
+        return (await records.update(TASK, 1, { version: 0, owner: { name: 'Team' } })).data
+      })
+      expect(changed).toMatchObject({ owner: { id: 1, name: 'Team' } })
+    })
+
+    test('a number that is to become a reference, and a reference that is to become a number', async () => {
+      const number = { owner: { type: 'integer' } }
+      await withModels(number, (records) => records.create(TASK, { owner: 1 }))
+      expect(await faultsOf(read({ owner: toPerson }))).toMatch(/a\.Task\.owner cannot become many-to-one/)
+      expect(await read(number)).toMatchObject({ owner: 1 })
+      await withModels(number, (records) => records.update(TASK, 1, { version: 0, owner: null }))
+      await withModels({ owner: toPerson }, (records) =>
+        records.update(TASK, 1, { version: 1, owner: { name: 'P' } }),
+      )
+      expect(await faultsOf(read({ owner: { type: 'long' } }))).toMatch(/a\.Task\.owner cannot become long/)
+    })
+
+    test('a reference that is gone, while records refer', async () => {
+      await withModels({ owner: toPerson }, (records) => records.create(TASK, { owner: { name: 'P' } }))
+      const faults = await faultsOf(read({}))
+      expect(faults).toMatch(/a\.Task\.owner is no longer declared, and 1 record holds a value in it/)
+    })
+  })
+})

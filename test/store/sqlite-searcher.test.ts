@@ -1,0 +1,249 @@
+// Searches on SQLite: beside the event loop, with a limit, and gone with the service.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Refusal } from '../../src/errors.js'
+import type { Database, Row } from '../../src/store/database.js'
+import { openSqlite } from '../../src/store/sqlite.js'
+import { refusalOf } from '../targets.js'
+
+const LIMIT_MS = 1_500
+/** Far more than anything here takes, also on a machine with other things to do. */
+const AMPLE_MS = 30_000
+const ENDLESS = 'with recursive c(n) as (select 1 union all select n + 1 from c) select count(*) as n from c'
+const LONG = ENDLESS.replace('from c)', 'from c where n < 1000000)')
+
+let folder: string
+let file: string
+let db: Database
+/** Every process that was started meanwhile, searches being the only ones. */
+let started: ChildProcess[]
+const note = (message: unknown) => started.push((message as { process: ChildProcess }).process)
+
+beforeEach(async () => {
+  started = []
+  subscribe('child_process', note)
+  folder = mkdtempSync(path.join(tmpdir(), 'verso-searcher-'))
+  file = path.join(folder, 'a.db')
+  await open(AMPLE_MS)
+  await db.transaction((tx) =>
+    tx.run('create table item (id integer primary key, code text, size integer) strict'),
+  )
+})
+afterEach(async () => {
+  await db.close()
+  unsubscribe('child_process', note)
+  rmSync(folder, { recursive: true, force: true })
+})
+
+async function open(statementTimeoutMs: number): Promise<void> {
+  db = await openSqlite(file, { statementTimeoutMs })
+}
+
+async function reopen(statementTimeoutMs: number): Promise<void> {
+  await db.close()
+  await open(statementTimeoutMs)
+}
+
+const add = (code: string | null, size: number | null) =>
+  db.transaction((tx) => tx.insert('insert into item (code, size) values (?, ?)', [code, size]))
+
+const isOver = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null
+
+/** With a short limit a search may come too early for the process that is just starting. */
+async function searchUntilAnswered(sql: string): Promise<Row[]> {
+  const sinceMs = performance.now()
+  for (;;) {
+    try {
+      return await db.searcher.all(sql)
+    } catch (error) {
+      const isBusy = error instanceof Refusal && error.kind === 'busy'
+      if (!isBusy || performance.now() - sinceMs > AMPLE_MS) throw error
+    }
+  }
+}
+
+/** How often the event loop came round before the work was done. */
+async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0
+  let isDone = false
+  const count = () => {
+    if (isDone) return
+    turns++
+    setImmediate(count)
+  }
+  setImmediate(count)
+  await work()
+  isDone = true
+  return turns
+}
+
+test('a search finds what the reader finds', async () => {
+  await add('ä "quoted" 漢 🙂\n', 2 ** 53 - 1)
+  await add(null, -7)
+  await add('', null)
+  const statements: [string, (string | number | null)[]][] = [
+    ['select * from item order by id', []],
+    ['select * from item where code = ? or size is ?', ['', -7]],
+    ['select ? as missing, ? as text, ? as whole', [null, 'ß', 0]],
+    ['select avg(size) as part from item', []],
+    ['select * from item where id > ?', [100]],
+  ]
+  for (const [sql, params] of statements)
+    expect(await db.searcher.all(sql, params)).toEqual(await db.reader.all(sql, params))
+  expect(await db.searcher.all('select count(*) as n from item')).toEqual([{ n: 3 }])
+})
+
+test('no process is started before the first search, and one serves those that follow each other', async () => {
+  await db.reader.all('select 1 as n')
+  expect(started).toHaveLength(0)
+  for (let n = 0; n < 5; n++) expect(await db.searcher.all('select ? as n', [n])).toEqual([{ n }])
+  expect(started).toHaveLength(1)
+})
+
+test('a search sees what was committed just before', async () => {
+  for (let n = 1; n <= 50; n++) {
+    await add('x', n)
+    expect(await db.searcher.all('select max(size) as n from item')).toEqual([{ n }])
+  }
+})
+
+test('what is wrong with a statement is an error, and the next one is answered', async () => {
+  await expect(db.searcher.all('select color from item')).rejects.toThrow(/no such column: color/)
+  await expect(db.searcher.all('select ? as n', [])).resolves.toEqual([{ n: null }])
+  await expect(db.searcher.all("insert into item (code) values ('x')")).rejects.toMatchObject({
+    code: 'ERR_SQLITE_ERROR',
+    message: expect.stringMatching(/readonly database/),
+  })
+  expect(await db.searcher.all('select count(*) as n from item')).toEqual([{ n: 0 }])
+  expect(started).toHaveLength(1)
+})
+
+test('a search past the limit is refused in time and ended, and others are answered afterwards', async () => {
+  await reopen(LIMIT_MS)
+  await searchUntilAnswered('select 1 as n')
+  const sinceMs = performance.now()
+  expect(await refusalOf(db.searcher.all(ENDLESS))).toMatchObject({
+    kind: 'busy',
+    message: 'The search took longer than 1.5 s',
+    details: { retryAfterS: 1 },
+  })
+  const tookMs = performance.now() - sinceMs
+  expect(tookMs).toBeGreaterThan(LIMIT_MS * 0.9)
+  expect(tookMs).toBeLessThan(LIMIT_MS + 5_000)
+  expect(await searchUntilAnswered('select 2 as n')).toEqual([{ n: 2 }])
+  await expect.poll(() => started.filter(isOver).length, { timeout: AMPLE_MS }).toBe(1)
+})
+
+test('the wait for a turn counts as time', async () => {
+  await reopen(LIMIT_MS)
+  await searchUntilAnswered('select 1 as n')
+  const refusedMs = await Promise.all(
+    [ENDLESS, ENDLESS, 'select 1 as n'].map(async (sql) => {
+      expect(await refusalOf(db.searcher.all(sql))).toMatchObject({ kind: 'busy' })
+      return performance.now()
+    }),
+  )
+  expect(Math.max(...refusedMs) - Math.min(...refusedMs)).toBeLessThan(LIMIT_MS / 2)
+})
+
+test('a limit shorter than the start of a process does not keep searches from ever being answered', async () => {
+  await reopen(30)
+  expect(await refusalOf(db.searcher.all('select 1 as n'))).toMatchObject({ kind: 'busy' })
+  expect(await searchUntilAnswered('select 1 as n')).toEqual([{ n: 1 }])
+})
+
+test('the event loop is free during a search; a read holds it', async () => {
+  expect(await turnsDuring(() => db.reader.all(LONG))).toBeLessThan(3)
+  await db.searcher.all('select 1 as n')
+  expect(await turnsDuring(() => db.searcher.all(LONG))).toBeGreaterThan(100)
+})
+
+test('searches run two at a time: a long one does not hold up a short one', async () => {
+  const long = refusalOf(db.searcher.all(ENDLESS))
+  expect(await db.searcher.all('select 1 as n')).toEqual([{ n: 1 }])
+  expect(started).toHaveLength(2)
+  await db.close()
+  await long
+})
+
+test('a thousand searches may wait, more are refused, and all that wait are answered', async () => {
+  const searches = Array.from({ length: 1_010 }, (_, n) => db.searcher.all('select ? as n', [n]))
+  const outcomes = await Promise.allSettled(searches)
+  const rows = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []))
+  expect(rows).toEqual(Array.from({ length: 1_000 }, (_, n) => ({ n })))
+  const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
+  expect(refused).toHaveLength(10)
+  for (const { reason } of refused)
+    expect(reason).toMatchObject({ kind: 'busy', message: 'Too many searches are waiting' })
+  expect(started).toHaveLength(2)
+})
+
+test('a process that dies takes its search with it, and is replaced', async () => {
+  await db.searcher.all('select 1 as n')
+  const lost = refusalOf(db.searcher.all(ENDLESS))
+  started[0]?.kill('SIGKILL')
+  expect(await lost).toMatchObject({ kind: 'busy', message: 'The search was lost' })
+  expect(await db.searcher.all('select 2 as n')).toEqual([{ n: 2 }])
+  expect(started).toHaveLength(2)
+})
+
+test('a process that dies before it could begin refuses a search, and the next is answered', async () => {
+  const lost = refusalOf(db.searcher.all('select 1 as n'))
+  started[0]?.kill('SIGKILL')
+  expect(await lost).toMatchObject({ kind: 'busy', message: 'The search could not be started' })
+  expect(await db.searcher.all('select 2 as n')).toEqual([{ n: 2 }])
+})
+
+test('a signal to everybody in the terminal ends no search', async () => {
+  await db.searcher.all('select 1 as n')
+  const search = db.searcher.all(LONG)
+  started[0]?.kill('SIGINT')
+  started[0]?.kill('SIGTERM')
+  expect(await search).toEqual([{ n: 1_000_000 }])
+})
+
+test('closing refuses the searches that run and wait, and leaves no process', async () => {
+  await db.searcher.all('select 1 as n')
+  const searches = [ENDLESS, ENDLESS, ENDLESS].map((sql) => refusalOf(db.searcher.all(sql)))
+  await db.close()
+  for (const refusal of await Promise.all(searches))
+    expect(refusal).toMatchObject({ kind: 'busy', message: 'The database is closed' })
+  expect(started).toHaveLength(2)
+  expect(started.every(isOver)).toBe(true)
+  expect(await refusalOf(db.searcher.all('select 1 as n'))).toMatchObject({
+    kind: 'busy',
+    message: 'The database is closed',
+  })
+  expect(started).toHaveLength(2)
+})
+
+/** Each ends by itself; its output ends when no process is left that could write to it. */
+const ENDINGS = {
+  'that has searched': '',
+  'that ends by force while it searches': 'void search(); setImmediate(() => process.exit())',
+  'that closes while it searches': 'const last = search(); await db.close(); await last',
+  'that crashes while it searches': 'void search(); setImmediate(() => { throw new Error() })',
+}
+
+test.each(Object.entries(ENDINGS))('a process %s ends, and no search stays behind', async (_, ending) => {
+  const script = `
+    import { openSqlite } from './dist/store/sqlite.js'
+    const db = await openSqlite(${JSON.stringify(file)}, { statementTimeoutMs: 600_000 })
+    const search = () => db.searcher.all(${JSON.stringify(ENDLESS)}).catch(() => undefined)
+    console.log(JSON.stringify(await db.searcher.all('select count(*) as n from item')))
+    ${ending}`
+  const cwd = fileURLToPath(new URL('../..', import.meta.url))
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { cwd })
+  let output = ''
+  child.stdout.on('data', (text: Buffer) => (output += text.toString()))
+  child.stderr.resume()
+  await once(child, 'close')
+  expect(output).toBe('[{"n":0}]\n')
+  expect(child.signalCode).toBe(null)
+})

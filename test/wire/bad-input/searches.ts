@@ -1,0 +1,263 @@
+// Searches that ask for what is not there, in a shape that is none, or for too much.
+import { BAD, DONE, get, NO_MODEL, NOT_FOUND, row, show, withBody, words, type Case } from './case.js'
+
+const PERSONS = '/ws/rest/rel.Person'
+const search = (body: unknown) => withBody('POST', `${PERSONS}/search`, JSON.stringify(body))
+const fetch = (body: unknown) => withBody('POST', `${PERSONS}/1/fetch`, JSON.stringify(body))
+const find = (query: Record<string, string>) => get(`${PERSONS}?${new URLSearchParams(query).toString()}`)
+const term = (fieldName: unknown, operator: unknown, value?: unknown, value2?: unknown) =>
+  search({ data: { criteria: [{ fieldName, operator, value, value2 }] } })
+const groups = (levels: number): unknown =>
+  levels === 0
+    ? { fieldName: 'id', operator: '=', value: 1 }
+    : { operator: 'and', criteria: [groups(levels - 1)] }
+const many = (count: number) => Array.from({ length: count }, (_, index) => index)
+
+const shapes: readonly Case[] = [
+  ...[1, 'x', [], true].map((body) => row(`search with body ${JSON.stringify(body)}`, search(body), BAD)),
+  ...[
+    { data: [] },
+    { data: 'x' },
+    { data: 1 },
+    { data: { name: 'x' } },
+    { data: { _domains: [] } },
+    { data: { criteria: {} } },
+    { data: { criteria: 'x' } },
+    { data: { criteria: [1] } },
+    { data: { criteria: [null] } },
+    { data: { criteria: [[]] } },
+    { data: { criteria: [{}] } },
+    { data: { criteria: [{ operator: 'and', criteria: [] }] } },
+    { data: { criteria: [], operator: 'And' } },
+    { data: { criteria: [], operator: 7 } },
+    { data: { fieldName: 'id', operator: '=', value: 1 } },
+    { data: { _domain: 5 } },
+    { data: { _domain: ['id = 1'] } },
+    { data: { _domain: 'id = :x', _domainContext: [] } },
+    { data: { _domain: 'id = :x' } },
+    { data: { _domain: 'id = :__proto__', _domainContext: {} } },
+    { data: { _domain: 'id = :constructor.name', _domainContext: {} } },
+    { offset: -1 },
+    { limit: 'x' },
+    { limit: 1.5 },
+    { fields: 'name' },
+    { fields: [1] },
+    { fields: {} },
+    { sortBy: 'name' },
+    { sortBy: [null] },
+  ].map((body) => row(`search ${show(JSON.stringify(body))}`, search(body), BAD)),
+  row('search of a model that is not there', withBody('POST', '/ws/rest/no.Model/search', '{}'), NO_MODEL),
+  row('search without a body', { method: 'POST', path: `${PERSONS}/search`, headers: {} }, DONE),
+  row('search with an empty object', search({}), DONE),
+  row(
+    'search with nulls',
+    search({ offset: null, limit: null, fields: null, sortBy: null, data: null }),
+    DONE,
+  ),
+]
+
+const fields: readonly Case[] = [
+  ...words`nope name.x company. .name company..name company.nope company.name.x circles.nope __proto__ constructor toString
+    createdBy.password createdBy.username createdBy.admin createdBy.disabled id.id company.id.id a'b "name" name;--
+    ${'company.parent.'.repeat(9)}name`,
+  ...['', ' ', 'name name', 'na\0me', '\ud800', 'x'.repeat(5_000), 'nämë'],
+].flatMap((name) => [
+  row(`criteria on ${show(JSON.stringify(name))}`, term(name, '=', 1), BAD),
+  row(`fields of ${show(JSON.stringify(name))}`, search({ fields: [name] }), BAD),
+  row(`sortBy ${show(JSON.stringify(name))}`, search({ sortBy: [name] }), BAD),
+])
+
+const operators: readonly Case[] = [
+  ...[null, 1, '', 'eq', 'EQUALS', '==', 'Like', 'is null', 'drop table', {}, []].map((operator) =>
+    row(`operator ${JSON.stringify(operator)}`, term('name', operator, 'x'), BAD),
+  ),
+  ...(
+    [
+      ['name', '=', 5],
+      ['name', '=', {}],
+      ['name', '=', 'a\0b'],
+      ['name', '=', '\ud800'],
+      ['name', 'like', null],
+      ['name', 'like', 5],
+      ['name', 'like', 'a\0'],
+      ['name', 'in', 'x'],
+      ['name', 'in', { length: 1 }],
+      ['name', 'in', [null]],
+      ['name', 'in', [['x']]],
+      ['name', 'between', 'a'],
+      ['name', 'between', null, 'b'],
+      ['name', 'isEmpty'],
+      ['born', '=', '2024-02-30'],
+      ['born', '<', 5],
+      ['born', 'like', '2024'],
+      ['rate', '=', 'abc'],
+      ['rate', '=', '1e5'],
+      ['rate', '>', true],
+      ['isActive', '=', 1],
+      ['isActive', '<', true],
+      ['company', '=', 1.5],
+      ['company', '=', {}],
+      ['company', '=', []],
+      ['company', '<', 5],
+      ['company', 'in', [1, 'x']],
+      ['circles', 'isNull'],
+      ['circles', 'like', 5],
+      ['circles', '=', { id: 'x' }],
+      ['id', '=', 'x'],
+      ['id', '=', 2 ** 53],
+      ['id', 'like', '1'],
+      ['version', '=', 0.5],
+    ] as const
+  ).map(([field, operator, value, value2]) =>
+    row(
+      `${field} ${operator} ${show(JSON.stringify([value, value2]))}`,
+      term(field, operator, value, value2),
+      BAD,
+    ),
+  ),
+  row('equal to null', term('name', '=', null), DONE),
+  row('in an empty list', term('name', 'in', []), DONE),
+  row('like an unfinished escape', term('name', 'like', 'a\\'), DONE),
+  row('like nothing but wildcards', term('name', 'like', '%_%_%_%_%_%'), DONE),
+  row('like SQL', term('name', 'like', '\'; drop table "rel.Person"; --'), DONE),
+]
+
+const limits: readonly Case[] = [
+  row('16 levels', search({ data: { criteria: [groups(15)] } }), DONE),
+  row('17 levels', search({ data: { criteria: [groups(16)] } }), BAD),
+  row('900 levels', search({ data: { criteria: [groups(400)] } }), BAD),
+  row(
+    '64 terms',
+    search({ data: { criteria: many(64).map((value) => ({ fieldName: 'id', operator: '=', value })) } }),
+    DONE,
+  ),
+  row(
+    '65 terms',
+    search({ data: { criteria: many(65).map((value) => ({ fieldName: 'id', operator: '=', value })) } }),
+    BAD,
+  ),
+  row('1,000 values', term('id', 'in', many(1_000)), DONE),
+  row('1,001 values', term('id', 'in', many(1_001)), BAD),
+  row('like with 256 characters', term('name', 'like', 'x'.repeat(256)), DONE),
+  row('like with 257 characters', term('name', 'like', 'x'.repeat(257)), BAD),
+  row('8 sort keys', search({ sortBy: many(8).map(() => 'name') }), DONE),
+  row('9 sort keys', search({ sortBy: many(9).map(() => 'name') }), BAD),
+  row('501 fields', search({ fields: many(501).map(() => 'name') }), BAD),
+  row('q with 9 words', find({ q: 'a b c d e f g h i' }), BAD),
+  row('q with 101 characters', find({ q: 'x'.repeat(101) }), BAD),
+  row('a filter of 10,001 characters', find({ filter: `id = 1${' '.repeat(9_996)}` }), BAD),
+]
+
+const filters: readonly Case[] = [
+  ...[
+    '',
+    ' ',
+    '(',
+    ')',
+    '()',
+    'name',
+    'name =',
+    '= 1',
+    'name == 1',
+    "name = 'x",
+    'name = "x',
+    'name like',
+    'id in',
+    'id in (1',
+  ],
+  ...[
+    'id in (1,)',
+    'id between 1',
+    'id between 1 and',
+    'id is',
+    'id is not',
+    'not',
+    'and',
+    'id = 1 and',
+    'id = 1 or or id = 2',
+  ],
+  ...[
+    'id = 1 id = 2',
+    'lower(name) = 1',
+    'id = (select 1)',
+    'id in (select id from x)',
+    'id = id',
+    '1 = 1',
+    "'a' = name",
+  ],
+  ...[
+    'id + 1 = 2',
+    'id = 1;',
+    'id = 1 -- x',
+    'id = 1 /* x */',
+    'id = $1',
+    'id = ?',
+    'id = :x',
+    'nope = 1',
+    'name.x = 1',
+    'id = 1e5',
+  ],
+  ...[
+    'exists (id)',
+    'name is nothing',
+    '1 member circles',
+    'id = 0x10',
+    'na\u200bme = 1',
+    `${'('.repeat(17)}id = 1${')'.repeat(17)}`,
+  ],
+  ...['('.repeat(4_000), 'not '.repeat(2_000) + 'id = 1', "name = 'a\0b'"],
+].map((filter) => row(`filter ${show(filter)}`, find({ filter }), BAD))
+
+const queries: readonly Case[] = [
+  row('two filters', get(`${PERSONS}?filter=id%3D1&filter=id%3D2`), BAD),
+  row('two times q', get(`${PERSONS}?q=a&q=b`), BAD),
+  row('filter as an object', get(`${PERSONS}?filter[a]=1`), DONE),
+  row('fields twice', get(`${PERSONS}?fields=name&fields=born`), DONE),
+  row('fields with empty names', find({ fields: ',name,,' }), DONE),
+  row('fields over a list', find({ fields: 'circles.name' }), BAD),
+  row('sorted by a list', find({ sortBy: 'circles' }), BAD),
+  row('sorted over a list', find({ sortBy: 'circles.name' }), BAD),
+  row('sorted by json', get('/ws/rest/crm.Contact?sortBy=phones'), BAD),
+  row('a secret field in a filter', get('/ws/rest/crm.Contact?filter=pin%20is%20null'), BAD),
+  row('a secret field in fields', get('/ws/rest/crm.Contact?fields=pin'), BAD),
+  row('a password in sortBy', get('/ws/rest/crm.Contact?sortBy=password'), BAD),
+]
+
+const fetches: readonly Case[] = [
+  ...[
+    1,
+    'x',
+    [],
+    { fields: 'name' },
+    { fields: [1] },
+    { fields: ['nope'] },
+    { fields: ['name.x'] },
+    { related: [] },
+  ].map((body) => row(`fetch ${JSON.stringify(body)}`, fetch(body), BAD)),
+  ...[
+    { related: { company: 'name' } },
+    { related: { nope: ['name'] } },
+    { related: { name: ['x'] } },
+    { related: { company: ['nope'] } },
+    { related: { 'company.parent': ['name'] } },
+    { related: { createdBy: ['password'] } },
+    { related: { createdBy: ['username'] } },
+    { fields: ['createdBy.password'] },
+    { fields: ['company.people.circles.members.name'] },
+    { fields: ['company.'.repeat(9) + 'name'] },
+  ].map((body) => row(`fetch ${show(JSON.stringify(body))}`, fetch(body), BAD)),
+  row('fetch with nothing', fetch({}), DONE),
+  row('fetch with null', fetch(null), DONE),
+  row('fetch of a record that is not there', withBody('POST', `${PERSONS}/999/fetch`, '{}'), NOT_FOUND),
+  row('fetch of an id that is none', withBody('POST', `${PERSONS}/0/fetch`, '{}'), NOT_FOUND),
+]
+
+export const searches: readonly Case[] = [
+  ...shapes,
+  ...fields,
+  ...operators,
+  ...limits,
+  ...filters,
+  ...queries,
+  ...fetches,
+]
