@@ -62,12 +62,14 @@ export function searchFromQuery(catalog: Catalog, model: Model, query: Query, ma
   const faults: string[] = []
   const conditions = [filterFrom('filter', query.filter, {}, faults)]
   const words = conditionOfWords(model, query.q, faults)
-  const archived = query.archived === true || query.archived === 'true'
+  const archived = isTrue('archived', query.archived, faults)
   const { fields, sortBy } = { fields: split(query.fields), sortBy: split(query.sortBy) }
   return build(catalog, model, { ...query, fields, sortBy, archived, conditions, words }, maxLimit, faults)
 }
 
 const DATA_KEYS = ['criteria', 'operator', '_domain', '_domainContext', '_archived']
+/** What people write outside of data, where it would have no effect. */
+const MISPLACED = [...DATA_KEYS, 'filter', 'q']
 
 export function searchFromRequest(
   catalog: Catalog,
@@ -79,6 +81,8 @@ export function searchFromRequest(
     throw new Refusal('bad-request', 'The body of a search must be an object')
   const { offset, limit, fields, sortBy, data } = (request ?? {}) as SearchRequest
   const faults: string[] = []
+  for (const key of MISPLACED.filter((each) => Object.hasOwn(request ?? {}, each)))
+    faults.push(`${key} belongs into data${DATA_KEYS.includes(key) ? '' : ', as _domain'}`)
   const asked = { offset: offset ?? undefined, limit: limit ?? undefined, fields, sortBy }
   return build(catalog, model, { ...asked, ...readData(data, faults) }, maxLimit, faults)
 }
@@ -101,7 +105,7 @@ function readData(data: unknown, faults: string[]): Pick<Asked, 'archived' | 'co
     conditionFrom(data, faults),
     filterFrom('_domain', data['_domain'] ?? undefined, isObject(context) ? context : {}, faults),
   ]
-  return { archived: data['_archived'] === true, conditions }
+  return { archived: isTrue('_archived', data['_archived'], faults), conditions }
 }
 
 interface Asked {
@@ -193,6 +197,12 @@ function sortKey(catalog: Catalog, model: Model, name: string): Omit<SortKey, 'd
   if (!nameField)
     return `"${name}" leads to ${step.target.name}, which has no name to sort by: use ${name}.id`
   return { steps: [...steps, step], field: nameField }
+}
+
+function isTrue(name: string, input: unknown, faults: string[]): boolean {
+  const isSaid = [undefined, null, true, false, 'true', 'false'].some((each) => each === input)
+  if (!isSaid) faults.push(`${name} must be true or false`)
+  return input === true || input === 'true'
 }
 
 /** A larger limit is lowered to the greatest; anything but whole numbers from 0 is refused. */

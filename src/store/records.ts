@@ -8,6 +8,8 @@ import { indexName, quote } from './names.js'
 import { compileSelection, type Select } from './select.js'
 import { encode, type Table } from './table.js'
 
+const MAX_ATTEMPTS = 3
+
 export interface Found {
   readonly total: number
   readonly records: readonly WireRecord[]
@@ -17,12 +19,15 @@ export interface Found {
 export async function find(db: Queryable, table: Table, search: Search): Promise<Found> {
   const select = search.selection ? compileSelection(table.dialect, search.selection) : table.list
   const { page, count, params } = compileSearch(table, select, search)
-  const rows = await db.all(page, [...params, ...params, search.limit, search.offset])
-  if (rows.length > 0)
-    return { total: Number(rows[0]?.['$total']), records: rows.map((row) => select.read(row)) }
-  const total = Number((await db.all(count, params))[0]?.['$total'])
-  // Records came in between: there is a page after all.
-  return total > search.offset && search.limit > 0 ? find(db, table, search) : { total, records: [] }
+  for (let attempt = 1; ; attempt++) {
+    const rows = await db.all(page, [...params, ...params, search.limit, search.offset])
+    if (rows.length > 0)
+      return { total: Number(rows[0]?.['$total']), records: rows.map((row) => select.read(row)) }
+    const total = Number((await db.all(count, params))[0]?.['$total'])
+    // Records may have come in between: then there is a page after all.
+    const isEmpty = total <= search.offset || search.limit === 0
+    if (isEmpty || attempt === MAX_ATTEMPTS) return { total, records: [] }
+  }
 }
 
 interface SearchSql {

@@ -37,6 +37,10 @@ const shapes: readonly Case[] = [
     { data: { _domain: 'id = :x' } },
     { data: { _domain: 'id = :__proto__', _domainContext: {} } },
     { data: { _domain: 'id = :constructor.name', _domainContext: {} } },
+    { criteria: [{ fieldName: 'id', operator: '=', value: 1 }] },
+    { filter: 'id = 1' },
+    { data: { _archived: 'yes' } },
+    { data: { _archived: 1 } },
     { offset: -1 },
     { limit: 'x' },
     { limit: 1.5 },
@@ -209,6 +213,7 @@ const filters: readonly Case[] = [
 ].map((filter) => row(`filter ${show(filter)}`, find({ filter }), BAD))
 
 const queries: readonly Case[] = [
+  row('archived that is neither', find({ archived: '1' }), BAD),
   row('two filters', get(`${PERSONS}?filter=id%3D1&filter=id%3D2`), BAD),
   row('two times q', get(`${PERSONS}?q=a&q=b`), BAD),
   row('filter as an object', get(`${PERSONS}?filter[a]=1`), DONE),

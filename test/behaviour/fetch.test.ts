@@ -1,0 +1,250 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Wanted } from '../../src/model/selection.js'
+import type { Records, WireRecord } from '../../src/wire.js'
+import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+import { createPeople, type People } from './people.js'
+
+onEveryTarget((engine, door) => {
+  let service: Service
+  let records: Records
+  let people: People
+
+  beforeAll(async () => {
+    service = await startService(engine)
+    records = await enter(service, door)
+    people = await createPeople(records)
+  })
+  afterAll(() => service.close())
+
+  const versionOf = async (model: string, id: number) => (await records.read(model, id)).version
+  const make = async (model: string, data: object): Promise<WireRecord> =>
+    (await records.create(model, data)).data
+
+  describe('what is not named', () => {
+    test('nothing: the record as it is read', async () => {
+      const read = await records.read('rel.Person', people.ada)
+      expect(await records.fetch('rel.Person', people.ada)).toEqual(read)
+      expect(await records.fetch('rel.Person', people.ada, {})).toEqual(read)
+      expect(await records.fetch('rel.Person', people.ada, { fields: null, related: null })).toEqual(read)
+    })
+
+    test('no field at all: id and version', async () => {
+      expect(await records.fetch('rel.Person', people.ada, { fields: [] })).toEqual({
+        id: people.ada,
+        version: 0,
+      })
+    })
+
+    test('fields, but neighbours: the neighbours, and the rest as it is read', async () => {
+      const read = await records.read('rel.Person', people.bob)
+      const fetched = await records.fetch('rel.Person', people.bob, { related: { boss: ['rate'] } })
+      const boss = { id: people.emile, $version: 0, version: 0, name: 'Émile', rate: '9.00' }
+      expect(fetched).toEqual({ ...read, boss })
+    })
+  })
+
+  describe('fields', () => {
+    test('are shown besides id and version, relations in their compact form', async () => {
+      const { ada, acme, badge } = people
+      const company = { id: acme, $version: await versionOf('rel.Company', acme), name: 'Acme' }
+      expect(
+        await records.fetch('rel.Person', ada, {
+          fields: ['rate', 'company', 'boss', 'badge', 'id', 'version'],
+        }),
+      ).toEqual({
+        ...{ id: ada, version: 0, rate: '12.50', company, boss: null },
+        badge: { id: badge, $version: 0, number: 'B-0007' },
+      })
+    })
+
+    test('dotted become objects inside, under their first name', async () => {
+      const { bob, zenith, acme, emile, ada } = people
+      const fields = [
+        'company.parent.founded',
+        'company.code',
+        'boss.boss',
+        'boss.boss.badge.number',
+        'badge.number',
+      ]
+      expect(await records.fetch('rel.Person', bob, { fields })).toEqual({
+        ...{ id: bob, version: 0, badge: null },
+        company: {
+          ...{ id: zenith, $version: await versionOf('rel.Company', zenith), name: 'Zenith', code: 'Z' },
+          parent: {
+            ...{ id: acme, $version: await versionOf('rel.Company', acme) },
+            ...{ name: 'Acme', founded: '2001-05-06' },
+          },
+        },
+        boss: {
+          ...{ id: emile, $version: 0, name: 'Émile' },
+          boss: {
+            ...{ id: ada, $version: 0, name: 'Ada' },
+            badge: { id: people.badge, $version: 0, number: 'B-0007' },
+          },
+        },
+      })
+    })
+
+    test('over a list show each of its members, and a list in it', async () => {
+      const { acme, oslo, rome } = people
+      const { addresses } = await records.fetch('rel.Company', acme, {
+        fields: ['addresses.street', 'addresses.doors.code', 'addresses.company.code'],
+      })
+      const company = { id: acme, $version: await versionOf('rel.Company', acme), name: 'Acme', code: 'A' }
+      const [first, second] = [expect.any(Number), expect.any(Number)]
+      expect(addresses).toEqual([
+        {
+          ...{ id: oslo, $version: 0, city: 'Oslo', street: 'Main', company },
+          doors: [
+            { id: first, $version: 0, code: 'D1' },
+            { id: second, $version: 0, code: 'D2' },
+          ],
+        },
+        { id: rome, $version: 0, city: 'Rome', street: null, company, doors: [] },
+      ])
+    })
+
+    test('over a list in a list in a list are refused', async () => {
+      const shown = await records.fetch('rel.Circle', people.blue, {
+        fields: ['members.company.addresses.city'],
+      })
+      expect(shown).toMatchObject({
+        members: [{ id: people.ada, company: { addresses: [{ city: 'Oslo' }, { city: 'Rome' }] } }],
+      })
+      const refusal = await refusalOf(
+        records.fetch('rel.Circle', people.blue, { fields: ['members.company.addresses.doors'] }),
+      )
+      expect([refusal.kind, refusal.message]).toEqual([
+        'bad-request',
+        'rel.Address.doors is a list in a list in a list: search rel.Door instead',
+      ])
+    })
+  })
+
+  describe('related', () => {
+    test('shows of a neighbour its version and these fields', async () => {
+      const { ada, acme, red, blue, badge } = people
+      const related = { company: ['code', 'founded'], boss: ['name'], circles: ['name'], badge: [] }
+      expect(await records.fetch('rel.Person', ada, { fields: [], related })).toEqual({
+        ...{ id: ada, version: 0, boss: null, badge: { id: badge, version: 0 } },
+        company: {
+          id: acme,
+          version: await versionOf('rel.Company', acme),
+          code: 'A',
+          founded: '2001-05-06',
+        },
+        circles: [
+          { id: red, version: 0, name: 'Red' },
+          { id: blue, version: 0, name: 'Blue' },
+        ],
+      })
+    })
+
+    test('is merged with the compact form where that is asked for too', async () => {
+      const { acme, oslo } = people
+      const wanted = { fields: ['addresses', 'seat'], related: { addresses: ['street', 'doors'] } }
+      const { addresses, seat } = await records.fetch('rel.Company', acme, wanted)
+      expect(seat).toBeNull()
+      expect(addresses).toMatchObject([
+        {
+          ...{ id: oslo, $version: 0, version: 0, city: 'Oslo', street: 'Main' },
+          doors: [{ $version: 0, code: 'D1' }, { code: 'D2' }],
+        },
+        { city: 'Rome', doors: [] },
+      ])
+    })
+
+    test('takes paths from the neighbour on', async () => {
+      const related = { boss: ['company.parent.name', 'circles.name'] }
+      expect(await records.fetch('rel.Person', people.emile, { fields: [], related })).toMatchObject({
+        boss: {
+          id: people.ada,
+          version: 0,
+          company: { name: 'Acme', parent: null },
+          circles: [{ name: 'Red' }, {}],
+        },
+      })
+    })
+
+    test('can be sent back, and changes the neighbour under its own check', async () => {
+      const company = await make('rel.Company', { name: 'Old', addresses: [{ city: 'A' }, { city: 'B' }] })
+      const person = await make('rel.Person', { name: 'P', company: { id: company.id } })
+      const wanted = { fields: ['name'], related: { company: ['name', 'code'] } }
+      const fetched = await records.fetch('rel.Person', person.id, wanted)
+      const shown = fetched['company'] as WireRecord
+      const changed = { ...fetched, company: { ...shown, name: 'New' } }
+      await records.update('rel.Person', person.id, changed)
+      expect(await records.read('rel.Company', company.id)).toMatchObject({
+        version: shown.version + 1,
+        name: 'New',
+      })
+      const stale = await refusalOf(
+        records.update('rel.Person', person.id, {
+          ...changed,
+          version: 1,
+          company: { ...shown, name: 'Newer' },
+        }),
+      )
+      expect([stale.kind, stale.details.data]).toMatchObject(['conflict', { entityName: 'rel.Company' }])
+    })
+
+    test('can be sent back as a list: kept, changed, added', async () => {
+      const company = await make('rel.Company', { name: 'L', addresses: [{ city: 'A' }, { city: 'B' }] })
+      const wanted = { fields: [], related: { addresses: ['city'] } }
+      const fetched = await records.fetch('rel.Company', company.id, wanted)
+      const [a, b] = fetched['addresses'] as readonly WireRecord[]
+      const addresses = [a, { ...b, city: 'B2' }, { city: 'C' }]
+      await records.update('rel.Company', company.id, { ...fetched, addresses })
+      const now = await records.fetch('rel.Company', company.id, wanted)
+      expect(now).toMatchObject({
+        version: company.version + 1,
+        addresses: [a, { id: b?.id, version: 1, city: 'B2' }, { version: 0, city: 'C' }],
+      })
+    })
+  })
+
+  test('an archived record is fetched as any other', async () => {
+    const note = await make('test.Note', { title: 'old', archived: true })
+    expect(await records.fetch('test.Note', note.id)).toEqual(note)
+    expect(await records.fetch('test.Note', note.id, { fields: ['archived'] })).toEqual({
+      ...{ id: note.id, version: 0, archived: true },
+    })
+  })
+
+  describe('a fetch is refused', () => {
+    test.for([{}, { fields: ['name'] }, { related: { company: ['name'] } }])(
+      'of a record that is not there, or was never: %j',
+      async (wanted) => {
+        const gone = await make('rel.Person', {})
+        await records.remove('rel.Person', gone.id)
+        for (const id of [gone.id, 999_999])
+          expect((await refusalOf(records.fetch('rel.Person', id, wanted))).kind).toBe('not-found')
+        expect((await refusalOf(records.fetch('rel.Persn', people.ada, wanted))).kind).toBe('unknown-model')
+      },
+    )
+
+    const faults: readonly (readonly [wanted: unknown, message: RegExp])[] = [
+      [{ fields: 'name' }, /^fields must be a list of field names/],
+      [{ fields: [['name']] }, /^fields must be a list of field names/],
+      [{ fields: ['nmae'] }, /rel\.Person has no field "nmae" \(did you mean "name"\?\)/],
+      [{ fields: ['company.nmae'] }, /rel\.Company has no field "nmae"/],
+      [{ fields: ['name.first'] }, /rel\.Person\.name is no relation/],
+      [{ fields: ['id.x'] }, /rel\.Person\.id is no relation/],
+      [{ fields: Array.from({ length: 501 }, () => 'name') }, /at most 500 fields/],
+      [{ fields: [`${'boss.'.repeat(9)}name`] }, /has more than 8 steps/],
+      [{ related: ['company'] }, /^related must be an object/],
+      [{ related: 'company' }, /^related must be an object/],
+      [{ related: { company: 'name' } }, /^related\.company must be a list of field names/],
+      [{ related: { name: ['x'] } }, /rel\.Person\.name is no relation/],
+      [{ related: { compny: ['name'] } }, /rel\.Person has no field "compny" \(did you mean "company"\?\)/],
+      [{ related: { 'company.parent': ['name'] } }, /"company.parent" must be a field of the record itself/],
+      [{ related: { company: ['nmae'] } }, /rel\.Company has no field "nmae"/],
+      [{ related: { keeper: ['username'] } }, /verso\.auth\.User has no field "username"/],
+      [{ fields: ['company.addresses.doors.pin'] }, /rel\.Door has no field "pin"/],
+    ]
+    test.for(faults)('with %j', async ([wanted, message]) => {
+      const refusal = await refusalOf(records.fetch('rel.Person', people.ada, wanted as Wanted))
+      expect([refusal.kind, refusal.message]).toEqual(['bad-request', expect.stringMatching(message)])
+    })
+  })
+})

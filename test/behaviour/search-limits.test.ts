@@ -1,0 +1,248 @@
+// What a search may not ask, and how much it may: each limit holds exactly.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { SearchRequest } from '../../src/model/search.js'
+import type { Page, Records } from '../../src/wire.js'
+import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+
+const MODEL = 'rel.Person'
+
+const times = <T>(count: number, item: (index: number) => T) =>
+  Array.from({ length: count }, (_, index) => item(index))
+const isNamed = (index: number) => ({ fieldName: 'name', operator: '!=', value: `no ${index}` })
+
+function nested(levels: number, operator: string): object {
+  let node: object = { criteria: [isNamed(0)] }
+  for (let level = 1; level < levels; level++) node = { operator, criteria: [node] }
+  return node
+}
+
+/** Relations that lead a person nowhere, to one record each, in an order in which each stands behind the one that it goes through. */
+function relations(count: number): readonly string[] {
+  const [company, person] = [
+    ['seat', 'parent', 'updatedBy'],
+    ['company', 'boss', 'badge', 'keeper', 'updatedBy'],
+  ]
+  const onwards: Readonly<Record<string, readonly string[]>> = {
+    ...{ company, parent: company, person, boss: person, holder: person },
+    ...{ seat: ['company', 'updatedBy'], badge: ['holder', 'updatedBy'] },
+  }
+  const paths: string[][] = [['person']]
+  for (const path of paths) {
+    if (paths.length > count) break
+    paths.push(...(onwards[path.at(-1) ?? ''] ?? []).map((name) => [...path, name]))
+  }
+  return paths.slice(1, count + 1).map((path) => path.slice(1).join('.'))
+}
+
+onEveryTarget((engine, door) => {
+  let service: Service
+  let records: Records
+  let ids: readonly number[]
+
+  beforeAll(async () => {
+    service = await startService(engine)
+    records = await enter(service, door)
+    const make = async (name: string) => (await records.create(MODEL, { name })).data.id
+    ids = [await make('Ada'), await make('Bob')]
+  })
+  afterAll(() => service.close())
+
+  const idsOf = async (call: Promise<Page>) => (await call).data.map(({ id }) => id)
+  const search = async (request: SearchRequest) => idsOf(records.search(MODEL, request))
+  const refused = async (call: Promise<unknown>) => {
+    const { kind, message } = await refusalOf(call)
+    expect(kind).toBe('bad-request')
+    return message
+  }
+  const refusedSearch = async (request: SearchRequest) => refused(records.search(MODEL, request))
+
+  describe('what is not understood is refused, not left out', () => {
+    const cases: readonly (readonly [data: unknown, message: RegExp])[] = [
+      [{ name: 'Ada' }, /^data has name, but a search knows criteria, operator, _domain/],
+      [{ criteria: [], _domains: [{ domain: 'self.id = 1' }] }, /^data has _domains/],
+      [{ criterias: [isNamed(0)] }, /^data has criterias/],
+      [isNamed(0), /^data has fieldName, value/],
+      [5, /^data must be an object/],
+      [[isNamed(0)], /^data must be an object/],
+      [{ criteria: isNamed(0) }, /^data: criteria must be a list/],
+      [{ operator: 'xor', criteria: [isNamed(0)] }, /^data: "xor" joins no criteria/],
+      [
+        { criteria: [{ fieldName: 'name', operator: 'startsWith', value: 'A' }] },
+        /"startsWith" is no operator/,
+      ],
+      [{ criteria: [{ fieldName: 'name', operator: '=' }] }, /name: value is missing/],
+      [{ criteria: [{ fieldName: 'name', operator: 'like', value: null }] }, /name: value cannot be null/],
+      [{ criteria: [{ fieldName: 'name', operator: 'in', value: 'Ada' }] }, /name: value must be a list/],
+      [
+        { criteria: [{ fieldName: 'name', operator: 'in', value: ['Ada', null] }] },
+        /value\[1\] cannot be null/,
+      ],
+      [{ criteria: [{ fieldName: 'born', operator: 'between', value: '2001-01-01' }] }, /value2 is missing/],
+      [
+        { criteria: [{ fieldName: 'born', operator: '=', value: '2001-02-30' }] },
+        /born: value must be a date/,
+      ],
+      [
+        { criteria: [{ fieldName: 'company', operator: 'in', value: [1, 'Acme'] }] },
+        /must be an id, as the others/,
+      ],
+      [{ criteria: [{ fieldName: 'circles', operator: 'isNull' }] }, /use isEmpty/],
+      [{ criteria: [{ fieldName: 'company', operator: 'isEmpty' }] }, /use isNull/],
+      [{ criteria: [{ fieldName: 'rate', operator: 'like', value: '1' }] }, /"like" suits no decimal/],
+      [{ criteria: [{ fieldName: 'name.x', operator: 'isNull' }] }, /rel\.Person\.name is no relation/],
+      [
+        { criteria: [{ fieldName: 'Name', operator: 'isNull' }] },
+        /has no field "Name" \(did you mean "name"/,
+      ],
+      [{ _domain: 5 }, /^_domain must be one text/],
+      [
+        { _domain: 'name = :p', _domainContext: [] },
+        /^_domainContext must be an object; _domain, column 8: /,
+      ],
+    ]
+    test.for(cases)('%j', async ([data, message]) => {
+      expect(await refusedSearch({ data })).toMatch(message)
+    })
+
+    test('all faults at once, of the fields and of the order too', async () => {
+      const data = { criteria: [{ ...isNamed(0), fieldName: 'a' }], _domain: 'b ==' }
+      expect(await refusedSearch({ offset: -1, limit: 'x', fields: ['c'], sortBy: ['d'], data })).toMatch(
+        /^_domain, column 3: .*; offset .*; limit .*; fields: .*"c".*; sortBy: .*"d".*; data.criteria\[0\]: .*"a"/,
+      )
+    })
+
+    test('a secret field, as if it were not there', async () => {
+      for (const operator of ['=', 'like', 'isNull']) {
+        const data = { criteria: [{ fieldName: 'pin', operator, value: '1' }] }
+        expect(await refused(records.search('rel.Door', { data }))).toMatch(/rel\.Door has no field "pin"/)
+      }
+      expect(await refused(records.find('rel.Address', { filter: "doors.pin like '1'" }))).toMatch(
+        /rel\.Door has no field "pin"/,
+      )
+    })
+
+    test('a body or a query of another shape', async () => {
+      expect(await refused(records.search(MODEL, [] as SearchRequest))).toMatch(/must be an object/)
+      for (const filter of ['', ['a', 'b']].slice(0, door === 'http' ? 1 : 2))
+        expect(await refused(records.find(MODEL, { filter }))).toMatch(/^filter (is empty|must be one text)/)
+      expect(await refused(records.find(MODEL, { q: 'x'.repeat(101) }))).toMatch(
+        /^q must be one text of at most/,
+      )
+      expect(await refused(records.find(MODEL, { q: 'a b c d e f g h i' }))).toMatch(
+        /^q must have at most 8 words/,
+      )
+      expect(await idsOf(records.find(MODEL, { q: 'a a a a d d d d' }))).toEqual([ids[0]])
+    })
+  })
+
+  describe('a limit holds exactly', () => {
+    test.for(['and', 'or'])('16 levels of "%s"', async (operator) => {
+      expect(await search({ data: nested(16, operator) })).toEqual(ids)
+      expect(await refusedSearch({ data: nested(17, operator) })).toMatch(/nested deeper than 16 levels/)
+    })
+
+    test('16 levels of text', async () => {
+      const text = (levels: number) => `${'('.repeat(levels)}name is not null${')'.repeat(levels)}`
+      expect(await idsOf(records.find(MODEL, { filter: text(16) }))).toEqual(ids)
+      expect(await refused(records.find(MODEL, { filter: text(17) }))).toMatch(
+        /^filter, column 17: nested deeper than 16 levels/,
+      )
+      expect(await idsOf(records.find(MODEL, { filter: `${'not '.repeat(16)}name is not null` }))).toEqual(
+        ids,
+      )
+      expect(await refused(records.find(MODEL, { filter: `${'not '.repeat(17)}name is null` }))).toMatch(
+        /nested deeper than 16 levels/,
+      )
+    })
+
+    test('64 conditions, in criteria and _domain together', async () => {
+      const criteria = times(64, isNamed)
+      expect(await search({ data: { criteria } })).toEqual(ids)
+      expect(await refusedSearch({ data: { criteria: times(65, isNamed) } })).toMatch(/at most 64 conditions/)
+      expect(await refusedSearch({ data: { criteria, _domain: 'name is not null' } })).toMatch(
+        /at most 64 conditions, not 65/,
+      )
+      const domain = (count: number) => times(count, () => 'name is not null').join(' and ')
+      expect(await search({ data: { criteria: times(40, isNamed), _domain: domain(24) } })).toEqual(ids)
+      expect(await refusedSearch({ data: { criteria: times(40, isNamed), _domain: domain(25) } })).toMatch(
+        /at most 64 conditions, not 65/,
+      )
+      expect(await idsOf(records.find(MODEL, { filter: domain(64), q: 'a a a a a a a a' }))).toEqual([ids[0]])
+      expect(await refused(records.find(MODEL, { filter: domain(65) }))).toMatch(/at most 64 conditions/)
+    })
+
+    test('1,000 values of a list', async () => {
+      const among = (count: number) => ({
+        criteria: [
+          { fieldName: 'name', operator: 'in', value: [...times(count - 1, (index) => `n${index}`), 'Bob'] },
+        ],
+      })
+      expect(await search({ data: among(1_000) })).toEqual([ids[1]])
+      expect(await refusedSearch({ data: among(1_001) })).toMatch(
+        /name: value must have at most 1000 members/,
+      )
+    })
+
+    test('8 keys of an order', async () => {
+      const keys = ['-rate', 'born', 'isActive', 'company', 'boss.name', 'badge', 'keeper', '-name', 'id']
+      expect(await search({ sortBy: keys.slice(0, 8) })).toEqual([...ids].reverse())
+      expect(await refusedSearch({ sortBy: keys })).toMatch(/sortBy must have at most 8 keys/)
+    })
+
+    test('256 characters of a pattern, as people count them', async () => {
+      const pattern = (count: number) => ({
+        criteria: [{ fieldName: 'name', operator: 'notLike', value: '😀'.repeat(count) }],
+      })
+      expect(await search({ data: pattern(256) })).toEqual(ids)
+      expect(await refusedSearch({ data: pattern(257) })).toMatch(
+        /name: value must have at most 256 characters/,
+      )
+    })
+
+    test('500 fields', async () => {
+      const fields = relations(500).map((path) => `${path}.version`)
+      const { data } = await records.search(MODEL, { fields, limit: 1 })
+      expect(data).toEqual([
+        { id: ids[0], version: 0, ...Object.fromEntries(fields.map((name) => [name, null])) },
+      ])
+      expect(await refusedSearch({ fields: [...fields, 'name'] })).toMatch(
+        /fields must name at most 500 fields/,
+      )
+    })
+
+    test('32 relations, of conditions and order together', async () => {
+      const over = (from: number, to: number) => ({
+        criteria: relations(to)
+          .slice(from)
+          .map((path) => ({ fieldName: `${path}.version`, operator: 'isNull' })),
+      })
+      expect(await search({ data: over(0, 32) })).toEqual(ids)
+      expect(await refusedSearch({ data: over(0, 33) })).toMatch(/at most 32 relations/)
+      const sortBy = relations(32)
+        .slice(-1)
+        .map((path) => `${path}.version`)
+      expect(await search({ data: over(0, 31), sortBy })).toEqual(ids)
+      const further = relations(33)
+        .slice(-1)
+        .map((path) => `${path}.version`)
+      expect(await refusedSearch({ data: over(0, 32), sortBy: further })).toMatch(/at most 32 relations/)
+      expect(await search({ data: over(0, 32), sortBy })).toEqual(ids)
+    })
+
+    test('8 steps of a path', async () => {
+      const path = times(8, () => 'boss').join('.')
+      const ask = (start: string) => ({
+        data: { criteria: [{ fieldName: `${start}.name`, operator: 'isNull' }] },
+      })
+      expect(await search(ask(path))).toEqual(ids)
+      expect(await refusedSearch(ask(`boss.${path}`))).toMatch(/has more than 8 steps/)
+    })
+
+    test('10,000 characters of a filter', async () => {
+      const text = 'name is not null'
+      const padded = (length: number) => ({ data: { _domain: text.padEnd(length) } })
+      expect(await search(padded(10_000))).toEqual(ids)
+      expect(await refusedSearch(padded(10_001))).toMatch(/_domain is longer than 10000 characters/)
+    })
+  })
+})

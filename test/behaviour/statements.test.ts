@@ -1,0 +1,117 @@
+// However many records are shown, and however much of their neighbours: the database is asked once.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openDatabase } from '../../src/store/open.js'
+import type { Records } from '../../src/wire.js'
+import { CountingDatabase } from '../counting-database.js'
+import { enter, newPlace, onEveryEngine, startService, type Place, type Service } from '../targets.js'
+import { withNeighboursOneByOne } from '../twins.js'
+
+const COUNT = 40
+
+onEveryEngine((engine) => {
+  let place: Place
+  let db: CountingDatabase
+  let service: Service
+  let records: Records
+  let twin: Records
+  const people: number[] = []
+  const companies: number[] = []
+
+  beforeAll(async () => {
+    place = await newPlace(engine)
+    db = new CountingDatabase(await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 }))
+    service = await startService(engine, { place, database: db })
+    records = await enter(service, 'direct')
+    const app = { ...service.app, db: withNeighboursOneByOne(db) }
+    twin = await enter({ ...service, app }, 'direct')
+    for (let index = 0; index < COUNT; index++) await createPerson(index)
+  })
+  afterAll(async () => {
+    await service.close()
+    place.remove()
+  })
+
+  /** Each with a company, two addresses, a boss, two circles and a badge of their own. */
+  async function createPerson(index: number): Promise<void> {
+    const boss = people.at(-1)
+    const { data } = await records.create('rel.Person', {
+      ...{ name: `P${index}`, circles: [{ name: `A${index}` }, { name: `B${index}` }] },
+      company: { name: `C${index}`, addresses: [{ city: 'Oslo' }, { city: 'Rome', doors: [{}, {}] }] },
+      ...(boss === undefined ? {} : { boss: { id: boss } }),
+    })
+    await records.create('rel.Badge', { holder: { id: data.id } })
+    people.push(data.id)
+    companies.push((data['company'] as { readonly id: number }).id)
+  }
+
+  type Ask = (records: Records, limit: number) => Promise<unknown>
+  const fields = [
+    'name',
+    'company',
+    'boss',
+    'badge',
+    'company.parent.name',
+    'boss.company.name',
+    'boss.badge',
+  ]
+  const criteria = [{ fieldName: 'company.addresses.city', operator: '=', value: 'Rome' }]
+  const pages: readonly (readonly [claim: string, ask: Ask])[] = [
+    ['a page of list fields', (from, limit) => from.find('rel.Person', { limit })],
+    [
+      'a page with relations, over two levels',
+      (from, limit) =>
+        from.search('rel.Person', { limit, fields, sortBy: ['boss.name'], data: { criteria } }),
+    ],
+    [
+      'a page with lists',
+      (from, limit) => from.search('rel.Person', { limit, fields: ['circles', 'company.addresses'] }),
+    ],
+    [
+      'a find with a filter, an order and words',
+      (from, limit) =>
+        from.find('rel.Person', {
+          limit,
+          fields,
+          filter: "circles.name like 'a%'",
+          sortBy: '-company',
+          q: 'p',
+        }),
+    ],
+  ]
+  describe.each(pages)('%s', (_, ask) => {
+    const takesOne = async (from: Records) => {
+      for (const limit of [1, COUNT]) {
+        const shown: unknown[] = []
+        const statements = await db.statementsOf(async () => shown.push(await ask(from, limit)))
+        expect(shown).toMatchObject([{ total: COUNT, data: { length: limit } }])
+        expect(statements).toHaveLength(1)
+      }
+    }
+    test(`is one statement, with one record or with ${COUNT}`, () => takesOne(records))
+    test('would be more if neighbours were loaded one by one', () =>
+      expect(takesOne(twin)).rejects.toThrow('to have a length of 1 but got 2'))
+  })
+
+  const related = { addresses: ['city', 'street', 'doors.code'], people: ['name', 'circles', 'badge.number'] }
+  const single: readonly (readonly [claim: string, ask: (records: Records) => Promise<unknown>])[] = [
+    ['a read', (from) => from.read('rel.Company', companies[3] ?? 0)],
+    [
+      'a fetch',
+      (from) => from.fetch('rel.Person', people[3] ?? 0, { fields: ['boss.boss.company.name', 'circles'] }),
+    ],
+    ['a fetch with lists in lists', (from) => from.fetch('rel.Company', companies[3] ?? 0, { related })],
+  ]
+  describe.each(single)('%s', (_, ask) => {
+    const takesOne = async (from: Records) => {
+      expect(await db.statementsOf(() => ask(from))).toHaveLength(1)
+    }
+    test('is one statement', () => takesOne(records))
+    test('would be more if neighbours were loaded one by one', () =>
+      expect(takesOne(twin)).rejects.toThrow('to have a length of 1 but got 2'))
+  })
+
+  test('an empty page takes one more, for the count', async () => {
+    const past = () => records.search('rel.Person', { offset: COUNT, fields, data: { criteria } })
+    expect(await db.statementsOf(past)).toHaveLength(2)
+  })
+})

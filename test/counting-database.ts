@@ -1,0 +1,54 @@
+import type { Database, Queryable, Transaction } from '../src/store/database.js'
+
+/** A database that remembers the statements it was given. */
+export class CountingDatabase implements Database {
+  readonly reader: Queryable
+  readonly searcher: Queryable
+  #statements: string[] = []
+
+  constructor(private readonly inner: Database) {
+    this.reader = this.#counted(inner.reader)
+    this.searcher = this.#counted(inner.searcher)
+  }
+
+  get dialect(): Database['dialect'] {
+    return this.inner.dialect
+  }
+
+  transaction: Database['transaction'] = (work, options) =>
+    this.inner.transaction((tx) => work(this.#countedTransaction(tx)), options)
+
+  async close(): Promise<void> {
+    await this.inner.close()
+  }
+
+  /** What is asked of the database until the call ends. */
+  async statementsOf(call: () => Promise<unknown>): Promise<readonly string[]> {
+    this.#statements = []
+    await call()
+    return this.#statements
+  }
+
+  #countedTransaction(tx: Transaction): Transaction {
+    return {
+      ...this.#counted(tx),
+      run: (sql, params) => {
+        this.#statements.push(sql)
+        return tx.run(sql, params)
+      },
+      insert: (sql, params) => {
+        this.#statements.push(sql)
+        return tx.insert(sql, params)
+      },
+    }
+  }
+
+  #counted(queryable: Queryable): Queryable {
+    return {
+      all: (sql, params) => {
+        this.#statements.push(sql)
+        return queryable.all(sql, params)
+      },
+    }
+  }
+}
