@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest'
+import { onEveryTarget } from '../targets.js'
+import { useFamily } from './family.js'
+
+onEveryTarget((engine, door) => {
+  const { records, make, change, read, refusedWhole } = useFamily(engine, door)
+
+  test('a one-to-one is held by one record only, and a second is told which field is taken', async () => {
+    const person = await make('rel.Person', { name: 'Holder' })
+    await make('rel.Badge', { holder: { id: person.id } })
+    const second = await refusedWhole(() => make('rel.Badge', { holder: { id: person.id } }))
+    expect(second).toMatchObject({
+      kind: 'not-unique',
+      details: { data: { entityName: 'rel.Badge', fields: ['holder'] } },
+    })
+    await make('rel.Badge', { holder: null })
+    await make('rel.Badge', { holder: null })
+  })
+
+  test('the other side of a one-to-one is shown when it is asked for by name, and null where there is none', async () => {
+    const person = await make('rel.Person', { name: 'Shown' })
+    const badge = await make('rel.Badge', { holder: { id: person.id } })
+    const other = await make('rel.Person', { name: 'Without' })
+    const shown = { id: badge.id, $version: 0, number: badge['number'] }
+    const filter = `id in (${person.id}, ${other.id})`
+    const page = await records().find('rel.Person', { fields: 'badge', filter })
+    expect(page.data).toEqual([
+      { id: person.id, version: 0, badge: shown },
+      { id: other.id, version: 0, badge: null },
+    ])
+    const fetched = await records().fetch('rel.Person', person.id, { fields: ['badge'] })
+    expect(fetched).toEqual({ id: person.id, version: 0, badge: shown })
+    expect(await read('rel.Person', person.id)).not.toHaveProperty('badge')
+  })
+
+  test('a partner is changed from the side that holds it, and free again when it is let go', async () => {
+    const [a, b] = [await make('rel.Person', { name: 'A' }), await make('rel.Person', { name: 'B' })]
+    const badge = await make('rel.Badge', { holder: { id: a.id } })
+    await change('rel.Badge', badge.id, { version: 0, holder: { id: b.id } })
+    const other = await make('rel.Badge', { holder: { id: a.id } })
+    const taken = await refusedWhole(() =>
+      change('rel.Badge', other.id, { version: 0, holder: { id: b.id } }),
+    )
+    expect(taken.kind).toBe('not-unique')
+    const partners = await records().find('rel.Person', {
+      fields: 'badge',
+      filter: `id in (${a.id}, ${b.id})`,
+    })
+    expect(partners.data.map(({ badge: shown }) => shown)).toMatchObject([{ id: other.id }, { id: badge.id }])
+    expect(await read('rel.Person', a.id)).toMatchObject({ version: 0 })
+  })
+})

@@ -1,0 +1,255 @@
+import { expect, test } from 'vitest'
+import type { WireRecord } from '../../src/wire.js'
+import { onEveryTarget, refusalOf } from '../targets.js'
+import { idsOf, inShort, listOf, referenceOf, useFamily, type Shown } from './family.js'
+
+onEveryTarget((engine, door) => {
+  const { service, make, change, read, changesOf, refusedWhole } = useFamily(engine, door)
+
+  /** A company with an address for each city. */
+  const withCities = async (...cities: readonly string[]) => {
+    const company = await make('rel.Company', { name: 'L', addresses: cities.map((city) => ({ city })) })
+    return { company, addresses: listOf(company, 'addresses') }
+  }
+  const cityOf = ({ city }: Shown) => city
+  const refusedChange = (company: WireRecord, addresses: unknown) =>
+    refusedWhole(() => change('rel.Company', company.id, { version: company.version, addresses }))
+
+  test('a list is replaced, matched by id: kept, changed, added, removed', async () => {
+    const { company, addresses } = await withCities('A', 'B', 'C')
+    const [a, b, c] = addresses
+    const changes = await changesOf(() =>
+      change('rel.Company', company.id, {
+        version: 0,
+        addresses: [{ id: a?.id }, { id: b?.id, version: 0, city: 'B2' }, { city: 'D' }],
+      }),
+    )
+    const now = await read('rel.Company', company.id)
+    expect(now.version).toBe(1)
+    expect(listOf(now, 'addresses').map(cityOf)).toEqual(['A', 'B2', 'D'])
+    expect(listOf(now, 'addresses').map(({ $version }) => $version)).toEqual([0, 1, 0])
+    const [, , d] = listOf(now, 'addresses')
+    expect((await refusalOf(read('rel.Address', c?.id ?? 0))).kind).toBe('not-found')
+    expect(inShort(changes)).toEqual([
+      `rel.Company ${company.id} update 1`,
+      `rel.Address ${c?.id ?? 0} delete 1`,
+      `rel.Address ${b?.id ?? 0} update 1`,
+      `rel.Address ${d?.id ?? 0} create 0`,
+    ])
+    expect(changes[0]?.changes).toEqual({
+      addresses: {
+        before: [{ id: a?.id }, { id: b?.id }, { id: c?.id }],
+        after: [{ id: a?.id }, { id: b?.id }, { id: d?.id }],
+      },
+    })
+  })
+
+  test('a missing key leaves the list alone, and an empty list removes all members', async () => {
+    const { company, addresses } = await withCities('A', 'B')
+    const named = await change('rel.Company', company.id, { version: 0, name: 'N' })
+    expect(named['addresses']).toEqual(addresses)
+    const emptied = await change('rel.Company', company.id, { version: 1, addresses: [] })
+    expect(emptied['addresses']).toEqual([])
+    for (const { id } of addresses) {
+      expect((await refusalOf(read('rel.Address', id))).kind).toBe('not-found')
+    }
+  })
+
+  test.each([[null], [{}], [5], ['x'], [''], [true], [false], [{ id: 1 }]])(
+    'a list is never emptied by %j',
+    async (sent) => {
+      const { company } = await withCities('A')
+      const refusal = await refusedChange(company, sent)
+      expect(refusal).toMatchObject({
+        kind: 'invalid',
+        details: { errors: { addresses: 'must be a list; an empty one removes all members' } },
+      })
+    },
+  )
+
+  test.each([[null], [5], ['x'], [true], [[]]])('a member cannot be %j', async (sent) => {
+    const { company } = await withCities('A')
+    const refusal = await refusedChange(company, [sent])
+    expect(refusal.details.errors).toEqual({ 'addresses[0]': expect.stringMatching(/^must be an object/) })
+  })
+
+  test('a member twice in a list is refused', async () => {
+    const { company, addresses } = await withCities('A')
+    const id = addresses[0]?.id
+    const twice = { 'addresses[1]': 'is in the list twice' }
+    for (const list of [
+      [{ id }, { id }],
+      [{ id }, { id, version: 0, city: 'B' }],
+    ]) {
+      expect((await refusedChange(company, list)).details.errors).toEqual(twice)
+    }
+    const changed = { id, version: 0, city: 'B' }
+    expect((await refusedChange(company, [changed, changed])).details.errors).toHaveProperty(['addresses[1]'])
+  })
+
+  test('a member that is not at its version is a conflict about the member, and nothing is written', async () => {
+    const { company, addresses } = await withCities('A', 'B')
+    const [a, b] = addresses
+    await change('rel.Address', b?.id ?? 0, { version: 0, city: 'Theirs' })
+    const list = [
+      { id: a?.id, version: 0, city: 'A2' },
+      { id: b?.id, version: 0, city: 'Ours' },
+      { city: 'C' },
+    ]
+    const refusal = await refusedWhole(() =>
+      change('rel.Company', company.id, { version: 0, name: 'X', addresses: list }),
+    )
+    expect(refusal).toMatchObject({
+      kind: 'conflict',
+      message: `rel.Address ${b?.id ?? 0} is at version 1, not 0: nothing was written`,
+      details: {
+        data: {
+          ...{ entityName: 'rel.Address', entityId: b?.id, expected: 0, current: 1, mergeable: false },
+          fields: { city: { base: 'B', ours: 'Ours', theirs: 'Theirs', verdict: 'clash' } },
+        },
+      },
+    })
+  })
+
+  test('a list of new records can have lists of its own', async () => {
+    const company = await make('rel.Company', {
+      name: 'Deep',
+      addresses: [{ city: 'A', doors: [{ code: `${engine}-${door}-1` }, { pin: '1' }] }, { city: 'B' }],
+    })
+    const [a, b] = listOf(company, 'addresses')
+    const address = await read('rel.Address', a?.id ?? 0)
+    expect(listOf(address, 'doors').map((shown) => shown['code'])).toEqual([`${engine}-${door}-1`, null])
+    expect(referenceOf(address, 'company')).toEqual({ id: company.id, $version: 0, name: 'Deep' })
+    expect((await read('rel.Address', b?.id ?? 0))['doors']).toEqual([])
+  })
+
+  test('the way back inside of a member may be absent, null or its owner, and nobody else', async () => {
+    const { company, addresses } = await withCities('A', 'B')
+    const other = await make('rel.Company', { name: 'Other' })
+    const [a, b] = addresses
+    const own = { id: company.id, $version: 0, name: 'L' }
+    const changed = await change('rel.Company', company.id, {
+      version: 0,
+      addresses: [
+        { id: a?.id, version: 0, city: 'A2', company: own },
+        { id: b?.id, version: 0, city: 'B2', company: null },
+        { city: 'C', company: { id: company.id } },
+        { city: 'D', company: null },
+      ],
+    })
+    expect(listOf(changed, 'addresses').map(cityOf)).toEqual(['A2', 'B2', 'C', 'D'])
+    const fault = 'is decided by the list that it stands in: leave it out'
+    const refusal = await refusedChange(changed, [
+      { id: a?.id, version: 1, company: { id: other.id } },
+      { city: 'E', company: { name: 'New' } },
+      { city: 'F', company: 5 },
+    ])
+    expect(refusal.details.errors).toEqual({
+      'addresses[0].company': fault,
+      'addresses[1].company': fault,
+      'addresses[2].company': fault,
+    })
+    const created = await refusedWhole(() =>
+      make('rel.Company', { name: 'New', addresses: [{ city: 'A', company: { id: other.id } }] }),
+    )
+    expect(created.details.errors).toEqual({ 'addresses[0].company': fault })
+  })
+
+  test('a member of another list is not taken by its id alone', async () => {
+    const { company: theirs, addresses } = await withCities('A')
+    const { company: ours } = await withCities()
+    const refusal = await refusedChange(ours, [{ id: addresses[0]?.id }])
+    expect(refusal).toMatchObject({
+      kind: 'invalid',
+      details: {
+        errors: {
+          'addresses[0]': `is in the list of rel.Company ${theirs.id}: send its "version" to move it`,
+        },
+      },
+    })
+  })
+
+  test('a member of another list moves under its version, and both owners are raised by one', async () => {
+    const { company: theirs, addresses } = await withCities('A', 'B')
+    const { company: ours } = await withCities('C')
+    const [a = { id: 0 }, b = { id: 0 }] = addresses
+    const [c = { id: 0 }] = listOf(ours, 'addresses')
+    const changes = await changesOf(() =>
+      change('rel.Company', ours.id, { version: 0, addresses: [{ id: c.id }, { id: a.id, version: 0 }] }),
+    )
+    expect(inShort(changes).toSorted()).toEqual(
+      [
+        `rel.Company ${ours.id} update 1`,
+        `rel.Company ${theirs.id} update 1`,
+        `rel.Address ${a.id} update 1`,
+      ].toSorted(),
+    )
+    const changeOf = (model: string, id: number) =>
+      changes.find((change) => change.model === model && change.id === id)?.changes
+    expect(changeOf('rel.Company', theirs.id)).toEqual({
+      addresses: { before: [{ id: a.id }, { id: b.id }], after: [{ id: b.id }] },
+    })
+    expect(changeOf('rel.Company', ours.id)).toEqual({
+      addresses: { before: [{ id: c.id }], after: [{ id: a.id }, { id: c.id }] },
+    })
+    expect(changeOf('rel.Address', a.id)).toEqual({
+      company: { before: { id: theirs.id }, after: { id: ours.id } },
+    })
+    expect(idsOf(await read('rel.Company', theirs.id), 'addresses')).toEqual([{ id: b.id }])
+  })
+
+  test('a record without owner is taken into a list by its id alone', async () => {
+    const { company } = await withCities()
+    const address = await make('rel.Address', { city: 'Free' })
+    const changed = await change('rel.Company', company.id, {
+      version: 0,
+      addresses: [{ id: address.id }],
+    })
+    expect(changed['addresses']).toEqual([{ id: address.id, $version: 1, city: 'Free' }])
+    expect(await read('rel.Address', address.id)).toMatchObject({ company: { id: company.id, $version: 1 } })
+  })
+
+  test('a new record takes over what is unique in one that leaves the list', async () => {
+    const code = `taken-${engine}-${door}`
+    const address = await make('rel.Address', { city: 'A', doors: [{ code }] })
+    const [old] = listOf(address, 'doors')
+    const changed = await change('rel.Address', address.id, { version: 0, doors: [{ code }] })
+    const [now] = listOf(changed, 'doors')
+    expect(now).toMatchObject({ code, $version: 0 })
+    expect(now?.id).not.toBe(old?.id)
+    const both = [{ id: now?.id }, { code }]
+    const refusal = await refusedWhole(() => change('rel.Address', address.id, { version: 1, doors: both }))
+    expect(refusal).toMatchObject({ kind: 'not-unique', details: { data: { entityName: 'rel.Door' } } })
+  })
+
+  test('a list holds a thousand members, and no more from either side', async () => {
+    const { company } = await withCities()
+    await service().app.db.transaction(async (tx) => {
+      for (let index = 0; index < 1_000; index++)
+        await tx.run('insert into "rel.Address" ("version", "city", "company") values (0, ?, ?)', [
+          `City ${index}`,
+          company.id,
+        ])
+    })
+    const full = await read('rel.Company', company.id)
+    const members = idsOf(full, 'addresses')
+    expect(members).toHaveLength(1_000)
+    expect(await change('rel.Company', company.id, { version: 0, addresses: members })).toMatchObject({
+      version: 1,
+    })
+    const errors = { addresses: 'must have at most 1000 members' }
+    const free = await make('rel.Address', { city: 'Free' })
+    const attempts = [
+      () => change('rel.Company', company.id, { version: 1, addresses: [...members, { id: free.id }] }),
+      () => make('rel.Address', { city: 'New', company: { id: company.id } }),
+      () => change('rel.Address', free.id, { version: 0, company: { id: company.id } }),
+    ]
+    for (const attempt of attempts) {
+      expect(await refusedWhole(attempt)).toMatchObject({ kind: 'invalid', details: { errors } })
+    }
+    const [first = { id: 0 }] = members
+    expect(await change('rel.Address', first.id, { version: 0, city: 'Same place' })).toMatchObject({
+      version: 1,
+    })
+  })
+})
