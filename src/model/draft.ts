@@ -237,7 +237,7 @@ function neighbourFault(
     return 'has an id that is no whole number from 1'
   if (version !== null && !(Number.isSafeInteger(version) && Number(version) >= 0))
     return 'has a version that is no whole number from 0'
-  if (id === null && version !== null) return 'has a version but no id'
+  if (id === null && (version ?? $version) !== null) return 'has a version but no id'
   if (!isServed && (id === null || version !== null))
     return `can only refer to a ${target.name}: send { "id": 1 }`
   // As it was read, it may be sent back; but whoever changed something in it must not believe that it was written.

@@ -70,17 +70,19 @@ function foldStretch(stretch: string): string {
  */
 export function likePattern(value: string): string {
   const isPlain = !value.includes('\\') && !NOT_PLAIN.test(value)
-  if (isPlain) return unlessOpen(value.toLowerCase(), value.endsWith('%'))
-  // Split by what it catches, the literals stand at the odd places and the wildcards between them. They are folded together: one by
-  // one costs four times as much, and nothing joins its neighbour over a character that no text has.
+  const [pattern, isOpenAtEnd] = isPlain ? [value.toLowerCase(), value.endsWith('%')] : foldLiterals(value)
+  return value.startsWith('%') || isOpenAtEnd ? pattern : `%${pattern}%`
+}
+
+/**
+ * Split by what it catches, the literals stand at the odd places and the wildcards between them. They are folded together: one by
+ * one costs four times as much, and nothing joins its neighbour over a character that no text has.
+ */
+function foldLiterals(value: string): [pattern: string, isOpenAtEnd: boolean] {
   const parts = value.split(/((?:\\[%_\\]|[^%_])+)/)
   const literals = literalPattern(parts.filter((_, index) => index % 2 === 1).join(NO_TEXT)).split(NO_TEXT)
   const folded = parts.map((part, index) => (index % 2 === 1 ? (literals[(index - 1) / 2] ?? '') : part))
-  return unlessOpen(folded.join(''), parts.at(-1)?.endsWith('%') === true)
-}
-
-function unlessOpen(pattern: string, isOpenAtEnd: boolean): string {
-  return pattern.startsWith('%') || isOpenAtEnd ? pattern : `%${pattern}%`
+  return [folded.join(''), parts.at(-1)?.endsWith('%') === true]
 }
 
 /** Escaped after folding, so that nothing that folding yields is taken for a wildcard. */

@@ -1,6 +1,6 @@
 import type { Sequence } from './field.js'
 import { didYouMean } from './similar.js'
-import { isCount, isObject } from './value.js'
+import { isCount, isObject, textFault } from './value.js'
 
 const SEQUENCE_OPTIONS = ['prefix', 'suffix', 'padding', 'next']
 const MAX_PADDING = 15
@@ -17,6 +17,8 @@ export function checkSequence(raw: unknown, report: (fault: string) => void): Se
   }
   const { prefix = '', suffix = '', padding = 0, next = 1 } = raw
   if (typeof prefix !== 'string' || typeof suffix !== 'string') report('prefix and suffix must be text')
+  const fault = textFault(`${String(prefix)}${String(suffix)}`)
+  if (fault !== undefined) report(`prefix and suffix ${fault}`)
   if (!isCount(padding) || padding > MAX_PADDING)
     report(`padding must be a whole number from 0 to ${MAX_PADDING}`)
   if (!isCount(next) || !Number.isSafeInteger(next)) report('next must be a whole number from 0')

@@ -101,10 +101,12 @@ export class Touched {
     let isChanged = false
     for (const field of model.fields.values()) {
       if (!isOwnedList(field)) continue
-      // Not as part of the record: a list that is too long cannot be read with it.
       const members = (await membersOf(tx, { model, field }, id)).map((member) => ({ id: member }))
-      if (sameValue(old[field.name] ?? null, members)) continue
-      refuseIfFull(model, id, field.name, members.length)
+      const there = old[field.name] ?? []
+      if (sameValue(there, members)) continue
+      // One that was longer before it became owned may still shrink.
+      if (members.length > MAX_MEMBERS && Array.isArray(there) && members.length > there.length)
+        throw tooLong(model, id, field.name)
       isChanged = true
     }
     if (!isChanged) return
@@ -130,13 +132,7 @@ function key(model: Model, id: number): string {
   return `${model.name} ${id}`
 }
 
-function refuseIfFull(model: Model, id: number, name: string, members: number): void {
-  if (members <= MAX_MEMBERS) return
-  throw new Refusal(
-    'invalid',
-    `${model.name} ${id} has ${MAX_MEMBERS} ${name} already, and no list holds more`,
-    {
-      errors: { [name]: `must have at most ${MAX_MEMBERS} members` },
-    },
-  )
+function tooLong(model: Model, id: number, name: string): Refusal {
+  const message = `${model.name} ${id} has ${MAX_MEMBERS} ${name} already, and no list holds more`
+  return new Refusal('invalid', message, { errors: { [name]: `must have at most ${MAX_MEMBERS} members` } })
 }

@@ -2,6 +2,7 @@
 // is shown, of one moment, without a join for each relation.
 import { Refusal } from '../errors.js'
 import { storageOf, type Field } from '../model/field.js'
+import { isOwnedList } from '../model/model.js'
 import type { Entry, Selection } from '../model/selection.js'
 import type { Json, Value } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
@@ -9,7 +10,7 @@ import type { Dialect, Row, SqlValue } from './database.js'
 import { quote } from './names.js'
 import { neighbours } from './relation-sql.js'
 
-/** How many neighbours a list shows; and a list inside of one. */
+/** How many neighbours a view shows; and a list inside of a list. */
 const MAX_SHOWN = [1_000, 100] as const
 
 export interface Select {
@@ -91,14 +92,14 @@ function compileNeighbour(
     const sql = `(select ${array} from ${from} where ${where})`
     return { key, sql: nest(sql), decode: (stored) => decode(arrayFrom(stored)) }
   }
-  const most = MAX_SHOWN[lists]
   const name = `${step.from.name}.${step.field.name}`
-  if (most === undefined)
+  const most = mostShown(step.field, lists)
+  if (most === 0)
     throw new Refusal(
       'bad-request',
       `${name} is a list in a list in a list: search ${step.target.name} instead`,
     )
-  const order = `order by ${inner}."id" limit ${most + 1}`
+  const order = `order by ${inner}."id"${most === Infinity ? '' : ` limit ${most + 1}`}`
   return {
     key,
     sql: nest(dialect.json.list(array, `from ${from} where ${where} ${order}`)),
@@ -112,6 +113,11 @@ function compileNeighbour(
       return items.map((item) => decode(item as Json[]))
     },
   }
+}
+
+/** What is part of a record is shown with it, all of it: writes see to it that it does not grow without end. */
+function mostShown(field: Field, lists: number): number {
+  return lists === 0 && isOwnedList(field) ? Infinity : (MAX_SHOWN[lists] ?? 0)
 }
 
 function decodeNeighbour(

@@ -4,7 +4,7 @@ import { onEveryTarget, refusalOf } from '../targets.js'
 import { idsOf, inShort, listOf, referenceOf, useFamily, type Shown } from './family.js'
 
 onEveryTarget((engine, door) => {
-  const { service, make, change, read, changesOf, refusedWhole } = useFamily(engine, door)
+  const { service, records, make, change, read, changesOf, refusedWhole } = useFamily(engine, door)
 
   /** A company with an address for each city. */
   const withCities = async (...cities: readonly string[]) => {
@@ -251,5 +251,25 @@ onEveryTarget((engine, door) => {
     expect(await change('rel.Address', first.id, { version: 0, city: 'Same place' })).toMatchObject({
       version: 1,
     })
+  })
+
+  test('a list that was longer before it became owned can be read, and shrinks', async () => {
+    const { company } = await withCities()
+    await service().app.db.transaction(async (tx) => {
+      for (let index = 0; index < 1_003; index++)
+        await tx.run('insert into "rel.Address" ("version", "city", "company") values (0, ?, ?)', [
+          'C',
+          company.id,
+        ])
+    })
+    const [first = { id: 0 }, second = { id: 0 }] = idsOf(await read('rel.Company', company.id), 'addresses')
+    await records().remove('rel.Address', first.id)
+    expect(await change('rel.Address', second.id, { version: 0, company: null })).toMatchObject({
+      company: null,
+    })
+    const rest = await read('rel.Company', company.id)
+    expect(rest.version).toBe(2)
+    expect(idsOf(rest, 'addresses')).toHaveLength(1_001)
+    await records().remove('rel.Company', company.id)
   })
 })

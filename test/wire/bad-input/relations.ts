@@ -26,6 +26,7 @@ const references: readonly Case[] = [
     { id: 1, version: -1 },
     { id: 999, version: 0 },
     { version: 0 },
+    { $version: 3, name: 'X' },
   ].map((company) =>
     row(`a reference to ${JSON.stringify(company)}`, create('rel.Person', { company }), INVALID, {
       faults: ['company'],
