@@ -91,12 +91,13 @@ async function listing(app: App): Promise<string> {
   if (users.length === 0)
     return `there is no user in ${shownDatabase(app.settings.db)}; to add one, run: verso user add`
   const rows = users.map((user) => [
+    String(user.id),
     user.username,
     user.name ?? '',
     user.admin ? 'administrator' : 'user',
     user.disabled ? 'disabled' : 'enabled',
   ])
-  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
   return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')).join('\n')
 }
 

@@ -23,6 +23,7 @@ export class Catalog {
   readonly #references = new Map<string, FieldOf[]>()
   readonly #links = new Map<string, FieldOf[]>()
   readonly #owners = new Map<string, FieldOf>()
+  readonly #ranks = new Map<Model, number>()
 
   private constructor(models: readonly Model[]) {
     this.#served = new Map(models.map((model) => [model.name, model]))
@@ -39,6 +40,28 @@ export class Catalog {
         known.set(relation.target, [...(known.get(relation.target) ?? []), { model, field }])
       }
     }
+  }
+
+  /** How many owners stand above a record of this model; where models own each other, as far as they do not. */
+  rankOf(model: Model, below: readonly Model[] = []): number {
+    const known = this.#ranks.get(model)
+    if (known !== undefined) return known
+    const above = [...model.fields.values()].flatMap((field) => this.ownerOf(model, field)?.model ?? [])
+    const owners = above.filter((owner) => owner !== model && !below.includes(owner))
+    const rank = Math.max(0, ...owners.map((owner) => 1 + this.rankOf(owner, [...below, model])))
+    this.#ranks.set(model, rank)
+    return rank
+  }
+
+  /** What else hangs on a model, besides its own fields: a node that does not know it must not write its records. */
+  neighboursOf(model: Model): string[] {
+    const nameOf = ({ model: { name }, field }: FieldOf) => `${name}.${field.name}`
+    const owned = [...model.fields.values()].flatMap((field) => {
+      const owner = this.ownerOf(model, field)
+      return owner ? [`${field.name} owned by ${nameOf(owner)}`] : []
+    })
+    const referred = this.referencesTo(model).map((reference) => `referred to by ${nameOf(reference)}`)
+    return [...owned, ...referred, ...this.linksTo(model).map((list) => `linked by ${nameOf(list)}`)]
   }
 
   /** Checks all definitions and refuses them with every fault named at once. */

@@ -238,13 +238,15 @@ type Sent<F> = F extends
     ? never
     : unknown
 
-type InputValue<F extends FieldDefinition> = F extends List
-  ? readonly NeighbourInput[]
-  : F extends { readonly target: string }
-    ? F extends { readonly required: true }
-      ? NeighbourInput
-      : NeighbourInput | null
-    : Nullable<F>
+type InputValue<F extends FieldDefinition> = F extends { readonly type: 'decimal' }
+  ? Nullable<F> | number
+  : F extends List
+    ? readonly NeighbourInput[]
+    : F extends { readonly target: string }
+      ? F extends { readonly required: true }
+        ? NeighbourInput
+        : NeighbourInput | null
+      : Nullable<F>
 
 type FieldsOf<M extends ModelDefinition> = M['fields']
 
@@ -272,8 +274,11 @@ export type RecordOf<M extends ModelDefinition> = {
   >
 } & Archived<M>
 
-/** What may be sent to create or change a record of this model. */
+/** What may be sent to create or change a record of this model; a change names the version it was made from. */
 export type InputOf<M extends ModelDefinition> = {
+  readonly id?: number
+  readonly version?: number
+} & {
   readonly [K in keyof FieldsOf<M> as unknown extends Sent<FieldsOf<M>[K]> ? K : never]?: InputValue<
     FieldsOf<M>[K]
   >

@@ -6,6 +6,7 @@ import { Fault, parseValue, type Field } from './field.js'
 import { isOwnedList, isView, isWritable, type Model } from './model.js'
 import { didYouMean } from './similar.js'
 import { isObject, type Values } from './value.js'
+import { KEYS, NEIGHBOUR_KEYS, neighbourFault } from './neighbour-input.js'
 import { defaultOf } from './values.js'
 
 /** What a client sent for one record. */
@@ -19,6 +20,8 @@ export interface Draft {
   readonly neighbours: ReadonlyMap<string, Draft>
   /** The owned lists that were sent. */
   readonly lists: ReadonlyMap<string, readonly Member[]>
+  /** Neighbours that came along as they were read, by field. */
+  readonly copies: ReadonlyMap<string, readonly Copy[]>
   /** Where it stands in the request, in front of the names of its fields: `addresses[0].` */
   readonly place: string
 }
@@ -28,6 +31,14 @@ export interface Key {
   readonly version: number
 }
 
+/** A neighbour as an answer showed it: it refers, and changes nothing. */
+export interface Copy {
+  readonly id: number
+  readonly version: number
+  readonly data: Readonly<Record<string, unknown>>
+  readonly place: string
+}
+
 /** A member of an owned list: a record by its id alone, or one that is to be written. */
 export type Member = { readonly id: number; readonly draft?: never } | { readonly draft: Draft }
 
@@ -35,20 +46,21 @@ export type Member = { readonly id: number; readonly draft?: never } | { readonl
 export const MAX_MEMBERS = 1_000
 const MAX_DEPTH = 8
 const MAX_RECORDS = 1_000
+/** In all the lists of a request together. */
+const MAX_ITEMS = 10_000
+/** Each takes a core as long as a login does. */
+const MAX_PASSWORDS = 16
 /** More than any model has fields: whoever sends more wants to keep the service busy. */
 const MAX_KEYS = 2_000
-const KEYS = new Set(['id', 'version'])
-/** What a neighbour may have besides: it says so where it was read. */
-const NEIGHBOUR_KEYS = new Set([...KEYS, '$version'])
 
 /** Everything a new record holds: what was sent, defaults, nulls. */
 export function draftToCreate(catalog: Catalog, model: Model, data: unknown, now: string): Draft {
-  return new Reader(catalog, now).root(model, data, undefined)
+  return new DraftReader(catalog, now).root(model, data, undefined)
 }
 
 /** Only what was sent. */
 export function draftToUpdate(catalog: Catalog, model: Model, data: unknown, key: Key, now: string): Draft {
-  return new Reader(catalog, now).root(model, data, key)
+  return new DraftReader(catalog, now).root(model, data, key)
 }
 
 /** The list that a record stands in, which decides one of its references. */
@@ -57,10 +69,12 @@ interface Parent {
   readonly id: number | undefined
 }
 
-class Reader {
+class DraftReader {
   readonly #faults = new Faults()
   readonly #seen = new Set<string>()
   #records = 0
+  #items = 0
+  #passwords = 0
 
   constructor(
     readonly catalog: Catalog,
@@ -86,6 +100,7 @@ class Reader {
     const draft = {
       ...{ model, key, place },
       ...{ values: {} as Values, neighbours: new Map<string, Draft>(), lists: new Map<string, Member[]>() },
+      copies: new Map<string, Copy[]>(),
     }
     const keys = place === '' ? KEYS : NEIGHBOUR_KEYS
     const entries = Object.entries(data)
@@ -106,8 +121,7 @@ class Reader {
     this.#records++
     if (depth > MAX_DEPTH)
       throw new Refusal('bad-request', `Records can be nested ${MAX_DEPTH} levels deep, not deeper`)
-    if (this.#records > MAX_RECORDS)
-      throw new Refusal('bad-request', `At most ${MAX_RECORDS} records can be written at once`)
+    refuseIfMore(this.#records, MAX_RECORDS, 'records')
     if (!key) return
     const identity = `${model.name} ${key.id}`
     if (this.#seen.has(identity))
@@ -131,6 +145,7 @@ class Reader {
     else if (input === null) draft.values[field.name] = null
     else if (relation) this.#readReference(draft, field, input, depth)
     else {
+      if (field.secret === 'password') refuseIfMore(++this.#passwords, MAX_PASSWORDS, 'passwords')
       const value = parseValue(field, input)
       if (value instanceof Fault) this.#faults.add(name, value.message)
       else draft.values[field.name] = value
@@ -140,6 +155,7 @@ class Reader {
   #readReference(draft: MutableDraft, field: Field, input: unknown, depth: number): void {
     const member = this.#readNeighbour(draft.place + field.name, field, input, depth, undefined)
     if (!member) return
+    keepCopy(draft, field, input, draft.place + field.name)
     const id = member.draft ? member.draft.key?.id : member.id
     if (member.draft) draft.neighbours.set(field.name, member.draft)
     if (id !== undefined) draft.values[field.name] = { id }
@@ -155,11 +171,14 @@ class Reader {
       this.#faults.add(name, `must have at most ${MAX_MEMBERS} members`)
       return []
     }
+    this.#items += input.length
+    refuseIfMore(this.#items, MAX_ITEMS, 'members of lists')
     const parent = { reference: field.relation?.mappedBy, id: draft.key?.id }
     const members = new Map<number | Draft, Member>()
     for (const [index, item] of input.entries()) {
       const member = this.#readNeighbour(`${name}[${index}]`, field, item, depth, parent)
       if (!member) continue
+      keepCopy(draft, field, item, `${name}[${index}]`)
       const identity = member.draft ? (member.draft.key?.id ?? member.draft) : member.id
       if (members.has(identity)) this.#faults.add(`${name}[${index}]`, 'is in the list twice')
       members.set(identity, member)
@@ -222,27 +241,20 @@ class Reader {
   }
 }
 
+function refuseIfMore(count: number, most: number, what: string): void {
+  if (count > most) throw new Refusal('bad-request', `At most ${most} ${what} can be written at once`)
+}
+
+function keepCopy(draft: MutableDraft, { name }: Field, input: unknown, place: string): void {
+  if (!isObject(input) || typeof input['$version'] !== 'number' || typeof input['id'] !== 'number') return
+  const copy = { id: input['id'], version: input['$version'], data: input, place }
+  const copies = draft.copies.get(name)
+  if (copies) copies.push(copy)
+  else draft.copies.set(name, [copy])
+}
+
 interface MutableDraft extends Draft {
   readonly neighbours: Map<string, Draft>
   readonly lists: Map<string, readonly Member[]>
-}
-
-function neighbourFault(
-  input: Readonly<Record<string, unknown>>,
-  target: Model,
-  isServed: boolean,
-): string | undefined {
-  const { id = null, version = null, $version = null } = input
-  if (id !== null && !(Number.isSafeInteger(id) && Number(id) > 0))
-    return 'has an id that is no whole number from 1'
-  if (version !== null && !(Number.isSafeInteger(version) && Number(version) >= 0))
-    return 'has a version that is no whole number from 0'
-  if (id === null && (version ?? $version) !== null) return 'has a version but no id'
-  if (!isServed && (id === null || version !== null))
-    return `can only refer to a ${target.name}: send { "id": 1 }`
-  // As it was read, it may be sent back; but whoever changed something in it must not believe that it was written.
-  const isBare = Object.keys(input).every((key) => NEIGHBOUR_KEYS.has(key))
-  if (id !== null && version === null && $version === null && !isBare)
-    return `refers to ${target.name} ${Number(id)} and has more than its id: send its "version" too to change it`
-  return undefined
+  readonly copies: Map<string, Copy[]>
 }

@@ -32,7 +32,7 @@ export class Faults {
 }
 
 /** What is wrong with one place of a request: a field, or a record inside of it, `addresses[1].` */
-export function faultAt(model: Model, place: string, message: string): Refusal {
+export function refusalAt(model: Model, place: string, message: string): Refusal {
   const name = place.replace(/\.$/, '')
   return new Refusal('invalid', `${model.name} was not written: ${name} ${message}`, {
     errors: { [name]: message },

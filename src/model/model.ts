@@ -170,6 +170,8 @@ function checkListFields(
   for (const name of names) {
     const field = fields.get(name)
     if (field && !isReadable(field)) complain(`listFields: "${name}" is never shown`)
+    else if (field?.relation?.isList)
+      complain(`listFields: "${name}" is a list: a find shows it when "fields" names it`)
   }
   return names
 }

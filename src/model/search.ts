@@ -68,8 +68,13 @@ export function searchFromQuery(catalog: Catalog, model: Model, query: Query, ma
 }
 
 const DATA_KEYS = ['criteria', 'operator', '_domain', '_domainContext', '_archived']
-/** What people write outside of data, where it would have no effect. */
-const MISPLACED = [...DATA_KEYS, 'filter', 'q']
+/** What people write beside data, where it would have no effect, and where it belongs. */
+const MISPLACED: readonly (readonly [key: string, place: string])[] = [
+  ...DATA_KEYS.map((key) => [key, `data.${key}`] as const),
+  ['archived', 'data._archived'],
+  ['filter', 'data._domain'],
+  ['q', 'a find'],
+]
 
 export function searchFromRequest(
   catalog: Catalog,
@@ -81,8 +86,8 @@ export function searchFromRequest(
     throw new Refusal('bad-request', 'The body of a search must be an object')
   const { offset, limit, fields, sortBy, data } = (request ?? {}) as SearchRequest
   const faults: string[] = []
-  for (const key of MISPLACED.filter((each) => Object.hasOwn(request ?? {}, each)))
-    faults.push(`${key} belongs into data${DATA_KEYS.includes(key) ? '' : ', as _domain'}`)
+  for (const [key, place] of MISPLACED)
+    if (Object.hasOwn(request ?? {}, key)) faults.push(`${key} belongs into ${place}`)
   const asked = { offset: offset ?? undefined, limit: limit ?? undefined, fields, sortBy }
   return build(catalog, model, { ...asked, ...readData(data, faults) }, maxLimit, faults)
 }

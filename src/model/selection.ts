@@ -2,7 +2,7 @@
 import { Refusal } from '../errors.js'
 import type { Catalog } from './catalog.js'
 import type { Field } from './field.js'
-import { isShown, isView, type Model } from './model.js'
+import { isShown, type Model } from './model.js'
 import { fieldOf, ID, isOverList, MAX_STEPS, pathOf, stepOf, VERSION, type Step } from './path.js'
 import { isObject } from './value.js'
 
@@ -26,7 +26,10 @@ export interface Entry {
   readonly neighbour?: { readonly step: Step; readonly shown: Selection }
 }
 
-export const MAX_FIELDS = 500
+const MAX_FIELDS = 500
+const MAX_RELATIONS = 200
+/** No more will be told, and looking for what was meant takes time. */
+const MAX_FAULTS = 20
 /** Neighbours are built by a function of the database, and those take no more arguments. */
 const MAX_NEIGHBOUR_FIELDS = 64
 
@@ -55,13 +58,12 @@ function entryOf(catalog: Catalog, model: Model, key: string, steps: readonly St
   return { key, steps, field, neighbour: { step, shown: compact(step.target) } }
 }
 
-/** Whether there are lists in it that nobody bounded: views, and lists in lists. */
-export function hasLongLists({ entries }: Selection, isInList = false): boolean {
-  return entries.some(({ field, neighbour }) => {
-    const isList = field.relation?.isList === true
-    if (isList && (isInList || isView(field))) return true
-    return neighbour !== undefined && hasLongLists(neighbour.shown, isInList || isList)
-  })
+/** Over how many relations it goes: each is looked up for every record. */
+export function countRelations({ entries }: Selection): number {
+  return entries.reduce(
+    (sum, { steps, neighbour }) => sum + steps.length + (neighbour ? 1 + countRelations(neighbour.shown) : 0),
+    0,
+  )
 }
 
 /** `{id, $version, <name field>}` */
@@ -81,6 +83,7 @@ export function selectionForPage(
   if (fields === undefined || fields === null) return undefined
   const entries: Entry[] = []
   for (const name of new Set(namesFrom('fields', fields, faults))) {
+    if (faults.length >= MAX_FAULTS) break
     const path = pathOf(catalog, model, name)
     if (typeof path === 'string') faults.push(`fields: ${path}`)
     else if (isOverList(path))
@@ -88,7 +91,13 @@ export function selectionForPage(
     else if (name !== 'id' && name !== 'version')
       entries.push(entryOf(catalog, path.model, name, path.steps, path.field))
   }
-  return { model, versionKeys: ['version'], entries }
+  return bounded({ model, versionKeys: ['version'], entries }, faults)
+}
+
+function bounded(selection: Selection, faults: string[]): Selection {
+  if (countRelations(selection) > MAX_RELATIONS)
+    faults.push(`fields go over more than ${MAX_RELATIONS} relations`)
+  return selection
 }
 
 export interface Wanted {
@@ -106,7 +115,7 @@ export function selectionForRecord(catalog: Catalog, model: Model, { fields, rel
     if (field && !field.relation) faults.push(`related: ${model.name}.${name} is no relation`)
   }
   const shown = names ?? [...model.fields.values()].filter(isShown).map((field) => field.name)
-  const selection = nest(catalog, model, shown, neighbours, faults)
+  const selection = bounded(nest(catalog, model, shown, neighbours, faults), faults)
   if (faults.length > 0) throw new Refusal('bad-request', faults.slice(0, 10).join('; '))
   // Whoever edits a record should know that nobody sees it in a list.
   const archived = names && !names.includes('archived') ? model.fields.get('archived') : undefined
@@ -142,6 +151,7 @@ function nestOne(
   related: readonly string[] | undefined,
   faults: string[],
 ): Entry | undefined {
+  if (faults.length >= MAX_FAULTS) return undefined
   const field = fieldOf(catalog, model, name)
   if (!field || (!field.relation && tail?.[0] !== undefined)) {
     // The path knows how to say what is wrong.
@@ -170,7 +180,11 @@ function relatedFrom(related: unknown, faults: string[]): Map<string, readonly s
     faults.push('related must be an object of lists of field names')
     return neighbours
   }
-  for (const [name, fields] of Object.entries(related).slice(0, MAX_FIELDS)) {
+  if (Object.keys(related).length > MAX_FIELDS) {
+    faults.push(`related must name at most ${MAX_FIELDS} relations`)
+    return neighbours
+  }
+  for (const [name, fields] of Object.entries(related)) {
     if (name.includes('.'))
       faults.push(`related: "${name.slice(0, 100)}" must be a field of the record itself`)
     else neighbours.set(name, namesFrom(`related.${name.slice(0, 100)}`, fields, faults))

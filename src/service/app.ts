@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Catalog } from '../model/catalog.js'
 import type { Database } from '../store/database.js'
+import type { Referrer } from '../store/references.js'
 import type { Tables } from '../store/table.js'
 import type { Settings } from './settings.js'
 
@@ -17,6 +18,8 @@ export interface App {
   readonly tables: Tables
   /** What the tables looked like when this node started. */
   readonly shapes: ReadonlyMap<string, string>
+  /** The relations of stored models that this node does not know. */
+  readonly undeclared: readonly Referrer[]
   readonly clock: Clock
   readonly log: Logger
   close(): Promise<void>

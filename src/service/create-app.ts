@@ -34,13 +34,13 @@ export async function createApp(options: AppOptions): Promise<App> {
   const clock = options.clock ?? { now: () => Date.now() }
   const catalog = Catalog.from(options.models)
   const db = options.database ?? (await openFrom(settings, log, options.onBroken))
-  const { shapes, notes } = await applySchema(db, catalog).catch(async (error: unknown) => {
+  const { shapes, undeclared, notes } = await applySchema(db, catalog).catch(async (error: unknown) => {
     await db.close()
     throw error
   })
   for (const note of notes) log.warn(note)
   const tables = new Tables(db.dialect, catalog)
-  const app = { settings, catalog, db, tables, shapes, clock, log }
+  const app = { settings, catalog, db, tables, shapes, undeclared, clock, log }
   const stopHousekeeping = startHousekeeping(app)
   return {
     ...app,

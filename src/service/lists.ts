@@ -1,9 +1,10 @@
 // The owned lists that were sent with a record: matched by id with those that are there, and replaced.
 import type { FieldOf } from '../model/catalog.js'
 import type { Draft, Member } from '../model/draft.js'
-import { faultAt } from '../model/faults.js'
+import { Faults, refusalAt } from '../model/faults.js'
 import { isObject, type Values } from '../model/value.js'
-import { holdReferenced, link, membersOf, unlink } from '../store/members.js'
+import { link, membersOf, unlink } from '../store/members.js'
+import { holdReferenced } from '../store/references.js'
 import * as store from '../store/records.js'
 import type { Table } from '../store/table.js'
 import type { Removing } from './removing.js'
@@ -14,6 +15,9 @@ export interface Parent {
   readonly list: FieldOf
   readonly id: number
 }
+
+/** A Draft that changes nothing by itself. */
+const NOTHING = { values: {}, neighbours: new Map(), lists: new Map(), copies: new Map() } as const
 
 export class Lists {
   constructor(
@@ -53,23 +57,15 @@ export class Lists {
     const { model } = table
     const record = await store.readLocked(this.work.tx, table, id)
     const owner = record?.[parent.list.field.relation?.mappedBy ?? '']
-    if (!record) throw faultAt(model, place, `there is no ${model.name} ${id}`)
+    if (!record) throw refusalAt(model, place, `there is no ${model.name} ${id}`)
     if (isObject(owner))
-      throw faultAt(
+      throw refusalAt(
         model,
         place,
         `is in the list of ${parent.list.model.name} ${String(owner['id'])}: send its "version" to move it`,
       )
     const key = { id, version: record.version }
-    const draft: Draft = {
-      model,
-      key,
-      values: {},
-      neighbours: new Map(),
-      lists: new Map(),
-      place: `${place}.`,
-    }
-    await this.write(draft, parent)
+    await this.write({ ...NOTHING, model, key, place: `${place}.` }, parent)
   }
 
   async #saveLinks(draft: Draft, list: FieldOf, id: number, members: readonly Member[]): Promise<void> {
@@ -80,18 +76,16 @@ export class Lists {
     const table = this.#targetOf(list)
     const added = ids.filter((member) => !current.has(member))
     const there = await holdReferenced(tx, table, added)
-    const lost = ids.findIndex((member) => !current.has(member) && !there.has(member))
-    if (lost >= 0) {
-      const place = `${draft.place}${list.field.name}[${lost}]`
-      throw faultAt(draft.model, place, `there is no ${table.model.name} ${ids[lost] ?? 0}`)
+    const faults = new Faults()
+    for (const [index, member] of ids.entries()) {
+      if (!current.has(member) && !there.has(member))
+        faults.add(`${draft.place}${list.field.name}[${index}]`, `there is no ${table.model.name} ${member}`)
     }
-    await unlink(
-      tx,
-      list,
-      id,
-      [...current].filter((member) => !ids.includes(member)),
-    )
-    await link(tx, list, id, added)
+    faults.refuseIfAny(draft.model)
+    const staying = new Set(ids)
+    const dropped = [...current].filter((member) => !staying.has(member))
+    await unlink(tx, table.dialect, list, id, dropped)
+    await link(tx, table.dialect, list, id, added)
   }
 
   #targetOf({ field }: FieldOf): Table {

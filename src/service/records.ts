@@ -3,7 +3,7 @@ import { Refusal } from '../errors.js'
 import { draftToCreate, draftToUpdate } from '../model/draft.js'
 import type { Model } from '../model/model.js'
 import { searchFromQuery, searchFromRequest, type Query, type Search } from '../model/search.js'
-import { hasLongLists, selectionForRecord, type Wanted } from '../model/selection.js'
+import { countRelations, selectionForRecord, type Selection, type Wanted } from '../model/selection.js'
 import { isObject } from '../model/value.js'
 import * as store from '../store/records.js'
 import { compileSelection } from '../store/select.js'
@@ -20,7 +20,7 @@ import type {
 import type { Actor } from './actor.js'
 import type { App } from './app.js'
 import { conflict, missing } from './conflict.js'
-import { holdInOrder } from './holding.js'
+import { lockInOrder } from './lock-order.js'
 import { Saving } from './saving.js'
 import { hashSecrets, withoutSecrets } from './secrets.js'
 import { versionToRemove, versionToUpdate } from './versions.js'
@@ -54,9 +54,9 @@ async function search(app: App, model: Model, request: unknown): Promise<Page> {
 }
 
 async function pageOf(app: App, model: Model, search: Search): Promise<Page> {
-  // A page by id is quick; whatever looks into more rows than it shows may take long.
-  const isLong = search.where ?? search.sort[0] ?? (search.selection && hasLongLists(search.selection))
-  const db = isLong ? app.db.searcher : app.db.reader
+  // A page by id of what every record shows is quick; whatever looks into more rows may take long.
+  const isPlain = !search.where && search.sort.length === 0 && !goesFurther(search.selection)
+  const db = isPlain ? app.db.reader : app.db.searcher
   const { total, records } = await store.find(db, app.tables.of(model), search)
   return { offset: search.offset, limit: search.limit, total, data: records }
 }
@@ -69,7 +69,7 @@ async function read(app: App, model: Model, id: number): Promise<WireRecord> {
 async function fetch(app: App, model: Model, id: number, wanted: Wanted): Promise<WireRecord> {
   checkId(model, id)
   const selection = selectionForRecord(app.catalog, model, wanted)
-  const db = hasLongLists(selection) ? app.db.searcher : app.db.reader
+  const db = goesFurther(selection) ? app.db.searcher : app.db.reader
   const select = compileSelection(app.db.dialect, selection)
   return (await store.read(db, app.tables.of(model), id, select)) ?? missing(model, id)
 }
@@ -87,7 +87,8 @@ export async function create(
   const request = await requestOf(app, model, 'create', { data }, options)
   return write(app, actor, request, options.idempotencyKey, async (writing) => {
     const saving = new Saving({ app, actor, tx: writing.tx, now })
-    await holdInOrder({ app, tx: writing.tx }, draft)
+    await lockInOrder({ app, tx: writing.tx }, draft)
+    await saving.refuseStale(draft)
     const id = await saving.create(draft)
     writing.changes.push(...(await saving.finish()))
     return saving.recordOf(model, id)
@@ -110,7 +111,7 @@ export async function update(
   const request = await requestOf(app, model, 'update', { ...key, data }, options)
   return write(app, actor, request, options.idempotencyKey, async (writing) => {
     const saving = new Saving({ app, actor, tx: writing.tx, now })
-    await holdInOrder({ app, tx: writing.tx }, draft)
+    await lockInOrder({ app, tx: writing.tx }, draft)
     await saving.update(draft, key, expected, true)
     writing.changes.push(...(await saving.finish()))
     return saving.recordOf(model, id)
@@ -142,6 +143,11 @@ export async function remove(
     changes.push(...(await saving.finish()))
     return id
   })
+}
+
+/** Whether a client named relations to be shown: how much is behind them, nobody knows. */
+function goesFurther(selection: Selection | undefined): boolean {
+  return selection !== undefined && countRelations(selection) > 0
 }
 
 /** What a repeat under the same key must be equal to. */

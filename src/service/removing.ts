@@ -2,8 +2,9 @@
 import { Refusal } from '../errors.js'
 import { isOwnedList, type Model } from '../model/model.js'
 import { isObject } from '../model/value.js'
-import { membersOf, ownersOf, referringTo, unlinkAll } from '../store/members.js'
+import { membersOf, ownersOf, unlinkAll } from '../store/members.js'
 import * as store from '../store/records.js'
+import { referrerOf, referringTo } from '../store/references.js'
 import type { Table } from '../store/table.js'
 import type { WireRecord } from '../wire.js'
 import type { Touched } from './touched.js'
@@ -22,15 +23,19 @@ export class Removing {
   async remove(table: Table, record: WireRecord): Promise<boolean> {
     const { tx, app } = this.work
     const { model } = table
-    await this.#seeParents(model, record)
+    if (this.touched.isRaised(model, record.id))
+      throw new Refusal('bad-request', `${model.name} ${record.id} is changed and dropped in one request`)
+    await this.#lockParents(model, record)
     await store.lockToRemove(tx, table, record.id)
-    await this.#seeLinked(model, record)
+    await this.#lockLinked(model, record)
     // As they are while the record is still there: they refer to it, and the Log is to say so.
     const members = await this.#readMembers(model, record.id)
     const [isDone] = await store.remove(tx, table, [record])
     if (!isDone) return false
     this.touched.gone(table, record)
-    this.#removed.set(model, [...(this.#removed.get(model) ?? []), record.id])
+    const removed = this.#removed.get(model)
+    if (removed) removed.push(record.id)
+    else this.#removed.set(model, [record.id])
     await endSessionsIfRemoved(tx, model, record.id)
     for (const member of members) await this.#removeRead(member)
     for (const field of model.fields.values()) {
@@ -53,31 +58,34 @@ export class Removing {
     const references: Reference[] = []
     let needed: { readonly model: Model; readonly id: number } | undefined
     for (const [model, ids] of this.#removed) {
-      for (const field of app.catalog.referencesTo(model)) {
-        const { total, ids: shown, to } = await referringTo(tx, app.db.dialect, field, ids)
+      const strangers = app.undeclared.filter(({ target }) => target === model.name)
+      for (const referrer of [...app.catalog.referencesTo(model).map(referrerOf), ...strangers]) {
+        const { total, ids: shown, to } = await referringTo(tx, app.db.dialect, referrer, ids)
         if (total === 0) continue
         needed ??= { model, id: to }
-        references.push({ entityName: field.model.name, field: field.field.name, total, ids: shown })
+        references.push({ entityName: referrer.model, field: referrer.field, total, ids: shown })
       }
     }
     if (needed) throw stillReferenced(needed.model, needed.id, references)
   }
 
   /** Those whose owned list has this record: the list changes, and so do they. An owner is locked before its members, always. */
-  async #seeParents(model: Model, record: WireRecord): Promise<void> {
+  async #lockParents(model: Model, record: WireRecord): Promise<void> {
     const { app } = this.work
-    for (const field of model.fields.values()) {
-      const owner = app.catalog.ownerOf(model, field)
+    const owners = [...model.fields.values()].flatMap((field) => {
+      const list = app.catalog.ownerOf(model, field)
       const reference = record[field.name]
-      if (owner && isObject(reference)) await this.touched.seeOwner(owner, Number(reference['id']))
-    }
+      return list && isObject(reference) ? [{ model: list.model, id: Number(reference['id']) }] : []
+    })
+    await this.touched.lockOwners(owners)
   }
 
   /** The same over many-to-many, once nobody can link the record any more. */
-  async #seeLinked(model: Model, record: WireRecord): Promise<void> {
+  async #lockLinked(model: Model, record: WireRecord): Promise<void> {
     const { app, tx } = this.work
     for (const list of app.catalog.linksTo(model)) {
-      for (const owner of await ownersOf(tx, list, record.id)) await this.touched.seeOwner(list, owner)
+      const owners = await ownersOf(tx, list, record.id)
+      await this.touched.lockOwners(owners.map((id) => ({ model: list.model, id })))
     }
   }
 

@@ -1,13 +1,14 @@
 // Writing a Draft: the record, the neighbours inside of it, and the owners whose lists change by it. An instance lives as long as
 // one attempt of a transaction.
 import { Refusal } from '../errors.js'
+import { refuseEditedCopies } from '../model/copies.js'
 import type { Draft, Key } from '../model/draft.js'
-import { faultAt, Faults } from '../model/faults.js'
+import { refusalAt, Faults } from '../model/faults.js'
 import { isReference, isShown, type Model } from '../model/model.js'
 import { sameValue, type Value, type Values } from '../model/value.js'
 import { computeValues, valuesOf } from '../model/values.js'
 import type { NewChange } from '../store/log.js'
-import { holdReferenced } from '../store/members.js'
+import { holdReferenced } from '../store/references.js'
 import * as store from '../store/records.js'
 import { nextNumber } from '../store/sequences.js'
 import type { Table } from '../store/table.js'
@@ -38,11 +39,11 @@ export class Saving {
     const table = app.tables.of(model)
     const sent = { ...draft.values, ...(await this.#saveNeighbours(draft)), ...backReference(parent) }
     await this.#holdReferences(draft, sent, parent)
-    await this.#seeOwners(model, sent)
+    await this.#lockOwners(model, sent)
     const numbered = { ...sent, ...(await this.#numbersFor(model)) }
     const kept = { createdOn: now, createdBy: userOf(actor), updatedOn: null, updatedBy: null }
     const values = { ...numbered, ...computeValues(model, numbered, place), ...kept }
-    const [id = 0] = await store.insert(tx, table, [values])
+    const [id = 0] = await inPlace(draft, () => store.insert(tx, table, [values]))
     this.#touched.made(table, id, knownRecord(table, id, 0, values))
     await this.#lists.save(draft, id)
     return id
@@ -64,11 +65,30 @@ export class Saving {
     const before = (await read(tx, table, key.id)) ?? (isRoot ? missing(model, key.id) : gone(draft, key.id))
     if (this.#touched.isRaised(model, key.id)) throw changedTwice(draft, key.id)
     if (before.version !== key.version) throw await conflict(tx, table, before, expected, draft)
+    if (isRoot) await this.refuseStale(draft)
+    refuseEditedCopies(draft, before)
     const sent = { ...draft.values, ...(await this.#saveNeighbours(draft)), ...backReference(parent) }
+    // One of its neighbours may have had it in a list.
+    if (this.#touched.isRaised(model, key.id)) throw changedTwice(draft, key.id)
     if (isRoot || (await this.#isChange(draft, before, sent)))
       await this.#raise(draft, table, before, sent, expected, parent)
     await this.#lists.save(draft, key.id)
     return key.id
+  }
+
+  /** Before anything is written: so that a conflict shows only what is committed. */
+  async refuseStale({ neighbours, lists }: Draft): Promise<void> {
+    const members = [...lists.values()].flat().flatMap((member) => member.draft ?? [])
+    for (const draft of [...neighbours.values(), ...members]) {
+      const { model, key } = draft
+      const table = this.work.app.tables.of(model)
+      const version = key && (await store.versionOf(this.work.tx, table, key.id))
+      if (key && version !== undefined && version !== key.version) {
+        const theirs = (await store.read(this.work.tx, table, key.id)) ?? missing(model, key.id)
+        throw await conflict(this.work.tx, table, theirs, { version: key.version, by: 'version' }, draft)
+      }
+      await this.refuseStale(draft)
+    }
   }
 
   /** False if the record is no longer at this version. */
@@ -103,10 +123,10 @@ export class Saving {
       Object.entries(sent).filter(([name, value]) => !sameValue(old[name] ?? null, value)),
     )
     await this.#holdReferences(draft, changed, parent)
-    await this.#seeOwners(model, pick(old, Object.keys(changed)), changed)
+    await this.#lockOwners(model, pick(old, Object.keys(changed)), changed)
     const computed = computeValues(model, { ...old, ...sent }, place)
     const values = { ...sent, ...computed, updatedOn: now, updatedBy: userOf(actor) }
-    const [isDone] = await store.update(tx, table, [{ id, version, values }])
+    const [isDone] = await inPlace(draft, () => store.update(tx, table, [{ id, version, values }]))
     if (!isDone) {
       const theirs = (await store.read(tx, table, id)) ?? missing(model, id)
       throw await conflict(tx, table, theirs, expected, draft)
@@ -160,17 +180,15 @@ export class Saving {
   }
 
   /** Those whose lists the record leaves or joins by its references. */
-  async #seeOwners(model: Model, ...states: readonly Values[]): Promise<void> {
+  async #lockOwners(model: Model, ...states: readonly Values[]): Promise<void> {
     const owners = states.flatMap((values) =>
       Object.entries(values).flatMap(([name, value]) => {
         const field = model.fields.get(name)
         const list = value !== null && field && this.work.app.catalog.ownerOf(model, field)
-        return list ? [{ list, id: idOf(value) }] : []
+        return list ? [{ model: list.model, id: idOf(value) }] : []
       }),
     )
-    // In one order everywhere, so that two moves between the same owners do not wait for each other.
-    owners.sort((a, b) => a.id - b.id)
-    for (const { list, id } of owners) await this.#touched.seeOwner(list, id)
+    await this.#touched.lockOwners(owners)
   }
 
   async #numbersFor(model: Model): Promise<Values> {
@@ -197,6 +215,18 @@ function knownRecord(
   return record
 }
 
+/** A field that is not unique is named with its place, as every other fault. */
+async function inPlace<T>({ place }: Draft, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write()
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.kind !== 'not-unique' || place === '') throw error
+    const { errors = {}, ...details } = error.details
+    const placed = Object.entries(errors).map(([name, message]) => [place + name, message] as const)
+    throw new Refusal(error.kind, error.message, { ...details, errors: Object.fromEntries(placed) })
+  }
+}
+
 function idOf(reference: Value): number {
   return (reference as { readonly id: number }).id
 }
@@ -208,9 +238,9 @@ function pick(values: Values, names: readonly string[]): Values {
 /** A list may take in, by its id alone, what is changed elsewhere in the request: each record gets one version and one Change. */
 function changedTwice({ model, place }: Draft, id: number): Refusal {
   const message = `changes ${model.name} ${id}, which is changed in this request already`
-  return faultAt(model, place, message)
+  return refusalAt(model, place, message)
 }
 
 function gone({ model, place }: Draft, id: number): never {
-  throw faultAt(model, place, `there is no ${model.name} ${id}`)
+  throw refusalAt(model, place, `there is no ${model.name} ${id}`)
 }

@@ -1,6 +1,5 @@
 // The records that one transaction touches: as each was before, so that it is raised once and has one Change at the end.
 import { Refusal } from '../errors.js'
-import type { FieldOf } from '../model/catalog.js'
 import { MAX_MEMBERS } from '../model/draft.js'
 import { isOwnedList, type Model } from '../model/model.js'
 import { sameValue } from '../model/value.js'
@@ -12,6 +11,7 @@ import type { Table } from '../store/table.js'
 import type { Action, WireRecord } from '../wire.js'
 import { userOf } from './actor.js'
 import { differences } from './changes.js'
+import { inLockOrder, type Identity } from './lock-order.js'
 import type { Work } from './work.js'
 
 interface Entry {
@@ -25,13 +25,18 @@ interface Entry {
   after: WireRecord | undefined
 }
 
+/** All of them are in one transaction, and others wait for it. */
+const MAX_TOUCHED = 10_000
+
 export class Touched {
   readonly #entries = new Map<string, Entry>()
 
   constructor(private readonly work: Work) {}
 
-  has(model: Model, id: number): boolean {
-    return this.#entries.has(key(model, id))
+  #set(name: string, entry: Entry): void {
+    this.#entries.set(name, entry)
+    if (this.#entries.size > MAX_TOUCHED)
+      throw new Refusal('bad-request', `This would change more than ${MAX_TOUCHED} records at once`)
   }
 
   isGone(model: Model, id: number): boolean {
@@ -43,7 +48,7 @@ export class Touched {
   }
 
   made(table: Table, id: number, after: WireRecord | undefined): void {
-    this.#entries.set(key(table.model, id), { table, id, before: undefined, fate: 'made', after })
+    this.#set(key(table.model, id), { table, id, before: undefined, fate: 'made', after })
   }
 
   raised(table: Table, before: WireRecord, after: WireRecord | undefined): void {
@@ -55,23 +60,25 @@ export class Touched {
       fate: 'raised',
       after,
     }
-    this.#entries.set(key(table.model, before.id), entry)
+    this.#set(key(table.model, before.id), entry)
   }
 
   gone(table: Table, before: WireRecord): void {
     const entry: Entry = { table, id: before.id, before, fate: 'gone', after: undefined }
-    this.#entries.set(key(table.model, before.id), entry)
+    this.#set(key(table.model, before.id), entry)
   }
 
   /**
-   * The owner of a list that is about to change from the side of its members. From here on nobody else changes the owner, and
-   * with it the list, until the transaction ends.
+   * The owners of lists that are about to change from the side of their members. From here on nobody else changes the owners, and
+   * with them the lists, until the transaction ends.
    */
-  async seeOwner({ model }: FieldOf, id: number): Promise<void> {
-    if (this.has(model, id)) return
-    const table = this.work.app.tables.of(model)
-    const before = await store.readLocked(this.work.tx, table, id)
-    if (before) this.#entries.set(key(model, id), { table, id, before, fate: 'seen', after: undefined })
+  async lockOwners(owners: readonly Identity[]): Promise<void> {
+    for (const { model, id } of inLockOrder(this.work.app.catalog, owners)) {
+      if (this.#entries.has(key(model, id))) continue
+      const table = this.work.app.tables.of(model)
+      const before = await store.readLocked(this.work.tx, table, id)
+      if (before) this.#set(key(model, id), { table, id, before, fate: 'seen', after: undefined })
+    }
   }
 
   async recordOf(model: Model, id: number): Promise<WireRecord> {

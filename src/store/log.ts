@@ -19,6 +19,8 @@ export interface NewChange {
 
 export const LOG_TABLE = 'verso_log'
 const CHANGES_AT_ONCE = 100
+/** Whoever is further behind reads the record anew. */
+const MAX_CHANGES_TAKEN_BACK = 1_000
 
 /** The last thing a transaction does: from here to its end no other writer gets a number. */
 export async function append(
@@ -72,7 +74,7 @@ export async function changesSince(db: Queryable, seq: number, limit: number): P
 
 /**
  * The record as it was at a version: what it is now, with every later change taken back. Undefined if one of those is no longer
- * in the Log.
+ * in the Log, or if they are too many.
  */
 export async function valuesAt(
   db: Queryable,
@@ -81,7 +83,7 @@ export async function valuesAt(
   now: { readonly version: number; readonly values: Values },
   version: number,
 ): Promise<Values | undefined> {
-  if (version > now.version) return undefined
+  if (version > now.version || now.version - version > MAX_CHANGES_TAKEN_BACK) return undefined
   const later = await changesBetween(db, model.name, id, version, now.version)
   if (later.length !== now.version - version) return undefined
   const values = { ...now.values }

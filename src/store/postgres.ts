@@ -80,12 +80,15 @@ class Postgres implements Database {
     private readonly writers: pg.Pool,
     private readonly options: PostgresOptions,
   ) {
-    const from = (pool: pg.Pool): Queryable => ({
+    this.reader = {
       all: (sql, params) =>
-        this.#withClient(pool, async (client) => (await query(client, sql, params)).rows as Row[]),
-    })
-    this.reader = from(readers)
-    this.searcher = from(searchers)
+        this.#withClient(readers, async (client) => (await query(client, sql, params)).rows as Row[]),
+    }
+    // Searches have as many texts as people have questions: none is worth keeping, and a plan for any value suits none.
+    this.searcher = {
+      all: (sql, params) =>
+        this.#withClient(searchers, async (client) => (await query(client, sql, params, ONCE)).rows as Row[]),
+    }
   }
 
   async transaction<T>(
@@ -153,23 +156,31 @@ class Postgres implements Database {
 
 function transactionOn(client: pg.PoolClient, limitMs?: number): Transaction {
   return {
-    all: async (sql, params) => (await query(client, sql, params, limitMs)).rows as Row[],
-    run: async (sql, params) => (await query(client, sql, params, limitMs)).rowCount ?? 0,
+    all: async (sql, params) => (await query(client, sql, params, { limitMs })).rows as Row[],
+    run: async (sql, params) => (await query(client, sql, params, { limitMs })).rowCount ?? 0,
     insert: async (sql, params) => {
-      const { rows } = await query(client, `${sql} returning "id"`, params, limitMs)
+      const { rows } = await query(client, `${sql} returning "id"`, params, { limitMs })
       return (rows[0] as { id: number }).id
     },
   }
 }
 
+interface QueryOptions {
+  /** Not to be prepared. */
+  readonly isOnce?: boolean
+  readonly limitMs?: number | undefined
+}
+
+const ONCE: QueryOptions = { isOnce: true }
+
 async function query(
   client: pg.PoolClient,
   sql: string,
   params: readonly SqlValue[] = [],
-  limitMs?: number,
+  { isOnce = false, limitMs }: QueryOptions = {},
 ): Promise<pg.QueryResult> {
   try {
-    const statement = prepared(sql)
+    const statement = isOnce ? { text: numbered(sql) } : prepared(sql)
     const limit = limitMs === undefined ? {} : { query_timeout: limitMs }
     return await client.query({ ...statement, ...limit, values: [...params] })
   } catch (error) {
@@ -181,17 +192,22 @@ async function query(
 
 const statements = new Map<string, { readonly name?: string; readonly text: string }>()
 
-/** `?` → `$1`, `$2` …, under a name so that each connection parses and plans it once. */
+/** Under a name, so that each connection parses and plans it once. */
 function prepared(sql: string): { readonly name?: string; readonly text: string } {
   const known = statements.get(sql)
   if (known) return known
-  let count = 0
-  const text = sql.replace(/\?/g, () => `$${++count}`)
+  const text = numbered(sql)
   // Past this number the shapes are too many to be worth keeping in every connection.
   if (statements.size >= MAX_NAMED_STATEMENTS) return { text }
   const statement = { name: createHash('sha256').update(sql).digest('base64url').slice(0, 32), text }
   statements.set(sql, statement)
   return statement
+}
+
+/** `?` → `$1`, `$2` … */
+function numbered(sql: string): string {
+  let count = 0
+  return sql.replace(/\?/g, () => `$${++count}`)
 }
 
 /** What the server itself said. A code alone does not tell: `EPIPE`, of a lost connection, has five letters too. */
@@ -200,7 +216,8 @@ function isSqlError(error: unknown): error is pg.DatabaseError {
 }
 
 const STORAGE_FULL = new Set(['53100'])
-const TURNED_AWAY = new Set(['53200', '53300', '53400', '55P03', '57014', '25006'])
+const OUT_OF_TIME = '57014'
+const TURNED_AWAY = new Set(['53200', '53300', '53400', '55P03', '25006'])
 const REPEATABLE = new Set(['40001', '40P01'])
 
 /** What PostgreSQL, or the way to it, could not do. */
@@ -228,6 +245,11 @@ class Failure extends Error {
     return this.cause instanceof Error && this.cause.message === 'Query read timeout'
   }
 
+  /** What the pool says, also where it was the server that did not answer. */
+  get #isCrowded(): boolean {
+    return this.cause instanceof Error && this.cause.message === 'timeout exceeded when trying to connect'
+  }
+
   /** Only while running: before, waiting again would take too long; after, the first try may have been committed. */
   get mayRepeat(): boolean {
     return this.stage === 'running' && !this.#isTimeout && (this.isLost || REPEATABLE.has(this.#code ?? ''))
@@ -239,6 +261,12 @@ class Failure extends Error {
     if (this.stage === 'committing') {
       return new Refusal('busy', 'The database was lost while committing: read before you try again', details)
     }
+    if (this.#isCrowded)
+      return new Refusal(
+        'busy',
+        'No connection to the database was free in time: nothing was written',
+        details,
+      )
     if (this.isLost)
       return new Refusal('busy', 'The database cannot be reached: nothing was written', details)
     if (code !== undefined && STORAGE_FULL.has(code)) {
@@ -247,6 +275,12 @@ class Failure extends Error {
         retryAfterS: 10,
       })
     }
+    if (code === OUT_OF_TIME)
+      return new Refusal(
+        'busy',
+        'It took longer than the time limit of a statement: nothing was written',
+        details,
+      )
     if (code !== undefined && (TURNED_AWAY.has(code) || REPEATABLE.has(code))) {
       return new Refusal('busy', 'The database is too busy: nothing was written', details)
     }

@@ -66,6 +66,11 @@ export async function read(
   return row && select.read(row)
 }
 
+export async function versionOf(db: Queryable, table: Table, id: number): Promise<number | undefined> {
+  const [row] = await db.all(`select "version" from ${table.name} where "id" = ?`, [id])
+  return row && Number(row['version'])
+}
+
 /** Nobody else changes the record until the transaction ends. */
 export async function readLocked(tx: Transaction, table: Table, id: number): Promise<WireRecord | undefined> {
   await lock(tx, table, id, table.dialect.lockRows)

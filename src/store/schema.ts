@@ -10,6 +10,7 @@ import { LOG_TABLE } from './log.js'
 import { indexName, quote, tableName } from './names.js'
 import { makeOwnTables } from './own-tables.js'
 import type { Plan, Step } from './plan.js'
+import { undeclaredReferrers, type Referrer } from './references.js'
 import { planSchema } from './schema-plan.js'
 import { printShape, shapeOf, type Shape } from './shape.js'
 import { linkTable } from './relation-sql.js'
@@ -29,6 +30,8 @@ export async function showPlan(db: Database, catalog: Catalog, drops: readonly s
 export interface Applied extends Plan {
   /** What the tables of each model look like now, as text. */
   readonly shapes: ReadonlyMap<string, string>
+  /** The relations of models that are kept and not declared. */
+  readonly undeclared: readonly Referrer[]
 }
 
 /** Brings the tables to what the models declare, in one transaction, or refuses with every reason. */
@@ -51,10 +54,31 @@ export async function applySchema(
     // Last, because what was filled in may not be unique.
     for (const step of plan.steps.filter(isIndex)) await carryOut(tx, tables, step)
     const made = new Map<string, string>()
-    for (const model of catalog.stored)
-      made.set(model.name, await saveShape(tx, model, plan, shapes.get(model.name)))
-    return { ...plan, shapes: made }
+    const left = undeclaredShapes(catalog, shapes, plan)
+    for (const model of catalog.stored) {
+      const before = shapes.get(model.name)
+      const neighbours = [...catalog.neighboursOf(model), ...keptNeighbours(before, [...left.keys()])]
+      made.set(model.name, await saveShape(tx, model, plan, before, neighbours))
+    }
+    return { ...plan, shapes: made, undeclared: undeclaredReferrers(left) }
   }, LONG)
+}
+
+/** The shapes of models that stay although nobody declares them now. */
+function undeclaredShapes(
+  catalog: Catalog,
+  shapes: ReadonlyMap<string, Shape>,
+  { steps }: Plan,
+): Map<string, Shape> {
+  const declared = new Set(catalog.stored.map((model) => model.name))
+  const dropped = new Set(steps.filter((step) => step.kind === 'drop-table').map((step) => step.model))
+  return new Map([...shapes].filter(([name]) => !declared.has(name) && !dropped.has(name)))
+}
+
+/** What such a model said of this one still holds. */
+function keptNeighbours(before: Shape | undefined, undeclared: readonly string[]): string[] {
+  const isOf = (neighbour: string, model: string) => neighbour.includes(` by ${model}.`)
+  return (before?.neighbours ?? []).filter((each) => undeclared.some((model) => isOf(each, model)))
 }
 
 /** Whether the tables of these models are still as they were made for this node: another one may have newer models. */
@@ -79,12 +103,14 @@ async function saveShape(
   model: Model,
   plan: Plan,
   before: Shape | undefined,
+  neighbours: readonly string[],
 ): Promise<string> {
   const { columns, indexes, links } = shapeOf(model)
   const text = printShape({
     columns: { ...plan.unused.get(model.name), ...columns },
     indexes,
     links: { ...plan.unusedLinks.get(model.name), ...links },
+    neighbours,
   })
   if (before && printShape(before) === text) return text
   await tx.run('delete from verso_schema where model = ?', [model.name])

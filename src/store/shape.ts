@@ -9,6 +9,8 @@ export interface Shape {
   readonly indexes: Readonly<Record<string, IndexShape>>
   /** Many-to-many relations by field, with the model they lead to: each has a table of its own. */
   readonly links?: Readonly<Record<string, string>>
+  /** What hangs on the model besides; nothing in the tables follows from it. */
+  readonly neighbours?: readonly string[]
 }
 
 export interface ColumnShape {
@@ -49,11 +51,12 @@ function referenceIndexes(model: Model): string[][] {
 }
 
 /** The same text for the same shape, whatever the order of its parts. */
-export function printShape({ columns, indexes, links = {} }: Shape): string {
+export function printShape({ columns, indexes, links = {}, neighbours = [] }: Shape): string {
   const sorted = <T>(parts: Readonly<Record<string, T>>) =>
     Object.fromEntries(Object.entries(parts).sort(([a], [b]) => (a < b ? -1 : 1)))
   const linked = Object.keys(links).length > 0 ? { links: sorted(links) } : {}
-  return JSON.stringify({ columns: sorted(columns), indexes: sorted(indexes), ...linked })
+  const hanging = neighbours.length > 0 ? { neighbours: [...neighbours].sort() } : {}
+  return JSON.stringify({ columns: sorted(columns), indexes: sorted(indexes), ...linked, ...hanging })
 }
 
 export function columnShapeOf(field: Field): ColumnShape {

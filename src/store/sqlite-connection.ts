@@ -7,6 +7,8 @@ type Connection = InstanceType<typeof DatabaseSync>
 type Statement = ReturnType<Connection['prepare']>
 
 const MAX_STATEMENTS = 500
+/** Longer ones are seldom asked again, and would fill the memory. */
+const MAX_KEPT_LENGTH = 10_000
 
 export function connect(file: string, readOnly: boolean): Connection {
   // No busy time-out: SQLite would wait by holding the event loop. See `patiently`.
@@ -34,6 +36,42 @@ function assertPragma(connection: Connection, name: string, expected: SqlValue):
   const actual = row?.[name]
   if (actual !== expected)
     throw new Error(`SQLite would not set ${name} to ${expected}: it is ${String(actual)}`)
+}
+
+/** How long a transaction may hold the event loop at a time. */
+const TURN_MS = 10
+
+/** Lets others have their turn: statements are synchronous, and a long row of them would hold the loop. */
+export class Unhurried implements Transaction {
+  #since = 0
+
+  constructor(private readonly session: Session) {}
+
+  /** With the beginning of a transaction its turn begins. */
+  begin(): void {
+    this.#since = performance.now()
+  }
+
+  async all(sql: string, params?: readonly SqlValue[]): Promise<Row[]> {
+    await this.#pause()
+    return this.session.all(sql, params)
+  }
+
+  async run(sql: string, params?: readonly SqlValue[]): Promise<number> {
+    await this.#pause()
+    return this.session.run(sql, params)
+  }
+
+  async insert(sql: string, params?: readonly SqlValue[]): Promise<number> {
+    await this.#pause()
+    return this.session.insert(sql, params)
+  }
+
+  async #pause(): Promise<void> {
+    if (performance.now() - this.#since < TURN_MS) return
+    await new Promise(setImmediate)
+    this.#since = performance.now()
+  }
 }
 
 /** A connection with its prepared statements, the most recently used ones. */
@@ -90,6 +128,7 @@ export class Session implements Transaction {
       return cached
     }
     const statement = this.connection.prepare(sql)
+    if (sql.length > MAX_KEPT_LENGTH) return statement
     this.#statements.set(sql, statement)
     const [oldest] = this.#statements.keys()
     if (this.#statements.size > MAX_STATEMENTS && oldest !== undefined) this.#statements.delete(oldest)

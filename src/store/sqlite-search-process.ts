@@ -24,7 +24,13 @@ const [file = ''] = process.argv.slice(2)
 let session: Session | undefined
 
 function open(): Session {
-  return (session ??= new Session(connect(file, true)))
+  if (!session) {
+    const connection = connect(file, true)
+    // What is sorted may be large: not in memory.
+    connection.exec('pragma temp_store = file')
+    session = new Session(connection)
+  }
+  return session
 }
 
 async function find({ sql, params }: Question): Promise<Answer> {

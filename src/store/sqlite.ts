@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { Refusal } from '../errors.js'
 import type { Database, Queryable, Transaction, TransactionOptions } from './database.js'
-import { connect, Session } from './sqlite-connection.js'
+import { connect, Session, Unhurried } from './sqlite-connection.js'
 import { sqliteDialect } from './sqlite-dialect.js'
 import { isDamage, isEngineTrouble, patiently, translate } from './sqlite-errors.js'
 import { SqliteSearcher } from './sqlite-searcher.js'
@@ -66,6 +66,7 @@ class Sqlite implements Database {
   #isClosed = false
 
   readonly #isInPlace: () => boolean
+  readonly #unhurried: Unhurried
 
   constructor(
     file: string,
@@ -74,6 +75,7 @@ class Sqlite implements Database {
     private readonly options: SqliteOptions,
   ) {
     this.#isInPlace = watchPlace(file)
+    this.#unhurried = new Unhurried(writer)
     this.reader = {
       all: (sql, params) => patiently(Date.now() + PATIENCE_MS, () => readerSession.all(sql, params)),
     }
@@ -158,7 +160,7 @@ class Sqlite implements Database {
   async #runInSavepoint(member: Member): Promise<Outcome | undefined> {
     try {
       this.writer.exec('savepoint member')
-      const outcome = await run(member, this.writer)
+      const outcome = await run(member, this.#unhurried)
       if ('error' in outcome) {
         this.#noticeDamage(outcome.error)
         if (isEngineTrouble(outcome.error)) return undefined
@@ -175,7 +177,7 @@ class Sqlite implements Database {
   async #runAlone(member: Member): Promise<Outcome> {
     try {
       await this.#begin(member.deadline)
-      const outcome = await run(member, this.writer)
+      const outcome = await run(member, this.#unhurried)
       if ('error' in outcome) {
         this.#abandon()
         this.#noticeDamage(outcome.error)
@@ -199,6 +201,7 @@ class Sqlite implements Database {
     await patiently(deadline, () => {
       this.writer.exec('begin immediate')
     })
+    this.#unhurried.begin()
   }
 
   /** Never throws: whoever calls it has somebody to answer. */

@@ -200,14 +200,26 @@ onEveryTarget((engine, door) => {
     })
 
     test('500 fields', async () => {
-      const fields = relations(500).map((path) => `${path}.version`)
+      const fields = Array.from({ length: 500 }, () => 'name')
+      expect((await records.search(MODEL, { fields, limit: 1 })).data).toHaveLength(1)
+      expect(await refusedSearch({ fields: [...fields, 'name'] })).toMatch(
+        /fields must name at most 500 fields/,
+      )
+    })
+
+    test('200 relations of the fields', async () => {
+      const paths = relations(100)
+      const steps = paths.map((path) => path.split('.').length)
+      const within = paths.filter(
+        (_, index) => steps.slice(0, index + 1).reduce((sum, each) => sum + each, 0) <= 200,
+      )
+      const fields = within.map((path) => `${path}.version`)
       const { data } = await records.search(MODEL, { fields, limit: 1 })
       expect(data).toEqual([
         { id: ids[0], version: 0, ...Object.fromEntries(fields.map((name) => [name, null])) },
       ])
-      expect(await refusedSearch({ fields: [...fields, 'name'] })).toMatch(
-        /fields must name at most 500 fields/,
-      )
+      const more = paths.slice(0, within.length + 1).map((path) => `${path}.version`)
+      expect(await refusedSearch({ fields: more })).toMatch(/fields go over more than 200 relations/)
     })
 
     test('32 relations, of conditions and order together', async () => {

@@ -17,7 +17,7 @@ test('users are added, listed, disabled and enabled', async () => {
   await verso(['user', 'add', 'bob', '--password-stdin', ...db], PASSWORD)
   await verso(['user', 'disable', 'bob', ...db])
   expect((await verso(['user', 'list', ...db])).stdout).toBe(
-    'ada  Ada L  administrator  enabled\nbob  bob    user           disabled\n',
+    '1  ada  Ada L  administrator  enabled\n2  bob  bob    user           disabled\n',
   )
   await verso(['user', 'enable', 'bob', ...db])
   expect((await verso(['user', 'list', ...db])).stdout).toContain('bob  bob    user           enabled')

@@ -113,7 +113,7 @@ async function fill(db: Database, tables: Tables): Promise<void> {
     const model = catalog.get('lib.Book')
     const field = model.fields.get('tags')
     if (!field) throw new Error('books have tags')
-    for (const [book, tags] of LINKS) await link(tx, { model, field }, book, tags)
+    for (const [book, tags] of LINKS) await link(tx, db.dialect, { model, field }, book, tags)
   })
 }
 

@@ -1,0 +1,31 @@
+import type { Model } from './model.js'
+import { didYouMean } from './similar.js'
+
+export const KEYS = new Set(['id', 'version'])
+/** What a neighbour may have besides: it says so where it was read. */
+export const NEIGHBOUR_KEYS = new Set([...KEYS, '$version'])
+
+/** What is wrong with the way a neighbour is named: whom it refers to, and whether it is to be changed. */
+export function neighbourFault(
+  input: Readonly<Record<string, unknown>>,
+  target: Model,
+  isServed: boolean,
+): string | undefined {
+  const { id = null, version = null, $version = null } = input
+  if (id !== null && !(Number.isSafeInteger(id) && Number(id) > 0))
+    return 'has an id that is no whole number from 1'
+  if ([version, $version].some((each) => each !== null && !(Number.isSafeInteger(each) && Number(each) >= 0)))
+    return 'has a version that is no whole number from 0'
+  if (id === null && (version ?? $version) !== null) return 'has a version but no id'
+  // As it was read, it may be sent back; but whoever changed something in it must not believe that it was written.
+  const more = Object.keys(input).filter((key) => !NEIGHBOUR_KEYS.has(key))
+  const isBare = more.length === 0
+  if (!isServed && (id === null || version !== null || ($version === null && !isBare)))
+    return `can only refer to a ${target.name}: send no more than { "id": ${id === null ? 1 : Number(id)} }`
+  const unknown = more.find((key) => !target.fields.has(key))
+  if (id !== null && version === null && unknown !== undefined)
+    return `has "${unknown.slice(0, 100)}", which is no field of ${target.name}${didYouMean(unknown, target.fields.keys())}`
+  if (id !== null && version === null && $version === null && !isBare)
+    return `refers to ${target.name} ${Number(id)} and has more than its id: send its "version" too to change it`
+  return undefined
+}

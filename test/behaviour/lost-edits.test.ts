@@ -1,0 +1,77 @@
+// What looks like a save and would lose an edit without a word is refused, with the place.
+import { expect, test } from 'vitest'
+import { onEveryTarget, refusalOf } from '../targets.js'
+import { listOf, useFamily } from './family.js'
+
+onEveryTarget((engine, door) => {
+  const { records, make, change, read, refusedWhole } = useFamily(engine, door)
+
+  test('a name that was changed in a neighbour as it was read', async () => {
+    const company = await make('rel.Company', { name: 'C', addresses: [{ city: 'A' }, { city: 'B' }] })
+    const person = await make('rel.Person', { name: 'P', company: { id: company.id } })
+    const inReference = { ...person, company: { ...(person['company'] as object), name: 'Changed' } }
+    expect((await refusedWhole(() => change('rel.Person', person.id, inReference))).details.errors).toEqual({
+      'company.name': expect.stringContaining('send "version" instead of "$version"'),
+    })
+    const [a, b] = listOf(company, 'addresses')
+    const inList = { ...company, addresses: [a, { ...b, city: 'Changed' }] }
+    expect((await refusedWhole(() => change('rel.Company', company.id, inList))).details.errors).toEqual({
+      'addresses[1].city': expect.stringContaining('was changed in a reference'),
+    })
+    const misspelled = { ...company, addresses: [a, { ...b, citty: 'Changed' }] }
+    expect((await refusedWhole(() => change('rel.Company', company.id, misspelled))).details.errors).toEqual({
+      'addresses[1]': expect.stringContaining('did you mean "city"?'),
+    })
+  })
+
+  test('but not a neighbour that somebody else has renamed since', async () => {
+    const company = await make('rel.Company', { name: 'Old' })
+    const person = await make('rel.Person', { company: { id: company.id } })
+    await change('rel.Company', company.id, { version: 0, name: 'New' })
+    expect(await change('rel.Person', person.id, person)).toMatchObject({
+      version: 1,
+      company: { name: 'New' },
+    })
+    expect(await read('rel.Company', company.id)).toMatchObject({ version: 1, name: 'New' })
+  })
+
+  test('a value that is taken, inside of a record, is named with its place', async () => {
+    const { id } = await make('rel.Address', { city: 'A', doors: [{ code: `${door} ${engine} 1` }] })
+    const doors = [{ code: `${door} ${engine} 2` }, { code: `${door} ${engine} 1` }]
+    const refusal = await refusedWhole(() =>
+      make('rel.Company', { name: 'C', addresses: [{ city: 'B', doors }] }),
+    )
+    expect(refusal).toMatchObject({
+      kind: 'not-unique',
+      details: { errors: { 'addresses[0].doors[1].code': 'is taken by another record' } },
+    })
+    await records().remove('rel.Address', id)
+  })
+
+  test('a record that one of its own neighbours has in a list', async () => {
+    const company = await make('rel.Company', { name: 'C' })
+    const address = await make('rel.Address', { city: 'A' })
+    const data = {
+      version: 0,
+      city: 'B',
+      company: { id: company.id, version: 0, addresses: [{ id: address.id }] },
+    }
+    const refusal = await refusedWhole(() => change('rel.Address', address.id, data))
+    expect(refusal).toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining('in this request already'),
+    })
+  })
+
+  test('a conflict inside of a record shows what is committed, and nothing of the request', async () => {
+    const company = await make('rel.Company', { name: 'Committed', addresses: [{ city: 'A' }] })
+    const [address] = listOf(company, 'addresses')
+    await change('rel.Address', address?.id ?? 0, { version: 0, street: 'S' })
+    const data = { version: 0, name: 'Not yet', addresses: [{ id: address?.id, version: 0, city: 'B' }] }
+    const refusal = await refusalOf(records().update('rel.Company', company.id, data))
+    expect(refusal.details.data).toMatchObject({
+      entityName: 'rel.Address',
+      theirs: { version: 1, street: 'S', company: { id: company.id, $version: 0, name: 'Committed' } },
+    })
+  })
+})

@@ -1,0 +1,88 @@
+// A node that does not know a relation must not write what hangs on it.
+import { expect, test } from 'vitest'
+import { defineModel } from '../../src/model/definition.js'
+import { enter, newPlace, onEveryEngine, refusalOf, startService } from '../targets.js'
+
+const name = { type: 'string' } as const
+const Company = defineModel({ name: 'old.Company', fields: { name } })
+const Owning = defineModel({
+  name: 'old.Company',
+  fields: { name, sites: { type: 'one-to-many', target: 'old.Site', mappedBy: 'company', owned: true } },
+})
+const Site = defineModel({
+  name: 'old.Site',
+  fields: { name, company: { type: 'many-to-one', target: 'old.Company' } },
+})
+const Tag = defineModel({ name: 'old.Tag', fields: { name } })
+const Invoice = defineModel({
+  name: 'old.Invoice',
+  fields: {
+    name,
+    company: { type: 'many-to-one', target: 'old.Company' },
+    tags: { type: 'many-to-many', target: 'old.Tag' },
+  },
+})
+
+const sources = (...definitions: readonly object[]) =>
+  definitions.map((definition) => ({ file: 'older.ts', definition }))
+
+onEveryEngine((engine) => {
+  test('a list that became owned: a node that sees only a reference adds no member', async () => {
+    const place = await newPlace(engine)
+    const old = await startService(engine, { place, models: sources(Company, Site) })
+    const before = await enter(old, 'direct')
+    const { data: company } = await before.create('old.Company', {})
+    const current = await startService(engine, { place, models: sources(Owning, Site) })
+    const refusal = await refusalOf(before.create('old.Site', { company: { id: company.id } }))
+    expect([refusal.kind, refusal.message]).toEqual(['busy', expect.stringContaining('Restart it')])
+    const now = await enter(current, 'direct')
+    await now.create('old.Site', { company: { id: company.id } })
+    expect(await now.read('old.Company', company.id)).toMatchObject({ version: 1 })
+    await current.close()
+    await old.close()
+    place.remove()
+  })
+
+  test('a new model that refers: a node that does not know it deletes nothing that may be referred to', async () => {
+    const place = await newPlace(engine)
+    const old = await startService(engine, { place, models: sources(Company, Tag) })
+    const before = await enter(old, 'direct')
+    const { data: company } = await before.create('old.Company', {})
+    const current = await startService(engine, { place, models: sources(Company, Tag, Invoice) })
+    const now = await enter(current, 'direct')
+    await now.create('old.Invoice', { company: { id: company.id } })
+    expect((await refusalOf(before.remove('old.Company', company.id))).kind).toBe('busy')
+    await current.close()
+    await old.close()
+    place.remove()
+  })
+
+  test('a start with a part of the models keeps what the others refer to, and the others go on', async () => {
+    const place = await newPlace(engine)
+    const whole = await startService(engine, { place, models: sources(Company, Tag, Invoice) })
+    const everything = await enter(whole, 'direct')
+    const { data: company } = await everything.create('old.Company', {})
+    const { data: tag } = await everything.create('old.Tag', {})
+    const { data: free } = await everything.create('old.Tag', {})
+    const data = { company: { id: company.id }, tags: [{ id: tag.id }] }
+    const { data: invoice } = await everything.create('old.Invoice', data)
+    const part = await startService(engine, { place, models: sources(Company, Tag) })
+    const records = await enter(part, 'direct')
+    const references = [
+      ['old.Company', company.id, 'company'],
+      ['old.Tag', tag.id, 'tags'],
+    ] as const
+    for (const [model, id, field] of references) {
+      const refusal = await refusalOf(records.remove(model, id))
+      expect(refusal.kind).toBe('still-referenced')
+      expect(refusal.details.data).toMatchObject({
+        references: [{ entityName: 'old.Invoice', field, total: 1, ids: [invoice.id] }],
+      })
+    }
+    await records.remove('old.Tag', free.id)
+    await everything.update('old.Company', company.id, { version: 0, name: 'still written here' })
+    await part.close()
+    await whole.close()
+    place.remove()
+  })
+})
