@@ -87,7 +87,8 @@ export const SETTINGS = {
   },
   poolSize: {
     ...{ ...kinds.whole(1, 1_000), of: SERVERS, default: '10' },
-    description: 'Connections to PostgreSQL, at most; a third each for reading, searching and writing.',
+    description:
+      'Connections to PostgreSQL, a third each for reading, searching and writing; three at least.',
   },
   logLevel: {
     ...{ ...kinds.oneOf(LOG_LEVELS), of: SERVERS, default: 'info', demoDefault: 'warn' },
