@@ -225,7 +225,7 @@ onEveryTarget((engine, door) => {
   ])('a user is neither made nor changed through a record: %j', async (sent) => {
     expect(await faultsOf('rel.Person', { keeper: sent })).toEqual({
       kind: 'invalid',
-      errors: { keeper: 'can only refer to a verso.auth.User: send { "id": 1 }' },
+      errors: { keeper: 'can only refer to a verso.auth.User: send no more than { "id": 1 }' },
     })
   })
 })

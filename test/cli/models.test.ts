@@ -43,7 +43,9 @@ async function faultsOf(place: string): Promise<string[]> {
     (reason: unknown) => reason,
   )
   if (!(error instanceof StartFaults)) throw new Error('it was not refused', { cause: error })
-  return error.faults.map((fault) => fault.replaceAll(`${path.dirname(place)}/`, '').replace(/^\d+\//, ''))
+  // However the folder is spelled: a checkout may stand beside it.
+  const folders = new RegExp(`\\S*${path.basename(path.dirname(place))}/`, 'g')
+  return error.faults.map((fault) => fault.replace(folders, '').replace(/^\d+\//, ''))
 }
 
 const code = (name: string, fields = `{ a: { type: 'string' } }`) =>
