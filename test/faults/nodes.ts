@@ -1,0 +1,162 @@
+// Nodes of the service in this process, on one database: a twin may stand in the place of each one's database, and a transaction
+// can be stopped between two statements until another has gone as far as it gets.
+import type { Database, Queryable, Transaction } from '../../src/store/database.js'
+import { openDatabase } from '../../src/store/open.js'
+import type { WireRecord } from '../../src/wire.js'
+import { HttpClient } from '../http-client.js'
+import {
+  newPlace,
+  PASSWORD,
+  startService,
+  USERNAME,
+  type Engine,
+  type Place,
+  type Service,
+} from '../targets.js'
+import { exchange, type Session } from './exchange.js'
+
+export type Twin = (db: Database) => Database
+
+export interface Node {
+  readonly service: Service
+  readonly client: HttpClient
+  readonly halt: Halt
+}
+
+export interface Nodes {
+  readonly engine: Engine
+  /** Two, unless the engine is for one. */
+  readonly first: Node
+  readonly second: Node
+  /** Looks at what is stored. */
+  readonly db: Database
+}
+
+export interface NodesOptions {
+  readonly twin?: Twin | undefined
+  /** Two on PostgreSQL and one on SQLite, unless this says so. */
+  readonly areTwo?: boolean
+}
+
+const OPTIONS = { poolSize: 20, statementTimeoutMs: 10_000 }
+
+/** Does the work on one node, which is first and second at once, or on two. */
+export async function onNodes<T>(
+  engine: Engine,
+  { twin, areTwo = engine === 'postgres' }: NodesOptions,
+  work: (nodes: Nodes) => Promise<T>,
+): Promise<T> {
+  const place = await newPlace(engine)
+  const first = await startNode(engine, place, twin)
+  const second = areTwo ? await startNode(engine, place, twin) : first
+  const db = await openDatabase(place.url, { ...OPTIONS, poolSize: 2 })
+  try {
+    return await work({ engine, first, second, db })
+  } finally {
+    await db.close()
+    await Promise.all([...new Set([first, second])].map(({ service }) => service.close()))
+    place.remove()
+  }
+}
+
+async function startNode(engine: Engine, place: Place, twin: Twin = (db) => db): Promise<Node> {
+  const halt = new Halt()
+  const database = halt.on(twin(await openDatabase(place.url, OPTIONS)))
+  const service = await startService(engine, { place, database })
+  return { service, client: await HttpClient.login(service.url, USERNAME, PASSWORD), halt }
+}
+
+/** A place in a transaction where it waits to be told to go on. */
+export class Halt {
+  #pattern: RegExp | undefined
+  #reach: () => void = () => undefined
+  #told = Promise.resolve()
+
+  /** The next transaction that comes past such a statement stops behind it, and says so. */
+  after(pattern: RegExp): { readonly reached: Promise<void>; readonly goOn: () => void } {
+    this.#pattern = pattern
+    let goOn: () => void = () => undefined
+    this.#told = new Promise((resolve) => (goOn = resolve))
+    const reached = new Promise<void>((resolve) => (this.#reach = resolve))
+    return { reached, goOn: () => goOn() }
+  }
+
+  on(db: Database): Database {
+    return {
+      dialect: db.dialect,
+      reader: db.reader,
+      searcher: db.searcher,
+      transaction: (work, options) => db.transaction((tx) => work(this.#stopping(tx)), options),
+      close: () => db.close(),
+    }
+  }
+
+  #stopping(tx: Transaction): Transaction {
+    const past = async <T>(sql: string, result: Promise<T>): Promise<T> => {
+      const value = await result
+      if (!this.#pattern?.test(sql)) return value
+      this.#pattern = undefined
+      this.#reach()
+      await this.#told
+      return value
+    }
+    return {
+      all: (sql, params) => past(sql, tx.all(sql, params)),
+      run: (sql, params) => past(sql, tx.run(sql, params)),
+      insert: (sql, params) => past(sql, tx.insert(sql, params)),
+    }
+  }
+}
+
+/** One stops behind the statement; the other begins, and ends or is held up; then the one goes on. */
+export async function interleave<A, B>(
+  { engine, first, db }: Nodes,
+  pattern: RegExp,
+  one: () => Promise<A>,
+  other: () => Promise<B>,
+): Promise<[A, B]> {
+  const { reached, goOn } = first.halt.after(pattern)
+  const slow = one()
+  await Promise.race([reached, slow.then(() => failed(`nothing came past ${String(pattern)}`))])
+  const quick = other()
+  // Whoever writes on SQLite waits for the one before, always: there is nothing to see.
+  if (engine === 'postgres') await untilHeldUp(db.reader, quick)
+  goOn()
+  return Promise.all([slow, quick])
+}
+
+function failed(message: string): never {
+  throw new Error(message)
+}
+
+/** Until the work has ended, or waits for what somebody else has locked. */
+async function untilHeldUp(db: Queryable, work: Promise<unknown>): Promise<void> {
+  let isOver = false
+  const end = () => (isOver = true)
+  work.then(end, end)
+  const sql = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  const isOverNow = () => isOver
+  while (!isOverNow() && (await db.all(sql)).length === 0) continue
+}
+
+export interface Sent {
+  readonly status: number
+  /** Of a refusal. */
+  readonly kind: string | undefined
+  /** What was written. */
+  readonly record: WireRecord | undefined
+}
+
+export async function send(session: Session, method: string, path: string, data?: unknown): Promise<Sent> {
+  const body = data === undefined ? undefined : { data }
+  const { status, body: answer } = await exchange(session, method, `/ws/rest/${path}`, body)
+  if (status !== 200)
+    return { status, kind: (answer.data as { readonly kind: string }).kind, record: undefined }
+  const [record] = answer.data as readonly WireRecord[]
+  return { status, kind: undefined, record }
+}
+
+/** `409 conflict`; `200` alone. */
+export function inWords({ status, kind }: Sent): string {
+  return kind === undefined ? String(status) : `${status} ${kind}`
+}

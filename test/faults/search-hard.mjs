@@ -1,0 +1,40 @@
+// A service in a process of its own that is asked the worst: search-hard.mjs <database> <number of searches> [kind]. Tells what it
+// measured. TWIN=searchingOnReader, or another name of test/twins.ts, puts that twin in the place of the database.
+import { createJiti } from 'jiti'
+import { createApp, recordsFor } from '../../dist/index.js'
+import { addUser } from '../../dist/service/accounts.js'
+import { openDatabase } from '../../dist/store/open.js'
+
+/** So that the whole ends in bounded time, whatever a search would take. */
+const STATEMENT_MS = 300
+const POOL_SIZE = 10
+
+const [url, count, kind] = process.argv.slice(2)
+const jiti = createJiti(import.meta.url)
+const { models } = await jiti.import('../models.ts')
+const { fill, KINDS, measure, worstSearches } = await jiti.import('./worst-searches.ts')
+const twins = await jiti.import('../twins.ts')
+
+// Whoever started this is gone: nobody else would end it.
+process.on('disconnect', () => process.exit())
+
+const twin = twins[process.env['TWIN'] ?? ''] ?? ((db) => db)
+const setUp = await createApp({ models, settings: { db: url, statementTimeoutMs: 60_000 } })
+const id = await addUser(setUp, {
+  username: 'ada',
+  name: 'Ada',
+  password: 'correct horse battery staple',
+  admin: true,
+})
+await fill(setUp.db)
+await setUp.close()
+
+const database = twin(await openDatabase(url, { poolSize: POOL_SIZE, statementTimeoutMs: STATEMENT_MS }))
+const app = await createApp({ models, settings: { db: url }, database })
+const records = recordsFor(app, { id, version: 0, username: 'ada', name: 'Ada', admin: true })
+const searches = kind
+  ? Array.from({ length: Number(count) }, (_, number) => KINDS[kind](number))
+  : worstSearches(Number(count))
+process.send(await measure(records, searches))
+await app.close()
+process.disconnect()

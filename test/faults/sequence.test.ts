@@ -1,0 +1,100 @@
+// Numbers of a sequence, taken through two nodes at once: none twice, and none left out, whatever was refused in between.
+import { expect, test } from 'vitest'
+import { indexName, quote } from '../../src/store/names.js'
+import type { Database } from '../../src/store/database.js'
+import { enter, onEveryEngine, type Engine } from '../targets.js'
+import { numbersReadFirst } from '../twins.js'
+import { onNodes, type Nodes, type Twin } from './nodes.js'
+
+const CREATES = 100
+/** Of rel.Badge.number, see test/models.ts. */
+const FIRST = 7
+const NOBODY = 987_654
+
+onEveryEngine((engine) => {
+  test(`${CREATES} creates through two nodes leave no gap and no duplicate`, async () => {
+    expect(await numbered(engine, [])).toEqual({ made: CREATES, refused: [], faults: [] })
+  })
+
+  test('a third of them refused, before or after they had a number, leaves no gap either', async () => {
+    const { made, refused, faults } = await numbered(engine, ['unknown', 'taken'])
+    expect(faults).toEqual([])
+    expect([made, refused.length]).toEqual([CREATES - 33, 33])
+    expect(new Set(refused)).toEqual(new Set(['invalid', 'not-unique']))
+  })
+
+  test('a store that reads a number before it raises it is caught by the index', async () => {
+    const { refused } = await numbered(engine, [], numbersReadFirst)
+    expect(refused).toContain('not-unique')
+  })
+
+  test('and without the index it gives numbers twice', async () => {
+    const { faults } = await numbered(engine, [], numbersReadFirst, dropIndex)
+    expect(faults).toContainEqual(expect.stringMatching(/was given \d+ times/))
+  })
+})
+
+type Holder = 'unknown' | 'taken'
+
+interface Numbered {
+  readonly made: number
+  /** Why others were not. */
+  readonly refused: readonly string[]
+  readonly faults: readonly string[]
+}
+
+/** Every third badge is for somebody who is not there, or who has one already: the first has no number yet, the second has. */
+async function numbered(
+  engine: Engine,
+  holders: readonly Holder[],
+  twin?: Twin,
+  prepare: (db: Database) => Promise<void> = async () => undefined,
+): Promise<Numbered> {
+  return onNodes(engine, { twin, areTwo: true }, async (nodes) => {
+    await prepare(nodes.db)
+    const one = await enter(nodes.first.service, 'direct')
+    const other = await enter(nodes.second.service, 'direct')
+    const taken = await takenHolder(nodes)
+    const dataOf = (index: number) => {
+      const holder = index % 3 === 2 ? holders[Math.floor(index / 3) % holders.length] : undefined
+      return holder ? { holder: { id: holder === 'taken' ? taken : NOBODY } } : {}
+    }
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: CREATES }, (_, index) =>
+        (index % 2 === 0 ? one : other).create('rel.Badge', dataOf(index)),
+      ),
+    )
+    const refused = outcomes.flatMap((outcome) =>
+      outcome.status === 'rejected' ? [(outcome.reason as { readonly kind?: string }).kind ?? 'defect'] : [],
+    )
+    return { made: outcomes.length - refused.length, refused, faults: await faultsIn(nodes.db) }
+  })
+}
+
+/** Somebody who has the first badge. */
+async function takenHolder({ first }: Nodes): Promise<number> {
+  const { data } = await first.client.create('rel.Person', { name: 'the first' })
+  await first.client.create('rel.Badge', { holder: { id: data.id } })
+  return data.id
+}
+
+async function faultsIn(db: Database): Promise<string[]> {
+  const rows = await db.reader.all('select "number" from "rel.Badge" order by "number"')
+  const given = new Map<number, number>()
+  for (const row of rows) {
+    const number = Number(String(row['number']).slice('B-'.length))
+    given.set(number, (given.get(number) ?? 0) + 1)
+  }
+  const wanted = Array.from({ length: rows.length }, (_, index) => FIRST + index)
+  return [
+    ...[...given]
+      .filter(([, times]) => times > 1)
+      .map(([number, times]) => `${number} was given ${times} times`),
+    ...wanted.filter((number) => !given.has(number)).map((number) => `${number} was left out`),
+  ]
+}
+
+async function dropIndex(db: Database): Promise<void> {
+  const index = quote(indexName('rel.Badge', true, ['number']))
+  await db.transaction((tx) => tx.run(`drop index ${index}`))
+}
