@@ -86,7 +86,7 @@ export async function create(
   const draft = await hashSecrets(draftToCreate(app.catalog, model, data, now))
   const request = await requestOf(app, model, 'create', { data }, options)
   return write(app, actor, request, options.idempotencyKey, async (writing) => {
-    const saving = new Saving({ app, actor, tx: writing.tx, now })
+    const saving = new Saving({ app, actor, tx: writing.tx, now }, draft)
     await lockInOrder({ app, tx: writing.tx }, draft)
     await saving.refuseStale(draft)
     const id = await saving.create(draft)
@@ -110,9 +110,9 @@ export async function update(
   const draft = await hashSecrets(draftToUpdate(app.catalog, model, data, key, now))
   const request = await requestOf(app, model, 'update', { ...key, data }, options)
   return write(app, actor, request, options.idempotencyKey, async (writing) => {
-    const saving = new Saving({ app, actor, tx: writing.tx, now })
+    const saving = new Saving({ app, actor, tx: writing.tx, now }, draft)
     await lockInOrder({ app, tx: writing.tx }, draft)
-    await saving.update(draft, key, expected, true)
+    await saving.update(draft, key, expected)
     writing.changes.push(...(await saving.finish()))
     return saving.recordOf(model, id)
   })

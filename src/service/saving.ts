@@ -4,7 +4,7 @@ import { Refusal } from '../errors.js'
 import { refuseEditedCopies } from '../model/copies.js'
 import type { Draft, Key } from '../model/draft.js'
 import { refusalAt, Faults } from '../model/faults.js'
-import { isReference, isShown, type Model } from '../model/model.js'
+import { isOwnedList, isReference, isShown, type Model } from '../model/model.js'
 import { sameValue, type Value, type Values } from '../model/value.js'
 import { computeValues, valuesOf } from '../model/values.js'
 import type { NewChange } from '../store/log.js'
@@ -27,7 +27,11 @@ export class Saving {
   readonly #removing: Removing
   readonly #lists: Lists
 
-  constructor(private readonly work: Work) {
+  constructor(
+    private readonly work: Work,
+    /** The record that the request is about; undefined where one is removed. */
+    private readonly root?: Draft,
+  ) {
     this.#touched = new Touched(work)
     this.#removing = new Removing(work, this.#touched)
     this.#lists = new Lists(work, this.#removing, (draft, parent) => this.#save(draft, parent))
@@ -44,19 +48,16 @@ export class Saving {
     const kept = { createdOn: now, createdBy: userOf(actor), updatedOn: null, updatedBy: null }
     const values = { ...numbered, ...computeValues(model, numbered, place), ...kept }
     const [id = 0] = await inPlace(draft, () => store.insert(tx, table, [values]))
-    this.#touched.made(table, id, knownRecord(table, id, 0, values))
+    const isPlain = this.#isAlone(draft) && referencesIn(model, sent).every((value) => value === null)
+    const lists = isPlain ? emptyLists(model) : {}
+    this.#touched.made(table, id, isPlain ? recordOf(model, id, 0, { ...lists, ...values }) : undefined)
     await this.#lists.save(draft, id)
     return id
   }
 
   /** The record that a request is about is raised always; one inside of it only if something changes. */
-  async update(
-    draft: Draft,
-    key: Key,
-    expected: Expected,
-    isRoot: boolean,
-    parent?: Parent,
-  ): Promise<number> {
+  async update(draft: Draft, key: Key, expected: Expected, parent?: Parent): Promise<number> {
+    const isRoot = draft === this.root
     const { app, tx } = this.work
     const { model } = draft
     const table = app.tables.of(model)
@@ -132,7 +133,9 @@ export class Saving {
       throw await conflict(tx, table, theirs, expected, draft)
     }
     await endSessionsIfChanged(tx, model, id, sent)
-    this.#touched.raised(table, before, knownRecord(table, id, version + 1, { ...before, ...values }))
+    const isPlain = this.#isAlone(draft) && referencesIn(model, changed).length === 0
+    const after = isPlain ? recordOf(model, id, version + 1, { ...before, ...values }) : undefined
+    this.#touched.raised(table, before, after)
   }
 
   async #isChange({ model, lists }: Draft, before: WireRecord, sent: Values): Promise<boolean> {
@@ -149,10 +152,18 @@ export class Saving {
     return isOwn || isMembership
   }
 
+  /** Whether nothing but this record is written: then nothing of it has to be looked up again. */
+  #isAlone(draft: Draft): boolean {
+    const { model, neighbours, lists } = draft
+    // A record may be its own neighbour, which then has a new version.
+    const isOwnKind = [...model.fields.values()].some(({ relation }) => relation?.target === model.name)
+    return draft === this.root && neighbours.size === 0 && lists.size === 0 && !isOwnKind
+  }
+
   async #save(draft: Draft, parent?: Parent): Promise<number> {
     const { key } = draft
     if (!key) return this.create(draft, parent)
-    return this.update(draft, key, { version: key.version, by: 'version' }, false, parent)
+    return this.update(draft, key, { version: key.version, by: 'version' }, parent)
   }
 
   async #saveNeighbours({ neighbours }: Draft): Promise<Values> {
@@ -200,19 +211,26 @@ export class Saving {
   }
 }
 
-/** The record as it was just written, where nothing of it has to be looked up. */
-function knownRecord(
-  { model, hasNeighbours }: Table,
-  id: number,
-  version: number,
-  values: object,
-): WireRecord | undefined {
-  if (hasNeighbours) return undefined
+/** The record as it was just written. */
+function recordOf(model: Model, id: number, version: number, values: object): WireRecord {
   const record: Record<string, Value> & { id: number; version: number } = { id, version }
   for (const field of model.fields.values()) {
     if (isShown(field)) record[field.name] = (values as Values)[field.name] ?? null
   }
   return record
+}
+
+function referencesIn(model: Model, values: Values): Value[] {
+  return Object.entries(values).flatMap(([name, value]) => {
+    const field = model.fields.get(name)
+    return field && isReference(field) ? [value] : []
+  })
+}
+
+/** Of a new record that nobody can refer to yet. */
+function emptyLists(model: Model): Values {
+  const lists = [...model.fields.values()].filter(isOwnedList)
+  return Object.fromEntries(lists.map(({ name }) => [name, []]))
 }
 
 /** A field that is not unique is named with its place, as every other fault. */

@@ -1,7 +1,7 @@
 // A model as one engine keeps it: names, columns, and the SQL that is the same every time, made once.
 import type { Catalog } from '../model/catalog.js'
 import { storageOf, type Field } from '../model/field.js'
-import { isShown, type Model } from '../model/model.js'
+import type { Model } from '../model/model.js'
 import { fullSelection, listSelection } from '../model/selection.js'
 import type { Value } from '../model/value.js'
 import type { Column, Dialect, SqlValue } from './database.js'
@@ -17,8 +17,6 @@ export interface Table {
   readonly stored: readonly Field[]
   readonly full: Select
   readonly list: Select
-  /** Whether a full record shows more of its neighbours than who made and changed it. */
-  readonly hasNeighbours: boolean
 }
 
 /** The tables of a catalog in one engine. */
@@ -44,9 +42,6 @@ export class Tables {
       stored: [...model.fields.values()].filter((field) => storageOf(field) !== 'none'),
       full: compileSelection(this.dialect, fullSelection(this.catalog, model)),
       list: compileSelection(this.dialect, listSelection(this.catalog, model)),
-      hasNeighbours: [...model.fields.values()].some(
-        (field) => field.relation && !field.kept && isShown(field),
-      ),
     }
   }
 }

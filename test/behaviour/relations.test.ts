@@ -242,4 +242,31 @@ onEveryTarget((engine, door) => {
     const rows = await service().app.db.reader.all('select pin from "rel.Door" where id = ?', [kept.id])
     expect(rows).toEqual([{ pin: 'changed-secret' }])
   })
+
+  test('a record that is its own neighbour is shown with its new version', async () => {
+    const { id } = await make('rel.Person', { name: 'Old' })
+    await change('rel.Person', id, { version: 0, boss: { id } })
+    const renamed = await change('rel.Person', id, { version: 1, name: 'New' })
+    expect(renamed).toMatchObject({ version: 2, boss: { id, $version: 2, name: 'New' } })
+    expect(renamed).toEqual(await read('rel.Person', id))
+  })
+
+  test('an answer to a write is what a read shows', async () => {
+    const company = await make('rel.Company', { name: 'C', addresses: [{ city: 'A' }] })
+    const address = await make('rel.Address', { city: 'B', company: { id: company.id } })
+    expect(address).toEqual(await read('rel.Address', address.id))
+    const changed = await change('rel.Address', address.id, { version: 0, street: 'S' })
+    expect(changed).toEqual(await read('rel.Address', address.id))
+    const others = [
+      ['rel.Badge', {}],
+      ['rel.Circle', { name: 'Plain' }],
+      ['rel.Company', { name: 'Plain' }],
+      ['rel.Address', { city: 'Plain' }],
+      ['rel.Door', { address: { id: address.id } }],
+    ] as const
+    for (const [model, data] of others) {
+      const made = await make(model, data)
+      expect(made).toEqual(await read(model, made.id))
+    }
+  })
 })
