@@ -2,7 +2,7 @@ import { Refusal, StartFaults } from '../errors.js'
 import type { Field, Relation } from './field.js'
 import { checkModel, type Model } from './model.js'
 import { relationFault } from './relation.js'
-import { SYSTEM_MODELS } from './system.js'
+import { SERVED_SYSTEM_MODELS, SYSTEM_MODELS } from './system.js'
 
 /** Where a definition came from, for messages, and the definition as it was written. */
 export interface Source {
@@ -18,6 +18,8 @@ export interface FieldOf {
 
 /** The models by name, and how they hang together. */
 export class Catalog {
+  /** Those that people declare. */
+  readonly models: readonly Model[]
   readonly #served: ReadonlyMap<string, Model>
   readonly #stored: ReadonlyMap<string, Model>
   readonly #references = new Map<string, FieldOf[]>()
@@ -26,9 +28,10 @@ export class Catalog {
   readonly #ranks = new Map<Model, number>()
 
   private constructor(models: readonly Model[]) {
-    this.#served = new Map(models.map((model) => [model.name, model]))
+    this.models = models
+    this.#served = new Map([...models, ...SERVED_SYSTEM_MODELS].map((model) => [model.name, model]))
     this.#stored = new Map([...SYSTEM_MODELS, ...models].map((model) => [model.name, model]))
-    for (const model of models) {
+    for (const model of this.#served.values()) {
       for (const field of model.fields.values()) {
         const { relation } = field
         if (!relation || field.kept) continue
@@ -69,6 +72,7 @@ export class Catalog {
     const faults: string[] = []
     const models = new Map<Model, string>()
     const seen = new Map<string, string>()
+    const taken = new Set(SYSTEM_MODELS.map(({ name }) => name.toLowerCase()))
     for (const { file, definition } of sources) {
       const model = checkModel(definition, (fault) => faults.push(`${file}: ${fault}`))
       if (!model) continue
@@ -77,6 +81,7 @@ export class Catalog {
       if (other !== undefined) faults.push(`${file}: ${model.name}: ${other} has a model of this name too`)
       if (folded.startsWith('verso.'))
         faults.push(`${file}: ${model.name}: names in verso.* belong to the service`)
+      else if (taken.has(folded)) faults.push(`${file}: ${model.name}: the service has this model itself`)
       seen.set(folded, file)
       models.set(model, file)
     }
@@ -109,7 +114,8 @@ export class Catalog {
     return this.#served.has(model.name)
   }
 
-  get models(): readonly Model[] {
+  /** All that clients may name. */
+  get served(): readonly Model[] {
     return [...this.#served.values()]
   }
 

@@ -23,7 +23,29 @@ export const USER: Model = checked(
   }),
 )
 
-export const SYSTEM_MODELS: readonly Model[] = [USER]
+/** The models that are served, as records: clients look models up here. Kept by the service; see `service/meta-models.ts`. */
+export const META_MODEL: Model = checked(
+  defineModel({
+    name: 'com.axelor.meta.db.MetaModel',
+    title: 'Model',
+    fields: {
+      name: { type: 'string', required: true },
+      fullName: { type: 'string', required: true, unique: true },
+      packageName: { type: 'string', required: true },
+    },
+    nameField: 'name',
+    listFields: ['name', 'fullName', 'packageName'],
+  }),
+)
+
+/** Those that clients may name, beside the models that people declare. */
+export const SERVED_SYSTEM_MODELS: readonly Model[] = [META_MODEL]
+export const SYSTEM_MODELS: readonly Model[] = [USER, ...SERVED_SYSTEM_MODELS]
+
+/** Whether only the service writes records of this model. */
+export function isReadOnly(model: Model): boolean {
+  return model === META_MODEL
+}
 
 /** One spelling for each user name, so that two accounts never look alike; undefined if it cannot be one. */
 export function normalizeUsername(input: string): string | undefined {

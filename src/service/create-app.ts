@@ -8,6 +8,7 @@ import { applySchema } from '../store/schema.js'
 import { Tables } from '../store/table.js'
 import type { App, Clock } from './app.js'
 import { startHousekeeping } from './housekeeping.js'
+import { keepMetaModels } from './meta-models.js'
 import { DEFAULT_SETTINGS, type Settings } from './settings.js'
 
 export interface AppOptions {
@@ -34,12 +35,16 @@ export async function createApp(options: AppOptions): Promise<App> {
   const clock = options.clock ?? { now: () => Date.now() }
   const catalog = Catalog.from(options.models)
   const db = options.database ?? (await openFrom(settings, log, options.onBroken))
-  const { shapes, undeclared, notes } = await applySchema(db, catalog).catch(async (error: unknown) => {
+  const tables = new Tables(db.dialect, catalog)
+  const prepared = applySchema(db, catalog).then(async (applied) => {
+    await keepMetaModels({ catalog, db, tables, clock })
+    return applied
+  })
+  const { shapes, undeclared, notes } = await prepared.catch(async (error: unknown) => {
     await db.close()
     throw error
   })
   for (const note of notes) log.warn(note)
-  const tables = new Tables(db.dialect, catalog)
   const app = { settings, catalog, db, tables, shapes, undeclared, clock, log }
   const stopHousekeeping = startHousekeeping(app)
   return {

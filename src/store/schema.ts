@@ -50,7 +50,7 @@ export async function applySchema(
     const tables = new Tables(db.dialect, catalog)
     for (const step of plan.steps.filter((step) => !isIndex(step))) await carryOut(tx, tables, step)
     for (const model of modelsToCompute(plan)) await fillComputed(tx, tables.of(model))
-    await makeSequences(tx, catalog.models)
+    await makeSequences(tx, catalog.served)
     // Last, because what was filled in may not be unique.
     for (const step of plan.steps.filter(isIndex)) await carryOut(tx, tables, step)
     const made = new Map<string, string>()

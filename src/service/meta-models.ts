@@ -1,0 +1,59 @@
+// The records of META_MODEL: one for each model that is served.
+import { META_MODEL } from '../model/system.js'
+import type { Values } from '../model/value.js'
+import { valuesOf } from '../model/values.js'
+import { append, type NewChange } from '../store/log.js'
+import * as store from '../store/records.js'
+import type { WireRecord } from '../wire.js'
+import type { App } from './app.js'
+import { differences } from './changes.js'
+
+type Composed = Pick<App, 'catalog' | 'db' | 'tables' | 'clock'>
+
+/** More than anybody serves. */
+const MAX_MODELS = 100_000
+
+/** Brings the records to what is served. Where nothing has changed since the last start it only looks. */
+export async function keepMetaModels(app: Composed): Promise<void> {
+  const { catalog, db } = app
+  // A command that needs no models, to add a user for one, knows nothing of those that are served.
+  if (catalog.models.length === 0) return
+  const table = app.tables.of(META_MODEL)
+  const wanted = catalog.served.map(({ name }) => name)
+  if (isAsWanted(await store.walk(db.reader, table, ALL), wanted)) return
+  await db.transaction(async (tx) => {
+    for (const lock of db.dialect.lockSchema) await tx.run(lock)
+    const stored = await store.walk(tx, table, ALL)
+    const gone = stored.filter(({ fullName }) => !wanted.includes(String(fullName)))
+    const known = new Set(stored.map(({ fullName }) => fullName))
+    const rows = wanted.filter((name) => !known.has(name)).map((name) => rowOf(name, app.clock.now()))
+    await store.remove(tx, table, gone)
+    const ids = await store.insert(tx, table, rows)
+    const about = { model: META_MODEL.name, by: null, atMs: app.clock.now() }
+    await append(tx, db.dialect, [
+      ...gone.map((record) => ({ ...about, ...deletionOf(record) })),
+      ...ids.map((id, index) => ({ ...about, ...creationOf(id, rows[index] ?? {}) })),
+    ])
+  })
+}
+
+const ALL = { after: 0, limit: MAX_MODELS }
+
+function isAsWanted(stored: readonly WireRecord[], wanted: readonly string[]): boolean {
+  const names = new Set(stored.map(({ fullName }) => fullName))
+  return names.size === wanted.length && wanted.every((name) => names.has(name))
+}
+
+function rowOf(fullName: string, nowMs: number): Values {
+  const [, packageName = '', name = fullName] = /^(.*)\.([^.]*)$/.exec(fullName) ?? []
+  return { name, fullName, packageName, createdOn: new Date(nowMs).toISOString() }
+}
+
+function deletionOf(record: WireRecord): Pick<NewChange, 'id' | 'version' | 'action' | 'changes'> {
+  const changes = differences(META_MODEL, valuesOf(META_MODEL, record), {})
+  return { id: record.id, version: record.version + 1, action: 'delete', changes }
+}
+
+function creationOf(id: number, row: Values): Pick<NewChange, 'id' | 'version' | 'action' | 'changes'> {
+  return { id, version: 0, action: 'create', changes: differences(META_MODEL, {}, row) }
+}
