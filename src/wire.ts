@@ -3,7 +3,7 @@ import type { UserReference } from './model/definition.js'
 import type { FieldMerge } from './model/merge.js'
 import type { Query, SearchRequest } from './model/search.js'
 import type { Wanted } from './model/selection.js'
-import type { Value } from './model/value.js'
+import type { Value, Values } from './model/value.js'
 
 /** A record as answered: `id`, `version`, the fields that are shown. */
 export interface WireRecord {
@@ -25,13 +25,39 @@ export interface WriteOptions {
   readonly idempotencyKey?: string
 }
 
-export interface UpdateOptions extends WriteOptions {
+export interface SaveOptions extends WriteOptions {
+  /** What the answer is to show of each record; all of it if absent. */
+  readonly wanted?: Wanted
+}
+
+export interface UpdateOptions extends SaveOptions {
   /** The version of `If-Match`. */
   readonly ifMatch?: number
 }
 
-export interface RemoveOptions extends UpdateOptions {
+export interface RemoveOptions extends WriteOptions {
+  readonly ifMatch?: number
   readonly version?: number
+}
+
+/** A record that is removed, and the version that it had. */
+export interface Removed {
+  readonly id: number
+  readonly version: number
+}
+
+/** What is to be set, and in which records. */
+export interface MassUpdate {
+  /** As in a search: `criteria` and `operator`, `_domain` … It must name a condition. */
+  readonly data?: unknown
+  readonly values?: unknown
+  /** How many records the sender believes to match: with another number nothing is written. */
+  readonly expected?: unknown
+}
+
+export interface SearchOptions {
+  /** Instead of the greatest limit of the settings. */
+  readonly maxLimit?: number
 }
 
 /** An answer to a write, and whether it was given before. */
@@ -42,13 +68,31 @@ export interface Written<T> {
 
 export interface Records {
   find(model: string, query?: Query): Promise<Page>
-  search(model: string, request?: SearchRequest): Promise<Page>
+  search(model: string, request?: SearchRequest, options?: SearchOptions): Promise<Page>
   read(model: string, id: number): Promise<WireRecord>
   /** A part of a record, and what is wanted of its neighbours. */
   fetch(model: string, id: number, wanted?: Wanted): Promise<WireRecord>
-  create(model: string, data: unknown, options?: WriteOptions): Promise<Written<WireRecord>>
+  /** An unsaved record that holds the same, ready to be created. */
+  copy(model: string, id: number): Promise<Values>
+  /** Refuses where the record, or one inside of it, is no longer at the version that is named. */
+  verify(model: string, data: unknown): Promise<void>
+  create(model: string, data: unknown, options?: SaveOptions): Promise<Written<WireRecord>>
   update(model: string, id: number, data: unknown, options?: UpdateOptions): Promise<Written<WireRecord>>
+  /** Makes those without an id and changes the others: all of them or none. */
+  save(
+    model: string,
+    records: readonly unknown[],
+    options?: SaveOptions,
+  ): Promise<Written<readonly WireRecord[]>>
+  /** The same change in all records that match; answers how many were changed. */
+  updateMass(model: string, request: MassUpdate, options?: WriteOptions): Promise<Written<number>>
   remove(model: string, id: number, options?: RemoveOptions): Promise<Written<number>>
+  /** Each is `{id}` or `{id, version}`: all of them are removed, or none. */
+  removeAll(
+    model: string,
+    records: readonly unknown[],
+    options?: WriteOptions,
+  ): Promise<Written<readonly Removed[]>>
 }
 
 export type Action = 'create' | 'update' | 'delete'

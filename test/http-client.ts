@@ -2,10 +2,14 @@
 import { Refusal, type RefusalKind } from '../src/errors.js'
 import type { Query, SearchRequest } from '../src/model/search.js'
 import type { Wanted } from '../src/model/selection.js'
+import type { Values } from '../src/model/value.js'
 import type {
+  MassUpdate,
   Page,
   Records,
+  Removed,
   RemoveOptions,
+  SaveOptions,
   UpdateOptions,
   WireRecord,
   WriteOptions,
@@ -79,8 +83,17 @@ export class HttpClient implements Records {
     return first(await bodyOf<{ data: WireRecord[] }>(await this.request('GET', `/ws/rest/${model}/${id}`)))
   }
 
-  async create(model: string, data: unknown, options: WriteOptions = {}): Promise<Written<WireRecord>> {
-    return written(await this.request('PUT', `/ws/rest/${model}`, { data }, headersOf(options)))
+  async copy(model: string, id: number): Promise<Values> {
+    return first(await bodyOf<{ data: Values[] }>(await this.request('GET', `/ws/rest/${model}/${id}/copy`)))
+  }
+
+  async verify(model: string, data: unknown): Promise<void> {
+    await bodyOf(await this.request('POST', `/ws/rest/${model}/verify`, { data }))
+  }
+
+  async create(model: string, data: unknown, options: SaveOptions = {}): Promise<Written<WireRecord>> {
+    const body = { data, ...options.wanted }
+    return written(await this.request('PUT', `/ws/rest/${model}`, body, headersOf(options)))
   }
 
   async update(
@@ -89,7 +102,38 @@ export class HttpClient implements Records {
     data: unknown,
     options: UpdateOptions = {},
   ): Promise<Written<WireRecord>> {
-    return written(await this.request('POST', `/ws/rest/${model}/${id}`, { data }, headersOf(options)))
+    const body = { data, ...options.wanted }
+    return written(await this.request('POST', `/ws/rest/${model}/${id}`, body, headersOf(options)))
+  }
+
+  async save(
+    model: string,
+    records: readonly unknown[],
+    options: SaveOptions = {},
+  ): Promise<Written<readonly WireRecord[]>> {
+    const body = { records, ...options.wanted }
+    return allWritten(await this.request('POST', `/ws/rest/${model}`, body, headersOf(options)))
+  }
+
+  async updateMass(
+    model: string,
+    { data, values, expected }: MassUpdate,
+    options: WriteOptions = {},
+  ): Promise<Written<number>> {
+    const body = { data, records: [values], expected }
+    const response = await this.request('POST', `/ws/rest/${model}/updateMass`, body, headersOf(options))
+    const { total } = await bodyOf<{ total: number }>(response)
+    return { data: total, replayed: response.headers.get('idempotency-replayed') === 'true' }
+  }
+
+  async removeAll(
+    model: string,
+    records: readonly unknown[],
+    options: WriteOptions = {},
+  ): Promise<Written<readonly Removed[]>> {
+    return allWritten(
+      await this.request('POST', `/ws/rest/${model}/removeAll`, { records }, headersOf(options)),
+    )
   }
 
   async remove(model: string, id: number, options: RemoveOptions = {}): Promise<Written<number>> {
@@ -100,11 +144,16 @@ export class HttpClient implements Records {
   }
 }
 
-function headersOf({ idempotencyKey, ifMatch }: UpdateOptions): Record<string, string> {
+function headersOf({ idempotencyKey, ifMatch }: RemoveOptions): Record<string, string> {
   return {
     ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
     ...(ifMatch === undefined ? {} : { 'if-match': `"${ifMatch}"` }),
   }
+}
+
+async function allWritten<T>(response: Response): Promise<Written<readonly T[]>> {
+  const { data } = await bodyOf<{ data: T[] }>(response)
+  return { data, replayed: response.headers.get('idempotency-replayed') === 'true' }
 }
 
 async function written<T>(response: Response): Promise<Written<T>> {

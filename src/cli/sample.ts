@@ -2,7 +2,8 @@
 import type { Model } from '../model/model.js'
 import type { Actor } from '../service/actor.js'
 import type { App } from '../service/app.js'
-import { create, recordsFor } from '../service/records.js'
+import { recordsFor } from '../service/records.js'
+import { create } from '../service/saves.js'
 import { CIRCLES, COMPANIES, DOMAINS, NOTES, PEOPLE, PHONES } from './sample-lists.js'
 
 const PACKAGE = 'com.axelor.contact.db'

@@ -1,6 +1,7 @@
 // The one table of settings: flags, environment, the help and the documentation are made from it.
 import { Option, type Command } from 'commander'
 import { StartFaults } from '../errors.js'
+import { COMPATIBILITIES } from '../http/habits.js'
 import type { HttpSettings } from '../http/settings.js'
 import { didYouMean } from '../model/similar.js'
 import type { Settings } from '../service/settings.js'
@@ -63,6 +64,15 @@ export const SETTINGS = {
   allowOrigin: {
     ...{ ...kinds.origins, of: SERVERS },
     description: 'Origins of other web pages that may call the service, with a key.',
+  },
+  compat: {
+    ...{ ...kinds.oneOf(COMPATIBILITIES), of: SERVERS, default: 'none' },
+    description:
+      'Whose habits are served besides the contract: axelor answers record errors as HTTP 200 with status -1, and more.',
+  },
+  basicAuth: {
+    ...{ ...kinds.toggle, of: SERVERS },
+    description: 'Lets a user name and a password come with every request; on with --compat axelor.',
   },
   bodyLimit: {
     ...{ ...kinds.size('1kb', '1gb'), of: SERVERS, default: '2mb' },
@@ -214,5 +224,7 @@ export function httpSettings(values: SettingValues): HttpSettings {
     trustProxy: values.trustProxy ?? false,
     allowOrigins: values.allowOrigin ?? [],
     bodyLimitBytes: values.bodyLimit,
+    compat: values.compat,
+    basicAuth: values.basicAuth ?? values.compat === 'axelor',
   }
 }

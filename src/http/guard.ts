@@ -3,7 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
 import type { Actor } from '../service/actor.js'
 import type { App } from '../service/app.js'
+import { BasicLogins } from '../service/basic.js'
 import { authenticate } from '../service/sessions.js'
+import { basicCredentialsOf } from './basic.js'
 import { sessionIdOf } from './cookies.js'
 import { isLoopback } from './loopback.js'
 import type { HttpSettings } from './settings.js'
@@ -20,18 +22,28 @@ type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 export interface Guards {
   /** For routes below /ws: 401 without a session, before anything else is looked at. */
   readonly session: Guard
+  /** For routes that are open to all and tell more to those who are known. */
+  readonly anybody: Guard
   /** For login, logout and every write: not from another site's page. */
   readonly sameSite: Guard
 }
 
 export function makeGuards(app: App, settings: HttpSettings): Guards {
+  const logins = settings.basicAuth ? new BasicLogins(app) : undefined
+  const find = async (request: FastifyRequest): Promise<Actor | undefined> => {
+    const basic = logins && basicCredentialsOf(request)
+    if (basic) return logins.authenticate(basic.username, basic.password, request.ip)
+    // Pages of other origins authenticate by key, never by cookie.
+    return authenticate(app, isAllowedOrigin(request, settings) ? undefined : sessionIdOf(request))
+  }
   return {
     session: async (request) => {
-      // Pages of other origins authenticate by key, never by cookie.
-      const sessionId = isAllowedOrigin(request, settings) ? undefined : sessionIdOf(request)
-      request.actor = (await authenticate(app, sessionId)) ?? null
+      request.actor = (await find(request)) ?? null
       if (!request.actor)
         throw new Refusal('unauthenticated', 'Log in first: POST /callback with username and password')
+    },
+    anybody: async (request) => {
+      request.actor = (await find(request)) ?? null
     },
     sameSite: async (request) => {
       if (!isSameSite(request, settings)) {

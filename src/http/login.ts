@@ -5,14 +5,23 @@ import { isObject } from '../model/value.js'
 import { accountOf } from '../service/actor.js'
 import type { App } from '../service/app.js'
 import { login, logout } from '../service/sessions.js'
+import { basicCredentialsOf } from './basic.js'
 import { clearSessionCookies, sessionIdOf, setSessionCookies } from './cookies.js'
 import type { Guards } from './guard.js'
 import { sendJson, type Handler, type Resource } from './resource.js'
+import type { HttpSettings } from './settings.js'
 
 /** Both paths take JSON or a form; their own scope of the server reads the bodies. */
-export function loginResources(app: App, guards: Guards, cookiePath: string): readonly Resource[] {
+export function loginResources(
+  app: App,
+  guards: Guards,
+  { basicAuth }: HttpSettings,
+  cookiePath: string,
+): readonly Resource[] {
   const POST: Handler = async (request, reply) => {
-    const credentials = isObject(request.body) ? request.body : {}
+    const body = isObject(request.body) ? request.body : {}
+    const isInBody = body['username'] !== undefined || body['password'] !== undefined
+    const credentials = (basicAuth && !isInBody && basicCredentialsOf(request)) || body
     const { sessionId, actor } = await login(app, credentials, request.ip, sessionIdOf(request))
     setSessionCookies(request, reply, cookiePath, {
       sessionId,

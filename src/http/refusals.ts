@@ -1,8 +1,9 @@
 // Kind → HTTP status and body. The only place that knows both words.
 import type { Socket } from 'node:net'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { briefly, Refusal, type RefusalKind } from '../errors.js'
+import type { Habits } from './habits.js'
 import { JSON_TYPE } from './resource.js'
 
 const ANSWERS: Readonly<Record<RefusalKind, readonly [status: number, title: string]>> = {
@@ -43,8 +44,21 @@ const CLIENT_ERRORS: Readonly<Record<string, readonly [status: string, kind: Ref
     ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'bad-request', 'The request took too long to arrive'],
   }
 
+/** What is wrong with what was asked for, and not with the way or the service. */
+const RECORD_STATUSES = [400, 404, 409, 412, 422]
+
+export interface ErrorContext {
+  readonly log: Logger
+  readonly habits: Habits
+}
+
 /** Answers a refusal; anything else is a defect, which is logged and not shown. */
-export function answerError(log: Logger, error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+export function answerError(
+  { log, habits }: ErrorContext,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
   const refusal = error instanceof Refusal ? error : fromFastify(error)
   if (!refusal) log.error({ err: error, requestId: request.id }, 'a request failed')
   else if (refusal.kind === 'busy' || refusal.kind === 'storage-full') {
@@ -74,11 +88,17 @@ export function answerError(log: Logger, error: unknown, request: FastifyRequest
     return
   }
   const report = { kind, title, message, requestId: request.id, ...data }
-  send(reply, status, JSON_TYPE, {
-    status: kind === 'invalid' ? -4 : -1,
+  const isAnswer = habits.refusalsAreAnswers && RECORD_STATUSES.includes(status) && isAboutRecords(request)
+  send(reply, isAnswer ? 200 : status, JSON_TYPE, {
+    status: kind === 'invalid' && !isAnswer ? -4 : -1,
     ...faults,
     data: report,
   })
+}
+
+/** No route is found for a path that cannot be read. */
+function isAboutRecords({ routeOptions }: FastifyRequest): boolean {
+  return (routeOptions.config as FastifyContextConfig | undefined)?.isAboutRecords === true
 }
 
 function send(reply: FastifyReply, status: number, type: string, body: object): void {

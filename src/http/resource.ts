@@ -17,18 +17,27 @@ export interface Resource {
   readonly hint?: string
   /** A GET that does something has no HEAD. */
   readonly hasHead?: boolean
+  /** What is refused here concerns records, and not the way to them. */
+  readonly isAboutRecords?: boolean
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    readonly isAboutRecords?: boolean
+  }
 }
 
 /** Every method of a path: those it has, OPTIONS, and 405 with `Allow` for the rest. All of them guarded. */
 export function addResource(server: FastifyInstance, resource: Resource): void {
-  const { path, guards, writeGuards = [], handlers, hint, hasHead = true } = resource
+  const { path, guards, writeGuards = [], handlers, hint, hasHead = true, isAboutRecords = false } = resource
+  const config = { isAboutRecords }
   const offered = METHODS.filter((method) => handlers[method])
   const allow = [...offered, ...(handlers.GET && hasHead ? ['HEAD'] : []), 'OPTIONS']
   for (const method of METHODS) {
     const handler = handlers[method] ?? refuseMethod
     const isWrite = method !== 'GET'
     const onRequest = [...(isWrite ? writeGuards : []), ...guards]
-    server.route({ method, url: path, onRequest, handler, exposeHeadRoute: hasHead })
+    server.route({ method, url: path, onRequest, handler, exposeHeadRoute: hasHead, config })
   }
   if (!hasHead) server.route({ method: 'HEAD', url: path, onRequest: [...guards], handler: refuseMethod })
   server.route({

@@ -5,15 +5,19 @@ import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
 import { dummyHash } from '../service/passwords.js'
+import { axelorHabits } from './axelor.js'
 import { acceptCredentials, acceptJson } from './bodies.js'
 import { answerPreflight } from './cors.js'
 import { makeGuards, makeHostCheck } from './guard.js'
+import { CONTRACT, type Habits } from './habits.js'
 import { healthResources } from './health.js'
+import { infoResource } from './info.js'
 import { Connections } from './connections.js'
 import { listenOnLoopback6, LOOPBACK_4, LOOPBACK_6 } from './loopback.js'
 import { loginResources, logoutResource } from './login.js'
+import { metaResources } from './meta.js'
 import { recordResources } from './records.js'
-import { answerClientError, answerError } from './refusals.js'
+import { answerClientError, answerError, type ErrorContext } from './refusals.js'
 import { addResource, type Resource } from './resource.js'
 import type { HttpSettings } from './settings.js'
 import { setupResource } from './setup.js'
@@ -57,10 +61,11 @@ export async function createServer(
 ): Promise<Server> {
   let isStopping = false
   await dummyHash()
-  const server = makeFastify(app, settings)
+  const habits = settings.compat === 'axelor' ? axelorHabits(app) : CONTRACT
+  const server = makeFastify({ log: app.log, habits }, settings)
   addHooks(server, app, settings)
   announceStop(server, () => isStopping)
-  await addRoutes(server, app, settings, options, () => isStopping)
+  await addRoutes(server, app, settings, habits, options, () => isStopping)
   await server.ready()
   const connections = new Connections()
   connections.watch(server.server)
@@ -94,6 +99,7 @@ async function addRoutes(
   server: FastifyInstance,
   app: App,
   settings: HttpSettings,
+  habits: Habits,
   { setupToken }: ServerOptions,
   isStopping: () => boolean,
 ): Promise<void> {
@@ -105,10 +111,12 @@ async function addRoutes(
       add(base, [startResource(), ...healthResources(app, isStopping)])
       await base.register(async (scope) => {
         acceptCredentials(scope)
-        add(scope, [...loginResources(app, guards, cookiePath), logoutResource(app, guards, cookiePath)])
+        add(scope, loginResources(app, guards, settings, cookiePath))
+        add(scope, [logoutResource(app, guards, cookiePath)])
         if (setupToken !== undefined) add(scope, [setupResource(app, guards, setupToken)])
       })
-      add(base, recordResources(app, guards, basePath))
+      add(base, recordResources(app, guards, habits, basePath))
+      add(base, [...metaResources(app, guards), infoResource(app, guards, settings)])
       await base.register(
         async (scope) => {
           // What is not there is 401 too, as long as nobody is logged in.
@@ -122,7 +130,7 @@ async function addRoutes(
   )
 }
 
-function makeFastify(app: App, settings: HttpSettings): FastifyInstance {
+function makeFastify(context: ErrorContext, settings: HttpSettings): FastifyInstance {
   const server = fastify({
     logger: false,
     bodyLimit: settings.bodyLimitBytes,
@@ -140,12 +148,12 @@ function makeFastify(app: App, settings: HttpSettings): FastifyInstance {
     // No hook runs for a path that cannot be read.
     frameworkErrors: (error, request, reply) => {
       setCommonHeaders(request, reply)
-      answerError(app.log, error, request, reply)
+      answerError(context, error, request, reply)
     },
   })
   acceptJson(server)
   server.setErrorHandler((error, request, reply) => {
-    answerError(app.log, error, request, reply)
+    answerError(context, error, request, reply)
     return reply
   })
   server.setNotFoundHandler(refuseUnknownPath)

@@ -1,3 +1,5 @@
+import type { Compatibility } from './habits.js'
+
 export interface HttpSettings {
   /** `localhost` stands for both loopback addresses. */
   readonly host: string
@@ -12,6 +14,10 @@ export interface HttpSettings {
   /** Origins of other web pages that may call with a key. */
   readonly allowOrigins: readonly string[]
   readonly bodyLimitBytes: number
+  /** Whose habits are served besides the contract. */
+  readonly compat: Compatibility
+  /** Whether a user name and a password may come with every request. */
+  readonly basicAuth: boolean
 }
 
 export const DEFAULT_HTTP_SETTINGS: HttpSettings = {
@@ -22,4 +28,6 @@ export const DEFAULT_HTTP_SETTINGS: HttpSettings = {
   trustProxy: false,
   allowOrigins: [],
   bodyLimitBytes: 2 * 1024 * 1024,
+  compat: 'none',
+  basicAuth: false,
 }

@@ -58,6 +58,17 @@ export function draftToCreate(catalog: Catalog, model: Model, data: unknown, now
   return new DraftReader(catalog, now).root(model, data, undefined)
 }
 
+/** What a client sent for one of several records; the key of one that is there already. */
+export interface Sent {
+  readonly data: unknown
+  readonly key: Key | undefined
+}
+
+/** Several records of one model, and the faults of all of them at once: `records[1].email`. */
+export function draftsToSave(catalog: Catalog, model: Model, records: readonly Sent[], now: string): Draft[] {
+  return new DraftReader(catalog, now).roots(model, records)
+}
+
 /** Only what was sent. */
 export function draftToUpdate(catalog: Catalog, model: Model, data: unknown, key: Key, now: string): Draft {
   return new DraftReader(catalog, now).root(model, data, key)
@@ -88,6 +99,15 @@ class DraftReader {
     return draft
   }
 
+  roots(model: Model, records: readonly Sent[]): Draft[] {
+    const drafts = records.map(({ data, key }, index) => {
+      if (!isObject(data)) throw new Refusal('bad-request', `records[${index}] must be an object of fields`)
+      return this.#read(model, data, key, `records[${index}].`, 1, undefined)
+    })
+    this.#faults.refuseIfAny(model)
+    return drafts
+  }
+
   #read(
     model: Model,
     data: Readonly<Record<string, unknown>>,
@@ -102,7 +122,7 @@ class DraftReader {
       ...{ values: {} as Values, neighbours: new Map<string, Draft>(), lists: new Map<string, Member[]>() },
       copies: new Map<string, Copy[]>(),
     }
-    const keys = place === '' ? KEYS : NEIGHBOUR_KEYS
+    const keys = depth === 1 ? KEYS : NEIGHBOUR_KEYS
     const entries = Object.entries(data)
     if (entries.length > MAX_KEYS) throw new Refusal('bad-request', `"data" has more than ${MAX_KEYS} keys`)
     for (const [name, input] of entries) {

@@ -13,8 +13,8 @@ import { conditionOfWords } from './words.js'
 
 const DEFAULT_LIMIT = 40
 export const MAX_LIMIT = 1_000
-/** Where a page shows lists, each of which may be long. */
-const MAX_LIMIT_WITH_LISTS = 100
+/** Where a page shows lists, each of which may be long, it has so many times fewer records. */
+const LISTS_FACTOR = 10
 const MAX_SORT_KEYS = 8
 
 export interface SortKey {
@@ -54,7 +54,7 @@ export interface SearchRequest {
   readonly limit?: unknown
   readonly fields?: unknown
   readonly sortBy?: unknown
-  /** `criteria` and `operator`, `_domain` and `_domainContext`, `_archived`. */
+  /** `criteria` and `operator`, `_domain` and `_domainContext`, `_domains`, `_archived`. */
   readonly data?: unknown
 }
 
@@ -67,7 +67,7 @@ export function searchFromQuery(catalog: Catalog, model: Model, query: Query, ma
   return build(catalog, model, { ...query, fields, sortBy, archived, conditions, words }, maxLimit, faults)
 }
 
-const DATA_KEYS = ['criteria', 'operator', '_domain', '_domainContext', '_archived']
+const DATA_KEYS = ['criteria', 'operator', '_domain', '_domainContext', '_domains', '_archived']
 /** What people write beside data, where it would have no effect, and where it belongs. */
 const MISPLACED: readonly (readonly [key: string, place: string])[] = [
   ...DATA_KEYS.map((key) => [key, `data.${key}`] as const),
@@ -109,8 +109,29 @@ function readData(data: unknown, faults: string[]): Pick<Asked, 'archived' | 'co
   const conditions = [
     conditionFrom(data, faults),
     filterFrom('_domain', data['_domain'] ?? undefined, isObject(context) ? context : {}, faults),
+    domainsFrom(data, faults),
   ]
   return { archived: isTrue('_archived', data['_archived'], faults), conditions }
+}
+
+/** Several texts with parameters of their own, joined as the criteria are. */
+function domainsFrom(data: Readonly<Record<string, unknown>>, faults: string[]): Condition | undefined {
+  const domains = data['_domains'] ?? []
+  if (!Array.isArray(domains)) {
+    faults.push('_domains must be a list of objects with a domain')
+    return undefined
+  }
+  const conditions = domains.slice(0, MAX_TERMS + 1).flatMap((each: unknown, index) => {
+    const at = `_domains[${index}]`
+    const { domain, context = {} } = isObject(each) ? each : {}
+    if (!isObject(context)) faults.push(`${at}.context must be an object`)
+    if (domain === undefined || domain === null) faults.push(`${at} must be an object with a domain`)
+    return filterFrom(at, domain ?? undefined, isObject(context) ? context : {}, faults) ?? []
+  })
+  if (conditions.length === 0) return undefined
+  const { operator } = data
+  const isOr = typeof operator === 'string' && operator.toLowerCase() === 'or'
+  return { kind: 'group', operator: isOr ? 'or' : 'and', conditions, at: '_domains' }
 }
 
 interface Asked {
@@ -143,7 +164,7 @@ function build(catalog: Catalog, model: Model, asked: Asked, maxLimit: number, f
   const hasLists = selection?.entries.some((entry) => entry.field.relation?.isList) === true
   return {
     ...{ offset, sort, selection, archived: asked.archived },
-    limit: Math.min(limit, maxLimit, hasLists ? MAX_LIMIT_WITH_LISTS : limit),
+    limit: Math.min(limit, hasLists ? Math.ceil(maxLimit / LISTS_FACTOR) : maxLimit),
     where: bound.length > 1 ? { kind: 'and', criteria: bound } : bound[0],
   }
 }

@@ -5,7 +5,7 @@ import { findLogin, hasUsers, listUsers, type UserRow } from '../store/accounts.
 import type { WriteOptions } from '../wire.js'
 import type { App } from './app.js'
 import { verifyPassword } from './passwords.js'
-import { create, update } from './records.js'
+import { create, update } from './saves.js'
 
 export const DEMO_USERNAME = 'admin'
 export const DEMO_PASSWORD = 'admin'

@@ -1,4 +1,5 @@
 import type { Value } from '../model/value.js'
+import type { UserRow } from '../store/accounts.js'
 import type { Account } from '../wire.js'
 
 /** Who acts. The service itself, and the command line, act as nobody: null. */
@@ -8,6 +9,10 @@ export interface Actor {
   readonly username: string
   readonly name: string | null
   readonly admin: boolean
+}
+
+export function actorOf({ id, version, username, name, admin }: UserRow): Actor {
+  return { id, version, username, name, admin }
 }
 
 export function accountOf({ id, version, username, name, admin }: Actor): Account {

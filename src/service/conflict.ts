@@ -1,7 +1,7 @@
 import { Refusal } from '../errors.js'
 import { merge } from '../model/merge.js'
 import type { Draft, Member } from '../model/draft.js'
-import { isShown, isWritable, type Model } from '../model/model.js'
+import { isShown, isWritable } from '../model/model.js'
 import type { Value, Values } from '../model/value.js'
 import { valuesOf } from '../model/values.js'
 import type { Queryable } from '../store/database.js'
@@ -75,8 +75,4 @@ function identityOf(member: Member): Value {
 function byId(a: Value, b: Value): number {
   const [left, right] = [a, b].map((value) => (value as { readonly id?: number }).id ?? Infinity)
   return left === right ? 0 : (left ?? 0) - (right ?? 0)
-}
-
-export function missing(model: Model, id: number): never {
-  throw new Refusal('not-found', `There is no ${model.name} with id ${id}`)
 }

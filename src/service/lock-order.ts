@@ -12,11 +12,15 @@ import type { Work } from './work.js'
 type LockSet = Map<Model, Set<number>>
 
 /** Where one record alone is written there is no order to keep. */
-export async function lockInOrder({ app, tx }: Pick<Work, 'app' | 'tx'>, draft: Draft): Promise<void> {
+export async function lockInOrder(
+  { app, tx }: Pick<Work, 'app' | 'tx'>,
+  drafts: readonly Draft[],
+): Promise<void> {
   const { dialect } = app.db
-  if (dialect.lockRows === '' || draftsIn(draft).length === 0) return
+  const isAlone = drafts.length === 1 && drafts.every((draft) => draftsIn(draft).length === 0)
+  if (dialect.lockRows === '' || isAlone) return
   const wanted: LockSet = new Map()
-  collect(app, draft, wanted)
+  for (const draft of drafts) collect(app, draft, wanted)
   for (const [model, ids] of [...wanted]) {
     for (const list of listsOf(app, model)) {
       // Where they are now: a member that moves changes the list that it leaves, too.

@@ -1,30 +1,20 @@
-// What may be done with records, in which transaction. Each verb: check → transaction → Changes.
+// What may be done with records: the verbs that both doors offer, and those that only read.
 import { Refusal } from '../errors.js'
-import { draftToCreate, draftToUpdate } from '../model/draft.js'
 import type { Model } from '../model/model.js'
 import { searchFromQuery, searchFromRequest, type Query, type Search } from '../model/search.js'
 import { countRelations, selectionForRecord, type Selection, type Wanted } from '../model/selection.js'
-import { isObject } from '../model/value.js'
+import { isReadOnly } from '../model/system.js'
 import * as store from '../store/records.js'
 import { compileSelection } from '../store/select.js'
-import type {
-  Action,
-  Page,
-  Records,
-  RemoveOptions,
-  UpdateOptions,
-  WireRecord,
-  WriteOptions,
-  Written,
-} from '../wire.js'
+import type { Page, Records, SearchOptions, WireRecord } from '../wire.js'
 import type { Actor } from './actor.js'
 import type { App } from './app.js'
-import { conflict, missing } from './conflict.js'
-import { lockInOrder } from './lock-order.js'
-import { Saving } from './saving.js'
-import { hashSecrets, withoutSecrets } from './secrets.js'
-import { versionToRemove, versionToUpdate } from './versions.js'
-import { write, type WriteRequest } from './writing.js'
+import { copy } from './copy.js'
+import { checkId, missing } from './ids.js'
+import { updateMass } from './mass-update.js'
+import { remove, removeAll } from './removals.js'
+import { create, save, update } from './saves.js'
+import { verify } from './verify.js'
 
 /**
  * The verbs for one actor: what a program that embeds the service calls, and what HTTP calls.
@@ -36,21 +26,40 @@ import { write, type WriteRequest } from './writing.js'
 export function recordsFor(app: App, actor: Actor): Records {
   return {
     find: async (model, query) => find(app, app.catalog.get(model), query ?? {}),
-    search: async (model, request) => search(app, app.catalog.get(model), request),
+    search: async (model, request, options) => search(app, app.catalog.get(model), request, options),
     read: async (model, id) => read(app, app.catalog.get(model), id),
     fetch: async (model, id, wanted) => fetch(app, app.catalog.get(model), id, wanted ?? {}),
-    create: async (model, data, options) => create(app, actor, app.catalog.get(model), data, options),
-    update: async (model, id, data, options) => update(app, actor, app.catalog.get(model), id, data, options),
-    remove: async (model, id, options) => remove(app, actor, app.catalog.get(model), id, options),
+    copy: async (model, id) => copy(app, app.catalog.get(model), id),
+    verify: async (model, data) => verify(app, app.catalog.get(model), data),
+    create: async (model, data, options) => create(app, actor, writable(app, model), data, options),
+    update: async (model, id, data, options) => update(app, actor, writable(app, model), id, data, options),
+    save: async (model, records, options) => save(app, actor, writable(app, model), records, options),
+    updateMass: async (model, request, options) =>
+      updateMass(app, actor, writable(app, model), request, options),
+    remove: async (model, id, options) => remove(app, actor, writable(app, model), id, options),
+    removeAll: async (model, records, options) =>
+      removeAll(app, actor, writable(app, model), records, options),
   }
+}
+
+function writable(app: App, name: string): Model {
+  const model = app.catalog.get(name)
+  if (isReadOnly(model))
+    throw new Refusal('forbidden', `${model.name} is kept by the service: it can only be read`)
+  return model
 }
 
 async function find(app: App, model: Model, query: Query): Promise<Page> {
   return pageOf(app, model, searchFromQuery(app.catalog, model, query, app.settings.maxLimit))
 }
 
-async function search(app: App, model: Model, request: unknown): Promise<Page> {
-  return pageOf(app, model, searchFromRequest(app.catalog, model, request, app.settings.maxLimit))
+async function search(
+  app: App,
+  model: Model,
+  request: unknown,
+  { maxLimit = app.settings.maxLimit }: SearchOptions = {},
+): Promise<Page> {
+  return pageOf(app, model, searchFromRequest(app.catalog, model, request, maxLimit))
 }
 
 async function pageOf(app: App, model: Model, search: Search): Promise<Page> {
@@ -74,110 +83,7 @@ async function fetch(app: App, model: Model, id: number, wanted: Wanted): Promis
   return (await store.read(db, app.tables.of(model), id, select)) ?? missing(model, id)
 }
 
-export async function create(
-  app: App,
-  actor: Actor | null,
-  model: Model,
-  data: unknown,
-  options: WriteOptions = {},
-): Promise<Written<WireRecord>> {
-  refuseKeysOfARecord(data)
-  const now = nowOf(app)
-  const draft = await hashSecrets(draftToCreate(app.catalog, model, data, now))
-  const request = await requestOf(app, model, 'create', { data }, options)
-  return write(app, actor, request, options.idempotencyKey, async (writing) => {
-    const saving = new Saving({ app, actor, tx: writing.tx, now }, draft)
-    await lockInOrder({ app, tx: writing.tx }, draft)
-    await saving.refuseStale(draft)
-    const id = await saving.create(draft)
-    writing.changes.push(...(await saving.finish()))
-    return saving.recordOf(model, id)
-  })
-}
-
-export async function update(
-  app: App,
-  actor: Actor | null,
-  model: Model,
-  id: number,
-  data: unknown,
-  options: UpdateOptions = {},
-): Promise<Written<WireRecord>> {
-  checkId(model, id)
-  const expected = versionToUpdate(data, id, options.ifMatch)
-  const now = nowOf(app)
-  const key = { id, version: expected.version }
-  const draft = await hashSecrets(draftToUpdate(app.catalog, model, data, key, now))
-  const request = await requestOf(app, model, 'update', { ...key, data }, options)
-  return write(app, actor, request, options.idempotencyKey, async (writing) => {
-    const saving = new Saving({ app, actor, tx: writing.tx, now }, draft)
-    await lockInOrder({ app, tx: writing.tx }, draft)
-    await saving.update(draft, key, expected)
-    writing.changes.push(...(await saving.finish()))
-    return saving.recordOf(model, id)
-  })
-}
-
-export async function remove(
-  app: App,
-  actor: Actor | null,
-  model: Model,
-  id: number,
-  options: RemoveOptions = {},
-): Promise<Written<number>> {
-  checkId(model, id)
-  const expected = versionToRemove(options)
-  const now = nowOf(app)
-  const request = await requestOf(app, model, 'delete', { id, version: expected?.version }, options)
-  return write(app, actor, request, options.idempotencyKey, async ({ tx, changes }) => {
-    const table = app.tables.of(model)
-    const saving = new Saving({ app, actor, tx, now })
-    let isDone = false
-    while (!isDone) {
-      const record = (await store.read(tx, table, id)) ?? missing(model, id)
-      if (expected && record.version !== expected.version)
-        throw await conflict(tx, table, record, expected, null)
-      // Somebody was faster: the record is read again, and by now it is locked.
-      isDone = await saving.remove(table, record)
-    }
-    changes.push(...(await saving.finish()))
-    return id
-  })
-}
-
 /** Whether a client named relations to be shown: how much is behind them, nobody knows. */
 function goesFurther(selection: Selection | undefined): boolean {
   return selection !== undefined && countRelations(selection) > 0
-}
-
-/** What a repeat under the same key must be equal to. */
-async function requestOf(
-  app: App,
-  model: Model,
-  action: Action,
-  { data, ...rest }: Omit<WriteRequest, 'action' | 'model'>,
-  { idempotencyKey }: WriteOptions,
-): Promise<WriteRequest> {
-  const request = { ...rest, action, model: model.name }
-  if (idempotencyKey === undefined) return { ...request, data }
-  return { ...request, ...(await withoutSecrets(app.catalog, model, data, idempotencyKey)) }
-}
-
-function refuseKeysOfARecord(data: unknown): void {
-  if (!isObject(data)) return
-  const given = ['id', 'version'].filter((key) => data[key] !== undefined && data[key] !== null)
-  if (given.length > 0) {
-    throw new Refusal(
-      'bad-request',
-      `A new record has no ${given.join(' and no ')} yet: leave it out, or update with POST`,
-    )
-  }
-}
-
-function checkId(model: Model, id: number): number {
-  return Number.isSafeInteger(id) && id > 0 ? id : missing(model, id)
-}
-
-function nowOf(app: App): string {
-  return new Date(app.clock.now()).toISOString()
 }

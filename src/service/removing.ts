@@ -107,7 +107,7 @@ export class Removing {
 
   /** Records may own each other: one may be gone already. */
   async #removeRead({ table, record }: Member): Promise<void> {
-    if (this.touched.isGone(table.model, record.id)) return
+    if (this.touched.goneFrom(table.model, record.id)) return
     if (!(await this.remove(table, record))) throw new Error(`${table.model.name} ${record.id} was locked`)
   }
 }

@@ -14,7 +14,8 @@ import { nextNumber } from '../store/sequences.js'
 import type { Table } from '../store/table.js'
 import type { WireRecord } from '../wire.js'
 import { userOf } from './actor.js'
-import { conflict, missing } from './conflict.js'
+import { conflict } from './conflict.js'
+import { missing } from './ids.js'
 import { backReference, keyOf, Lists, type Parent } from './lists.js'
 import { Removing } from './removing.js'
 import { Touched } from './touched.js'
@@ -23,15 +24,17 @@ import type { Expected } from './versions.js'
 import type { Work } from './work.js'
 
 export class Saving {
+  readonly #roots: ReadonlySet<Draft>
   readonly #touched: Touched
   readonly #removing: Removing
   readonly #lists: Lists
 
   constructor(
     private readonly work: Work,
-    /** The record that the request is about; undefined where one is removed. */
-    private readonly root?: Draft,
+    /** The records that the request is about; none where they are removed. */
+    roots: readonly Draft[] = [],
   ) {
+    this.#roots = new Set(roots)
     this.#touched = new Touched(work)
     this.#removing = new Removing(work, this.#touched)
     this.#lists = new Lists(work, this.#removing, (draft, parent) => this.#save(draft, parent))
@@ -57,7 +60,7 @@ export class Saving {
 
   /** The record that a request is about is raised always; one inside of it only if something changes. */
   async update(draft: Draft, key: Key, expected: Expected, parent?: Parent): Promise<number> {
-    const isRoot = draft === this.root
+    const isRoot = this.#roots.has(draft)
     const { app, tx } = this.work
     const { model } = draft
     const table = app.tables.of(model)
@@ -66,7 +69,7 @@ export class Saving {
     const before = (await read(tx, table, key.id)) ?? (isRoot ? missing(model, key.id) : gone(draft, key.id))
     if (this.#touched.isRaised(model, key.id)) throw changedTwice(draft, key.id)
     if (before.version !== key.version) throw await conflict(tx, table, before, expected, draft)
-    if (isRoot) await this.refuseStale(draft)
+    if (isRoot) await this.refuseStaleInside(draft)
     refuseEditedCopies(draft, before)
     const sent = { ...draft.values, ...(await this.#saveNeighbours(draft)), ...backReference(parent) }
     // One of its neighbours may have had it in a list.
@@ -78,9 +81,8 @@ export class Saving {
   }
 
   /** Before anything is written: so that a conflict shows only what is committed. */
-  async refuseStale({ neighbours, lists }: Draft): Promise<void> {
-    const members = [...lists.values()].flat().flatMap((member) => member.draft ?? [])
-    for (const draft of [...neighbours.values(), ...members]) {
+  async refuseStale(drafts: readonly Draft[]): Promise<void> {
+    for (const draft of drafts) {
       const { model, key } = draft
       const table = this.work.app.tables.of(model)
       const version = key && (await store.versionOf(this.work.tx, table, key.id))
@@ -88,8 +90,23 @@ export class Saving {
         const theirs = (await store.read(this.work.tx, table, key.id)) ?? missing(model, key.id)
         throw await conflict(this.work.tx, table, theirs, { version: key.version, by: 'version' }, draft)
       }
-      await this.refuseStale(draft)
+      await this.refuseStaleInside(draft)
     }
+  }
+
+  async refuseStaleInside({ neighbours, lists }: Draft): Promise<void> {
+    const members = [...lists.values()].flat().flatMap((member) => member.draft ?? [])
+    await this.refuseStale([...neighbours.values(), ...members])
+  }
+
+  /** A new record, or one that is changed from the version it names. */
+  async save(draft: Draft): Promise<number> {
+    return this.#save(draft)
+  }
+
+  /** What a record was that is removed already. */
+  goneFrom(model: Model, id: number): WireRecord | undefined {
+    return this.#touched.goneFrom(model, id)
   }
 
   /** False if the record is no longer at this version. */
@@ -157,7 +174,8 @@ export class Saving {
     const { model, neighbours, lists } = draft
     // A record may be its own neighbour, which then has a new version.
     const isOwnKind = [...model.fields.values()].some(({ relation }) => relation?.target === model.name)
-    return draft === this.root && neighbours.size === 0 && lists.size === 0 && !isOwnKind
+    const isOnly = this.#roots.size === 1 && this.#roots.has(draft)
+    return isOnly && neighbours.size === 0 && lists.size === 0 && !isOwnKind
   }
 
   async #save(draft: Draft, parent?: Parent): Promise<number> {

@@ -1,9 +1,9 @@
 import { hash, randomBytes } from 'node:crypto'
 import { briefly, Refusal } from '../errors.js'
 import { normalizeUsername } from '../model/system.js'
-import { findLogin, lockLogin, type UserRow } from '../store/accounts.js'
+import { findLogin, lockLogin } from '../store/accounts.js'
 import { closeSession, findSession, openSession, touchSession } from '../store/sessions.js'
-import type { Actor } from './actor.js'
+import { actorOf, type Actor } from './actor.js'
 import type { App } from './app.js'
 import { verifyPassword } from './passwords.js'
 import { noteFailure, refuseIfThrottled, throttleKeys } from './throttle.js'
@@ -86,10 +86,6 @@ function markSeen(app: App, key: string, now: number): void {
 
 function hashOf(sessionId: string): string {
   return hash('sha256', sessionId, 'base64url')
-}
-
-function actorOf({ id, version, username, name, admin }: UserRow): Actor {
-  return { id, version, username, name, admin }
 }
 
 function wrongCredentials(): Refusal {

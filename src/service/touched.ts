@@ -39,8 +39,9 @@ export class Touched {
       throw new Refusal('bad-request', `This would change more than ${MAX_TOUCHED} records at once`)
   }
 
-  isGone(model: Model, id: number): boolean {
-    return this.#entries.get(key(model, id))?.fate === 'gone'
+  goneFrom(model: Model, id: number): WireRecord | undefined {
+    const entry = this.#entries.get(key(model, id))
+    return entry?.fate === 'gone' ? entry.before : undefined
   }
 
   isRaised(model: Model, id: number): boolean {

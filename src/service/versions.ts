@@ -1,6 +1,5 @@
 import { Refusal } from '../errors.js'
 import { isObject } from '../model/value.js'
-import type { RemoveOptions } from '../wire.js'
 
 /** The version that a write was made from, and how it was named: that decides the status of a refusal. */
 export interface Expected {
@@ -24,7 +23,13 @@ export function versionToUpdate(data: unknown, id: number, ifMatch: number | und
 }
 
 /** A delete may name its version. */
-export function versionToRemove({ version, ifMatch }: RemoveOptions): Expected | undefined {
+export function versionToRemove({
+  version,
+  ifMatch,
+}: {
+  version?: unknown
+  ifMatch?: number | undefined
+}): Expected | undefined {
   return expect(version, ifMatch)
 }
 

@@ -9,3 +9,8 @@ export interface Work {
   readonly tx: Transaction
   readonly now: string
 }
+
+/** One moment for all that a request writes. */
+export function nowOf(app: App): string {
+  return new Date(app.clock.now()).toISOString()
+}

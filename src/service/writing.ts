@@ -1,25 +1,29 @@
 // The one way to write: a transaction that does the work, keeps the answer for repeats, and appends to the Log at its end.
 import { createHash } from 'node:crypto'
 import { Refusal } from '../errors.js'
+import type { Model } from '../model/model.js'
 import type { Json } from '../model/value.js'
 import type { Transaction } from '../store/database.js'
 import { claim, keepAnswer, type Claim } from '../store/idempotency.js'
 import { append, type NewChange } from '../store/log.js'
 import { isCurrent } from '../store/schema.js'
-import type { Action, Written } from '../wire.js'
+import type { Action, SaveOptions, Written } from '../wire.js'
 import type { Actor } from './actor.js'
 import type { App } from './app.js'
+import { withoutSecrets } from './secrets.js'
 
 export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60_000
 const MAX_KEY_LENGTH = 255
 
 /** What a repeat must be equal to. */
 export interface WriteRequest {
-  readonly action: Action
+  readonly action: Action | 'save' | 'update-mass' | 'delete-all'
   readonly model: string
   readonly id?: number | undefined
   readonly version?: number | undefined
   readonly data?: unknown
+  /** What the answer is to show. */
+  readonly wanted?: unknown
   readonly secret?: string | undefined
 }
 
@@ -50,6 +54,19 @@ export async function write<T>(
     await append(tx, app.db.dialect, changes)
     return { data, replayed: false }
   })
+}
+
+/** What a repeat under the same key must be equal to. */
+export async function requestOf(
+  app: App,
+  model: Model,
+  action: WriteRequest['action'],
+  { data, ...rest }: Omit<WriteRequest, 'action' | 'model'>,
+  { idempotencyKey, wanted }: SaveOptions,
+): Promise<WriteRequest> {
+  const request = { ...rest, action, model: model.name, ...(wanted ? { wanted } : {}) }
+  if (idempotencyKey === undefined) return { ...request, data }
+  return { ...request, ...(await withoutSecrets(app.catalog, model, data, idempotencyKey)) }
 }
 
 /** A node with older models would leave out the defaults and computed fields that newer ones have. */

@@ -59,7 +59,7 @@ onEveryTarget((engine, door) => {
   describe('what is not understood is refused, not left out', () => {
     const cases: readonly (readonly [data: unknown, message: RegExp])[] = [
       [{ name: 'Ada' }, /^data has name, but a search knows criteria, operator, _domain/],
-      [{ criteria: [], _domains: [{ domain: 'self.id = 1' }] }, /^data has _domains/],
+      [{ criteria: [], _domainAction: 'self.id = 1' }, /^data has _domainAction/],
       [{ criterias: [isNamed(0)] }, /^data has criterias/],
       [isNamed(0), /^data has fieldName, value/],
       [5, /^data must be an object/],

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { createApp } from '../../src/service/create-app.js'
-import { create } from '../../src/service/records.js'
+import { create } from '../../src/service/saves.js'
 import { newDatabase, PASSWORD, scratch, start, verso } from './program.js'
 
 test('users are added, listed, disabled and enabled', async () => {

@@ -35,7 +35,7 @@ onEveryEngine((engine) => {
       ['/callback', 'POST, OPTIONS'],
       ['/login.jsp', 'POST, OPTIONS'],
       ['/logout', 'GET, POST, OPTIONS'],
-      [CONTACTS, 'GET, PUT, HEAD, OPTIONS'],
+      [CONTACTS, 'GET, POST, PUT, HEAD, OPTIONS'],
       [`${CONTACTS}/1`, 'GET, POST, DELETE, HEAD, OPTIONS'],
     ] as const
 

@@ -1,0 +1,185 @@
+// The habits of existing clients, all of them: what such a client sends becomes what the contract asks for, and nothing behind this
+// file knows the difference. What would lose an edit without a word stays refused, but for what those clients rely on.
+import type { Catalog } from '../model/catalog.js'
+import type { Field, FieldTypeName } from '../model/field.js'
+import type { Model } from '../model/model.js'
+import { isOverList, pathOf } from '../model/path.js'
+import type { Wanted } from '../model/selection.js'
+import { isObject } from '../model/value.js'
+import type { Actor } from '../service/actor.js'
+import type { App } from '../service/app.js'
+import type { Asked, Habits } from './habits.js'
+
+/** What a search without a limit answers at most. */
+const UNLIMITED = 10_000
+
+type Data = Readonly<Record<string, unknown>>
+
+export function axelorHabits({ catalog, clock }: App): Habits {
+  return {
+    record: (model, data) => recordFrom(catalog, model, data),
+    wanted: (model, wanted) => wantedFrom(catalog, model, wanted),
+    search: (model, request, actor) =>
+      searchFrom(catalog, model, request, magicOf(actor, new Date(clock.now()).toISOString())),
+    createsSave: true,
+    refusalsAreAnswers: true,
+  }
+}
+
+/** Unknown fields are left out, an id that is none yet makes a new record, values may be spelled as texts. */
+function recordFrom(catalog: Catalog, model: Model, data: unknown): unknown {
+  if (!isObject(data)) return data
+  const record: Record<string, unknown> = {}
+  const isNew = !isId(data['id'])
+  for (const [name, value] of Object.entries(data)) {
+    const field = model.fields.get(name)
+    if (field) record[name] = valueFrom(catalog, field, value)
+    else if ((name === 'id' && !isNew) || (name === 'version' && !(isNew && value === null)))
+      record[name] = value
+  }
+  return record
+}
+
+function valueFrom(catalog: Catalog, field: Field, value: unknown): unknown {
+  const { relation, type } = field
+  if (!relation) return looselySpelled(type, value)
+  const target = catalog.target(relation)
+  if (!relation.isList) return neighbourFrom(catalog, target, value)
+  if (value === null) return []
+  return [value].flat().map((item: unknown) => neighbourFrom(catalog, target, item))
+}
+
+/** Without a version only who it is counts; with one it is changed too. */
+function neighbourFrom(catalog: Catalog, target: Model, value: unknown): unknown {
+  if (isId(value)) return { id: value }
+  if (!isObject(value)) return value
+  const { id, version = null } = value
+  return isId(id) && version === null ? { id } : recordFrom(catalog, target, value)
+}
+
+function isId(value: unknown): value is number {
+  return typeof value === 'number' && value > 0
+}
+
+const SPELLINGS: Readonly<Partial<Record<FieldTypeName, (text: string) => unknown>>> = {
+  integer: asWhole,
+  long: asWhole,
+  boolean: (text) => (text === 'true' ? true : text === 'false' ? false : text),
+  date: (text) => /^(\d{4}-\d\d-\d\d)T/.exec(text)?.[1] ?? text,
+  datetime: (text) => (/T[\d:.]+$/.test(text) ? `${text}Z` : text),
+  decimal: (text) => text,
+  time: (text) => text,
+  uuid: (text) => text,
+  enum: (text) => text,
+}
+
+function asWhole(text: string): unknown {
+  return /^[+-]?\d{1,16}$/.test(text) ? Number(text) : text
+}
+
+function looselySpelled(type: FieldTypeName, value: unknown): unknown {
+  if (typeof value === 'string') {
+    const spelled = SPELLINGS[type]
+    // No text at all is no value, but for texts.
+    return spelled ? (value === '' ? null : spelled(value)) : value
+  }
+  const isText = type === 'string' || type === 'text' || type === 'enum'
+  return isText && (typeof value === 'number' || typeof value === 'boolean') ? String(value) : value
+}
+
+/** Names that the model does not have are left out. */
+function wantedFrom(catalog: Catalog, model: Model, { fields, related }: Wanted): Wanted {
+  const isKnown = (name: unknown) =>
+    typeof name !== 'string' || typeof pathOf(catalog, model, name) !== 'string'
+  return {
+    fields: Array.isArray(fields) ? fields.filter(isKnown) : fields,
+    related: isObject(related) ? knownRelated(catalog, model, related) : related,
+  }
+}
+
+function knownRelated(catalog: Catalog, model: Model, related: Data): Data {
+  const known: Record<string, unknown> = {}
+  for (const [name, fields] of Object.entries(related)) {
+    const relation = model.fields.get(name)?.relation
+    if (!relation) continue
+    known[name] = wantedFrom(catalog, catalog.target(relation), { fields }).fields
+  }
+  return known
+}
+
+/** Criteria are joined by `or` unless they say otherwise, empty groups ask for nothing, and no limit means all. */
+function searchFrom(catalog: Catalog, model: Model, request: unknown, magic: Data): Asked {
+  const options = { maxLimit: UNLIMITED }
+  if (!isObject(request)) return { request: undefined, options }
+  const { offset, limit, fields, sortBy, data } = request
+  return {
+    request: {
+      offset: atLeastOne(offset) ?? 0,
+      limit: atLeastOne(limit) ?? UNLIMITED,
+      fields: Array.isArray(fields) ? fields.filter((name) => isShowable(catalog, model, name)) : fields,
+      sortBy,
+      data: isObject(data) ? dataFrom(data, magic) : data,
+    },
+    options,
+  }
+}
+
+/** A page shows no field behind a list. */
+function isShowable(catalog: Catalog, model: Model, name: unknown): boolean {
+  if (typeof name !== 'string') return true
+  const path = pathOf(catalog, model, name)
+  return typeof path !== 'string' && !isOverList(path)
+}
+
+/** Undefined for nothing, 0 and less; what is no number at all is left to be refused. */
+function atLeastOne(value: unknown): unknown {
+  const number = typeof value === 'string' && value !== '' ? Number(value) : value
+  if (typeof number !== 'number' || Number.isNaN(number)) return value ?? undefined
+  return number >= 1 ? Math.trunc(number) : undefined
+}
+
+function dataFrom(data: Data, magic: Data): Data {
+  const { operator, criteria, _domain, _domains, _domainContext, _archived } = data
+  const kept = { _domain, _domains: domainsFrom(_domains, magic), _archived }
+  const asked = criteria === undefined || criteria === null ? simpleCriteria(data) : withoutEmpty(criteria)
+  return {
+    ...Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== undefined)),
+    _domainContext: isObject(_domainContext) ? { ...magic, ..._domainContext } : (_domainContext ?? magic),
+    operator: operator ?? 'or',
+    criteria: asked,
+  }
+}
+
+function domainsFrom(domains: unknown, magic: Data): unknown {
+  if (!Array.isArray(domains)) return domains
+  return domains.map((each: unknown) =>
+    isObject(each) && isObject(each['context'] ?? {})
+      ? { ...each, context: { ...magic, ...(each['context'] as Data | undefined) } }
+      : each,
+  )
+}
+
+/** `{name: "x"}` asks for names like x. */
+function simpleCriteria(data: Data): unknown {
+  const names = Object.keys(data).filter((name) => /^[a-z]/i.test(name) && !NO_FIELDS.has(name))
+  return names.map((fieldName) => {
+    const value = data[fieldName]
+    return { fieldName, operator: typeof value === 'string' ? 'like' : '=', value }
+  })
+}
+
+const NO_FIELDS = new Set(['context', 'criteria', 'operator'])
+
+function withoutEmpty(criteria: unknown): unknown {
+  if (!Array.isArray(criteria)) return criteria
+  return criteria.flatMap((node: unknown) => {
+    if (!isObject(node) || !Array.isArray(node['criteria'])) return [node]
+    const inner = withoutEmpty(node['criteria'])
+    return Array.isArray(inner) && inner.length === 0 ? [] : [{ ...node, criteria: inner }]
+  })
+}
+
+/** What a `_domain` may name without sending it. */
+function magicOf({ id }: Actor, now: string): Data {
+  return { __user__: { id }, __date__: now.slice(0, 10), __time__: now.slice(11, 19), __datetime__: now }
+}

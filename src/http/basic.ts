@@ -1,0 +1,17 @@
+import type { FastifyRequest } from 'fastify'
+
+export interface BasicCredentials {
+  readonly username: string
+  readonly password: string
+}
+
+/** `Authorization: Basic …`; undefined if there is none, empty credentials if it cannot be read. */
+export function basicCredentialsOf({ headers }: FastifyRequest): BasicCredentials | undefined {
+  const encoded = /^basic +(.*)$/i.exec(headers.authorization ?? '')?.[1]
+  if (encoded === undefined) return undefined
+  const text = Buffer.from(encoded, 'base64').toString('utf8')
+  const end = text.indexOf(':')
+  return end < 0
+    ? { username: '', password: '' }
+    : { username: text.slice(0, end), password: text.slice(end + 1) }
+}

@@ -1,0 +1,34 @@
+// How requests are read and refusals answered: as the contract has it, or as existing clients of the protocol expect it.
+import type { Model } from '../model/model.js'
+import type { SearchRequest } from '../model/search.js'
+import type { Wanted } from '../model/selection.js'
+import type { Actor } from '../service/actor.js'
+import type { SearchOptions } from '../wire.js'
+
+export const COMPATIBILITIES = ['none', 'axelor'] as const
+export type Compatibility = (typeof COMPATIBILITIES)[number]
+
+export interface Habits {
+  /** What was sent for a record. */
+  readonly record: (model: Model, data: unknown) => unknown
+  /** What an answer is to show of a record. */
+  readonly wanted: (model: Model, wanted: Wanted) => Wanted
+  readonly search: (model: Model, request: unknown, actor: Actor) => Asked
+  /** A create of a record that has an id is an update. */
+  readonly createsSave: boolean
+  /** What is refused about records is an answer like others, with a status of its own: HTTP 200 and -1. */
+  readonly refusalsAreAnswers: boolean
+}
+
+export interface Asked {
+  readonly request: SearchRequest | undefined
+  readonly options?: SearchOptions
+}
+
+export const CONTRACT: Habits = {
+  record: (_, data) => data,
+  wanted: (_, wanted) => wanted,
+  search: (_, request) => ({ request: request as SearchRequest | undefined }),
+  createsSave: false,
+  refusalsAreAnswers: false,
+}

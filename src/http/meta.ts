@@ -1,0 +1,31 @@
+// What can be asked for: the models and their fields.
+import { describeModel } from '../model/describe.js'
+import type { App } from '../service/app.js'
+import type { Guards } from './guard.js'
+import { modelOf } from './record-requests.js'
+import { sendJson, type Resource } from './resource.js'
+
+export function metaResources(app: App, guards: Guards): readonly Resource[] {
+  const shared = { guards: [guards.session], isAboutRecords: true }
+  return [
+    {
+      ...{ ...shared, path: '/ws/meta/models' },
+      handlers: {
+        GET: async (_, reply) => {
+          const data = app.catalog.served.map(({ name }) => name).sort()
+          return sendJson(reply, JSON.stringify({ status: 0, total: data.length, data }))
+        },
+      },
+    },
+    {
+      ...{ ...shared, path: '/ws/meta/fields/:model' },
+      handlers: {
+        // An object, where other answers have a list: clients of the protocol look for data.fields.
+        GET: async (request, reply) => {
+          const data = describeModel(app.catalog, modelOf(app, request))
+          return sendJson(reply, JSON.stringify({ status: 0, data }))
+        },
+      },
+    },
+  ]
+}

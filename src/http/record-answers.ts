@@ -1,0 +1,59 @@
+// Answers about records.
+import { hash } from 'node:crypto'
+import type { FastifyReply } from 'fastify'
+import type { Page, WireRecord, Written } from '../wire.js'
+import type { Query } from './record-requests.js'
+import { sendJson } from './resource.js'
+
+export function sendPage(reply: FastifyReply, { offset, total, data }: Page): FastifyReply {
+  return sendJson(reply, JSON.stringify({ status: 0, offset, total, data }))
+}
+
+/** What was written, and whether it was answered before. */
+export function sendWritten(
+  reply: FastifyReply,
+  { data, replayed }: Written<readonly unknown[]>,
+  more: object = {},
+): FastifyReply {
+  if (replayed) void reply.header('idempotency-replayed', 'true')
+  return sendJson(reply, JSON.stringify({ status: 0, ...more, data }))
+}
+
+export function sendRecord(reply: FastifyReply, { data, replayed }: Written<WireRecord>): FastifyReply {
+  const [body, etag] = print(data)
+  if (replayed) void reply.header('idempotency-replayed', 'true')
+  return sendJson(reply.header('etag', etag), body)
+}
+
+/** The body of one record, and its tag: the version for `If-Match`, all of the body for `If-None-Match`. */
+export function print(record: WireRecord): [body: string, etag: string] {
+  const body = JSON.stringify({ status: 0, data: [record] })
+  return [body, `"${record.version}.${hash('sha256', body, 'base64url').slice(0, 16)}"`]
+}
+
+export function matchesAny(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false
+  return header.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
+}
+
+/** What belongs to the question, and so to every page of the answer. */
+const REPEATED = ['fields', 'sortBy', 'filter', 'q', 'archived']
+
+export function linksOf(path: string, { offset, limit, total }: Page, query: Query): string {
+  if (limit === 0) return ''
+  const rest = REPEATED.flatMap((name) => {
+    const value = query[name]
+    return typeof value === 'string' ? `&${name}=${encodeURIComponent(value)}` : []
+  }).join('')
+  const last = Math.max(0, Math.floor((total - 1) / limit) * limit)
+  const pages = {
+    first: 0,
+    prev: offset > 0 ? Math.min(Math.max(0, offset - limit), last) : undefined,
+    next: offset + limit < total ? offset + limit : undefined,
+    last,
+  }
+  const links = Object.entries(pages).filter(([, start]) => start !== undefined)
+  return links
+    .map(([rel, start]) => `<${path}?offset=${start}&limit=${limit}${rest}>; rel="${rel}"`)
+    .join(', ')
+}

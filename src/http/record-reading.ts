@@ -1,0 +1,68 @@
+import type { FastifyRequest } from 'fastify'
+import { Refusal } from '../errors.js'
+import { isObject } from '../model/value.js'
+import type { App } from '../service/app.js'
+import { recordsFor } from '../service/records.js'
+import { dataOf } from './bodies.js'
+import { actorOf } from './guard.js'
+import type { Habits } from './habits.js'
+import { linksOf, matchesAny, print, sendPage } from './record-answers.js'
+import { idOf, modelOf, wantedIn, type Query } from './record-requests.js'
+import { sendJson, type Handler } from './resource.js'
+
+type Verb = 'find' | 'search' | 'read' | 'fetch' | 'copy' | 'details' | 'verify'
+
+export function makeReading(app: App, habits: Habits, basePath: string): Record<Verb, Handler> {
+  const records = (request: FastifyRequest) => recordsFor(app, actorOf(request))
+  return {
+    find: async (request, reply) => {
+      const { name } = modelOf(app, request)
+      const page = await records(request).find(name, request.query as Query)
+      const link = linksOf(`${basePath}/ws/rest/${name}`, page, request.query as Query)
+      if (link !== '') void reply.header('link', link)
+      return sendPage(reply, page)
+    },
+    search: async (request, reply) => {
+      const model = modelOf(app, request)
+      const asked = habits.search(model, request.body ?? undefined, actorOf(request))
+      return sendPage(reply, await records(request).search(model.name, asked.request, asked.options))
+    },
+    fetch: async (request, reply) => {
+      const model = modelOf(app, request)
+      const id = idOf(model, request)
+      const { body } = request
+      if (body !== undefined && body !== null && !isObject(body))
+        throw new Refusal('bad-request', 'The body must be a JSON object with "fields" or "related"')
+      const wanted = habits.wanted(model, wantedIn(body) ?? {})
+      const [text, etag] = print(await records(request).fetch(model.name, id, wanted))
+      return sendJson(reply.header('etag', etag), text)
+    },
+    read: async (request, reply) => {
+      const model = modelOf(app, request)
+      const record = await records(request).read(model.name, idOf(model, request))
+      const [body, etag] = print(record)
+      void reply.header('etag', etag)
+      if (matchesAny(request.headers['if-none-match'], etag)) return reply.code(304).send()
+      return sendJson(reply, body)
+    },
+    copy: async (request, reply) => {
+      const model = modelOf(app, request)
+      const copy = await records(request).copy(model.name, idOf(model, request))
+      return sendJson(reply, JSON.stringify({ status: 0, data: [copy] }))
+    },
+    /** The name of a record, or another field of it. */
+    details: async (request, reply) => {
+      const model = modelOf(app, request)
+      const id = idOf(model, request)
+      const { name = model.nameField } = request.query as Query
+      const fields = name === undefined ? [] : [name]
+      const [body] = print(await records(request).fetch(model.name, id, { fields }))
+      return sendJson(reply, body)
+    },
+    verify: async (request, reply) => {
+      const model = modelOf(app, request)
+      await records(request).verify(model.name, dataOf(request.body))
+      return sendJson(reply, JSON.stringify({ status: 0, data: [] }))
+    },
+  }
+}

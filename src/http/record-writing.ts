@@ -1,0 +1,109 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Refusal } from '../errors.js'
+import type { Model } from '../model/model.js'
+import { isObject } from '../model/value.js'
+import type { App } from '../service/app.js'
+import { recordsFor } from '../service/records.js'
+import type { RemoveOptions, SaveOptions } from '../wire.js'
+import { dataOf } from './bodies.js'
+import { actorOf } from './guard.js'
+import type { Habits } from './habits.js'
+import { sendRecord, sendWritten } from './record-answers.js'
+import { idOf, ifMatchOf, keyOf, listOf, modelOf, versionOf, wantedIn } from './record-requests.js'
+import type { Handler } from './resource.js'
+
+type Verb = 'create' | 'update' | 'save' | 'updateMass' | 'remove' | 'removeAll'
+
+const REPRESENTATION = 'return=representation'
+
+export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
+  const records = (request: FastifyRequest) => recordsFor(app, actorOf(request))
+  const optionsOf = (model: Model, request: FastifyRequest): SaveOptions => {
+    const wanted = wantedIn(request.body)
+    return { ...keyOf(request), ...(wanted ? { wanted: habits.wanted(model, wanted) } : {}) }
+  }
+  const saveAll = async (
+    model: Model,
+    sent: readonly unknown[],
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ) => {
+    const all = sent.map((data) => habits.record(model, data))
+    return sendWritten(reply, await records(request).save(model.name, all, optionsOf(model, request)))
+  }
+  /** One record, or several as `records`; `mayUpdate` says what becomes of those that have an id. */
+  const save = async (request: FastifyRequest, reply: FastifyReply, mayUpdate: boolean) => {
+    const model = modelOf(app, request)
+    const { body } = request
+    const isList = isObject(body) && body['records'] !== undefined && body['records'] !== null
+    if (isList && (body['data'] ?? null) !== null)
+      throw new Refusal('bad-request', 'The body has both "data" and "records"')
+    if (isList) {
+      const all = listOf(body)
+      if (!mayUpdate) refuseIds(all)
+      return saveAll(model, all, request, reply)
+    }
+    const data = habits.record(model, dataOf(body))
+    const options = { ...optionsOf(model, request), ...ifMatchOf(request) }
+    const id = mayUpdate && isObject(data) ? (data['id'] ?? null) : null
+    if (id === null) return sendRecord(reply, await records(request).create(model.name, data, options))
+    if (typeof id !== 'number') throw new Refusal('bad-request', 'data.id must be a whole number from 1')
+    return sendRecord(reply, await records(request).update(model.name, id, data, options))
+  }
+  return {
+    create: async (request, reply) => save(request, reply, habits.createsSave),
+    save: async (request, reply) => save(request, reply, true),
+    update: async (request, reply) => {
+      const model = modelOf(app, request)
+      const id = idOf(model, request)
+      const data = habits.record(model, dataOf(request.body))
+      const options = { ...optionsOf(model, request), ...ifMatchOf(request) }
+      return sendRecord(reply, await records(request).update(model.name, id, data, options))
+    },
+    updateMass: async (request, reply) => {
+      const model = modelOf(app, request)
+      const [values, ...others] = listOf(request.body)
+      if (others.length > 0)
+        throw new Refusal('bad-request', 'A mass update takes one record in "records": the values to set')
+      const { data, expected } = request.body as { data?: unknown; expected?: unknown }
+      const asked = habits.search(model, { data }, actorOf(request))
+      const { data: total, replayed } = await records(request).updateMass(
+        model.name,
+        { data: asked.request?.data, values: habits.record(model, values), expected },
+        keyOf(request),
+      )
+      return sendWritten(reply, { data: [], replayed }, { total })
+    },
+    remove: async (request, reply) => {
+      const model = modelOf(app, request)
+      const id = idOf(model, request)
+      const options: RemoveOptions = { ...keyOf(request), ...ifMatchOf(request), ...versionOf(request) }
+      const { data, replayed } = await records(request).remove(model.name, id, options)
+      return sendWritten(reply, { data: [wantsObject(request, reply) ? { id: data } : data], replayed })
+    },
+    removeAll: async (request, reply) => {
+      const model = modelOf(app, request)
+      const all = listOf(request.body)
+      return sendWritten(reply, await records(request).removeAll(model.name, all, keyOf(request)))
+    },
+  }
+}
+
+/** A new record has no id: whoever sends one meant an update. */
+function refuseIds(all: readonly unknown[]): void {
+  const index = all.findIndex((each) => isObject(each) && (each['id'] ?? null) !== null)
+  if (index >= 0)
+    throw new Refusal(
+      'bad-request',
+      `records[${index}] has an id: to change records as well, send them with POST`,
+    )
+}
+
+/** Some clients take whatever is in `data` for an object, also what was deleted. */
+function wantsObject(request: FastifyRequest, reply: FastifyReply): boolean {
+  const { prefer } = request.headers
+  const isWanted =
+    typeof prefer === 'string' && prefer.split(',').some((each) => each.trim() === REPRESENTATION)
+  if (isWanted) void reply.header('preference-applied', REPRESENTATION)
+  return isWanted
+}

@@ -1,0 +1,87 @@
+// A model in the words of the protocol's clients: what a form needs to know of each field.
+import type { Catalog } from './catalog.js'
+import type { Choice, Field, FieldTypeName } from './field.js'
+import { isReadable, isView, isWritable, type Model } from './model.js'
+import { ID, VERSION } from './path.js'
+import type { Value } from './value.js'
+
+const TYPE_NAMES: Readonly<Record<FieldTypeName, string>> = {
+  string: 'STRING',
+  text: 'TEXT',
+  integer: 'INTEGER',
+  long: 'LONG',
+  decimal: 'DECIMAL',
+  boolean: 'BOOLEAN',
+  date: 'DATE',
+  time: 'TIME',
+  datetime: 'DATETIME',
+  uuid: 'UUID',
+  enum: 'ENUM',
+  json: 'TEXT',
+  binary: 'BINARY',
+  'many-to-one': 'MANY_TO_ONE',
+  'one-to-one': 'ONE_TO_ONE',
+  'one-to-many': 'ONE_TO_MANY',
+  'many-to-many': 'MANY_TO_MANY',
+}
+
+type Description = Readonly<Record<string, unknown>>
+
+export interface ModelDescription {
+  readonly model: string
+  readonly title: string
+  readonly fields: readonly Description[]
+  /** Fields inside of json fields: none are declared here. */
+  readonly jsonFields: Description
+  /** Null where everything is permitted. */
+  readonly perms: null
+}
+
+export function describeModel(catalog: Catalog, model: Model): ModelDescription {
+  const fields = [...model.fields.values()].map((field) => describeField(catalog, model, field))
+  const own = [
+    { ...describeField(catalog, model, ID), primary: true },
+    describeField(catalog, model, VERSION),
+  ]
+  return { model: model.name, title: model.title, fields: [...own, ...fields], jsonFields: {}, perms: null }
+}
+
+/** Only what says something: no nulls, no false, no empty texts. */
+function describeField(catalog: Catalog, model: Model, field: Field): Description {
+  const { name, type, title, help, unique, computed, kept, sequence, secret } = field
+  const described = {
+    ...{ name, type: TYPE_NAMES[type], title, help },
+    ...limitsOf(field),
+    ...relationOf(catalog, field),
+    ...{ required: field.required && !kept, unique, readonly: !isWritable(field), json: type === 'json' },
+    ...{ virtual: computed !== undefined, sequence: sequence !== undefined },
+    nameColumn: name === model.nameField,
+    password: secret !== undefined,
+    hidden: !isReadable(field) && type !== 'binary',
+    selectionList: field.selection?.map(describeChoice),
+    defaultValue: field.default,
+  }
+  return Object.fromEntries(Object.entries(described).filter(([, value]) => isTelling(value as Value)))
+}
+
+function limitsOf(field: Field): Description {
+  const { type, min, max, minLength, maxLength, precision, scale } = field
+  if (type === 'string' || type === 'text') return { minSize: minLength, maxSize: maxLength }
+  return { minSize: min, maxSize: max, precision, scale }
+}
+
+function relationOf(catalog: Catalog, field: Field): Description {
+  const { relation } = field
+  if (!relation) return {}
+  const targetName = catalog.target(relation).nameField
+  return { target: relation.target, targetName, mappedBy: relation.mappedBy, view: isView(field) }
+}
+
+/** Values are texts here, whatever the field holds. */
+function describeChoice({ value, title }: Choice, order: number): Description {
+  return { value: String(value), title, order }
+}
+
+function isTelling(value: Value | undefined): boolean {
+  return ![undefined, null, false, '', 0].some((nothing) => nothing === value)
+}

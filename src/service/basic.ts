@@ -1,0 +1,85 @@
+// A user name and a password with every request, without paying for a hash each time, and without keeping the password.
+import { createHmac, randomBytes } from 'node:crypto'
+import { normalizeUsername } from '../model/system.js'
+import { findLogin } from '../store/accounts.js'
+import { actorOf, type Actor } from './actor.js'
+import type { App } from './app.js'
+import { verifyPassword } from './passwords.js'
+import { noteFailure, refuseIfThrottled, throttleKeys } from './throttle.js'
+
+const REMEMBERED_MS = 5 * 60_000
+const MAX_REMEMBERED = 1_000
+
+interface Proof {
+  /** The hash that the password was right for: with another password there is another hash. */
+  readonly passwordHash: string
+  readonly untilMs: number
+}
+
+/** Who has proved their password to this process a moment ago. What is remembered is a digest under a key that never leaves it. */
+export class BasicLogins {
+  readonly #key = randomBytes(32)
+  readonly #proofs = new Map<string, Proof>()
+  readonly #running = new Map<string, Promise<boolean>>()
+
+  constructor(private readonly app: App) {}
+
+  /** Undefined if the name or the password is wrong. The account is looked up each time: a disabled one is out at once. */
+  async authenticate(username: string, password: string, address: string): Promise<Actor | undefined> {
+    const { app } = this
+    const name = normalizeUsername(username)
+    const found = name === undefined ? undefined : await findLogin(app.db.reader, name)
+    const digest = this.#digestOf(name ?? '', password)
+    const proof = this.#proofs.get(digest)
+    const isProved =
+      found !== undefined &&
+      proof?.passwordHash === found.passwordHash &&
+      app.clock.now() < proof.untilMs &&
+      !found.user.disabled
+    if (isProved) return actorOf(found.user)
+    const stored = found && !found.user.disabled ? found.passwordHash : undefined
+    const isRight = await this.#verify(digest, name ?? '', stored, password, address)
+    if (!found || !isRight) return undefined
+    this.#remember(digest, found.passwordHash)
+    return actorOf(found.user)
+  }
+
+  /** Many requests at once with the same password are one look at it. */
+  async #verify(
+    digest: string,
+    name: string,
+    stored: string | undefined,
+    password: string,
+    address: string,
+  ): Promise<boolean> {
+    const id = `${digest} ${stored ?? ''} ${address}`
+    const running = this.#running.get(id) ?? this.#look(name, stored, password, address)
+    this.#running.set(id, running)
+    try {
+      return await running
+    } finally {
+      this.#running.delete(id)
+    }
+  }
+
+  async #look(name: string, stored: string | undefined, password: string, address: string): Promise<boolean> {
+    const keys = throttleKeys(name, address)
+    await refuseIfThrottled(this.app, keys)
+    const isRight = await verifyPassword(stored, password, () => refuseIfThrottled(this.app, keys))
+    if (!isRight) await noteFailure(this.app, keys)
+    return isRight
+  }
+
+  #remember(digest: string, passwordHash: string): void {
+    this.#proofs.delete(digest)
+    const [oldest] = this.#proofs.keys()
+    if (oldest !== undefined && this.#proofs.size >= MAX_REMEMBERED) this.#proofs.delete(oldest)
+    this.#proofs.set(digest, { passwordHash, untilMs: this.app.clock.now() + REMEMBERED_MS })
+  }
+
+  #digestOf(name: string, password: string): string {
+    return createHmac('sha256', this.#key)
+      .update(JSON.stringify([name, password]))
+      .digest('base64url')
+  }
+}

@@ -1,0 +1,106 @@
+// The same change in all records that match a condition: each with its own version and its own Change.
+import { Refusal } from '../errors.js'
+import type { Criteria } from '../model/criteria.js'
+import { draftToUpdate, type Draft } from '../model/draft.js'
+import { refusalAt } from '../model/faults.js'
+import type { Model } from '../model/model.js'
+import { ID } from '../model/path.js'
+import { searchFromRequest, type Search } from '../model/search.js'
+import { isCount, isObject } from '../model/value.js'
+import type { Queryable } from '../store/database.js'
+import * as store from '../store/records.js'
+import type { MassUpdate, WriteOptions, Written } from '../wire.js'
+import type { Actor } from './actor.js'
+import type { App } from './app.js'
+import { lockInOrder } from './lock-order.js'
+import { Saving } from './saving.js'
+import { nowOf } from './work.js'
+import { requestOf, write } from './writing.js'
+
+/** They are one transaction, and others wait for its end. */
+export const MAX_MASS_UPDATE = 1_000
+
+export async function updateMass(
+  app: App,
+  actor: Actor | null,
+  model: Model,
+  { data, values, expected }: MassUpdate,
+  options: WriteOptions = {},
+): Promise<Written<number>> {
+  const now = nowOf(app)
+  const search = searchOf(app, model, data)
+  const draft = draftOf(app, model, values, now)
+  if (expected !== undefined && expected !== null && !isCount(expected))
+    throw new Refusal('bad-request', 'expected must be the number of records that you believe to match')
+  // Looking for them may take long, so it is not done while others wait.
+  const { total, keys } = await matching(app, app.db.searcher, model, search)
+  refuseIfUnexpected(model, total, expected ?? undefined)
+  const request = await requestOf(app, model, 'update-mass', { data: { data, values, expected } }, options)
+  return write(app, actor, request, options.idempotencyKey, async ({ tx, changes }) => {
+    const saving = new Saving({ app, actor, tx, now })
+    const found = keys.map((key) => ({ ...draft, key }))
+    await lockInOrder({ app, tx }, found)
+    // As they are now that nobody else changes them.
+    const only: Criteria = {
+      ...{ kind: 'comparison', steps: [], field: ID, operator: 'in' },
+      values: keys.map(({ id }) => id),
+    }
+    const still = await matching(app, tx, model, { ...search, where: both(search.where, only) })
+    if (expected !== undefined && expected !== null) refuseIfUnexpected(model, still.total, expected)
+    for (const key of still.keys)
+      await saving.update({ ...draft, key }, key, { version: key.version, by: 'version' })
+    const changed = await saving.finish()
+    changes.push(...changed)
+    return changed.filter((change) => change.model === model.name).length
+  })
+}
+
+/** A condition is needed: who leaves it out has more likely forgotten it than meant everything. */
+function searchOf(app: App, model: Model, data: unknown): Search {
+  const search = searchFromRequest(app.catalog, model, { data }, MAX_MASS_UPDATE)
+  if (search.where) return search
+  throw new Refusal(
+    'bad-request',
+    'A mass update needs a condition in "data": { "criteria": [ … ] } or { "_domain": "…" }',
+  )
+}
+
+function draftOf(app: App, model: Model, values: unknown, now: string): Draft {
+  if (!isObject(values) || Object.keys(values).length === 0)
+    throw new Refusal('bad-request', 'A mass update needs the values to set: an object in "records"')
+  const draft = draftToUpdate(app.catalog, model, values, { id: 0, version: 0 }, now)
+  const [list] = [...draft.lists.keys(), ...draft.neighbours.keys()]
+  if (list !== undefined)
+    throw refusalAt(model, list, 'cannot be set in many records at once: a reference is an id alone')
+  const secret = Object.keys(draft.values).find((name) => model.fields.get(name)?.secret)
+  if (secret !== undefined) throw refusalAt(model, secret, 'is secret, which no two records share')
+  return draft
+}
+
+interface Matching {
+  readonly total: number
+  readonly keys: readonly { readonly id: number; readonly version: number }[]
+}
+
+async function matching(app: App, db: Queryable, model: Model, search: Search): Promise<Matching> {
+  const selection = { model, versionKeys: ['version'], entries: [] } as const
+  const page = { ...search, offset: 0, limit: MAX_MASS_UPDATE, sort: [], selection }
+  const { total, records } = await store.find(db, app.tables.of(model), page)
+  return { total, keys: records.map(({ id, version }) => ({ id, version })) }
+}
+
+function refuseIfUnexpected(model: Model, total: number, expected: number | undefined): void {
+  if (total > MAX_MASS_UPDATE)
+    throw new Refusal(
+      'bad-request',
+      `${total} records match, and at most ${MAX_MASS_UPDATE} are changed at once: nothing was written`,
+    )
+  if (expected === undefined || expected === total) return
+  throw new Refusal('conflict', `${total} records match, not ${expected}: nothing was written`, {
+    data: { entityName: model.name, expected, current: total },
+  })
+}
+
+function both(where: Criteria | undefined, only: Criteria): Criteria {
+  return where ? { kind: 'and', criteria: [where, only] } : only
+}

@@ -1,0 +1,100 @@
+// Removing records: check → transaction → Changes.
+import { Refusal } from '../errors.js'
+import type { Model } from '../model/model.js'
+import { isObject } from '../model/value.js'
+import * as store from '../store/records.js'
+import type { RemoveOptions, Removed, WriteOptions, Written } from '../wire.js'
+import type { Actor } from './actor.js'
+import type { App } from './app.js'
+import { conflict } from './conflict.js'
+import { checkId, missing } from './ids.js'
+import { Saving } from './saving.js'
+import { versionToRemove, type Expected } from './versions.js'
+import { nowOf, type Work } from './work.js'
+import { requestOf, write } from './writing.js'
+
+const MAX_REMOVALS = 1_000
+
+export async function remove(
+  app: App,
+  actor: Actor | null,
+  model: Model,
+  id: number,
+  options: RemoveOptions = {},
+): Promise<Written<number>> {
+  checkId(model, id)
+  const expected = versionToRemove(options)
+  const now = nowOf(app)
+  const request = await requestOf(app, model, 'delete', { id, version: expected?.version }, options)
+  return write(app, actor, request, options.idempotencyKey, async ({ tx, changes }) => {
+    const saving = new Saving({ app, actor, tx, now })
+    await removeOne({ app, tx }, saving, model, id, expected)
+    changes.push(...(await saving.finish()))
+    return id
+  })
+}
+
+interface Removal {
+  readonly id: number
+  /** Undefined where any version will do. */
+  readonly expected: Expected | undefined
+}
+
+/** All of them are removed, or none. */
+export async function removeAll(
+  app: App,
+  actor: Actor | null,
+  model: Model,
+  records: readonly unknown[],
+  options: WriteOptions = {},
+): Promise<Written<readonly Removed[]>> {
+  const now = nowOf(app)
+  const removals = removalsFrom(model, records)
+  const request = await requestOf(app, model, 'delete-all', { data: records }, options)
+  return write(app, actor, request, options.idempotencyKey, async ({ tx, changes }) => {
+    const saving = new Saving({ app, actor, tx, now })
+    const versions = new Map<number, number>()
+    // By id: two requests that name the same records must not wait for each other.
+    for (const { id, expected } of [...removals].sort((a, b) => a.id - b.id))
+      versions.set(id, await removeOne({ app, tx }, saving, model, id, expected))
+    changes.push(...(await saving.finish()))
+    return removals.map(({ id }) => ({ id, version: versions.get(id) ?? 0 }))
+  })
+}
+
+/** Answers the version that it had. */
+async function removeOne(
+  { app, tx }: Pick<Work, 'app' | 'tx'>,
+  saving: Saving,
+  model: Model,
+  id: number,
+  expected: Expected | undefined,
+): Promise<number> {
+  const table = app.tables.of(model)
+  // A member of one that was removed before it.
+  const gone = saving.goneFrom(model, id)
+  for (;;) {
+    const record = gone ?? (await store.read(tx, table, id)) ?? missing(model, id)
+    if (expected && record.version !== expected.version)
+      throw await conflict(tx, table, record, expected, null)
+    // Somebody was faster: the record is read again, and by now it is locked.
+    if (gone ?? (await saving.remove(table, record))) return record.version
+  }
+}
+
+function removalsFrom(model: Model, records: readonly unknown[]): Removal[] {
+  if (records.length > MAX_REMOVALS)
+    throw new Refusal('bad-request', `At most ${MAX_REMOVALS} records can be removed at once`)
+  const seen = new Set<number>()
+  return records.map((record, index) => {
+    const { id = null, version = null } = isObject(record) ? record : {}
+    if (typeof id !== 'number')
+      throw new Refusal(
+        'bad-request',
+        `records[${index}] must be an object such as { "id": 5, "version": 2 }`,
+      )
+    if (seen.has(checkId(model, id))) throw new Refusal('bad-request', `records[${index}] names ${id} again`)
+    seen.add(id)
+    return { id, expected: versionToRemove({ version: version ?? undefined }) }
+  })
+}

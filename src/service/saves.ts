@@ -1,0 +1,124 @@
+// Making and changing records: check → transaction → Changes.
+import { Refusal } from '../errors.js'
+import { draftsToSave, draftToCreate, draftToUpdate, type Draft, type Key } from '../model/draft.js'
+import type { Model } from '../model/model.js'
+import { selectionForRecord } from '../model/selection.js'
+import { isObject } from '../model/value.js'
+import type { Transaction } from '../store/database.js'
+import * as store from '../store/records.js'
+import { compileSelection } from '../store/select.js'
+import type { SaveOptions, UpdateOptions, WireRecord, Written } from '../wire.js'
+import type { Actor } from './actor.js'
+import type { App } from './app.js'
+import { checkId, missing } from './ids.js'
+import { lockInOrder } from './lock-order.js'
+import { Saving } from './saving.js'
+import { hashSecrets } from './secrets.js'
+import { versionToUpdate } from './versions.js'
+import { nowOf } from './work.js'
+import { requestOf, write } from './writing.js'
+
+export async function create(
+  app: App,
+  actor: Actor | null,
+  model: Model,
+  data: unknown,
+  options: SaveOptions = {},
+): Promise<Written<WireRecord>> {
+  refuseKeysOfARecord(data)
+  const now = nowOf(app)
+  const draft = await hashSecrets(draftToCreate(app.catalog, model, data, now))
+  const shown = shownTo(app, model, options)
+  const request = await requestOf(app, model, 'create', { data }, options)
+  return write(app, actor, request, options.idempotencyKey, async (writing) => {
+    const saving = new Saving({ app, actor, tx: writing.tx, now }, [draft])
+    await lockInOrder({ app, tx: writing.tx }, [draft])
+    await saving.refuseStaleInside(draft)
+    const id = await saving.create(draft)
+    writing.changes.push(...(await saving.finish()))
+    return shown(saving, writing.tx, id)
+  })
+}
+
+export async function update(
+  app: App,
+  actor: Actor | null,
+  model: Model,
+  id: number,
+  data: unknown,
+  options: UpdateOptions = {},
+): Promise<Written<WireRecord>> {
+  checkId(model, id)
+  const expected = versionToUpdate(data, id, options.ifMatch)
+  const now = nowOf(app)
+  const key = { id, version: expected.version }
+  const draft = await hashSecrets(draftToUpdate(app.catalog, model, data, key, now))
+  const shown = shownTo(app, model, options)
+  const request = await requestOf(app, model, 'update', { ...key, data }, options)
+  return write(app, actor, request, options.idempotencyKey, async (writing) => {
+    const saving = new Saving({ app, actor, tx: writing.tx, now }, [draft])
+    await lockInOrder({ app, tx: writing.tx }, [draft])
+    await saving.update(draft, key, expected)
+    writing.changes.push(...(await saving.finish()))
+    return shown(saving, writing.tx, id)
+  })
+}
+
+/** Several at once: those without an id are made, the others changed from the version that they name. All of them or none. */
+export async function save(
+  app: App,
+  actor: Actor | null,
+  model: Model,
+  records: readonly unknown[],
+  options: SaveOptions = {},
+): Promise<Written<readonly WireRecord[]>> {
+  const now = nowOf(app)
+  const sent = records.map((data, index) => ({ data, key: keyIn(model, data, `records[${index}]`) }))
+  const drafts: Draft[] = []
+  for (const draft of draftsToSave(app.catalog, model, sent, now)) drafts.push(await hashSecrets(draft))
+  const shown = shownTo(app, model, options)
+  const request = await requestOf(app, model, 'save', { data: records }, options)
+  return write(app, actor, request, options.idempotencyKey, async ({ tx, changes }) => {
+    const saving = new Saving({ app, actor, tx, now }, drafts)
+    await lockInOrder({ app, tx }, drafts)
+    await saving.refuseStale(drafts)
+    const ids: number[] = []
+    for (const draft of drafts) ids.push(await saving.save(draft))
+    changes.push(...(await saving.finish()))
+    const saved: WireRecord[] = []
+    for (const id of ids) saved.push(await shown(saving, tx, id))
+    return saved
+  })
+}
+
+/** Which record is to be changed, and from which version; undefined for a new one. */
+function keyIn(model: Model, data: unknown, place: string): Key | undefined {
+  if (!isObject(data) || (data['id'] ?? null) === null) {
+    refuseKeysOfARecord(data)
+    return undefined
+  }
+  const { id } = data
+  if (typeof id !== 'number') throw new Refusal('bad-request', `${place}.id must be a whole number from 1`)
+  const { version } = versionToUpdate(data, checkId(model, id), undefined)
+  return { id, version }
+}
+
+type Shown = (saving: Saving, tx: Transaction, id: number) => Promise<WireRecord>
+
+/** What the answer shows of a record that was written. */
+function shownTo(app: App, model: Model, { wanted }: SaveOptions): Shown {
+  if (wanted === undefined) return async (saving, _, id) => saving.recordOf(model, id)
+  const select = compileSelection(app.db.dialect, selectionForRecord(app.catalog, model, wanted))
+  return async (_, tx, id) => (await store.read(tx, app.tables.of(model), id, select)) ?? missing(model, id)
+}
+
+function refuseKeysOfARecord(data: unknown): void {
+  if (!isObject(data)) return
+  const given = ['id', 'version'].filter((key) => data[key] !== undefined && data[key] !== null)
+  if (given.length > 0) {
+    throw new Refusal(
+      'bad-request',
+      `A new record has no ${given.join(' and no ')} yet: leave it out, or update with POST`,
+    )
+  }
+}

@@ -1,0 +1,51 @@
+// Whether what somebody looks at is still as it was read.
+import { Refusal } from '../errors.js'
+import type { Model } from '../model/model.js'
+import { isObject } from '../model/value.js'
+import * as store from '../store/records.js'
+import type { App } from './app.js'
+import { conflict } from './conflict.js'
+import { missing } from './ids.js'
+
+const MAX_VERIFIED = 1_000
+
+interface Claimed {
+  readonly model: Model
+  readonly id: number
+  readonly version: number
+}
+
+/** Refuses if the record, or a neighbour inside of it, is no longer at the version that is named, or no longer there. */
+export async function verify(app: App, model: Model, data: unknown): Promise<void> {
+  if (!isObject(data)) throw new Refusal('bad-request', '"data" must be a record with its id and version')
+  const claims: Claimed[] = []
+  collect(app, model, data, claims)
+  if (claims.length === 0)
+    throw new Refusal('bad-request', '"data" must name the id and the version of at least one record')
+  for (const { model: claimed, id, version } of claims) {
+    const table = app.tables.of(claimed)
+    const current = (await store.versionOf(app.db.reader, table, id)) ?? missing(claimed, id)
+    if (current === version) continue
+    const theirs = (await store.read(app.db.reader, table, id)) ?? missing(claimed, id)
+    throw await conflict(app.db.reader, table, theirs, { version, by: 'version' }, null)
+  }
+}
+
+function collect(app: App, model: Model, data: Readonly<Record<string, unknown>>, claims: Claimed[]): void {
+  const { id, version = data['$version'] } = data
+  if (isWhole(id) && isWhole(version)) claims.push({ model, id, version })
+  if (claims.length > MAX_VERIFIED)
+    throw new Refusal('bad-request', `At most ${MAX_VERIFIED} records can be verified at once`)
+  for (const { name, relation } of model.fields.values()) {
+    if (!relation || !Object.hasOwn(data, name)) continue
+    const target = app.catalog.target(relation)
+    // Of users only who they are is shown.
+    if (!app.catalog.isServed(target)) continue
+    for (const neighbour of [data[name]].flat())
+      if (isObject(neighbour)) collect(app, target, neighbour, claims)
+  }
+}
+
+function isWhole(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+}
