@@ -39,8 +39,12 @@ export function makeGuards(app: App, settings: HttpSettings): Guards {
   return {
     session: async (request) => {
       request.actor = (await find(request)) ?? null
-      if (!request.actor)
-        throw new Refusal('unauthenticated', 'Log in first: POST /callback with username and password')
+      if (request.actor) return
+      const isWrong = logins !== undefined && basicCredentialsOf(request) !== undefined
+      const message = isWrong
+        ? 'The user name or the password is wrong'
+        : 'Log in first: POST /callback with username and password'
+      throw new Refusal('unauthenticated', message)
     },
     anybody: async (request) => {
       request.actor = (await find(request)) ?? null
