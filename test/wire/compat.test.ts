@@ -1,0 +1,214 @@
+// The habits of existing clients, side by side with the contract: two servers on one database.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import * as store from '../../src/store/records.js'
+import { HttpClient } from '../http-client.js'
+import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
+import { openSession, send } from './exchange.js'
+
+const COMPANIES = '/ws/rest/rel.Company'
+const PEOPLE = '/ws/rest/rel.Person'
+
+interface Body {
+  readonly status: number
+  readonly total?: number
+  readonly errors?: object
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+const bodyOf = ({ text }: { text: string }): Body => JSON.parse(text) as Body
+/** Of a success. */
+const recordsOf = ({ text }: { text: string }) => (JSON.parse(text) as { data: readonly object[] }).data
+
+async function ask(client: HttpClient, ...request: Parameters<HttpClient['request']>) {
+  const response = await client.request(...request)
+  return { status: response.status, text: await response.text() }
+}
+
+onEveryEngine((engine) => {
+  let strict: Service
+  let loose: Service
+  let contract: HttpClient
+  let habits: HttpClient
+
+  beforeAll(async () => {
+    strict = await startService(engine)
+    loose = await startService(engine, { place: strict.place, http: { compat: 'axelor', basicAuth: true } })
+    contract = await HttpClient.login(strict.url, USERNAME, PASSWORD)
+    habits = await HttpClient.login(loose.url, USERNAME, PASSWORD)
+    await ask(contract, 'PUT', COMPANIES, { data: { name: 'One', code: 'ONE' } })
+    await ask(contract, 'POST', `${COMPANIES}/1`, { data: { version: 0, name: 'Once' } })
+    await ask(contract, 'PUT', PEOPLE, { data: { name: 'P', company: { id: 1 } } })
+  })
+  afterAll(async () => {
+    await loose.close()
+    await strict.close()
+  })
+
+  describe('what is refused about records is an answer: 200 with -1, and the same data and errors', () => {
+    const refused: readonly (readonly [status: number, method: string, path: string, body?: unknown])[] = [
+      [400, 'GET', `${COMPANIES}?limit=many`],
+      [400, 'POST', `${COMPANIES}/1`, { data: { name: 'no version' } }],
+      [
+        400,
+        'POST',
+        `${COMPANIES}/search`,
+        { data: { criteria: [{ fieldName: 'x', operator: '=', value: 1 }] } },
+      ],
+      [400, 'POST', `${COMPANIES}/search`, { sortBy: ['nothing'] }],
+      [400, 'POST', `${COMPANIES}/updateMass`, { records: [{ name: 'x' }] }],
+      [400, 'POST', `${COMPANIES}/removeAll`, {}],
+      [404, 'GET', '/ws/rest/no.Model'],
+      [404, 'GET', '/ws/meta/fields/no.Model'],
+      [404, 'GET', `${COMPANIES}/999`],
+      [404, 'DELETE', `${COMPANIES}/999`],
+      [409, 'POST', `${COMPANIES}/1`, { data: { version: 0, name: 'stale' } }],
+      [409, 'PUT', COMPANIES, { data: { name: 'Two', code: 'ONE' } }],
+      [409, 'DELETE', `${COMPANIES}/1`],
+      [409, 'POST', `${COMPANIES}/removeAll`, { records: [{ id: 1, version: 0 }] }],
+      [422, 'PUT', COMPANIES, { data: { code: 'no name' } }],
+      [422, 'PUT', PEOPLE, { data: { born: 'yesterday' } }],
+      [422, 'PUT', PEOPLE, { data: { company: { id: 999 } } }],
+    ]
+
+    test.for(refused)('%s %s %s', async ([status, method, path, body]) => {
+      const [one, two] = [await ask(contract, method, path, body), await ask(habits, method, path, body)]
+      const [said, answered] = [bodyOf(one), bodyOf(two)]
+      expect([one.status, two.status, answered.status]).toEqual([status, 200, -1])
+      expect(answered.errors).toEqual(said.errors)
+      expect({ ...answered.data, requestId: '' }).toEqual({ ...said.data, requestId: '' })
+    })
+
+    test('412', async () => {
+      const headers = { 'if-match': '"0"' }
+      const one = await ask(contract, 'POST', `${COMPANIES}/1`, { data: { name: 'x' } }, headers)
+      const two = await ask(habits, 'POST', `${COMPANIES}/1`, { data: { name: 'x' } }, headers)
+      expect([one.status, two.status, bodyOf(two).status]).toEqual([412, 200, -1])
+      expect(bodyOf(two).data['kind']).toBe('stale-match')
+    })
+
+    test('malformed JSON', async () => {
+      const answer = await send(loose.url, {
+        ...{ method: 'PUT', path: COMPANIES, body: '{"data":' },
+        headers: { cookie: await openSession(loose.url), 'content-type': 'application/json' },
+      })
+      expect([answer.status, bodyOf(answer).status]).toEqual([200, -1])
+    })
+
+    test('but not for whoever asks for problem+json', async () => {
+      const { status } = await ask(habits, 'GET', `${COMPANIES}/999`, undefined, {
+        accept: 'application/problem+json',
+      })
+      expect(status).toBe(404)
+    })
+  })
+
+  describe('all other codes stay real', () => {
+    test('401, 403, 405, 413, 415, 421 and what is no record at all', async () => {
+      const cookie = await openSession(loose.url)
+      const json = { 'content-type': 'application/json' }
+      const asked = [
+        { method: 'GET', path: COMPANIES, headers: {} },
+        {
+          method: 'PUT',
+          path: COMPANIES,
+          headers: { cookie, ...json, origin: 'https://evil.example' },
+          body: '{}',
+        },
+        { method: 'PATCH', path: COMPANIES, headers: { cookie } },
+        {
+          method: 'PUT',
+          path: COMPANIES,
+          headers: { cookie, ...json },
+          body: JSON.stringify('x'.repeat(3e6)),
+        },
+        { method: 'PUT', path: COMPANIES, headers: { cookie, 'content-type': 'text/plain' }, body: '{}' },
+        { method: 'GET', path: COMPANIES, headers: { cookie, host: 'evil.example' } },
+        { method: 'GET', path: '/ws/nothing', headers: { cookie } },
+        { method: 'POST', path: '/callback', headers: json, body: '{"username":' },
+        { method: 'DELETE', path: '/ws/rest/com.axelor.meta.db.MetaModel/1', headers: { cookie } },
+      ]
+      const statuses: number[] = []
+      for (const request of asked) statuses.push((await send(loose.url, request)).status)
+      expect(statuses).toEqual([401, 403, 405, 413, 415, 421, 404, 400, 403])
+    })
+  })
+
+  describe('what is sent is read as those clients mean it, and the contract refuses it', () => {
+    const sent: readonly (readonly [what: string, data: object, becomes: object])[] = [
+      ['unknown fields', { name: 'A', cid: null, attrs_x: 1, _original: {} }, { name: 'A' }],
+      ['an id below 0', { id: -3, name: 'B' }, { name: 'B' }],
+      [
+        'numbers and dates as texts',
+        { isActive: 'true', born: '2026-01-02T10:00:00Z' },
+        { isActive: true, born: '2026-01-02' },
+      ],
+      ['no text for no value', { born: '', rate: '' }, { born: null, rate: null }],
+      [
+        'a reference with more than its id',
+        { company: { id: 1, name: 'is not written' } },
+        { company: { id: 1, $version: 1, name: 'Once' } },
+      ],
+      [
+        'an edited copy',
+        { company: { id: 1, $version: 1, name: 'nor this' } },
+        { company: { id: 1, $version: 1, name: 'Once' } },
+      ],
+      ['a bare id', { company: 1 }, { company: { id: 1, $version: 1, name: 'Once' } }],
+      ['no list', { circles: null }, { circles: [] }],
+      [
+        'a new neighbour with an id below 0',
+        { company: { id: 0, name: 'New' } },
+        { company: { $version: 0, name: 'New' } },
+      ],
+    ]
+
+    test.for(sent)('%s', async ([, data, becomes]) => {
+      const made = await ask(habits, 'PUT', PEOPLE, { data })
+      expect([made.status, bodyOf(made).status]).toEqual([200, 0])
+      expect(recordsOf(made)[0]).toMatchObject(becomes)
+    })
+
+    const refused = sent.filter(([what]) => what !== 'an edited copy')
+
+    test.for(refused)('%s: refused by the contract', async ([, data]) => {
+      expect([400, 422]).toContain((await ask(contract, 'PUT', PEOPLE, { data })).status)
+    })
+
+    test('a list is still never emptied by what is no list', async () => {
+      const { status } = bodyOf(await ask(habits, 'PUT', PEOPLE, { data: { circles: 'none' } }))
+      expect(status).toBe(-1)
+    })
+  })
+
+  test('a search without a limit answers all, ten thousand at most; with one, as many', async () => {
+    const { app } = strict
+    const table = app.tables.of(app.catalog.get('test.Note'))
+    const rows = Array.from({ length: 10_050 }, (_, index) => ({ title: `Note ${index}`, createdOn: null }))
+    await app.db.transaction((tx) => store.insert(tx, table, rows))
+    const lengths: (readonly [number | undefined, number])[] = []
+    for (const body of [
+      { fields: ['title'] },
+      { limit: null },
+      { limit: 0 },
+      { limit: -1 },
+      { limit: 20_000 },
+      { limit: '5' },
+      undefined,
+    ]) {
+      const answer = await ask(habits, 'POST', '/ws/rest/test.Note/search', body)
+      lengths.push([bodyOf(answer).total, recordsOf(answer).length])
+    }
+    expect(lengths).toEqual([10_000, 10_000, 10_000, 10_000, 10_000, 5, 40].map((length) => [10_050, length]))
+    expect(recordsOf(await ask(contract, 'POST', '/ws/rest/test.Note/search', {})).length).toBe(40)
+  })
+
+  test('criteria are joined by or at the root alone, and as they say inside', async () => {
+    const is = (value: string) => ({ fieldName: 'name', operator: '=', value })
+    const total = async (user: HttpClient, data: object) =>
+      bodyOf(await ask(user, 'POST', `${COMPANIES}/search`, { data })).total
+    const both = { criteria: [is('Once'), is('New')] }
+    expect([await total(habits, both), await total(contract, both)]).toEqual([2, 0])
+    const nested = { criteria: [{ operator: 'and', ...both }] }
+    expect(await total(habits, nested)).toBe(0)
+  })
+})
