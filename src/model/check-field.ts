@@ -7,7 +7,6 @@ import {
   parseValue,
   type Choice,
   type Field,
-  type FieldOption,
   type FieldType,
   type FieldTypeName,
 } from './field.js'
@@ -28,7 +27,7 @@ const RESERVED = new Set(
   ].map((name) => name.toLowerCase()),
 )
 const DEFINABLE = Object.keys(FIELD_TYPES)
-const FREE_OPTIONS = ['type', 'title', 'help', 'was'] as const
+const FREE_OPTIONS = ['type', 'title', 'help', 'was', 'copy'] as const
 
 type Report = (fault: string) => void
 
@@ -63,7 +62,7 @@ function checkOptions(raw: Readonly<Record<string, unknown>>, type: FieldTypeNam
   for (const option of textual) {
     if (raw[option] !== undefined && typeof raw[option] !== 'string') report(`${option} must be text`)
   }
-  for (const option of ['required', 'unique'] satisfies FieldOption[]) {
+  for (const option of ['required', 'unique', 'copy']) {
     if (raw[option] !== undefined && typeof raw[option] !== 'boolean')
       report(`${option} must be true or false`)
   }
@@ -106,6 +105,7 @@ function build(
     computed: checkComputed(raw['computed'], report),
     kept: false,
     was: checkFormerName(raw['was'], name, report),
+    copied: raw['copy'] !== false,
     sequence,
     relation: checkRelation(type, raw, report),
   }

@@ -12,6 +12,8 @@ interface AnyField {
   readonly required?: boolean
   /** The name this field had before: its column is renamed, nothing is lost. */
   readonly was?: string
+  /** False: a copy of a record begins without this value. */
+  readonly copy?: boolean
 }
 
 interface Computable {

@@ -58,6 +58,8 @@ export interface Field {
   readonly kept: boolean
   /** The name this field had before. */
   readonly was: string | undefined
+  /** Whether a copy of a record begins with the same value. */
+  readonly copied: boolean
   /** Numbers given by the service, one after the other. */
   readonly sequence: Sequence | undefined
   readonly relation: Relation | undefined

@@ -28,7 +28,7 @@ const OPTIONS = ['name', 'title', 'fields', 'nameField', 'listFields', 'unique',
 const kept = {
   ...{ help: undefined, required: false, unique: false, min: undefined, max: undefined },
   ...{ minLength: 0, maxLength: 0, precision: 0, scale: 0, default: undefined, selection: undefined },
-  ...{ secret: undefined, computed: undefined, kept: true, was: undefined },
+  ...{ secret: undefined, computed: undefined, kept: true, was: undefined, copied: false },
   ...{ sequence: undefined, relation: undefined },
 }
 const user: Relation = { target: USER_MODEL, isList: false, mappedBy: undefined, owned: false }
@@ -41,6 +41,7 @@ const KEPT_FIELDS: readonly Field[] = [
 const ARCHIVED: Field = {
   ...kept,
   kept: false,
+  copied: true,
   name: 'archived',
   title: 'Archived',
   type: 'boolean',

@@ -23,7 +23,7 @@ export const MAX_STEPS = 8
 const key: Omit<Field, 'name' | 'title'> = {
   ...{ type: 'long', help: undefined, required: true, unique: false, min: undefined, max: undefined },
   ...{ minLength: 0, maxLength: 0, precision: 0, scale: 0, default: undefined, selection: undefined },
-  ...{ secret: undefined, computed: undefined, kept: true, was: undefined },
+  ...{ secret: undefined, computed: undefined, kept: true, was: undefined, copied: false },
   ...{ sequence: undefined, relation: undefined },
 }
 export const ID: Field = { ...key, name: 'id', title: 'Id' }

@@ -29,7 +29,7 @@ async function copyOf(
 ): Promise<Values> {
   const values: Values = {}
   for (const field of model.fields.values()) {
-    if (!isShown(field) || !isWritable(field) || field.name === owner) continue
+    if (!isShown(field) || !isWritable(field) || !field.copied || field.name === owner) continue
     const value = (record[field.name] ?? null) as Value
     if (isOwnedList(field) && field.relation?.mappedBy !== undefined)
       values[field.name] = depth < MAX_DEPTH ? await copyMembers(app, model, field, record.id, depth) : []
