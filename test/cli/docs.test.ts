@@ -11,8 +11,8 @@ interface Body {
 }
 
 /** What each command printed. Variables that one block sets are there in the next, as in a shell that stays open. */
-async function paste(document: string): Promise<Body[]> {
-  const { url } = await start(['demo', '--port', '0', '--db', newDatabase()])
+async function paste(document: string, flags: readonly string[] = []): Promise<Body[]> {
+  const { url } = await start(['demo', '--port', '0', '--db', newDatabase(), ...flags])
   const text = readFileSync(new URL(`../../${document}`, import.meta.url), 'utf8')
   const blocks = [...text.matchAll(/^```sh\n(curl.*?)^```$/gms)].map(([, block = '']) => block)
   const script = blocks
@@ -45,4 +45,11 @@ test('those of the README: a tour that ends in a resolved conflict, and a search
   })
   expect(answers[4]?.data).toMatchObject([{ version: 2, lastName: 'Lovelace', phone: '555-0100' }])
   expect(answers[5]?.data).toMatchObject([{ 'company.name': 'Nordlicht Optik' }])
+})
+
+test('those for existing clients', async () => {
+  const [models, made, refused] = await paste('docs/existing-clients.md', ['--compat', 'axelor'])
+  expect(models?.data).toContainEqual(expect.objectContaining({ fullName: 'com.axelor.contact.db.Contact' }))
+  expect(made?.data).toMatchObject([{ firstName: 'Ada', company: { id: 1, name: 'Nordlicht Optik' } }])
+  expect(refused).toMatchObject({ status: -1, data: { kind: 'bad-request' } })
 })
