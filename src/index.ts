@@ -10,6 +10,7 @@ export {
   type Reference,
   type UserReference,
 } from './model/definition.js'
+export { extendModel, type ModelExtension } from './model/extension.js'
 export type { Source } from './model/catalog.js'
 export type { Query, SearchRequest } from './model/search.js'
 export type { Wanted } from './model/selection.js'

@@ -11,7 +11,7 @@ import type { Actor } from '../service/actor.js'
 import type { App } from '../service/app.js'
 import { recordsFor } from '../service/records.js'
 import type { Page } from '../wire.js'
-import { loadModels } from './models.js'
+import { loadReported } from './models.js'
 import { shownDatabase } from './open.js'
 import { packageFile } from './package-files.js'
 import { run } from './run.js'
@@ -35,10 +35,9 @@ export function addDemo(program: Command): void {
 }
 
 async function demo(values: SettingValues): Promise<void> {
+  const { sources: models, report } = await loadReported(values.models ?? packageFile('examples/contacts'))
   await run({
-    values,
-    isDemo: true,
-    models: await loadModels(values.models ?? packageFile('examples/contacts')),
+    ...{ values, isDemo: true, models, report },
     prepare: async (app) => {
       await ensureDemoAccount(app)
       const model = sampleModel(app)

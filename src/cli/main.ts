@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { Refusal, StartFaults } from '../errors.js'
 import { addDemo } from './demo.js'
 import { addInit } from './init.js'
+import { addModelsCommands } from './models-command.js'
 import { packageVersion } from './package-files.js'
 import { addSchema } from './schema.js'
 import { addServe } from './serve.js'
@@ -27,7 +28,7 @@ const program = new Command('verso')
   .configureHelp({ helpWidth: Math.min(process.stdout.columns || 100, 110) })
   .exitOverride()
 
-for (const add of [addDemo, addServe, addUserCommands, addSchema, addInit]) add(program)
+for (const add of [addDemo, addServe, addUserCommands, addSchema, addModelsCommands, addInit]) add(program)
 
 try {
   await program.parseAsync()

@@ -4,25 +4,39 @@ import path from 'node:path'
 import { createJiti, type Jiti } from 'jiti'
 import { StartFaults } from '../errors.js'
 import { Catalog, type Source } from '../model/catalog.js'
-import { defineModel, isDefinedModel } from '../model/definition.js'
+import { defineModel, isDefinedModel, type ModelDefinition } from '../model/definition.js'
+import { domainModels, type DomainModels } from '../model/domain-models.js'
+import type { ReportLine } from '../model/domain-report.js'
+import { nothingDeclared, type Declared } from '../model/domain-xml.js'
+import { extend, extendModel, isModelExtension, type ModelExtension } from '../model/extension.js'
+import { didYouMean } from '../model/similar.js'
+import { isObject } from '../model/value.js'
+import { readXml } from './domain-files.js'
 import { describeJsonFault } from './json-fault.js'
 
 const CODE = ['.ts', '.mts', '.js', '.mjs']
-const EXTENSIONS = [...CODE, '.json']
+const EXTENSIONS = [...CODE, '.json', '.xml']
 /** Files that a folder of models may have for other reasons. */
 const OTHERS = /^(package|package-lock|tsconfig.*)\.json$|\.d\.m?ts$/
 
 export interface Loaded {
   readonly sources: readonly Source[]
   readonly faults: readonly string[]
+  /** What domain XML says that is not taken over. */
+  readonly report: readonly ReportLine[]
 }
 
 /** The models of a file or a folder; refuses with the faults of all of them. */
 export async function loadModels(place: string): Promise<readonly Source[]> {
-  const { sources, faults } = await loadCatalogSources(place)
-  const all = [...faults, ...faultsOf(sources)]
+  return (await loadReported(place)).sources
+}
+
+/** The same, with the report. */
+export async function loadReported(place: string): Promise<Loaded> {
+  const loaded = await loadCatalogSources(place)
+  const all = [...loaded.faults, ...faultsOf(loaded.sources)]
   if (all.length > 0) throw new StartFaults('The models have faults', all)
-  return sources
+  return loaded
 }
 
 function faultsOf(sources: readonly Source[]): readonly string[] {
@@ -38,24 +52,92 @@ function faultsOf(sources: readonly Source[]): readonly string[] {
 /** What could be read, and what was wrong with the rest. */
 export async function loadCatalogSources(place: string): Promise<Loaded> {
   const faults: string[] = []
-  const jiti = createJiti(import.meta.url, {
-    fsCache: false,
-    interopDefault: false,
-    // The name works in any folder, and a model file gets the very function of this process.
-    virtualModules: { verso: { defineModel } },
-  })
-  const sources: Source[] = []
-  for (const file of modelFiles(place, faults)) {
+  const { definitions, extensions, declared } = await findModels(place, faults)
+  const written = [...definitions.keys()].filter(isUsable)
+  const others = new Map(written.map(({ name, fields }) => [name, fields]))
+  const byModel = groupByName([...extensions.keys()])
+  const domain = domainModels(declared, { extensions: byModel, others })
+  const extended = (definition: unknown) =>
+    isUsable(definition) && byModel.has(definition.name)
+      ? extend(definition, byModel.get(definition.name) ?? [])
+      : definition
+  const sources = [
+    ...[...definitions].map(([definition, file]) => ({ file, definition: extended(definition) })),
+    ...domain.models,
+  ]
+  const names = new Set([...others.keys(), ...domain.models.map(({ definition }) => definition.name)])
+  for (const [{ name }, file] of extensions) {
+    if (!names.has(name))
+      faults.push(`${file}: it extends "${name}"${didYouMean(name, names)}, which is no model`)
+  }
+  return { sources, faults: [...faults, ...domain.faults], report: domain.report }
+}
+
+/** Models of XML alone, without what extends them; refuses with all faults. */
+export async function loadDomain(
+  place: string,
+): Promise<DomainModels & { readonly extensionFiles: readonly string[] }> {
+  const faults: string[] = []
+  const { definitions, extensions, declared } = await findModels(place, faults)
+  const others = new Map([...definitions.keys()].filter(isUsable).map(({ name, fields }) => [name, fields]))
+  const domain = domainModels(declared, { extensions: new Map(), others })
+  if (faults.length === 0 && domain.models.length === 0) faults.push(`${place}: there is no domain XML in it`)
+  const all = [...faults, ...domain.faults]
+  if (all.length > 0) throw new StartFaults('The models have faults', all)
+  return { ...domain, extensionFiles: [...new Set(extensions.values())] }
+}
+
+function isUsable(definition: unknown): definition is ModelDefinition {
+  return isObject(definition) && typeof definition['name'] === 'string' && isObject(definition['fields'])
+}
+
+function groupByName(extensions: readonly ModelExtension[]): Map<string, ModelExtension[]> {
+  const groups = new Map<string, ModelExtension[]>()
+  for (const extension of extensions)
+    groups.set(extension.name, [...(groups.get(extension.name) ?? []), extension])
+  return groups
+}
+
+/** What the files of a place hold; a file that passes on the models of another defines no second one. */
+interface Found {
+  /** As they were written, with the file. */
+  readonly definitions: Map<unknown, string>
+  readonly extensions: Map<ModelExtension, string>
+  readonly declared: Declared
+}
+
+async function findModels(place: string, faults: string[]): Promise<Found> {
+  const found: Found = { definitions: new Map(), extensions: new Map(), declared: nothingDeclared() }
+  const files = modelFiles(place, faults)
+  let jiti: Jiti | undefined
+  for (const file of files) {
     const shown = shownAs(file)
     const report = (fault: string) => faults.push(`${shown}: ${fault}`)
-    const definitions = file.endsWith('.json') ? readJson(file, report) : await readCode(jiti, file, report)
-    for (const definition of definitions) {
-      // A file that passes on the models of another defines no second one.
-      if (!sources.some((source) => source.definition === definition))
-        sources.push({ file: shown, definition })
+    if (file.endsWith('.xml')) {
+      readXml(file, shown, found.declared, file === path.resolve(place), report)
+      continue
+    }
+    const exported = file.endsWith('.json')
+      ? readJson(file, report)
+      : await readCode((jiti ??= openJiti()), file, report)
+    for (const value of exported) {
+      if (isModelExtension(value)) found.extensions.set(value, found.extensions.get(value) ?? shown)
+      else found.definitions.set(value, found.definitions.get(value) ?? shown)
     }
   }
-  return { sources, faults }
+  const { definitions, declared } = found
+  if (files.length > 0 && faults.length === 0 && definitions.size + declared.entities.length === 0)
+    faults.push(`${shownAs(path.resolve(place))}: there is no model in it`)
+  return found
+}
+
+function openJiti(): Jiti {
+  return createJiti(import.meta.url, {
+    fsCache: false,
+    interopDefault: false,
+    // The name works in any folder, and a model file gets the very functions of this process.
+    virtualModules: { verso: { defineModel, extendModel } },
+  })
 }
 
 function modelFiles(place: string, faults: string[]): string[] {
@@ -113,9 +195,9 @@ function readJson(file: string, report: Report): readonly unknown[] {
 async function readCode(jiti: Jiti, file: string, report: Report): Promise<readonly unknown[]> {
   try {
     const exports = await jiti.import<Readonly<Record<string, unknown>>>(file)
-    const models = Object.values(exports).filter(isDefinedModel)
+    const models = Object.values(exports).filter((value) => isDefinedModel(value) || isModelExtension(value))
     if (models.length === 0) report('exports no model: write export const … = defineModel({ … })')
-    return [...new Set(models)]
+    return [...new Set<unknown>(models)]
   } catch (error) {
     report(describeCodeFault(file, error))
     return []

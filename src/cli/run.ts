@@ -3,6 +3,7 @@ import { StartFaults } from '../errors.js'
 import { isLoopback } from '../http/loopback.js'
 import { createServer, type Server, type ServerOptions } from '../http/server.js'
 import type { Source } from '../model/catalog.js'
+import { summarize, type ReportLine } from '../model/domain-report.js'
 import { hasDemoPassword } from '../service/accounts.js'
 import type { App } from '../service/app.js'
 import { openLog } from './log.js'
@@ -16,6 +17,8 @@ export interface Service {
   readonly values: SettingValues
   readonly isDemo: boolean
   readonly models: readonly Source[]
+  /** What the models say that is not taken over. */
+  readonly report: readonly ReportLine[]
   /** What must be there before anybody is let in. */
   readonly prepare: (app: App) => Promise<ServerOptions>
   /** For people, printed once it listens. */
@@ -23,8 +26,10 @@ export interface Service {
 }
 
 export async function run(service: Service): Promise<void> {
-  const { values, isDemo, models } = service
+  const { values, isDemo, models, report } = service
   const log = openLog(values.logLevel)
+  for (const line of summarize(report)) log.warn(line)
+  if (report.length > 0) log.warn('all of this in full: verso models report')
   endOnCrash(log)
   const ending = endOnSignals(log)
   const app = await openApp({

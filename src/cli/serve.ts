@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { ServerOptions } from '../http/server.js'
 import { ensureFirstAdmin, isWithoutUsers } from '../service/accounts.js'
 import type { App } from '../service/app.js'
-import { loadModels } from './models.js'
+import { loadReported } from './models.js'
 import { run } from './run.js'
 import { addSettings, readSettings, type Flags, type SettingValues } from './settings.js'
 
@@ -25,10 +25,9 @@ export function addServe(program: Command): void {
 }
 
 async function serve(values: SettingValues): Promise<void> {
+  const { sources: models, report } = await loadReported(values.models ?? '')
   await run({
-    values,
-    isDemo: false,
-    models: await loadModels(values.models ?? ''),
+    ...{ values, isDemo: false, models, report },
     prepare: async (app) => prepareAccount(app, values.adminPassword),
     announce: async (_, url, { setupToken }) => {
       if (setupToken === undefined) return ''

@@ -8,7 +8,7 @@ import type { Settings } from '../service/settings.js'
 import * as kinds from './kinds.js'
 import type { Kind } from './kinds.js'
 
-export type CommandName = 'demo' | 'serve' | 'user' | 'schema'
+export type CommandName = 'demo' | 'serve' | 'user' | 'schema' | 'models'
 
 interface Setting<T> extends Kind<T> {
   /** The commands that take it. */
@@ -45,7 +45,7 @@ export const SETTINGS = {
     description: 'The database: sqlite:path/to/file or postgres://user:password@host/database.',
   },
   models: {
-    ...{ ...kinds.place, of: [...SERVERS, 'schema'], neededBy: ['serve', 'schema'] },
+    ...{ ...kinds.place, of: [...SERVERS, 'schema', 'models'], neededBy: ['serve', 'schema', 'models'] },
     ifMissing: 'name a file or folder with models; to get a starter folder, run: verso init',
     description: 'The file or folder with the models; demo has a sample without it.',
   },

@@ -176,7 +176,7 @@ describe('faulty models', () => {
     ])
     const root = folder({ 'a.yaml': '' })
     expect(await faultsOf(path.join(root, 'a.yaml'))).toEqual([
-      'a.yaml: a model file ends in .ts, .mts, .js, .mjs, .json',
+      'a.yaml: a model file ends in .ts, .mts, .js, .mjs, .json, .xml',
     ])
   })
 

@@ -1,0 +1,14 @@
+// What the XML says in Java: the full name of a member.
+import { extendModel } from 'verso'
+
+export const Member = extendModel({
+  name: 'org.example.library.db.Member',
+  fields: {
+    fullName: {
+      type: 'string',
+      title: 'Name',
+      computed: ({ firstName, lastName }) =>
+        [firstName, lastName].filter((name) => typeof name === 'string').join(' '),
+    },
+  },
+})

@@ -1,0 +1,28 @@
+// Files of domain XML → what they declare.
+import { readFileSync, statSync } from 'node:fs'
+import { readDomain, ROOTS, type Declared } from '../model/domain-xml.js'
+import { MAX_XML_BYTES, parseXml, XmlFault } from '../model/xml.js'
+
+const OURS = new RegExp(`<(${ROOTS.join('|')})[\\s/>]`)
+
+/** A folder may hold XML of other kinds; a file that was named by itself may not be one of these. */
+export function readXml(
+  file: string,
+  shown: string,
+  declared: Declared,
+  isNamed: boolean,
+  report: (fault: string) => void,
+): void {
+  try {
+    if (statSync(file).size > MAX_XML_BYTES) throw new XmlFault(`it has more than ${MAX_XML_BYTES} bytes`)
+    const text = readFileSync(file, 'utf8')
+    // What is not ours is not even parsed.
+    if (!isNamed && !OURS.test(text)) return
+    const root = parseXml(text)
+    if (!readDomain(root, shown, declared) && isNamed)
+      report(`its root is <${root.name}>: models stand in <${ROOTS[0]}>, selections in <${ROOTS[1]}>`)
+  } catch (error) {
+    if (!(error instanceof XmlFault) && !(error instanceof Error && 'code' in error)) throw error
+    report(error.message)
+  }
+}

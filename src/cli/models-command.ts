@@ -1,0 +1,69 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { Option, type Command } from 'commander'
+import { StartFaults } from '../errors.js'
+import { printReport, summarize } from '../model/domain-report.js'
+import { FORMATS, printModel, type Format } from '../model/print-model.js'
+import { loadDomain, loadReported } from './models.js'
+import { addSettings, readSettings, type Flags } from './settings.js'
+
+const EXAMPLES = `
+Examples:
+  $ verso models report --models domains
+  $ verso models convert domains --to ts --out models`
+
+interface ConvertFlags {
+  readonly to: Format
+  readonly out: string
+}
+
+export function addModelsCommands(program: Command): void {
+  const models = program
+    .command('models')
+    .description('domain XML: what is taken over, and the way to TypeScript or JSON')
+    .addHelpText('after', EXAMPLES)
+  const report = models.command('report').description('say all that is not taken over from domain XML')
+  addSettings(report, 'models').action(async (flags: Flags) => {
+    const { models: place } = readSettings('models', flags, process.env)
+    process.stdout.write(await reportOn(place ?? ''))
+  })
+  models
+    .command('convert')
+    .description('write models of domain XML as TypeScript or JSON, a file for each')
+    .argument('<place>', 'the file or folder with the XML')
+    .addOption(new Option('--to <format>', 'what to write').choices([...FORMATS]).makeOptionMandatory())
+    .requiredOption('--out <folder>', 'where to write it; nothing is overwritten')
+    .action(async (place: string, { to, out }: ConvertFlags) => {
+      process.stdout.write(await convert(place, to, out))
+    })
+}
+
+async function reportOn(place: string): Promise<string> {
+  const { sources, report } = await loadReported(place)
+  const models = sources.length === 1 ? '1 model' : `${sources.length} models`
+  if (report.length === 0) return `${models}; all that they say is taken over.\n`
+  return `${models}. What they say that is not taken over:\n\n${printReport(report)}`
+}
+
+/** Answers what to tell people. Writes nothing if anything is in the way. */
+export async function convert(place: string, format: Format, folder: string): Promise<string> {
+  const { models, report, extensionFiles } = await loadDomain(place)
+  const files = models.map(({ definition }) => ({
+    file: path.join(folder, `${definition.name}.${format}`),
+    text: printModel(definition, format),
+  }))
+  const inTheWay = files.filter(({ file }) => existsSync(file))
+  if (inTheWay.length > 0)
+    throw new StartFaults(
+      'Nothing was written',
+      inTheWay.map(({ file }) => `${file} is there already`),
+    )
+  mkdirSync(folder, { recursive: true })
+  for (const { file, text } of files) writeFileSync(file, text, { flag: 'wx' })
+  const lines = [
+    `wrote ${files.length === 1 ? '1 model' : `${files.length} models`} to ${folder}`,
+    ...summarize(report).map((line) => `  ${line}`),
+    ...extensionFiles.map((file) => `keep ${file} beside them: it extends what was written`),
+  ]
+  return `${lines.join('\n')}\n`
+}

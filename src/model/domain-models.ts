@@ -1,0 +1,125 @@
+// All of domain XML → definitions of the same shape that `defineModel` takes, and a report of what is not taken over.
+import type { FieldDefinition, ModelDefinition } from './definition.js'
+import { definitionOf, type Surroundings } from './domain-fields.js'
+import { flatten, mergeEntities, mergeEnums, type Entity } from './domain-merge.js'
+import { settleRelations, type Fields } from './domain-relations.js'
+import type { ReportLine } from './domain-report.js'
+import { nameFieldOf, setsOf } from './domain-sets.js'
+import type { Declared } from './domain-xml.js'
+import { extend, type ModelExtension } from './extension.js'
+import { USER_MODEL } from './model.js'
+import { SYSTEM_MODELS } from './system.js'
+
+/** The accounts of the service, where no XML says otherwise. */
+const USER_ENTITY = 'com.axelor.auth.db.User'
+const PLATFORM = /^com\.axelor\.(auth|meta|mail|dms|team)(\.|$)/
+const ATTRS: FieldDefinition = { type: 'json' }
+
+export interface DomainModel {
+  /** The first file that declares it. */
+  readonly file: string
+  readonly definition: ModelDefinition
+}
+
+export interface DomainModels {
+  readonly models: readonly DomainModel[]
+  readonly report: readonly ReportLine[]
+  readonly faults: readonly string[]
+}
+
+export interface Beside {
+  /** By the name of the model they extend. */
+  readonly extensions: ReadonlyMap<string, readonly ModelExtension[]>
+  /** Models of other files, which XML may refer to. */
+  readonly others: ReadonlyMap<string, Fields>
+}
+
+export const NOTHING_BESIDE: Beside = { extensions: new Map(), others: new Map() }
+
+export function domainModels(declared: Declared, beside: Beside = NOTHING_BESIDE): DomainModels {
+  const report: ReportLine[] = []
+  const faults: string[] = []
+  const notices = {
+    report: (line: ReportLine) => report.push(line),
+    fault: (fault: string) => faults.push(fault),
+  }
+  const served = withoutSystemModels(flatten(mergeEntities(declared.entities, notices), notices), report)
+  const known = knownModels(served, beside)
+  const surroundings: Surroundings = {
+    enums: mergeEnums(declared.enums),
+    ...{ sequences: declared.sequences, selections: declared.selections },
+    targetOf: (ref) => (known.has(ref) ? ref : ref === USER_ENTITY ? USER_MODEL : undefined),
+    report: notices.report,
+  }
+  const drafts = served.map((entity) => {
+    const extensions = beside.extensions.get(entity.name) ?? []
+    const fields = { ...fieldsOf(entity, extensions, surroundings), ...extend(NO_FIELDS, extensions).fields }
+    return { entity, extensions, definition: { name: entity.name, fields } }
+  })
+  const all = new Map([
+    ...known,
+    ...drafts.map(({ definition: { name, fields } }) => [name, fields] as const),
+  ])
+  const models = drafts.map(({ entity, extensions, definition }): DomainModel => {
+    const fields = settleRelations(definition, (name) => all.get(name), notices.report)
+    tellUnserved(entity, report)
+    return { file: entity.file, definition: extend(wholeOf(entity, fields, notices.report), extensions) }
+  })
+  return { models, report, faults }
+}
+
+const NO_FIELDS: ModelDefinition = { name: '', fields: {} }
+
+/** Those that have records of their own. */
+function withoutSystemModels(entities: ReadonlyMap<string, Entity>, report: ReportLine[]): Entity[] {
+  const taken = new Set(SYSTEM_MODELS.map(({ name }) => name))
+  return [...entities.values()].filter(({ name, attributes }) => {
+    if (taken.has(name)) report.push({ kind: 'system-model', place: name })
+    return !taken.has(name) && attributes.get('persistable') !== 'false'
+  })
+}
+
+/** All that may be referred to. The fields of entities are not known yet. */
+function knownModels(entities: readonly Entity[], { others }: Beside): Map<string, Fields> {
+  // A list shows no field of the service's own models: none of these leads anywhere.
+  const system = SYSTEM_MODELS.map(({ name }) => [name, {}] as const)
+  return new Map([...system, ...others, ...entities.map(({ name }) => [name, {}] as const)])
+}
+
+function fieldsOf(entity: Entity, extensions: readonly ModelExtension[], surroundings: Surroundings): Fields {
+  const supplied = new Set(extensions.flatMap(({ fields = {} }) => Object.keys(fields)))
+  const fields = new Map<string, FieldDefinition>()
+  for (const field of entity.fields.values()) {
+    const isSupplied = supplied.has(field.name)
+    const definition = isSupplied ? ATTRS : definitionOf(entity.name, field, surroundings)
+    if (definition) fields.set(field.name, definition)
+  }
+  const { attributes, packageName } = entity
+  const hasAttrs = (attributes.get('jsonAttrs') ?? String(!PLATFORM.test(packageName))) === 'true'
+  // A model has at least one field.
+  if ((hasAttrs || fields.size === 0) && !fields.has('attrs')) fields.set('attrs', ATTRS)
+  return Object.fromEntries(fields)
+}
+
+function wholeOf(entity: Entity, fields: Fields, report: Surroundings['report']): ModelDefinition {
+  const nameField = nameFieldOf(entity, fields, report)
+  const { unique, indexes } = setsOf(entity, fields, nameField, report)
+  const title = entity.attributes.get('title') ?? ''
+  return {
+    name: entity.name,
+    ...(title === '' ? {} : { title }),
+    fields,
+    ...(nameField === undefined ? {} : { nameField }),
+    ...(unique.length === 0 ? {} : { unique }),
+    ...(indexes.length === 0 ? {} : { indexes }),
+    archived: true,
+  }
+}
+
+function tellUnserved({ name, attributes, unserved, unknown }: Entity, report: ReportLine[]): void {
+  for (const kind of unserved) report.push({ kind, place: name })
+  for (const element of unknown) report.push({ kind: 'element', place: name, detail: `<${element}>` })
+  const strategy = attributes.get('strategy') ?? ''
+  if (strategy !== '' && strategy !== 'CLASS')
+    report.push({ kind: 'strategy', place: name, detail: strategy })
+}

@@ -1,0 +1,126 @@
+// What domain XML says that the service does not do, or does in another way. Nothing is passed over in silence.
+
+/** The kinds in the order in which they are reported; each text stands behind a number. */
+const KINDS = {
+  'system-model': [
+    'entity is a model of the service itself, and left out',
+    'entities are models of the service itself, and left out',
+  ],
+  parent: [
+    'entity extends another that is nowhere defined',
+    'entities extend others that are nowhere defined',
+  ],
+  target: [
+    'relation leads to an entity that is nowhere defined, and is left out',
+    'relations lead to entities that are nowhere defined, and are left out',
+  ],
+  'mapped-by': [
+    'other side of a relation does not fit, and is left out',
+    'other sides of relations do not fit, and are left out',
+  ],
+  enum: [
+    'field names an enum that is nowhere defined, and is left out',
+    'fields name enums that are nowhere defined, and are left out',
+  ],
+  reserved: [
+    'field has a name of the service itself, and is left out',
+    'fields have names of the service itself, and are left out',
+  ],
+  computed: ['field is computed in Java', 'fields are computed in Java', 'supply them with extendModel'],
+  transient: ['field is transient, and left out', 'fields are transient, and left out'],
+  formula: ['field is an SQL formula, and left out', 'fields are SQL formulas, and left out'],
+  'unmapped-list': [
+    'one-to-many has no mappedBy, and is served as a many-to-many',
+    'one-to-many lists have no mappedBy, and are served as many-to-many',
+  ],
+  'second-owner': [
+    'list shows the records that another one owns, and is a view',
+    'lists show the records that others own, and are views',
+  ],
+  selection: [
+    'field is not checked against its selection',
+    'fields are not checked against their selections',
+  ],
+  default: [
+    'default does not suit its field, and is left out',
+    'defaults do not suit their fields, and are left out',
+  ],
+  limit: [
+    'limit does not suit its field, and is left out',
+    'limits do not suit their fields, and are left out',
+  ],
+  sequence: ['sequence cannot be followed in full', 'sequences cannot be followed in full'],
+  constraint: [
+    'constraint or index cannot be made, and is left out',
+    'constraints and indexes cannot be made, and are left out',
+  ],
+  'name-field': ['name column cannot stand for its record', 'name columns cannot stand for their records'],
+  override: [
+    'attribute cannot be overridden, and stays as it was',
+    'attributes cannot be overridden, and stay as they were',
+  ],
+  encrypted: [
+    'field is to be encrypted, and is kept as it is sent',
+    'fields are to be encrypted, and are kept as they are sent',
+  ],
+  translatable: [
+    'field is translatable, and has one text for all',
+    'fields are translatable, and have one text for all',
+  ],
+  strategy: [
+    'entity shares a table by inheritance; here it has its own, with all fields',
+    'entities share tables by inheritance; here each has its own, with all fields',
+  ],
+  listener: ['entity has listeners in Java', 'entities have listeners in Java'],
+  finder: ['entity has finder methods', 'entities have finder methods'],
+  track: [
+    'entity tracks changes by messages; the Log keeps all of them',
+    'entities track changes by messages; the Log keeps all of them',
+  ],
+  'extra-code': ['entity has extra code in Java', 'entities have extra code in Java'],
+  element: ['element is not known', 'elements are not known'],
+} as const satisfies Record<string, readonly [one: string, several: string, advice?: string]>
+
+export type ReportKind = keyof typeof KINDS
+
+export interface ReportLine {
+  readonly kind: ReportKind
+  /** The entity, or the entity and its field. */
+  readonly place: string
+  readonly detail?: string
+}
+
+const SHOWN = 3
+
+/** One short line for each kind, with the first few places. */
+export function summarize(report: readonly ReportLine[]): string[] {
+  return groups(report).map(({ heading, lines, advice }) => {
+    const places = lines.slice(0, SHOWN).map((line) => line.place)
+    const more = lines.length > SHOWN ? ', …' : ''
+    return `${heading}: ${places.join(', ')}${more}${advice === undefined ? '' : `: ${advice}`}`
+  })
+}
+
+/** All of it. */
+export function printReport(report: readonly ReportLine[]): string {
+  const parts = groups(report).map(({ heading, lines, advice }) => {
+    const shown = lines.map(({ place, detail }) => `  ${place}${detail === undefined ? '' : `: ${detail}`}\n`)
+    return `${heading}${advice === undefined ? '' : `: ${advice}`}\n${shown.join('')}`
+  })
+  return parts.join('\n')
+}
+
+interface Group {
+  readonly heading: string
+  readonly lines: readonly ReportLine[]
+  readonly advice: string | undefined
+}
+
+function groups(report: readonly ReportLine[]): Group[] {
+  const kinds: [string, readonly [string, string, string?]][] = Object.entries(KINDS)
+  return kinds.flatMap(([kind, [one, several, advice]]) => {
+    const lines = report.filter((line) => line.kind === kind)
+    if (lines.length === 0) return []
+    return [{ heading: `${lines.length} ${lines.length === 1 ? one : several}`, lines, advice }]
+  })
+}

@@ -1,0 +1,222 @@
+// Domain XML as model files: loaded, reported, converted.
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { loadModels, loadReported } from '../../src/cli/models.js'
+import { StartFaults } from '../../src/errors.js'
+import { Catalog } from '../../src/model/catalog.js'
+import { MAX_XML_BYTES } from '../../src/model/xml.js'
+import { domain } from '../model/domain.js'
+import { newDatabase, scratch, start, verso } from './program.js'
+
+const LIBRARY = fileURLToPath(new URL('../../examples/domain-xml', import.meta.url))
+const ONE = domain(
+  '<entity name="A"><string name="a"/><string name="full" transient="true">return a;</string></entity>',
+)
+const ALL_KINDS = domain(`
+  <enum name="E"><item name="X" title="It's &quot;X&quot;"/><item name="Y"/></enum>
+  <sequence name="seq" prefix="S" suffix="'" padding="4" initial="7"/>
+  <entity name="A">
+    <string name="code" required="true" unique="true" min="2" max="9"/><string name="t" large="true" title="line&#10;line"/>
+    <string name="n" sequence="seq"/><string name="p" password="true"/><boolean name="b"/><integer name="i" min="-1" max="5" default="2"/>
+    <long name="l" nullable="true"/><decimal name="d" precision="20" scale="3" min="0.5"/><date name="day" default="now"/><time name="hour"/>
+    <datetime name="at" tz="true"/><binary name="bin"/><uuid name="u"/><enum name="e" ref="E" default="Y"/><string name="s" selection="sel" default="1"/>
+    <many-to-one name="up" ref="A"/><one-to-many name="down" ref="A" mappedBy="up"/><many-to-many name="all" ref="class"/>
+    <unique-constraint columns="i,day"/><index columns="day,code"/>
+  </entity>
+  <entity name="class"><string name="name"/><many-to-many name="back" ref="A" mappedBy="all"/></entity>`)
+const VIEWS = '<object-views><selection name="sel"><option value="1">One</option></selection></object-views>'
+
+let folders = 0
+function folder(files: Readonly<Record<string, string>>): string {
+  const root = path.join(scratch, `xml-${++folders}`)
+  mkdirSync(root)
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(path.dirname(path.join(root, name)), { recursive: true })
+    writeFileSync(path.join(root, name), text)
+  }
+  return root
+}
+
+async function faultsOf(place: string): Promise<string[]> {
+  const error: unknown = await loadModels(place).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof StartFaults)) throw new Error('it was not refused', { cause: error })
+  return error.faults.map((fault) => fault.replaceAll(/\S*xml-\d+\//g, ''))
+}
+
+const definitionsOf = async (place: string) =>
+  new Map(
+    (await loadModels(place)).map(
+      ({ definition }) => [(definition as { name: string }).name, definition] as const,
+    ),
+  )
+
+describe('models are loaded', () => {
+  test('from XML beside TypeScript and JSON, whichever refers to whichever', async () => {
+    const root = folder({
+      'domains/a.xml': domain('<entity name="A"><many-to-one name="tag" ref="crm.Tag"/></entity>'),
+      'tag.json': JSON.stringify({
+        name: 'crm.Tag',
+        fields: { uses: { type: 'one-to-many', target: 'org.test.db.A', mappedBy: 'tag' } },
+      }),
+      'pom.xml': '<!DOCTYPE project><project>&nbsp;</project>',
+      'data.xml': '<xml-inputs/>',
+    })
+    const catalog = Catalog.from(await loadModels(root))
+    expect(catalog.models.map(({ name }) => name)).toEqual(['crm.Tag', 'org.test.db.A'])
+  })
+
+  test('and extended in TypeScript, as the example shows', async () => {
+    const { sources, report } = await loadReported(LIBRARY)
+    const catalog = Catalog.from(sources)
+    const member = catalog.get('org.example.library.db.Member')
+    expect(member.nameField).toBe('fullName')
+    expect(member.fields.get('fullName')?.computed?.({ firstName: null, lastName: 'Noether' })).toBe(
+      'Noether',
+    )
+    expect(report.map(({ kind, place }) => `${kind} ${place}`)).toEqual([
+      'computed org.example.library.db.Loan.late',
+      'track org.example.library.db.Member',
+    ])
+  })
+
+  test('models of JSON can be extended too', async () => {
+    const root = folder({
+      'a.json': JSON.stringify({ name: 't.A', fields: { a: { type: 'string' } } }),
+      'b.ts': `import { extendModel } from 'verso'\nexport const A = extendModel({ name: 't.A', fields: { b: { type: 'string', computed: '{a}!' } }, nameField: 'b' })`,
+    })
+    expect(Catalog.from(await loadModels(root)).get('t.A')).toMatchObject({ nameField: 'b' })
+  })
+})
+
+describe('faults name the file:', () => {
+  test.each([
+    [
+      'a DOCTYPE',
+      '<!DOCTYPE x [<!ENTITY e "e">]><domain-models/>',
+      'a.xml: line 1: a DOCTYPE, or any other declaration, is refused',
+    ],
+    ['malformed XML', '<domain-models>\n<entity</domain-models>', /^a\.xml: line 2: /],
+    [
+      'no package',
+      '<domain-models>\n<entity name="A"/></domain-models>',
+      'a.xml: line 1: <module name="…" package="…"> must name a package',
+    ],
+    [
+      'a name that is none',
+      domain('<entity name="A"><string name="constructor"/></entity>'),
+      'a.xml: line 4: <string> cannot have the name "constructor"',
+    ],
+    [
+      'one that harms',
+      domain('<entity name="__proto__"/>'),
+      'a.xml: line 4: <entity> cannot have the name "__proto__"',
+    ],
+    [
+      'a field that is there twice',
+      domain('<entity name="A"><string name="a"/><date name="a"/></entity>'),
+      'a.xml: line 4: the field "a" is there twice',
+    ],
+    [
+      'another root',
+      '<project/>',
+      'a.xml: its root is <project>: models stand in <domain-models>, selections in <object-views>',
+    ],
+    [
+      'a file of more than 8 MiB',
+      ' '.repeat(MAX_XML_BYTES + 1),
+      `a.xml: it has more than ${MAX_XML_BYTES} bytes`,
+    ],
+  ])('%s', async (_, text, fault) => {
+    const [first = ''] = await faultsOf(path.join(folder({ 'a.xml': text }), 'a.xml'))
+    if (typeof fault === 'string') expect(first).toBe(fault)
+    else expect(first).toMatch(fault)
+  })
+
+  test('two types for one field', async () => {
+    const root = folder({
+      'a.xml': domain('<entity name="A"><string name="a"/></entity>'),
+      'b.xml': domain('<entity name="A"><date name="a"/></entity>'),
+    })
+    expect(await faultsOf(root)).toEqual([
+      expect.stringMatching(/^b\.xml: org\.test\.db\.A\.a: is of type date here, and string in .*a\.xml$/),
+    ])
+  })
+
+  test('an extension of a model that is not there', async () => {
+    const code = `import { extendModel } from 'verso'\nexport const X = extendModel({ name: 'org.test.db.B' })`
+    expect(await faultsOf(folder({ 'a.xml': ONE, 'x.ts': code }))).toEqual([
+      'x.ts: it extends "org.test.db.B" (did you mean "org.test.db.A"?), which is no model',
+    ])
+  })
+
+  test('a folder with other XML only', async () => {
+    expect(await faultsOf(folder({ 'pom.xml': '<project/>' }))).toEqual([
+      expect.stringMatching(/: there is no model in it$/),
+    ])
+  })
+})
+
+describe('verso models', () => {
+  test('report says all that is not taken over', async () => {
+    const { code, stdout } = await verso(['models', 'report', '--models', folder({ 'a.xml': ONE })])
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout:
+        '1 model. What they say that is not taken over:\n\n' +
+        '1 field is computed in Java: supply them with extendModel\n  org.test.db.A.full: transient\n',
+    })
+  })
+
+  test.each(['ts', 'json'])('convert writes %s that loads to the same definitions', async (format) => {
+    const place = folder({ 'a.xml': ALL_KINDS, 'v.xml': VIEWS })
+    const out = path.join(scratch, `converted-${format}`)
+    const { code, stdout } = await verso(['models', 'convert', place, '--to', format, '--out', out])
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringMatching(/^wrote 2 models to /) })
+    expect(readdirSync(out).sort()).toEqual([`org.test.db.A.${format}`, `org.test.db.class.${format}`])
+    expect(await definitionsOf(out)).toEqual(await definitionsOf(place))
+  })
+
+  test('convert overwrites nothing, and then writes nothing', async () => {
+    const out = folder({ 'org.test.db.class.json': '{}' })
+    const place = folder({ 'a.xml': ALL_KINDS, 'v.xml': VIEWS })
+    const { code, stderr } = await verso(['models', 'convert', place, '--to', 'json', '--out', out])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/Nothing was written:\n {2}- .*org\.test\.db\.class\.json is there already/)
+    expect(readdirSync(out)).toEqual(['org.test.db.class.json'])
+  })
+
+  test('convert leaves extensions as they are, and says so', async () => {
+    const out = path.join(scratch, 'converted-library')
+    const { stdout } = await verso(['models', 'convert', LIBRARY, '--to', 'ts', '--out', out])
+    expect(stdout).toMatch(
+      /^wrote 4 models to .*\n(.*\n)*keep .*member\.ts beside them: it extends what was written\n$/,
+    )
+  })
+
+  test('a place without XML is refused', async () => {
+    const place = folder({ 'a.json': JSON.stringify({ name: 't.A', fields: { a: { type: 'string' } } }) })
+    const { code, stderr } = await verso([
+      'models',
+      'convert',
+      place,
+      '--to',
+      'ts',
+      '--out',
+      path.join(scratch, 'none'),
+    ])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('there is no domain XML in it')])
+  })
+})
+
+test('a service says in short what it does not take over, once', async () => {
+  const { log } = await start(['serve', '--port', '0', '--db', newDatabase(), '--models', LIBRARY])
+  const lines = log().match(/"msg":"[^"]*"/g) ?? []
+  expect(lines.filter((line) => line.includes('computed in Java'))).toEqual([
+    '"msg":"1 field is computed in Java: org.example.library.db.Loan.late: supply them with extendModel"',
+  ])
+})

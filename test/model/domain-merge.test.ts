@@ -1,0 +1,187 @@
+import { describe, expect, test } from 'vitest'
+import { domain, read } from './domain.js'
+
+const entity = (body: string, attributes = '') =>
+  domain(`<entity name="A" jsonAttrs="false" ${attributes}>${body}</entity>`)
+
+describe('an entity of several files', () => {
+  test('has the fields and constraints of all, in the order of the files', () => {
+    const { definitions, report, faults } = read([
+      entity('<string name="a"/><string name="b" title="B"/>'),
+      entity(
+        '<string name="c"/><string name="b" title="Bee" required="true"/><unique-constraint columns="a,c"/>',
+      ),
+      entity('<integer name="d" nullable="true"/><track/>'),
+    ])
+    expect(definitions).toEqual([
+      {
+        name: 'org.test.db.A',
+        fields: {
+          a: { type: 'string' },
+          b: { type: 'string', title: 'Bee', required: true },
+          c: { type: 'string' },
+          d: { type: 'integer' },
+        },
+        unique: [['a', 'c']],
+        archived: true,
+      },
+    ])
+    expect({ report, faults }).toEqual({ report: ['track A'], faults: [] })
+  })
+
+  test('cannot give a field two types: the fault names both files', () => {
+    const { faults } = read([entity('<string name="a"/>'), entity('<integer name="a"/>')])
+    expect(faults).toEqual(['2.xml: A.a: is of type integer here, and string in 1.xml'])
+  })
+
+  test.each([
+    [
+      '<string name="a" json="true"/>',
+      '<string name="a" json="false"/>',
+      { type: 'json' },
+      ['override A.a: json in 2.xml'],
+    ],
+    [
+      '<string name="a" large="true"/>',
+      '<string name="a" large="false"/>',
+      { type: 'text' },
+      ['override A.a: large in 2.xml'],
+    ],
+    ['<string name="a"/>', '<string name="a" large="true"/>', { type: 'text' }, []],
+    [
+      '<string name="a"/>',
+      '<string name="a" transient="true"/>',
+      { type: 'string' },
+      ['override A.a: transient in 2.xml'],
+    ],
+    ['<string name="a" required="true"/>', '<string name="a" required="false"/>', { type: 'string' }, []],
+    [
+      '<many-to-one name="a" ref="A"/>',
+      '<many-to-one name="a" ref="B" title="T"/>',
+      { type: 'many-to-one', target: 'org.test.db.A', title: 'T' },
+      ['override A.a: ref in 2.xml'],
+    ],
+    [
+      '<many-to-one name="a" ref="A"/>',
+      '<many-to-one name="a" ref="org.test.db.A"/>',
+      { type: 'many-to-one', target: 'org.test.db.A' },
+      [],
+    ],
+  ])('%s and then %s', (first, second, definition, report) => {
+    const result = read([entity(first), entity(second)])
+    expect(result.definitions[0]?.fields['a']).toEqual(definition)
+    expect(result.report).toEqual(report)
+  })
+
+  test('so has an enum, and so has a selection', () => {
+    const { definitions } = read([
+      domain(
+        '<enum name="E"><item name="X"/></enum><entity name="A"><enum name="e" ref="E"/><string name="s" selection="s"/></entity>',
+      ),
+      domain('<enum name="E"><item name="Y" title="Why"/></enum>'),
+      '<object-views><selection name="s"><option value="1">One</option></selection></object-views>',
+      '<object-views><selection name="s"><option value="2">Two</option><option value="1">Uno</option></selection></object-views>',
+    ])
+    expect(definitions[0]?.fields).toMatchObject({
+      e: { selection: [{ value: 'X' }, { value: 'Y', title: 'Why' }] },
+      s: { selection: [{ value: '1', title: 'Uno' }, { value: '2' }] },
+    })
+  })
+})
+
+describe('an entity that extends another', () => {
+  test('has its fields, those of a superclass without records too', () => {
+    const { definitions, report } = read([
+      domain(
+        '<entity name="Base" persistable="false"><string name="code"/><many-to-one name="near" ref="Other"/></entity><entity name="Other"><string name="x"/></entity>',
+        'org.base.db',
+      ),
+      domain(
+        '<entity name="A" jsonAttrs="false" extends="org.base.db.Base"><string name="code" title="C"/><string name="own"/></entity>',
+      ),
+    ])
+    expect(definitions.map(({ name }) => name)).toEqual(['org.base.db.Other', 'org.test.db.A'])
+    expect(definitions[1]?.fields).toEqual({
+      code: { type: 'string', title: 'C' },
+      near: { type: 'many-to-one', target: 'org.base.db.Other' },
+      own: { type: 'string' },
+    })
+    expect(report).toEqual([])
+  })
+
+  test('whose lists lead to the parent only, loses them', () => {
+    const { definitions, report } = read([
+      domain(
+        '<entity name="P"><one-to-many name="lines" ref="L" mappedBy="p"/></entity><entity name="L"><many-to-one name="p" ref="P"/></entity>' +
+          '<entity name="C" extends="P"><string name="own"/></entity>',
+      ),
+    ])
+    expect(definitions[0]?.fields).toHaveProperty('lines')
+    expect(definitions[2]?.fields).not.toHaveProperty('lines')
+    expect(report).toEqual([
+      'strategy C: it extends P',
+      'mapped-by C.lines: L.p is no many-to-one that leads to C',
+    ])
+  })
+
+  test('that is nowhere is told', () => {
+    const { definitions, report } = read([entity('<string name="a"/>', 'extends="Nowhere"')])
+    expect(Object.keys(definitions[0]?.fields ?? {})).toEqual(['a'])
+    expect(report).toEqual(['parent A: Nowhere'])
+  })
+
+  test('in a circle is a fault', () => {
+    const { faults } = read([
+      domain(
+        '<entity name="A" extends="B"><string name="a"/></entity><entity name="B" extends="A"><string name="b"/></entity>',
+      ),
+    ])
+    expect(faults).toEqual(['1.xml: B: it extends itself, by way of A and B'])
+  })
+
+  test('in a very long line is a fault, and no overflow', () => {
+    const many = Array.from(
+      { length: 1_000 },
+      (_, index) => `<entity name="E${index}" extends="E${index + 1}"><string name="a"/></entity>`,
+    )
+    expect(read([domain(many.join(''))]).faults).toContain(
+      '1.xml: E100: more than 100 entities extend one another',
+    )
+  })
+})
+
+test('extensions supply what Java computes, and what nobody computes is told', () => {
+  const xml = entity(
+    '<string name="full" namecolumn="true" transient="true">return a;</string><string name="a"/><string name="b">return a;</string>',
+  )
+  const full = { type: 'string', computed: '{a}' } as const
+  const extension = {
+    name: 'org.test.db.A',
+    fields: { full, more: { type: 'text' } },
+    listFields: ['full'],
+  } as const
+  const { definitions, report } = read([xml], {
+    extensions: new Map([[extension.name, [extension]]]),
+    others: new Map(),
+  })
+  expect(definitions).toEqual([
+    {
+      name: 'org.test.db.A',
+      fields: { full, a: { type: 'string' }, b: { type: 'string' }, more: { type: 'text' } },
+      nameField: 'full',
+      listFields: ['full'],
+      archived: true,
+    },
+  ])
+  expect(report).toEqual(['computed A.b: stored'])
+})
+
+test('models of other files can be referred to', () => {
+  const other = { back: { type: 'many-to-one', target: 'org.test.db.A' } } as const
+  const { definitions, report } = read([entity('<one-to-many name="l" ref="crm.Other" mappedBy="back"/>')], {
+    extensions: new Map(),
+    others: new Map([['crm.Other', other]]),
+  })
+  expect(definitions[0]?.fields['l']).toMatchObject({ target: 'crm.Other', owned: true })
+  expect(report).toEqual([])
+})

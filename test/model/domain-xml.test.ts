@@ -1,0 +1,337 @@
+import { describe, expect, test } from 'vitest'
+import { Catalog } from '../../src/model/catalog.js'
+import type { FieldDefinition } from '../../src/model/definition.js'
+import { domain, field, read } from './domain.js'
+
+const OPTIONS = `<object-views>
+  <form name="a-form"><panel><field name="a"/></panel></form>
+  <selection name="state"><option value="1">New</option><option value="2">Old</option></selection>
+  <selection name="word"><option value="a">A</option><option value="b"/></selection>
+</object-views>`
+const STATE = [
+  { value: 1, title: 'New' },
+  { value: 2, title: 'Old' },
+]
+const MORE = `
+  <entity name="B"><many-to-one name="a" ref="A"/><one-to-one name="one" ref="A"/><many-to-many name="all" ref="A"/></entity>
+  <enum name="Color"><item name="RED" title="Red"/><item name="BLUE" value="b"/></enum>
+  <sequence name="seq" prefix="S" suffix="/x" padding="4" initial="7" increment="1"/>
+  <sequence name="odd" increment="2" padding="20"/>`
+
+const CLEAN: readonly (readonly [xml: string, definition: object])[] = [
+  ['<string name="a"/>', { type: 'string' }],
+  ['<string name="a" title="T &amp; U" help="H"/>', { type: 'string', title: 'T & U', help: 'H' }],
+  [
+    '<string name="a" required="true" unique="true" max="9"/>',
+    { type: 'string', required: true, length: 9, unique: true },
+  ],
+  ['<string name="a" min="2" max="9"/>', { type: 'string', length: { min: 2, max: 9 } }],
+  ['<string name="a" min="2"/>', { type: 'string', length: { min: 2 } }],
+  ['<string name="a" multiline="true" readonly="true" hidden="true"/>', { type: 'string' }],
+  ['<string name="a" large="true"/>', { type: 'text' }],
+  ['<string name="a" json="true"/>', { type: 'json' }],
+  ['<string name="a" password="true"/>', { type: 'string', secret: true }],
+  ['<string name="a" default="x"/>', { type: 'string', default: 'x' }],
+  [
+    '<string name="a" selection="word"/>',
+    {
+      type: 'string',
+      selection: [
+        { value: 'a', title: 'A' },
+        { value: 'b', title: 'b' },
+      ],
+    },
+  ],
+  [
+    '<string name="a" sequence="seq" required="true"/>',
+    { type: 'string', sequence: { prefix: 'S', suffix: '/x', padding: 4, next: 7 } },
+  ],
+  ['<boolean name="a"/>', { type: 'boolean', default: false }],
+  ['<boolean name="a" default="true"/>', { type: 'boolean', default: true }],
+  ['<boolean name="a" nullable="true"/>', { type: 'boolean' }],
+  ['<integer name="a"/>', { type: 'integer', default: 0 }],
+  ['<integer name="a" default=""/>', { type: 'integer', default: 0 }],
+  ['<integer name="a" required="true"/>', { type: 'integer', required: true }],
+  ['<integer name="a" min="1" max="5"/>', { type: 'integer', min: 1, max: 5 }],
+  ['<integer name="a" default="3"/>', { type: 'integer', default: 3 }],
+  ['<integer name="a" selection="state" default="2"/>', { type: 'integer', selection: STATE, default: 2 }],
+  ['<integer name="a" selection="state"/>', { type: 'integer', selection: STATE }],
+  ['<long name="a" nullable="true" max="9007199254740991"/>', { type: 'long', max: 9007199254740991 }],
+  ['<decimal name="a"/>', { type: 'decimal', default: '0' }],
+  [
+    '<decimal name="a" precision="20" scale="10" min="0.5"/>',
+    { type: 'decimal', precision: 20, scale: 10, min: '0.5' },
+  ],
+  ['<decimal name="a" default="1.50"/>', { type: 'decimal', default: '1.50' }],
+  ['<date name="a" default="now"/>', { type: 'date', default: 'now' }],
+  ['<time name="a" default="13:45:00"/>', { type: 'time', default: '13:45:00' }],
+  ['<datetime name="a" tz="true"/>', { type: 'datetime' }],
+  ['<binary name="a" image="true" required="true" title="T"/>', { type: 'binary', title: 'T' }],
+  ['<uuid name="a"/>', { type: 'uuid' }],
+  [
+    '<enum name="a" ref="Color" default="RED"/>',
+    {
+      type: 'enum',
+      selection: [
+        { value: 'RED', title: 'Red' },
+        { value: 'BLUE', title: 'BLUE' },
+      ],
+      default: 'RED',
+    },
+  ],
+  [
+    '<many-to-one name="a" ref="B" required="true" unique="true"/>',
+    { type: 'many-to-one', target: 'org.test.db.B', required: true, unique: true },
+  ],
+  ['<many-to-one name="a" ref="org.test.db.B"/>', { type: 'many-to-one', target: 'org.test.db.B' }],
+  [
+    '<many-to-one name="a" ref="com.axelor.auth.db.User"/>',
+    { type: 'many-to-one', target: 'verso.auth.User' },
+  ],
+  [
+    '<many-to-one name="a" ref="com.axelor.meta.db.MetaModel"/>',
+    { type: 'many-to-one', target: 'com.axelor.meta.db.MetaModel' },
+  ],
+  [
+    '<one-to-one name="a" ref="B" required="true"/>',
+    { type: 'one-to-one', target: 'org.test.db.B', required: true },
+  ],
+  [
+    '<one-to-one name="a" ref="B" mappedBy="one"/>',
+    { type: 'one-to-one', target: 'org.test.db.B', mappedBy: 'one' },
+  ],
+  [
+    '<one-to-many name="l" ref="B" mappedBy="a"/>',
+    { type: 'one-to-many', target: 'org.test.db.B', mappedBy: 'a', owned: true },
+  ],
+  [
+    '<one-to-many name="l" ref="B" mappedBy="a" orphanRemoval="false"/>',
+    { type: 'one-to-many', target: 'org.test.db.B', mappedBy: 'a' },
+  ],
+  ['<many-to-many name="l" ref="B" required="true"/>', { type: 'many-to-many', target: 'org.test.db.B' }],
+  [
+    '<many-to-many name="l" ref="B" mappedBy="all"/>',
+    { type: 'many-to-many', target: 'org.test.db.B', mappedBy: 'all' },
+  ],
+]
+
+describe('a field that is taken over in full', () => {
+  test.each(CLEAN)('%s', (xml, definition) => {
+    expect(field(xml, MORE, OPTIONS)).toEqual({ definition, report: [] })
+  })
+
+  test.each(CLEAN)('%s is accepted by the catalog', (xml) => {
+    const { definitions } = read([domain(`<entity name="A">${xml}</entity>${MORE}`), OPTIONS])
+    expect(() => Catalog.from(definitions.map((definition) => ({ file: 'x', definition })))).not.toThrow()
+  })
+})
+
+const REPORTED: readonly (readonly [
+  xml: string,
+  definition: FieldDefinition | undefined | object,
+  report: string,
+])[] = [
+  ['<string name="a">return b;</string>', { type: 'string' }, 'computed A.a: stored'],
+  [
+    '<string name="a" required="true"><![CDATA[ if (1 < 2 && true) return b; ]]></string>',
+    { type: 'string' },
+    'computed A.a: stored',
+  ],
+  ['<string name="a" transient="true">return b;</string>', { type: 'json' }, 'computed A.a: transient'],
+  ['<string name="a" transient="true"/>', { type: 'json' }, 'transient A.a'],
+  ['<integer name="a" formula="true">select 1</integer>', { type: 'json' }, 'formula A.a'],
+  ['<string name="a" encrypted="true"/>', { type: 'string' }, 'encrypted A.a'],
+  ['<string name="a" translatable="true"/>', { type: 'string' }, 'translatable A.a'],
+  ['<integer name="a" default="x"/>', { type: 'integer', default: 0 }, 'default A.a: x'],
+  ['<integer name="a" default="9" max="5"/>', { type: 'integer', max: 5, default: 0 }, 'default A.a: 9'],
+  ['<datetime name="a" default="yesterday"/>', { type: 'datetime' }, 'default A.a: yesterday'],
+  ['<string name="a" json="true" default="{"/>', { type: 'json' }, 'default A.a: {'],
+  ['<boolean name="a" default="yes"/>', { type: 'boolean', default: false }, 'default A.a: yes'],
+  ['<enum name="a" ref="Color" default="GREEN"/>', { type: 'enum' }, 'default A.a: GREEN'],
+  ['<integer name="a" min="9" max="5"/>', { type: 'integer', default: 0 }, 'limit A.a: min 9, max 5'],
+  ['<string name="a" max="many"/>', { type: 'string' }, 'limit A.a: max many'],
+  [
+    '<decimal name="a" precision="60" scale="10"/>',
+    { type: 'decimal', precision: 38, scale: 10 },
+    'limit A.a: precision 60 and scale 10',
+  ],
+  [
+    '<string name="a" large="true" unique="true"/>',
+    { type: 'text' },
+    'constraint A.a: text cannot be unique',
+  ],
+  [
+    '<string name="a" password="true" unique="true"/>',
+    { type: 'string', secret: true },
+    'constraint A.a: a secret cannot be unique',
+  ],
+  [
+    '<integer name="a" selection="word"/>',
+    { type: 'integer', default: 0 },
+    'selection A.a: word does not suit integer',
+  ],
+  [
+    '<integer name="a" selection="nowhere"/>',
+    { type: 'integer', default: 0 },
+    'selection A.a: nowhere is nowhere defined',
+  ],
+  [
+    '<integer name="a" selection="state" default="7"/>',
+    { type: 'integer', default: 7 },
+    'selection A.a: state does not hold the default',
+  ],
+  [
+    '<string name="a" large="true" selection="word"/>',
+    { type: 'text' },
+    'selection A.a: word does not suit text',
+  ],
+  ['<string name="a" sequence="nowhere"/>', { type: 'string' }, 'sequence A.a: nowhere is nowhere defined'],
+  ['<enum name="a" ref="Shape"/>', { type: 'json' }, 'enum A.a: Shape'],
+  ['<many-to-one name="a" ref="Nowhere"/>', { type: 'json' }, 'target A.a: Nowhere'],
+  [
+    '<many-to-one name="a" ref="B" default="1"/>',
+    { type: 'many-to-one' },
+    'default A.a: a relation has none',
+  ],
+  ['<one-to-many name="l" ref="B"/>', { type: 'many-to-many', target: 'org.test.db.B' }, 'unmapped-list A.l'],
+  ['<one-to-many name="l" ref="B" mappedBy="b"/>', undefined, 'mapped-by A.l: B has no field "b"'],
+  [
+    '<one-to-many name="l" ref="B" mappedBy="one"/>',
+    undefined,
+    'mapped-by A.l: B.one is no many-to-one that leads to A',
+  ],
+  [
+    '<one-to-many name="l" ref="B" mappedBy="toString"/>',
+    undefined,
+    'mapped-by A.l: B has no field "toString"',
+  ],
+  ['<string name="createdOn"/>', { type: 'json' }, 'reserved A.createdOn'],
+]
+
+test.each(REPORTED)('%s is told', (xml, definition, line) => {
+  const { definition: got, report } = field(xml, MORE, OPTIONS)
+  expect(report).toEqual([line])
+  if (definition === undefined) expect(got).toBeUndefined()
+  else expect(got).toMatchObject(definition)
+})
+
+test('a sequence that steps by more, or is longer than 15 digits, is told', () => {
+  const { definition, report } = field('<string name="a" sequence="odd"/>', MORE)
+  expect(definition).toEqual({ type: 'string', sequence: { padding: 15 } })
+  expect(report).toEqual([
+    'sequence A.a: its numbers follow each other by 1, not by 2',
+    'sequence A.a: it is padded to 15 digits, not to 20',
+  ])
+})
+
+describe('an entity', () => {
+  const definitionOf = (body: string, attributes = '') => {
+    const { definitions, report } = read([domain(`<entity name="A" ${attributes}>${body}</entity>`)])
+    return { definition: definitions[0], report }
+  }
+
+  test('has a name with its package, can be archived, and has attrs unless it says otherwise', () => {
+    const plain = definitionOf('<string name="a"/>').definition
+    expect(plain).toEqual({
+      name: 'org.test.db.A',
+      fields: { a: { type: 'string' }, attrs: { type: 'json' } },
+      archived: true,
+    })
+    expect(
+      Object.keys(definitionOf('<string name="a"/>', 'jsonAttrs="false"').definition?.fields ?? {}),
+    ).toEqual(['a'])
+    expect(definitionOf('<string name="attrs"/>').definition?.fields).toEqual({ attrs: { type: 'string' } })
+    const platform = read([domain('<entity name="Group"><string name="a"/></entity>', 'com.axelor.auth.db')])
+    expect(Object.keys(platform.definitions[0]?.fields ?? {})).toEqual(['a'])
+  })
+
+  test('whose fields are all left out still is a model', () => {
+    const { definition } = definitionOf('<many-to-one name="a" ref="Nowhere"/>', 'jsonAttrs="false"')
+    expect(definition?.fields).toEqual({ attrs: { type: 'json' } })
+  })
+
+  test('shows its name column, unless nobody may see it', () => {
+    expect(definitionOf('<string name="a"/><string name="b" namecolumn="true"/>').definition).toMatchObject({
+      nameField: 'b',
+      indexes: [['b']],
+    })
+    const secret = definitionOf('<string name="b" namecolumn="true" password="true"/>')
+    expect(secret.definition).not.toHaveProperty('nameField')
+    expect(secret.report).toEqual(['name-field A.b'])
+    const gone = definitionOf('<string name="b" namecolumn="true" transient="true">return a;</string>')
+    expect(gone.definition).not.toHaveProperty('nameField')
+  })
+
+  test('has its constraints and indexes, by field, by column, by the name of a column', () => {
+    const fields =
+      '<string name="firstName"/><string name="b" column="b_col"/><integer name="n"/><date name="c" index="true"/>'
+    const { definition, report } = definitionOf(
+      `${fields}<unique-constraint columns="first_name, b_col" name="u"/><index columns="n DESC,firstName asc"/>` +
+        '<index columns="n,c" unique="true"/>',
+    )
+    expect(definition).toMatchObject({
+      unique: [
+        ['firstName', 'b'],
+        ['n', 'c'],
+      ],
+      indexes: [['n', 'firstName'], ['c']],
+    })
+    expect(report).toEqual([])
+  })
+
+  test('loses the constraints that cannot be made, and nothing else', () => {
+    const { definition, report } = definitionOf(
+      '<string name="a" max="400"/><string name="b" max="400"/><string name="t" large="true"/><many-to-one name="gone" ref="Nowhere"/>' +
+        '<unique-constraint columns="a,b"/><unique-constraint columns="gone,a"/><index columns="t"/><index columns=""/><index columns="a"/>',
+    )
+    expect(definition).toMatchObject({ indexes: [['a']] })
+    expect(definition).not.toHaveProperty('unique')
+    expect(report).toEqual([
+      'target A.gone: Nowhere',
+      'constraint A: a, b: texts of more than 600 characters in all',
+      'constraint A: gone, a: there is no field "gone"',
+      'constraint A: t: texts of more than 600 characters in all',
+      'constraint A: : it names no column',
+    ])
+  })
+
+  test('tells what it says for Java, once', () => {
+    const { report } = definitionOf(
+      '<string name="a"/><track/><finder-method name="f" using="a"/><finder-method name="g" using="a"/><entity-listener class="x.Y"/>' +
+        '<extra-code><![CDATA[ int x = 1; ]]></extra-code><extra-imports/><strange/>',
+    )
+    expect(report).toEqual(['track A', 'finder A', 'listener A', 'extra-code A', 'element A: <strange>'])
+  })
+
+  test('of the service itself is left out, and can be referred to', () => {
+    const meta = domain('<entity name="MetaModel"><string name="a"/></entity>', 'com.axelor.meta.db')
+    const { definitions, report } = read([
+      meta,
+      domain('<entity name="A"><many-to-one name="m" ref="com.axelor.meta.db.MetaModel"/></entity>'),
+    ])
+    expect(definitions.map(({ name }) => name)).toEqual(['org.test.db.A'])
+    expect(report).toEqual(['system-model com.axelor.meta.db.MetaModel'])
+    expect(definitions[0]?.fields['m']).toEqual({
+      type: 'many-to-one',
+      target: 'com.axelor.meta.db.MetaModel',
+    })
+  })
+
+  test('called User in XML is no account of the service', () => {
+    const user = domain('<entity name="User"><string name="code"/></entity>', 'com.axelor.auth.db')
+    const { definitions } = read([
+      user,
+      domain('<entity name="A"><many-to-one name="u" ref="com.axelor.auth.db.User"/></entity>'),
+    ])
+    expect(definitions[1]?.fields['u']).toMatchObject({ target: 'com.axelor.auth.db.User' })
+  })
+
+  test('has one owner for the members of two lists: the second list is a view', () => {
+    const { definition, report } = definitionOf(
+      '<one-to-many name="l" ref="A" mappedBy="up"/><one-to-many name="m" ref="A" mappedBy="up"/><many-to-one name="up" ref="A"/>',
+    )
+    expect(definition?.fields).toMatchObject({ l: { owned: true } })
+    expect(definition?.fields['m']).not.toHaveProperty('owned')
+    expect(report).toEqual(['second-owner A.m: A.up'])
+  })
+})

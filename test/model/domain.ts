@@ -1,0 +1,47 @@
+// Domain XML as tests write it: only what they are about.
+import type { FieldDefinition, ModelDefinition } from '../../src/model/definition.js'
+import { domainModels, type Beside } from '../../src/model/domain-models.js'
+import { nothingDeclared, readDomain } from '../../src/model/domain-xml.js'
+import { parseXml } from '../../src/model/xml.js'
+
+export const PACKAGE = 'org.test.db'
+
+/** A file of the package. */
+export function domain(body: string, packageName = PACKAGE): string {
+  return `<?xml version="1.0"?>\n<domain-models xmlns="urn:domain">\n<module name="m" package="${packageName}"/>\n${body}\n</domain-models>`
+}
+
+export interface Read {
+  readonly definitions: readonly ModelDefinition[]
+  /** `kind place: detail`, without the package. */
+  readonly report: readonly string[]
+  readonly faults: readonly string[]
+}
+
+/** The files are called 1.xml, 2.xml and so on. */
+export function read(files: readonly string[], beside?: Beside): Read {
+  const declared = nothingDeclared()
+  for (const [index, text] of files.entries()) readDomain(parseXml(text), `${index + 1}.xml`, declared)
+  const { models, report, faults } = domainModels(declared, beside)
+  const short = (text: string) => text.replaceAll(`${PACKAGE}.`, '')
+  return {
+    definitions: models.map(({ definition }) => definition),
+    report: report.map(({ kind, place, detail = '' }) =>
+      short(`${kind} ${place}: ${detail}`.replace(/: $/, '')),
+    ),
+    faults: faults.map(short),
+  }
+}
+
+/** The definition of the one field of the one entity. */
+export function field(
+  xml: string,
+  more = '',
+  views = '<object-views/>',
+): { readonly definition: FieldDefinition | undefined; readonly report: readonly string[] } {
+  const { definitions, report } = read([
+    domain(`<entity name="A" jsonAttrs="false">${xml}</entity>${more}`),
+    views,
+  ])
+  return { definition: Object.values(definitions[0]?.fields ?? {})[0], report }
+}
