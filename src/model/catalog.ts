@@ -16,6 +16,9 @@ export interface FieldOf {
   readonly field: Field
 }
 
+/** Whoever loads models checks them, and so does whoever serves them. */
+const CHECKED = new WeakMap<readonly Source[], Catalog>()
+
 /** The models by name, and how they hang together. */
 export class Catalog {
   /** Those that people declare. */
@@ -40,7 +43,9 @@ export class Catalog {
           continue
         }
         const known = relation.isList ? this.#links : this.#references
-        known.set(relation.target, [...(known.get(relation.target) ?? []), { model, field }])
+        const leading = known.get(relation.target)
+        if (leading) leading.push({ model, field })
+        else known.set(relation.target, [{ model, field }])
       }
     }
   }
@@ -67,8 +72,16 @@ export class Catalog {
     return [...owned, ...referred, ...this.linksTo(model).map((list) => `linked by ${nameOf(list)}`)]
   }
 
-  /** Checks all definitions and refuses them with every fault named at once. */
+  /** Checks all definitions and refuses them with every fault named at once. The same list is checked once. */
   static from(sources: readonly Source[]): Catalog {
+    const known = CHECKED.get(sources)
+    if (known) return known
+    const catalog = Catalog.#check(sources)
+    CHECKED.set(sources, catalog)
+    return catalog
+  }
+
+  static #check(sources: readonly Source[]): Catalog {
     const faults: string[] = []
     const models = new Map<Model, string>()
     const seen = new Map<string, string>()

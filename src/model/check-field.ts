@@ -28,6 +28,18 @@ const RESERVED = new Set(
 )
 const DEFINABLE = Object.keys(FIELD_TYPES)
 const FREE_OPTIONS = ['type', 'title', 'help', 'was', 'copy'] as const
+const ALLOWED = Object.fromEntries(
+  Object.entries(FIELD_TYPES).map(([type, { options }]) => [
+    type,
+    new Set<string>([...options, ...FREE_OPTIONS]),
+  ]),
+) as unknown as Readonly<Record<FieldTypeName, ReadonlySet<string>>>
+const TEXTUAL = ['title', 'help', 'was']
+const TOGGLES = ['required', 'unique', 'copy']
+const WORKED_OUT = [
+  ['computed', 'computed field'],
+  ['sequence', 'sequence'],
+] as const
 
 type Report = (fault: string) => void
 
@@ -51,26 +63,20 @@ export function checkField(name: string, raw: unknown, report: Report): Field | 
 }
 
 function checkOptions(raw: Readonly<Record<string, unknown>>, type: FieldTypeName, report: Report): void {
-  const { options }: FieldType = FIELD_TYPES[type]
-  for (const [option, value] of Object.entries(raw)) {
-    if (value === undefined || (FREE_OPTIONS as readonly string[]).includes(option)) continue
-    if (!(options as readonly string[]).includes(option)) {
-      report(`${type} has no option "${option}"${didYouMean(option, [...options, ...FREE_OPTIONS])}`)
-    }
+  const allowed = ALLOWED[type]
+  for (const option of Object.keys(raw)) {
+    if (!allowed.has(option) && raw[option] !== undefined)
+      report(`${type} has no option "${option}"${didYouMean(option, allowed)}`)
   }
-  const textual: readonly string[] = ['title', 'help', 'was']
-  for (const option of textual) {
+  for (const option of TEXTUAL) {
     if (raw[option] !== undefined && typeof raw[option] !== 'string') report(`${option} must be text`)
   }
-  for (const option of ['required', 'unique', 'copy']) {
+  for (const option of TOGGLES) {
     if (raw[option] !== undefined && typeof raw[option] !== 'boolean')
       report(`${option} must be true or false`)
   }
   if (raw['secret'] === 'password' && raw['default'] !== undefined) report('a password has no default')
-  for (const [option, kind] of [
-    ['computed', 'computed field'],
-    ['sequence', 'sequence'],
-  ] as const) {
+  for (const [option, kind] of WORKED_OUT) {
     if (raw[option] === undefined) continue
     for (const other of ['required', 'default', 'secret']) {
       if (raw[other] !== undefined) report(`a ${kind} has no ${other}`)
@@ -109,6 +115,9 @@ function build(
     sequence,
     relation: checkRelation(type, raw, report),
   }
+  const { selection: choices, min: least, max: most, default: usual } = raw
+  // Most fields say none of these.
+  if ([choices, least, most, usual].every((option) => option === undefined) && type !== 'enum') return bare
   const selection = checkSelection(raw['selection'], bare, report)
   const [min, max] = [
     checkBound(raw['min'], 'min', bare, report),

@@ -198,7 +198,8 @@ function withDefault(field: RawField, draft: Draft, complain: Complain): Draft {
   if (isNumber && draft['required'] === true) return draft
   const usual = draft.type === 'boolean' ? false : draft.type === 'decimal' ? '0' : 0
   const whole = { ...draft, default: usual }
-  return isAccepted(whole) ? whole : draft
+  const isFree = ['min', 'max', 'selection'].every((option) => draft[option] === undefined)
+  return isFree || isAccepted(whole) ? whole : draft
 }
 
 interface Choice {

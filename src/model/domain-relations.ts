@@ -17,6 +17,7 @@ export function settleRelations(
   fieldsOf: (model: string) => Fields | undefined,
   report: (line: ReportLine) => void,
 ): Fields {
+  if (!Object.values(fields).some((field) => 'mappedBy' in field)) return fields
   const owned = new Set<string>()
   const settled = Object.entries(fields).flatMap(([name, field]): [string, FieldDefinition][] => {
     const place = `${model}.${name}`

@@ -15,7 +15,7 @@ type Report = (line: ReportLine) => void
 
 /** What is unique or indexed, besides what fields say of themselves. References are indexed anyway. */
 export function setsOf(entity: Entity, fields: Fields, nameField: string | undefined, report: Report): Sets {
-  const columns = columnsOf(entity)
+  const columns = entity.sets.length > 0 ? columnsOf(entity) : new Map<string, string>()
   const [unique, indexes] = [new Map<string, string[]>(), new Map<string, string[]>()]
   for (const { columns: named, isUnique } of entity.sets) {
     const names = [...new Set(named.map((column) => columns.get(column.toLowerCase()) ?? column))]

@@ -1,14 +1,25 @@
-// XML → a plain tree, within limits. What could harm whoever reads it is refused before the parser sees it.
-import { XMLParser } from 'fast-xml-parser'
+// XML → a plain tree, in one pass, within limits. Strict: whatever could harm whoever reads it, or mean two things, is refused.
 
 export const MAX_XML_BYTES = 8 * 1024 * 1024
 const MAX_DEPTH = 32
-const [TEXT, CDATA, ATTRIBUTES] = ['#text', '#cdata', ':@']
-const KNOWN_ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
-const ENTITY = /&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{1,20}));/gi
-const STRAY_ENTITY = /&(?!(?:#\d{1,7}|#x[\da-f]{1,6}|amp|lt|gt|quot|apos);)/i
+const NAME = '[A-Za-z_\\u0080-\\uFFFF][\\w.:\\-\\u0080-\\uFFFF]*'
+const START = new RegExp(`<(${NAME})`, 'y')
+const ATTRIBUTE = new RegExp(`\\s+(${NAME})\\s*=\\s*(?:"([^"<]*)"|'([^'<]*)')`, 'y')
+const START_END = /\s*(\/?)>/y
+const END = new RegExp(`</(${NAME})\\s*>`, 'y')
+const ENTITIES: ReadonlyMap<string, string> = new Map([
+  ...([
+    ['amp', '&'],
+    ['lt', '<'],
+    ['gt', '>'],
+    ['quot', '"'],
+    ['apos', "'"],
+  ] as const),
+])
+const ENTITY = /&(?:#(\d{1,7})|#x([\da-fA-F]{1,6})|(\w{1,20}));|&/g
 /** Names that would reach into the objects of the language itself. */
-const HARMFUL = /^(__proto__|prototype|constructor)$/
+const HARMFUL = new Set(['__proto__', 'prototype', 'constructor'])
+const ENCODING = /^<\?xml[^?]*encoding\s*=\s*["'](?!utf-?8["']|us-ascii["'])([^"']*)/i
 
 export interface XmlElement {
   readonly name: string
@@ -23,149 +34,163 @@ export class XmlFault extends Error {}
 
 /** The root element; what is wrong is thrown as an XmlFault, with its line. */
 export function parseXml(source: string): XmlElement {
-  const text = source.replace(/^\uFEFF/, '')
-  refuseHarm(text)
-  const lineOf = lineCounter(text)
-  const [root, other] = parse(text).filter((node) => nameOf(node) !== TEXT)
-  if (root === undefined) throw new XmlFault('there is no element in it')
-  if (other !== undefined) throw new XmlFault('there is more than one root element')
-  return elementOf(root, lineOf)
+  if (Buffer.byteLength(source) > MAX_XML_BYTES) throw new XmlFault(`it has more than ${MAX_XML_BYTES} bytes`)
+  return new Reader(source.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n')).read()
 }
 
-type Node = Readonly<Record<string, unknown>>
+interface Growing extends XmlElement {
+  readonly attributes: Map<string, string>
+  readonly children: XmlElement[]
+  text: string
+}
 
-const parser = new XMLParser({
-  ...{ preserveOrder: true, ignoreAttributes: false, attributeNamePrefix: '', trimValues: false },
-  ...{ parseTagValue: false, parseAttributeValue: false, processEntities: false, cdataPropName: CDATA },
-  ...{ ignoreDeclaration: true, ignorePiTags: true, captureMetaData: true, jPath: false },
-  maxNestedTags: MAX_DEPTH,
-})
-const PLACE = XMLParser.getMetaDataSymbol() as symbol
+/** Where a reading stands. Elements that are still open are a list, so no depth can overflow anything. */
+class Reader {
+  #position = 0
+  #line = 1
+  #counted = 0
+  readonly #open: Growing[] = []
+  #root: XmlElement | undefined
 
-function parse(text: string): readonly Node[] {
-  try {
-    // Its validator is to become a package of its own; the parser alone would take malformed text for what it resembles.
-    // eslint-disable-next-line @typescript-eslint/no-deprecated
-    return parser.parse(text, true) as readonly Node[]
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    const [, what, line] = /^(.*?)\.?:(\d+):\w+$/s.exec(message) ?? []
-    throw new XmlFault(what === undefined ? message : `line ${line ?? ''}: ${what}`)
+  constructor(private readonly text: string) {}
+
+  read(): XmlElement {
+    this.#refuseCharacters()
+    for (;;) {
+      const start = this.text.indexOf('<', this.#position)
+      this.#readText(start < 0 ? this.text.length : start)
+      if (start < 0) break
+      if (!this.#skipOthers()) this.#readTag()
+    }
+    const last = this.#open.at(-1)
+    if (last) throw new XmlFault(`line ${last.line}: <${last.name}> is not closed`)
+    return this.#root ?? this.#fail('there is no element in it')
+  }
+
+  #refuseCharacters(): void {
+    const encoding = ENCODING.exec(this.text)?.[1]
+    if (encoding !== undefined) this.#fail(`it is encoded in ${encoding}: save it as UTF-8`)
+    // What could not be decoded stands as this character.
+    this.#position = this.text.indexOf('\uFFFD')
+    if (this.#position >= 0) this.#fail('it is not UTF-8')
+    this.#position = this.text.search(/[^\t\n\r -\uFFFD]/)
+    if (this.#position >= 0) this.#fail('it holds a control character')
+    this.#position = 0
+  }
+
+  /** Comments, CDATA sections and processing instructions. Any other declaration is refused. */
+  #skipOthers(): boolean {
+    const { text } = this
+    if (text.startsWith('<?', this.#position)) this.#skip('<?', '?>')
+    else if (text.startsWith('<!--', this.#position)) this.#skip('<!--', '-->')
+    else if (text.startsWith('<![CDATA[', this.#position)) {
+      const current = this.#open.at(-1) ?? this.#fail('text stands outside of the root element')
+      current.text += this.#skip('<![CDATA[', ']]>')
+    } else if (text.startsWith('<!', this.#position))
+      this.#fail('a DOCTYPE, or any other declaration, is refused')
+    else return false
+    return true
+  }
+
+  #skip(from: string, to: string): string {
+    const begin = this.#position + from.length
+    const end = this.text.indexOf(to, begin)
+    if (end < 0) this.#fail(`"${to}" is missing`)
+    this.#position = end + to.length
+    return this.text.slice(begin, end)
+  }
+
+  #readText(end: number): void {
+    const text = this.text.slice(this.#position, end)
+    const current = this.#open.at(-1)
+    if (current) current.text += this.#decode(text)
+    else if (text.trim() !== '') {
+      this.#position += text.search(/\S/)
+      this.#fail('text stands outside of the root element')
+    }
+    this.#position = end
+  }
+
+  #readTag(): void {
+    const end = this.#match(END)
+    if (end) this.#close(end[1] ?? '')
+    else this.#openElement()
+  }
+
+  #close(name: string): void {
+    const current = this.#open.pop()
+    if (current?.name !== name) {
+      const opened = current ? `: <${current.name}> of line ${current.line} is still open` : ''
+      this.#fail(`</${name}> closes nothing${opened}`)
+    }
+  }
+
+  #openElement(): void {
+    const line = this.#lineHere()
+    const name = this.#match(START)?.[1] ?? this.#fail('"<" begins no element')
+    this.#refuseName(name)
+    const attributes = new Map<string, string>()
+    for (let found = this.#match(ATTRIBUTE); found; found = this.#match(ATTRIBUTE)) {
+      const [, key = '', double, single] = found
+      this.#refuseName(key)
+      if (attributes.has(key)) this.#fail(`the attribute "${key}" is there twice`)
+      attributes.set(key, this.#decode((double ?? single ?? '').replace(/[\t\n]/g, ' ')))
+    }
+    const closing =
+      this.#match(START_END)?.[1] ?? this.#fail(`an attribute of <${name}> is malformed, or ">" is missing`)
+    const element: Growing = { name, attributes, children: [], text: '', line }
+    const parent = this.#open.at(-1)
+    if (parent) parent.children.push(element)
+    else if (this.#root) this.#fail('there is more than one root element')
+    else this.#root = element
+    if (closing === '/') return
+    if (this.#open.length >= MAX_DEPTH) this.#fail(`elements are nested deeper than ${MAX_DEPTH} levels`)
+    this.#open.push(element)
+  }
+
+  #match(pattern: RegExp): RegExpExecArray | null {
+    pattern.lastIndex = this.#position
+    const found = pattern.exec(this.text)
+    if (found) this.#position = pattern.lastIndex
+    return found
+  }
+
+  #refuseName(name: string): void {
+    if (HARMFUL.has(name)) this.#fail(`the name "${name}" is refused`)
+  }
+
+  #decode(text: string): string {
+    if (!text.includes('&')) return text
+    return text.replace(ENTITY, (_, decimal?: string, hex?: string, name?: string, offset?: number) => {
+      const point = decimal === undefined ? parseInt(hex ?? '', 16) : Number(decimal)
+      const meant = Number.isNaN(point) ? ENTITIES.get(name ?? '') : characterOf(point)
+      if (meant !== undefined) return meant
+      // For the line of the fault; in an attribute it is where that ends.
+      this.#position = Math.min(this.#position + (offset ?? 0), this.text.length)
+      return this.#fail(Number.isNaN(point) ? UNKNOWN_ENTITY : `there is no character number ${point}`)
+    })
+  }
+
+  /** Counted on from the last time, so that all counting is one pass. */
+  #lineHere(): number {
+    for (let next = this.text.indexOf('\n', this.#counted); next >= 0 && next < this.#position;) {
+      this.#line++
+      this.#counted = next + 1
+      next = this.text.indexOf('\n', this.#counted)
+    }
+    return this.#line
+  }
+
+  #fail(what: string): never {
+    throw new XmlFault(`line ${this.#lineHere()}: ${what}`)
   }
 }
 
-function elementOf(node: Node, lineOf: (offset: number) => number): XmlElement {
-  const name = nameOf(node)
-  const place = (node as Readonly<Record<symbol, { readonly startIndex?: number } | undefined>>)[PLACE]
-  const line = lineOf(place?.startIndex ?? 0)
-  const raw = Object.entries((node[ATTRIBUTES] ?? {}) as Readonly<Record<string, string>>)
-  const attributes = new Map(raw.map(([key, value]) => [key, decode(value.replace(/[\t\n\r]/g, ' '), line)]))
-  const children: XmlElement[] = []
-  let text = ''
-  for (const child of node[name] as readonly Node[]) {
-    const kind = nameOf(child)
-    if (kind === TEXT) text += decode(String(child[TEXT]), line)
-    else if (kind === CDATA)
-      text += (child[CDATA] as readonly Node[]).map((part) => String(part[TEXT])).join('')
-    else children.push(elementOf(child, lineOf))
-  }
-  return { name, attributes, children, text, line }
-}
-
-function nameOf(node: Node): string {
-  return Object.keys(node).find((key) => key !== ATTRIBUTES) ?? ''
-}
-
-function decode(text: string, line: number): string {
-  if (!text.includes('&')) return text
-  return text.replace(ENTITY, (_, decimal?: string, hex?: string, name?: string) => {
-    if (decimal === undefined && hex === undefined) return KNOWN_ENTITIES[name ?? ''] ?? ''
-    const point = decimal === undefined ? parseInt(hex ?? '', 16) : Number(decimal)
-    if (!isCharacter(point)) throw new XmlFault(`line ${line}: there is no character number ${point}`)
-    return String.fromCodePoint(point)
-  })
-}
+const UNKNOWN_ENTITY = 'only the entities &amp; &lt; &gt; &quot; &apos; and numbers are known'
 
 /** As XML says: no control characters but white space, no halves of surrogate pairs. */
-function isCharacter(point: number): boolean {
-  if (point < 0x20) return point === 0x9 || point === 0xa || point === 0xd
-  return point <= 0xd7ff || (point >= 0xe000 && point <= 0xfffd) || (point >= 0x10000 && point <= 0x10ffff)
-}
-
-/** One pass over the marks, without recursion: declarations, unknown entities, depth, names. */
-function refuseHarm(text: string): void {
-  if (Buffer.byteLength(text) > MAX_XML_BYTES) throw new XmlFault(`it has more than ${MAX_XML_BYTES} bytes`)
-  let depth = 0
-  let position = 0
-  const fail = (what: string, offset: number) => {
-    throw new XmlFault(`line ${text.slice(0, offset).split('\n').length}: ${what}`)
-  }
-  const skip = (mark: string, from: number) => {
-    const end = text.indexOf(mark, from)
-    if (end < 0) fail(`"${mark}" is missing`, from)
-    return end + mark.length
-  }
-  for (;;) {
-    const start = text.indexOf('<', position)
-    refuseEntities(text, position, start < 0 ? text.length : start, fail)
-    if (start < 0) return
-    if (text.startsWith('<!--', start)) position = skip('-->', start + 4)
-    else if (text.startsWith('<![CDATA[', start)) position = skip(']]>', start + 9)
-    else if (text.startsWith('<?', start)) position = skip('?>', start + 2)
-    else if (text.startsWith('<!', start)) fail('a DOCTYPE, or any other declaration, is refused', start)
-    else {
-      position = endOfTag(text, start)
-      const isEnd = text[start + 1] === '/'
-      const isEmpty = text[position - 2] === '/'
-      depth += isEnd ? -1 : isEmpty ? 0 : 1
-      if (depth > MAX_DEPTH) fail(`elements are nested deeper than ${MAX_DEPTH} levels`, start)
-      const tag = text.slice(start + (isEnd ? 2 : 1), position - 1)
-      const harmful = namesIn(tag).find((name) => HARMFUL.test(name))
-      if (harmful !== undefined) fail(`the name "${harmful}" is refused`, start)
-      refuseEntities(text, start, position, fail)
-    }
-  }
-}
-
-/** The names of an element and its attributes. */
-function namesIn(tag: string): string[] {
-  if (!/__proto__|prototype|constructor/.test(tag)) return []
-  return tag.replace(/"[^"]*"|'[^']*'/g, ' ').split(/[\s=/]+/)
-}
-
-/** Behind the `>` that is not inside of a quoted value. */
-function endOfTag(text: string, start: number): number {
-  let quote = ''
-  for (let index = start + 1; index < text.length; index++) {
-    const mark = text[index] ?? ''
-    if (quote !== '') {
-      if (mark === quote) quote = ''
-    } else if (mark === '"' || mark === "'") quote = mark
-    else if (mark === '>') return index + 1
-  }
-  return text.length
-}
-
-function refuseEntities(
-  text: string,
-  from: number,
-  to: number,
-  fail: (what: string, offset: number) => void,
-): void {
-  const segment = text.slice(from, to)
-  const stray = segment.includes('&') ? STRAY_ENTITY.exec(segment) : null
-  if (stray) fail('only the entities &amp; &lt; &gt; &quot; &apos; and numbers are known', from + stray.index)
-}
-
-function lineCounter(text: string): (offset: number) => number {
-  const ends = [...text.matchAll(/\n/g)].map((match) => match.index)
-  return (offset) => {
-    let [low, high] = [0, ends.length]
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if ((ends[middle] ?? 0) < offset) low = middle + 1
-      else high = middle
-    }
-    return low + 1
-  }
+function characterOf(point: number): string | undefined {
+  const isSpace = point === 0x9 || point === 0xa || point === 0xd
+  const isPlain = point >= 0x20 && point <= 0xfffd && !(point >= 0xd800 && point <= 0xdfff)
+  return isSpace || isPlain || (point > 0xffff && point <= 0x10ffff) ? String.fromCodePoint(point) : undefined
 }

@@ -1,5 +1,5 @@
 // Names in the database.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 const MAX_IDENTIFIER = 63
 
@@ -17,5 +17,5 @@ export function indexName(model: string, isUnique: boolean, fields: readonly str
 }
 
 function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 12)
+  return hash('sha256', text, 'hex').slice(0, 12)
 }

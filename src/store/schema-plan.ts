@@ -16,9 +16,11 @@ export async function planSchema(
 ): Promise<Plan> {
   const draft: Draft = { steps: [], faults: [], notes: [], unused: new Map(), unusedLinks: new Map() }
   const wanted = new Set(drops)
+  const folded = new Map([...shapes.keys()].map((name) => [name.toLowerCase(), name]))
   for (const model of models) {
     const shape = shapes.get(model.name)
-    const twin = [...shapes.keys()].find((name) => name.toLowerCase() === model.name.toLowerCase())
+    const twin = folded.get(model.name.toLowerCase())
+    const before = draft.steps.length
     if (shape) await planTable(db, model, shape, wanted, draft)
     else if (twin === undefined)
       draft.steps.push({ kind: 'create-table', model: model.name, declared: model })
@@ -27,7 +29,7 @@ export async function planSchema(
         `${model.name}: a model called "${twin}" is stored already: use that name, or drop it first`,
       )
     await planLinks(db, model, shape, wanted, draft)
-    planIndexes(model, shape, draft)
+    planIndexes(model, shape, draft, before)
   }
   const declared = new Set(models.map((model) => model.name))
   for (const [name, shape] of shapes) {
@@ -49,7 +51,8 @@ async function planTable(
   for (const field of model.fields.values()) {
     if (!declared.has(field.name)) continue
     const { was } = field
-    const isTaken = there.has(field.name) && (await countValues(db, model.name, field.name)) > 0
+    const isTaken =
+      was !== undefined && there.has(field.name) && (await countValues(db, model.name, field.name)) > 0
     const former = was === undefined || isTaken ? undefined : there.get(was)
     if (former && was !== undefined) {
       // An empty column that was kept under the new name makes room.
@@ -138,11 +141,12 @@ function strayFormerName(model: Model, column: string): string {
   return former.find((was) => didYouMean(was, [column]) !== '') === undefined ? '' : ` (one is misspelled)`
 }
 
-function planIndexes(model: Model, shape: Shape | undefined, draft: Draft): void {
+/** `before`: how many steps there were before those of this model. */
+function planIndexes(model: Model, shape: Shape | undefined, draft: Draft, before: number): void {
   const wanted = shapeOf(model).indexes
   const there = Object.entries(shape?.indexes ?? {})
-  const columns = draft.steps.filter((step) => step.kind === 'drop-column' && step.model === model.name)
-  const dropped = new Set(columns.map((step) => (step.kind === 'drop-column' ? step.name : '')))
+  const own = draft.steps.slice(before)
+  const dropped = new Set(own.flatMap((step) => (step.kind === 'drop-column' ? step.name : [])))
   const stays = ([name, { fields }]: (typeof there)[number]) =>
     Object.hasOwn(wanted, name) && !fields.some((field) => dropped.has(field))
   const kept = new Set(there.filter(stays).map(([name]) => name))

@@ -2,28 +2,27 @@
 import { StartFaults } from '../errors.js'
 import type { Catalog } from '../model/catalog.js'
 import type { Model } from '../model/model.js'
-import { defaultOf } from '../model/values.js'
 import type { Database, Dialect, Queryable, Transaction } from './database.js'
-import { UniqueViolation } from './database.js'
 import { fillComputed } from './fill-computed.js'
-import { LOG_TABLE } from './log.js'
-import { indexName, quote, tableName } from './names.js'
 import { makeOwnTables } from './own-tables.js'
 import type { Plan, Step } from './plan.js'
+import { laterModels } from './plan-parts.js'
 import { undeclaredReferrers, type Referrer } from './references.js'
 import { planSchema } from './schema-plan.js'
+import { carryOut } from './schema-steps.js'
 import { printShape, shapeOf, type Shape } from './shape.js'
-import { linkTable } from './relation-sql.js'
 import { makeSequences } from './sequences.js'
-import { columnOf, encode, Tables } from './table.js'
+import { Tables } from './table.js'
 
 const LONG = { isLong: true }
+/** PostgreSQL keeps a lock for each table, index and sequence until the transaction ends, and has room for some thousands. */
+const MODELS_AT_ONCE = 50
 
 /** What would be done, and what stands in the way. Changes nothing but makes sure that the service's own tables are there. */
 export async function showPlan(db: Database, catalog: Catalog, drops: readonly string[]): Promise<Plan> {
   return db.transaction(async (tx) => {
     await makeOwnTables(tx, db.dialect)
-    return planSchema(tx, catalog.stored, await readShapes(tx), drops)
+    return planSchema(tx, catalog.stored, parsed(await readShapes(tx)), drops)
   }, LONG)
 }
 
@@ -34,34 +33,115 @@ export interface Applied extends Plan {
   readonly undeclared: readonly Referrer[]
 }
 
-/** Brings the tables to what the models declare, in one transaction, or refuses with every reason. */
+/**
+ * Brings the tables to what the models declare, or refuses with every reason and changes nothing. Whatever can fail is done in the first
+ * transaction; where there is much to do, the rest follows in several, each of which leaves tables together with their shapes.
+ */
 export async function applySchema(
   db: Database,
   catalog: Catalog,
   drops: readonly string[] = [],
 ): Promise<Applied> {
-  return db.transaction(async (tx) => {
-    await makeOwnTables(tx, db.dialect)
-    const shapes = await readShapes(tx)
-    const plan = await planSchema(tx, catalog.stored, shapes, drops)
-    if (plan.faults.length > 0)
-      throw new StartFaults('The tables cannot follow the models without losing data', plan.faults)
-    const isIndex = (step: Step) => step.kind === 'create-index'
-    const tables = new Tables(db.dialect, catalog)
-    for (const step of plan.steps.filter((step) => !isIndex(step))) await carryOut(tx, tables, step)
-    for (const model of modelsToCompute(plan)) await fillComputed(tx, tables.of(model))
-    await makeSequences(tx, catalog.served)
-    // Last, because what was filled in may not be unique.
-    for (const step of plan.steps.filter(isIndex)) await carryOut(tx, tables, step)
-    const made = new Map<string, string>()
-    const left = undeclaredShapes(catalog, shapes, plan)
-    for (const model of catalog.stored) {
-      const before = shapes.get(model.name)
-      const neighbours = [...catalog.neighboursOf(model), ...keptNeighbours(before, [...left.keys()])]
-      made.set(model.name, await saveShape(tx, model, plan, before, neighbours))
-    }
-    return { ...plan, shapes: made, undeclared: undeclaredReferrers(left) }
-  }, LONG)
+  const { later, texts, ...applied } = await db.transaction(
+    async (tx) => growFirst(tx, db.dialect, catalog, drops),
+    LONG,
+  )
+  const made = new Map(applied.shapes)
+  let isOvertaken = false
+  for (let next = 0; next < later.length; next += MODELS_AT_ONCE) {
+    const models = later.slice(next, next + MODELS_AT_ONCE)
+    const shapes = await db.transaction(async (tx) => growLater(tx, db.dialect, models, applied, texts), LONG)
+    for (const [name, text] of shapes) made.set(name, text)
+    if (shapes.size < models.length) isOvertaken = true
+  }
+  // Another node was at the same tables in between: what is left to do is planned again.
+  if (isOvertaken) return { ...(await applySchema(db, catalog)), steps: applied.steps }
+  return { ...applied, shapes: made }
+}
+
+interface Grown extends Applied {
+  /** Those whose steps are still to be carried out. */
+  readonly later: readonly Model[]
+  /** The shapes as they were stored before. */
+  readonly texts: ReadonlyMap<string, string>
+}
+
+async function growFirst(
+  tx: Transaction,
+  dialect: Dialect,
+  catalog: Catalog,
+  drops: readonly string[],
+): Promise<Grown> {
+  await makeOwnTables(tx, dialect)
+  const texts = await readShapes(tx)
+  const unchanged = unchangedModels(catalog, texts)
+  const shapes = parsed(new Map([...texts].filter(([name]) => !unchanged.has(name))))
+  const changed = catalog.stored.filter(({ name }) => !unchanged.has(name))
+  const plan = await planSchema(tx, changed, shapes, drops)
+  if (plan.faults.length > 0)
+    throw new StartFaults('The tables cannot follow the models without losing data', plan.faults)
+  const later = laterModels(plan, changed, MODELS_AT_ONCE)
+  const isLater = new Set(later.map(({ name }) => name))
+  const steps = plan.steps.filter((step) => !isLater.has(step.model))
+  const tables = new Tables(dialect, catalog)
+  for (const step of steps.filter((step) => !isIndex(step))) await carryOut(tx, dialect, step)
+  for (const model of modelsToCompute(steps)) await fillComputed(tx, tables.of(model))
+  await makeSequences(
+    tx,
+    catalog.served.filter(({ name }) => !isLater.has(name)),
+  )
+  // Last, because what was filled in may not be unique.
+  for (const step of steps.filter(isIndex)) await carryOut(tx, dialect, step)
+  const left = undeclaredShapes(catalog, shapes, plan)
+  const made = new Map(unchanged)
+  for (const model of changed) {
+    const neighbours = neighboursOf(catalog, model, shapes.get(model.name), [...left.keys()])
+    const text = printed(model, plan, neighbours)
+    made.set(model.name, text)
+    if (!isLater.has(model.name) && text !== texts.get(model.name)) await saveShape(tx, model.name, text)
+  }
+  return { ...plan, shapes: made, undeclared: undeclaredReferrers(left), later, texts }
+}
+
+/** Nothing of this can fail on what is stored. Answers the shapes of those that nobody else has changed in between. */
+async function growLater(
+  tx: Transaction,
+  dialect: Dialect,
+  models: readonly Model[],
+  { steps, shapes }: Applied,
+  before: ReadonlyMap<string, string>,
+): Promise<Map<string, string>> {
+  for (const lock of dialect.lockSchema) await tx.run(lock)
+  const now = await readShapes(
+    tx,
+    models.map(({ name }) => name),
+  )
+  const own = models.filter(({ name }) => now.get(name) === before.get(name))
+  const names = new Set(own.map(({ name }) => name))
+  const ownSteps = steps.filter((step) => names.has(step.model))
+  for (const step of ownSteps.filter((step) => !isIndex(step))) await carryOut(tx, dialect, step)
+  await makeSequences(tx, own)
+  for (const step of ownSteps.filter(isIndex)) await carryOut(tx, dialect, step)
+  for (const name of names) await saveShape(tx, name, shapes.get(name) ?? '')
+  return new Map([...names].map((name) => [name, shapes.get(name) ?? '']))
+}
+
+function isIndex(step: Step): boolean {
+  return step.kind === 'create-index'
+}
+
+/** The shapes of those whose tables are as they are declared: there is nothing to plan. */
+function unchangedModels(catalog: Catalog, texts: ReadonlyMap<string, string>): Map<string, string> {
+  const declared = new Set(catalog.stored.map(({ name }) => name))
+  const undeclared = [...texts.keys()].filter((name) => !declared.has(name))
+  const unchanged = catalog.stored.flatMap((model): [string, string][] => {
+    const text = texts.get(model.name)
+    if (text === undefined) return []
+    const before = undeclared.length > 0 ? (JSON.parse(text) as Shape) : undefined
+    const neighbours = neighboursOf(catalog, model, before, undeclared)
+    return text === printShape({ ...shapeOf(model), neighbours }) ? [[model.name, text]] : []
+  })
+  return new Map(unchanged)
 }
 
 /** The shapes of models that stay although nobody declares them now. */
@@ -73,6 +153,15 @@ function undeclaredShapes(
   const declared = new Set(catalog.stored.map((model) => model.name))
   const dropped = new Set(steps.filter((step) => step.kind === 'drop-table').map((step) => step.model))
   return new Map([...shapes].filter(([name]) => !declared.has(name) && !dropped.has(name)))
+}
+
+function neighboursOf(
+  catalog: Catalog,
+  model: Model,
+  before: Shape | undefined,
+  undeclared: readonly string[],
+): string[] {
+  return [...catalog.neighboursOf(model), ...keptNeighbours(before, undeclared)]
 }
 
 /** What such a model said of this one still holds. */
@@ -93,130 +182,35 @@ export async function isCurrent(
   return models.every((model) => current.get(model) === shapes.get(model))
 }
 
-async function readShapes(db: Queryable): Promise<Map<string, Shape>> {
-  const rows = await db.all('select model, shape from verso_schema')
-  return new Map(rows.map((row) => [String(row['model']), JSON.parse(String(row['shape'])) as Shape]))
+/** As they are stored; of all models, if none are named. */
+async function readShapes(db: Queryable, names?: readonly string[]): Promise<Map<string, string>> {
+  const marks = names?.map(() => '?').join(', ') ?? ''
+  const where = names ? ` where model in (${marks})` : ''
+  const rows = await db.all(`select model, shape from verso_schema${where}`, names)
+  return new Map(rows.map((row) => [String(row['model']), String(row['shape'])]))
 }
 
-async function saveShape(
-  tx: Transaction,
-  model: Model,
-  plan: Plan,
-  before: Shape | undefined,
-  neighbours: readonly string[],
-): Promise<string> {
+function parsed(texts: ReadonlyMap<string, string>): Map<string, Shape> {
+  return new Map([...texts].map(([name, text]) => [name, JSON.parse(text) as Shape]))
+}
+
+function printed(model: Model, plan: Plan, neighbours: readonly string[]): string {
   const { columns, indexes, links } = shapeOf(model)
-  const text = printShape({
+  return printShape({
     columns: { ...plan.unused.get(model.name), ...columns },
     indexes,
     links: { ...plan.unusedLinks.get(model.name), ...links },
     neighbours,
   })
-  if (before && printShape(before) === text) return text
-  await tx.run('delete from verso_schema where model = ?', [model.name])
-  await tx.run('insert into verso_schema (model, shape) values (?, ?)', [model.name, text])
-  return text
 }
 
-async function carryOut(tx: Transaction, tables: Tables, step: Step): Promise<void> {
-  const { dialect } = tables
-  const table = quote(tableName(step.model))
-  switch (step.kind) {
-    case 'create-table': {
-      const { stored } = tables.of(step.declared)
-      const columns = stored
-        .map((field) => `, ${quote(field.name)} ${columnOf(dialect, field).type}`)
-        .join('')
-      const definition = `"id" ${dialect.identity}, "version" ${dialect.columns.integer.type} not null${columns}`
-      await tx.run(`create table ${table} (${definition})${dialect.tableSuffix}`)
-      return startIds(tx, dialect, step.model)
-    }
-    case 'add-column':
-      await tx.run(
-        `alter table ${table} add column ${quote(step.field.name)} ${columnOf(dialect, step.field).type}`,
-      )
-      await fillDefault(tx, dialect, step)
-      return
-    case 'rename-column':
-      await tx.run(`alter table ${table} rename column ${quote(step.from)} to ${quote(step.to)}`)
-      return
-    case 'drop-column':
-      await tx.run(`alter table ${table} drop column ${quote(step.name)}`)
-      return
-    case 'drop-table':
-      await tx.run(`drop table ${table}`)
-      await tx.run('delete from verso_schema where model = ?', [step.model])
-      return
-    case 'create-index':
-      return createIndex(tx, table, step)
-    case 'drop-index':
-      await tx.run(`drop index if exists ${quote(step.name)}`)
-      return
-    case 'create-link':
-      return createLinks(tx, dialect, linkTable(step.model, step.field))
-    case 'rename-link':
-      return renameLinks(tx, linkTable(step.model, step.from), linkTable(step.model, step.to))
-    case 'drop-link':
-      await tx.run(`drop table ${quote(linkTable(step.model, step.field))}`)
-  }
-}
-
-async function createLinks(tx: Transaction, dialect: Dialect, name: string): Promise<void> {
-  const { type } = dialect.columns.integer
-  const columns = `"owner" ${type} not null, "member" ${type} not null, primary key ("owner", "member")`
-  await tx.run(`create table ${quote(name)} (${columns})${dialect.tableSuffix}`)
-  await indexLinks(tx, name)
-}
-
-async function renameLinks(tx: Transaction, from: string, to: string): Promise<void> {
-  await tx.run(`alter table ${quote(from)} rename to ${quote(to)}`)
-  await tx.run(`drop index if exists ${quote(indexName(from, false, ['member']))}`)
-  await indexLinks(tx, to)
-}
-
-/** To find the owners of a member. */
-async function indexLinks(tx: Transaction, name: string): Promise<void> {
-  const index = indexName(name, false, ['member'])
-  await tx.run(`create index ${quote(index)} on ${quote(name)} ("member", "owner")`)
-}
-
-/** Records that were there before get the default of a new field. Their versions stay. */
-async function fillDefault(
-  tx: Transaction,
-  dialect: Dialect,
-  { model, field }: Step & { kind: 'add-column' },
-): Promise<void> {
-  const value = defaultOf(field, new Date().toISOString())
-  if (value === null) return
-  await tx.run(`update ${quote(tableName(model))} set ${quote(field.name)} = ?`, [
-    encode(dialect, field, value),
-  ])
-}
-
-/** A model that was dropped and comes back goes on after the ids that the Log knows: none is given twice. */
-async function startIds(tx: Transaction, dialect: Dialect, model: string): Promise<void> {
-  const [row] = await tx.all(`select max(record) as "last" from ${LOG_TABLE} where model = ?`, [model])
-  const last = row?.['last'] ?? null
-  if (last !== null) await tx.run(dialect.startIdsAfter(tableName(model), Number(last)))
+async function saveShape(tx: Transaction, model: string, text: string): Promise<void> {
+  await tx.run('delete from verso_schema where model = ?', [model])
+  await tx.run('insert into verso_schema (model, shape) values (?, ?)', [model, text])
 }
 
 /** Once all columns are there: the models with new computed fields. */
-function modelsToCompute(plan: Plan): Set<Model> {
-  const added = plan.steps.filter((step) => step.kind === 'add-column')
+function modelsToCompute(steps: readonly Step[]): Set<Model> {
+  const added = steps.filter((step) => step.kind === 'add-column')
   return new Set(added.filter((step) => step.field.computed).map((step) => step.declared))
-}
-
-async function createIndex(
-  tx: Transaction,
-  table: string,
-  step: Step & { kind: 'create-index' },
-): Promise<void> {
-  const columns = step.fields.map(quote).join(', ')
-  try {
-    await tx.run(`create ${step.unique ? 'unique ' : ''}index ${quote(step.name)} on ${table} (${columns})`)
-  } catch (error) {
-    if (!(error instanceof UniqueViolation)) throw error
-    const fault = `${step.model}: ${step.fields.join(' and ')} cannot be unique: several records have the same`
-    throw new StartFaults('The tables cannot follow the models', [fault])
-  }
 }

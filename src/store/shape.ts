@@ -27,7 +27,17 @@ export interface IndexShape {
   readonly fields: readonly string[]
 }
 
+const SHAPES = new WeakMap<Model, Shape>()
+
 export function shapeOf(model: Model): Shape {
+  const known = SHAPES.get(model)
+  if (known) return known
+  const shape = makeShape(model)
+  SHAPES.set(model, shape)
+  return shape
+}
+
+function makeShape(model: Model): Shape {
   const columns: Record<string, ColumnShape> = {}
   for (const field of model.fields.values()) {
     const column = columnShapeOf(field)
@@ -46,17 +56,20 @@ export function shapeOf(model: Model): Shape {
 /** Lists, views and the question who still refers to a record: all look for a reference. */
 function referenceIndexes(model: Model): string[][] {
   const references = [...model.fields.values()].filter((field) => isReference(field) && !field.kept)
-  const isFirst = (name: string) => [...model.unique, ...model.indexes].some((set) => set[0] === name)
-  return references.filter((field) => !isFirst(field.name)).map((field) => [field.name])
+  const first = new Set([...model.unique, ...model.indexes].map((set) => set[0]))
+  return references.filter((field) => !first.has(field.name)).map((field) => [field.name])
 }
 
 /** The same text for the same shape, whatever the order of its parts. */
 export function printShape({ columns, indexes, links = {}, neighbours = [] }: Shape): string {
-  const sorted = <T>(parts: Readonly<Record<string, T>>) =>
-    Object.fromEntries(Object.entries(parts).sort(([a], [b]) => (a < b ? -1 : 1)))
-  const linked = Object.keys(links).length > 0 ? { links: sorted(links) } : {}
-  const hanging = neighbours.length > 0 ? { neighbours: [...neighbours].sort() } : {}
-  return JSON.stringify({ columns: sorted(columns), indexes: sorted(indexes), ...linked, ...hanging })
+  const linked = Object.keys(links).length > 0 ? `,"links":${printSorted(links)}` : ''
+  const hanging = neighbours.length > 0 ? `,"neighbours":${JSON.stringify([...neighbours].sort())}` : ''
+  return `{"columns":${printSorted(columns)},"indexes":${printSorted(indexes)}${linked}${hanging}}`
+}
+
+function printSorted(parts: Readonly<Record<string, unknown>>): string {
+  const names = Object.keys(parts).sort()
+  return `{${names.map((name) => `${JSON.stringify(name)}:${JSON.stringify(parts[name])}`).join(',')}}`
 }
 
 export function columnShapeOf(field: Field): ColumnShape {

@@ -39,11 +39,16 @@ export class Tables {
       model,
       dialect: this.dialect,
       name: quote(tableName(model.name)),
-      stored: [...model.fields.values()].filter((field) => storageOf(field) !== 'none'),
+      stored: storedFields(model),
       full: compileSelection(this.dialect, fullSelection(this.catalog, model)),
       list: compileSelection(this.dialect, listSelection(this.catalog, model)),
     }
   }
+}
+
+/** Every field that has a column. */
+export function storedFields(model: Model): Field[] {
+  return [...model.fields.values()].filter((field) => storageOf(field) !== 'none')
 }
 
 export function columnOf(dialect: Dialect, field: Field): Column {

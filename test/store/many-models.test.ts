@@ -1,0 +1,170 @@
+// More models than one transaction takes: their tables are made in several, and nobody is left half-way.
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Catalog, type Source } from '../../src/model/catalog.js'
+import { createApp } from '../../src/service/create-app.js'
+import type { Database } from '../../src/store/database.js'
+import { openDatabase } from '../../src/store/open.js'
+import { applySchema, showPlan } from '../../src/store/schema.js'
+import { enter, newPlace, onEveryEngine, startService, type Place } from '../targets.js'
+import { blindToOtherNodes } from '../twins.js'
+import { faultsOf } from './lead.js'
+
+const COUNT = 180
+const nameOf = (index: number) => `many.M${index}`
+
+function many(more: (index: number) => object = () => ({}), count = COUNT): Source[] {
+  return Array.from({ length: count }, (_, index) => {
+    const next = { type: 'many-to-one', target: nameOf((index + 1) % count) }
+    const all = { type: 'many-to-many', target: nameOf((index * 7) % count) }
+    const fields = { code: { type: 'string' }, next, ...(index % 5 === 0 ? { all } : {}), ...more(index) }
+    return { file: 'many.json', definition: { name: nameOf(index), fields } }
+  })
+}
+
+const NODES = 3
+
+/** Nobody goes on before all are there. */
+function meetingOf(count: number): () => Promise<void> {
+  let there = 0
+  let open = (): void => undefined
+  const all = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return async () => {
+    if (++there === count) open()
+    await all
+  }
+}
+
+/** After its first transaction, which says what is to be done, a node waits for the others. */
+function afterFirst(db: Database, meet: () => Promise<void>): Database {
+  let transactions = 0
+  return {
+    ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher, close: () => db.close() },
+    transaction: async (work, options) => {
+      const result = await db.transaction(work, options)
+      if (++transactions === 1) await meet()
+      return result
+    },
+  }
+}
+
+onEveryEngine((engine) => {
+  let place: Place
+  beforeEach(async () => {
+    place = await newPlace(engine)
+  })
+  afterEach(() => {
+    place.remove()
+  })
+  const open = () => openDatabase(place.url, { poolSize: 3, statementTimeoutMs: 10_000 })
+
+  async function withDatabase<T>(use: (db: Database) => Promise<T>): Promise<T> {
+    const db = await open()
+    try {
+      return await use(db)
+    } finally {
+      await db.close()
+    }
+  }
+
+  const storedModels = () =>
+    withDatabase(async (db) => {
+      const rows = await db.reader.all('select model from verso_schema')
+      return rows.map((row) => String(row['model'])).sort()
+    })
+  const planFor = (sources: readonly Source[]) =>
+    withDatabase(async (db) => {
+      const { steps, faults, notes } = await showPlan(db, Catalog.from(sources), [])
+      return { steps, faults, notes }
+    })
+  const NOTHING = { steps: [], faults: [], notes: [] }
+
+  /** Whether nodes that start at once all come up. */
+  async function startTogether(twin: (db: Database) => Database): Promise<unknown[]> {
+    const meet = meetingOf(NODES)
+    const starts = Array.from({ length: NODES }, async () => {
+      const database = afterFirst(twin(await open()), meet)
+      const app = await createApp({ models: many(), database })
+      return () => app.close()
+    })
+    const outcomes = await Promise.allSettled(starts)
+    for (const outcome of outcomes) if (outcome.status === 'fulfilled') await outcome.value()
+    return outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []))
+  }
+
+  test('nodes that start at once take turns, and all come up', async () => {
+    expect(await startTogether((db) => db)).toEqual([])
+    expect(await storedModels()).toEqual(
+      Catalog.from(many())
+        .stored.map(({ name }) => name)
+        .sort(),
+    )
+    expect(await planFor(many())).toEqual(NOTHING)
+  })
+
+  test('which catches nodes that do not look what others have done', async () => {
+    expect(await startTogether(blindToOtherNodes)).not.toEqual([])
+  })
+
+  test('a start that is cut off leaves what the next one goes on from', async () => {
+    const cutOff = withDatabase(async (db) => {
+      let transactions = 0
+      const failing: Database = {
+        ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher, close: () => db.close() },
+        transaction: async (work, options) => {
+          if (++transactions > 2) throw new Error('cut off')
+          return db.transaction(work, options)
+        },
+      }
+      await applySchema(failing, Catalog.from(many()))
+    })
+    await expect(cutOff).rejects.toThrow('cut off')
+    const { length } = await storedModels()
+    expect(length).toBeGreaterThan(0)
+    expect(length).toBeLessThan(COUNT)
+    await withDatabase((db) => applySchema(db, Catalog.from(many())))
+    expect(await planFor(many())).toEqual(NOTHING)
+  })
+
+  test('a fault refuses before anything is changed', async () => {
+    const few = many(undefined, 2)
+    const service = await startService(engine, { place, models: few })
+    const records = await enter(service, 'direct')
+    await records.create(nameOf(0), { code: 'same' })
+    await records.create(nameOf(0), { code: 'same' })
+    await service.close()
+    const before = await storedModels()
+    const unique = { code: { type: 'string', unique: true } }
+    const start = withDatabase((db) =>
+      applySchema(db, Catalog.from(many((index) => (index === 0 ? unique : {})))),
+    )
+    expect(await faultsOf(start)).toMatch(/code cannot be unique/)
+    expect(await storedModels()).toEqual(before)
+  })
+
+  test('many tables grow at once: what is stored gets its defaults and computed fields', async () => {
+    const service = await startService(engine, { place, models: many() })
+    await (await enter(service, 'direct')).create(nameOf(3), { code: 'x', next: { code: 'y' } })
+    await service.close()
+    const grown = many((index) => ({
+      size: { type: 'integer', default: index },
+      ...(index === 3
+        ? {
+            twice: { type: 'string', computed: '{code}{code}' },
+            also: { type: 'many-to-one', target: 'many.New' },
+          }
+        : {}),
+    }))
+    const models = [
+      ...grown,
+      { file: 'many.json', definition: { name: 'many.New', fields: { name: { type: 'string' } } } },
+    ]
+    const later = await startService(engine, { place, models })
+    const records = await enter(later, 'direct')
+    expect(await records.read(nameOf(3), 1)).toMatchObject({ version: 0, code: 'x', size: 3, twice: 'xx' })
+    expect(await records.read(nameOf(4), 1)).toMatchObject({ code: 'y', size: 4 })
+    await later.close()
+    expect(await planFor(models)).toEqual(NOTHING)
+  })
+})
