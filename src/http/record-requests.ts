@@ -34,6 +34,12 @@ export function ifMatchOf(request: FastifyRequest): { readonly ifMatch?: number 
   return { ifMatch: Number(version) }
 }
 
+/** Of several records each names its own version: one for all of them would be ignored, and whoever sent it deceived. */
+export function refuseIfMatch(request: FastifyRequest): void {
+  if (request.headers['if-match'] !== undefined)
+    throw new Refusal('bad-request', 'If-Match is for one record: of several each names its "version"')
+}
+
 export function versionOf(request: FastifyRequest): { readonly version?: number } {
   const { version } = request.query as Query
   if (version === undefined) return {}

@@ -9,7 +9,16 @@ import { dataOf } from './bodies.js'
 import { actorOf } from './guard.js'
 import type { Habits } from './habits.js'
 import { sendRecord, sendWritten } from './record-answers.js'
-import { idOf, ifMatchOf, keyOf, listOf, modelOf, versionOf, wantedIn } from './record-requests.js'
+import {
+  idOf,
+  ifMatchOf,
+  keyOf,
+  listOf,
+  modelOf,
+  refuseIfMatch,
+  versionOf,
+  wantedIn,
+} from './record-requests.js'
 import type { Handler } from './resource.js'
 
 type Verb = 'create' | 'update' | 'save' | 'updateMass' | 'remove' | 'removeAll'
@@ -28,6 +37,7 @@ export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
     request: FastifyRequest,
     reply: FastifyReply,
   ) => {
+    refuseIfMatch(request)
     const all = sent.map((data) => habits.record(model, data))
     return sendWritten(reply, await records(request).save(model.name, all, optionsOf(model, request)))
   }
@@ -62,6 +72,7 @@ export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
     },
     updateMass: async (request, reply) => {
       const model = modelOf(app, request)
+      refuseIfMatch(request)
       const [values, ...others] = listOf(request.body)
       if (others.length > 0)
         throw new Refusal('bad-request', 'A mass update takes one record in "records": the values to set')
@@ -83,6 +94,7 @@ export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
     },
     removeAll: async (request, reply) => {
       const model = modelOf(app, request)
+      refuseIfMatch(request)
       const all = listOf(request.body)
       return sendWritten(reply, await records(request).removeAll(model.name, all, keyOf(request)))
     },

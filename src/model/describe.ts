@@ -3,6 +3,7 @@ import type { Catalog } from './catalog.js'
 import type { Choice, Field, FieldTypeName } from './field.js'
 import { isReadable, isView, isWritable, type Model } from './model.js'
 import { ID, VERSION } from './path.js'
+import { isReadOnly } from './system.js'
 import type { Value } from './value.js'
 
 const TYPE_NAMES: Readonly<Record<FieldTypeName, string>> = {
@@ -24,6 +25,8 @@ const TYPE_NAMES: Readonly<Record<FieldTypeName, string>> = {
   'one-to-many': 'ONE_TO_MANY',
   'many-to-many': 'MANY_TO_MANY',
 }
+
+const TIMES: ReadonlySet<FieldTypeName> = new Set(['date', 'time', 'datetime'])
 
 type Description = Readonly<Record<string, unknown>>
 
@@ -53,21 +56,39 @@ function describeField(catalog: Catalog, model: Model, field: Field): Descriptio
     ...{ name, type: TYPE_NAMES[type], title, help },
     ...limitsOf(field),
     ...relationOf(catalog, field),
-    ...{ required: field.required && !kept, unique, readonly: !isWritable(field), json: type === 'json' },
+    ...{
+      required: field.required && !kept,
+      unique,
+      readonly: isReadOnly(model) || !isWritable(field),
+      json: type === 'json',
+    },
     ...{ virtual: computed !== undefined, sequence: sequence !== undefined },
     nameColumn: name === model.nameField,
     password: secret !== undefined,
     hidden: !isReadable(field) && type !== 'binary',
     selectionList: field.selection?.map(describeChoice),
-    defaultValue: field.default,
+    defaultNow: field.default === 'now' && TIMES.has(type),
   }
-  return Object.fromEntries(Object.entries(described).filter(([, value]) => isTelling(value as Value)))
+  const telling = Object.entries(described).filter(([, value]) => isTelling(value as Value))
+  return { ...Object.fromEntries(telling), ...boundsOf(field), ...defaultOf(field) }
+}
+
+/** Where 0 says as much as every other number. */
+function boundsOf({ min, max }: Field): Description {
+  return { ...(min === undefined ? {} : { minSize: min }), ...(max === undefined ? {} : { maxSize: max }) }
+}
+
+/** As a client would send it. What a secret begins with is a secret too. */
+function defaultOf({ type, secret, default: value }: Field): Description {
+  const isNow = value === 'now' && TIMES.has(type)
+  return value === undefined || value === null || secret || isNow ? {} : { defaultValue: value }
 }
 
 function limitsOf(field: Field): Description {
-  const { type, min, max, minLength, maxLength, precision, scale } = field
-  if (type === 'string' || type === 'text') return { minSize: minLength, maxSize: maxLength }
-  return { minSize: min, maxSize: max, precision, scale }
+  const { type, minLength, maxLength, precision, scale } = field
+  return type === 'string' || type === 'text'
+    ? { minSize: minLength, maxSize: maxLength }
+    : { precision, scale }
 }
 
 function relationOf(catalog: Catalog, field: Field): Description {

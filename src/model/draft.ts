@@ -5,6 +5,7 @@ import { Faults } from './faults.js'
 import { Fault, parseValue, type Field } from './field.js'
 import { isOwnedList, isView, isWritable, type Model } from './model.js'
 import { didYouMean } from './similar.js'
+import { isReadOnly } from './system.js'
 import { isObject, type Values } from './value.js'
 import { KEYS, NEIGHBOUR_KEYS, neighbourFault } from './neighbour-input.js'
 import { defaultOf } from './values.js'
@@ -44,8 +45,9 @@ export type Member = { readonly id: number; readonly draft?: never } | { readonl
 
 /** How many records an owned list holds. */
 export const MAX_MEMBERS = 1_000
-const MAX_DEPTH = 8
-const MAX_RECORDS = 1_000
+/** How deep they stand inside of each other, and how many there are in a request. */
+export const MAX_DEPTH = 8
+export const MAX_RECORDS = 1_000
 /** In all the lists of a request together. */
 const MAX_ITEMS = 10_000
 /** Each takes a core as long as a login does. */
@@ -225,7 +227,7 @@ class DraftReader {
       return undefined
     }
     const { id = null, version = null } = input
-    const fault = neighbourFault(input, target, this.catalog.isServed(target))
+    const fault = neighbourFault(input, target, this.catalog.isServed(target) && !isReadOnly(target))
     if (fault !== undefined) this.#faults.add(name, fault)
     if (fault !== undefined || (id !== null && version === null)) {
       return typeof id === 'number' && fault === undefined ? { id } : undefined

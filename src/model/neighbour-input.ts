@@ -9,7 +9,7 @@ export const NEIGHBOUR_KEYS = new Set([...KEYS, '$version'])
 export function neighbourFault(
   input: Readonly<Record<string, unknown>>,
   target: Model,
-  isServed: boolean,
+  isChangeable: boolean,
 ): string | undefined {
   const { id = null, version = null, $version = null } = input
   if (id !== null && !(Number.isSafeInteger(id) && Number(id) > 0))
@@ -20,7 +20,7 @@ export function neighbourFault(
   // As it was read, it may be sent back; but whoever changed something in it must not believe that it was written.
   const more = Object.keys(input).filter((key) => !NEIGHBOUR_KEYS.has(key))
   const isBare = more.length === 0
-  if (!isServed && (id === null || version !== null || ($version === null && !isBare)))
+  if (!isChangeable && (id === null || version !== null || ($version === null && !isBare)))
     return `can only refer to a ${target.name}: send no more than { "id": ${id === null ? 1 : Number(id)} }`
   const unknown = more.find((key) => !target.fields.has(key))
   if (id !== null && version === null && unknown !== undefined)

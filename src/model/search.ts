@@ -123,7 +123,8 @@ function domainsFrom(data: Readonly<Record<string, unknown>>, faults: string[]):
   }
   const conditions = domains.slice(0, MAX_TERMS + 1).flatMap((each: unknown, index) => {
     const at = `_domains[${index}]`
-    const { domain, context = {} } = isObject(each) ? each : {}
+    const { domain, context: given } = isObject(each) ? each : {}
+    const context = given ?? {}
     if (!isObject(context)) faults.push(`${at}.context must be an object`)
     if (domain === undefined || domain === null) faults.push(`${at} must be an object with a domain`)
     return filterFrom(at, domain ?? undefined, isObject(context) ? context : {}, faults) ?? []

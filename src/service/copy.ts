@@ -1,69 +1,99 @@
 // A record as the beginning of another one.
+import { Refusal } from '../errors.js'
 import type { Criteria } from '../model/criteria.js'
+import { MAX_DEPTH, MAX_RECORDS } from '../model/draft.js'
 import type { Field } from '../model/field.js'
 import { isOwnedList, isShown, isWritable, type Model } from '../model/model.js'
 import { ID, stepOf } from '../model/path.js'
 import type { Value, Values } from '../model/value.js'
-import { MAX_MEMBERS } from '../model/draft.js'
 import * as store from '../store/records.js'
 import type { WireRecord } from '../wire.js'
 import type { App } from './app.js'
 import { checkId, missing } from './ids.js'
 
-const MAX_DEPTH = 4
 const MARK = ' (copy)'
 
 /** What can be sent to create a record that holds the same: without ids and versions, its owned records copied with it. */
 export async function copy(app: App, model: Model, id: number): Promise<Values> {
   const record = await store.read(app.db.reader, app.tables.of(model), checkId(model, id))
-  return copyOf(app, model, record ?? missing(model, id), undefined, 1)
+  return new Copying(app).copyOf(model, record ?? missing(model, id), undefined, 1)
 }
 
-async function copyOf(
-  app: App,
-  model: Model,
-  record: WireRecord,
-  /** The reference to the owner, which the list decides. */
-  owner: string | undefined,
-  depth: number,
-): Promise<Values> {
-  const values: Values = {}
-  for (const field of model.fields.values()) {
-    if (!isShown(field) || !isWritable(field) || !field.copied || field.name === owner) continue
-    const value = (record[field.name] ?? null) as Value
-    if (isOwnedList(field) && field.relation?.mappedBy !== undefined)
-      values[field.name] = depth < MAX_DEPTH ? await copyMembers(app, model, field, record.id, depth) : []
-    else values[field.name] = field.unique ? another(field, value) : value
+class Copying {
+  /** How many records the copy has, in all its lists. */
+  #records = 0
+
+  constructor(private readonly app: App) {}
+
+  async copyOf(
+    model: Model,
+    record: WireRecord,
+    /** The reference to the owner, which the list decides. */
+    owner: string | undefined,
+    depth: number,
+  ): Promise<Values> {
+    this.#count(model, depth)
+    const values: Values = {}
+    for (const field of model.fields.values()) {
+      if (!isCopied(model, field) || field.name === owner) continue
+      const isMembers = isOwnedList(field) && field.relation?.mappedBy !== undefined
+      values[field.name] = isMembers
+        ? await this.#copyMembers(model, field, record.id, depth)
+        : ((record[field.name] ?? null) as Value)
+    }
+    return differing(model, values, owner)
   }
-  return values
+
+  async #copyMembers(model: Model, field: Field, owner: number, depth: number): Promise<Value> {
+    const { app } = this
+    const { target } = stepOf(app.catalog, model, field)
+    const back = field.relation?.mappedBy ?? ''
+    const reference = target.fields.get(back)
+    if (!reference) return []
+    const steps = [stepOf(app.catalog, target, reference)]
+    const where: Criteria = { kind: 'comparison', steps, field: ID, operator: '=', values: [owner] }
+    const walk = { after: 0, limit: MAX_RECORDS - this.#records + 1, where }
+    const copies: Values[] = []
+    for (const member of await store.walk(app.db.searcher, app.tables.of(target), walk))
+      copies.push(await this.copyOf(target, member, back, depth + 1))
+    return copies
+  }
+
+  /** A copy that cannot be sent back is of no use, and one without its last members would lose them unseen. */
+  #count(model: Model, depth: number): void {
+    if (++this.#records > MAX_RECORDS || depth > MAX_DEPTH)
+      throw new Refusal(
+        'bad-request',
+        `This ${model.name} has too much inside to be copied at once: at most ${MAX_RECORDS} records, ${MAX_DEPTH} levels deep`,
+      )
+  }
 }
 
-async function copyMembers(
-  app: App,
-  model: Model,
-  field: Field,
-  owner: number,
-  depth: number,
-): Promise<Value> {
-  const { target } = stepOf(app.catalog, model, field)
-  const back = field.relation?.mappedBy
-  const reference = back === undefined ? undefined : target.fields.get(back)
-  if (!reference) return []
-  const steps = [stepOf(app.catalog, target, reference)]
-  const where: Criteria = { kind: 'comparison', steps, field: ID, operator: '=', values: [owner] }
-  const walk = { after: 0, limit: MAX_MEMBERS, where }
-  const copies: Values[] = []
-  for (const member of await store.walk(app.db.searcher, app.tables.of(target), walk))
-    copies.push(await copyOf(app, target, member, back, depth + 1))
-  return copies
+/** All that a client can send, but for what was hidden from lists: whoever copies it wants to see it. */
+function isCopied(model: Model, field: Field): boolean {
+  return isShown(field) && isWritable(field) && field.copied && !(model.archived && field.name === 'archived')
 }
 
 /** What is unique cannot be the same: a text is marked, all else is left to be chosen. */
-function another({ type, maxLength }: Field, value: Value): Value {
-  if (typeof value !== 'string' || type !== 'string') return null
-  return (
-    Array.from(value)
-      .slice(0, maxLength - MARK.length)
-      .join('') + MARK
-  )
+function differing(model: Model, values: Values, owner: string | undefined): Values {
+  const changed = { ...values }
+  for (const set of model.unique) {
+    // The new owner makes the difference, and so does whatever is empty or given anew.
+    const isOther = set.some((name) => name === owner || (changed[name] ?? null) === null)
+    const isMarked = set.some((name) => changed[name] !== values[name])
+    const fields = set.flatMap((name) => model.fields.get(name) ?? [])
+    const field = fields.find(canBeMarked) ?? fields.findLast(({ required }) => !required) ?? fields[0]
+    if (!isOther && !isMarked && field) changed[field.name] = another(field, changed[field.name] ?? null)
+  }
+  return changed
+}
+
+function canBeMarked({ type, maxLength, selection }: Field): boolean {
+  return type === 'string' && selection === undefined && maxLength > MARK.length
+}
+
+function another(field: Field, value: Value): Value {
+  if (typeof value !== 'string' || !canBeMarked(field)) return null
+  const kept = Array.from(value).slice(0, field.maxLength - MARK.length)
+  return kept.join('') + MARK
 }

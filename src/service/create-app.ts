@@ -37,7 +37,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const db = options.database ?? (await openFrom(settings, log, options.onBroken))
   const tables = new Tables(db.dialect, catalog)
   const prepared = applySchema(db, catalog).then(async (applied) => {
-    await keepMetaModels({ catalog, db, tables, clock })
+    await keepMetaModels({ catalog, db, tables, clock, undeclared: applied.undeclared })
     return applied
   })
   const { shapes, undeclared, notes } = await prepared.catch(async (error: unknown) => {

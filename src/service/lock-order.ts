@@ -11,14 +11,18 @@ import type { Work } from './work.js'
 
 type LockSet = Map<Model, Set<number>>
 
+type Locking = Pick<Work, 'app' | 'tx'>
+
 /** Where one record alone is written there is no order to keep. */
-export async function lockInOrder(
-  { app, tx }: Pick<Work, 'app' | 'tx'>,
-  drafts: readonly Draft[],
-): Promise<void> {
-  const { dialect } = app.db
+export async function lockInOrder(locking: Locking, drafts: readonly Draft[]): Promise<void> {
   const isAlone = drafts.length === 1 && drafts.every((draft) => draftsIn(draft).length === 0)
-  if (dialect.lockRows === '' || isAlone) return
+  if (!isAlone) await lockToChange(locking, drafts)
+}
+
+/** From here on nobody else changes what these drafts name. */
+export async function lockToChange({ app, tx }: Locking, drafts: readonly Draft[]): Promise<void> {
+  const { dialect } = app.db
+  if (dialect.lockRows === '') return
   const wanted: LockSet = new Map()
   for (const draft of drafts) collect(app, draft, wanted)
   for (const [model, ids] of [...wanted]) {
@@ -28,7 +32,25 @@ export async function lockInOrder(
     }
   }
   for (const model of [...wanted.keys()].sort(byRank(app.catalog)))
-    await store.lockAll(tx, app.tables.of(model), [...(wanted.get(model) ?? [])])
+    await store.lockAll(tx, app.tables.of(model), [...(wanted.get(model) ?? [])], dialect.lockRows)
+}
+
+/** Records that are about to go: first those whose lists they are in, which change with it, then they themselves. */
+export async function lockToRemove(
+  { app, tx }: Locking,
+  model: Model,
+  ids: readonly number[],
+): Promise<void> {
+  const { dialect } = app.db
+  if (dialect.lockToRemove === '') return
+  const owners: LockSet = new Map()
+  for (const list of [...listsOf(app, model), ...app.catalog.linksTo(model)])
+    for (const owner of await ownersOfAny(tx, dialect, list, ids)) want(owners, list.model, owner)
+  const own = owners.get(model) ?? new Set()
+  owners.delete(model)
+  for (const other of [...owners.keys()].sort(byRank(app.catalog)))
+    await store.lockAll(tx, app.tables.of(other), [...(owners.get(other) ?? [])], dialect.lockRows)
+  await store.lockAll(tx, app.tables.of(model), [...own, ...ids], dialect.lockToRemove)
 }
 
 export interface Identity {

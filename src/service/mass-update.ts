@@ -12,7 +12,7 @@ import * as store from '../store/records.js'
 import type { MassUpdate, WriteOptions, Written } from '../wire.js'
 import type { Actor } from './actor.js'
 import type { App } from './app.js'
-import { lockInOrder } from './lock-order.js'
+import { lockToChange } from './lock-order.js'
 import { Saving } from './saving.js'
 import { nowOf } from './work.js'
 import { requestOf, write } from './writing.js'
@@ -34,24 +34,29 @@ export async function updateMass(
     throw new Refusal('bad-request', 'expected must be the number of records that you believe to match')
   // Looking for them may take long, so it is not done while others wait.
   const { total, keys } = await matching(app, app.db.searcher, model, search)
-  refuseIfUnexpected(model, total, expected ?? undefined)
   const request = await requestOf(app, model, 'update-mass', { data: { data, values, expected } }, options)
   return write(app, actor, request, options.idempotencyKey, async ({ tx, changes }) => {
+    // Not before: a repeat is answered as it was, however many match by now.
+    refuseIfUnexpected(model, total, expected ?? undefined)
     const saving = new Saving({ app, actor, tx, now })
-    const found = keys.map((key) => ({ ...draft, key }))
-    await lockInOrder({ app, tx }, found)
+    await lockToChange(
+      { app, tx },
+      keys.map((key) => ({ ...draft, key })),
+    )
     // As they are now that nobody else changes them.
     const only: Criteria = {
       ...{ kind: 'comparison', steps: [], field: ID, operator: 'in' },
       values: keys.map(({ id }) => id),
     }
     const still = await matching(app, tx, model, { ...search, where: both(search.where, only) })
-    if (expected !== undefined && expected !== null) refuseIfUnexpected(model, still.total, expected)
+    refuseIfUnexpected(model, still.total, expected ?? undefined)
     for (const key of still.keys)
       await saving.update({ ...draft, key }, key, { version: key.version, by: 'version' })
     const changed = await saving.finish()
     changes.push(...changed)
-    return changed.filter((change) => change.model === model.name).length
+    // Owners may be of the same model: their lists have changed, and they were not asked for.
+    const ids = new Set(still.keys.map(({ id }) => id))
+    return changed.filter((change) => change.model === model.name && ids.has(change.id)).length
   })
 }
 

@@ -2,13 +2,15 @@
 import { META_MODEL } from '../model/system.js'
 import type { Values } from '../model/value.js'
 import { valuesOf } from '../model/values.js'
+import type { Transaction } from '../store/database.js'
 import { append, type NewChange } from '../store/log.js'
 import * as store from '../store/records.js'
+import { referrerOf, referringTo } from '../store/references.js'
 import type { WireRecord } from '../wire.js'
 import type { App } from './app.js'
 import { differences } from './changes.js'
 
-type Composed = Pick<App, 'catalog' | 'db' | 'tables' | 'clock'>
+type Composed = Pick<App, 'catalog' | 'db' | 'tables' | 'clock' | 'undeclared'>
 
 /** More than anybody serves. */
 const MAX_MODELS = 100_000
@@ -24,7 +26,11 @@ export async function keepMetaModels(app: Composed): Promise<void> {
   await db.transaction(async (tx) => {
     for (const lock of db.dialect.lockSchema) await tx.run(lock)
     const stored = await store.walk(tx, table, ALL)
-    const gone = stored.filter(({ fullName }) => !wanted.includes(String(fullName)))
+    const gone: WireRecord[] = []
+    for (const record of stored) {
+      const isWanted = wanted.includes(String(record['fullName']))
+      if (!isWanted && !(await isReferredTo(app, tx, record.id))) gone.push(record)
+    }
     const known = new Set(stored.map(({ fullName }) => fullName))
     const rows = wanted.filter((name) => !known.has(name)).map((name) => rowOf(name, app.clock.now()))
     await store.remove(tx, table, gone)
@@ -35,6 +41,22 @@ export async function keepMetaModels(app: Composed): Promise<void> {
       ...ids.map((id, index) => ({ ...about, ...creationOf(id, rows[index] ?? {}) })),
     ])
   })
+}
+
+/** Records may say which model they are about: as long as one does, that model stays known by its name. */
+async function isReferredTo(
+  { catalog, db, undeclared }: Composed,
+  tx: Transaction,
+  id: number,
+): Promise<boolean> {
+  const referrers = [
+    ...catalog.referencesTo(META_MODEL).map(referrerOf),
+    ...catalog.linksTo(META_MODEL).map((list) => ({ ...referrerOf(list), isLink: true })),
+    ...undeclared.filter(({ target }) => target === META_MODEL.name),
+  ]
+  for (const referrer of referrers)
+    if ((await referringTo(tx, db.dialect, referrer, [id])).total > 0) return true
+  return false
 }
 
 const ALL = { after: 0, limit: MAX_MODELS }

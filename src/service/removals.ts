@@ -8,8 +8,9 @@ import type { Actor } from './actor.js'
 import type { App } from './app.js'
 import { conflict } from './conflict.js'
 import { checkId, missing } from './ids.js'
+import { lockToRemove } from './lock-order.js'
 import { Saving } from './saving.js'
-import { versionToRemove, type Expected } from './versions.js'
+import { versionIn, versionToRemove, type Expected } from './versions.js'
 import { nowOf, type Work } from './work.js'
 import { requestOf, write } from './writing.js'
 
@@ -53,13 +54,30 @@ export async function removeAll(
   const request = await requestOf(app, model, 'delete-all', { data: records }, options)
   return write(app, actor, request, options.idempotencyKey, async ({ tx, changes }) => {
     const saving = new Saving({ app, actor, tx, now })
+    const ids = removals.map(({ id }) => id)
+    await lockToRemove({ app, tx }, model, ids)
+    await refuseStale({ app, tx }, model, removals)
     const versions = new Map<number, number>()
-    // By id: two requests that name the same records must not wait for each other.
-    for (const { id, expected } of [...removals].sort((a, b) => a.id - b.id))
+    for (const { id, expected } of removals)
       versions.set(id, await removeOne({ app, tx }, saving, model, id, expected))
     changes.push(...(await saving.finish()))
     return removals.map(({ id }) => ({ id, version: versions.get(id) ?? 0 }))
   })
+}
+
+/** Before any of them goes: so that a conflict shows them as they are, and not as we would leave them. */
+async function refuseStale(
+  { app, tx }: Pick<Work, 'app' | 'tx'>,
+  model: Model,
+  removals: readonly Removal[],
+): Promise<void> {
+  const table = app.tables.of(model)
+  for (const { id, expected } of removals) {
+    const version = (await store.versionOf(tx, table, id)) ?? missing(model, id)
+    if (!expected || version === expected.version) continue
+    const record = (await store.read(tx, table, id)) ?? missing(model, id)
+    throw await conflict(tx, table, record, expected, null)
+  }
 }
 
 /** Answers the version that it had. */
@@ -87,7 +105,7 @@ function removalsFrom(model: Model, records: readonly unknown[]): Removal[] {
     throw new Refusal('bad-request', `At most ${MAX_REMOVALS} records can be removed at once`)
   const seen = new Set<number>()
   return records.map((record, index) => {
-    const { id = null, version = null } = isObject(record) ? record : {}
+    const { id = null } = isObject(record) ? record : {}
     if (typeof id !== 'number')
       throw new Refusal(
         'bad-request',
@@ -95,6 +113,7 @@ function removalsFrom(model: Model, records: readonly unknown[]): Removal[] {
       )
     if (seen.has(checkId(model, id))) throw new Refusal('bad-request', `records[${index}] names ${id} again`)
     seen.add(id)
-    return { id, expected: versionToRemove({ version: version ?? undefined }) }
+    const version = isObject(record) ? versionIn(record, `records[${index}]`) : undefined
+    return { id, expected: version === undefined ? undefined : { version, by: 'version' } }
   })
 }

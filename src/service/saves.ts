@@ -14,7 +14,7 @@ import { checkId, missing } from './ids.js'
 import { lockInOrder } from './lock-order.js'
 import { Saving } from './saving.js'
 import { hashSecrets } from './secrets.js'
-import { versionToUpdate } from './versions.js'
+import { versionIn, versionToUpdate } from './versions.js'
 import { nowOf } from './work.js'
 import { requestOf, write } from './writing.js'
 
@@ -94,13 +94,14 @@ export async function save(
 /** Which record is to be changed, and from which version; undefined for a new one. */
 function keyIn(model: Model, data: unknown, place: string): Key | undefined {
   if (!isObject(data) || (data['id'] ?? null) === null) {
-    refuseKeysOfARecord(data)
+    refuseKeysOfARecord(data, `${place}: `)
     return undefined
   }
   const { id } = data
   if (typeof id !== 'number') throw new Refusal('bad-request', `${place}.id must be a whole number from 1`)
-  const { version } = versionToUpdate(data, checkId(model, id), undefined)
-  return { id, version }
+  const version = versionIn(data, place)
+  if (version !== undefined) return { id: checkId(model, id), version }
+  throw new Refusal('bad-request', `${place} has an id: it must name the version that it was made from, too`)
 }
 
 type Shown = (saving: Saving, tx: Transaction, id: number) => Promise<WireRecord>
@@ -112,13 +113,13 @@ function shownTo(app: App, model: Model, { wanted }: SaveOptions): Shown {
   return async (_, tx, id) => (await store.read(tx, app.tables.of(model), id, select)) ?? missing(model, id)
 }
 
-function refuseKeysOfARecord(data: unknown): void {
+function refuseKeysOfARecord(data: unknown, place = ''): void {
   if (!isObject(data)) return
   const given = ['id', 'version'].filter((key) => data[key] !== undefined && data[key] !== null)
   if (given.length > 0) {
     throw new Refusal(
       'bad-request',
-      `A new record has no ${given.join(' and no ')} yet: leave it out, or update with POST`,
+      `${place}A new record has no ${given.join(' and no ')} yet: leave it out, or update with POST`,
     )
   }
 }

@@ -65,7 +65,15 @@ export class Touched {
   }
 
   gone(table: Table, before: WireRecord): void {
-    const entry: Entry = { table, id: before.id, before, fate: 'gone', after: undefined }
+    // A list of it may have lost members in this transaction already.
+    const first = this.#entries.get(key(table.model, before.id))
+    const entry: Entry = {
+      table,
+      id: before.id,
+      before: first?.before ?? before,
+      fate: 'gone',
+      after: undefined,
+    }
     this.#set(key(table.model, before.id), entry)
   }
 

@@ -32,8 +32,17 @@ export async function verify(app: App, model: Model, data: unknown): Promise<voi
 }
 
 function collect(app: App, model: Model, data: Readonly<Record<string, unknown>>, claims: Claimed[]): void {
-  const { id, version = data['$version'] } = data
-  if (isWhole(id) && isWhole(version)) claims.push({ model, id, version })
+  const { id = null } = data
+  const version = data['version'] ?? data['$version'] ?? null
+  // What is left out is not claimed; what is misspelled must not pass for verified.
+  if (id !== null && version !== null) {
+    if (!isWhole(id) || !isWhole(version))
+      throw new Refusal(
+        'bad-request',
+        `A ${model.name} has an id or a version that is no whole number from 0`,
+      )
+    claims.push({ model, id, version })
+  }
   if (claims.length > MAX_VERIFIED)
     throw new Refusal('bad-request', `At most ${MAX_VERIFIED} records can be verified at once`)
   for (const { name, relation } of model.fields.values()) {

@@ -22,6 +22,13 @@ export function versionToUpdate(data: unknown, id: number, ifMatch: number | und
   )
 }
 
+/** The version that one of several records names for itself; undefined if it names none. */
+export function versionIn(record: Readonly<Record<string, unknown>>, place: string): number | undefined {
+  const version = record['version'] ?? undefined
+  if (version === undefined || isVersion(version)) return version
+  throw new Refusal('bad-request', `${place}.version must be a whole number from 0`)
+}
+
 /** A delete may name its version. */
 export function versionToRemove({
   version,

@@ -100,9 +100,13 @@ export async function readLocked(tx: Transaction, table: Table, id: number): Pro
 }
 
 /** The same for several, in the order of their ids. */
-export async function lockAll(tx: Transaction, table: Table, ids: readonly number[]): Promise<void> {
-  const { name, dialect } = table
-  const sql = `select 1 from ${name} where "id" in (${dialect.json.rows('integer')}) order by "id"${dialect.lockRows}`
+export async function lockAll(
+  tx: Transaction,
+  { name, dialect }: Table,
+  ids: readonly number[],
+  how: string,
+): Promise<void> {
+  const sql = `select 1 from ${name} where "id" in (${dialect.json.rows('integer')}) order by "id"${how}`
   await tx.all(sql, [JSON.stringify(ids)])
 }
 

@@ -1,0 +1,145 @@
+// A copy is what can be sent to make another record that holds the same.
+import { expect, test } from 'vitest'
+import { defineModel } from '../../src/model/definition.js'
+import type { Values } from '../../src/model/value.js'
+import { models } from '../models.js'
+import { onEveryTarget, refusalOf } from '../targets.js'
+import { inShort, useFamily } from './family.js'
+
+const [COMPANY, PERSON, NODE, PLAN] = ['rel.Company', 'rel.Person', 'rel.Node', 'rel.Plan']
+const Node = defineModel({
+  name: NODE,
+  fields: {
+    name: { type: 'string' },
+    parent: { type: 'many-to-one', target: NODE },
+    children: { type: 'one-to-many', target: NODE, mappedBy: 'parent', owned: true },
+  },
+})
+const Plan = defineModel({
+  name: PLAN,
+  fields: {
+    long: { type: 'string', unique: true, length: 10 },
+    short: { type: 'string', unique: true, length: 7 },
+    chosen: { type: 'string', unique: true, selection: ['a', 'b'] },
+    place: { type: 'integer', unique: true },
+    country: { type: 'enum', selection: ['FR', 'DE'], required: true },
+    year: { type: 'integer' },
+    line: { type: 'string' },
+    row: { type: 'integer' },
+    steps: { type: 'one-to-many', target: 'rel.PlanStep', mappedBy: 'plan', owned: true },
+  },
+  unique: [
+    ['country', 'year'],
+    ['row', 'line'],
+  ],
+  archived: true,
+})
+const PlanStep = defineModel({
+  name: 'rel.PlanStep',
+  fields: { plan: { type: 'many-to-one', target: PLAN }, rank: { type: 'integer' } },
+  unique: [['plan', 'rank']],
+})
+
+onEveryTarget((engine, door) => {
+  const more = [Node, Plan, PlanStep].map((definition) => ({ file: 'copy.ts', definition }))
+  const { records, make, read, changesOf } = useFamily(engine, door, { models: [...models, ...more] })
+  const copy = (model: string, id: number) => records().copy(model, id)
+  const names = (values: Values) => Object.keys(values)
+
+  test('it has all that can be written, and neither id nor version nor what the service keeps', async () => {
+    const full = {
+      ...{ label: 'L', note: 'N', whole: 1, big: 2, amount: '1.5000000000', price: '2.50', active: false },
+      ...{ day: '2024-01-31', at: '12:00:00', moment: '2024-01-31T12:00:00.000Z', state: 'sent' },
+      ...{ token: '00000000-0000-4000-8000-000000000000', extra: { a: [1, null] } },
+    }
+    const { id } = await make('test.Everything', full)
+    expect(await copy('test.Everything', id)).toEqual(full)
+  })
+
+  test('owned records are copied with it, at every level, and refer to nothing of the first', async () => {
+    const company = await make(COMPANY, {
+      ...{ name: 'First', code: 'ONE' },
+      addresses: [{ city: 'A', doors: [{ code: `d1${door}`, pin: 'secret' }, {}] }, { city: 'B' }],
+    })
+    const copied = await copy(COMPANY, company.id)
+    expect(copied).toEqual({
+      ...{ code: 'ONE (copy)', name: 'First', founded: null, seat: null, parent: null },
+      addresses: [
+        { city: 'A', street: null, doors: [{ code: `d1${door} (copy)` }, { code: null }] },
+        { city: 'B', street: null, doors: [] },
+      ],
+    })
+    const second = await make(COMPANY, copied)
+    expect(await copy(COMPANY, second.id)).toMatchObject({ addresses: [{ city: 'A' }, { city: 'B' }] })
+    expect(await read(COMPANY, company.id)).toEqual(company)
+  })
+
+  test('looking at a copy writes nothing', async () => {
+    const { id } = await make(COMPANY, { name: 'looked at', addresses: [{ city: 'A' }] })
+    expect(inShort(await changesOf(() => copy(COMPANY, id)))).toEqual([])
+  })
+
+  test('references and links lead to the same neighbours, and the sole holder of another keeps it', async () => {
+    const company = await make(COMPANY, { name: 'Employer' })
+    const person = await make(PERSON, { name: 'P', company: { id: company.id }, circles: [{ name: 'C' }] })
+    const copied = await copy(PERSON, person.id)
+    expect(copied).toMatchObject({ company: { id: company.id }, circles: person['circles'] })
+    expect(await make(PERSON, copied)).toMatchObject({ company: { id: company.id } })
+    const badge = await make('rel.Badge', { holder: { id: person.id } })
+    const another = await copy('rel.Badge', badge.id)
+    expect(another).toEqual({ holder: null })
+    expect((await make('rel.Badge', another))['number']).not.toBe(badge['number'])
+  })
+
+  test('secrets are in no copy, and computed fields follow by themselves', async () => {
+    const { id } = await make('crm.Contact', {
+      firstName: 'A',
+      lastName: 'B',
+      pin: '1',
+      password: 'long enough!',
+    })
+    const copied = await copy('crm.Contact', id)
+    expect(names(copied)).toEqual(['firstName', 'lastName', 'email', 'notes', 'phones'])
+    expect(await make('crm.Contact', copied)).toMatchObject({ fullName: 'A B' })
+  })
+
+  test('what is unique is marked, or left to be chosen, so that the copy can be made', async () => {
+    const plan = await make(PLAN, {
+      ...{ long: '🙂🙂🙂🙂🙂🙂🙂🙂🙂🙂', short: 'short', chosen: 'a', place: 5, country: 'FR', year: 2024 },
+      ...{ line: 'L', row: 3, archived: true, steps: [{ rank: 1 }, { rank: 2 }] },
+    })
+    const copied = await copy(PLAN, plan.id)
+    expect(copied).toEqual({
+      ...{ long: '🙂🙂🙂 (copy)', short: null, chosen: null, place: null },
+      ...{ country: 'FR', year: null, line: 'L (copy)', row: 3, steps: [{ rank: 1 }, { rank: 2 }] },
+    })
+    expect(await make(PLAN, copied)).toMatchObject({ version: 0, year: null })
+  })
+
+  test('a tree is copied down to its leaves; one that could not be sent is refused, not cut off', async () => {
+    const nested = (levels: number): object => (levels === 1 ? {} : { children: [nested(levels - 1)] })
+    const tree = await make(NODE, nested(8))
+    const depthOf = (node: Values): number => 1 + Math.max(0, ...(node['children'] as Values[]).map(depthOf))
+    expect(depthOf(await copy(NODE, tree.id))).toBe(8)
+    await make(NODE, { name: 'above', children: [{ id: tree.id, version: 0 }] })
+    const { parent } = await read(NODE, tree.id)
+    const refusal = await refusalOf(copy(NODE, (parent as { id: number }).id))
+    expect(refusal).toMatchObject({ kind: 'bad-request', message: expect.stringMatching(/too much inside/) })
+  })
+
+  test('so are records that own each other, and more than can be written at once', async () => {
+    const a = await make(NODE, { name: 'a' })
+    const b = await make(NODE, { name: 'b', parent: { id: a.id } })
+    await records().update(NODE, a.id, { version: 1, parent: { id: b.id } })
+    expect((await refusalOf(copy(NODE, a.id))).kind).toBe('bad-request')
+    const wide = await make(NODE, { children: Array.from({ length: 999 }, () => ({ name: 'leaf' })) })
+    expect((await copy(NODE, wide.id))['children']).toHaveLength(999)
+    await make(NODE, { name: 'one more', parent: { id: wide.id } })
+    expect((await refusalOf(copy(NODE, wide.id))).kind).toBe('bad-request')
+  })
+
+  test('of what is not there is no copy', async () => {
+    expect((await refusalOf(copy(COMPANY, 987_654))).kind).toBe('not-found')
+    expect((await refusalOf(copy('rel.Nothing', 1))).kind).toBe('unknown-model')
+  })
+})

@@ -1,0 +1,101 @@
+// Whether what somebody looks at is still as it was read.
+import { expect, test } from 'vitest'
+import { onEveryTarget, refusalOf } from '../targets.js'
+import { inShort, useFamily } from './family.js'
+
+const [COMPANY, PERSON] = ['rel.Company', 'rel.Person']
+
+onEveryTarget((engine, door) => {
+  const { service, records, make, change, read, changesOf } = useFamily(engine, door)
+  const verify = (model: string, data: unknown) => records().verify(model, data)
+
+  test('a record as it was just read is verified, and nothing is written', async () => {
+    const company = await make(COMPANY, { name: 'fresh', addresses: [{ city: 'A' }] })
+    const changes = await changesOf(async () => {
+      await verify(COMPANY, company)
+      await verify(COMPANY, { id: company.id, version: 0 })
+    })
+    expect(inShort(changes)).toEqual([])
+  })
+
+  test('one that has changed is a conflict with all that an update would be told', async () => {
+    const company = await make(COMPANY, { name: 'old' })
+    await change(COMPANY, company.id, { version: 0, name: 'new' })
+    expect(await refusalOf(verify(COMPANY, company))).toMatchObject({
+      kind: 'conflict',
+      details: {
+        data: {
+          ...{ entityName: COMPANY, entityId: company.id, expected: 0, current: 1, mergeable: false },
+          ...{ theirs: { name: 'new', version: 1 }, changedBy: { name: 'Ada' } },
+          fields: { name: { base: 'old', theirs: 'new', verdict: 'theirs' } },
+        },
+      },
+    })
+  })
+
+  test('so is a neighbour inside of it, in a reference, a list or a list in a list', async () => {
+    const company = await make(COMPANY, { name: 'C', addresses: [{ city: 'A', doors: [{}] }] })
+    const person = await make(PERSON, { company: { id: company.id }, circles: [{ name: 'X' }] })
+    const read1 = await records().fetch(COMPANY, company.id, { fields: ['name', 'addresses.doors'] })
+    const { data } = await records().search('rel.Door', { sortBy: ['-id'] })
+    await verify(COMPANY, read1)
+    await verify(PERSON, person)
+    await change(COMPANY, company.id, { version: 0, name: 'C2' })
+    const stale = await refusalOf(verify(PERSON, person))
+    expect(stale).toMatchObject({ kind: 'conflict', details: { data: { entityName: COMPANY } } })
+    const door1 = data[0]
+    await change('rel.Door', door1?.id ?? 0, { version: 0, pin: 'x' })
+    const below = await refusalOf(verify(COMPANY, { ...read1, version: 1 }))
+    expect(below.details.data).toMatchObject({ entityName: 'rel.Door', entityId: door1?.id, current: 1 })
+    expect(JSON.stringify(below.details)).not.toMatch(/pin/)
+  })
+
+  test('one that is gone is not found', async () => {
+    const { id } = await make(PERSON, {})
+    await records().remove(PERSON, id)
+    expect((await refusalOf(verify(PERSON, { id, version: 0 }))).kind).toBe('not-found')
+    const claim = { id: 1, version: 0, boss: { id, $version: 0 } }
+    expect((await refusalOf(verify(PERSON, { ...claim, id: (await make(PERSON, {})).id }))).kind).toBe(
+      'not-found',
+    )
+  })
+
+  test('users are never looked at: whoever claims something of one learns nothing', async () => {
+    const [user] = await service().app.db.reader.all('select "id", "version" from "verso.auth.User"')
+    const keeper = { id: Number(user?.['id']) }
+    const person = await make(PERSON, { keeper })
+    for (const version of [0, 7]) {
+      await verify(PERSON, { ...person, keeper: { ...keeper, $version: version } })
+      await verify(PERSON, { ...person, keeper: { id: 987_654, version } })
+      await verify(PERSON, {
+        ...(await read(PERSON, person.id)),
+        createdBy: { ...keeper, $version: version },
+      })
+    }
+    expect((await refusalOf(verify('verso.auth.User', { ...keeper, version: 0 }))).kind).toBe('unknown-model')
+  })
+
+  test('what names no version, or misspells one, is not passed for verified', async () => {
+    const { id } = await make(PERSON, { boss: { name: 'boss' } })
+    const attempts = [
+      ...[{}, { id }, { version: 0 }, { name: 'x' }, [], 'x', null],
+      ...['0', -1, 0.5, true, [0]].map((version) => ({ id, version })),
+      ...['1', -1, 1.5].map((each) => ({ id: each, version: 0 })),
+      { id, version: 0, boss: { id: 1, $version: '0' } },
+      { id, version: 0, circles: [{ id: 1, version: {} }] },
+    ]
+    for (const attempt of attempts)
+      expect([attempt, (await refusalOf(verify(PERSON, attempt))).kind]).toEqual([attempt, 'bad-request'])
+  })
+
+  test('1,000 records are verified at once, and one more is refused', async () => {
+    const { data } = await records().save(
+      'rel.Circle',
+      Array.from({ length: 999 }, () => ({ name: 'c' })),
+    )
+    const person = await make(PERSON, { name: 'P' })
+    await verify(PERSON, { ...person, circles: data })
+    const refusal = await refusalOf(verify(PERSON, { ...person, circles: [...data, data[0]] }))
+    expect(refusal.kind).toBe('bad-request')
+  })
+})
