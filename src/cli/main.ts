@@ -2,6 +2,8 @@
 import { Command, CommanderError } from 'commander'
 import { Refusal, StartFaults } from '../errors.js'
 import { addDemo } from './demo.js'
+import { addExport } from './export.js'
+import { addImport } from './import.js'
 import { addInit } from './init.js'
 import { addModelsCommands } from './models-command.js'
 import { packageVersion } from './package-files.js'
@@ -28,7 +30,8 @@ const program = new Command('verso')
   .configureHelp({ helpWidth: Math.min(process.stdout.columns || 100, 110) })
   .exitOverride()
 
-for (const add of [addDemo, addServe, addUserCommands, addSchema, addModelsCommands, addInit]) add(program)
+const commands = [addDemo, addServe, addUserCommands, addSchema, addModelsCommands, addInit]
+for (const add of [...commands, addExport, addImport]) add(program)
 
 try {
   await program.parseAsync()

@@ -8,7 +8,7 @@ import type { Settings } from '../service/settings.js'
 import * as kinds from './kinds.js'
 import type { Kind } from './kinds.js'
 
-export type CommandName = 'demo' | 'serve' | 'user' | 'schema' | 'models'
+export type CommandName = 'demo' | 'serve' | 'user' | 'schema' | 'models' | 'export' | 'import'
 
 interface Setting<T> extends Kind<T> {
   /** The commands that take it. */
@@ -27,6 +27,7 @@ interface Setting<T> extends Kind<T> {
 }
 
 const SERVERS = ['serve', 'demo'] as const
+const TRANSFERS = ['export', 'import'] as const
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 /** The flag of `basePath` is `--base-path`, its variable `VERSO_BASE_PATH`. */
@@ -40,12 +41,16 @@ export const SETTINGS = {
     description: 'The port to listen on; 0 is any free one, which is printed.',
   },
   db: {
-    ...{ ...kinds.database, of: [...SERVERS, 'user', 'schema'] },
+    ...{ ...kinds.database, of: [...SERVERS, 'user', 'schema', ...TRANSFERS] },
     ...{ default: 'sqlite:data/verso.db', demoDefault: 'sqlite:data/demo.db' },
     description: 'The database: sqlite:path/to/file or postgres://user:password@host/database.',
   },
   models: {
-    ...{ ...kinds.place, of: [...SERVERS, 'schema', 'models'], neededBy: ['serve', 'schema', 'models'] },
+    ...{
+      ...kinds.place,
+      of: [...SERVERS, 'schema', 'models', ...TRANSFERS],
+      neededBy: ['serve', 'schema', 'models', ...TRANSFERS],
+    },
     ifMissing: 'name a file or folder with models; to get a starter folder, run: verso init',
     description: 'The file or folder with the models; demo has a sample without it.',
   },

@@ -28,6 +28,8 @@ export function parseDatetime(input: string): string | undefined {
   const [date, time] = [parseDate(dateText), parseTime(timeText.split('.')[0] ?? '')]
   const offsetMin = parseOffset(zone)
   if (date === undefined || time === undefined || offsetMin === undefined) return undefined
+  // In one spelling already, as everything that was stored once: nothing is to be worked out.
+  if (zone === 'Z' && fraction.length === 3 && input[10] === 'T') return input
   const local = Date.parse(`${date}T${time}.${fraction.slice(0, 3).padEnd(3, '0')}Z`)
   return printDatetime(local - offsetMin * 60_000)
 }

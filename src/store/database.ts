@@ -66,6 +66,8 @@ export interface Dialect {
   readonly identity: string
   /** Makes a new table give ids from the one after this on. */
   readonly startIdsAfter: (table: string, id: number) => string
+  /** Makes a table that is in use give ids after this one; never makes it go back. */
+  readonly passIds: (table: string, id: number) => readonly string[]
   /** Stands behind the column list of `create table`. */
   readonly tableSuffix: string
   /** Run first in a transaction that changes tables, so that two nodes starting at once take turns. */

@@ -3,7 +3,7 @@ import type { Model } from '../model/model.js'
 import { USER } from '../model/system.js'
 import type { Values } from '../model/value.js'
 import type { Action, Change } from '../wire.js'
-import type { Dialect, Queryable, Row, Transaction } from './database.js'
+import type { Dialect, Queryable, Row, SqlValue, Transaction } from './database.js'
 import { quote, tableName } from './names.js'
 
 export interface NewChange {
@@ -33,10 +33,9 @@ export async function append(
   for (let start = 0; start < changes.length; start += CHANGES_AT_ONCE) {
     const some = changes.slice(start, start + CHANGES_AT_ONCE)
     const marks = some.map(() => '(?, ?, ?, ?, ?, ?, ?)').join(', ')
-    const params = some.flatMap((change) => [
-      ...[change.model, change.id, change.version, change.action, change.by, change.atMs],
-      JSON.stringify(change.changes),
-    ])
+    const params: SqlValue[] = []
+    for (const { model, id, version, action, by, atMs, changes: made } of some)
+      params.push(model, id, version, action, by, atMs, JSON.stringify(made))
     await tx.run(
       `insert into ${LOG_TABLE} (model, record, version, action, by_user, at_ms, changes) values ${marks}`,
       params,
@@ -61,6 +60,26 @@ export async function changesBetween(
     [model, id, from, to],
   )
   return rows.map(toChange)
+}
+
+/** The greatest version that the Log has of each of these records, also of those that are gone. */
+export async function lastVersions(
+  db: Queryable,
+  { json }: Dialect,
+  model: string,
+  ids: readonly number[],
+): Promise<Map<number, number>> {
+  const rows = await db.all(
+    `select record, max(version) as "last" from ${LOG_TABLE} where model = ? and record in (${json.rows('integer')}) group by record`,
+    [model, JSON.stringify(ids)],
+  )
+  return new Map(rows.map((row) => [Number(row['record']), Number(row['last'])]))
+}
+
+/** The greatest id of this model that the Log knows; 0 if it knows none. */
+export async function lastRecord(db: Queryable, model: string): Promise<number> {
+  const [row] = await db.all(`select max(record) as "last" from ${LOG_TABLE} where model = ?`, [model])
+  return Number(row?.['last'] ?? 0)
 }
 
 /** Changes of all records in commit order. */

@@ -63,16 +63,19 @@ export interface Walk {
   readonly limit: number
   readonly where?: Criteria | undefined
   readonly select?: Select
+  /** Leaves out archived ones, of a model that has them. */
+  readonly isVisible?: boolean
 }
 
-/** The next records by id: as quick at the end of a table as at its beginning. Archived ones are among them. */
+/** The next records by id: as quick at the end of a table as at its beginning. Archived ones are among them, unless they are to be left out. */
 export async function walk(
   db: Queryable,
   table: Table,
-  { after, limit, where, select = table.full }: Walk,
+  { after, limit, where, select = table.full, isVisible = false }: Walk,
 ): Promise<WireRecord[]> {
   const scope = new Scope(table.dialect)
-  const condition = where ? `and ${scope.where(where)} ` : ''
+  const visible = isVisible ? 'and t."archived" is not true ' : ''
+  const condition = visible + (where ? `and ${scope.where(where)} ` : '')
   const from = `from ${table.name} as t ${scope.joins} where t."id" > ? ${condition}order by t."id" limit ?`
   const rows = await db.all(`select ${select.columns} ${from}`, [after, ...scope.params, limit])
   return rows.map((row) => select.read(row))
@@ -173,7 +176,7 @@ export async function remove(
 }
 
 /** The engine says which index; people want to know which field. */
-async function naming<T>(table: Table, write: () => Promise<T>): Promise<T> {
+export async function naming<T>(table: Table, write: () => Promise<T>): Promise<T> {
   try {
     return await write()
   } catch (error) {

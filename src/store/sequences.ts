@@ -42,6 +42,17 @@ export async function makeSequences(tx: Transaction, models: readonly Model[]): 
   }
 }
 
+/** What a text holds of its field's sequence, to be passed by the next number; undefined if it is none of its numbers. */
+export function numberOf({ sequence }: Field, text: string): number | undefined {
+  return sequence && numberIn(text, sequence.prefix, sequence.suffix)
+}
+
+/** Numbers up to this one are never given: records have come with them. */
+export async function passNumber(tx: Transaction, model: Model, field: Field, last: number): Promise<void> {
+  const name = nameOf(model, field)
+  await tx.run(`update ${SEQUENCE_TABLE} set next = ? where name = ? and next <= ?`, [last + 1, name, last])
+}
+
 async function rename(tx: Transaction, from: string, to: string): Promise<void> {
   await tx.run(`update ${SEQUENCE_TABLE} set name = ? where name = ?`, [to, from])
 }

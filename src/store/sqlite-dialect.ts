@@ -34,6 +34,12 @@ export const sqliteDialect: Dialect = {
     `case when length(${column}) < octet_length(${column}) then verso_fold(${column}) else lower(${column}) end`,
   identity: 'integer primary key autoincrement',
   startIdsAfter: (table, id) => `insert into sqlite_sequence (name, seq) values ('${table}', ${id})`,
+  // A table has its row here from its first record on.
+  passIds: (table, id) => [
+    `update sqlite_sequence set seq = max(seq, ${id}) where name = '${table}'`,
+    `insert into sqlite_sequence (name, seq) select '${table}', ${id}
+      where not exists (select 1 from sqlite_sequence where name = '${table}')`,
+  ],
   tableSuffix: ' strict',
   // BEGIN IMMEDIATE lets one process write at a time: nothing more is needed.
   lockSchema: [],

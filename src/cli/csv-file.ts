@@ -1,0 +1,137 @@
+// A file of CSV with a line of field names, as `verso export` writes it or a spreadsheet does: read as a stream.
+import { createReadStream } from 'node:fs'
+import { Transform, type TransformCallback } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { CsvError, parse, type Parser } from 'csv-parse'
+import { fromCell, wholeFrom } from '../model/csv.js'
+import type { Model } from '../model/model.js'
+import type { RawLine } from '../service/import-source.js'
+import { MAX_LINE_BYTES, PORTION_BYTES, PORTION_LINES, type OnBytes } from './line-file.js'
+
+type Cells = readonly (string | null)[]
+
+interface Parsed {
+  readonly record: Cells
+  /** Lines that were read when the record was complete, and characters. */
+  readonly info: { readonly lines: number; readonly bytes: number }
+}
+
+class NotUtf8 extends Error {}
+
+/** A fault of the file itself ends it: where the next record begins, nobody knows. */
+export async function* readCsv(
+  file: string,
+  model: Model,
+  onBytes: OnBytes,
+): AsyncGenerator<readonly RawLine[]> {
+  const parser = openParser()
+  const checker = new Utf8Check(onBytes)
+  // Its end is told by the parser, which is destroyed with the same error.
+  pipeline(createReadStream(file), checker, parser).catch(() => undefined)
+  let portion: RawLine[] = []
+  let header: readonly string[] | undefined
+  let [line, bytes] = [1, 0]
+  try {
+    for await (const { record, info } of parser as AsyncIterable<Parsed>) {
+      if (!header) {
+        header = record.map((name) => name ?? '')
+        const fault = headerFault(header)
+        if (fault !== undefined) {
+          yield [{ line, fault }]
+          return
+        }
+      } else {
+        const fault = widthFault(header, record)
+        portion.push(fault === undefined ? { line, input: inputOf(model, header, record) } : { line, fault })
+      }
+      const isFull = portion.length >= PORTION_LINES || info.bytes - bytes >= PORTION_BYTES
+      line = info.lines + 1
+      if (!isFull) continue
+      bytes = info.bytes
+      yield portion
+      portion = []
+    }
+  } catch (error) {
+    portion.push(faultOf(error, line, checker.lines))
+  }
+  if (portion.length > 0) yield portion
+}
+
+function openParser(): Parser {
+  return parse({
+    bom: true,
+    info: true,
+    relax_column_count: true,
+    skip_empty_lines: true,
+    record_delimiter: ['\r\n', '\n'],
+    max_record_size: MAX_LINE_BYTES,
+    cast: (cell, { quoting }) => (cell === '' && !quoting ? null : cell),
+  })
+}
+
+function faultOf(error: unknown, line: number, linesBefore: number): RawLine {
+  if (error instanceof NotUtf8)
+    return { line: Math.max(line, linesBefore), fault: 'is not valid UTF-8; nothing after it was read' }
+  if (!(error instanceof CsvError)) throw error
+  return { line, fault: `is no CSV: ${error.message}; nothing after it was read` }
+}
+
+function headerFault(header: readonly string[]): string | undefined {
+  const twice = header.find((name, index) => header.indexOf(name) !== index)
+  if (twice !== undefined) return `the heading has "${twice}" twice`
+  return header.includes('') ? 'the heading has a column without a name' : undefined
+}
+
+function widthFault(header: readonly string[], record: Cells): string | undefined {
+  if (record.length === header.length) return undefined
+  return `has ${record.length} cells, but the heading has ${header.length}`
+}
+
+/** The record as a line of JSON would have it. */
+function inputOf(model: Model, header: readonly string[], record: Cells): Readonly<Record<string, unknown>> {
+  const input: Record<string, unknown> = {}
+  for (const [index, name] of header.entries()) {
+    const cell = record[index] ?? null
+    const field = model.fields.get(name)
+    const isKey = name === 'id' || name === 'version'
+    input[name] = field ? fromCell(field, cell) : isKey && cell !== null ? wholeFrom(cell) : cell
+  }
+  return input
+}
+
+/** The parser would replace what is no UTF-8, and nobody would notice. */
+class Utf8Check extends Transform {
+  readonly #decoder = new TextDecoder('utf-8', { fatal: true })
+  lines = 1
+
+  constructor(private readonly onBytes: OnBytes) {
+    super()
+  }
+
+  override _transform(chunk: Buffer, _: BufferEncoding, done: TransformCallback): void {
+    this.onBytes(chunk.length)
+    this.#check(
+      chunk,
+      true,
+      () => {
+        for (let at = chunk.indexOf(0x0a); at !== -1; at = chunk.indexOf(0x0a, at + 1)) this.lines++
+        done(null, chunk)
+      },
+      done,
+    )
+  }
+
+  override _flush(done: TransformCallback): void {
+    this.#check(Buffer.alloc(0), false, done, done)
+  }
+
+  #check(chunk: Buffer, isMore: boolean, go: () => void, done: TransformCallback): void {
+    try {
+      this.#decoder.decode(chunk, { stream: isMore })
+    } catch {
+      done(new NotUtf8('not UTF-8'))
+      return
+    }
+    go()
+  }
+}

@@ -1,0 +1,142 @@
+import { readdirSync, statSync } from 'node:fs'
+import path from 'node:path'
+import type { Command } from 'commander'
+import { StartFaults } from '../errors.js'
+import type { Catalog } from '../model/catalog.js'
+import type { Model } from '../model/model.js'
+import { didYouMean } from '../model/similar.js'
+import type { App } from '../service/app.js'
+import { importRecords, type Imported } from '../service/import.js'
+import type { ImportSource } from '../service/import-source.js'
+import { readCsv } from './csv-file.js'
+import { readLines } from './line-file.js'
+import { loadModels } from './models.js'
+import { openApp } from './open.js'
+import { Progress } from './progress.js'
+import { addSettings, readSettings, type Flags } from './settings.js'
+
+const EXAMPLES = `
+Files are named after their models: crm.Contact.ndjson, crm.Contact.csv. All lines are checked before the first one is
+written. An import that was interrupted goes on when the same command is run again.
+
+Examples:
+  $ verso import --models models backup
+  $ verso import --models models people.csv --model crm.Contact`
+
+const EXTENSIONS = ['.ndjson', '.csv'] as const
+
+interface ImportFlags extends Flags {
+  readonly model?: readonly string[]
+}
+
+export function addImport(program: Command): void {
+  const command = program
+    .command('import')
+    .description('read records from files, with their ids and versions')
+  addSettings(command, 'import')
+    .argument('[files...]', 'files or folders')
+    .option('--model <name...>', 'the model of a single file that is named otherwise')
+    .addHelpText('after', EXAMPLES)
+    .action(async (places: readonly string[], flags: ImportFlags) => {
+      const { db, models } = readSettings('import', flags, process.env)
+      const sources = await loadModels(models ?? '')
+      const app = await openApp({ settings: { db }, models: sources })
+      try {
+        await importFiles(app, filesOf(app.catalog, places, flags.model))
+      } finally {
+        await app.close()
+      }
+    })
+}
+
+export interface ModelFile {
+  readonly file: string
+  readonly model: Model
+}
+
+/** Imports and says what came of it. */
+export async function importFiles(app: App, files: readonly ModelFile[]): Promise<void> {
+  const progress = new Progress()
+  const bytes = files.reduce((sum, { file }) => sum + statSync(file).size, 0)
+  const sources = files.map((each) =>
+    sourceOf(each, (read) => {
+      progress.advance(read, 0)
+    }),
+  )
+  let stage = ''
+  const sinceMs = performance.now()
+  try {
+    const imported = await importRecords(app, sources, {
+      onProgress: (now, _, lines) => {
+        if (now !== stage) progress.begin(now === 'check' ? 'checking ' : 'importing', bytes)
+        stage = now
+        progress.advance(0, lines)
+      },
+    })
+    progress.end()
+    process.stdout.write(summaryOf(imported, (performance.now() - sinceMs) / 1_000))
+  } finally {
+    progress.end()
+  }
+}
+
+function sourceOf({ file, model }: ModelFile, onBytes: (bytes: number) => void): ImportSource {
+  const isCsv = file.endsWith('.csv')
+  return { name: file, model, read: () => (isCsv ? readCsv(file, model, onBytes) : readLines(file, onBytes)) }
+}
+
+function summaryOf({ made, there, users }: Imported, seconds: number): string {
+  const rate = Math.round((made + there) / Math.max(seconds, 0.001))
+  const lines = [
+    `imported ${made} records, ${there} were there already, in ${seconds.toFixed(1)} s (${rate} a second)`,
+    ...(users.length > 0
+      ? [
+          `made ${users.length} users who were named and not there, disabled: ` +
+            users.slice(0, 10).join(', ') +
+            (users.length > 10 ? ' …' : ''),
+        ]
+      : []),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+/** Files by the models that their names say, every fault at once. */
+export function filesOf(
+  catalog: Catalog,
+  places: readonly string[],
+  named: readonly string[] | undefined,
+): readonly ModelFile[] {
+  const faults: string[] = []
+  if (places.length === 0) faults.push('name a file or a folder')
+  const files = places.flatMap((place) => filesAt(place, faults))
+  const [only] = files
+  if (named && (files.length !== 1 || named.length !== 1))
+    faults.push(`--model names the model of one file, and there are ${files.length}`)
+  const known = catalog.models.map(({ name }) => name)
+  const found = files.flatMap((file) => {
+    const name = named && file === only ? (named[0] ?? '') : path.basename(file, path.extname(file))
+    const model = catalog.models.find((each) => each.name === name)
+    if (!model)
+      faults.push(`${file}: there is no model "${name}"${didYouMean(name, known)}; --model names it`)
+    return model ? [{ file, model }] : []
+  })
+  if (faults.length > 0) throw new StartFaults('Nothing was imported', faults)
+  return found
+}
+
+function filesAt(place: string, faults: string[]): string[] {
+  const stats = statSync(place, { throwIfNoEntry: false })
+  if (!stats) faults.push(`${place}: there is no such file or folder`)
+  if (!stats?.isDirectory()) {
+    if (stats && !isKnown(place)) faults.push(`${place}: a file ends in ${EXTENSIONS.join(' or ')}`)
+    return stats && isKnown(place) ? [place] : []
+  }
+  const files = readdirSync(place).filter(isKnown).sort()
+  if (files.length === 0)
+    faults.push(`${place}: there is no file in it that ends in ${EXTENSIONS.join(' or ')}`)
+  return files.map((name) => path.join(place, name))
+}
+
+function isKnown(file: string): boolean {
+  return EXTENSIONS.some((extension) => file.endsWith(extension))
+}

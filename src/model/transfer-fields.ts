@@ -1,0 +1,71 @@
+// What of a record travels in a file: what it holds itself. The rest follows from other records, or must not leave.
+import type { Catalog } from './catalog.js'
+import { storageOf, type Field } from './field.js'
+import type { Model } from './model.js'
+import { stepOf } from './path.js'
+import type { Entry, Selection } from './selection.js'
+import { USER } from './system.js'
+
+/** Id and version come first, then these, in the order of the model. */
+export function transferFields(model: Model): readonly Field[] {
+  return [...model.fields.values()].filter(isTransferred)
+}
+
+/**
+ * Columns and links that the record itself holds. Owned one-to-many lists and views follow from the references of their members.
+ * Secrets stay where they are. The content of a binary field has no column and no place in a line.
+ */
+export function isTransferred(field: Field): boolean {
+  return field.secret === undefined && (storageOf(field) !== 'none' || isLink(field))
+}
+
+/** A many-to-many that this side holds. */
+export function isLink({ type, relation }: Field): boolean {
+  return type === 'many-to-many' && relation?.mappedBy === undefined
+}
+
+/** Ids of users differ from one database to another; their names do not. */
+export function isUser({ relation }: Field): boolean {
+  return relation?.target === USER.name
+}
+
+/** The members of a link to users by their names: their ids would come in another order elsewhere. */
+export function usernamesIn(members: unknown): string[] {
+  return (members as readonly { readonly username: string }[]).map(({ username }) => username).sort()
+}
+
+/** References as their ids, users as their names, links as `{id}`. */
+export function transferSelection(catalog: Catalog, model: Model): Selection {
+  const entries = transferFields(model).map((field): Entry => {
+    const { name: key } = field
+    if (!field.relation) return { key, steps: [], field }
+    const step = stepOf(catalog, model, field)
+    const username = USER.fields.get('username')
+    if (isUser(field) && username && !isLink(field)) return { key, steps: [step], field: username }
+    if (!isLink(field)) return { key, steps: [], field }
+    const shown = { model: step.target, versionKeys: [], entries: isUser(field) ? nameEntry(username) : [] }
+    return { key, steps: [], field, neighbour: { step, shown } }
+  })
+  return { model, versionKeys: ['version'], entries }
+}
+
+function nameEntry(field: Field | undefined): Entry[] {
+  return field ? [{ key: field.name, steps: [], field }] : []
+}
+
+/** Those that are referred to before those that refer, as far as they do not refer to each other. */
+export function targetsFirst(catalog: Catalog, models: readonly Model[]): Model[] {
+  const ordered = new Set<Model>()
+  const entered = new Set<Model>()
+  const enter = (model: Model) => {
+    if (entered.has(model)) return
+    entered.add(model)
+    for (const field of transferFields(model)) {
+      const target = field.relation && catalog.target(field.relation)
+      if (target && models.includes(target)) enter(target)
+    }
+    ordered.add(model)
+  }
+  models.forEach(enter)
+  return [...ordered]
+}

@@ -1,0 +1,197 @@
+// A record as a line of a file, and a line as the values of a record: checked by the rules of a save.
+import { Refusal } from '../errors.js'
+import { Fault, parseValue, type Field } from './field.js'
+import type { Model } from './model.js'
+import { didYouMean } from './similar.js'
+import { normalizeUsername } from './system.js'
+import { isLink, isTransferred, isUser, transferFields, usernamesIn } from './transfer-fields.js'
+import { isObject, type Json, type Value, type Values } from './value.js'
+import { computeValues, defaultOf } from './values.js'
+
+/** One JSON text: keys in the order of the model, so that the same record is the same line everywhere. */
+export function printLine(fields: readonly Field[], record: Readonly<Record<string, unknown>>): string {
+  const line: Record<string, unknown> = { id: record['id'], version: record['version'] }
+  for (const field of fields) {
+    const value = record[field.name] ?? null
+    const isPlain = value === null || !field.relation || isLink(field)
+    line[field.name] = isPlain ? linkOf(field, value) : isUser(field) ? { username: value } : { id: value }
+  }
+  return JSON.stringify(line)
+}
+
+function linkOf(field: Field, value: unknown): unknown {
+  if (!isUser(field) || !Array.isArray(value)) return value
+  return usernamesIn(value).map((username) => ({ username }))
+}
+
+/** A line that was understood. Users stand in it by their names until they are known: `{username}`. */
+export interface Line {
+  /** Undefined: the service gives one. */
+  readonly id: number | undefined
+  readonly version: number
+  readonly values: Values
+}
+
+export type Report = (place: string, fault: string) => void
+
+const KEYS: readonly string[] = ['id', 'version']
+
+/** Reads the lines of one model. */
+export class LineReader {
+  readonly #fields: readonly Field[]
+  readonly #references: readonly Field[]
+  readonly #users: readonly Field[]
+  readonly #isComputing: boolean
+
+  constructor(readonly model: Model) {
+    this.#fields = transferFields(model).filter((field) => !field.computed)
+    this.#references = this.#fields.filter((field) => field.relation && !isUser(field))
+    this.#users = this.#fields.filter(isUser)
+    this.#isComputing = [...model.fields.values()].some((field) => field.computed)
+  }
+
+  /** What keeps every record of this model from being imported. */
+  obstacles(): string[] {
+    const secrets = [...this.model.fields.values()].filter((field) => field.secret && field.required)
+    return secrets.map(
+      ({ name }) => `${this.model.name}.${name} is secret and required: its records cannot come from a file`,
+    )
+  }
+
+  /** Undefined if anything was reported. */
+  read(input: unknown, now: string, report: Report): Line | undefined {
+    if (!isObject(input)) {
+      report('', 'must be a JSON object')
+      return undefined
+    }
+    const faults = { count: 0 }
+    const complain: Report = (place, fault) => {
+      faults.count++
+      report(place, fault)
+    }
+    const { id = null, version = null } = input
+    if (id !== null && !(Number.isSafeInteger(id) && Number(id) > 0))
+      complain('id', 'must be a whole number from 1')
+    if (version !== null && !(Number.isSafeInteger(version) && Number(version) >= 0))
+      complain('version', 'must be a whole number from 0')
+    if (id === null && version !== null && version !== 0)
+      complain('version', 'must be 0 where there is no id')
+    this.#refuseStrangers(input, complain)
+    const values: Values = {}
+    for (const field of this.#fields)
+      values[field.name] = this.#readField(field, input[field.name], now, complain)
+    if (faults.count === 0 && this.#isComputing) this.#compute(values, complain)
+    if (faults.count > 0) return undefined
+    return { id: id === null ? undefined : Number(id), version: Number(version ?? 0), values }
+  }
+
+  /** Each record that a line refers to, besides users. */
+  forEachReference(line: Line, visit: (field: Field, id: number) => void): void {
+    for (const field of this.#references) {
+      const value = line.values[field.name] ?? null
+      if (Array.isArray(value)) for (const item of value) visit(field, (item as { id: number }).id)
+      else if (value !== null) visit(field, (value as { readonly id: number }).id)
+    }
+  }
+
+  forEachUser(line: Line, visit: (username: string) => void): void {
+    for (const field of this.#users) {
+      const value = line.values[field.name] ?? null
+      if (Array.isArray(value)) for (const item of value) visit((item as { username: string }).username)
+      else if (value !== null) visit((value as { readonly username: string }).username)
+    }
+  }
+
+  /** Users by their ids in this database. */
+  withUsers(line: Line, idOf: (username: string) => number): Values {
+    if (this.#users.length === 0) return line.values
+    const known = (value: Value): Value =>
+      value === null ? null : { id: idOf((value as { readonly username: string }).username) }
+    const values = { ...line.values }
+    for (const { name } of this.#users) {
+      const value = values[name] ?? null
+      values[name] = Array.isArray(value) ? value.map((item: Value) => known(item)) : known(value)
+    }
+    return values
+  }
+
+  #readField(field: Field, input: unknown, now: string, complain: Report): Value {
+    const { name } = field
+    if (input === undefined || input === null) {
+      if (isLink(field)) return []
+      const usual = field.kept ? (name === 'createdOn' ? now : null) : defaultOf(field, now)
+      const value = input === undefined ? usual : null
+      // A number that is missing is given by the service.
+      if (value === null && field.required && !field.sequence) complain(name, 'is required')
+      return value
+    }
+    if (isLink(field)) return readLink(field, input, complain)
+    const value = field.relation ? readReference(field, input) : parseValue(field, input)
+    if (!(value instanceof Fault)) return value
+    complain(name, value.message)
+    return null
+  }
+
+  #refuseStrangers(input: Readonly<Record<string, unknown>>, complain: Report): void {
+    for (const key of Object.keys(input)) {
+      const field = this.model.fields.get(key)
+      if (KEYS.includes(key) || (field && isTransferred(field))) continue
+      if (!field) complain(key.slice(0, 100), `is no field of ${this.model.name}${this.#meant(key)}`)
+      else if (field.secret) complain(key, 'is secret: it does not travel in files')
+      // As it would be read, it means nothing.
+      else if (field.type !== 'binary') complain(key, followsFrom(field))
+      else if (input[key] !== null) complain(key, 'is binary: its content does not travel in a line')
+    }
+  }
+
+  #meant(key: string): string {
+    return didYouMean(key, [...KEYS, ...this.#fields.map(({ name }) => name)])
+  }
+
+  #compute(values: Values, complain: Report): void {
+    try {
+      Object.assign(values, computeValues(this.model, values))
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      for (const [name, fault] of Object.entries(error.details.errors ?? {})) complain(name, fault)
+    }
+  }
+}
+
+function followsFrom({ relation }: Field): string {
+  return `follows from ${relation?.target ?? ''}.${relation?.mappedBy ?? ''}: leave it out`
+}
+
+function readLink(field: Field, input: unknown, complain: Report): Value {
+  if (!Array.isArray(input)) {
+    complain(field.name, 'must be a list')
+    return []
+  }
+  const members = new Map<string | number, Json>()
+  for (const [index, item] of input.entries()) {
+    const member = readReference(field, item)
+    const place = `${field.name}[${index}]`
+    if (member instanceof Fault) complain(place, member.message)
+    else {
+      const key = Object.values(member as object)[0] as string | number
+      if (members.has(key)) complain(place, 'is in the list twice')
+      members.set(key, member)
+    }
+  }
+  const isBefore = ([a]: [string | number, Json], [b]: [string | number, Json]) => (a < b ? -1 : 1)
+  return [...members].sort(isBefore).map(([, member]) => member)
+}
+
+function readReference(field: Field, input: unknown): Value | Fault {
+  const keys = isObject(input) ? Object.keys(input) : []
+  if (isUser(field)) {
+    const given = isObject(input) && keys.length === 1 ? input['username'] : undefined
+    const username = typeof given === 'string' ? normalizeUsername(given) : undefined
+    return username === undefined
+      ? new Fault('must be null or a user such as { "username": "ada" }')
+      : { username }
+  }
+  const id = isObject(input) && keys.length === 1 ? input['id'] : undefined
+  if (Number.isSafeInteger(id) && Number(id) > 0) return { id: Number(id) }
+  return new Fault('must be null or a reference such as { "id": 1 }')
+}

@@ -1,0 +1,94 @@
+// Every record of a model, or of a search, one page after the other: in bounded memory, however many there are.
+import { Refusal } from '../errors.js'
+import type { Criteria } from '../model/criteria.js'
+import type { Field } from '../model/field.js'
+import type { Model } from '../model/model.js'
+import { searchFromRequest } from '../model/search.js'
+import { listSelection, type Selection } from '../model/selection.js'
+import { transferSelection } from '../model/transfer-fields.js'
+import { isObject } from '../model/value.js'
+import { walk } from '../store/records.js'
+import { compileSelection } from '../store/select.js'
+import type { WireRecord } from '../wire.js'
+import type { App } from './app.js'
+
+/** What it takes to read: a command that only looks has no more. */
+export type Reading = Pick<App, 'catalog' | 'db' | 'tables'>
+
+const FIRST_PAGE = 50
+const MAX_PAGE = 500
+const PAGE_CHARACTERS = 1_000_000
+
+/** Whole records as they travel in files: see `transferSelection`. Archived ones are among them. */
+export function exportAll(app: Reading, model: Model): AsyncGenerator<readonly WireRecord[]> {
+  return pagesOf(app, model, transferSelection(app.catalog, model))
+}
+
+export interface Table {
+  /** What each column shows, `id` and `version` not among them unless they were named. */
+  readonly columns: readonly { readonly key: string; readonly field: Field }[]
+  readonly pages: AsyncGenerator<readonly WireRecord[]>
+}
+
+/** What a search would find, all of it, by id. Refuses here; whatever comes later ends the pages. */
+export function exportFound(app: App, model: Model, request: unknown): Table {
+  const { offset, limit, sortBy, ...rest } = isObject(request) ? request : {}
+  const faults: string[] = []
+  for (const [name, value] of Object.entries({ offset, limit }))
+    if (value !== undefined && value !== null)
+      faults.push(`an export has no ${name}: it holds all that is found`)
+  const isById = sortBy === undefined || sortBy === null || isOnlyId(sortBy)
+  if (!isById) faults.push('an export is sorted by id: leave sortBy out, and sort what you get')
+  if (faults.length > 0) throw new Refusal('bad-request', faults.join('; '))
+  const asked = isObject(request) ? rest : request
+  const { selection, where, archived } = searchFromRequest(app.catalog, model, asked, app.settings.maxLimit)
+  const shown = selection ?? listSelection(app.catalog, model)
+  const columns = shown.entries.map(({ key, field }) => ({ key, field }))
+  const visible = model.archived && !archived
+  return { columns, pages: pagesOf(app, model, shown, where, visible) }
+}
+
+function isOnlyId(sortBy: unknown): boolean {
+  return Array.isArray(sortBy) && sortBy.every((key) => key === 'id' || key === '+id')
+}
+
+/** The next page is read while this one is used. A page is a statement of its own: whoever stops in between leaves none open. */
+async function* pagesOf(
+  { db, tables }: Reading,
+  model: Model,
+  selection: Selection,
+  where?: Criteria,
+  isVisible = false,
+): AsyncGenerator<readonly WireRecord[]> {
+  const select = compileSelection(db.dialect, selection)
+  const read = async (after: number, limit: number) =>
+    walk(db.searcher, tables.of(model), { after, limit, where, select, isVisible })
+  let limit = FIRST_PAGE
+  let next: Promise<WireRecord[]> | undefined = read(0, limit)
+  while (next) {
+    const page: WireRecord[] = await next
+    const last = page.at(-1)
+    const isEnd = !last || page.length < limit
+    limit = nextLimit(page, limit)
+    next = isEnd ? undefined : read(last.id, limit)
+    // Whoever stops here never asks for it.
+    next?.catch(() => undefined)
+    yield page
+  }
+}
+
+/** Pages of large records are short. */
+function nextLimit(page: readonly WireRecord[], limit: number): number {
+  const characters = page.reduce((sum, record) => sum + weigh(record), 0)
+  const fitting = Math.floor((PAGE_CHARACTERS * page.length) / Math.max(1, characters))
+  return Math.max(1, Math.min(fitting, limit * 2, MAX_PAGE))
+}
+
+function weigh(record: WireRecord): number {
+  let characters = 0
+  for (const value of Object.values(record)) {
+    if (typeof value === 'string') characters += value.length
+    else if (typeof value === 'object' && value !== null) characters += JSON.stringify(value).length
+  }
+  return characters
+}

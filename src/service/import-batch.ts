@@ -1,0 +1,231 @@
+// A portion of an import: rows, links and Changes in one transaction.
+import { Refusal } from '../errors.js'
+import type { Field } from '../model/field.js'
+import type { Model } from '../model/model.js'
+import { isLink } from '../model/transfer-fields.js'
+import type { LineReader, Line } from '../model/transfer-line.js'
+import type { Values } from '../model/value.js'
+import { insertGiven, insertLinks, versionsOf, type GivenRow } from '../store/bulk.js'
+import type { Transaction } from '../store/database.js'
+import { insert } from '../store/records.js'
+import { holdReferenced } from '../store/references.js'
+import { nextNumber } from '../store/sequences.js'
+import type { App } from './app.js'
+import { differences } from './changes.js'
+import type { Checked } from './import-check.js'
+import { Touched } from './touched.js'
+import { write } from './writing.js'
+
+/** A line and its number in the file. */
+export interface NumberedLine extends Line {
+  readonly line: number
+}
+
+export interface BatchContext {
+  readonly app: App
+  readonly checked: Checked
+  /** The ids of users by their names. */
+  readonly users: ReadonlyMap<string, number>
+  /** The models of which nothing more is to come. */
+  readonly complete: ReadonlySet<Model>
+  readonly now: string
+}
+
+export interface Outcome {
+  readonly made: number
+  readonly there: number
+}
+
+/** What is wrong with one line, found while it was written: the whole portion is undone. */
+export class LineRefused extends Error {
+  constructor(
+    readonly line: number,
+    message: string,
+  ) {
+    super(message)
+    this.name = 'LineRefused'
+  }
+}
+
+export async function writeBatch(
+  context: BatchContext,
+  reader: LineReader,
+  lines: readonly NumberedLine[],
+): Promise<Outcome> {
+  try {
+    return await attempt(context, reader, lines, false)
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
+    // The engine names the index and not the row: one by one, the row is known.
+    return attempt(context, reader, lines, true)
+  }
+}
+
+async function attempt(
+  context: BatchContext,
+  reader: LineReader,
+  lines: readonly NumberedLine[],
+  isOneByOne: boolean,
+): Promise<Outcome> {
+  const { app } = context
+  const { model } = reader
+  const request = { action: 'create', model: model.name } as const
+  const { data } = await write(app, null, request, undefined, async ({ tx, changes }) => {
+    const fresh = await leaveOutExisting(context, tx, model, lines)
+    const touched = new Touched({ app, actor: null, tx, now: context.now })
+    const rows = fresh.map((line) => ({
+      line,
+      values: reader.withUsers(line, (name) => idOf(context, name)),
+    }))
+    await touched.lockOwners(ownersOutside(context, model, rows))
+    const stored = await store(context, tx, model, rows, isOneByOne)
+    await storeLinks(tx, model, stored)
+    await holdAll(context, tx, reader, fresh)
+    const made = { model: model.name, action: 'create', by: null, atMs: Date.parse(context.now) } as const
+    for (const { id, version, values } of stored)
+      changes.push({ ...made, id, version, changes: differences(model, {}, values) })
+    changes.push(...(await touched.finish()))
+    return { made: fresh.length, there: lines.length - fresh.length }
+  })
+  return data
+}
+
+function idOf({ users }: BatchContext, username: string): number {
+  const id = users.get(username)
+  if (id === undefined) throw new Error(`the user ${username} was made and is not there`)
+  return id
+}
+
+/** Whoever runs an import again goes on where it stopped. */
+async function leaveOutExisting(
+  { app }: BatchContext,
+  tx: Transaction,
+  model: Model,
+  lines: readonly NumberedLine[],
+): Promise<readonly NumberedLine[]> {
+  const ids = lines.flatMap(({ id }) => id ?? [])
+  const there = await versionsOf(tx, app.tables.of(model), ids)
+  if (there.size === 0) return lines
+  return lines.filter(({ id, version, line }) => {
+    const here = id === undefined ? undefined : there.get(id)
+    if (here !== undefined && here !== version)
+      throw new LineRefused(line, `${model.name} ${id} is at version ${here} here, not ${version}`)
+    return here === undefined
+  })
+}
+
+/**
+ * The owners whose lists these values join. One that is in the files comes with the version that it had with all of its members, so
+ * its version says it already. One that is here and not in the files gets a member that nobody who read it knows of: it is raised,
+ * or saving an older copy of its list would remove the member unseen.
+ */
+function ownersOutside(
+  { app, checked }: BatchContext,
+  model: Model,
+  rows: readonly Row[],
+): { model: Model; id: number }[] {
+  const owners: { model: Model; id: number }[] = []
+  for (const field of model.fields.values()) {
+    const list = app.catalog.ownerOf(model, field)
+    if (!list) continue
+    const inFiles = checked.ids.get(list.model)
+    for (const { values } of rows) {
+      const owner = (values[field.name] ?? null) as { readonly id: number } | null
+      if (owner && !inFiles?.has(owner.id)) owners.push({ model: list.model, id: owner.id })
+    }
+  }
+  return owners
+}
+
+interface Row {
+  readonly line: NumberedLine
+  readonly values: Values
+}
+
+async function store(
+  { app }: BatchContext,
+  tx: Transaction,
+  model: Model,
+  rows: readonly Row[],
+  isOneByOne: boolean,
+): Promise<readonly GivenRow[]> {
+  const table = app.tables.of(model)
+  const sequences = [...model.fields.values()].filter((field) => field.sequence)
+  const stored: GivenRow[] = []
+  const given: GivenRow[] = []
+  for (const { line, values } of rows) {
+    const numbered = sequences.length > 0 ? await number(tx, model, sequences, values) : values
+    const { id, version } = line
+    if (id === undefined) {
+      const [made = 0] = await naming(line, () => insert(tx, table, [numbered]))
+      stored.push({ id: made, version, values: numbered })
+      continue
+    }
+    const row = { id, version, values: numbered }
+    if (isOneByOne) await naming(line, () => insertGiven(tx, table, [row]))
+    else given.push(row)
+    stored.push(row)
+  }
+  await insertGiven(tx, table, given)
+  return stored
+}
+
+/** Numbers that did not come with the line. */
+async function number(
+  tx: Transaction,
+  model: Model,
+  sequences: readonly Field[],
+  values: Values,
+): Promise<Values> {
+  const numbered = { ...values }
+  for (const field of sequences) numbered[field.name] ??= await nextNumber(tx, model, field)
+  return numbered
+}
+
+async function naming<T>({ line }: NumberedLine, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
+    const errors = Object.entries(error.details.errors ?? {})
+    const faults = errors.map(([name, fault]) => `${name} ${fault}`)
+    throw new LineRefused(line, faults.join('; ') || 'another record has the same id')
+  }
+}
+
+async function storeLinks(tx: Transaction, model: Model, rows: readonly GivenRow[]): Promise<void> {
+  for (const field of model.fields.values()) {
+    if (!isLink(field)) continue
+    const pairs = rows.flatMap(({ id, values }) =>
+      ((values[field.name] ?? []) as { readonly id: number }[]).map((member) => [id, member.id] as const),
+    )
+    if (pairs.length > 0) await insertLinks(tx, { model, field }, pairs)
+  }
+}
+
+/** What is referred to is there and stays, or it is in the files and still to come: then what refers to it was checked. */
+async function holdAll(
+  { app, checked, complete }: BatchContext,
+  tx: Transaction,
+  reader: LineReader,
+  lines: readonly NumberedLine[],
+): Promise<void> {
+  const wanted = new Map<Model, Map<number, readonly [NumberedLine, Field]>>()
+  for (const line of lines) {
+    reader.forEachReference(line, (field, id) => {
+      const target = field.relation && app.catalog.target(field.relation)
+      if (!target) return
+      const ids = wanted.get(target) ?? new Map<number, readonly [NumberedLine, Field]>()
+      if (!ids.has(id)) ids.set(id, [line, field])
+      wanted.set(target, ids)
+    })
+  }
+  for (const [target, ids] of wanted) {
+    const there = await holdReferenced(tx, app.tables.of(target), [...ids.keys()])
+    for (const [id, [{ line }, field]] of ids) {
+      const isToCome = !complete.has(target) && checked.ids.get(target)?.has(id) === true
+      if (!there.has(id) && !isToCome)
+        throw new LineRefused(line, `${field.name} there is no ${target.name} ${id}`)
+    }
+  }
+}

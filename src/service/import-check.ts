@@ -1,0 +1,199 @@
+// The first pass of an import: every line is read and checked, and every fault named, before anything is written.
+import type { Field } from '../model/field.js'
+import { IdSet } from '../model/id-set.js'
+import type { Model } from '../model/model.js'
+import { LineReader, type Line } from '../model/transfer-line.js'
+import { greatestId, versionsOf } from '../store/bulk.js'
+import { lastRecord, lastVersions } from '../store/log.js'
+import { numberOf } from '../store/sequences.js'
+import type { App } from './app.js'
+import { LineFaults, type ImportSource, type RawLine } from './import-source.js'
+
+/** What the second pass has to know. */
+export interface Checked {
+  /** The ids in the files, by model. */
+  readonly ids: ReadonlyMap<Model, IdSet>
+  readonly greatest: ReadonlyMap<Model, number>
+  /** The greatest number in the files, by field. */
+  readonly numbers: ReadonlyMap<Model, ReadonlyMap<Field, number>>
+  readonly usernames: ReadonlySet<string>
+  readonly records: number
+}
+
+/** A reference that is not known yet. */
+interface Pending {
+  readonly source: ImportSource
+  readonly line: number
+  readonly field: Field
+  readonly id: number
+}
+
+const LOOKED_UP_AT_ONCE = 1_000
+
+export class Check {
+  readonly #faults = new LineFaults()
+  readonly #ids = new Map<Model, IdSet>()
+  readonly #greatest = new Map<Model, number>()
+  readonly #numbers = new Map<Model, Map<Field, number>>()
+  readonly #usernames = new Set<string>()
+  /** Ids that were found in the database: nobody asks for them again. */
+  readonly #there = new Map<Model, IdSet>()
+  /** References into models whose files are not read to the end yet. */
+  readonly #later = new Map<Model, Pending[]>()
+  /** References that only the database can know. */
+  readonly #unknown = new Map<Model, Pending[]>()
+  readonly #left = new Map<Model, number>()
+  #records = 0
+
+  constructor(
+    private readonly app: App,
+    private readonly now: string,
+    private readonly onProgress: (model: Model, lines: number) => void,
+  ) {}
+
+  async run(sources: readonly ImportSource[]): Promise<Checked> {
+    for (const { model } of sources) {
+      this.#ids.set(model, new IdSet())
+      this.#left.set(model, (this.#left.get(model) ?? 0) + 1)
+    }
+    for (const model of this.#ids.keys())
+      for (const obstacle of new LineReader(model).obstacles()) this.#faults.addText(obstacle)
+    for (const source of sources) {
+      await this.#readSource(source)
+      await this.#finishSource(source.model)
+    }
+    for (const model of this.#unknown.keys()) await this.#lookUp(model)
+    this.#faults.refuseIfAny(`Nothing was imported: ${this.#faults.count} faults`)
+    return {
+      ...{ ids: this.#ids, greatest: this.#greatest, numbers: this.#numbers },
+      ...{ usernames: this.#usernames, records: this.#records },
+    }
+  }
+
+  async #readSource(source: ImportSource): Promise<void> {
+    const { model } = source
+    const table = this.app.tables.of(model)
+    const reader = new LineReader(model)
+    const [lastHere, lastLogged] = [
+      await greatestId(this.app.db.reader, table),
+      await lastRecord(this.app.db.reader, model.name),
+    ]
+    for await (const portion of source.read()) {
+      const lines = new Map<number, readonly [line: number, version: number]>()
+      for (const raw of portion) {
+        const line = this.#readLine(source, reader, raw)
+        if (line?.id !== undefined && line.id <= Math.max(lastHere, lastLogged))
+          lines.set(line.id, [raw.line, line.version])
+      }
+      await this.#compareVersions(source, lines)
+      for (const [target, pending] of this.#unknown)
+        if (pending.length >= LOOKED_UP_AT_ONCE) await this.#lookUp(target)
+      this.onProgress(model, portion.length)
+    }
+  }
+
+  #readLine(source: ImportSource, reader: LineReader, { line, input, fault }: RawLine): Line | undefined {
+    if (fault !== undefined) {
+      this.#faults.add(source, line, fault)
+      return undefined
+    }
+    const read = reader.read(input, this.now, (place, message) => {
+      this.#faults.add(source, line, place === '' ? message : `${place} ${message}`)
+    })
+    if (!read) return undefined
+    this.#records++
+    this.#noteId(source, line, read)
+    this.#noteNumbers(source.model, read)
+    reader.forEachUser(read, (username) => this.#usernames.add(username))
+    reader.forEachReference(read, (field, id) => {
+      this.#noteReference({ source, line, field, id })
+    })
+    return read
+  }
+
+  #noteId(source: ImportSource, line: number, { id }: Line): void {
+    if (id === undefined) return
+    const { model } = source
+    if (!this.#ids.get(model)?.add(id)) this.#faults.add(source, line, `id ${id} comes twice in the files`)
+    if (id > (this.#greatest.get(model) ?? 0)) this.#greatest.set(model, id)
+  }
+
+  #noteNumbers(model: Model, { values }: Line): void {
+    for (const field of model.fields.values()) {
+      const text = field.sequence ? values[field.name] : undefined
+      const number = typeof text === 'string' ? numberOf(field, text) : undefined
+      if (number === undefined) continue
+      const greatest = this.#numbers.get(model) ?? new Map<Field, number>()
+      greatest.set(field, Math.max(number, greatest.get(field) ?? 0))
+      this.#numbers.set(model, greatest)
+    }
+  }
+
+  #noteReference(reference: Pending): void {
+    const { field, id } = reference
+    const target = this.#targetOf(field)
+    if (this.#ids.get(target)?.has(id) || this.#there.get(target)?.has(id)) return
+    const isComing = (this.#left.get(target) ?? 0) > 0
+    addTo(isComing ? this.#later : this.#unknown, target, reference)
+  }
+
+  /** Whatever is not in the files by now must be in the database. */
+  async #finishSource(model: Model): Promise<void> {
+    const left = (this.#left.get(model) ?? 1) - 1
+    this.#left.set(model, left)
+    if (left > 0) return
+    for (const reference of this.#later.get(model) ?? []) {
+      this.#noteReference(reference)
+      if ((this.#unknown.get(model)?.length ?? 0) >= LOOKED_UP_AT_ONCE) await this.#lookUp(model)
+    }
+    this.#later.delete(model)
+  }
+
+  async #lookUp(target: Model): Promise<void> {
+    const pending = this.#unknown.get(target) ?? []
+    this.#unknown.delete(target)
+    const ids = [...new Set(pending.map(({ id }) => id))]
+    const there = await versionsOf(this.app.db.reader, this.app.tables.of(target), ids)
+    const known = this.#there.get(target) ?? new IdSet()
+    for (const id of there.keys()) known.add(id)
+    this.#there.set(target, known)
+    for (const { source, line, field, id } of pending) {
+      if (!there.has(id)) this.#faults.add(source, line, `${field.name} there is no ${target.name} ${id}`)
+    }
+  }
+
+  /** What is there already is left alone if it is the same; a record that was removed does not come back unseen. */
+  async #compareVersions(
+    source: ImportSource,
+    lines: ReadonlyMap<number, readonly [line: number, version: number]>,
+  ): Promise<void> {
+    if (lines.size === 0) return
+    const { db, tables } = this.app
+    const { model } = source
+    const there = await versionsOf(db.reader, tables.of(model), [...lines.keys()])
+    const missing = [...lines.keys()].filter((id) => !there.has(id))
+    const logged =
+      missing.length > 0
+        ? await lastVersions(db.reader, db.dialect, model.name, missing)
+        : new Map<number, number>()
+    for (const [id, [line, version]] of lines) {
+      const here = there.get(id)
+      const last = logged.get(id) ?? -1
+      if (here !== undefined && here !== version)
+        this.#faults.add(source, line, `${model.name} ${id} is at version ${here} here, not ${version}`)
+      if (here === undefined && last >= version)
+        this.#faults.add(source, line, `${model.name} ${id} was removed here, at version ${last}`)
+    }
+  }
+
+  #targetOf({ relation }: Field): Model {
+    if (!relation) throw new Error('only references are looked up')
+    return this.app.catalog.target(relation)
+  }
+}
+
+function addTo<K, T>(lists: Map<K, T[]>, key: K, item: T): void {
+  const list = lists.get(key)
+  if (list) list.push(item)
+  else lists.set(key, [item])
+}

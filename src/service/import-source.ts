@@ -1,0 +1,46 @@
+// What an import reads, and what it says of it.
+import { StartFaults } from '../errors.js'
+import type { Model } from '../model/model.js'
+
+/** A line of a file: what it holds, or why it cannot be read. */
+export interface RawLine {
+  /** Its number in the file, from 1. */
+  readonly line: number
+  readonly input?: unknown
+  readonly fault?: string
+}
+
+/** The records of one model. Read twice: to be checked, and to be written. */
+export interface ImportSource {
+  /** As people know it: the name of the file. */
+  readonly name: string
+  readonly model: Model
+  /** Portions of a bearable size, from the beginning. */
+  read(): AsyncIterable<readonly RawLine[]>
+}
+
+const MAX_NAMED = 100
+
+/** Every fault by its line: the first ones in words, the rest as a number. */
+export class LineFaults {
+  readonly #named: string[] = []
+  #count = 0
+
+  get count(): number {
+    return this.#count
+  }
+
+  add({ name }: ImportSource, line: number, message: string): void {
+    this.addText(`${name}:${line}: ${message}`)
+  }
+
+  addText(text: string): void {
+    if (++this.#count <= MAX_NAMED) this.#named.push(text)
+  }
+
+  refuseIfAny(what: string): void {
+    if (this.#count === 0) return
+    const more = this.#count - this.#named.length
+    throw new StartFaults(what, [...this.#named, ...(more > 0 ? [`and ${more} more`] : [])])
+  }
+}

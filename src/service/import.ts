@@ -1,0 +1,140 @@
+// Records that come from files, with their ids and versions: checked whole, then written in portions.
+import { randomBytes } from 'node:crypto'
+import { Refusal, StartFaults } from '../errors.js'
+import type { Model } from '../model/model.js'
+import { USER } from '../model/system.js'
+import { targetsFirst } from '../model/transfer-fields.js'
+import { LineReader } from '../model/transfer-line.js'
+import { listUsers } from '../store/accounts.js'
+import { passIds } from '../store/bulk.js'
+import { passNumber } from '../store/sequences.js'
+import type { App } from './app.js'
+import { LineRefused, writeBatch, type BatchContext, type NumberedLine } from './import-batch.js'
+import { Check, type Checked } from './import-check.js'
+import type { ImportSource, RawLine } from './import-source.js'
+import { create } from './saves.js'
+
+export interface ImportOptions {
+  /** Told after each portion. */
+  readonly onProgress?: (stage: 'check' | 'write', model: Model, lines: number) => void
+}
+
+export interface Imported {
+  readonly made: number
+  /** Those that were there already, at the same version. */
+  readonly there: number
+  /** Users who were named and not there: made, disabled, with a password that nobody knows. */
+  readonly users: readonly string[]
+}
+
+/**
+ * Imports every record of the sources, or refuses with every fault. What stops it in the middle, the end of the process included,
+ * leaves whole portions: the same import again goes on after them.
+ */
+export async function importRecords(
+  app: App,
+  sources: readonly ImportSource[],
+  { onProgress = () => undefined }: ImportOptions = {},
+): Promise<Imported> {
+  const now = new Date(app.clock.now()).toISOString()
+  const models = targetsFirst(app.catalog, [...new Set(sources.map(({ model }) => model))])
+  const ordered = models.flatMap((model) => sources.filter((source) => source.model === model))
+  const check = new Check(app, now, (model, lines) => {
+    onProgress('check', model, lines)
+  })
+  const checked = await check.run(ordered)
+  await passAll(app, checked)
+  const { users, made: madeUsers } = await knowUsers(app, [...checked.usernames])
+  const complete = new Set(app.catalog.stored.filter((model) => !checked.ids.has(model)))
+  const context: BatchContext = { app, checked, users, complete, now }
+  let [made, there] = [0, 0]
+  for (const [index, source] of ordered.entries()) {
+    const { model } = source
+    const told = (lines: number) => {
+      onProgress('write', model, lines)
+    }
+    const outcome = await writeSource(context, source, made, told)
+    made += outcome.made
+    there += outcome.there
+    if (ordered[index + 1]?.model !== model) complete.add(model)
+  }
+  return { made, there, users: madeUsers }
+}
+
+/** Before the first record: whoever writes meanwhile gets none of the ids and numbers that are to come. */
+async function passAll(app: App, { greatest, numbers }: Checked): Promise<void> {
+  for (const [model, id] of greatest) {
+    await app.db.transaction((tx) => passIds(tx, app.tables.of(model), id))
+  }
+  await app.db.transaction(async (tx) => {
+    for (const [model, fields] of numbers)
+      for (const [field, last] of fields) await passNumber(tx, model, field, last)
+  })
+}
+
+/** The ids of users by name; who is not there is made, so that it is not lost who wrote a record. */
+async function knowUsers(
+  app: App,
+  usernames: readonly string[],
+): Promise<{ users: ReadonlyMap<string, number>; made: readonly string[] }> {
+  const all = await listUsers(app.db.reader)
+  const users = new Map(all.map(({ username, id }) => [username, id]))
+  const missing = usernames.filter((username) => !users.has(username))
+  for (const username of missing) users.set(username, await makeUser(app, username))
+  return { users, made: missing }
+}
+
+async function makeUser(app: App, username: string): Promise<number> {
+  const password = randomBytes(32).toString('base64url')
+  const user = { username, name: username, password, admin: false, disabled: true }
+  return (await create(app, null, USER, user)).data.id
+}
+
+/** The next portion is read while one is written. */
+async function writeSource(
+  context: BatchContext,
+  source: ImportSource,
+  before: number,
+  onWritten: (lines: number) => void,
+): Promise<{ made: number; there: number }> {
+  const reader = new LineReader(source.model)
+  let [made, there] = [0, 0]
+  const portions = source.read()[Symbol.asyncIterator]()
+  for (let next = await portions.next(); next.done !== true;) {
+    const lines = next.value.map((raw) => readChecked(source, reader, raw, context.now))
+    const following = portions.next()
+    following.catch(() => undefined)
+    const outcome = await writeBatch(context, reader, lines).catch((error: unknown) => {
+      throw stopped(source, error, before + made)
+    })
+    made += outcome.made
+    there += outcome.there
+    onWritten(lines.length)
+    next = await following
+  }
+  return { made, there }
+}
+
+function readChecked(
+  source: ImportSource,
+  reader: LineReader,
+  { line, input, fault }: RawLine,
+  now: string,
+): NumberedLine {
+  const read = fault === undefined ? reader.read(input, now, () => undefined) : undefined
+  if (!read)
+    throw new StartFaults('The import has stopped', [
+      `${source.name}:${line}: has changed since it was checked`,
+    ])
+  return { ...read, line }
+}
+
+function stopped(source: ImportSource, error: unknown, made: number): unknown {
+  const isOfLine = error instanceof LineRefused
+  if (!isOfLine && !(error instanceof Refusal)) return error
+  const place = isOfLine ? `${source.name}:${error.line}` : source.name
+  return new StartFaults('The import has stopped', [
+    `${place}: ${error.message}`,
+    `${made} records were imported before; mend it and run the same again, it goes on after them`,
+  ])
+}

@@ -1,0 +1,148 @@
+// Export and import as people run them: what leaves one database arrives in another, byte for byte.
+import { existsSync, readdirSync } from 'node:fs'
+import path from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { enter, ENGINES, newPlace, startService, type Engine, type Place } from '../targets.js'
+import { fill, readFiles, writeFiles, writeModels } from '../transfer/world.js'
+import { scratch, verso } from './program.js'
+
+let models: string
+let world: Place
+let folders = 0
+const newFolder = () => path.join(scratch, `folder-${++folders}`)
+
+beforeAll(async () => {
+  models = writeModels(scratch)
+  world = await newPlace('sqlite')
+  const service = await startService('sqlite', { place: world })
+  await fill(service.app, await enter(service, 'direct'))
+  await service.close()
+})
+
+async function exportFrom(db: string, format = 'ndjson'): Promise<string> {
+  const out = newFolder()
+  const { code, stderr } = await verso([
+    ...['export', '--models', models, '--db', db, '--out', out, '--format', format],
+  ])
+  expect(stderr).toBe('')
+  expect(code).toBe(0)
+  return out
+}
+
+async function importInto(db: string, ...places: string[]) {
+  return verso(['import', '--models', models, '--db', db, ...places])
+}
+
+test('what was exported from SQLite is in PostgreSQL after an import, byte for byte, and the way back', async () => {
+  const [first, postgres, sqlite] = [
+    await exportFrom(world.url),
+    await newPlace('postgres'),
+    await newPlace('sqlite'),
+  ]
+  const files = readFiles(first)
+  expect(Object.keys(files)).toHaveLength(11)
+  expect(files['rel.Person.ndjson']).toContain('"keeper":{"username":"bob"}')
+  const imported = await importInto(postgres.url, first)
+  expect(imported).toMatchObject({ code: 0, stderr: '' })
+  expect(imported.stdout).toMatch(/^imported 22 records, 0 were there already, in /)
+  expect(imported.stdout).toContain('made 2 users who were named and not there, disabled: ')
+  const second = await exportFrom(postgres.url)
+  expect(readFiles(second)).toEqual(files)
+  await importInto(sqlite.url, second)
+  expect(readFiles(await exportFrom(sqlite.url))).toEqual(files)
+})
+
+test('the same as CSV, by way of both engines', async () => {
+  const [lines, tables, postgres] = [
+    await exportFrom(world.url),
+    await exportFrom(world.url, 'csv'),
+    await newPlace('postgres'),
+  ]
+  expect(await importInto(postgres.url, tables)).toMatchObject({ code: 0, stderr: '' })
+  expect(readFiles(await exportFrom(postgres.url, 'csv'))).toEqual(readFiles(tables))
+  expect(readFiles(await exportFrom(postgres.url))).toEqual(readFiles(lines))
+})
+
+test('no secret leaves', async () => {
+  const all = Object.values(readFiles(await exportFrom(world.url))).join('')
+  expect(all).not.toMatch(/pin|password|1234"|argon2/)
+})
+
+describe.each(ENGINES)('%s', (engine: Engine) => {
+  test('an import that is run again finds everything there', async () => {
+    const [folder, place] = [await exportFrom(world.url), await newPlace(engine)]
+    await importInto(place.url, folder)
+    const again = await importInto(place.url, folder)
+    expect(again.stdout).toMatch(/^imported 0 records, 22 were there already, in .*\n$/)
+  })
+
+  test('ids and numbers go on after those that came', async () => {
+    const [folder, place] = [await exportFrom(world.url), await newPlace(engine)]
+    await importInto(place.url, folder)
+    const service = await startService(engine, { place })
+    const records = await enter(service, 'direct')
+    expect((await records.create('rel.Badge', {})).data).toMatchObject({
+      id: 4,
+      version: 0,
+      number: 'B-0010',
+    })
+    expect((await records.create('test.Everything', {})).data.id).toBe(5)
+    await service.close()
+  })
+})
+
+test('a file of another name is imported as the model that is named', async () => {
+  const place = await newPlace('sqlite')
+  const folder = writeFiles(newFolder(), { 'people.csv': 'firstName,lastName\nAda,Lovelace\nGrace,\n' })
+  const file = path.join(folder, 'people.csv')
+  expect((await importInto(place.url, file)).stderr).toContain('there is no model "people"')
+  const { code, stdout } = await importInto(place.url, file, '--model', 'crm.Contact')
+  expect(stdout).toContain('imported 2 records')
+  expect(code).toBe(0)
+  const csv = readFiles(await exportFrom(place.url, 'csv'))['crm.Contact.csv'] ?? ''
+  expect(csv).toMatch(
+    /^id,version,firstName,lastName,fullName,email,notes,phones,createdOn,createdBy,updatedOn,updatedBy\r\n/,
+  )
+  expect(csv).toContain('1,0,Ada,Lovelace,Ada Lovelace,,,,2')
+  expect(csv).toContain('2,0,Grace,,Grace,,,,2')
+})
+
+test('a CSV for spreadsheets holds no formula, and says that it is UTF-8', async () => {
+  const out = newFolder()
+  await verso([
+    ...['export', '--models', models, '--db', world.url, '--out', out, '--format', 'csv', '--spreadsheet'],
+    ...['--model', 'test.Everything', 'test.Order'],
+  ])
+  const files = readFiles(out)
+  expect(Object.keys(files).sort()).toEqual(['test.Everything.csv', 'test.Order.csv'])
+  expect(files['test.Order.csv']?.startsWith('\uFEFFid,version,')).toBe(true)
+  expect(files['test.Order.csv']).toContain(",'-,")
+  expect(files['test.Order.csv']).toContain(",'@x,")
+  expect(files['test.Everything.csv']).toContain(',-2147483648,')
+})
+
+test('what cannot be exported leaves no file, and says why', async () => {
+  const unknown = await verso([
+    ...['export', '--models', models, '--db', world.url, '--out', newFolder(), '--model', 'rel.Persn'],
+  ])
+  expect(unknown.stderr).toContain('there is no model "rel.Persn" (did you mean "rel.Person"?)')
+  const nowhere = path.join(scratch, 'nowhere.db')
+  const missing = await verso([
+    'export',
+    '--models',
+    models,
+    '--db',
+    `sqlite:${nowhere}`,
+    '--out',
+    newFolder(),
+  ])
+  expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no such file') })
+  expect(existsSync(nowhere)).toBe(false)
+  const empty = await newPlace('sqlite')
+  const service = await startService('sqlite', { place: empty, models: [] })
+  await service.close()
+  const out = newFolder()
+  const stale = await verso(['export', '--models', models, '--db', empty.url, '--out', out])
+  expect(stale.stderr).toContain('are not those of the models')
+  expect(existsSync(out) ? readdirSync(out) : []).toEqual([])
+})

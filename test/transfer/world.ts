@@ -1,0 +1,122 @@
+// Records of every kind, and how the tests of import and export get at them.
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { readLines } from '../../src/cli/line-file.js'
+import type { Model } from '../../src/model/model.js'
+import { transferFields } from '../../src/model/transfer-fields.js'
+import { printLine } from '../../src/model/transfer-line.js'
+import { addUser } from '../../src/service/accounts.js'
+import type { App } from '../../src/service/app.js'
+import { exportAll } from '../../src/service/export.js'
+import type { ImportSource } from '../../src/service/import-source.js'
+import type { Records } from '../../src/wire.js'
+import { models } from '../models.js'
+import { PASSWORD } from '../targets.js'
+
+/** The fixture models as a file that the program can load. */
+export function writeModels(folder: string): string {
+  const file = path.join(folder, 'models.json')
+  writeFileSync(file, JSON.stringify(models.map(({ definition }) => definition)))
+  return file
+}
+
+/** At least one record of each fixture model, with what is hard to carry over. */
+export async function fill(app: App, records: Records): Promise<void> {
+  const make = async (model: string, data: object) => (await records.create(model, data)).data
+  const bob = await addUser(app, { username: 'bob', password: PASSWORD, admin: false })
+  await fillPlain(make)
+  const company = await make('rel.Company', { code: 'A', name: 'Acme, "Ltd"', addresses: [{ city: 'Oslo' }] })
+  const child = await make('rel.Company', { code: null, name: 'Child', parent: { id: company.id } })
+  const [seat] = (await records.read('rel.Company', company.id))['addresses'] as { id: number }[]
+  await records.update('rel.Company', company.id, {
+    version: company.version,
+    seat,
+    parent: { id: child.id },
+  })
+  await make('rel.Address', {
+    city: 'Bergen',
+    company: { id: child.id },
+    doors: [{ code: 'd1' }, { code: 'd2' }],
+  })
+  const circles = [{ name: 'One' }, { name: 'Two' }, { name: 'Three' }]
+  const ada = await make('rel.Person', { name: 'Ada', keeper: { id: bob }, circles, rate: '-0.10' })
+  const boss = await make('rel.Person', { name: 'Boss', company: { id: company.id }, isActive: false })
+  // Refers to a record that comes later in the file.
+  await records.update('rel.Person', ada.id, { version: ada.version, boss: { id: boss.id } })
+  await make('rel.Badge', { holder: { id: ada.id } })
+  const gone = await make('rel.Badge', {})
+  await records.remove('rel.Badge', gone.id)
+  await make('rel.Badge', { holder: null })
+}
+
+async function fillPlain(make: (model: string, data: object) => Promise<unknown>): Promise<void> {
+  await make('test.Everything', {
+    ...{
+      label: '',
+      note: 'line 1\r\nline 2\n"quoted", =1+1 \u2028 👩‍🚀',
+      whole: -2147483648,
+      big: 9007199254740991,
+    },
+    ...{
+      amount: '-1234567890123456789012345678.0123456789',
+      price: '0.05',
+      active: false,
+      day: '0001-01-01',
+    },
+    ...{ at: '23:59:59', moment: '9999-12-31T23:59:59.999Z', token: '0f8fad5b-d9cb-469f-a165-70867728950e' },
+    ...{ state: 'paid', extra: { b: [1, 2.5, null, ''], a: { '': 'x|y' }, '2': true } },
+  })
+  await make('test.Everything', {})
+  await make('test.Everything', { label: ' =1 ', note: "'", extra: '', whole: 0, active: true, amount: '0' })
+  await make('test.Everything', {
+    label: 'a|b',
+    note: '\ttab',
+    extra: [],
+    moment: '2024-02-29T12:00:00+02:00',
+  })
+  await make('crm.Contact', { firstName: 'Grace', pin: '1234', password: 'a long enough one', phones: ['1'] })
+  await make('test.Limited', { code: 'abcd', number: 3, rate: '-1.50' })
+  await make('test.Note', { title: 'kept' })
+  await make('test.Note', { title: 'put away', archived: true })
+  await make('test.Order', { total: '12', count: '-', t: '@x' })
+}
+
+/** The lines of every model, by the name of its file. */
+export async function exported(app: App): Promise<Record<string, string>> {
+  const files: Record<string, string> = {}
+  for (const model of app.catalog.models) {
+    const fields = transferFields(model)
+    let text = ''
+    for await (const page of exportAll(app, model))
+      for (const record of page) text += `${printLine(fields, record)}\n`
+    files[`${model.name}.ndjson`] = text
+  }
+  return files
+}
+
+/** Files in a folder, as sources of an import. */
+export function sourcesIn(app: App, folder: string): ImportSource[] {
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.ndjson'))
+    .map((name) => sourceOf(modelOf(app, name.replace('.ndjson', '')), path.join(folder, name), name))
+}
+
+export function sourceOf(model: Model, file: string, name = path.basename(file)): ImportSource {
+  return { name, model, read: () => readLines(file, () => undefined) }
+}
+
+export function modelOf(app: App, name: string): Model {
+  return app.catalog.get(name)
+}
+
+export function writeFiles(folder: string, files: Readonly<Record<string, string | Buffer>>): string {
+  mkdirSync(folder, { recursive: true })
+  for (const [name, content] of Object.entries(files)) writeFileSync(path.join(folder, name), content)
+  return folder
+}
+
+export function readFiles(folder: string): Record<string, string> {
+  return Object.fromEntries(
+    readdirSync(folder).map((name) => [name, readFileSync(path.join(folder, name), 'utf8')]),
+  )
+}
