@@ -102,6 +102,26 @@ export function numbersReadFirst(db: Database): Database {
   }
 }
 
+/** An import does not see what is there already. */
+export function forgettingWhatIsThere(db: Database): Database {
+  return importing(db, async (tx, sql, params) =>
+    sql.startsWith('select "id", "version" from ') ? [] : tx.all(sql, params),
+  )
+}
+
+/** Whoever is referred to is taken for there. */
+export function believingReferences(db: Database): Database {
+  return importing(db, async (tx, sql, params) => {
+    if (!/^select "id" from .* order by "id"/.test(sql)) return tx.all(sql, params)
+    return (JSON.parse(String(params?.[0])) as number[]).map((id) => ({ id }))
+  })
+}
+
+/** Ids are given from where they stood, whatever came in between. */
+export function withoutPassedIds(db: Database): Database {
+  return { ...faceOf(db), dialect: { ...db.dialect, passIds: () => [] } }
+}
+
 /** Searches run where everything else runs: on SQLite, on the event loop. */
 export function searchingOnReader(db: Database): Database {
   return { ...faceOf(db), searcher: db.reader }
@@ -136,6 +156,21 @@ export function withNeighboursOneByOne(db: Database): Database {
     },
   })
   return { ...faceOf(db), reader: oneByOne(db.reader), searcher: oneByOne(db.searcher) }
+}
+
+function importing(
+  db: Database,
+  all: (tx: Transaction, ...statement: Statement) => Promise<Row[]>,
+): Database {
+  const changed = (tx: Transaction): Transaction => ({
+    all: (sql, params) => all(tx, sql, params),
+    run: (sql, params) => tx.run(sql, params),
+    insert: (sql, params) => tx.insert(sql, params),
+  })
+  return {
+    ...faceOf(db),
+    transaction: (work, options) => db.transaction((tx) => work(changed(tx)), options),
+  }
 }
 
 function searching(change: (sql: string) => string): (db: Database) => Database {

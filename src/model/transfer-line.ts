@@ -10,13 +10,21 @@ import { computeValues, defaultOf } from './values.js'
 
 /** One JSON text: keys in the order of the model, so that the same record is the same line everywhere. */
 export function printLine(fields: readonly Field[], record: Readonly<Record<string, unknown>>): string {
+  return JSON.stringify(lineOf(fields, record))
+}
+
+/** A record as `transferSelection` shows it → what its line says. */
+export function lineOf(
+  fields: readonly Field[],
+  record: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
   const line: Record<string, unknown> = { id: record['id'], version: record['version'] }
   for (const field of fields) {
     const value = record[field.name] ?? null
     const isPlain = value === null || !field.relation || isLink(field)
     line[field.name] = isPlain ? linkOf(field, value) : isUser(field) ? { username: value } : { id: value }
   }
-  return JSON.stringify(line)
+  return line
 }
 
 function linkOf(field: Field, value: unknown): unknown {
@@ -30,6 +38,8 @@ export interface Line {
   readonly id: number | undefined
   readonly version: number
   readonly values: Values
+  /** The keys that it had. */
+  readonly given: readonly string[]
 }
 
 export type Report = (place: string, fault: string) => void
@@ -76,13 +86,14 @@ export class LineReader {
       complain('version', 'must be a whole number from 0')
     if (id === null && version !== null && version !== 0)
       complain('version', 'must be 0 where there is no id')
-    this.#refuseStrangers(input, complain)
+    const given = Object.keys(input)
+    this.#refuseStrangers(input, given, complain)
     const values: Values = {}
     for (const field of this.#fields)
       values[field.name] = this.#readField(field, input[field.name], now, complain)
     if (faults.count === 0 && this.#isComputing) this.#compute(values, complain)
     if (faults.count > 0) return undefined
-    return { id: id === null ? undefined : Number(id), version: Number(version ?? 0), values }
+    return { id: id === null ? undefined : Number(id), version: Number(version ?? 0), values, given }
   }
 
   /** Each record that a line refers to, besides users. */
@@ -132,8 +143,12 @@ export class LineReader {
     return null
   }
 
-  #refuseStrangers(input: Readonly<Record<string, unknown>>, complain: Report): void {
-    for (const key of Object.keys(input)) {
+  #refuseStrangers(
+    input: Readonly<Record<string, unknown>>,
+    given: readonly string[],
+    complain: Report,
+  ): void {
+    for (const key of given) {
       const field = this.model.fields.get(key)
       if (KEYS.includes(key) || (field && isTransferred(field))) continue
       if (!field) complain(key.slice(0, 100), `is no field of ${this.model.name}${this.#meant(key)}`)

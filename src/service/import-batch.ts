@@ -3,9 +3,9 @@ import { Refusal } from '../errors.js'
 import type { Field } from '../model/field.js'
 import type { Model } from '../model/model.js'
 import { isLink } from '../model/transfer-fields.js'
-import type { LineReader, Line } from '../model/transfer-line.js'
+import type { LineReader } from '../model/transfer-line.js'
 import type { Values } from '../model/value.js'
-import { insertGiven, insertLinks, versionsOf, type GivenRow } from '../store/bulk.js'
+import { insertGiven, insertLinks, type GivenRow } from '../store/bulk.js'
 import type { Transaction } from '../store/database.js'
 import { insert } from '../store/records.js'
 import { holdReferenced } from '../store/references.js'
@@ -13,13 +13,9 @@ import { nextNumber } from '../store/sequences.js'
 import type { App } from './app.js'
 import { differences } from './changes.js'
 import type { Checked } from './import-check.js'
+import { findExisting, type NumberedLine } from './import-existing.js'
 import { Touched } from './touched.js'
 import { write } from './writing.js'
-
-/** A line and its number in the file. */
-export interface NumberedLine extends Line {
-  readonly line: number
-}
 
 export interface BatchContext {
   readonly app: App
@@ -71,7 +67,7 @@ async function attempt(
   const { model } = reader
   const request = { action: 'create', model: model.name } as const
   const { data } = await write(app, null, request, undefined, async ({ tx, changes }) => {
-    const fresh = await leaveOutExisting(context, tx, model, lines)
+    const fresh = await leaveOutExisting(context, tx, reader, lines)
     const touched = new Touched({ app, actor: null, tx, now: context.now })
     const rows = fresh.map((line) => ({
       line,
@@ -81,9 +77,11 @@ async function attempt(
     const stored = await store(context, tx, model, rows, isOneByOne)
     await storeLinks(tx, model, stored)
     await holdAll(context, tx, reader, fresh)
-    const made = { model: model.name, action: 'create', by: null, atMs: Date.parse(context.now) } as const
-    for (const { id, version, values } of stored)
-      changes.push({ ...made, id, version, changes: differences(model, {}, values) })
+    const atMs = Date.parse(context.now)
+    for (const { id, version, values } of stored) {
+      const made = differences(model, {}, values)
+      changes.push({ model: model.name, id, version, action: 'create', by: null, atMs, changes: made })
+    }
     changes.push(...(await touched.finish()))
     return { made: fresh.length, there: lines.length - fresh.length }
   })
@@ -100,18 +98,13 @@ function idOf({ users }: BatchContext, username: string): number {
 async function leaveOutExisting(
   { app }: BatchContext,
   tx: Transaction,
-  model: Model,
+  reader: LineReader,
   lines: readonly NumberedLine[],
 ): Promise<readonly NumberedLine[]> {
-  const ids = lines.flatMap(({ id }) => id ?? [])
-  const there = await versionsOf(tx, app.tables.of(model), ids)
-  if (there.size === 0) return lines
-  return lines.filter(({ id, version, line }) => {
-    const here = id === undefined ? undefined : there.get(id)
-    if (here !== undefined && here !== version)
-      throw new LineRefused(line, `${model.name} ${id} is at version ${here} here, not ${version}`)
-    return here === undefined
-  })
+  const { ids, faults } = await findExisting(tx, app, reader, lines)
+  const [fault] = faults
+  if (fault) throw new LineRefused(fault.line, fault.message)
+  return ids.size === 0 ? lines : lines.filter(({ id }) => id === undefined || !ids.has(id))
 }
 
 /**

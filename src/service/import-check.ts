@@ -7,6 +7,7 @@ import { greatestId, versionsOf } from '../store/bulk.js'
 import { lastRecord, lastVersions } from '../store/log.js'
 import { numberOf } from '../store/sequences.js'
 import type { App } from './app.js'
+import { findExisting, type NumberedLine } from './import-existing.js'
 import { LineFaults, type ImportSource, type RawLine } from './import-source.js'
 
 /** What the second pass has to know. */
@@ -74,18 +75,16 @@ export class Check {
     const { model } = source
     const table = this.app.tables.of(model)
     const reader = new LineReader(model)
-    const [lastHere, lastLogged] = [
-      await greatestId(this.app.db.reader, table),
-      await lastRecord(this.app.db.reader, model.name),
-    ]
+    const { reader: db } = this.app.db
+    // Whatever comes after these was never here.
+    const last = Math.max(await greatestId(db, table), await lastRecord(db, model.name))
     for await (const portion of source.read()) {
-      const lines = new Map<number, readonly [line: number, version: number]>()
+      const known: NumberedLine[] = []
       for (const raw of portion) {
         const line = this.#readLine(source, reader, raw)
-        if (line?.id !== undefined && line.id <= Math.max(lastHere, lastLogged))
-          lines.set(line.id, [raw.line, line.version])
+        if (line?.id !== undefined && line.id <= last) known.push({ ...line, line: raw.line })
       }
-      await this.#compareVersions(source, lines)
+      await this.#compare(source, reader, known)
       for (const [target, pending] of this.#unknown)
         if (pending.length >= LOOKED_UP_AT_ONCE) await this.#lookUp(target)
       this.onProgress(model, portion.length)
@@ -162,27 +161,21 @@ export class Check {
     }
   }
 
-  /** What is there already is left alone if it is the same; a record that was removed does not come back unseen. */
-  async #compareVersions(
-    source: ImportSource,
-    lines: ReadonlyMap<number, readonly [line: number, version: number]>,
-  ): Promise<void> {
-    if (lines.size === 0) return
-    const { db, tables } = this.app
-    const { model } = source
-    const there = await versionsOf(db.reader, tables.of(model), [...lines.keys()])
-    const missing = [...lines.keys()].filter((id) => !there.has(id))
-    const logged =
-      missing.length > 0
-        ? await lastVersions(db.reader, db.dialect, model.name, missing)
-        : new Map<number, number>()
-    for (const [id, [line, version]] of lines) {
-      const here = there.get(id)
+  /** What is there already must be the same; a record that was removed does not come back unseen. */
+  async #compare(source: ImportSource, reader: LineReader, lines: readonly NumberedLine[]): Promise<void> {
+    if (lines.length === 0) return
+    const { db } = this.app
+    const { name } = source.model
+    const { ids, faults } = await findExisting(db.reader, this.app, reader, lines)
+    for (const { line, message } of faults) this.#faults.add(source, line, message)
+    const missing = lines.filter(({ id = 0 }) => !ids.has(id))
+    if (missing.length === 0) return
+    const given = missing.map(({ id = 0 }) => id)
+    const logged = await lastVersions(db.reader, db.dialect, name, given)
+    for (const { id = 0, version, line } of missing) {
       const last = logged.get(id) ?? -1
-      if (here !== undefined && here !== version)
-        this.#faults.add(source, line, `${model.name} ${id} is at version ${here} here, not ${version}`)
-      if (here === undefined && last >= version)
-        this.#faults.add(source, line, `${model.name} ${id} was removed here, at version ${last}`)
+      if (last >= version)
+        this.#faults.add(source, line, `${name} ${id} was removed here, at version ${last}`)
     }
   }
 

@@ -1,10 +1,12 @@
 // Many records at once, with ids and versions that they bring along.
 import type { FieldOf } from '../model/catalog.js'
 import type { Values } from '../model/value.js'
+import type { WireRecord } from '../wire.js'
 import type { Queryable, SqlValue, Transaction } from './database.js'
 import { quote, tableName } from './names.js'
 import { naming } from './records.js'
 import { membershipOf } from './relation-sql.js'
+import type { Select } from './select.js'
 import { encode, type Table } from './table.js'
 
 export interface GivenRow {
@@ -72,6 +74,20 @@ export async function versionsOf(
     [JSON.stringify(ids)],
   )
   return new Map(rows.map((row) => [Number(row['id']), Number(row['version'])]))
+}
+
+/** Those of these that are there, in no order. */
+export async function readAll(
+  db: Queryable,
+  { name, dialect }: Table,
+  ids: readonly number[],
+  select: Select,
+): Promise<WireRecord[]> {
+  const rows = await db.all(
+    `select ${select.columns} from ${name} as t where t."id" in (${dialect.json.rows('integer')})`,
+    [JSON.stringify(ids)],
+  )
+  return rows.map((row) => select.read(row))
 }
 
 /** The greatest id that is there, or 0. */

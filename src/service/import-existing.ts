@@ -1,0 +1,76 @@
+// Records of the files that are here already: the same ones, which are left alone, or others, which must not be taken for them.
+import { sameValue, type Value } from '../model/value.js'
+import { transferFields, transferSelection } from '../model/transfer-fields.js'
+import { lineOf, type Line, type LineReader } from '../model/transfer-line.js'
+import { readAll, versionsOf } from '../store/bulk.js'
+import type { Queryable } from '../store/database.js'
+import { compileSelection } from '../store/select.js'
+import type { App } from './app.js'
+
+/** A line and its number in the file. */
+export interface NumberedLine extends Line {
+  readonly line: number
+}
+
+export interface Existing {
+  /** The ids that are there, whatever they hold. */
+  readonly ids: ReadonlySet<number>
+  readonly faults: readonly { readonly line: number; readonly message: string }[]
+}
+
+/**
+ * Those that are here at the same version with all that the line says of them. The version alone does not tell: in a database that
+ * was filled by others, record 5 at version 0 is somebody else's.
+ */
+export async function findExisting(
+  db: Queryable,
+  app: App,
+  { model }: LineReader,
+  lines: readonly NumberedLine[],
+): Promise<Existing> {
+  const table = app.tables.of(model)
+  const versions = await versionsOf(
+    db,
+    table,
+    lines.flatMap(({ id }) => id ?? []),
+  )
+  const faults: { line: number; message: string }[] = []
+  const alike: NumberedLine[] = []
+  for (const line of lines) {
+    const here = line.id === undefined ? undefined : versions.get(line.id)
+    if (here === line.version) alike.push(line)
+    else if (here !== undefined) {
+      const message = `${model.name} ${line.id} is at version ${here} here, not ${line.version}`
+      faults.push({ line: line.line, message })
+    }
+  }
+  faults.push(...(await compareValues(db, app, model, alike)))
+  return { ids: new Set(versions.keys()), faults }
+}
+
+async function compareValues(
+  db: Queryable,
+  app: App,
+  model: LineReader['model'],
+  lines: readonly NumberedLine[],
+): Promise<{ line: number; message: string }[]> {
+  if (lines.length === 0) return []
+  const select = compileSelection(app.db.dialect, transferSelection(app.catalog, model))
+  const ids = lines.map(({ id = 0 }) => id)
+  const records = new Map(
+    (await readAll(db, app.tables.of(model), ids, select)).map((each) => [each.id, each]),
+  )
+  const fields = transferFields(model)
+  return lines.flatMap(({ id = 0, line, given, values }) => {
+    const record = records.get(id)
+    const here = record && lineOf(fields, record)
+    const other = fields.find(
+      ({ name, computed }) =>
+        !computed &&
+        given.includes(name) &&
+        !sameValue((here?.[name] ?? null) as Value, values[name] ?? null),
+    )
+    if (!other) return []
+    return [{ line, message: `${model.name} ${id} is here already, with another ${other.name}` }]
+  })
+}

@@ -1,0 +1,338 @@
+// What an import does to a database, and what it refuses, by line.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { StartFaults } from '../../src/errors.js'
+import type { App } from '../../src/service/app.js'
+import { importRecords, type Imported } from '../../src/service/import.js'
+import { changesSince } from '../../src/store/log.js'
+import type { Database } from '../../src/store/database.js'
+import { Tables } from '../../src/store/table.js'
+import type { Records } from '../../src/wire.js'
+import { enter, onEveryEngine, startService, type Service } from '../targets.js'
+import { exported, sourcesIn, writeFiles } from '../transfer/world.js'
+import { believingReferences, forgettingWhatIsThere, withoutOwnerRaise, withoutPassedIds } from '../twins.js'
+
+let scratch: string
+let folders = 0
+beforeAll(() => {
+  scratch = mkdtempSync(path.join(tmpdir(), 'verso-import-'))
+})
+afterAll(() => {
+  rmSync(scratch, { recursive: true })
+})
+
+type Files = Readonly<Record<string, readonly object[] | string | Buffer>>
+
+function sourcesOf(app: App, files: Files) {
+  const texts = Object.entries(files).map(([name, content]) => [
+    `${name}.ndjson`,
+    Array.isArray(content) ? content.map((line: object) => `${JSON.stringify(line)}\n`).join('') : content,
+  ])
+  const folder = path.join(scratch, String(++folders))
+  return sourcesIn(app, writeFiles(folder, Object.fromEntries(texts) as Record<string, string | Buffer>))
+}
+
+const imports = async (app: App, files: Files): Promise<Imported> => importRecords(app, sourcesOf(app, files))
+
+async function faultsOf(app: App, files: Files): Promise<readonly string[]> {
+  const before = await exported(app)
+  try {
+    await imports(app, files)
+  } catch (error) {
+    if (!(error instanceof StartFaults)) throw error
+    expect(await exported(app)).toEqual(before)
+    return error.faults
+  }
+  throw new Error('this was to be refused, and was done')
+}
+
+onEveryEngine((engine) => {
+  let service: Service
+  let app: App
+  let records: Records
+  beforeAll(async () => {
+    service = await startService(engine)
+    app = service.app
+    records = await enter(service, 'direct')
+  })
+  afterAll(() => service.close())
+
+  const twinned = (twin: (db: Database) => Database): App => {
+    const db = twin(app.db)
+    return { ...app, db, tables: new Tables(db.dialect, app.catalog) }
+  }
+
+  describe('faults', () => {
+    test('every one is named with its line, and nothing is written', async () => {
+      const faults = await faultsOf(app, {
+        'test.Everything': [
+          { id: 1, version: 0, whole: 'x', day: '2024-02-30', active: 1 },
+          { id: 0, version: -1, lable: 'x' },
+          { id: 2 },
+          { id: 2, state: 'lost' },
+          { id: 2, label: 'x'.repeat(256) },
+          { version: 3 },
+        ],
+        'rel.Person': [
+          { id: 1, boss: { id: 99 }, company: 5, circles: [{ id: 1 }, { id: 1 }] },
+          { id: 2, boss: { id: 3 }, keeper: { id: 1 }, badge: { id: 1 } },
+          { id: 3, createdBy: { username: 'not a name' } },
+        ],
+        'rel.Circle': [{ id: 1 }],
+        'crm.Contact': [{ id: 1, pin: '1234' }],
+      })
+      expect([...faults].sort()).toEqual(
+        [
+          'crm.Contact.ndjson:1: pin is secret: it does not travel in files',
+          'rel.Circle.ndjson:1: name is required',
+          'rel.Person.ndjson:1: circles[1] is in the list twice',
+          'rel.Person.ndjson:1: company must be null or a reference such as { "id": 1 }',
+          'rel.Person.ndjson:2: badge follows from rel.Badge.holder: leave it out',
+          'rel.Person.ndjson:2: keeper must be null or a user such as { "username": "ada" }',
+          'rel.Person.ndjson:3: createdBy must be null or a user such as { "username": "ada" }',
+          'test.Everything.ndjson:1: active must be true or false',
+          'test.Everything.ndjson:1: day must be a date such as "2024-01-31"',
+          'test.Everything.ndjson:1: whole must be a whole number',
+          'test.Everything.ndjson:2: id must be a whole number from 1',
+          'test.Everything.ndjson:2: lable is no field of test.Everything (did you mean "label"?)',
+          'test.Everything.ndjson:2: version must be a whole number from 0',
+          'test.Everything.ndjson:4: state must be one of "draft", "sent", "paid"',
+          'test.Everything.ndjson:5: label must have at most 255 characters',
+          'test.Everything.ndjson:6: version must be 0 where there is no id',
+        ].sort(),
+      )
+    })
+
+    test('references lead to records of the files or of the database, and nowhere else', async () => {
+      const { data: circle } = await records.create('rel.Circle', { name: 'Here' })
+      const faults = await faultsOf(app, {
+        'rel.Person': [
+          { id: 1_000, boss: { id: 1_001 }, circles: [{ id: circle.id }] },
+          { id: 1_001, boss: { id: 1_002 }, circles: [{ id: 77 }] },
+          { id: 1_001 },
+        ],
+      })
+      expect([...faults].sort()).toEqual([
+        'rel.Person.ndjson:2: boss there is no rel.Person 1002',
+        'rel.Person.ndjson:2: circles there is no rel.Circle 77',
+        'rel.Person.ndjson:3: id 1001 comes twice in the files',
+      ])
+    })
+
+    test('lines that cannot be read', async () => {
+      const broken = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d])
+      const faults = await faultsOf(app, {
+        'crm.Contact': Buffer.concat([
+          Buffer.from('{"id":1\n\n[]\n"x"\n'),
+          broken,
+          Buffer.from('\n{"firstName":"A'),
+        ]),
+      })
+      expect(faults).toEqual([
+        expect.stringContaining('crm.Contact.ndjson:1: is no JSON: '),
+        'crm.Contact.ndjson:3: must be a JSON object',
+        'crm.Contact.ndjson:4: must be a JSON object',
+        'crm.Contact.ndjson:5: is not valid UTF-8',
+        expect.stringContaining('crm.Contact.ndjson:6: is no JSON: '),
+      ])
+    })
+
+    test('the first hundred are told, the others counted', async () => {
+      const lines = Array.from({ length: 250 }, (_, index) => ({ id: index + 1, nme: 'x' }))
+      const faults = await faultsOf(app, { 'rel.Company': lines })
+      expect(faults).toHaveLength(101)
+      expect(faults.at(-1)).toBe('and 400 more')
+    })
+
+    test('a record that is here at another version, is another one, or was removed', async () => {
+      const { data: kept } = await records.create('test.Note', { title: 'a' })
+      const { data: gone } = await records.create('test.Note', { title: 'b' })
+      await records.remove('test.Note', gone.id)
+      const { data: other } = await records.create('test.Note', { title: 'c' })
+      const faults = await faultsOf(app, {
+        'test.Note': [
+          { id: kept.id, version: 5, title: 'a' },
+          { id: gone.id, version: 1, title: 'b' },
+          { id: other.id, version: 0, title: 'd' },
+          { id: other.id + 1, version: 0, title: 'e' },
+        ],
+      })
+      expect(faults).toEqual([
+        `test.Note.ndjson:1: test.Note ${kept.id} is at version 0 here, not 5`,
+        `test.Note.ndjson:3: test.Note ${other.id} is here already, with another title`,
+        `test.Note.ndjson:2: test.Note ${gone.id} was removed here, at version 1`,
+      ])
+    })
+
+    test('what is not unique is told with its line, and its portion is undone', async () => {
+      const lines = Array.from({ length: 1_500 }, (_, index) => ({
+        id: 5_000 + index,
+        code: `c${index}`,
+        name: 'x',
+      }))
+      lines[1_200] = { id: 6_200, code: 'c7', name: 'x' }
+      const failing = imports(app, { 'rel.Company': lines })
+      await expect(failing).rejects.toThrow(
+        'rel.Company.ndjson:1201: code is taken by another record\n  - 1000 records were imported before',
+      )
+      lines[1_200] = { id: 6_200, code: 'mended', name: 'x' }
+      expect(await imports(app, { 'rel.Company': lines })).toMatchObject({ made: 500, there: 1_000 })
+    })
+  })
+
+  test('empty files, empty lines, a byte order mark and the line ends of other systems are no faults', async () => {
+    const text = '\uFEFF{"id":900,"firstName":"A"}\r\n\r\n{"id":901}'
+    expect(await imports(app, { 'crm.Contact': text, 'rel.Circle': '' })).toMatchObject({ made: 2, there: 0 })
+    expect(await records.read('crm.Contact', 900)).toMatchObject({
+      version: 0,
+      fullName: 'A',
+      updatedOn: null,
+    })
+  })
+
+  test('each record has one Change, which made the version that it came with', async () => {
+    const [row] = await app.db.reader.all('select max(seq) as "last" from verso_log')
+    await imports(app, {
+      'rel.Person': [
+        { id: 2_000, version: 7, name: 'Ada', boss: { id: 2_001 }, circles: [{ id: 40 }] },
+        { id: 2_001 },
+      ],
+      'rel.Circle': [{ id: 40, version: 2, name: 'One' }],
+    })
+    const changes = await changesSince(app.db.reader, Number(row?.['last']), 10)
+    expect(changes).toMatchObject([
+      { model: 'rel.Circle', id: 40, version: 2, action: 'create', by: null },
+      {
+        ...{ model: 'rel.Person', id: 2_000, version: 7, action: 'create' },
+        changes: {
+          name: { before: null, after: 'Ada' },
+          boss: { before: null, after: { id: 2_001 } },
+          circles: { before: null, after: [{ id: 40 }] },
+        },
+      },
+      { model: 'rel.Person', id: 2_001, version: 0, action: 'create', changes: {} },
+    ])
+    const updated = await records.update('rel.Person', 2_000, { version: 7, name: 'Ada L.' })
+    expect(updated.data).toMatchObject({ version: 8, boss: { id: 2_001 }, circles: [{ id: 40 }] })
+  })
+
+  describe('owners', () => {
+    test('that come with their members keep their versions', async () => {
+      await imports(app, {
+        'rel.Company': [{ id: 7_000, version: 4, name: 'With' }],
+        'rel.Address': [{ id: 7_000, city: 'Oslo', company: { id: 7_000 } }],
+      })
+      expect(await records.read('rel.Company', 7_000)).toMatchObject({
+        version: 4,
+        addresses: [{ id: 7_000 }],
+      })
+    })
+
+    async function addressFor(owner: number, id: number, from: App): Promise<number> {
+      await imports(from, { 'rel.Address': [{ id, city: 'Rome', company: { id: owner } }] })
+      return (await records.read('rel.Company', owner)).version
+    }
+
+    test('that were here before are raised: nobody drops a member unseen', async () => {
+      const { data } = await records.create('rel.Company', { name: 'Here' })
+      expect(await addressFor(data.id, 7_001, app)).toBe(1)
+    })
+
+    test('and the twin that leaves them is caught', async () => {
+      const { data } = await records.create('rel.Company', { name: 'Here too' })
+      expect(await addressFor(data.id, 7_002, twinned(withoutOwnerRaise))).toBe(0)
+    })
+  })
+
+  describe('what others do at the same time', () => {
+    /** Removes a circle after it was found there by the check, and before it is written that somebody is in it. */
+    async function removingInBetween(from: App, id: number): Promise<unknown> {
+      const { data: circle } = await records.create('rel.Circle', { name: `Between ${id}` })
+      const sources = sourcesOf(from, { 'rel.Person': [{ id, circles: [{ id: circle.id }] }] })
+      let reads = 0
+      const [source] = sources.map((each) => ({
+        ...each,
+        read: async function* () {
+          if (++reads === 2) await records.remove('rel.Circle', circle.id)
+          yield* each.read()
+        },
+      }))
+      return source ? importRecords(from, [source]) : undefined
+    }
+
+    test('what is referred to is held, or the line is refused', async () => {
+      await expect(removingInBetween(app, 8_000)).rejects.toThrow(
+        /rel.Person.ndjson:1: circles there is no rel.Circle/,
+      )
+    })
+
+    test('and the twin that believes the check is caught', async () => {
+      await expect(removingInBetween(twinned(believingReferences), 8_001)).resolves.toMatchObject({ made: 1 })
+    })
+
+    /** Makes a record after ids were passed, before the file is written. */
+    async function makingInBetween(from: App, id: number): Promise<unknown> {
+      const sources = sourcesOf(from, { 'rel.Badge': [{ id, number: `B-${id + 500}` }] })
+      let reads = 0
+      const [source] = sources.map((each) => ({
+        ...each,
+        read: async function* () {
+          if (++reads === 2) await records.create('rel.Badge', {})
+          yield* each.read()
+        },
+      }))
+      return source ? importRecords(from, [source]) : undefined
+    }
+
+    async function lastBadge(): Promise<number> {
+      const { data } = await records.create('rel.Badge', {})
+      return data.id
+    }
+
+    test('nobody gets an id or a number that is in the files', async () => {
+      const next = (await lastBadge()) + 1
+      await expect(makingInBetween(app, next)).resolves.toMatchObject({ made: 1 })
+      const { data } = await records.create('rel.Badge', {})
+      expect(data).toMatchObject({ id: next + 2, number: `B-0${next + 502}` })
+    })
+
+    test('and the twin that passes no ids is caught', async () => {
+      const next = (await lastBadge()) + 1
+      await expect(makingInBetween(twinned(withoutPassedIds), next)).rejects.toThrow(StartFaults)
+    })
+  })
+
+  test('an import that is run again goes on; the twin that does not look is caught', async () => {
+    const lines = Array.from({ length: 2_500 }, (_, index) => ({ id: 20_000 + index, title: `n${index}` }))
+    await imports(app, { 'test.Note': lines.slice(0, 1_300) })
+    await expect(imports(twinned(forgettingWhatIsThere), { 'test.Note': lines })).rejects.toThrow()
+    expect(await imports(app, { 'test.Note': lines })).toMatchObject({ made: 1_200, there: 1_300 })
+  })
+
+  test('users who are named and not there are made, and cannot log in', async () => {
+    const { users } = await imports(app, {
+      'test.Note': [
+        { id: 30_000, title: 'a', createdBy: { username: 'Zoë' }, createdOn: '2001-02-03T04:05Z' },
+        { id: 30_001, title: 'b', createdBy: { username: 'ada' }, updatedBy: { username: 'zoë' } },
+      ],
+    })
+    expect(users).toEqual(['zoë'])
+    const note = await records.read('test.Note', 30_000)
+    expect(note).toMatchObject({ createdBy: { name: 'zoë' }, createdOn: '2001-02-03T04:05:00.000Z' })
+    const [user] = await app.db.reader.all(
+      `select case when "disabled" then 1 else 0 end as "disabled" from "verso.auth.User" where "username" = 'zoë'`,
+    )
+    expect(user).toEqual({ disabled: 1 })
+  })
+
+  test('lines without an id are given one, and version 0', async () => {
+    expect(await imports(app, { 'test.Order': [{ t: 'a' }, { t: 'b' }] })).toMatchObject({ made: 2 })
+    const { data } = await records.search('test.Order', { fields: ['t'] })
+    expect(data).toMatchObject([
+      { id: 1, version: 0, t: 'a' },
+      { id: 2, version: 0, t: 'b' },
+    ])
+  })
+})
