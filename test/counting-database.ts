@@ -5,6 +5,8 @@ export class CountingDatabase implements Database {
   readonly reader: Queryable
   readonly searcher: Queryable
   #statements: string[] = []
+  /** Pages by id that were asked for so far. */
+  pages = 0
 
   constructor(private readonly inner: Database) {
     this.reader = this.#counted(inner.reader)
@@ -47,6 +49,7 @@ export class CountingDatabase implements Database {
     return {
       all: (sql, params) => {
         this.#statements.push(sql)
+        if (sql.includes('where t."id" > ? ')) this.pages++
         return queryable.all(sql, params)
       },
     }

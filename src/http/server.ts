@@ -10,6 +10,7 @@ import { acceptCredentials, acceptJson } from './bodies.js'
 import { answerPreflight } from './cors.js'
 import { makeGuards, makeHostCheck } from './guard.js'
 import { CONTRACT, type Habits } from './habits.js'
+import { exportResource } from './export.js'
 import { healthResources } from './health.js'
 import { infoResource } from './info.js'
 import { Connections } from './connections.js'
@@ -116,6 +117,7 @@ async function addRoutes(
         if (setupToken !== undefined) add(scope, [setupResource(app, guards, setupToken)])
       })
       add(base, recordResources(app, guards, habits, basePath))
+      add(base, [exportResource(app, guards, habits)])
       add(base, [...metaResources(app, guards), infoResource(app, guards, settings)])
       await base.register(
         async (scope) => {

@@ -3,6 +3,7 @@ import { Refusal } from '../errors.js'
 import type { Criteria } from '../model/criteria.js'
 import type { Field } from '../model/field.js'
 import type { Model } from '../model/model.js'
+import { ID, VERSION } from '../model/path.js'
 import { searchFromRequest } from '../model/search.js'
 import { listSelection, type Selection } from '../model/selection.js'
 import { transferSelection } from '../model/transfer-fields.js'
@@ -24,28 +25,40 @@ export function exportAll(app: Reading, model: Model): AsyncGenerator<readonly W
   return pagesOf(app, model, transferSelection(app.catalog, model))
 }
 
-export interface Table {
-  /** What each column shows, `id` and `version` not among them unless they were named. */
-  readonly columns: readonly { readonly key: string; readonly field: Field }[]
+export interface FoundTable {
+  readonly columns: readonly Column[]
   readonly pages: AsyncGenerator<readonly WireRecord[]>
 }
 
-/** What a search would find, all of it, by id. Refuses here; whatever comes later ends the pages. */
-export function exportFound(app: App, model: Model, request: unknown): Table {
-  const { offset, limit, sortBy, ...rest } = isObject(request) ? request : {}
+export interface Column {
+  readonly key: string
+  readonly field: Field
+}
+
+/** What a search would find, all of it, by id. What is wrong with the request is refused here; what comes later ends the pages. */
+export function exportFound(app: App, model: Model, request: unknown): FoundTable {
+  const { offset, limit, sortBy, fields, ...rest } = isObject(request) ? request : {}
   const faults: string[] = []
   for (const [name, value] of Object.entries({ offset, limit }))
     if (value !== undefined && value !== null)
       faults.push(`an export has no ${name}: it holds all that is found`)
-  const isById = sortBy === undefined || sortBy === null || isOnlyId(sortBy)
-  if (!isById) faults.push('an export is sorted by id: leave sortBy out, and sort what you get')
+  if (sortBy !== undefined && sortBy !== null && !isOnlyId(sortBy))
+    faults.push('an export is sorted by id: leave sortBy out, and sort what you get')
   if (faults.length > 0) throw new Refusal('bad-request', faults.join('; '))
-  const asked = isObject(request) ? rest : request
+  // A client that has no columns to name sends an empty list.
+  const named = Array.isArray(fields) && fields.length === 0 ? undefined : fields
+  const asked = isObject(request) ? { ...rest, fields: named } : request
   const { selection, where, archived } = searchFromRequest(app.catalog, model, asked, app.settings.maxLimit)
   const shown = selection ?? listSelection(app.catalog, model)
-  const columns = shown.entries.map(({ key, field }) => ({ key, field }))
-  const visible = model.archived && !archived
-  return { columns, pages: pagesOf(app, model, shown, where, visible) }
+  const isVisible = model.archived && !archived
+  return { columns: columnsOf(shown, named), pages: pagesOf(app, model, shown, where, isVisible) }
+}
+
+/** In the order in which they were named; id and version only if they were. */
+function columnsOf({ entries }: Selection, named: unknown): Column[] {
+  const columns: Column[] = [...entries, { key: 'id', field: ID }, { key: 'version', field: VERSION }]
+  const keys = Array.isArray(named) ? new Set(named as string[]) : entries.map(({ key }) => key)
+  return [...keys].flatMap((name) => columns.find(({ key }) => key === name) ?? [])
 }
 
 function isOnlyId(sortBy: unknown): boolean {

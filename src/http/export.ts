@@ -1,0 +1,56 @@
+import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { csvLine, quoteCell, shownCell } from '../model/csv.js'
+import type { App } from '../service/app.js'
+import { exportFound, type FoundTable } from '../service/export.js'
+import type { WireRecord } from '../wire.js'
+import { actorOf, type Guards } from './guard.js'
+import type { Habits } from './habits.js'
+import { modelOf } from './record-requests.js'
+import type { Resource } from './resource.js'
+
+/** What a search finds, all of it, as a table for spreadsheets. */
+export function exportResource(app: App, guards: Guards, habits: Habits): Resource {
+  return {
+    path: '/ws/rest/:model/export',
+    guards: [guards.session],
+    writeGuards: [guards.sameSite],
+    isAboutRecords: true,
+    handlers: { POST: async (request, reply) => sendTable(app, habits, request, reply) },
+  }
+}
+
+async function sendTable(
+  app: App,
+  habits: Habits,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const model = modelOf(app, request)
+  const { request: asked } = habits.search(model, request.body ?? undefined, actorOf(request))
+  const table = exportFound(app, model, asked)
+  // Whatever keeps the first page from being read is still an ordinary refusal.
+  const first = await table.pages.next()
+  const page = first.done === true ? [] : first.value
+  const name = model.name.slice(model.name.lastIndexOf('.') + 1).toLowerCase()
+  return reply
+    .header('content-type', 'text/csv; charset=utf-8')
+    .header('content-disposition', `attachment; filename="${name}.csv"`)
+    .send(Readable.from(linesOf(table, page)))
+}
+
+/** An error in here ends the connection: a table that stopped short would look like a whole one. */
+async function* linesOf(
+  { columns, pages }: FoundTable,
+  first: readonly WireRecord[],
+): AsyncGenerator<string> {
+  const print = (record: WireRecord) =>
+    csvLine(columns.map(({ key, field }) => shownCell(field, record[key])))
+  try {
+    yield csvLine(columns.map(({ key }) => quoteCell(key))) + first.map(print).join('')
+    for await (const page of pages) if (page.length > 0) yield page.map(print).join('')
+  } finally {
+    // Also where the reader has gone before it asked for a second page.
+    await pages.return(undefined)
+  }
+}

@@ -1,0 +1,271 @@
+// A table of all that a search finds, streamed: safe to open, never silently short, and no faster than its reader.
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { csvLine } from '../../src/model/csv.js'
+import { exportFound } from '../../src/service/export.js'
+import { importRecords } from '../../src/service/import.js'
+import type { Database, Queryable } from '../../src/store/database.js'
+import { openDatabase } from '../../src/store/open.js'
+import type { Records } from '../../src/wire.js'
+import { CountingDatabase } from '../counting-database.js'
+import { enter, newPlace, onEveryEngine, startService, type Place, type Service } from '../targets.js'
+import { modelOf } from '../transfer/world.js'
+import { expectRefusal, JSON_BODY, openSession, send, type Answer } from './exchange.js'
+
+const MANY = 50_000
+
+/** Fails from its n-th search on, or keeps silent about it. */
+class Ailing implements Database {
+  left = Infinity
+  isSilent = false
+  readonly reader: Queryable
+  readonly searcher: Queryable
+
+  constructor(private readonly inner: Database) {
+    this.reader = inner.reader
+    this.searcher = {
+      all: async (sql, params) => {
+        if (--this.left >= 0) return inner.searcher.all(sql, params)
+        if (this.isSilent) return []
+        throw new Error('the disk is gone')
+      },
+    }
+  }
+
+  get dialect() {
+    return this.inner.dialect
+  }
+
+  transaction: Database['transaction'] = (work, options) => this.inner.transaction(work, options)
+  close = () => this.inner.close()
+}
+
+interface Received {
+  readonly isComplete: boolean
+  readonly text: string
+}
+
+onEveryEngine((engine) => {
+  let place: Place
+  let counting: CountingDatabase
+  let ailing: Ailing
+  let service: Service
+  let records: Records
+  let session: string
+
+  beforeAll(async () => {
+    place = await newPlace(engine)
+    counting = new CountingDatabase(
+      await openDatabase(place.url, { poolSize: 3, statementTimeoutMs: 10_000 }),
+    )
+    ailing = new Ailing(counting)
+    service = await startService(engine, { place, database: ailing })
+    records = await enter(service, 'direct')
+    session = await openSession(service.url)
+  })
+  afterAll(async () => {
+    await service.close()
+    place.remove()
+  })
+
+  const headers = () => ({ ...JSON_BODY, cookie: session })
+
+  async function table(model: string, body: object = {}): Promise<Answer> {
+    const path = `/ws/rest/${model}/export`
+    return send(service.url, { method: 'POST', path, headers: headers(), body: JSON.stringify(body) })
+  }
+
+  describe('cells', () => {
+    beforeAll(async () => {
+      await records.create('test.Everything', {
+        ...{ label: '=HYPERLINK("x")', note: '@a,\n"b"', whole: -5, price: '-1.50', day: '2024-01-31' },
+        ...{ active: true, extra: ['-'], state: 'draft' },
+      })
+      await records.create('test.Everything', { label: '-1', note: '\tx', extra: '+1', whole: null })
+      await records.create('rel.Company', {
+        code: 'A',
+        name: '=Acme',
+        addresses: [{ city: 'Oslo' }, { city: '+1' }],
+      })
+      await records.create('rel.Person', { name: '-Ada', company: { id: 1 } })
+      await records.create('test.Note', { title: 'seen' })
+      await records.create('test.Note', { title: 'put away', archived: true })
+    })
+
+    test('texts that would be formulas are shown and not worked out; numbers and dates stay what they are', async () => {
+      const fields = ['id', 'label', 'note', 'whole', 'price', 'day', 'active', 'extra', 'state']
+      const answer = await table('test.Everything', { fields })
+      expect(answer.headers).toMatchObject({
+        'content-type': 'text/csv; charset=utf-8',
+        'content-disposition': 'attachment; filename="everything.csv"',
+      })
+      expect(answer.text).toBe(
+        [
+          'id,label,note,whole,price,day,active,extra,state',
+          `1,"'=HYPERLINK(""x"")","'@a,\n""b""",-5,-1.50,2024-01-31,true,"[""-""]",draft`,
+          `2,'-1,'\tx,,,,,"""+1""",`,
+          '',
+        ].join('\r\n'),
+      )
+    })
+
+    test('neighbours are shown by name, paths over relations by their value', async () => {
+      const { text } = await table('rel.Person', {
+        fields: ['name', 'company', 'company.code', 'company.name', 'boss'],
+      })
+      expect(text).toBe(`name,company,company.code,company.name,boss\r\n'-Ada,'=Acme,A,'=Acme,\r\n`)
+      const lists = await table('rel.Company', { fields: ['addresses'] })
+      expect(lists.text).toBe('addresses\r\nOslo | +1\r\n')
+    })
+
+    test('without fields, those that a list shows', async () => {
+      expect((await table('rel.Company', { fields: [] })).text).toBe(`code,name\r\nA,'=Acme\r\n`)
+    })
+
+    test('archived ones only if they are asked for', async () => {
+      const fields = ['title']
+      expect((await table('test.Note', { fields })).text).toBe('title\r\nseen\r\n')
+      const all = await table('test.Note', { fields, data: { _archived: true } })
+      expect(all.text).toBe('title\r\nseen\r\nput away\r\n')
+    })
+
+    test('only what the criteria find', async () => {
+      const criteria = [{ fieldName: 'whole', operator: '=', value: -5 }]
+      const { text } = await table('test.Everything', { fields: ['id'], data: { criteria } })
+      expect(text).toBe('id\r\n1\r\n')
+    })
+  })
+
+  test('what cannot be done is an ordinary refusal', async () => {
+    expectRefusal(await table('rel.Nobody'), 404, 'unknown-model')
+    expectRefusal(await table('rel.Person', { fields: ['nme'] }), 400, 'bad-request')
+    expectRefusal(await table('rel.Person', { sortBy: ['name'], limit: 5 }), 400, 'bad-request')
+    expectRefusal(await table('crm.Contact', { fields: ['pin'] }), 400, 'bad-request')
+    const anonymous = await send(service.url, { method: 'POST', path: '/ws/rest/rel.Person/export' })
+    expectRefusal(anonymous, 401, 'unauthenticated')
+    ailing.left = 0
+    const failed = await table('rel.Person')
+    ailing.left = Infinity
+    expect(failed.status).toBe(500)
+  })
+
+  describe(`${MANY} records`, () => {
+    const notes = 'x'.repeat(600)
+    const lineLength = csvLine(['10000', notes]).length
+
+    beforeAll(async () => {
+      const source = {
+        ...{ name: 'many', model: modelOf(service.app, 'crm.Contact') },
+        read: async function* () {
+          for (let start = 1; start <= MANY; start += 1_000)
+            yield Array.from({ length: 1_000 }, (_, index) => ({
+              line: start + index,
+              input: { id: start + index, notes },
+            }))
+        },
+      }
+      await importRecords(service.app, [source])
+    })
+
+    /** Stops reading after a little, then does as it is told. */
+    async function readSlowly(
+      url: string,
+      then: (response: http.IncomingMessage) => Promise<void>,
+    ): Promise<Received> {
+      const { hostname, port } = new URL(url)
+      const path = '/ws/rest/crm.Contact/export'
+      const request = http.request({ hostname, port, path, method: 'POST', headers: headers(), agent: false })
+      request.on('error', () => undefined)
+      request.end(JSON.stringify({ fields: ['id', 'notes'] }))
+      const response = await new Promise<http.IncomingMessage>((resolve) => request.once('response', resolve))
+      let text = ''
+      response.setEncoding('utf8').on('error', () => undefined)
+      const closed = new Promise((resolve) => response.once('close', resolve))
+      response.once('data', (chunk: string) => {
+        text += chunk
+        response.pause()
+        void then(response).then(() => {
+          response.on('data', (more: string) => (text += more)).resume()
+        })
+      })
+      await closed
+      return { isComplete: response.complete, text }
+    }
+
+    /** Waits until no page has been asked for during several answers to other requests. */
+    async function untilStill(): Promise<number> {
+      for (let [before, quiet] = [-1, 0]; ;) {
+        await records.search('test.Note', {
+          data: { criteria: [{ fieldName: 'id', operator: '>', value: 0 }] },
+        })
+        const now = counting.pages
+        quiet = now === before ? quiet + 1 : 0
+        before = now
+        if (quiet === 100) return now
+      }
+    }
+
+    test('a slow reader gets all of them, and no more is read than it takes', async () => {
+      const before = counting.pages
+      let whilePaused = 0
+      const { text, isComplete } = await readSlowly(service.url, async () => {
+        whilePaused = (await untilStill()) - before
+      })
+      const all = counting.pages - before
+      expect(isComplete).toBe(true)
+      expect(text.length).toBeGreaterThan(MANY * (lineLength - 5))
+      expect(text.split('\r\n')).toHaveLength(MANY + 2)
+      expect(whilePaused).toBeLessThan(all / 2)
+    })
+
+    test('and the twin that does not wait for its reader is caught', async () => {
+      let finish: () => void = () => undefined
+      const finished = new Promise<void>((resolve) => (finish = resolve))
+      const hasty = http.createServer((_, response) => {
+        void (async () => {
+          const model = modelOf(service.app, 'crm.Contact')
+          const { pages } = exportFound(service.app, model, { fields: ['id', 'notes'] })
+          for await (const page of pages)
+            response.write(page.map((record) => `${String(record['notes'])}\r\n`).join(''))
+          response.end()
+          finish()
+        })()
+      })
+      await new Promise<void>((resolve) => hasty.listen(0, '127.0.0.1', resolve))
+      const before = counting.pages
+      let whilePaused = 0
+      await readSlowly(`http://127.0.0.1:${(hasty.address() as AddressInfo).port}`, async () => {
+        // One that waited for its reader would never come to its end here.
+        await finished
+        whilePaused = counting.pages - before
+      })
+      hasty.close()
+      expect(whilePaused).toBe(counting.pages - before)
+      expect(whilePaused).toBeGreaterThanOrEqual(MANY / 500)
+    })
+
+    test('a reader that goes away ends the reading', async () => {
+      const before = counting.pages
+      await readSlowly(service.url, async (response) => {
+        response.destroy()
+      })
+      const asked = (await untilStill()) - before
+      expect(asked).toBeLessThan(MANY / 500 / 2)
+      expect(await untilStill()).toBe(before + asked)
+    })
+
+    test('what goes wrong in the middle breaks the connection off: nobody takes a part for the whole', async () => {
+      ailing.left = 5
+      const broken = await readSlowly(service.url, async () => undefined)
+      expect(broken).toMatchObject({ isComplete: false })
+      ailing.left = 5
+      ailing.isSilent = true
+      const twin = await readSlowly(service.url, async () => undefined)
+      ailing.isSilent = false
+      ailing.left = Infinity
+      expect(twin).toMatchObject({ isComplete: true })
+      expect(twin.text.split('\r\n').length).toBeLessThan(MANY)
+    })
+  })
+})
