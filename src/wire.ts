@@ -60,6 +60,27 @@ export interface SearchOptions {
   readonly maxLimit?: number
 }
 
+/** A file that is sent, and the record that is to hold it. */
+export interface Upload {
+  /** With the id and the version of a record that is there; without an id one is made. Other fields may come along. */
+  readonly data?: unknown
+  /** The binary field. Not needed where the model has only one. */
+  readonly field?: string | undefined
+  /** What the file is called where it comes from. */
+  readonly name?: string | undefined
+  readonly content: AsyncIterable<Uint8Array>
+}
+
+/** A file as it is kept. Read the content to its end, or stop reading: what is only held stays open. */
+export interface Download {
+  readonly name: string
+  /** By its first bytes. */
+  readonly type: string
+  readonly size: number
+  readonly sha256: string
+  readonly content: AsyncIterable<Uint8Array>
+}
+
 /** An answer to a write, and whether it was given before. */
 export interface Written<T> {
   readonly data: T
@@ -93,6 +114,12 @@ export interface Records {
     records: readonly unknown[],
     options?: WriteOptions,
   ): Promise<Written<readonly Removed[]>>
+  /** Puts a file into a binary field: an update of a record under its version, or a new record. */
+  upload(model: string, upload: Upload, options?: UpdateOptions): Promise<Written<WireRecord>>
+  /** What a binary field holds; undefined if it is empty. */
+  download(model: string, id: number, field: string): Promise<Download | undefined>
+  /** Empties a binary field: an update, too, which names its version. */
+  clear(model: string, id: number, field: string, options: RemoveOptions): Promise<Written<WireRecord>>
 }
 
 export type Action = 'create' | 'update' | 'delete'

@@ -17,6 +17,10 @@ export class CountingDatabase implements Database {
     return this.inner.dialect
   }
 
+  get contents(): Database['contents'] {
+    return this.inner.contents
+  }
+
   transaction: Database['transaction'] = (work, options) =>
     this.inner.transaction((tx) => work(this.#countedTransaction(tx)), options)
 

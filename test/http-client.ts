@@ -1,9 +1,11 @@
 // The verbs over HTTP, with the cookie of a session; refusals come back as they were thrown on the other side.
+import { Readable } from 'node:stream'
 import { Refusal, type RefusalKind } from '../src/errors.js'
 import type { Query, SearchRequest } from '../src/model/search.js'
 import type { Wanted } from '../src/model/selection.js'
 import type { Values } from '../src/model/value.js'
 import type {
+  Download,
   MassUpdate,
   Page,
   Records,
@@ -11,6 +13,7 @@ import type {
   RemoveOptions,
   SaveOptions,
   UpdateOptions,
+  Upload,
   WireRecord,
   WriteOptions,
   Written,
@@ -141,6 +144,45 @@ export class HttpClient implements Records {
     return written(
       await this.request('DELETE', `/ws/rest/${model}/${id}${query}`, undefined, headersOf(options)),
     )
+  }
+
+  async upload(model: string, upload: Upload, options: UpdateOptions = {}): Promise<Written<WireRecord>> {
+    const form = new FormData()
+    if (upload.data !== undefined) form.set('request', JSON.stringify({ data: upload.data }))
+    if (upload.field !== undefined) form.set('field', upload.field)
+    const chunks: Uint8Array<ArrayBuffer>[] = []
+    for await (const chunk of upload.content) chunks.push(Uint8Array.from(chunk))
+    form.set('file', new Blob(chunks), upload.name ?? 'blob')
+    const headers = { cookie: this.cookie, ...headersOf(options) }
+    return written(
+      await fetch(`${this.url}/ws/rest/${model}/upload`, { method: 'POST', headers, body: form }),
+    )
+  }
+
+  async download(model: string, id: number, field: string): Promise<Download | undefined> {
+    const response = await this.request('GET', `/ws/rest/${model}/${id}/${field}/download`)
+    if (response.status === 204) return undefined
+    if (response.status !== 200 || !response.body) throw await refusalFrom(response)
+    const { headers } = response
+    const encoded = /filename\*=UTF-8''(.*)$/.exec(headers.get('content-disposition') ?? '')?.[1] ?? ''
+    return {
+      name: decodeURIComponent(encoded),
+      type: headers.get('content-type') ?? '',
+      size: Number(headers.get('content-length')),
+      sha256: headers.get('etag')?.slice(1, -1) ?? '',
+      content: Readable.fromWeb(response.body),
+    }
+  }
+
+  async clear(
+    model: string,
+    id: number,
+    field: string,
+    options: RemoveOptions,
+  ): Promise<Written<WireRecord>> {
+    const query = options.version === undefined ? '' : `?version=${options.version}`
+    const path = `/ws/rest/${model}/${id}/${field}/download${query}`
+    return written(await this.request('DELETE', path, undefined, headersOf(options)))
   }
 }
 

@@ -141,9 +141,32 @@ export const Badge = defineModel({
   nameField: 'number',
 })
 
+/** Holds a file itself, and papers that hold two each. */
+export const Folder = defineModel({
+  name: 'doc.Folder',
+  fields: {
+    title: { type: 'string' },
+    cover: { type: 'binary' },
+    papers: { type: 'one-to-many', target: 'doc.Paper', mappedBy: 'folder', owned: true },
+  },
+})
+
+export const Paper = defineModel({
+  name: 'doc.Paper',
+  fields: {
+    title: { type: 'string', required: true },
+    note: { type: 'string' },
+    scan: { type: 'binary' },
+    photo: { type: 'binary' },
+    folder: { type: 'many-to-one', target: 'doc.Folder' },
+    source: { type: 'many-to-one', target: 'com.axelor.meta.db.MetaFile' },
+  },
+})
+
 const all = [
   ...[Everything, Contact, Limited, Note, Order],
   ...[Company, Address, Door, Person, Circle, Badge],
+  ...[Folder, Paper],
 ]
 
 export const models: readonly Source[] = all.map((definition) => ({ file: 'test/models.ts', definition }))

@@ -185,6 +185,7 @@ function faceOf(db: Database): Database {
     dialect: db.dialect,
     reader: db.reader,
     searcher: db.searcher,
+    contents: db.contents,
     transaction: (work, options) => db.transaction(work, options),
     close: () => db.close(),
   }

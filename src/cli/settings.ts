@@ -83,6 +83,10 @@ export const SETTINGS = {
     ...{ ...kinds.size('1kb', '1gb'), of: SERVERS, default: '2mb' },
     description: 'The longest request body that is read.',
   },
+  uploadLimit: {
+    ...{ ...kinds.size('1kb', '1gb'), of: SERVERS, default: '25mb' },
+    description: 'The largest file that is taken.',
+  },
   maxLimit: {
     ...{ ...kinds.whole(1, 100_000), of: SERVERS, default: '1000' },
     description: 'The most records that one find answers; a larger limit is lowered to it.',
@@ -213,6 +217,7 @@ export function serviceSettings(values: SettingValues, isDemo: boolean): Setting
     db: values.db,
     isDemo,
     maxLimit: values.maxLimit,
+    uploadLimitBytes: values.uploadLimit,
     sessionIdleMs: values.sessionIdle,
     sessionMaxMs: values.sessionMax,
     statementTimeoutMs: values.statementTimeout,

@@ -44,7 +44,8 @@ function readCredentials(body: Buffer): unknown {
   return Object.fromEntries(new URLSearchParams(body.toString('utf8')))
 }
 
-function readJson(body: Buffer): unknown {
+/** A body, or a part of one. */
+export function readJson(body: Buffer): unknown {
   if (body.length === 0) return undefined
   let text: string
   try {
@@ -98,7 +99,7 @@ function checkCharset(contentType = ''): void {
   }
 }
 
-function checkEncoding(encoding: string | undefined): void {
+export function checkEncoding(encoding: string | undefined): void {
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw new Refusal('media-type', 'Compressed bodies are not taken here')
   }

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { csvLine, quoteCell, shownCell } from '../model/csv.js'
+import { isObject } from '../model/value.js'
 import type { App } from '../service/app.js'
 import { exportFound, type FoundTable } from '../service/export.js'
 import type { WireRecord } from '../wire.js'
@@ -27,8 +28,10 @@ async function sendTable(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const model = modelOf(app, request)
-  const { request: asked } = habits.search(model, request.body ?? undefined, actorOf(request))
-  const table = exportFound(app, model, asked)
+  const { body } = request
+  const { request: asked } = habits.search(model, body ?? undefined, actorOf(request))
+  const { offset, limit } = isObject(body) ? body : {}
+  const table = exportFound(app, model, isObject(asked) ? { ...asked, offset, limit } : asked)
   // Whatever keeps the first page from being read is still an ordinary refusal.
   const first = await table.pages.next()
   const page = first.done === true ? [] : first.value

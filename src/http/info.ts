@@ -20,18 +20,18 @@ export function infoResource(app: App, guards: Guards, settings: HttpSettings): 
           application: { name: 'Verso' },
           authentication: { callbackUrl: `${settings.basePath}/callback` },
         }
-        const body = actor ? { ...open, ...forUser(app, settings, actor) } : open
+        const body = actor ? { ...open, ...forUser(app, actor) } : open
         return sendJson(reply, JSON.stringify(body))
       },
     },
   }
 }
 
-function forUser({ settings }: App, { bodyLimitBytes }: HttpSettings, actor: Actor): object {
+function forUser({ settings }: App, actor: Actor): object {
   const { id, username, name, admin } = actor
   return {
     user: { id, login: username, name: name ?? username, nameField: 'name', lang: 'en', technical: admin },
     api: { pagination: { maxPerPage: settings.maxLimit, defaultPerPage: DEFAULT_PER_PAGE } },
-    data: { upload: { maxSize: bodyLimitBytes / MIB } },
+    data: { upload: { maxSize: settings.uploadLimitBytes / MIB } },
   }
 }

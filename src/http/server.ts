@@ -8,6 +8,8 @@ import { dummyHash } from '../service/passwords.js'
 import { axelorHabits } from './axelor.js'
 import { acceptCredentials, acceptJson } from './bodies.js'
 import { answerPreflight } from './cors.js'
+import { fileResource, uploadResource } from './files.js'
+import { acceptForms } from './form.js'
 import { makeGuards, makeHostCheck } from './guard.js'
 import { CONTRACT, type Habits } from './habits.js'
 import { exportResource } from './export.js'
@@ -116,8 +118,12 @@ async function addRoutes(
         add(scope, [logoutResource(app, guards, cookiePath)])
         if (setupToken !== undefined) add(scope, [setupResource(app, guards, setupToken)])
       })
+      await base.register(async (scope) => {
+        acceptForms(scope)
+        add(scope, [uploadResource(app, guards, habits, settings)])
+      })
       add(base, recordResources(app, guards, habits, basePath))
-      add(base, [exportResource(app, guards, habits)])
+      add(base, [exportResource(app, guards, habits), fileResource(app, guards)])
       add(base, [...metaResources(app, guards), infoResource(app, guards, settings)])
       await base.register(
         async (scope) => {

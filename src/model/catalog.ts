@@ -29,11 +29,15 @@ export class Catalog {
   readonly #links = new Map<string, FieldOf[]>()
   readonly #owners = new Map<string, FieldOf>()
   readonly #ranks = new Map<Model, number>()
+  readonly #withFiles: ReadonlySet<string>
 
   private constructor(models: readonly Model[]) {
     this.models = models
     this.#served = new Map([...models, ...SERVED_SYSTEM_MODELS].map((model) => [model.name, model]))
     this.#stored = new Map([...SYSTEM_MODELS, ...models].map((model) => [model.name, model]))
+    const isBinary = ({ type }: Field) => type === 'binary'
+    const withFiles = [...this.#stored.values()].filter(({ fields }) => [...fields.values()].some(isBinary))
+    this.#withFiles = new Set(withFiles.map(({ name }) => name))
     for (const model of this.#served.values()) {
       for (const field of model.fields.values()) {
         const { relation } = field
@@ -125,6 +129,11 @@ export class Catalog {
 
   isServed(model: Model): boolean {
     return this.#served.has(model.name)
+  }
+
+  /** Whether records of this model may hold files. */
+  hasFiles(name: string): boolean {
+    return this.#withFiles.has(name)
   }
 
   /** All that clients may name. */

@@ -161,7 +161,7 @@ class DraftReader {
       const holder = `${relation.target}.${relation.mappedBy}`
       this.#faults.add(name, `is the other side of ${holder}: write it there`)
     } else if (!isWritable(field)) return
-    // A binary field has no column: sent as null, as it would be read, it means nothing.
+    // Content comes and goes by calls of its own: sent as null, as it would be read, a binary field means nothing.
     else if (field.type === 'binary' && input === null) return
     else if (isOwnedList(field)) draft.lists.set(field.name, this.#readList(draft, field, input, depth))
     else if (input === null) draft.values[field.name] = null

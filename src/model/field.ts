@@ -28,7 +28,17 @@ export type RelationTypeName = 'many-to-one' | 'one-to-one' | 'one-to-many' | 'm
 
 /** How a column keeps a type; each engine has its own word for each. */
 export type Storage =
-  'text' | 'integer' | 'boolean' | 'decimal' | 'date' | 'time' | 'datetime' | 'uuid' | 'json' | 'none'
+  | 'text'
+  | 'integer'
+  | 'boolean'
+  | 'decimal'
+  | 'date'
+  | 'time'
+  | 'datetime'
+  | 'uuid'
+  | 'json'
+  | 'file'
+  | 'none'
 
 export interface Choice {
   readonly value: string | number
@@ -179,7 +189,8 @@ export const FIELD_TYPES = {
   uuid: { storage: 'uuid', options: scalar, parse: spelled(parseUuid, 'must be a UUID') },
   json: { storage: 'json', options: ['required', 'default', 'computed'], parse: parseJson },
   binary: {
-    storage: 'none',
+    // Which file it is; the content lies elsewhere.
+    storage: 'file',
     options: [],
     parse: () => new Fault('is binary: its content does not travel as JSON'),
   },

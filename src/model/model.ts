@@ -205,7 +205,7 @@ function checkIndexable(
   const set = names.flatMap((name) => fields.get(name) ?? [])
   for (const field of set) {
     const storage = storageOf(field)
-    if (storage === 'json' || storage === 'none' || field.secret)
+    if (storage === 'json' || storage === 'file' || storage === 'none' || field.secret)
       complain(`${option}: "${field.name}" cannot be indexed`)
   }
   const texts = set.filter((field) => storageOf(field) === 'text' && !field.secret)

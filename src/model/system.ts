@@ -38,8 +38,28 @@ export const META_MODEL: Model = checked(
   }),
 )
 
+/** Files that stand for themselves: other models refer to them. What is said of the content follows it, whatever a client sends. */
+export const META_FILE: Model = keeping(
+  ['fileType', 'fileSize'],
+  checked(
+    defineModel({
+      name: 'com.axelor.meta.db.MetaFile',
+      title: 'File',
+      fields: {
+        fileName: { type: 'string', required: true },
+        fileType: { type: 'string' },
+        fileSize: { type: 'long' },
+        description: { type: 'text' },
+        content: { type: 'binary' },
+      },
+      nameField: 'fileName',
+      listFields: ['fileName', 'fileType', 'fileSize'],
+    }),
+  ),
+)
+
 /** Those that clients may name, beside the models that people declare. */
-export const SERVED_SYSTEM_MODELS: readonly Model[] = [META_MODEL]
+export const SERVED_SYSTEM_MODELS: readonly Model[] = [META_MODEL, META_FILE]
 export const SYSTEM_MODELS: readonly Model[] = [USER, ...SERVED_SYSTEM_MODELS]
 
 /** Whether only the service writes records of this model. */
@@ -51,6 +71,14 @@ export function isReadOnly(model: Model): boolean {
 export function normalizeUsername(input: string): string | undefined {
   const name = input.normalize('NFC').toLowerCase()
   return /^[\p{L}\p{N}._@+-]+$/u.test(name) && lengthOf(name) <= MAX_USERNAME ? name : undefined
+}
+
+/** The same model, whose fields of these names only the service sets. */
+function keeping(names: readonly string[], model: Model): Model {
+  const fields = [...model.fields].map(
+    ([name, field]) => [name, names.includes(name) ? { ...field, kept: true } : field] as const,
+  )
+  return { ...model, fields: new Map(fields) }
 }
 
 function checked(definition: unknown): Model {

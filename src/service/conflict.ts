@@ -1,27 +1,32 @@
 import { Refusal } from '../errors.js'
 import { merge } from '../model/merge.js'
 import type { Draft, Member } from '../model/draft.js'
+import type { Field } from '../model/field.js'
 import { isShown, isWritable } from '../model/model.js'
 import type { Value, Values } from '../model/value.js'
 import { valuesOf } from '../model/values.js'
 import type { Queryable } from '../store/database.js'
 import { valuesAt } from '../store/log.js'
+import { factsOf, type StoredFile } from '../store/files.js'
 import type { Table } from '../store/table.js'
 import type { ConflictData, WireRecord } from '../wire.js'
+import { fileValues } from './held-files.js'
 import type { Expected } from './versions.js'
 
 /** The refusal of a write whose version is not the current one, with all that its sender needs to go on. */
 export async function conflict(
   db: Queryable,
-  { model }: Table,
+  table: Table,
   theirs: WireRecord,
   expected: Expected,
   /** What was to be written; null for a delete. */
   draft: Draft | null,
 ): Promise<Refusal> {
+  const { model } = table
   const sent = draft && sentOf(draft)
-  const current = valuesOf(model, theirs)
-  const fields = [...model.fields.values()].filter((field) => isShown(field) && isWritable(field))
+  const current = { ...valuesOf(model, theirs), ...(await fileValues(db, table, theirs.id)) }
+  const isMerged = (field: Field) => field.type === 'binary' || isShown(field)
+  const fields = [...model.fields.values()].filter((field) => isMerged(field) && isWritable(field))
   const now: Values = {}
   const ours: Values = {}
   for (const { name } of fields) {
@@ -55,8 +60,12 @@ export async function conflict(
 }
 
 /** What was to be written, in the form that the Log knows it. */
-function sentOf({ values, neighbours, lists }: Draft): Values {
+function sentOf({ model, values, neighbours, lists }: Draft): Values {
   const sent: Values = { ...values }
+  for (const [name, value] of Object.entries(values)) {
+    if (value !== null && model.fields.get(name)?.type === 'binary')
+      sent[name] = factsOf(value as unknown as StoredFile)
+  }
   for (const [name, neighbour] of neighbours) sent[name] = identityOf({ draft: neighbour })
   for (const [name, members] of lists) sent[name] = members.map(identityOf).sort(byId)
   return sent

@@ -38,6 +38,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const tables = new Tables(db.dialect, catalog)
   const prepared = applySchema(db, catalog).then(async (applied) => {
     await keepMetaModels({ catalog, db, tables, clock, undeclared: applied.undeclared })
+    await db.contents.recover()
     return applied
   })
   const { shapes, undeclared, notes } = await prepared.catch(async (error: unknown) => {

@@ -33,4 +33,5 @@ export async function tidy({ db, clock, settings }: Kept): Promise<void> {
     await forgetAnswers(tx, now - IDEMPOTENCY_KEPT_MS)
     await forgetFailures(tx, now - FAILURE_WINDOW_MS)
   })
+  await db.contents.recover()
 }

@@ -10,6 +10,7 @@ import type { Page, Records, SearchOptions, WireRecord } from '../wire.js'
 import type { Actor } from './actor.js'
 import type { App } from './app.js'
 import { copy } from './copy.js'
+import { clear, download, upload } from './files.js'
 import { checkId, missing } from './ids.js'
 import { updateMass } from './mass-update.js'
 import { remove, removeAll } from './removals.js'
@@ -39,6 +40,9 @@ export function recordsFor(app: App, actor: Actor): Records {
     remove: async (model, id, options) => remove(app, actor, writable(app, model), id, options),
     removeAll: async (model, records, options) =>
       removeAll(app, actor, writable(app, model), records, options),
+    upload: async (model, sent, options) => upload(app, actor, writable(app, model), sent, options),
+    download: async (model, id, field) => download(app, app.catalog.get(model), id, field),
+    clear: async (model, id, field, options) => clear(app, actor, writable(app, model), id, field, options),
   }
 }
 

@@ -7,6 +7,7 @@ import * as store from '../store/records.js'
 import { referrerOf, referringTo } from '../store/references.js'
 import type { Table } from '../store/table.js'
 import type { WireRecord } from '../wire.js'
+import { fileChanges, filesToReplace, letGo } from './held-files.js'
 import type { Touched } from './touched.js'
 import { endSessionsIfRemoved } from './user-sessions.js'
 import type { Work } from './work.js'
@@ -30,9 +31,12 @@ export class Removing {
     await this.#lockLinked(model, record)
     // As they are while the record is still there: they refer to it, and the Log is to say so.
     const members = await this.#readMembers(model, record.id)
+    const files = await filesToReplace(tx, table, record.id)
     const [isDone] = await store.remove(tx, table, [record])
     if (!isDone) return false
     this.touched.gone(table, record)
+    await letGo(this.work, files.values())
+    this.touched.changedFiles(table, record.id, fileChanges(table, files))
     const removed = this.#removed.get(model)
     if (removed) removed.push(record.id)
     else this.#removed.set(model, [record.id])

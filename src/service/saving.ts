@@ -15,6 +15,7 @@ import type { Table } from '../store/table.js'
 import type { WireRecord } from '../wire.js'
 import { userOf } from './actor.js'
 import { conflict } from './conflict.js'
+import { fileChanges, filesToReplace, letGo } from './held-files.js'
 import { missing } from './ids.js'
 import { backReference, keyOf, Lists, type Parent } from './lists.js'
 import { Removing } from './removing.js'
@@ -54,6 +55,7 @@ export class Saving {
     const isPlain = this.#isAlone(draft) && referencesIn(model, sent).every((value) => value === null)
     const lists = isPlain ? emptyLists(model) : {}
     this.#touched.made(table, id, isPlain ? recordOf(model, id, 0, { ...lists, ...values }) : undefined)
+    this.#touched.changedFiles(table, id, fileChanges(table, new Map(), values))
     await this.#lists.save(draft, id)
     return id
   }
@@ -144,15 +146,18 @@ export class Saving {
     await this.#lockOwners(model, pick(old, Object.keys(changed)), changed)
     const computed = computeValues(model, { ...old, ...sent }, place)
     const values = { ...sent, ...computed, updatedOn: now, updatedBy: userOf(actor) }
+    const files = await filesToReplace(tx, table, id, sent)
     const [isDone] = await inPlace(draft, () => store.update(tx, table, [{ id, version, values }]))
     if (!isDone) {
       const theirs = (await store.read(tx, table, id)) ?? missing(model, id)
       throw await conflict(tx, table, theirs, expected, draft)
     }
     await endSessionsIfChanged(tx, model, id, sent)
+    await letGo(this.work, files.values())
     const isPlain = this.#isAlone(draft) && referencesIn(model, changed).length === 0
     const after = isPlain ? recordOf(model, id, version + 1, { ...before, ...values }) : undefined
     this.#touched.raised(table, before, after)
+    this.#touched.changedFiles(table, id, fileChanges(table, files, sent))
   }
 
   async #isChange({ model, lists }: Draft, before: WireRecord, sent: Values): Promise<boolean> {

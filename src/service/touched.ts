@@ -8,7 +8,7 @@ import type { NewChange } from '../store/log.js'
 import { membersOf } from '../store/members.js'
 import * as store from '../store/records.js'
 import type { Table } from '../store/table.js'
-import type { Action, WireRecord } from '../wire.js'
+import type { Action, Change, WireRecord } from '../wire.js'
 import { userOf } from './actor.js'
 import { differences } from './changes.js'
 import { inLockOrder, type Identity } from './lock-order.js'
@@ -23,6 +23,8 @@ interface Entry {
   fate: 'made' | 'seen' | 'raised' | 'gone'
   /** As it is now; undefined if it has to be read. */
   after: WireRecord | undefined
+  /** What became of the files it holds: no record shows them. */
+  files?: Change['changes']
 }
 
 /** All of them are in one transaction, and others wait for it. */
@@ -75,6 +77,11 @@ export class Touched {
       after: undefined,
     }
     this.#set(key(table.model, before.id), entry)
+  }
+
+  changedFiles({ model }: Table, id: number, files: Change['changes']): void {
+    const entry = this.#entries.get(key(model, id))
+    if (entry && Object.keys(files).length > 0) entry.files = files
   }
 
   /**
@@ -132,14 +139,17 @@ export class Touched {
     entry.fate = 'raised'
   }
 
-  async #changeOf({ table: { model }, id, before, fate }: Entry): Promise<NewChange> {
+  async #changeOf({ table: { model }, id, before, fate, files }: Entry): Promise<NewChange> {
     const { actor, now } = this.work
     const after = fate === 'gone' ? undefined : await this.recordOf(model, id)
     const action: Action = fate === 'gone' ? 'delete' : before ? 'update' : 'create'
     return {
       ...{ model: model.name, id, action, by: actor?.id ?? null, atMs: Date.parse(now) },
       version: after ? after.version : (before?.version ?? 0) + 1,
-      changes: differences(model, before ? valuesOf(model, before) : {}, after ? valuesOf(model, after) : {}),
+      changes: {
+        ...differences(model, before ? valuesOf(model, before) : {}, after ? valuesOf(model, after) : {}),
+        ...files,
+      },
     }
   }
 }

@@ -41,10 +41,11 @@ export async function write<T>(
   work: (writing: Writing) => Promise<T>,
 ): Promise<Written<T>> {
   const claimed = key === undefined ? undefined : claimOf(app, actor, request, key)
-  return app.db.transaction(async (tx) => {
+  const { changes, ...written } = await app.db.transaction(async (tx) => {
     const stored = claimed && (await claim(tx, claimed, IDEMPOTENCY_KEPT_MS))
     if (stored) {
-      if (stored.digest === claimed.digest) return { data: JSON.parse(stored.answer) as T, replayed: true }
+      if (stored.digest === claimed.digest)
+        return { data: JSON.parse(stored.answer) as T, replayed: true, changes: [] }
       throw new Refusal('key-reused', 'This Idempotency-Key was used for another request: make a new one')
     }
     const changes: NewChange[] = []
@@ -52,8 +53,10 @@ export async function write<T>(
     await refuseIfOutdated(app, tx, changes)
     if (claimed) await keepAnswer(tx, claimed, JSON.stringify(data))
     await append(tx, app.db.dialect, changes)
-    return { data, replayed: false }
+    return { data, replayed: false, changes }
   })
+  if (changes.some(({ model }) => app.catalog.hasFiles(model))) await app.db.contents.sweep()
+  return written
 }
 
 /** What a repeat under the same key must be equal to. */

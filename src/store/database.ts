@@ -1,4 +1,5 @@
 // The seam between the store and its two engines. Small on purpose: an engine runs statements and transactions, nothing more.
+import type { Readable } from 'node:stream'
 import type { Storage } from '../model/field.js'
 import type { Value } from '../model/value.js'
 
@@ -28,11 +29,52 @@ export interface Database {
   readonly reader: Queryable
   /** For statements that may take long: never holds up the event loop, and ends with `busy` past the time limit. */
   readonly searcher: Queryable
+  /** What lies beside the tables: the content of files. */
+  readonly contents: Contents
   /**
    * Runs the work and answers after its COMMIT. The work may be run again from its beginning when it could not be committed
    * through no fault of its own, so it awaits nothing but `tx` and keeps nothing outside.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>
+  close(): Promise<void>
+}
+
+/** Content that has arrived whole, and waits for the transaction that decides whether it stays. */
+export interface Incoming {
+  /** What it is called where it lies: random, given once. */
+  readonly key: string
+  readonly size: number
+  readonly sha256: string
+  /** Its first bytes. */
+  readonly head: Uint8Array
+}
+
+/** Where content lies. */
+export interface Located {
+  readonly id: number
+  readonly key: string
+  readonly size: number
+}
+
+/**
+ * The content of files, beside the records that hold them. Each engine keeps it in its own way, and all promise the same: content is
+ * there as long as its row is, and not longer, wherever a process ends.
+ */
+export interface Contents {
+  /** Takes content in. What is longer than the limit is refused with `too-large`, and nothing of it is left. */
+  receive(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<Incoming>
+  /** In the transaction that has stored the row of the file. */
+  store(tx: Transaction, id: number, incoming: Incoming): Promise<void>
+  /** After that transaction, however it ended. Content without a row goes. Never fails: what is left undone, `recover` does. */
+  settle(incoming: Incoming): Promise<void>
+  /** In the transaction that removes the row of the file. */
+  drop(tx: Transaction, file: Located): Promise<void>
+  /** After that transaction. Never fails either. */
+  sweep(): Promise<void>
+  /** Undefined if the content is gone: then its row is, too. What was opened is read to its end, or fails. */
+  open(file: Located): Promise<Readable | undefined>
+  /** At start and now and then: does what processes left undone that are no more. */
+  recover(): Promise<void>
   close(): Promise<void>
 }
 
@@ -74,6 +116,8 @@ export interface Dialect {
   readonly lockSchema: readonly string[]
   /** Each answers, as `fault`, why this database cannot be used. */
   readonly obstacles: readonly string[]
+  /** The tables, made where they are not there, with which this engine keeps the content of files. */
+  readonly contentTables: readonly string[]
   /** What the engine needs beside tables: made where the first statement answers no row. */
   readonly setUp: readonly { readonly unless: string; readonly make: string }[]
   /** Behind a select in a transaction: nobody else changes these rows until it ends. */

@@ -1,6 +1,7 @@
 // The tables of the service itself, beside those of the models.
 import { StartFaults } from '../errors.js'
 import type { Dialect, Transaction } from './database.js'
+import { FILE_TABLE } from './files.js'
 import { LOG_TABLE } from './log.js'
 import { SEQUENCE_TABLE } from './sequences.js'
 
@@ -11,6 +12,7 @@ export async function makeOwnTables(tx: Transaction, dialect: Dialect): Promise<
   for (const [name, columns] of Object.entries(ownTables(dialect))) {
     await tx.run(`create table if not exists ${name} (${columns.join(', ')})${dialect.tableSuffix}`)
   }
+  for (const create of dialect.contentTables) await tx.run(create)
   await tx.run('create index if not exists verso_session_user on verso_session (user_id)')
   await tx.run('create index if not exists verso_idempotency_created on verso_idempotency (created_ms)')
 }
@@ -55,6 +57,15 @@ function ownTables({ columns, identity }: Dialect): Readonly<Record<string, read
       `answer ${text}`,
       `created_ms ${integer} not null`,
       'primary key (user_id, key)',
+    ],
+    [FILE_TABLE]: [
+      `id ${identity}`,
+      `key ${text} not null unique`,
+      `name ${text} not null`,
+      `type ${text} not null`,
+      `size ${integer} not null`,
+      `sha256 ${text} not null`,
+      `created_ms ${integer} not null`,
     ],
     verso_login_failure: [
       `key ${text} primary key`,

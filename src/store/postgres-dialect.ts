@@ -48,6 +48,7 @@ export const postgresDialect: Dialect = {
     // By code point, as SQLite compares.
     text: { ...plain, type: 'text collate "C"' },
     integer: { ...plain, type: 'bigint' },
+    file: { ...plain, type: 'bigint' },
     decimal: { ...plain, type: 'numeric' },
     date: { ...plain, type: 'date' },
     time: { ...plain, type: 'time(0)' },
@@ -96,6 +97,11 @@ export const postgresDialect: Dialect = {
       make: `create or replace function verso_fold(given text) returns text
         language plpgsql immutable strict parallel safe as $fold$${FOLD}$fold$`,
     },
+  ],
+  // With the row of a file goes its content.
+  contentTables: [
+    `create table if not exists verso_file_part (file bigint not null references verso_file (id) on delete cascade,
+      part integer not null, data bytea not null, primary key (file, part))`,
   ],
   // Sequence numbers commit out of order; without this a reader of the Log could skip a change for ever.
   lockLog: [`select ${LOCK}2)`],

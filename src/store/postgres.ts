@@ -12,6 +12,7 @@ import {
   type Transaction,
   type TransactionOptions,
 } from './database.js'
+import { PostgresContents } from './postgres-contents.js'
 import { postgresDialect } from './postgres-dialect.js'
 
 const MAX_NAMED_STATEMENTS = 1_000
@@ -73,6 +74,7 @@ class Postgres implements Database {
   readonly dialect = postgresDialect
   readonly reader: Queryable
   readonly searcher: Queryable
+  readonly contents: PostgresContents
 
   constructor(
     private readonly readers: pg.Pool,
@@ -89,6 +91,7 @@ class Postgres implements Database {
       all: (sql, params) =>
         this.#withClient(searchers, async (client) => (await query(client, sql, params, ONCE)).rows as Row[]),
     }
+    this.contents = new PostgresContents(this.reader)
   }
 
   async transaction<T>(
@@ -115,6 +118,7 @@ class Postgres implements Database {
   }
 
   async close(): Promise<void> {
+    await this.contents.close()
     // A connection that failed half-way never says that it has ended.
     await Promise.race([
       Promise.all([this.readers, this.searchers, this.writers].map((pool) => pool.end())),

@@ -3,6 +3,7 @@ import { StartFaults } from '../errors.js'
 import type { Catalog } from '../model/catalog.js'
 import type { Model } from '../model/model.js'
 import type { Database, Dialect, Queryable, Transaction } from './database.js'
+import { dropFiles, fileColumns } from './dropped-files.js'
 import { fillComputed } from './fill-computed.js'
 import { makeOwnTables } from './own-tables.js'
 import type { Plan, Step } from './plan.js'
@@ -43,7 +44,7 @@ export async function applySchema(
   drops: readonly string[] = [],
 ): Promise<Applied> {
   const { later, texts, ...applied } = await db.transaction(
-    async (tx) => growFirst(tx, db.dialect, catalog, drops),
+    async (tx) => growFirst(tx, db, catalog, drops),
     LONG,
   )
   const made = new Map(applied.shapes)
@@ -68,7 +69,7 @@ interface Grown extends Applied {
 
 async function growFirst(
   tx: Transaction,
-  dialect: Dialect,
+  { dialect, contents }: Database,
   catalog: Catalog,
   drops: readonly string[],
 ): Promise<Grown> {
@@ -84,7 +85,11 @@ async function growFirst(
   const isLater = new Set(later.map(({ name }) => name))
   const steps = plan.steps.filter((step) => !isLater.has(step.model))
   const tables = new Tables(dialect, catalog)
-  for (const step of steps.filter((step) => !isIndex(step))) await carryOut(tx, dialect, step)
+  const files = fileColumns(shapes)
+  for (const step of steps.filter((step) => !isIndex(step))) {
+    await dropFiles(tx, contents, files, step)
+    await carryOut(tx, dialect, step)
+  }
   for (const model of modelsToCompute(steps)) await fillComputed(tx, tables.of(model))
   await makeSequences(
     tx,

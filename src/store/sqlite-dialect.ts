@@ -3,6 +3,11 @@ import type { Column, Dialect, SqlValue } from './database.js'
 import { decodeDecimal, encodeDecimal } from './sortable-decimal.js'
 
 const text: Column = { type: 'text', encode: (value) => value as string | null, decode: (stored) => stored }
+const integer: Column = {
+  type: 'integer',
+  encode: (value) => value as number | null,
+  decode: (stored) => stored,
+}
 
 /** Tables are STRICT: SQLite refuses what a column does not hold. Text compares byte by byte, that is by code point. */
 export const sqliteDialect: Dialect = {
@@ -12,7 +17,8 @@ export const sqliteDialect: Dialect = {
     time: text,
     datetime: text,
     uuid: text,
-    integer: { type: 'integer', encode: (value) => value as number | null, decode: (stored) => stored },
+    integer,
+    file: integer,
     boolean: {
       type: 'integer',
       encode: (value) => (value === null ? null : Number(value)),
@@ -45,6 +51,7 @@ export const sqliteDialect: Dialect = {
   lockSchema: [],
   obstacles: [],
   setUp: [],
+  contentTables: ['create table if not exists verso_file_gone (key text primary key) strict'],
   lockLog: [],
   lockRows: '',
   lockReferenced: '',

@@ -1,9 +1,11 @@
 // The embedded engine: one writer that commits in groups, a reader beside it, searches in processes of their own.
-import { chmodSync, existsSync, mkdirSync, statSync } from 'node:fs'
+import { chmodSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { Refusal } from '../errors.js'
 import type { Database, Queryable, Transaction, TransactionOptions } from './database.js'
+import { makeFolder } from './folder.js'
 import { connect, Session, Unhurried } from './sqlite-connection.js'
+import { SqliteContents } from './sqlite-contents.js'
 import { sqliteDialect } from './sqlite-dialect.js'
 import { isDamage, isEngineTrouble, patiently, translate } from './sqlite-errors.js'
 import { SqliteSearcher } from './sqlite-searcher.js'
@@ -44,22 +46,11 @@ export async function openSqlite(file: string, options: SqliteOptions = {}): Pro
   }
 }
 
-/** Not `recursive: true`: with it Node 20 tries for ever where the system makes no folders, below /proc for one. */
-function makeFolder(folder: string): void {
-  if (existsSync(folder)) return
-  makeFolder(path.dirname(folder))
-  try {
-    mkdirSync(folder, { mode: 0o700 })
-  } catch (error) {
-    // Another process was faster.
-    if (!existsSync(folder)) throw error
-  }
-}
-
 class Sqlite implements Database {
   readonly dialect = sqliteDialect
   readonly reader: Queryable
   readonly searcher: SqliteSearcher
+  readonly contents: SqliteContents
   readonly #waiting: Member[] = []
   #pumping: Promise<void> | undefined
   #isBroken = false
@@ -80,6 +71,7 @@ class Sqlite implements Database {
       all: (sql, params) => patiently(Date.now() + PATIENCE_MS, () => readerSession.all(sql, params)),
     }
     this.searcher = new SqliteSearcher(path.resolve(file), options.statementTimeoutMs ?? STATEMENT_MS)
+    this.contents = new SqliteContents(`${path.resolve(file)}.files`, this)
   }
 
   async transaction<T>(work: (tx: Transaction) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
@@ -102,6 +94,7 @@ class Sqlite implements Database {
 
   async close(): Promise<void> {
     if (this.#isClosed) return
+    await this.contents.close()
     this.#isClosed = true
     await Promise.all([this.#pumping, this.searcher.close()])
     this.readerSession.close()

@@ -15,6 +15,8 @@ export interface Table {
   readonly name: string
   /** Every field that has a column. */
   readonly stored: readonly Field[]
+  /** Those of them that hold files. */
+  readonly binary: readonly Field[]
   readonly full: Select
   readonly list: Select
 }
@@ -35,11 +37,13 @@ export class Tables {
   }
 
   #make(model: Model): Table {
+    const stored = storedFields(model)
     return {
       model,
       dialect: this.dialect,
       name: quote(tableName(model.name)),
-      stored: storedFields(model),
+      stored,
+      binary: stored.filter(({ type }) => type === 'binary'),
       full: compileSelection(this.dialect, fullSelection(this.catalog, model)),
       list: compileSelection(this.dialect, listSelection(this.catalog, model)),
     }
@@ -57,8 +61,9 @@ export function columnOf(dialect: Dialect, field: Field): Column {
   return dialect.columns[storage]
 }
 
-/** A reference is kept as the id of its target. */
+/** A reference is kept as the id of its target, and so is a file. */
 export function encode(dialect: Dialect, field: Field, value: Value): SqlValue {
-  const kept = field.relation && value !== null ? (value as { readonly id: number }).id : value
+  const isElsewhere = field.relation !== undefined || field.type === 'binary'
+  const kept = isElsewhere && value !== null ? (value as { readonly id: number }).id : value
   return columnOf(dialect, field).encode(kept)
 }

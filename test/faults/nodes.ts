@@ -86,6 +86,7 @@ export class Halt {
       dialect: db.dialect,
       reader: db.reader,
       searcher: db.searcher,
+      contents: db.contents,
       transaction: (work, options) => db.transaction((tx) => work(this.#stopping(tx)), options),
       close: () => db.close(),
     }

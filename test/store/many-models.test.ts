@@ -40,7 +40,8 @@ function meetingOf(count: number): () => Promise<void> {
 function afterFirst(db: Database, meet: () => Promise<void>): Database {
   let transactions = 0
   return {
-    ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher, close: () => db.close() },
+    ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher },
+    ...{ contents: db.contents, close: () => db.close() },
     transaction: async (work, options) => {
       const result = await db.transaction(work, options)
       if (++transactions === 1) await meet()
@@ -111,7 +112,8 @@ onEveryEngine((engine) => {
     const cutOff = withDatabase(async (db) => {
       let transactions = 0
       const failing: Database = {
-        ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher, close: () => db.close() },
+        ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher },
+        ...{ contents: db.contents, close: () => db.close() },
         transaction: async (work, options) => {
           if (++transactions > 2) throw new Error('cut off')
           return db.transaction(work, options)

@@ -37,6 +37,10 @@ class Ailing implements Database {
     return this.inner.dialect
   }
 
+  get contents() {
+    return this.inner.contents
+  }
+
   transaction: Database['transaction'] = (work, options) => this.inner.transaction(work, options)
   close = () => this.inner.close()
 }

@@ -15,6 +15,10 @@ export class FailingDatabase implements Database {
     return this.inner.dialect
   }
 
+  get contents(): Database['contents'] {
+    return this.inner.contents
+  }
+
   readonly reader: Queryable = {
     all: async (sql, params) => {
       if (this.failure) throw this.failure

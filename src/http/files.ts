@@ -1,0 +1,119 @@
+import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Refusal } from '../errors.js'
+import type { App } from '../service/app.js'
+import { discard, receive, requireBinary, uploadReceived } from '../service/files.js'
+import { recordsFor } from '../service/records.js'
+import type { Incoming } from '../store/database.js'
+import type { Download } from '../wire.js'
+import { dataOf, readJson } from './bodies.js'
+import { readForm, type Form, type Keeper } from './form.js'
+import { actorOf, type Guards } from './guard.js'
+import type { Habits } from './habits.js'
+import { matchesAny, sendRecord } from './record-answers.js'
+import { idOf, ifMatchOf, keyOf, modelOf, versionOf } from './record-requests.js'
+import type { Resource } from './resource.js'
+import type { HttpSettings } from './settings.js'
+
+interface Params {
+  readonly field: string
+}
+
+/** What stands between the parts of a form, and in front of them. */
+const FORM_BYTES = 65_536
+
+/** Belongs on a server that accepts forms. */
+export function uploadResource(
+  app: App,
+  guards: Guards,
+  habits: Habits,
+  { bodyLimitBytes }: HttpSettings,
+): Resource {
+  const limitBytes = app.settings.uploadLimitBytes + bodyLimitBytes + FORM_BYTES
+  const keeper: Keeper<Incoming> = {
+    receive: (content) => receive(app, content),
+    discard: (incoming) => discard(app, incoming),
+  }
+  return {
+    path: '/ws/rest/:model/upload',
+    guards: [guards.session],
+    writeGuards: [guards.sameSite],
+    isAboutRecords: true,
+    handlers: {
+      // Nothing of the body has been read yet: what can be refused without it is refused first.
+      POST: async (request, reply) => {
+        const model = modelOf(app, request)
+        requireBinary(model)
+        const options = { ...keyOf(request), ...ifMatchOf(request) }
+        if (Number(request.headers['content-length'] ?? 0) > limitBytes)
+          throw new Refusal('too-large', 'The file is larger than this service takes (--upload-limit)')
+        const form = await readForm(request.raw, bodyLimitBytes, keeper)
+        const { field, fileName: name, file: incoming } = form
+        const received = { data: habits.record(model, dataIn(form)), field, name, incoming }
+        return sendRecord(reply, await uploadReceived(app, actorOf(request), model, received, options))
+      },
+    },
+  }
+}
+
+/** The content of a binary field. */
+export function fileResource(app: App, guards: Guards): Resource {
+  return {
+    path: '/ws/rest/:model/:id/:field/download',
+    guards: [guards.session],
+    writeGuards: [guards.sameSite],
+    handlers: {
+      GET: async (request, reply) => {
+        const model = modelOf(app, request)
+        const { field } = request.params as Params
+        const id = idOf(model, request)
+        const file = await recordsFor(app, actorOf(request)).download(model.name, id, field)
+        return file ? sendFile(request, reply, file) : reply.code(204).send()
+      },
+      DELETE: async (request, reply) => {
+        const model = modelOf(app, request)
+        const { field } = request.params as Params
+        const id = idOf(model, request)
+        const options = { ...keyOf(request), ...ifMatchOf(request), ...versionOf(request) }
+        return sendRecord(
+          reply,
+          await recordsFor(app, actorOf(request)).clear(model.name, id, field, options),
+        )
+      },
+    },
+  }
+}
+
+function dataIn({ request }: Form<Incoming>): unknown {
+  const body = request && readJson(request)
+  return body === undefined ? {} : dataOf(body)
+}
+
+/** Always to be saved, never to be shown: whatever is in it cannot run as a page of ours. */
+function sendFile(request: FastifyRequest, reply: FastifyReply, file: Download): FastifyReply {
+  const content = file.content instanceof Readable ? file.content : Readable.from(file.content)
+  const etag = `"${file.sha256}"`
+  void reply.header('etag', etag)
+  void reply.header('content-security-policy', "sandbox; default-src 'none'")
+  if (matchesAny(request.headers['if-none-match'], etag)) {
+    content.destroy()
+    return reply.code(304).send()
+  }
+  void reply.header('content-type', file.type)
+  void reply.header('content-length', file.size)
+  void reply.header('content-disposition', dispositionOf(file.name))
+  if (request.method !== 'HEAD') return reply.send(content)
+  content.destroy()
+  // A stream, though an empty one: of a text the framework would tell the length.
+  return reply.send(Readable.from([]))
+}
+
+/** RFC 6266: the name for everybody who knows UTF-8, and before it one of plain letters for everybody else. */
+function dispositionOf(name: string): string {
+  const plain = name.replace(/[^\x20-\x7e]|["\\%]/gu, '_')
+  const encoded = encodeURIComponent(name.toWellFormed()).replace(
+    /['()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+  return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`
+}

@@ -1,0 +1,20 @@
+// What a client calls a file → a name that is safe to show, to log and to send back. Nothing on disk is ever called by it.
+import { lengthOf } from './value.js'
+
+const MAX_NAME_LENGTH = 255
+/** An ending such as `.pdf` that is kept when a name is cut. */
+const ENDING = /\.[\p{L}\p{N}]{1,10}$/u
+/** Controls, what turns the direction of text, separators of lines, and halves of pairs. */
+const UNSAFE = /[\p{Cc}\p{Cs}\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu
+export const NAMELESS = 'file'
+
+/** The last step of a path as either kind of system writes it, in one spelling, at most 255 characters long. */
+export function safeFileName(input: string | undefined): string {
+  const last = /[^/\\]*$/.exec(input ?? '')?.[0] ?? ''
+  const name = last.replace(UNSAFE, '').normalize('NFC').trim()
+  if (/^\.*$/.test(name)) return NAMELESS
+  if (lengthOf(name) <= MAX_NAME_LENGTH) return name
+  const ending = ENDING.exec(name)?.[0] ?? ''
+  const stem = Array.from(name.slice(0, name.length - ending.length))
+  return stem.slice(0, MAX_NAME_LENGTH - lengthOf(ending)).join('') + ending
+}

@@ -1,0 +1,41 @@
+// What a file is, by its first bytes. What a client says of it, or its name, is not believed.
+
+/** How many of the first bytes are looked at. */
+export const HEAD_BYTES = 4096
+
+const UNKNOWN = 'application/octet-stream'
+const TEXT = 'text/plain; charset=utf-8'
+
+/** Bytes at a place, as text of one byte each. */
+type Mark = readonly [offset: number, bytes: string]
+
+const TYPES: readonly (readonly [type: string, ...marks: Mark[]])[] = [
+  ['image/png', [0, '\x89PNG\r\n\x1a\n']],
+  ['image/jpeg', [0, '\xff\xd8\xff']],
+  ['image/gif', [0, 'GIF87a']],
+  ['image/gif', [0, 'GIF89a']],
+  ['image/webp', [0, 'RIFF'], [8, 'WEBP']],
+  ['application/pdf', [0, '%PDF-']],
+  ['application/zip', [0, 'PK\x03\x04']],
+  ['application/zip', [0, 'PK\x05\x06']],
+  ['application/gzip', [0, '\x1f\x8b\x08']],
+]
+
+/** SVG, HTML and scripts are text here: a browser that is told more would run what is in them. */
+export function typeOfContent(head: Uint8Array): string {
+  const bytes = Buffer.from(head.buffer, head.byteOffset, head.byteLength).toString('latin1')
+  const known = TYPES.find(([, ...marks]) => marks.every(([offset, mark]) => bytes.startsWith(mark, offset)))
+  return known?.[0] ?? (isText(head) ? TEXT : UNKNOWN)
+}
+
+function isText(head: Uint8Array): boolean {
+  if (head.length === 0) return false
+  try {
+    // The last character may have been cut off.
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(head, { stream: true })
+    // eslint-disable-next-line no-control-regex -- controls are what is looked for
+    return !/[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]/.test(text)
+  } catch {
+    return false // The decoder throws at what is no UTF-8.
+  }
+}

@@ -1,0 +1,225 @@
+// Files: they come into a binary field by an upload, which is a write of its record like any other, and leave by a download.
+import { Refusal } from '../errors.js'
+import { draftToCreate, draftToUpdate, type Draft, type Key } from '../model/draft.js'
+import type { Field } from '../model/field.js'
+import { safeFileName } from '../model/file-name.js'
+import { typeOfContent } from '../model/file-type.js'
+import type { Model } from '../model/model.js'
+import { didYouMean } from '../model/similar.js'
+import { META_FILE } from '../model/system.js'
+import { isObject, type Values } from '../model/value.js'
+import type { Incoming } from '../store/database.js'
+import { factsOf, filesOf, insertFile, type FileFacts } from '../store/files.js'
+import * as store from '../store/records.js'
+import type { Download, RemoveOptions, UpdateOptions, Upload, WireRecord, Written } from '../wire.js'
+import type { Actor } from './actor.js'
+import type { App } from './app.js'
+import { checkId, missing } from './ids.js'
+import { lockInOrder } from './lock-order.js'
+import { Saving } from './saving.js'
+import { hashSecrets, withoutSecrets } from './secrets.js'
+import { versionToUpdate, type Expected } from './versions.js'
+import { write, type WriteRequest, type Writing } from './writing.js'
+
+/** A file that has arrived, in the place of its content. */
+export interface Received extends Omit<Upload, 'content'> {
+  readonly incoming: Incoming
+}
+
+const MAX_ATTEMPTS = 3
+
+export async function upload(
+  app: App,
+  actor: Actor | null,
+  model: Model,
+  { content, ...rest }: Upload,
+  options: UpdateOptions = {},
+): Promise<Written<WireRecord>> {
+  binaryField(model, rest.field)
+  const incoming = await receive(app, content)
+  return uploadReceived(app, actor, model, { ...rest, incoming }, options)
+}
+
+/** Content that comes before it is known what to do with it. It is to be given to `uploadReceived`, or to `discard`. */
+export async function receive(app: App, content: AsyncIterable<Uint8Array>): Promise<Incoming> {
+  return app.db.contents.receive(content, app.settings.uploadLimitBytes)
+}
+
+export async function discard(app: App, incoming: Incoming): Promise<void> {
+  await app.db.contents.settle(incoming)
+}
+
+export async function uploadReceived(
+  app: App,
+  actor: Actor | null,
+  model: Model,
+  { data = {}, field: named, name, incoming }: Received,
+  options: UpdateOptions = {},
+): Promise<Written<WireRecord>> {
+  try {
+    const field = binaryField(model, named)
+    const facts: FileFacts = {
+      ...{ name: safeFileName(name), type: typeOfContent(incoming.head) },
+      ...{ size: incoming.size, sha256: incoming.sha256 },
+    }
+    const sent = await sentBy(app, model, withFileName(model, data, facts), options)
+    const file = { field: field.name, ...facts }
+    const request = await requestOf(app, sent, { data, file }, options)
+    return await write(app, actor, request, options.idempotencyKey, async (writing) => {
+      const id = await insertFile(writing.tx, facts, incoming.key, app.clock.now())
+      await app.db.contents.store(writing.tx, id, incoming)
+      const values = { [field.name]: { id, ...factsOf(facts) }, ...aboutContent(model, facts) }
+      return save(app, actor, writing, sent, values)
+    })
+  } finally {
+    await app.db.contents.settle(incoming)
+  }
+}
+
+/** What a binary field holds; undefined if it is empty. */
+export async function download(
+  app: App,
+  model: Model,
+  id: number,
+  named: string,
+): Promise<Download | undefined> {
+  const field = binaryField(model, named)
+  checkId(model, id)
+  const table = app.tables.of(model)
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+    const files = (await filesOf(app.db.reader, table, id)) ?? missing(model, id)
+    const file = files.get(field.name)
+    if (!file) return undefined
+    const { type, size, sha256 } = file
+    const name = await nameOf(app, model, id, file.name)
+    const content = await app.db.contents.open(file)
+    if (content) return { name, type, size, sha256, content }
+    // Replaced or removed in between: then there is another one by now, or none.
+  }
+  throw new Error(`the content of ${model.name} ${id} ${field.name} is missing`)
+}
+
+/** Empties a binary field. */
+export async function clear(
+  app: App,
+  actor: Actor | null,
+  model: Model,
+  id: number,
+  named: string,
+  { version, ...options }: RemoveOptions,
+): Promise<Written<WireRecord>> {
+  const field = binaryField(model, named)
+  const sent = await sentBy(app, model, { id, version }, options)
+  const request = await requestOf(
+    app,
+    sent,
+    { data: {}, file: { field: field.name, cleared: true } },
+    options,
+  )
+  return write(app, actor, request, options.idempotencyKey, (writing) =>
+    save(app, actor, writing, sent, { [field.name]: null, ...aboutContent(model, undefined) }),
+  )
+}
+
+/** Whether anything can be uploaded to the model at all. */
+export function requireBinary(model: Model): void {
+  if (binaryFields(model).length === 0) throw new Refusal('not-found', `${model.name} has no binary field`)
+}
+
+/** The binary field of that name; without a name the only one. */
+function binaryField(model: Model, name: string | undefined): Field {
+  requireBinary(model)
+  const fields = binaryFields(model)
+  const names = fields.map((field) => field.name)
+  if (name === undefined && fields.length > 1)
+    throw new Refusal('bad-request', `Name the binary field of ${model.name}: ${names.join(', ')}`)
+  const field = name === undefined ? fields[0] : fields.find((each) => each.name === name)
+  if (field) return field
+  const wrong = name ?? ''
+  throw new Refusal(
+    'not-found',
+    `"${wrong.slice(0, 100)}" is no binary field of ${model.name}${didYouMean(wrong, names)}`,
+  )
+}
+
+function binaryFields(model: Model): Field[] {
+  return [...model.fields.values()].filter(({ type }) => type === 'binary')
+}
+
+/** A checked request: a Draft without its file, and the version it names. */
+interface Sent {
+  readonly draft: Draft
+  readonly expected: Expected | undefined
+  readonly now: string
+}
+
+async function sentBy(app: App, model: Model, data: unknown, { ifMatch }: UpdateOptions): Promise<Sent> {
+  if (!isObject(data)) throw new Refusal('bad-request', '"data" must be an object of fields')
+  const now = new Date(app.clock.now()).toISOString()
+  const id = data['id'] ?? undefined
+  if (id === undefined) {
+    if ((data['version'] ?? undefined) !== undefined || ifMatch !== undefined)
+      throw new Refusal('bad-request', 'A new record has no version yet: name the id of the record, too')
+    return {
+      draft: await hashSecrets(draftToCreate(app.catalog, model, data, now)),
+      expected: undefined,
+      now,
+    }
+  }
+  if (typeof id !== 'number' || !Number.isSafeInteger(id) || id <= 0)
+    throw new Refusal('bad-request', 'data.id must be a whole number from 1')
+  const expected = versionToUpdate(data, id, ifMatch)
+  const key: Key = { id, version: expected.version }
+  return { draft: await hashSecrets(draftToUpdate(app.catalog, model, data, key, now)), expected, now }
+}
+
+async function save(
+  app: App,
+  actor: Actor | null,
+  { tx, changes }: Writing,
+  { draft: bare, expected, now }: Sent,
+  values: Values,
+): Promise<WireRecord> {
+  const draft = { ...bare, values: { ...bare.values, ...values } }
+  const saving = new Saving({ app, actor, tx, now }, [draft])
+  await lockInOrder({ app, tx }, [draft])
+  let id: number
+  if (draft.key && expected) id = await saving.update(draft, draft.key, expected)
+  else {
+    await saving.refuseStaleInside(draft)
+    id = await saving.create(draft)
+  }
+  changes.push(...(await saving.finish()))
+  return saving.recordOf(draft.model, id)
+}
+
+/** What a repeat under the same key must be equal to: the file, too. */
+async function requestOf(
+  app: App,
+  { draft: { model, key } }: Sent,
+  { data, file }: { readonly data: unknown; readonly file: object },
+  { idempotencyKey }: UpdateOptions,
+): Promise<WriteRequest> {
+  const request = { action: key ? ('update' as const) : ('create' as const), model: model.name, ...key }
+  if (idempotencyKey === undefined) return request
+  const { data: told, secret } = await withoutSecrets(app.catalog, model, data, idempotencyKey)
+  return { ...request, secret, data: { data: told, file } }
+}
+
+/** A file that stands for itself is called as it was where it came from, unless it is given another name. */
+function withFileName(model: Model, data: unknown, { name }: FileFacts): unknown {
+  if (model !== META_FILE || !isObject(data)) return data
+  return { ...data, fileName: data['fileName'] ?? name }
+}
+
+/** What a file that stands for itself says of its content. */
+function aboutContent(model: Model, facts: FileFacts | undefined): Values {
+  return model === META_FILE ? { fileType: facts?.type ?? null, fileSize: facts?.size ?? null } : {}
+}
+
+/** Such a file may have been renamed since. */
+async function nameOf(app: App, model: Model, id: number, name: string): Promise<string> {
+  if (model !== META_FILE) return name
+  const record = await store.read(app.db.reader, app.tables.of(model), id)
+  return record ? safeFileName(String(record['fileName'])) : name
+}

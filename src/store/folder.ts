@@ -1,0 +1,26 @@
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import path from 'node:path'
+
+/** For our eyes only. Not `recursive: true`: with it Node 20 tries for ever where the system makes no folders, below /proc for one. */
+export function makeFolder(folder: string): void {
+  if (existsSync(folder)) return
+  makeFolder(path.dirname(folder))
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    // Another process was faster.
+    if (!existsSync(folder)) throw error
+  }
+}
+
+/** What was put into the folder, or taken from it, is so after a power cut, too. */
+export function syncFolder(folder: string): void {
+  // Windows opens no folders, and does this by itself.
+  if (process.platform === 'win32') return
+  const descriptor = openSync(folder, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}

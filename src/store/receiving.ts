@@ -1,0 +1,44 @@
+// Content that arrives: measured and digested on its way to a file.
+import { createHash } from 'node:crypto'
+import type { FileHandle } from 'node:fs/promises'
+import { Refusal } from '../errors.js'
+import { HEAD_BYTES } from '../model/file-type.js'
+import type { Incoming } from './database.js'
+
+const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+
+/** Writes all of it, and answers when it is on the disk. */
+export async function receiveInto(
+  handle: FileHandle,
+  source: AsyncIterable<Uint8Array>,
+  limitBytes: number,
+): Promise<Omit<Incoming, 'key'>> {
+  const digest = createHash('sha256')
+  const head: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of source) {
+    if (size < HEAD_BYTES) head.push(Uint8Array.from(chunk.subarray(0, HEAD_BYTES - size)))
+    size += chunk.length
+    if (size > limitBytes)
+      throw new Refusal('too-large', `The file is larger than ${limitBytes} bytes (--upload-limit)`)
+    digest.update(chunk)
+    await handle.writeFile(chunk)
+  }
+  await handle.sync()
+  return { size, sha256: digest.digest('hex'), head: Buffer.concat(head) }
+}
+
+/** The file system's words → ours. */
+export function translateFileError(error: unknown): unknown {
+  if (!FULL.has(codeOf(error))) return error
+  const details = { retryAfterS: 10, cause: error }
+  return new Refusal('storage-full', 'The disk is full: nothing was written', details)
+}
+
+export function isMissing(error: unknown): boolean {
+  return codeOf(error) === 'ENOENT'
+}
+
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}

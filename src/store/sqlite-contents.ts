@@ -1,0 +1,245 @@
+// Content on disk, in a folder beside the database file. See docs/decisions/files.md for why no crash loses any or leaves any.
+//
+//   <database>.files/incoming/<process>-<token>/<key>   has arrived; a row may be there already
+//   <database>.files/<2 digits>/<key>                   has a row, or one in verso_file_gone
+//
+// A file moves only from the first place to the second. Whoever removes one looks in this order, and so cannot miss it.
+import { randomBytes } from 'node:crypto'
+import { existsSync, readdirSync, renameSync, rmdirSync, statSync, unlinkSync } from 'node:fs'
+import { open, unlink } from 'node:fs/promises'
+import path from 'node:path'
+import type { Readable } from 'node:stream'
+import { Refusal } from '../errors.js'
+import type { Contents, Incoming, Located, Queryable, Transaction } from './database.js'
+import { isKnown } from './files.js'
+import { makeFolder, syncFolder } from './folder.js'
+import { codeOf, isMissing, receiveInto, translateFileError } from './receiving.js'
+
+const KEY = /^[0-9a-f]{32}$/
+/** No upload takes so long: whatever process it was, it is another one by now that has its number. */
+const ABANDONED_MS = 60 * 60_000
+const GONE_AT_ONCE = 1_000
+const ATTEMPTS = 2
+
+interface Writable {
+  readonly reader: Queryable
+  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
+}
+
+export class SqliteContents implements Contents {
+  readonly #own = `${process.pid}-${randomBytes(8).toString('hex')}`
+  #sweeping: Promise<void> | undefined
+  #isAskedAgain = false
+
+  constructor(
+    readonly folder: string,
+    private readonly db: Writable,
+  ) {}
+
+  async receive(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<Incoming> {
+    const key = randomBytes(16).toString('hex')
+    const place = this.#arriving(key)
+    try {
+      this.#makeOwnFolder()
+      const handle = await open(place, 'wx', 0o600)
+      let received: Omit<Incoming, 'key'>
+      try {
+        received = await receiveInto(handle, source, limitBytes)
+      } finally {
+        await handle.close()
+      }
+      // With its name: a row must never be more durable than what it stands for.
+      syncFolder(path.dirname(place))
+      return { key, ...received }
+    } catch (error) {
+      await unlink(place).catch(ignoreMissing)
+      throw translateFileError(error)
+    }
+  }
+
+  /** Safe whatever others believe of this process: who removes content without a row does so in a transaction, too. */
+  async store(_: Transaction, __: number, { key }: Incoming): Promise<void> {
+    if (!existsSync(this.#arriving(key)))
+      throw new Refusal('busy', 'The file that was sent is gone: send it again', { retryAfterS: 1 })
+  }
+
+  async settle({ key }: Incoming): Promise<void> {
+    try {
+      if (await isKnown(this.db.reader, key)) this.#moveIn(this.#arriving(key), key)
+      else removeSync(this.#arriving(key))
+    } catch {
+      // It stays where it is, and is found there. What has no row goes at the next start.
+    }
+  }
+
+  async drop(tx: Transaction, { key }: Located): Promise<void> {
+    await tx.run('insert into verso_file_gone (key) values (?)', [key])
+  }
+
+  async sweep(): Promise<void> {
+    this.#isAskedAgain = true
+    // What cannot be removed now has its row in verso_file_gone, and is tried again by housekeeping.
+    this.#sweeping ??= this.#sweepAll().catch(() => undefined)
+    await this.#sweeping
+  }
+
+  async open({ key, size }: Located): Promise<Readable | undefined> {
+    for (const place of this.#placesOf(key)) {
+      try {
+        const handle = await open(place, 'r')
+        const { size: there } = await handle.stat()
+        // From here on it is read to its end, also if it is removed meanwhile.
+        if (there === size) return handle.createReadStream()
+        await handle.close()
+        throw new Error(`the content of file ${key} has ${there} bytes and had ${size}`)
+      } catch (error) {
+        if (!isMissing(error)) throw error
+      }
+    }
+    return undefined
+  }
+
+  async recover(): Promise<void> {
+    if (!existsSync(this.folder)) return
+    for (const name of this.#incomingFolders()) if (this.#isAbandoned(name)) await this.#clear(name)
+    await this.#sweepGone()
+  }
+
+  async close(): Promise<void> {
+    await this.#sweeping
+    try {
+      rmdirSync(this.#incoming(this.#own))
+    } catch (error) {
+      if (!['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(codeOf(error))) throw error
+    }
+  }
+
+  /** What is in the folder of a process that is no more: with a row it stays, without one it goes. */
+  async #clear(name: string): Promise<void> {
+    const folder = this.#incoming(name)
+    const keys = readdirSync(folder).filter((entry) => KEY.test(entry))
+    // In a transaction: a process that only looked dead cannot store a row meanwhile for what is removed here.
+    if (keys.length > 0)
+      await this.db.transaction(async (tx) => {
+        for (const key of keys) {
+          if (await isKnown(tx, key)) this.#moveIn(path.join(folder, key), key)
+          else removeSync(path.join(folder, key))
+        }
+      })
+    try {
+      rmdirSync(folder)
+    } catch (error) {
+      if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(codeOf(error))) throw error
+    }
+  }
+
+  /** Own number, other token: a process that had it before. */
+  #isAbandoned(name: string): boolean {
+    if (name === this.#own) return false
+    const pid = Number(/^(\d+)-[0-9a-f]{16}$/.exec(name)?.[1] ?? NaN)
+    if (!Number.isSafeInteger(pid)) return false
+    const { mtimeMs } = statSync(this.#incoming(name), { throwIfNoEntry: false }) ?? { mtimeMs: Infinity }
+    return pid === process.pid || !isAlive(pid) || Date.now() - mtimeMs > ABANDONED_MS
+  }
+
+  async #sweepAll(): Promise<void> {
+    try {
+      while (this.#isAskedAgain) {
+        this.#isAskedAgain = false
+        await this.#sweepGone()
+      }
+    } finally {
+      this.#sweeping = undefined
+    }
+  }
+
+  async #sweepGone(): Promise<void> {
+    for (;;) {
+      const rows = await this.db.reader.all(`select key from verso_file_gone limit ${GONE_AT_ONCE}`)
+      const keys = rows.map((row) => String(row['key']))
+      if (keys.length === 0) return
+      const emptied = new Set<string>()
+      for (const key of keys) {
+        for (const name of this.#incomingFolders()) removeSync(path.join(this.#incoming(name), key))
+        if (removeSync(this.#placeOf(key))) emptied.add(path.dirname(this.#placeOf(key)))
+      }
+      // Before its name is forgotten: else it might be there again after a power cut, and nobody would know of it.
+      for (const folder of emptied) syncFolder(folder)
+      await this.db.transaction(async (tx) => {
+        for (const key of keys) await tx.run('delete from verso_file_gone where key = ?', [key])
+      })
+    }
+  }
+
+  #moveIn(from: string, key: string): void {
+    const place = this.#placeOf(key)
+    makeFolder(path.dirname(place))
+    try {
+      renameSync(from, place)
+    } catch (error) {
+      // Moved or removed by somebody else.
+      if (!isMissing(error)) throw error
+    }
+  }
+
+  #makeOwnFolder(): void {
+    const folder = this.#incoming(this.#own)
+    if (existsSync(folder)) return
+    makeFolder(folder)
+    for (const parent of [path.dirname(folder), this.folder, path.dirname(this.folder)]) syncFolder(parent)
+  }
+
+  #incomingFolders(): string[] {
+    try {
+      return readdirSync(this.#incoming(''))
+    } catch (error) {
+      if (isMissing(error)) return []
+      throw error
+    }
+  }
+
+  /** It may move from the second to the first while we look. */
+  #placesOf(key: string): string[] {
+    const arriving = this.#incomingFolders().map((name) => path.join(this.#incoming(name), key))
+    return Array.from({ length: ATTEMPTS }, () => this.#placeOf(key)).flatMap((place, index) =>
+      index === 0 ? [place, ...arriving] : [place],
+    )
+  }
+
+  #placeOf(key: string): string {
+    return path.join(this.folder, key.slice(0, 2), key)
+  }
+
+  #arriving(key: string): string {
+    return path.join(this.#incoming(this.#own), key)
+  }
+
+  #incoming(name: string): string {
+    return path.join(this.folder, 'incoming', name)
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    // Somebody else's process is one, too.
+    return codeOf(error) === 'EPERM'
+  }
+}
+
+/** Whether it was there. */
+function removeSync(file: string): boolean {
+  try {
+    unlinkSync(file)
+    return true
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return false
+    throw error
+  }
+}
+
+function ignoreMissing(error: unknown): void {
+  if (!isMissing(error)) throw error
+}

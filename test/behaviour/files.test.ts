@@ -1,0 +1,303 @@
+// Files in binary fields: uploads are writes like all others, and content is there as long as its record holds it.
+import { createHash, randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { changesBetween } from '../../src/store/log.js'
+import type { Download, Records } from '../../src/wire.js'
+import { auditFiles } from '../file-audit.js'
+import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+
+const PNG = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), randomBytes(100)])
+const LIMIT = 3 * 1024 * 1024
+const FILE = 'com.axelor.meta.db.MetaFile'
+
+onEveryTarget((engine, door) => {
+  let service: Service
+  let records: Records
+
+  beforeAll(async () => {
+    service = await startService(engine, { settings: { uploadLimitBytes: LIMIT } })
+    records = await enter(service, door)
+  })
+  afterAll(() => service.close())
+  afterEach(async () => {
+    expect((await auditFiles(service.app.db, service.place.url)).violations).toEqual([])
+  })
+
+  const put = async (data: object, content: Buffer | string, more: object = {}) =>
+    (
+      await records.upload('doc.Paper', {
+        data,
+        field: 'scan',
+        name: 'a.png',
+        content: streamOf(content),
+        ...more,
+      })
+    ).data
+  const held = async () => (await auditFiles(service.app.db, service.place.url)).held
+  const bytesOf = async (model: string, id: number, field: string) =>
+    wholeOf(await records.download(model, id, field))
+
+  test('an upload makes a record, and a download gives the same bytes', async () => {
+    const paper = await put({ title: 'Deed', note: 'signed' }, PNG)
+    expect(paper).toMatchObject({ version: 0, title: 'Deed', note: 'signed' })
+    const file = await records.download('doc.Paper', paper.id, 'scan')
+    expect(file).toMatchObject({ name: 'a.png', type: 'image/png', size: PNG.length, sha256: sha256(PNG) })
+    expect(await wholeOf(file)).toEqual(PNG)
+  })
+
+  test.for([0, 1, 256 * 1024, 256 * 1024 + 1, LIMIT])(
+    'content of %i bytes comes back whole',
+    async (size) => {
+      const content = randomBytes(size)
+      const { id } = await put({ title: 'Long' }, content)
+      const back = await bytesOf('doc.Paper', id, 'scan')
+      expect(back?.equals(content)).toBe(true)
+    },
+  )
+
+  test('content of one byte more than the limit is refused, and nothing is left of it', async () => {
+    const before = await held()
+    const { kind } = await refusalOf(put({ title: 'Too long' }, randomBytes(LIMIT + 1)))
+    expect([kind, await held()]).toEqual(['too-large', before])
+  })
+
+  test('no answer shows a binary field, and none can be asked for', async () => {
+    const paper = await put({ title: 'Hidden' }, PNG)
+    const read = await records.read('doc.Paper', paper.id)
+    for (const shown of [paper, read, ...(await records.find('doc.Paper')).data]) {
+      expect(shown).not.toHaveProperty('scan')
+      expect(shown).not.toHaveProperty('photo')
+    }
+    expect((await refusalOf(records.find('doc.Paper', { fields: 'scan' }))).kind).toBe('bad-request')
+    expect((await refusalOf(records.find('doc.Paper', { filter: 'scan != null' }))).kind).toBe('bad-request')
+    expect(
+      (await refusalOf(records.create('doc.Paper', { title: 'x', scan: 7 }))).details.errors,
+    ).toHaveProperty('scan')
+  })
+
+  test('a record as it was read can be sent back, and keeps its file; null means nothing', async () => {
+    const paper = await put({ title: 'Kept' }, PNG)
+    await records.update('doc.Paper', paper.id, { ...paper, scan: null })
+    expect(await bytesOf('doc.Paper', paper.id, 'scan')).toEqual(PNG)
+  })
+
+  test('an upload to a record is an update: it names a version, and raises it', async () => {
+    const paper = await put({ title: 'Draft' }, 'one')
+    const before = await held()
+    const again = await put({ id: paper.id, version: 0, note: 'second' }, 'two')
+    expect(again).toMatchObject({ id: paper.id, version: 1, title: 'Draft', note: 'second' })
+    expect(await bytesOf('doc.Paper', paper.id, 'scan')).toEqual(Buffer.from('two'))
+    // What was there before is gone.
+    expect(await held()).toBe(before)
+    expect((await refusalOf(put({ id: paper.id }, 'three'))).kind).toBe('bad-request')
+    expect((await refusalOf(put({ version: 1, title: 'x' }, 'three'))).kind).toBe('bad-request')
+    expect((await refusalOf(put({ id: 999_999, version: 1 }, 'three'))).kind).toBe('not-found')
+  })
+
+  test('the version may be named by If-Match', async () => {
+    const { id } = await put({ title: 'Match' }, 'one')
+    const sent = { data: { id }, field: 'scan', content: streamOf('two') }
+    expect((await records.upload('doc.Paper', sent, { ifMatch: 0 })).data.version).toBe(1)
+    const late = { data: { id }, field: 'scan', content: streamOf('three') }
+    expect((await refusalOf(records.upload('doc.Paper', late, { ifMatch: 0 }))).kind).toBe('stale-match')
+    expect(await bytesOf('doc.Paper', id, 'scan')).toEqual(Buffer.from('two'))
+  })
+
+  test('a stale upload is refused with both sides, and its content is discarded', async () => {
+    const paper = await put({ title: 'Base' }, 'base')
+    await records.update('doc.Paper', paper.id, { version: 0, note: 'theirs' })
+    const before = await held()
+    const refusal = await refusalOf(put({ id: paper.id, version: 0, title: 'Ours' }, 'ours'))
+    expect(refusal.kind).toBe('conflict')
+    expect(refusal.details.data).toMatchObject({
+      ...{ expected: 0, current: 1, mergeable: true },
+      fields: {
+        scan: {
+          base: { size: 4, sha256: sha256('base') },
+          ours: { name: 'a.png', type: 'text/plain; charset=utf-8', size: 4, sha256: sha256('ours') },
+          theirs: { sha256: sha256('base') },
+          verdict: 'ours',
+        },
+        note: { base: null, ours: null, theirs: 'theirs', verdict: 'theirs' },
+        title: { verdict: 'ours' },
+      },
+    })
+    expect([await held(), await bytesOf('doc.Paper', paper.id, 'scan')]).toEqual([
+      before,
+      Buffer.from('base'),
+    ])
+  })
+
+  test('an edit that did not know of an upload is told of it; two uploads clash', async () => {
+    const { id } = await put({ title: 'Base' }, 'base')
+    await put({ id, version: 0 }, 'theirs')
+    const edit = await refusalOf(records.update('doc.Paper', id, { version: 0, note: 'ours' }))
+    expect(edit.details.data).toMatchObject({
+      mergeable: true,
+      fields: {
+        scan: { verdict: 'theirs', base: { sha256: sha256('base') }, theirs: { sha256: sha256('theirs') } },
+      },
+    })
+    const clash = await refusalOf(put({ id, version: 0 }, 'ours'))
+    expect(clash.details.data).toMatchObject({ mergeable: false, fields: { scan: { verdict: 'clash' } } })
+    const same = await refusalOf(put({ id, version: 0 }, 'theirs'))
+    expect(same.details.data).toMatchObject({ mergeable: true, fields: { scan: { verdict: 'same' } } })
+  })
+
+  test('the Log says which file came and which went', async () => {
+    const { id } = await put({ title: 'Logged' }, 'one')
+    await put({ id, version: 0 }, 'two')
+    await records.clear('doc.Paper', id, 'scan', { version: 1 })
+    await records.remove('doc.Paper', id)
+    const changes = await changesBetween(service.app.db.reader, 'doc.Paper', id, -1, 9)
+    const facts = (content: string) => ({
+      ...{ name: 'a.png', type: 'text/plain; charset=utf-8' },
+      ...{ size: 3, sha256: sha256(content) },
+    })
+    expect(changes.map(({ changes }) => changes['scan'])).toEqual([
+      undefined,
+      { before: facts('two'), after: null },
+      { before: facts('one'), after: facts('two') },
+      { before: null, after: facts('one') },
+    ])
+  })
+
+  test('a field that is cleared is empty; clearing is an update, too', async () => {
+    const { id } = await put({ title: 'Cleared' }, PNG)
+    expect((await refusalOf(records.clear('doc.Paper', id, 'scan', {}))).kind).toBe('bad-request')
+    expect((await refusalOf(records.clear('doc.Paper', id, 'scan', { version: 7 }))).kind).toBe('conflict')
+    expect((await records.clear('doc.Paper', id, 'scan', { version: 0 })).data).toMatchObject({
+      id,
+      version: 1,
+    })
+    expect(await records.download('doc.Paper', id, 'scan')).toBeUndefined()
+  })
+
+  test('fields of a record hold files of their own', async () => {
+    const { id } = await put({ title: 'Two' }, 'scan')
+    await put({ id, version: 0 }, 'photo', { field: 'photo' })
+    expect(await bytesOf('doc.Paper', id, 'scan')).toEqual(Buffer.from('scan'))
+    expect(await bytesOf('doc.Paper', id, 'photo')).toEqual(Buffer.from('photo'))
+    await put({ id, version: 1 }, 'newer', { field: 'photo' })
+    expect(await bytesOf('doc.Paper', id, 'scan')).toEqual(Buffer.from('scan'))
+  })
+
+  test('what is refused for another reason leaves no file either', async () => {
+    const before = await held()
+    expect((await refusalOf(put({}, PNG))).details.errors).toEqual({ title: 'is required' })
+    expect((await refusalOf(put({ title: 'x', folder: { id: 999_999 } }, PNG))).kind).toBe('invalid')
+    expect(await held()).toBe(before)
+  })
+
+  test('with a record go its files, and those of the members of its lists', async () => {
+    const before = await held()
+    const folder = await records.create('doc.Folder', {
+      title: 'All',
+      papers: [{ title: 'first' }, { title: 'second' }],
+    })
+    const [first, second] = folder.data['papers'] as { id: number; $version: number }[]
+    await put({ id: first?.id, version: 0 }, 'first')
+    await put({ id: second?.id, version: 0 }, 'second')
+    const content = streamOf('cover')
+    await records.upload('doc.Folder', { data: { id: folder.data.id, version: 0 }, content })
+    expect(await held()).toBe(before + 3)
+    const dropped = { version: 1, papers: [{ id: first?.id }] }
+    await records.update('doc.Folder', folder.data.id, dropped)
+    expect(await held()).toBe(before + 2)
+    await records.remove('doc.Folder', folder.data.id)
+    expect(await held()).toBe(before)
+    expect((await refusalOf(records.download('doc.Paper', first?.id ?? 0, 'scan'))).kind).toBe('not-found')
+  })
+
+  test('what is not there cannot be downloaded', async () => {
+    const { data } = await records.create('doc.Paper', { title: 'Empty' })
+    expect(await records.download('doc.Paper', data.id, 'scan')).toBeUndefined()
+    const wrong = [
+      ['doc.Paper', 999_999, 'scan'],
+      ['doc.Paper', data.id, 'title'],
+      ['doc.Paper', data.id, 'scam'],
+      ['crm.Contact', 1, 'scan'],
+    ] as const
+    for (const [model, id, field] of wrong) {
+      expect((await refusalOf(records.download(model, id, field))).kind, field).toBe('not-found')
+    }
+    expect((await refusalOf(records.download('doc.Nothing', 1, 'scan'))).kind).toBe('unknown-model')
+  })
+
+  describe('a key', () => {
+    test('gives the first answer again, and stores nothing a second time', async () => {
+      const options = { idempotencyKey: `upload-${engine}-${door}` }
+      const send = async (content: string) =>
+        records.upload(
+          'doc.Paper',
+          { data: { title: 'Once' }, field: 'scan', name: 'a', content: streamOf(content) },
+          options,
+        )
+      const first = await send('content')
+      const before = await held()
+      const second = await send('content')
+      expect(second).toEqual({ data: first.data, replayed: true })
+      expect((await refusalOf(send('another'))).kind).toBe('key-reused')
+      expect(await held()).toBe(before)
+    })
+  })
+
+  describe('files that stand for themselves', () => {
+    test('are named and described by what is uploaded', async () => {
+      const { data: file } = await records.upload(FILE, { name: 'Straße.png', content: streamOf(PNG) })
+      expect(file).toMatchObject({ fileName: 'Straße.png', fileType: 'image/png', fileSize: PNG.length })
+      expect(await bytesOf(FILE, file.id, 'content')).toEqual(PNG)
+      const paper = await records.create('doc.Paper', { title: 'Refers', source: { id: file.id } })
+      expect(paper.data['source']).toEqual({ id: file.id, $version: 0, fileName: 'Straße.png' })
+      expect((await refusalOf(records.remove(FILE, file.id))).kind).toBe('still-referenced')
+    })
+
+    test('can be renamed; what is said of the content follows the content alone', async () => {
+      const { data: file } = await records.upload(FILE, { name: 'a.png', content: streamOf(PNG) })
+      const lie = {
+        version: 0,
+        fileName: 'b.png',
+        fileType: 'text/html',
+        fileSize: 1,
+        description: 'a chart',
+      }
+      const { data: renamed } = await records.update(FILE, file.id, lie)
+      expect(renamed).toMatchObject({ fileName: 'b.png', fileType: 'image/png', fileSize: PNG.length })
+      expect((await records.download(FILE, file.id, 'content').then(closed))?.name).toBe('b.png')
+      const sent = {
+        data: { id: file.id, version: 1, fileSize: 7 },
+        name: 'c.txt',
+        content: streamOf('text'),
+      }
+      const { data: replaced } = await records.upload(FILE, sent)
+      expect(replaced).toMatchObject({
+        ...{ version: 2, fileName: 'c.txt', fileSize: 4, description: 'a chart' },
+        fileType: 'text/plain; charset=utf-8',
+      })
+      expect((await records.clear(FILE, file.id, 'content', { version: 2 })).data).toMatchObject({
+        ...{ fileName: 'c.txt', fileType: null, fileSize: null },
+      })
+    })
+  })
+})
+
+function streamOf(content: Buffer | string): AsyncIterable<Uint8Array> {
+  return Readable.from([Buffer.from(content)])
+}
+
+async function wholeOf(file: Download | undefined): Promise<Buffer | undefined> {
+  if (!file) return undefined
+  const chunks: Uint8Array[] = []
+  for await (const chunk of file.content) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+async function closed(file: Download | undefined): Promise<Download | undefined> {
+  await wholeOf(file)
+  return file
+}
+
+function sha256(content: Buffer | string): string {
+  return createHash('sha256').update(content).digest('hex')
+}
