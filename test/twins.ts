@@ -1,7 +1,9 @@
 // Broken twins: each is a Database with one promise taken out. The tests of that promise must catch it, or they test nothing.
+import { rmSync } from 'node:fs'
+import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../src/errors.js'
-import type { Database, Queryable, Row, SqlValue, Transaction } from '../src/store/database.js'
+import type { Contents, Database, Queryable, Row, SqlValue, Transaction } from '../src/store/database.js'
 
 const GUARD = ' and "version" = ?'
 const COMMIT_LATE_MS = 40
@@ -146,6 +148,49 @@ export const WRONG_SEARCHES: Readonly<Record<string, (db: Database) => Database>
   'with nulls wherever they fall': searching((sql) => sql.replaceAll(' nulls last', '')),
 }
 
+/** What processes left undone that were killed is left alone. */
+export function withoutRecovery(db: Database): Database {
+  return { ...faceOf(db), contents: { ...contentsOf(db), recover: async () => Promise.resolve() } }
+}
+
+/** On SQLite: content is removed in the transaction that removes its row, before it is known whether that is committed. */
+export function removesBeforeCommit(db: Database): Database {
+  const { contents } = db
+  if (!('folder' in contents)) throw new Error('this twin is for SQLite')
+  const folder = String(contents.folder)
+  return {
+    ...faceOf(db),
+    contents: {
+      ...contentsOf(db),
+      drop: async (tx, file) => {
+        rmSync(path.join(folder, file.key.slice(0, 2), file.key), { force: true })
+        await contents.drop(tx, file)
+      },
+    },
+  }
+}
+
+/** On PostgreSQL: content is stored once its row is committed. */
+export function storesAfterCommit(db: Database): Database {
+  const { contents } = db
+  const rows = new Map<string, number>()
+  return {
+    ...faceOf(db),
+    contents: {
+      ...contentsOf(db),
+      store: async (_, id, { key }) => {
+        rows.set(key, id)
+        return Promise.resolve()
+      },
+      settle: async (incoming) => {
+        const id = rows.get(incoming.key)
+        if (id !== undefined) await db.transaction((tx) => contents.store(tx, id, incoming))
+        await contents.settle(incoming)
+      },
+    },
+  }
+}
+
 /** Asks once more for every record that it finds. */
 export function withNeighboursOneByOne(db: Database): Database {
   const oneByOne = (queryable: Queryable): Queryable => ({
@@ -188,6 +233,19 @@ function faceOf(db: Database): Database {
     contents: db.contents,
     transaction: (work, options) => db.transaction(work, options),
     close: () => db.close(),
+  }
+}
+
+function contentsOf({ contents }: Database): Contents {
+  return {
+    receive: (source, limitBytes) => contents.receive(source, limitBytes),
+    store: (tx, id, incoming) => contents.store(tx, id, incoming),
+    settle: (incoming) => contents.settle(incoming),
+    drop: (tx, file) => contents.drop(tx, file),
+    sweep: () => contents.sweep(),
+    open: (file) => contents.open(file),
+    recover: () => contents.recover(),
+    close: () => contents.close(),
   }
 }
 

@@ -19,7 +19,8 @@ const KEY = /^[0-9a-f]{32}$/
 /** No upload takes so long: whatever process it was, it is another one by now that has its number. */
 const ABANDONED_MS = 60 * 60_000
 const GONE_AT_ONCE = 1_000
-const ATTEMPTS = 2
+/** The folders that databases of this process have open. */
+const OPEN = new Set<string>()
 
 interface Writable {
   readonly reader: Queryable
@@ -34,7 +35,9 @@ export class SqliteContents implements Contents {
   constructor(
     readonly folder: string,
     private readonly db: Writable,
-  ) {}
+  ) {
+    OPEN.add(this.#own)
+  }
 
   async receive(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<Incoming> {
     const key = randomBytes(16).toString('hex')
@@ -107,11 +110,8 @@ export class SqliteContents implements Contents {
 
   async close(): Promise<void> {
     await this.#sweeping
-    try {
-      rmdirSync(this.#incoming(this.#own))
-    } catch (error) {
-      if (!['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(codeOf(error))) throw error
-    }
+    OPEN.delete(this.#own)
+    removeIfEmpty(this.#incoming(this.#own))
   }
 
   /** What is in the folder of a process that is no more: with a row it stays, without one it goes. */
@@ -126,19 +126,15 @@ export class SqliteContents implements Contents {
           else removeSync(path.join(folder, key))
         }
       })
-    try {
-      rmdirSync(folder)
-    } catch (error) {
-      if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(codeOf(error))) throw error
-    }
+    removeIfEmpty(folder)
   }
 
-  /** Own number, other token: a process that had it before. */
   #isAbandoned(name: string): boolean {
-    if (name === this.#own) return false
+    if (OPEN.has(name)) return false
     const pid = Number(/^(\d+)-[0-9a-f]{16}$/.exec(name)?.[1] ?? NaN)
     if (!Number.isSafeInteger(pid)) return false
     const { mtimeMs } = statSync(this.#incoming(name), { throwIfNoEntry: false }) ?? { mtimeMs: Infinity }
+    // Our own number: a process had it before.
     return pid === process.pid || !isAlive(pid) || Date.now() - mtimeMs > ABANDONED_MS
   }
 
@@ -201,9 +197,7 @@ export class SqliteContents implements Contents {
   /** It may move from the second to the first while we look. */
   #placesOf(key: string): string[] {
     const arriving = this.#incomingFolders().map((name) => path.join(this.#incoming(name), key))
-    return Array.from({ length: ATTEMPTS }, () => this.#placeOf(key)).flatMap((place, index) =>
-      index === 0 ? [place, ...arriving] : [place],
-    )
+    return [this.#placeOf(key), ...arriving, this.#placeOf(key)]
   }
 
   #placeOf(key: string): string {
@@ -226,6 +220,14 @@ function isAlive(pid: number): boolean {
   } catch (error) {
     // Somebody else's process is one, too.
     return codeOf(error) === 'EPERM'
+  }
+}
+
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder)
+  } catch (error) {
+    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(codeOf(error))) throw error
   }
 }
 

@@ -76,7 +76,7 @@ async function checkStored(url: string, engine: Engine, journal: Journal): Promi
 }
 
 /** A backend may still be busy with what the dead process sent last. */
-async function untilNobodyWrites(db: Queryable): Promise<void> {
+export async function untilNobodyWrites(db: Queryable): Promise<void> {
   for (;;) {
     const others = await db.all(
       `select 1 as one from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and state <> 'idle'`,

@@ -1,8 +1,10 @@
 // A node of the service in a process of its own, to be raced against and killed: serve.mjs <database> <user> <password>.
-// TWIN=answersBeforeCommit, or another name of test/twins.ts, puts that twin in the place of the database once it is set up.
+// TWIN=answersBeforeCommit, or another name of test/twins.ts, puts that twin in the place of the database once it is set up;
+// FIRST_TWIN puts one there from the beginning. By a message it is told where to end itself: see failpoints.ts.
 import { createJiti } from 'jiti'
 import { createApp, createServer, DEFAULT_HTTP_SETTINGS } from '../../dist/index.js'
 import { ensureFirstAdmin } from '../../dist/service/accounts.js'
+import { openDatabase } from '../../dist/store/open.js'
 
 const [db, username, password] = process.argv.slice(2)
 const jiti = createJiti(import.meta.url)
@@ -11,9 +13,14 @@ const { models } = await jiti.import('../models.ts')
 // Whoever started this is gone: nobody else would end it.
 process.on('disconnect', () => process.exit())
 
-const app = await createApp({ models, settings: { db } })
+const first = process.env['FIRST_TWIN']
+const options = { poolSize: 10, statementTimeoutMs: 10_000 }
+const database = first ? { database: await twinOf(first, await openDatabase(db, options)) } : {}
+const app = await createApp({ models, settings: { db }, ...database })
 await ensureFirstAdmin(app, username, password)
-const served = process.env['TWIN'] ? { ...app, db: await twinOf(process.env['TWIN'], app.db) } : app
+const { withFailpoints } = await jiti.import('./failpoints.ts')
+const twin = process.env['TWIN']
+const served = { ...app, db: withFailpoints(twin ? await twinOf(twin, app.db) : app.db) }
 const server = await createServer(served, { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1', port: 0 })
 const [url] = await server.listen()
 process.stdout.write(`listening on ${url}\n`)

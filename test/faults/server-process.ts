@@ -2,6 +2,7 @@ import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { PASSWORD, USERNAME } from '../targets.js'
 import type * as twins from '../twins.js'
+import type { Point } from './failpoints.js'
 
 export interface ServerProcess {
   readonly url: string
@@ -10,15 +11,26 @@ export interface ServerProcess {
   isRunning(): boolean
   /** SIGKILL: no handler runs, nothing is finished. */
   kill(): Promise<void>
+  /** From now on it ends itself as soon as it comes to this point. */
+  dieAt(point: Point): Promise<void>
+  readonly gone: Promise<void>
 }
 
 const script = fileURLToPath(new URL('serve.mjs', import.meta.url))
 
 /** A node of the service in a process of its own; it ends with the tests, whatever happens to them. */
-export async function startServerProcess(db: string, twin?: keyof typeof twins): Promise<ServerProcess> {
+export async function startServerProcess(
+  db: string,
+  twin?: keyof typeof twins,
+  firstTwin?: keyof typeof twins,
+): Promise<ServerProcess> {
   const child = fork(script, [db, USERNAME, PASSWORD], {
     execArgv: [],
-    env: { ...process.env, ...(twin ? { TWIN: twin } : {}) },
+    env: {
+      ...process.env,
+      ...(twin ? { TWIN: twin } : {}),
+      ...(firstTwin ? { FIRST_TWIN: firstTwin } : {}),
+    },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
   let [output, complaints] = ['', '']
@@ -41,5 +53,11 @@ export async function startServerProcess(db: string, twin?: keyof typeof twins):
       child.kill('SIGKILL')
       await gone
     },
+    dieAt: async (point) => {
+      const isTold = new Promise((resolve) => child.once('message', resolve))
+      child.send(point)
+      await isTold
+    },
+    gone,
   }
 }

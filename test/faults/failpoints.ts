@@ -1,0 +1,92 @@
+// A process ends itself, as by `kill -9`, when a write of a file comes to the point that it was told.
+import type { Contents, Database, Transaction } from '../../src/store/database.js'
+
+export const POINTS = [
+  'receiving',
+  'received',
+  'stored',
+  'dropped',
+  'worked',
+  'committed',
+  'swept',
+  'settled',
+] as const
+
+/** In the order in which a write comes to them. */
+export type Point = (typeof POINTS)[number]
+
+let armed: Point | undefined
+process.on('message', (point: Point) => {
+  armed = point
+  process.send?.('told')
+})
+
+function pass(point: Point): void {
+  if (armed === point) process.kill(process.pid, 'SIGKILL')
+}
+
+export function withFailpoints(db: Database): Database {
+  /** Transactions that store or drop content; others are of no interest here. */
+  const ofFiles = new WeakSet<Transaction>()
+  return {
+    dialect: db.dialect,
+    reader: db.reader,
+    searcher: db.searcher,
+    contents: withPoints(db.contents, ofFiles),
+    transaction: async (work, options) => {
+      const { value, isOfFiles } = await db.transaction(async (tx) => {
+        // One of its own for each attempt: the engine may lend the same to many.
+        const own: Transaction = {
+          all: (sql, params) => tx.all(sql, params),
+          run: (sql, params) => tx.run(sql, params),
+          insert: (sql, params) => tx.insert(sql, params),
+        }
+        const value = await work(own)
+        if (ofFiles.has(own)) pass('worked')
+        return { value, isOfFiles: ofFiles.has(own) }
+      }, options)
+      if (isOfFiles) pass('committed')
+      return value
+    },
+    close: () => db.close(),
+  }
+}
+
+function withPoints(contents: Contents, ofFiles: WeakSet<Transaction>): Contents {
+  return {
+    receive: async (source, limitBytes) => {
+      const incoming = await contents.receive(interrupted(source), limitBytes)
+      pass('received')
+      return incoming
+    },
+    store: async (tx, id, incoming) => {
+      ofFiles.add(tx)
+      await contents.store(tx, id, incoming)
+      pass('stored')
+    },
+    drop: async (tx, file) => {
+      ofFiles.add(tx)
+      await contents.drop(tx, file)
+      pass('dropped')
+    },
+    sweep: async () => {
+      await contents.sweep()
+      pass('swept')
+    },
+    settle: async (incoming) => {
+      await contents.settle(incoming)
+      pass('settled')
+    },
+    open: (file) => contents.open(file),
+    recover: () => contents.recover(),
+    close: () => contents.close(),
+  }
+}
+
+/** Behind the first bytes, which have been written by then. */
+async function* interrupted(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of source) {
+    yield chunk
+    pass('receiving')
+  }
+}

@@ -1,0 +1,11 @@
+import { expect, test } from 'vitest'
+import { onEveryEngine } from '../targets.js'
+import { killUploads } from './file-kills.js'
+
+onEveryEngine((engine) => {
+  test('40 kills in the middle of uploads lose nothing that was acknowledged, and leave nothing', async () => {
+    const { violations, acknowledged } = await killUploads(engine, 40)
+    expect(violations).toEqual([])
+    expect(acknowledged).toBeGreaterThan(400)
+  })
+})

@@ -1,0 +1,163 @@
+// `kill -9` in the middle of uploads, replacements and removals: after the next start no record points at content that is not there,
+// and nothing is there that no record holds.
+import { randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openDatabase } from '../../src/store/open.js'
+import type { Records, WireRecord } from '../../src/wire.js'
+import { auditFiles } from '../file-audit.js'
+import { HttpClient } from '../http-client.js'
+import { newPlace, onEveryEngine, PASSWORD, USERNAME, type Engine, type Place } from '../targets.js'
+import type * as twins from '../twins.js'
+import { POINTS, type Point } from './failpoints.js'
+import { killUploads } from './file-kills.js'
+import { startServerProcess, type ServerProcess } from './server-process.js'
+import { untilNobodyWrites } from './kills.js'
+
+const MODEL = 'doc.Paper'
+
+/** Where content is in the database, nothing is done there. */
+const ON_DISK_ONLY: readonly Point[] = ['received', 'dropped', 'swept', 'settled']
+
+interface Write {
+  readonly what: string
+  readonly run: (records: Records, paper: WireRecord) => Promise<unknown>
+  /** Where the process ends in the middle of it. */
+  readonly points: readonly Point[]
+  /** The versions of the papers of the test, once it is done. */
+  readonly done: readonly number[]
+}
+
+const CREATE: Write = {
+  what: 'an upload that makes a record',
+  run: (records) => put(records, { title: 'New' }),
+  points: ['receiving', 'received', 'stored', 'worked', 'committed', 'settled'],
+  done: [0, 0],
+}
+const REPLACE: Write = {
+  what: 'an upload that replaces a file',
+  run: (records, { id, version }) => put(records, { id, version }),
+  points: POINTS,
+  done: [1],
+}
+const CLEAR: Write = {
+  what: 'a field that is cleared',
+  run: (records, { id, version }) => records.clear(MODEL, id, 'scan', { version }),
+  points: ['worked', 'committed'],
+  done: [1],
+}
+const REMOVE: Write = {
+  what: 'a record that is deleted',
+  run: (records, { id }) => records.remove(MODEL, id),
+  points: ['dropped', 'worked', 'committed', 'swept'],
+  done: [],
+}
+
+onEveryEngine((engine) => {
+  describe('a process that ends', () => {
+    let place: Place
+    let server: ServerProcess
+    beforeAll(async () => {
+      place = await newPlace(engine)
+      server = await startServerProcess(place.url)
+    })
+    afterAll(async () => {
+      await server.kill()
+      place.remove()
+    })
+
+    const cases = [CREATE, REPLACE, CLEAR, REMOVE].flatMap((write) =>
+      write.points
+        .filter((point) => engine === 'sqlite' || !ON_DISK_ONLY.includes(point))
+        .map((point) => ({ ...write, point })),
+    )
+    test.for(cases)('at $point of $what leaves what fits together', async ({ point, run, done }) => {
+      await dieIn(server, point, run)
+      server = await startServerProcess(place.url)
+      const { violations, versions } = await look(place.url, engine)
+      expect(violations).toEqual([])
+      // All or nothing: what was committed is there, and nothing else is.
+      const isDone = POINTS.indexOf(point) >= POINTS.indexOf('committed')
+      expect(versions).toEqual(isDone ? done : [0])
+    })
+  })
+
+  test('3 kills at any moment lose nothing that was acknowledged, and leave nothing', async () => {
+    const { violations, acknowledged } = await killUploads(engine, 3)
+    expect(violations).toEqual([])
+    expect(acknowledged).toBeGreaterThan(20)
+  })
+})
+
+describe('a store is caught', () => {
+  test('that leaves alone what a dead process left', async () => {
+    const violations = await killBroken('sqlite', 'received', CREATE, { firstTwin: 'withoutRecovery' })
+    expect(violations).toContainEqual(expect.stringMatching(/is there, and has no row/))
+  })
+
+  test('that removes content before it is committed that it goes', async () => {
+    const violations = await killBroken('sqlite', 'worked', REPLACE, { twin: 'removesBeforeCommit' })
+    expect(violations).toEqual([expect.stringMatching(/has no content/)])
+  })
+
+  test('that stores content after its row', async () => {
+    const violations = await killBroken('postgres', 'committed', CREATE, { twin: 'storesAfterCommit' })
+    expect(violations).toContainEqual(expect.stringMatching(/has no content/))
+  })
+})
+
+/** Two records at most, one of them with a file; and a write that the server does not survive. */
+async function dieIn(server: ServerProcess, point: Point, write: Write['run']): Promise<void> {
+  const client = await HttpClient.login(server.url, USERNAME, PASSWORD)
+  for (const { id } of (await client.find(MODEL)).data) await client.remove(MODEL, id)
+  const { data: paper } = await put(client, { title: 'Old' })
+  await server.dieAt(point)
+  await expect(write(client, paper), point).rejects.toThrow(/fetch failed/)
+  await server.gone
+}
+
+interface Look {
+  readonly violations: readonly string[]
+  /** Of the papers that are there. */
+  readonly versions: readonly number[]
+}
+
+async function look(url: string, engine: Engine): Promise<Look> {
+  const db = await openDatabase(url, { poolSize: 3, statementTimeoutMs: 10_000 })
+  try {
+    if (engine === 'postgres') await untilNobodyWrites(db.reader)
+    const rows = await db.reader.all(`select "version" from "${MODEL}" order by "id"`)
+    const { violations } = await auditFiles(db, url)
+    return { violations, versions: rows.map((row) => Number(row['version'])) }
+  } finally {
+    await db.close()
+  }
+}
+
+interface Broken {
+  readonly twin?: keyof typeof twins
+  readonly firstTwin?: keyof typeof twins
+}
+
+async function killBroken(
+  engine: Engine,
+  point: Point,
+  { run }: Write,
+  { twin, firstTwin }: Broken,
+): Promise<readonly string[]> {
+  const place = await newPlace(engine)
+  const first = await startServerProcess(place.url, twin, firstTwin)
+  await dieIn(first, point, run)
+  const second = await startServerProcess(place.url, twin, firstTwin)
+  try {
+    return (await look(place.url, engine)).violations
+  } finally {
+    await second.kill()
+    place.remove()
+  }
+}
+
+async function put(records: Records, data: object) {
+  const content = Readable.from([randomBytes(300_000)])
+  return records.upload(MODEL, { data, field: 'scan', name: 'scan.bin', content })
+}

@@ -1,0 +1,207 @@
+// Content on disk: whatever a process has left behind, and whoever believes what of whom, records and content fit together.
+import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, renameSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { Readable } from 'node:stream'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Database } from '../../src/store/database.js'
+import { insertFile, removeFile } from '../../src/store/files.js'
+import { openDatabase } from '../../src/store/open.js'
+import { makeOwnTables } from '../../src/store/own-tables.js'
+import { contentsIn, filesFolder } from '../file-audit.js'
+import { newPlace, refusalOf, type Place } from '../targets.js'
+
+const OPTIONS = { poolSize: 3, statementTimeoutMs: 10_000 }
+
+describe('sqlite', () => {
+  let place: Place
+  let db: Database
+  let folder: string
+  /** A process that is no more. */
+  const dead = spawnSync(process.execPath, ['-e', '']).pid
+  const token = 'a'.repeat(16)
+
+  beforeEach(async () => {
+    place = await newPlace('sqlite')
+    folder = filesFolder(place.url) ?? ''
+    db = await openDatabase(place.url, OPTIONS)
+    await db.transaction((tx) => makeOwnTables(tx, db.dialect))
+  })
+  afterEach(async () => {
+    await db.close()
+    place.remove()
+  })
+
+  const receive = (from: Database, content = 'content') =>
+    from.contents.receive(Readable.from([Buffer.from(content)]), 1_000)
+  /** A file with its row, as after an upload. */
+  const storeOne = async (from = db) => {
+    const incoming = await receive(from)
+    const located = await from.transaction(async (tx) => {
+      const facts = { name: 'a', type: 'b', size: incoming.size, sha256: incoming.sha256 }
+      const id = await insertFile(tx, facts, incoming.key, 0)
+      await from.contents.store(tx, id, incoming)
+      return { id, key: incoming.key, size: incoming.size }
+    })
+    return { incoming, located }
+  }
+  const placeOf = (key: string) => path.join(key.slice(0, 2), key)
+  const leave = (owner: string, key: string) => {
+    mkdirSync(path.join(folder, 'incoming', owner), { recursive: true })
+    writeFileSync(path.join(folder, 'incoming', owner, key), 'content')
+  }
+  const newKey = () => randomBytes(16).toString('hex')
+
+  test('what has arrived is in a folder of its process, and is for nobody else’s eyes', async () => {
+    const { key } = await receive(db)
+    const [only = ''] = contentsIn(folder)
+    expect(only).toMatch(new RegExp(`^incoming/${process.pid}-[0-9a-f]{16}/${key}$`))
+    expect(statSync(path.join(folder, only)).mode & 0o777).toBe(0o600)
+    expect(statSync(folder).mode & 0o777).toBe(0o700)
+  })
+
+  test('a folder is made when the first file comes, and not before', async () => {
+    await db.contents.recover()
+    expect(existsSync(folder)).toBe(false)
+  })
+
+  test('content without a row goes when its write is over, content with one moves in', async () => {
+    const lost = await receive(db)
+    await db.contents.settle(lost)
+    const { incoming, located } = await storeOne()
+    await db.contents.settle(incoming)
+    expect(contentsIn(folder)).toEqual([placeOf(located.key)])
+  })
+
+  test('content is found before it has moved in', async () => {
+    const { located } = await storeOne()
+    expect(await textOf(db, located)).toBe('content')
+  })
+
+  test('what a dead process left moves in if it has a row, and goes if it has none', async () => {
+    const { located } = await storeOne()
+    const [arrived = ''] = contentsIn(folder)
+    leave(`${dead}-${token}`, newKey())
+    renameSync(path.join(folder, arrived), path.join(folder, 'incoming', `${dead}-${token}`, located.key))
+    await db.contents.recover()
+    expect(contentsIn(folder)).toEqual([placeOf(located.key)])
+    expect(existsSync(path.join(folder, 'incoming', `${dead}-${token}`))).toBe(false)
+    expect(await textOf(db, located)).toBe('content')
+  })
+
+  test('a process that had our number before is dead, too', async () => {
+    leave(`${process.pid}-${token}`, newKey())
+    await db.contents.recover()
+    expect(contentsIn(folder)).toEqual([])
+  })
+
+  test('what a living process receives is left alone, unless it has been there for an hour', async () => {
+    const key = newKey()
+    const owner = `${process.ppid}-${token}`
+    leave(owner, key)
+    await db.contents.recover()
+    expect(contentsIn(folder)).toEqual([path.join('incoming', owner, key)])
+    const before = Date.now() / 1000 - 7_200
+    utimesSync(path.join(folder, 'incoming', owner), before, before)
+    await db.contents.recover()
+    expect(contentsIn(folder)).toEqual([])
+  })
+
+  test('what is not ours is never removed', async () => {
+    leave(`${dead}-${token}`, 'notes.txt')
+    leave('lost+found', newKey())
+    const before = contentsIn(folder)
+    await db.contents.recover()
+    expect(contentsIn(folder)).toEqual(before)
+  })
+
+  test.for(['moved in', 'arriving', 'nowhere'])(
+    'what was to be removed goes, where it is: %s',
+    async (where) => {
+      const { incoming, located } = await storeOne()
+      if (where !== 'arriving') await db.contents.settle(incoming)
+      await db.transaction((tx) => removeFile(tx, db.contents, located))
+      if (where === 'nowhere') renameSync(path.join(folder, placeOf(located.key)), `${folder}/elsewhere`)
+      await db.contents.recover()
+      expect(contentsIn(folder)).toEqual(where === 'nowhere' ? ['elsewhere'] : [])
+      expect(await db.reader.all('select key from verso_file_gone')).toEqual([])
+      // The write that brought it may end only now.
+      await db.contents.settle(incoming)
+      expect(await db.contents.open(located)).toBeUndefined()
+    },
+  )
+
+  test('what a removal that is rolled back would have removed stays', async () => {
+    const { incoming, located } = await storeOne()
+    await db.contents.settle(incoming)
+    const refused = db.transaction(async (tx) => {
+      await removeFile(tx, db.contents, located)
+      throw new Error('not after all')
+    })
+    await expect(refused).rejects.toThrow('not after all')
+    await db.contents.sweep()
+    expect(await textOf(db, located)).toBe('content')
+  })
+
+  test('content that is open is read to its end, also if it is removed meanwhile', async () => {
+    const { incoming, located } = await storeOne()
+    await db.contents.settle(incoming)
+    const opened = await db.contents.open(located)
+    await db.transaction((tx) => removeFile(tx, db.contents, located))
+    await db.contents.sweep()
+    expect(contentsIn(folder)).toEqual([])
+    expect(await read(opened)).toBe('content')
+  })
+
+  test('content that has another length than its row says is not given out', async () => {
+    const { incoming, located } = await storeOne()
+    await db.contents.settle(incoming)
+    writeFileSync(path.join(folder, placeOf(located.key)), 'cut')
+    await expect(db.contents.open(located)).rejects.toThrow(/has 3 bytes and had 7/)
+  })
+
+  describe('a process that is taken for dead while it lives', () => {
+    /** Its folder is no longer known to be in use; it goes on all the same. */
+    const supposedDead = async () => {
+      const other = await openDatabase(place.url, OPTIONS)
+      const incoming = await receive(other)
+      await other.contents.close()
+      return { other, incoming }
+    }
+
+    test('stores no row for content that was removed: the upload is refused', async () => {
+      const { other, incoming } = await supposedDead()
+      await db.contents.recover()
+      const late = other.transaction(async (tx) => {
+        const facts = { name: 'a', type: 'b', size: incoming.size, sha256: incoming.sha256 }
+        const id = await insertFile(tx, facts, incoming.key, 0)
+        await other.contents.store(tx, id, incoming)
+      })
+      expect((await refusalOf(late)).kind).toBe('busy')
+      expect(await db.reader.all('select id from verso_file')).toEqual([])
+      await other.close()
+    })
+
+    test('loses nothing that has a row', async () => {
+      const other = await openDatabase(place.url, OPTIONS)
+      const { incoming, located } = await storeOne(other)
+      await other.contents.close()
+      await db.contents.recover()
+      await other.contents.settle(incoming)
+      expect(contentsIn(folder)).toEqual([placeOf(located.key)])
+      await other.close()
+    })
+  })
+})
+
+async function textOf(db: Database, located: Parameters<Database['contents']['open']>[0]) {
+  return read(await db.contents.open(located))
+}
+
+async function read(content: Readable | undefined): Promise<string | undefined> {
+  if (!content) return undefined
+  const chunks: Buffer[] = []
+  for await (const chunk of content) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString()
+}
