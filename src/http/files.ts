@@ -6,8 +6,7 @@ import { discard, receive, requireBinary, uploadReceived } from '../service/file
 import { recordsFor } from '../service/records.js'
 import type { Incoming } from '../store/database.js'
 import type { Download } from '../wire.js'
-import { dataOf, readJson } from './bodies.js'
-import { readForm, type Form, type Keeper } from './form.js'
+import { readForm, type Keeper } from './form.js'
 import { actorOf, type Guards } from './guard.js'
 import type { Habits } from './habits.js'
 import { matchesAny, sendRecord } from './record-answers.js'
@@ -47,9 +46,8 @@ export function uploadResource(
         const options = { ...keyOf(request), ...ifMatchOf(request) }
         if (Number(request.headers['content-length'] ?? 0) > limitBytes)
           throw new Refusal('too-large', 'The file is larger than this service takes (--upload-limit)')
-        const form = await readForm(request.raw, bodyLimitBytes, keeper)
-        const { field, fileName: name, file: incoming } = form
-        const received = { data: habits.record(model, dataIn(form)), field, name, incoming }
+        const { data, field, file, fileName } = await readForm(request.raw, bodyLimitBytes, keeper)
+        const received = { data: habits.record(model, data), field, name: fileName, incoming: file }
         return sendRecord(reply, await uploadReceived(app, actorOf(request), model, received, options))
       },
     },
@@ -82,11 +80,6 @@ export function fileResource(app: App, guards: Guards): Resource {
       },
     },
   }
-}
-
-function dataIn({ request }: Form<Incoming>): unknown {
-  const body = request && readJson(request)
-  return body === undefined ? {} : dataOf(body)
 }
 
 /** Always to be saved, never to be shown: whatever is in it cannot run as a page of ours. */

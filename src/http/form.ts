@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { Busboy, type BusboyFileStream } from '@fastify/busboy'
 import type { FastifyInstance } from 'fastify'
 import { Refusal } from '../errors.js'
-import { checkEncoding } from './bodies.js'
+import { checkEncoding, dataOf, readJson } from './bodies.js'
 
 /** Nobody needs more than three: more are refused, not read. */
 const MAX_PARTS = 8
@@ -15,8 +15,8 @@ const PARTS = ['request', 'field', 'file'] as const
 type PartName = (typeof PARTS)[number]
 
 export interface Form<F> {
-  /** JSON, as it was sent. */
-  readonly request: Buffer | undefined
+  /** What `request` says of the record. */
+  readonly data: unknown
   readonly field: string | undefined
   readonly file: F
   /** What the file is called, as it was sent. */
@@ -137,8 +137,9 @@ class FormReader<F> {
   async finish(): Promise<Form<F>> {
     const field = await this.#texts.get('field')
     const request = await this.#texts.get('request')
+    const data = request === undefined ? {} : dataOf(readJson(request))
     if (!this.#file) throw malformed('it has no part called "file"')
-    return { request, field: field?.toString().trim(), file: await this.#file, fileName: this.#fileName }
+    return { data, field: field?.toString().trim(), file: await this.#file, fileName: this.#fileName }
   }
 
   async abandon(): Promise<void> {
