@@ -56,6 +56,8 @@ export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
     const data = habits.record(model, dataOf(body))
     const options = { ...optionsOf(model, request), ...ifMatchOf(request) }
     const id = mayUpdate && isObject(data) ? (data['id'] ?? null) : null
+    if (id === null && options.ifMatch !== undefined)
+      throw new Refusal('bad-request', 'A new record has no version yet: leave If-Match out')
     if (id === null) return sendRecord(reply, await records(request).create(model.name, data, options))
     if (typeof id !== 'number') throw new Refusal('bad-request', 'data.id must be a whole number from 1')
     return sendRecord(reply, await records(request).update(model.name, id, data, options))

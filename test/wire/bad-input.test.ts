@@ -5,6 +5,7 @@ import type { App } from '../../src/service/app.js'
 import { onEveryEngine, PASSWORD, startService, type Service } from '../targets.js'
 import { bodies } from './bad-input/bodies.js'
 import type { Case } from './bad-input/case.js'
+import { manyRecords } from './bad-input/many.js'
 import { paths } from './bad-input/paths.js'
 import { protocol } from './bad-input/protocol.js'
 import { relations } from './bad-input/relations.js'
@@ -14,7 +15,7 @@ import { asUser, envelope, openSession, send, sendRaw, type Answer } from './exc
 
 const cases: readonly Case[] = [
   ...[...paths, ...bodies, ...fieldValues, ...protocol],
-  ...[...relations, ...searches],
+  ...[...relations, ...searches, ...manyRecords],
 ]
 
 const LEAK =
