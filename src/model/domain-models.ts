@@ -53,8 +53,8 @@ export function domainModels(declared: Declared, beside: Beside = NOTHING_BESIDE
   }
   const drafts = served.map((entity) => {
     const extensions = beside.extensions.get(entity.name) ?? []
-    const fields = { ...fieldsOf(entity, extensions, surroundings), ...extend(NO_FIELDS, extensions).fields }
-    return { entity, extensions, definition: { name: entity.name, fields } }
+    const bare = { name: entity.name, fields: fieldsOf(entity, extensions, surroundings) }
+    return { entity, extensions, definition: extend(bare, extensions) }
   })
   const all = new Map([
     ...known,
@@ -67,8 +67,6 @@ export function domainModels(declared: Declared, beside: Beside = NOTHING_BESIDE
   })
   return { models, report, faults }
 }
-
-const NO_FIELDS: ModelDefinition = { name: '', fields: {} }
 
 /** Those that have records of their own. */
 function withoutSystemModels(entities: ReadonlyMap<string, Entity>, report: ReportLine[]): Entity[] {

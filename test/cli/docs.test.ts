@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { newDatabase, scratch, start } from './program.js'
 
@@ -52,4 +53,29 @@ test('those for existing clients', async () => {
   expect(models?.data).toContainEqual(expect.objectContaining({ fullName: 'com.axelor.contact.db.Contact' }))
   expect(made?.data).toMatchObject([{ firstName: 'Ada', company: { id: 1, name: 'Nordlicht Optik' } }])
   expect(refused).toMatchObject({ status: -1, data: { kind: 'bad-request' } })
+})
+
+test('those of domain XML: a book is lent, and its loan is found', async () => {
+  const library = fileURLToPath(new URL('../../examples/domain-xml', import.meta.url))
+  const answers = await paste('docs/domain-xml.md', ['--models', library])
+  expect(answers.map(({ status }) => status)).toEqual([0, 0, 0, 0])
+  expect(answers[1]?.data).toMatchObject([
+    { title: 'Notes on the Engine', stateSelect: 1, binding: 'PAPERBACK' },
+  ])
+  expect(answers[3]?.data).toMatchObject([
+    { number: 'L00001', 'member.fullName': 'Mary Somerville', 'book.title': 'Notes on the Engine' },
+  ])
+})
+
+test('what commands print stands in the document as it is', async () => {
+  const text = readFileSync(new URL('../../docs/domain-xml.md', import.meta.url), 'utf8')
+  const blocks = [...text.matchAll(/^```\n\$ npm run verso -- (models .*)\n([^`]*)^```$/gm)]
+  expect(blocks).toHaveLength(2)
+  for (const [, command = '', printed = ''] of blocks) {
+    const cwd = fileURLToPath(new URL('../..', import.meta.url))
+    const out = mkdtempSync(path.join(scratch, 'docs-'))
+    const args = command.replace('--out models', `--out ${out}`).split(' ')
+    const said = execFileSync(process.execPath, ['dist/cli/main.js', ...args], { cwd, encoding: 'utf8' })
+    expect(said.replace(out, 'models')).toBe(printed)
+  }
 })
