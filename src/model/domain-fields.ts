@@ -13,6 +13,8 @@ export interface Surroundings {
   readonly enums: ReadonlyMap<string, RawEnum>
   readonly sequences: ReadonlyMap<string, Attributes>
   readonly selections: ReadonlyMap<string, readonly RawOption[]>
+  /** The sequences that a field has been given numbers from. */
+  readonly countedBy: Set<string>
   /** The name of the model that a reference leads to, if there is one. */
   readonly targetOf: (ref: string) => string | undefined
   readonly report: (line: ReportLine) => void
@@ -226,9 +228,16 @@ function enumConstant(draft: Draft, text: string): string {
   return draft.type === 'enum' ? text.slice(text.lastIndexOf('.') + 1) : text
 }
 
-function sequenceOf(field: RawField, { sequences }: Surroundings, complain: Complain): unknown {
+function sequenceOf(
+  field: RawField,
+  { sequences, countedBy }: Surroundings,
+  complain: Complain,
+): Readonly<Record<string, unknown>> | undefined {
   const name = field.attributes.get('sequence') ?? ''
   if (name === '') return undefined
+  if (countedBy.has(name))
+    complain('sequence', `${name} numbers other records too: here each field counts by itself`)
+  countedBy.add(name)
   const sequence = sequences.get(name)
   if (!sequence) {
     complain('sequence', `${name} is nowhere defined`)

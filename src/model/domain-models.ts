@@ -48,6 +48,7 @@ export function domainModels(declared: Declared, beside: Beside = NOTHING_BESIDE
   const surroundings: Surroundings = {
     enums: mergeEnums(declared.enums),
     ...{ sequences: declared.sequences, selections: declared.selections },
+    countedBy: new Set(),
     targetOf: (ref) => (known.has(ref) ? ref : ref === USER_ENTITY ? USER_MODEL : undefined),
     report: notices.report,
   }

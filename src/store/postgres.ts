@@ -159,11 +159,13 @@ class Postgres implements Database {
 }
 
 function transactionOn(client: pg.PoolClient, limitMs?: number): Transaction {
+  // What makes tables is said once, and would take the place of what is said again and again.
+  const options = { limitMs, isOnce: limitMs !== undefined }
   return {
-    all: async (sql, params) => (await query(client, sql, params, { limitMs })).rows as Row[],
-    run: async (sql, params) => (await query(client, sql, params, { limitMs })).rowCount ?? 0,
+    all: async (sql, params) => (await query(client, sql, params, options)).rows as Row[],
+    run: async (sql, params) => (await query(client, sql, params, options)).rowCount ?? 0,
     insert: async (sql, params) => {
-      const { rows } = await query(client, `${sql} returning "id"`, params, { limitMs })
+      const { rows } = await query(client, `${sql} returning "id"`, params, options)
       return (rows[0] as { id: number }).id
     },
   }

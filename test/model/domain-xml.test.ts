@@ -224,6 +224,15 @@ test('a sequence that steps by more, or is longer than 15 digits, is told', () =
   ])
 })
 
+test('a sequence that two fields take numbers from is told: each counts by itself', () => {
+  const { report } = read([
+    domain(
+      `<entity name="A"><string name="a" sequence="seq"/><string name="b" sequence="seq"/></entity>${MORE}`,
+    ),
+  ])
+  expect(report).toEqual(['sequence A.b: seq numbers other records too: here each field counts by itself'])
+})
+
 describe('an entity', () => {
   const definitionOf = (body: string, attributes = '') => {
     const { definitions, report } = read([domain(`<entity name="A" ${attributes}>${body}</entity>`)])

@@ -111,6 +111,21 @@ describe('is refused, with the line:', () => {
   )
 })
 
+test('a parser without these limits lets some of that pass', () => {
+  const harmful = [
+    bomb,
+    '<a>&x;</a>',
+    '<a b="&nbsp;"/>',
+    '<a>&#0;</a>',
+    `${'<a>'.repeat(33)}${'</a>'.repeat(33)}`,
+    '<a/><b/>',
+  ]
+  for (const text of harmful) {
+    expect(() => other.parse(text) as unknown).not.toThrow()
+    expect(faultOf(text)).not.toBe('')
+  }
+})
+
 /** As another parser reads it, in the same shape but for lines. */
 const other = new XMLParser({
   ...{ preserveOrder: true, ignoreAttributes: false, attributeNamePrefix: '', trimValues: false },
