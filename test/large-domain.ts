@@ -42,7 +42,7 @@ type Chance = () => number
 /** Writes the files; answers how many there are, and what is in them. */
 export function writeLargeDomain(folder: string, size: Size = LARGE): { files: number; relations: number } {
   const chance = seeded(size.seed)
-  const entities = makeEntities(size, chance)
+  const entities = makeEntities(size)
   let relations = 0
   for (let index = 0; index < size.fields; index++) {
     const entity = index < entities.length ? entities[index] : pickHeavy(entities, chance)
@@ -59,21 +59,15 @@ export function writeLargeDomain(folder: string, size: Size = LARGE): { files: n
   return { files: files.length, relations }
 }
 
-export function packageOf(index: number, { packages }: Size = LARGE): string {
+function packageOf(index: number, { packages }: Size): string {
   return `org.large.m${String(index % packages).padStart(2, '0')}.db`
 }
 
-function makeEntities(size: Size, chance: Chance): Entity[] {
-  return Array.from({ length: size.entities }, (_, index) => {
-    const named = chance() < 0.65 ? [] : []
-    return {
-      packageName: packageOf(index, size),
-      name: `Entity${index}`,
-      fields: named,
-      others: [],
-      references: [],
-    }
-  })
+function makeEntities(size: Size): Entity[] {
+  return Array.from({ length: size.entities }, (_, index) => ({
+    ...{ packageName: packageOf(index, size), name: `Entity${index}` },
+    ...{ fields: [], others: [], references: [] },
+  }))
 }
 
 /** Most entities are small, a few have more than a hundred fields. */
