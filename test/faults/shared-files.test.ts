@@ -1,0 +1,139 @@
+// Files where several have to do with them at once: two processes, two nodes, readers of what goes, a disk that is full.
+import { randomBytes } from 'node:crypto'
+import net from 'node:net'
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, expect, test } from 'vitest'
+import type { Refusal } from '../../src/errors.js'
+import { openDatabase } from '../../src/store/open.js'
+import type { Download, Records } from '../../src/wire.js'
+import { auditFiles, contentsIn, filesFolder } from '../file-audit.js'
+import { HttpClient } from '../http-client.js'
+import { enter, newPlace, onEveryTarget, PASSWORD, refusalOf, startService, USERNAME } from '../targets.js'
+import { onNodes } from './nodes.js'
+import { startServerProcess } from './server-process.js'
+import { mountSmallDisk, removeSmallDisks } from './small-disk.js'
+
+const MODEL = 'doc.Folder'
+const OPTIONS = { poolSize: 3, statementTimeoutMs: 10_000 }
+
+afterAll(removeSmallDisks)
+
+test('two processes on one SQLite file: the start of the second leaves alone what the first is receiving', async () => {
+  const place = await newPlace('sqlite')
+  const folder = filesFolder(place.url) ?? ''
+  const first = await startServerProcess(place.url)
+  const { cookie } = await HttpClient.login(first.url, USERNAME, PASSWORD)
+  const content = randomBytes(200_000)
+  const upload = beginUpload(first.url, cookie, content)
+  while (!contentsIn(folder).some((name) => name.startsWith('incoming'))) await sleep(2)
+  const second = await startServerProcess(place.url)
+  expect(contentsIn(folder)).toHaveLength(1)
+  expect(await upload.finish()).toMatch(/^HTTP\/1.1 200 /)
+  const other = await HttpClient.login(second.url, USERNAME, PASSWORD)
+  expect((await wholeOf(await other.download(MODEL, 1, 'cover')))?.equals(content)).toBe(true)
+  const db = await openDatabase(place.url, OPTIONS)
+  expect(await auditFiles(db, place.url)).toEqual({ held: 1, violations: [] })
+  await Promise.all([db.close(), first.kill(), second.kill()])
+  place.remove()
+})
+
+test('two nodes on one PostgreSQL: what one takes in the other gives out', async () => {
+  await onNodes('postgres', {}, async ({ first, second }) => {
+    const content = randomBytes(1_000_000)
+    const { data } = await put(first.client, {}, content)
+    expect((await wholeOf(await second.client.download(MODEL, data.id, 'cover')))?.equals(content)).toBe(true)
+    await second.client.clear(MODEL, data.id, 'cover', { version: 0 })
+    expect(await first.client.download(MODEL, data.id, 'cover')).toBeUndefined()
+  })
+})
+
+onEveryTarget((engine, door) => {
+  test('a download of what is removed meanwhile is whole, or fails: it is never cut', async () => {
+    const service = await startService(engine)
+    const records = await enter(service, door)
+    const content = randomBytes(20_000_000)
+    const { data } = await put(records, {}, content)
+    const file = await records.download(MODEL, data.id, 'cover')
+    await records.remove(MODEL, data.id)
+    const outcome = await wholeOf(file).then(
+      (bytes) => (bytes?.equals(content) === true ? 'whole' : `cut to ${bytes?.length ?? 0}`),
+      () => 'failed',
+    )
+    expect(engine === 'sqlite' ? ['whole'] : ['whole', 'failed']).toContain(outcome)
+    expect((await auditFiles(service.app.db, service.place.url)).violations).toEqual([])
+    await service.close()
+  })
+
+  test('uploads to one record at once: one of them is done, the others are told', async () => {
+    const service = await startService(engine)
+    const records = await enter(service, door)
+    const { data } = await records.create(MODEL, { title: 'One' })
+    const outcomes = await Promise.all(
+      Array.from({ length: 8 }, (_, index) =>
+        put(records, { id: data.id, version: 0 }, Buffer.from(`content ${index}`)).then(
+          () => index,
+          (error: unknown) => (error as Refusal).kind,
+        ),
+      ),
+    )
+    const done = outcomes.filter((outcome) => typeof outcome === 'number')
+    expect(done).toHaveLength(1)
+    expect(outcomes.filter((outcome) => outcome === 'conflict')).toHaveLength(7)
+    const held = await wholeOf(await records.download(MODEL, data.id, 'cover'))
+    expect(held?.toString()).toBe(`content ${done[0] ?? ''}`)
+    expect(await auditFiles(service.app.db, service.place.url)).toEqual({ held: 1, violations: [] })
+    await service.close()
+  })
+})
+
+const disk = mountSmallDisk(8)
+if (disk)
+  test('a full disk refuses an upload with 507, leaves nothing of it, and takes it once there is room', async () => {
+    const place = { url: `sqlite:${disk.folder}/verso.db`, remove: () => undefined }
+    const service = await startService('sqlite', { place })
+    const records = await enter(service, 'http')
+    const content = randomBytes(10_000_000)
+    expect((await refusalOf(put(records, {}, content))).kind).toBe('storage-full')
+    expect(contentsIn(filesFolder(place.url) ?? '')).toEqual([])
+    expect((await records.find(MODEL)).total).toBe(0)
+    disk.grow(64)
+    const { data } = await put(records, {}, content)
+    expect((await wholeOf(await records.download(MODEL, data.id, 'cover')))?.equals(content)).toBe(true)
+    expect(await auditFiles(service.app.db, place.url)).toEqual({ held: 1, violations: [] })
+    await service.close()
+  })
+else console.warn('Nothing can be mounted here: that a full disk refuses uploads is not shown')
+
+/** The first half of a form; the rest when it is told. */
+function beginUpload(url: string, cookie: string, content: Buffer) {
+  const { hostname, port } = new URL(url)
+  const head = '--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'
+  const body = Buffer.concat([Buffer.from(head), content, Buffer.from('\r\n--b--\r\n')])
+  const lines = [
+    `POST /ws/rest/${MODEL}/upload HTTP/1.1`,
+    ...[`host: ${hostname}:${port}`, `cookie: ${cookie}`, 'connection: close'],
+    ...['content-type: multipart/form-data; boundary=b', `content-length: ${body.length}`, '', ''],
+  ]
+  const socket = net.connect(Number(port), hostname)
+  socket.write(lines.join('\r\n'))
+  socket.write(body.subarray(0, body.length / 2))
+  const finish = async () => {
+    socket.write(body.subarray(body.length / 2))
+    let answer = ''
+    for await (const chunk of socket) answer += String(chunk)
+    return answer
+  }
+  return { finish }
+}
+
+async function put(records: Records, data: object, content: Buffer) {
+  return records.upload(MODEL, { data, name: 'a', content: Readable.from([content]) })
+}
+
+async function wholeOf(file: Download | undefined): Promise<Buffer | undefined> {
+  if (!file) return undefined
+  const chunks: Uint8Array[] = []
+  for await (const chunk of file.content) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}

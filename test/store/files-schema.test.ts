@@ -1,0 +1,99 @@
+// Columns of files as models change: older databases get them, and what is dropped takes its files along.
+import { Readable } from 'node:stream'
+import { expect, test } from 'vitest'
+import { Catalog } from '../../src/model/catalog.js'
+import { defineModel } from '../../src/model/definition.js'
+import { openDatabase } from '../../src/store/open.js'
+import { applySchema } from '../../src/store/schema.js'
+import { contentsIn, filesFolder } from '../file-audit.js'
+import { enter, newPlace, onEveryEngine, startService, type Place } from '../targets.js'
+
+const NAME = 'doc.Sheet'
+const title = { type: 'string' } as const
+
+function models(fields: Parameters<typeof defineModel>[0]['fields']) {
+  return [{ file: 'test', definition: defineModel({ name: NAME, fields }) }]
+}
+
+onEveryEngine((engine) => {
+  const withSheets = async <T>(
+    place: Place,
+    fields: Parameters<typeof models>[0],
+    work: (records: Awaited<ReturnType<typeof enter>>) => Promise<T>,
+  ) => {
+    const service = await startService(engine, { place, models: models(fields) })
+    try {
+      return await work(await enter(service, 'direct'))
+    } finally {
+      await service.close()
+    }
+  }
+  const withOneFile = async (field: string) => {
+    const place = await newPlace(engine)
+    const content = Readable.from([Buffer.from('content')])
+    const fields = { title, [field]: { type: 'binary' as const } }
+    await withSheets(place, fields, (sheets) => sheets.upload(NAME, { data: { title: 'One' }, content }))
+    return place
+  }
+  const withDatabase = async <T>(
+    place: Place,
+    work: (db: Awaited<ReturnType<typeof openDatabase>>) => Promise<T>,
+  ) => {
+    const db = await openDatabase(place.url, { poolSize: 3, statementTimeoutMs: 10_000 })
+    try {
+      return await work(db)
+    } finally {
+      await db.close()
+    }
+  }
+  const left = async (place: Place) =>
+    withDatabase(place, async (db) => {
+      await db.contents.recover()
+      const rows = await db.reader.all('select id from verso_file')
+      return [rows.length, contentsIn(filesFolder(place.url) ?? '').length]
+    })
+  const stored = engine === 'sqlite' ? 1 : 0
+
+  test('a database from before files had a column starts, and takes them', async () => {
+    const place = await newPlace(engine)
+    await withSheets(place, { title }, (sheets) => sheets.create(NAME, { title: 'Old' }))
+    await withSheets(place, { title, scan: { type: 'binary' } }, async (sheets) => {
+      const content = Readable.from([Buffer.from('content')])
+      const { data } = await sheets.upload(NAME, { data: { id: 1, version: 0 }, content })
+      expect(data).toMatchObject({ id: 1, version: 1, title: 'Old' })
+    })
+    place.remove()
+  })
+
+  test('a renamed field keeps its files', async () => {
+    const place = await withOneFile('scan')
+    await withSheets(place, { title, image: { type: 'binary', was: 'scan' } }, async (sheets) => {
+      const file = await sheets.download(NAME, 1, 'image')
+      expect(file?.size).toBe(7)
+      for await (const chunk of file?.content ?? []) expect(Buffer.from(chunk).toString()).toBe('content')
+    })
+    place.remove()
+  })
+
+  test('a field with files is not lost unseen, and no other type takes its place', async () => {
+    const place = await withOneFile('scan')
+    for (const fields of [{ title }, { title, scan: { type: 'integer' as const } }]) {
+      await expect(startService(engine, { place, models: models(fields) })).rejects.toThrow(
+        /doc\.Sheet\.scan/,
+      )
+    }
+    expect(await left(place)).toEqual([1, stored])
+    place.remove()
+  })
+
+  const drops = [
+    ['a field', `${NAME}.scan`, models({ title })],
+    ['a model', NAME, []],
+  ] as const
+  test.for(drops)('%s that is dropped takes its files along', async ([, name, sources]) => {
+    const place = await withOneFile('scan')
+    await withDatabase(place, (db) => applySchema(db, Catalog.from(sources), [name]))
+    expect(await left(place)).toEqual([0, 0])
+    place.remove()
+  })
+})
