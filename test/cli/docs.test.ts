@@ -79,3 +79,13 @@ test('what commands print stands in the document as it is', async () => {
     expect(said.replace(out, 'models')).toBe(printed)
   }
 })
+
+test('those of the files: sent, replaced, fetched, emptied', async () => {
+  const answers = await paste('docs/files.md')
+  expect(answers.map(({ data }) => data[0])).toMatchObject([
+    { username: 'admin' },
+    { id: 1, version: 0, fileName: 'notes.txt', fileSize: 5 },
+    { id: 1, version: 1, fileSize: 11, description: 'the second try' },
+    { id: 1, version: 2, fileType: null, fileSize: null },
+  ])
+})
