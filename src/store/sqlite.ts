@@ -55,6 +55,7 @@ class Sqlite implements Database {
   #pumping: Promise<void> | undefined
   #isBroken = false
   #isClosed = false
+  #closing: Promise<void> | undefined
 
   readonly #isInPlace: () => boolean
   readonly #unhurried: Unhurried
@@ -93,7 +94,12 @@ class Sqlite implements Database {
   }
 
   async close(): Promise<void> {
-    if (this.#isClosed) return
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    // It may still have something to write.
     await this.contents.close()
     this.#isClosed = true
     await Promise.all([this.#pumping, this.searcher.close()])
