@@ -128,8 +128,9 @@ class FileJournal {
       const found = await holdingOf(client, id)
       if (!possible.includes(found))
         violations.push(`${MODEL} ${id} holds ${String(found)}, not ${possible.map(String).join(' or ')}`)
-      this.#holdings.set(id, [found])
     }
+    // From here on the audit knows whether they are whole.
+    this.#holdings.clear()
     return violations
   }
 }
