@@ -2,18 +2,19 @@ import { readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { Command } from 'commander'
 import { StartFaults } from '../errors.js'
-import type { Catalog } from '../model/catalog.js'
-import type { Model } from '../model/model.js'
+import { Catalog } from '../model/catalog.js'
 import { didYouMean } from '../model/similar.js'
 import type { App } from '../service/app.js'
 import { importRecords, type Imported } from '../service/import.js'
 import type { ImportSource } from '../service/import-source.js'
 import { readCsv } from './csv-file.js'
+import { copyFrom, type CopyFlags } from './import-from.js'
 import { readLines } from './line-file.js'
 import { loadModels } from './models.js'
 import { openApp } from './open.js'
 import { Progress } from './progress.js'
 import { addSettings, readSettings, type Flags } from './settings.js'
+import type { ModelFile } from './spool.js'
 
 const EXAMPLES = `
 Files are named after their models: crm.Contact.ndjson, crm.Contact.csv. All lines are checked before the first one is
@@ -21,45 +22,52 @@ written. An import that was interrupted goes on when the same command is run aga
 
 Examples:
   $ verso import --models models backup
-  $ verso import --models models people.csv --model crm.Contact`
+  $ verso import --models models people.csv --model crm.Contact
+  $ VERSO_FROM_PASSWORD=… verso import --models models --from https://old.example.org --username ada --spool copy`
 
 const EXTENSIONS = ['.ndjson', '.csv'] as const
 
-interface ImportFlags extends Flags {
-  readonly model?: readonly string[]
-}
+type ImportFlags = Flags & CopyFlags
 
 export function addImport(program: Command): void {
   const command = program
     .command('import')
-    .description('read records from files, with their ids and versions')
+    .description('read records from files or from another service, with their ids and versions')
   addSettings(command, 'import')
     .argument('[files...]', 'files or folders')
-    .option('--model <name...>', 'the model of a single file that is named otherwise')
+    .option(
+      '--model <name...>',
+      'the model of a single file that is named otherwise; with --from, the models',
+    )
+    .option('--from <url>', 'a running service whose records are to be copied')
+    .option('--username <name>', 'who logs in there')
+    .option('--password-stdin', 'read the password from standard input, instead of VERSO_FROM_PASSWORD')
+    .option('--spool <folder>', 'where the copy is kept; needed with --from')
     .addHelpText('after', EXAMPLES)
     .action(async (places: readonly string[], flags: ImportFlags) => {
-      const { db, models } = readSettings('import', flags, process.env)
-      const sources = await loadModels(models ?? '')
-      const app = await openApp({ settings: { db }, models: sources })
+      const values = readSettings('import', flags, process.env)
+      const sources = await loadModels(values.models ?? '')
+      const catalog = Catalog.from(sources)
+      const files =
+        flags.from === undefined
+          ? filesOf(catalog, places, flags.model)
+          : await copyFrom(catalog, places, flags, values.fromPassword)
+      const app = await openApp({ settings: { db: values.db }, models: sources })
       try {
-        await importFiles(app, filesOf(app.catalog, places, flags.model))
+        await importFiles(app, files)
       } finally {
         await app.close()
       }
     })
 }
 
-export interface ModelFile {
-  readonly file: string
-  readonly model: Model
-}
-
 /** Imports and says what came of it. */
 export async function importFiles(app: App, files: readonly ModelFile[]): Promise<void> {
   const progress = new Progress()
   const bytes = files.reduce((sum, { file }) => sum + statSync(file).size, 0)
-  const sources = files.map((each) =>
-    sourceOf(each, (read) => {
+  const sources = files.map(({ file, model }) =>
+    // The files were found before the database was opened: by another catalog of the same models.
+    sourceOf({ file, model: app.catalog.get(model.name) }, (read) => {
       progress.advance(read, 0)
     }),
   )

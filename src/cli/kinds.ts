@@ -84,6 +84,13 @@ export const password: Kind<string> = {
   },
 }
 
+/** A password that another service has given: whatever it is. */
+export const foreignPassword: Kind<string> = {
+  mustBe: 'a password',
+  isSecret: true,
+  parse: (text) => text,
+}
+
 export const toggle: Kind<boolean> = {
   mustBe: 'true or false',
   parse: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),

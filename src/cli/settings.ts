@@ -119,6 +119,10 @@ export const SETTINGS = {
     description:
       'The password of the first administrator, called admin, who is made if there is no user yet.',
   },
+  fromPassword: {
+    ...{ ...kinds.foreignPassword, of: ['import'], isVariableOnly: true },
+    description: 'The password for the service that `--from` names.',
+  },
   sample: {
     ...{ ...kinds.whole(0, 10_000_000), of: ['demo'], default: '12' },
     description: 'Sample contacts there are in all: what is missing is made, nothing is ever removed.',

@@ -1,0 +1,115 @@
+// The records of another service, written into files that an import reads.
+import { mkdirSync } from 'node:fs'
+import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import path from 'node:path'
+import { StartFaults } from '../errors.js'
+import type { Model } from '../model/model.js'
+import { lineFromRemote, remoteFields } from '../model/remote-line.js'
+import type { Remote } from './remote.js'
+
+const RECORDS_AT_ONCE = 500
+const NEWLINE = 0x0a
+const LOOK_BACK_BYTES = 64 * 1024
+
+/** A file with the records of one model. */
+export interface ModelFile {
+  readonly file: string
+  readonly model: Model
+}
+
+export interface Spooled {
+  readonly model: Model
+  /** Undefined if the other side has no such model. */
+  readonly file: string | undefined
+  readonly records: number
+}
+
+/** Goes on after the last whole line of what an earlier try has left; a file under its own name is complete. */
+export async function spoolModel(
+  remote: Remote,
+  model: Model,
+  folder: string,
+  onRecords: (count: number) => void,
+): Promise<Spooled> {
+  mkdirSync(folder, { recursive: true })
+  const file = path.join(folder, `${model.name}.ndjson`)
+  if (await isThere(file)) return { model, file, records: 0 }
+  const unfinished = `${file}.part`
+  const handle = await open(unfinished, (await isThere(unfinished)) ? 'r+' : 'w+')
+  try {
+    const records = await copyAll(remote, model, handle, onRecords)
+    if (records === undefined) {
+      await rm(unfinished)
+      return { model, file: undefined, records: 0 }
+    }
+    await handle.sync()
+    await rename(unfinished, file)
+    return { model, file, records }
+  } finally {
+    await handle.close()
+  }
+}
+
+async function copyAll(
+  remote: Remote,
+  model: Model,
+  handle: FileHandle,
+  onRecords: (count: number) => void,
+): Promise<number | undefined> {
+  const fields = remoteFields(model)
+  const names = fields.map(({ name }) => name)
+  let { end, after } = await endOf(handle)
+  await handle.truncate(end)
+  let records = 0
+  for (;;) {
+    const page = await remote.next(model.name, names, after, RECORDS_AT_ONCE)
+    if (!page) return undefined
+    const last = Number(page.at(-1)?.['id'] ?? after)
+    if (page.length === 0) return records
+    // Whoever does not sort or does not compare would be asked the same for ever, or leave some out.
+    if (!isAscending(after, page))
+      throw new StartFaults('Nothing was imported', [`${model.name}: the other side does not answer by id`])
+    const text = page.map(
+      (record) => `${JSON.stringify(lineFromRemote(fields, record, remote.isJsonText))}\n`,
+    )
+    const bytes = Buffer.from(text.join(''))
+    await handle.write(bytes, 0, bytes.length, end)
+    end += bytes.length
+    after = last
+    records += page.length
+    onRecords(page.length)
+  }
+}
+
+function isAscending(after: number, page: readonly Readonly<Record<string, unknown>>[]): boolean {
+  let before = after
+  for (const { id } of page) {
+    if (typeof id !== 'number' || id <= before) return false
+    before = id
+  }
+  return true
+}
+
+/** Where the last whole line ends, and its id. */
+async function endOf(handle: FileHandle): Promise<{ end: number; after: number }> {
+  const { size } = await handle.stat()
+  for (let length = Math.min(size, LOOK_BACK_BYTES); length > 0; length = Math.min(size, length * 2)) {
+    const bytes = Buffer.alloc(length)
+    await handle.read(bytes, 0, length, size - length)
+    const last = bytes.lastIndexOf(NEWLINE)
+    const start = last === -1 ? -1 : bytes.lastIndexOf(NEWLINE, last - 1)
+    if (last !== -1 && (start !== -1 || length === size)) {
+      const { id } = JSON.parse(bytes.toString('utf8', start + 1, last)) as { id: number }
+      return { end: size - length + last + 1, after: id }
+    }
+    if (length === size) break
+  }
+  return { end: 0, after: 0 }
+}
+
+async function isThere(file: string): Promise<boolean> {
+  return stat(file).then(
+    () => true,
+    () => false,
+  )
+}

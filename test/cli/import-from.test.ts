@@ -1,0 +1,169 @@
+// Records of a running service, copied: this one on both engines, and one with the manners of another system.
+import { readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { startServerProcess } from '../faults/server-process.js'
+import { enter, ENGINES, newPlace, PASSWORD, startService, USERNAME } from '../targets.js'
+import { startOtherSystem, type OtherOptions, type OtherSystem } from '../transfer/other-system.js'
+import { exported, fill, readFiles, writeModels } from '../transfer/world.js'
+import { scratch, verso } from './program.js'
+
+let models: string
+let folders = 0
+beforeAll(() => {
+  models = writeModels(scratch)
+})
+
+const newFolder = () => path.join(scratch, `spool-${++folders}`)
+
+async function copy(
+  url: string,
+  db: string,
+  spool: string,
+  more: readonly string[] = [],
+  password = 'admin',
+) {
+  const from = ['--from', url, '--username', password === PASSWORD ? USERNAME : 'admin', '--spool', spool]
+  return verso(['import', '--models', models, '--db', db, ...from, ...more], '', {
+    VERSO_FROM_PASSWORD: password,
+  })
+}
+
+describe.each(ENGINES)('a Verso on %s', (engine) => {
+  test('arrives whole, but for who wrote what', async () => {
+    const source = await newPlace(engine)
+    const service = await startService(engine, { place: source })
+    await fill(service.app, await enter(service, 'direct'))
+    const files = await exported(service.app)
+    await service.close()
+    const node = await startServerProcess(source.url)
+    const place = await newPlace('sqlite')
+    const { code, stderr, stdout } = await copy(node.url, place.url, newFolder(), [], PASSWORD)
+    await node.kill()
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toContain('imported 22 records')
+    const copied = await startService('sqlite', { place })
+    const withoutUsers = (text = '') => text.replace(/"username":"\w+"/g, '').replace(/:\{\}/g, ':null')
+    const arrived = await exported(copied.app)
+    await copied.close()
+    for (const [name, text] of Object.entries(files)) expect(arrived[name]).toBe(withoutUsers(text))
+  })
+})
+
+describe('another system', () => {
+  const records = {
+    'test.Everything': [
+      {
+        ...{
+          id: 3,
+          version: 2,
+          label: 'a',
+          extra: '{"b":[1]}',
+          moment: '2024-01-02T03:00Z',
+          price: '60.0000000000',
+        },
+        ...{
+          createdOn: '2024-01-02T03:04:05.123456Z',
+          createdBy: { id: 1, $version: 0, name: 'Admin' },
+          selected: false,
+        },
+      },
+      { id: 7, version: 0, moment: '2024-01-02T03:04:05', extra: 'no json', updatedOn: null, archived: null },
+      { id: 8, version: 1, extra: '"8"' },
+    ],
+    'rel.Circle': [{ id: 1, version: 0, name: 'One', members: [] }],
+    'rel.Person': [
+      {
+        id: 4,
+        version: 1,
+        name: 'Ada',
+        circles: [{ id: 1, $version: 0, name: 'One' }],
+        boss: { id: 4, $version: 1 },
+      },
+    ],
+  }
+  let other: OtherSystem | undefined
+  afterEach(() => other?.close())
+  const start = async (options: OtherOptions = {}) => (other = await startOtherSystem(records, options))
+
+  test('is read whatever it spells, and models that it does not have are passed over', async () => {
+    const { url } = await start({ troubles: 2, searchesInASession: 3 })
+    const place = await newPlace('sqlite')
+    const { code, stderr, stdout } = await copy(url, place.url, newFolder())
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toContain('rel.Door: is not there\n')
+    expect(stdout).toContain('imported 5 records')
+    const service = await startService('sqlite', { place })
+    const read = await enter(service, 'direct')
+    expect(await read.read('test.Everything', 3)).toMatchObject({
+      ...{ version: 2, label: 'a', extra: { b: [1] }, moment: '2024-01-02T03:00:00.000Z', price: '60.00' },
+      ...{ createdOn: '2024-01-02T03:04:05.123Z', createdBy: null },
+    })
+    expect(await read.read('test.Everything', 7)).toMatchObject({
+      extra: 'no json',
+      moment: '2024-01-02T03:04:05.000Z',
+    })
+    expect(await read.read('rel.Person', 4)).toMatchObject({
+      version: 1,
+      circles: [{ id: 1 }],
+      boss: { id: 4 },
+    })
+    await service.close()
+  })
+
+  test('is asked only for what is missing when a copy goes on', async () => {
+    const { url, searches } = await start()
+    const [place, spool] = [await newPlace('sqlite'), newFolder()]
+    await copy(url, place.url, spool, ['--model', 'test.Everything'])
+    const file = path.join(spool, 'test.Everything.ndjson')
+    const text = readFileSync(file, 'utf8')
+    const again = newFolder()
+    await copy(url, place.url, again, ['--model', 'rel.Circle'])
+    writeFileSync(path.join(again, 'test.Everything.ndjson.part'), text.slice(0, text.indexOf('\n') + 20))
+    const before = searches.length
+    const { stdout } = await copy(url, place.url, again, ['--model', 'test.Everything'])
+    expect(stdout).toContain('test.Everything.ndjson: 2 records\nimported 0 records, 3 were there already')
+    expect(searches[before]).toEqual({ model: 'test.Everything', after: 3 })
+    expect(readFiles(again)['test.Everything.ndjson']).toBe(text)
+  })
+
+  test('that does not compare ids is not believed', async () => {
+    const { url } = await start({ isWithoutCriteria: true })
+    const { code, stderr } = await copy(url, (await newPlace('sqlite')).url, newFolder(), [
+      '--model',
+      'test.Everything',
+    ])
+    expect(code).toBe(1)
+    expect(stderr).toContain('test.Everything: the other side does not answer by id')
+  })
+
+  test('that does not let anybody in, or has no such model', async () => {
+    const { url } = await start()
+    const place = await newPlace('sqlite')
+    const refused = await copy(url, place.url, newFolder(), [], 'wrong')
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('it does not let admin in') })
+    const missing = await copy(url, place.url, newFolder(), ['--model', 'rel.Door'])
+    expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no model rel.Door') })
+  })
+
+  test('that is not there', async () => {
+    const { url } = await start()
+    other?.close()
+    const { code, stderr } = await copy(url, (await newPlace('sqlite')).url, newFolder())
+    expect(code).toBe(1)
+    expect(stderr).toContain('it cannot be reached: ')
+  })
+})
+
+test('what the command lacks is told at once', async () => {
+  const { code, stderr } = await verso(['import', '--models', models, '--from', 'old.example.org', 'x.csv'])
+  expect(code).toBe(1)
+  for (const fault of [
+    '--from must be',
+    '--username is missing',
+    '--spool is missing',
+    'the password is missing',
+    'not both',
+  ])
+    expect(stderr).toContain(fault)
+})

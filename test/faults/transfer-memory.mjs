@@ -1,0 +1,20 @@
+// An import in a process with little memory: transfer-memory.mjs <database> <models.json> <file> [whole]. With `whole`, the twin
+// that reads its file at once.
+import { readFileSync } from 'node:fs'
+import { createApp } from '../../dist/index.js'
+import { readLines } from '../../dist/cli/line-file.js'
+import { importRecords } from '../../dist/service/import.js'
+
+const [db, models, file, how] = process.argv.slice(2)
+const sources = JSON.parse(readFileSync(models, 'utf8')).map((definition) => ({ file: models, definition }))
+const app = await createApp({ models: sources, settings: { db } })
+
+async function* atOnce() {
+  const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean)
+  yield lines.map((text, index) => ({ line: index + 1, input: JSON.parse(text) }))
+}
+
+const read = how === 'whole' ? atOnce : () => readLines(file, () => undefined)
+const { made } = await importRecords(app, [{ name: file, model: app.catalog.get('crm.Contact'), read }])
+process.stdout.write(`made ${made}\n`)
+await app.close()
