@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { newDatabase, scratch, start } from './program.js'
+import { MAIN, newDatabase, scratch, start } from './program.js'
 
 interface Body {
   readonly status: number
@@ -88,4 +88,20 @@ test('those of the files: sent, replaced, fetched, emptied', async () => {
     { id: 1, version: 1, fileSize: 11, description: 'the second try' },
     { id: 1, version: 2, fileType: null, fileSize: null },
   ])
+})
+
+test('those of import and export', async () => {
+  const cwd = mkdtempSync(path.join(scratch, 'docs-'))
+  const { url } = await start(['demo', '--port', '0', '--db', `sqlite:${path.join(cwd, 'data/demo.db')}`])
+  const text = readFileSync(new URL('../../docs/import-export.md', import.meta.url), 'utf8')
+  const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
+  const program = `verso() { '${process.execPath}' '${MAIN}' "$@"; }\n`
+  const script = `${program}${blocks.join('echo\n')}`
+    .replaceAll('http://localhost:8080', url)
+    .replaceAll('examples/contacts', fileURLToPath(new URL('../../examples/contacts', import.meta.url)))
+  const printed = execFileSync('sh', ['-e', '-c', script], { cwd, encoding: 'utf8' })
+  expect(printed).toMatch(/imported 25 records, 0 were there already/)
+  expect(printed).toMatch(/imported 2 records, 0 were there already/)
+  expect(printed).toMatch(/copy\/com.axelor.contact.db.Contact.ndjson: 12 records/)
+  expect(printed).toMatch(/\nid,fullName,company.name\r\n\d+,[^,]+,Nordlicht Optik\r\n/)
 })

@@ -7,7 +7,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach } from 'vitest'
 
-const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+export const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 export const PASSWORD = 'correct horse battery'
 export const scratch = mkdtempSync(path.join(tmpdir(), 'verso-cli-'))
 const environment = Object.fromEntries(
