@@ -13,7 +13,7 @@ type Cells = readonly (string | null)[]
 interface Parsed {
   readonly record: Cells
   /** Lines that were read when the record was complete, and characters. */
-  readonly info: { readonly lines: number; readonly bytes: number }
+  readonly info: { readonly lines: number; readonly empty_lines: number; readonly bytes: number }
 }
 
 class NotUtf8 extends Error {}
@@ -30,9 +30,11 @@ export async function* readCsv(
   pipeline(createReadStream(file), checker, parser).catch(() => undefined)
   let portion: RawLine[] = []
   let header: readonly string[] | undefined
-  let [line, bytes] = [1, 0]
+  let [line, empty, bytes] = [1, 0, 0]
   try {
     for await (const { record, info } of parser as AsyncIterable<Parsed>) {
+      line += info.empty_lines - empty
+      empty = info.empty_lines
       if (!header) {
         header = record.map((name) => name ?? '')
         const fault = headerFault(header)

@@ -23,7 +23,7 @@ export async function* readLines(
   let [line, bytes] = [0, 0]
   for await (const text of splitLines(file, onBytes, maxLineBytes)) {
     line++
-    const raw = readLine(line, text)
+    const raw = text ? readLine(line, text) : { line, fault: `is longer than ${maxLineBytes} bytes` }
     if (!raw) continue
     portion.push(raw)
     bytes += text?.length ?? 0
@@ -37,9 +37,8 @@ export async function* readLines(
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Undefined for an empty line; the bytes are undefined for one that is too long. */
-function readLine(line: number, bytes: Buffer | undefined): RawLine | undefined {
-  if (!bytes) return { line, fault: `is longer than ${MAX_LINE_BYTES} bytes` }
+/** Undefined for an empty line. */
+function readLine(line: number, bytes: Buffer): RawLine | undefined {
   let text: string
   try {
     text = decoder.decode(bytes)

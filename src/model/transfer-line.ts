@@ -4,7 +4,7 @@ import { Fault, parseValue, type Field } from './field.js'
 import type { Model } from './model.js'
 import { didYouMean } from './similar.js'
 import { normalizeUsername } from './system.js'
-import { isLink, isTransferred, isUser, transferFields, usernamesIn } from './transfer-fields.js'
+import { isLink, isUser, transferFields, usernamesIn } from './transfer-fields.js'
 import { isObject, type Json, type Value, type Values } from './value.js'
 import { computeValues, defaultOf } from './values.js'
 
@@ -51,12 +51,14 @@ export class LineReader {
   readonly #fields: readonly Field[]
   readonly #references: readonly Field[]
   readonly #users: readonly Field[]
+  readonly #known: ReadonlySet<string>
   readonly #isComputing: boolean
 
   constructor(readonly model: Model) {
     this.#fields = transferFields(model).filter((field) => !field.computed)
     this.#references = this.#fields.filter((field) => field.relation && !isUser(field))
     this.#users = this.#fields.filter(isUser)
+    this.#known = new Set([...KEYS, ...transferFields(model).map(({ name }) => name)])
     this.#isComputing = [...model.fields.values()].some((field) => field.computed)
   }
 
@@ -149,8 +151,8 @@ export class LineReader {
     complain: Report,
   ): void {
     for (const key of given) {
+      if (this.#known.has(key)) continue
       const field = this.model.fields.get(key)
-      if (KEYS.includes(key) || (field && isTransferred(field))) continue
       if (!field) complain(key.slice(0, 100), `is no field of ${this.model.name}${this.#meant(key)}`)
       else if (field.secret) complain(key, 'is secret: it does not travel in files')
       // As it would be read, it means nothing.

@@ -105,7 +105,7 @@ export class Check {
     this.#noteNumbers(source.model, read)
     reader.forEachUser(read, (username) => this.#usernames.add(username))
     reader.forEachReference(read, (field, id) => {
-      this.#noteReference({ source, line, field, id })
+      if (!this.#isKnown(field, id)) this.#noteUnknown({ source, line, field, id })
     })
     return read
   }
@@ -128,10 +128,13 @@ export class Check {
     }
   }
 
-  #noteReference(reference: Pending): void {
-    const { field, id } = reference
+  #isKnown(field: Field, id: number): boolean {
     const target = this.#targetOf(field)
-    if (this.#ids.get(target)?.has(id) || this.#there.get(target)?.has(id)) return
+    return this.#ids.get(target)?.has(id) === true || this.#there.get(target)?.has(id) === true
+  }
+
+  #noteUnknown(reference: Pending): void {
+    const target = this.#targetOf(reference.field)
     const isComing = (this.#left.get(target) ?? 0) > 0
     addTo(isComing ? this.#later : this.#unknown, target, reference)
   }
@@ -142,7 +145,8 @@ export class Check {
     this.#left.set(model, left)
     if (left > 0) return
     for (const reference of this.#later.get(model) ?? []) {
-      this.#noteReference(reference)
+      if (this.#isKnown(reference.field, reference.id)) continue
+      this.#noteUnknown(reference)
       if ((this.#unknown.get(model)?.length ?? 0) >= LOOKED_UP_AT_ONCE) await this.#lookUp(model)
     }
     this.#later.delete(model)

@@ -91,7 +91,7 @@ async function makeUser(app: App, username: string): Promise<number> {
   return (await create(app, null, USER, user)).data.id
 }
 
-/** The next portion is read while one is written. */
+/** The next portion is read, and its lines too, while one is written. */
 async function writeSource(
   context: BatchContext,
   source: ImportSource,
@@ -100,9 +100,9 @@ async function writeSource(
 ): Promise<{ made: number; there: number }> {
   const reader = new LineReader(source.model)
   let [made, there] = [0, 0]
-  const portions = source.read()[Symbol.asyncIterator]()
+  const portions = readPortions(source, reader, context.now)
   for (let next = await portions.next(); next.done !== true;) {
-    const lines = next.value.map((raw) => readChecked(source, reader, raw, context.now))
+    const lines = next.value
     const following = portions.next()
     following.catch(() => undefined)
     const outcome = await writeBatch(context, reader, lines).catch((error: unknown) => {
@@ -114,6 +114,14 @@ async function writeSource(
     next = await following
   }
   return { made, there }
+}
+
+async function* readPortions(
+  source: ImportSource,
+  reader: LineReader,
+  now: string,
+): AsyncGenerator<readonly NumberedLine[]> {
+  for await (const portion of source.read()) yield portion.map((raw) => readChecked(source, reader, raw, now))
 }
 
 function readChecked(

@@ -1,0 +1,149 @@
+// Files of lines and of CSV, read as streams: what is wrong with them is told by line.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readCsv } from '../../src/cli/csv-file.js'
+import { readLines } from '../../src/cli/line-file.js'
+import { Progress } from '../../src/cli/progress.js'
+import { Catalog } from '../../src/model/catalog.js'
+import { IdSet } from '../../src/model/id-set.js'
+import type { RawLine } from '../../src/service/import-source.js'
+import { models } from '../models.js'
+
+let scratch: string
+beforeAll(() => {
+  scratch = mkdtempSync(path.join(tmpdir(), 'verso-lines-'))
+})
+afterAll(() => {
+  rmSync(scratch, { recursive: true })
+})
+
+function fileOf(content: string | Buffer): string {
+  const file = path.join(scratch, 'file')
+  writeFileSync(file, content)
+  return file
+}
+
+async function all(portions: AsyncIterable<readonly RawLine[]>): Promise<RawLine[]> {
+  const lines: RawLine[] = []
+  for await (const portion of portions) lines.push(...portion)
+  return lines
+}
+
+describe('lines', () => {
+  const read = (content: string | Buffer, most?: number) =>
+    all(readLines(fileOf(content), () => undefined, most))
+
+  test('one that is too long is told, and those after it are read', async () => {
+    const text = `{"a":1}\n{"b":"${'x'.repeat(2_000_000)}"}\n{"c":3}\n`
+    expect(await read(text, 1_000_000)).toEqual([
+      { line: 1, input: { a: 1 } },
+      { line: 2, fault: 'is longer than 1000000 bytes' },
+      { line: 3, input: { c: 3 } },
+    ])
+  })
+
+  test('long ones come in portions of few', async () => {
+    const lines = Array.from({ length: 10 }, () => `"${'x'.repeat(1_000_000)}"\n`)
+    const sizes: number[] = []
+    for await (const portion of readLines(fileOf(lines.join('')), () => undefined)) sizes.push(portion.length)
+    expect(Math.max(...sizes)).toBeLessThan(6)
+    expect(sizes.reduce((sum, size) => sum + size)).toBe(10)
+  })
+
+  test('a letter of several bytes is whole wherever the stream was cut', async () => {
+    const text = `"${'é👩'.repeat(100_000)}"`
+    expect(await read(text)).toEqual([{ line: 1, input: JSON.parse(text) as unknown }])
+  })
+})
+
+describe('CSV', () => {
+  const model = Catalog.from(models).get('test.Everything')
+  const read = (content: string | Buffer) => all(readCsv(fileOf(content), model, () => undefined))
+
+  test('cells are what a line of JSON would have; an empty cell is not an empty text', async () => {
+    const text =
+      '\uFEFFid,label,note,whole,active,extra,amount\r\n1,,"",7,true,"{""a"":[1]}",1.50\r\n\n2,"x\ny",a b,x,yes,{,\n'
+    expect(await read(text)).toEqual([
+      {
+        line: 2,
+        input: { id: 1, label: null, note: '', whole: 7, active: true, extra: { a: [1] }, amount: '1.50' },
+      },
+      {
+        line: 4,
+        input: {
+          id: 2,
+          label: 'x\ny',
+          note: 'a b',
+          whole: 'x',
+          active: 'yes',
+          extra: expect.anything(),
+          amount: null,
+        },
+      },
+    ])
+  })
+
+  test.each([
+    [
+      'a line of another width',
+      'id,label\n1\n2,b\n3,c,d\n',
+      [
+        [2, 'has 1 cells, but the heading has 2'],
+        [4, 'has 3 cells, but the heading has 2'],
+      ],
+    ],
+    ['a heading with a name twice', 'id,label,id\n1,b,2\n', [[1, 'the heading has "id" twice']]],
+    [
+      'a heading with a column without a name',
+      'id,,label\n1,b,2\n',
+      [[1, 'the heading has a column without a name']],
+    ],
+    ['a quote that never ends', 'id,label\n1,b\n2,"c\n', [[3, 'is no CSV: ']]],
+  ] as const)('%s', async (_, text, faults) => {
+    const told = (await read(text)).filter(({ fault }) => fault !== undefined)
+    expect(told.map(({ line }) => line)).toEqual(faults.map(([line]) => line))
+    for (const [index, [, fault]] of faults.entries()) expect(told[index]?.fault).toContain(fault)
+  })
+
+  test('what is no UTF-8', async () => {
+    const lines = await read(
+      Buffer.concat([Buffer.from('id,label\n1,'), Buffer.from([0xff]), Buffer.from('\n')]),
+    )
+    expect(lines.at(-1)?.fault).toBe('is not valid UTF-8; nothing after it was read')
+  })
+
+  test('an empty file holds nothing', async () => {
+    expect(await read('')).toEqual([])
+    expect(await read('id,label\n')).toEqual([])
+  })
+})
+
+test('a set of ids knows those that were added, and no others', () => {
+  const [set, known] = [new IdSet(), new Set<number>()]
+  let id = 1
+  for (let index = 0; index < 50_000; index++) {
+    // Near each other, far from each other, and beyond 32 bits.
+    id = [id + 1, id * 1_048_576, Math.floor(id / 3)][index % 3] ?? 1
+    id = (id % Number.MAX_SAFE_INTEGER) + 1
+    expect(set.add(id)).toBe(!known.has(id))
+    known.add(id)
+  }
+  expect(set.size).toBe(known.size)
+  for (const each of known) expect(set.has(each) && (known.has(each + 1) || !set.has(each + 1))).toBe(true)
+})
+
+test('a bar is drawn on a terminal, and nowhere else', () => {
+  const drawn: string[] = []
+  const draw = (isTTY: boolean) => {
+    const progress = new Progress({ isTTY, write: (text) => drawn.push(text) })
+    progress.begin('checking', 10)
+    progress.advance(5, 1_234)
+    progress.end()
+  }
+  draw(false)
+  expect(drawn).toEqual([])
+  draw(true)
+  expect(drawn.join('')).toContain('50 %  1,234')
+})
