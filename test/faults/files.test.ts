@@ -10,7 +10,6 @@ import { HttpClient } from '../http-client.js'
 import { newPlace, onEveryEngine, PASSWORD, USERNAME, type Engine, type Place } from '../targets.js'
 import type * as twins from '../twins.js'
 import { POINTS, type Point } from './failpoints.js'
-import { killUploads } from './file-kills.js'
 import { startServerProcess, type ServerProcess } from './server-process.js'
 import { untilNobodyWrites } from './kills.js'
 
@@ -80,12 +79,6 @@ onEveryEngine((engine) => {
       const isDone = POINTS.indexOf(point) >= POINTS.indexOf('committed')
       expect(versions).toEqual(isDone ? done : [0])
     })
-  })
-
-  test('3 kills at any moment lose nothing that was acknowledged, and leave nothing', async () => {
-    const { violations, acknowledged } = await killUploads(engine, 3)
-    expect(violations).toEqual([])
-    expect(acknowledged).toBeGreaterThan(20)
   })
 })
 

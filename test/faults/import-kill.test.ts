@@ -12,8 +12,8 @@ import { newPlace, onEveryEngine, startService } from '../targets.js'
 import { exported, writeFiles, writeModels } from '../transfer/world.js'
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
-const COUNT = 30_000
-const KILLS = 3
+const COUNT = 15_000
+const KILLS = 2
 
 let scratch: string
 let models: string

@@ -36,7 +36,7 @@ onEveryEngine((engine) => {
         ...{ id: 1, login: USERNAME, name: 'Ada', nameField: 'name', lang: 'en', technical: true },
       },
       api: { pagination: { maxPerPage: 1_000, defaultPerPage: 40 } },
-      data: { upload: { maxSize: 2 } },
+      data: { upload: { maxSize: 25 } },
     })
     await setDisabled(service.app, USERNAME, true)
     expect((await ask({ cookie })).text).toBe(OPEN)

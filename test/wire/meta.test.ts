@@ -65,7 +65,7 @@ onEveryEngine((engine) => {
   test('the models are those that can be named, sorted', async () => {
     const body = json(await user.get('/ws/meta/models')) as { data: string[] }
     const names = [...models.map(({ definition }) => (definition as { name: string }).name), Form.name]
-    const data = [...names, 'com.axelor.meta.db.MetaModel'].sort()
+    const data = [...names, 'com.axelor.meta.db.MetaFile', 'com.axelor.meta.db.MetaModel'].sort()
     expect(body).toEqual({ status: 0, total: data.length, data })
   })
 
