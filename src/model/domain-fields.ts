@@ -66,9 +66,14 @@ function is({ attributes }: RawField, option: string): boolean {
   return attributes.get(option) === 'true'
 }
 
-function textsOf({ attributes }: RawField): { readonly title?: string; readonly help?: string } {
+/** What fields of every type may say. */
+function commonOf({ attributes }: RawField): Omit<Draft, 'type'> {
   const [title = '', help = ''] = [attributes.get('title'), attributes.get('help')]
-  return { ...(title === '' ? {} : { title }), ...(help === '' || help === 'true' ? {} : { help }) }
+  return {
+    ...(title === '' ? {} : { title }),
+    ...(help === '' || help === 'true' ? {} : { help }),
+    ...(attributes.get('copy') === 'false' ? { copy: false } : {}),
+  }
 }
 
 /** Nobody sends what Java would have computed, so that is not required. */
@@ -86,7 +91,7 @@ function relationOf(field: RawField, { targetOf }: Surroundings, complain: Compl
   }
   if ((attributes.get('default') ?? '') !== '') complain('default', 'a relation has none')
   const mappedBy = attributes.get('mappedBy')
-  const base = { ...textsOf(field), target, ...(mappedBy === undefined ? {} : { mappedBy }) }
+  const base = { ...commonOf(field), target, ...(mappedBy === undefined ? {} : { mappedBy }) }
   if (type === 'one-to-many' && mappedBy === undefined) {
     complain('unmapped-list')
     return { type: 'many-to-many', ...base }
@@ -100,7 +105,7 @@ function relationOf(field: RawField, { targetOf }: Surroundings, complain: Compl
 
 function scalarOf(field: RawField, surroundings: Surroundings, complain: Complain): Draft | undefined {
   const type = typeOf(field)
-  if (type === 'binary') return { type, ...textsOf(field) }
+  if (type === 'binary') return { type, ...commonOf(field) }
   if (is(field, 'encrypted')) complain('encrypted')
   if (is(field, 'translatable')) complain('translatable')
   const choices = choicesOf(field, surroundings, complain)
@@ -108,7 +113,7 @@ function scalarOf(field: RawField, surroundings: Surroundings, complain: Complai
   const sequence = type === 'string' ? sequenceOf(field, surroundings, complain) : undefined
   const base: Draft = {
     type,
-    ...textsOf(field),
+    ...commonOf(field),
     ...(isRequired(field) && sequence === undefined ? { required: true } : {}),
     ...(type === 'decimal' ? digitsOf(field, complain) : {}),
     ...(is(field, 'password') && (type === 'string' || type === 'text') ? { secret: true } : {}),

@@ -12,14 +12,19 @@ interface Body {
 }
 
 /** What each command printed. Variables that one block sets are there in the next, as in a shell that stays open. */
-async function paste(document: string, flags: readonly string[] = []): Promise<Body[]> {
+async function paste(
+  document: string,
+  flags: readonly string[] = [],
+  base = 'http://localhost:8080',
+): Promise<Body[]> {
   const { url } = await start(['demo', '--port', '0', '--db', newDatabase(), ...flags])
   const text = readFileSync(new URL(`../../${document}`, import.meta.url), 'utf8')
   const blocks = [...text.matchAll(/^```sh\n(curl.*?)^```$/gms)].map(([, block = '']) => block)
   const script = blocks
+    .filter((block) => !block.includes('http://') || block.includes(base))
     .map((block) => `${block}\necho\n`)
     .join('')
-    .replaceAll('http://localhost:8080', url)
+    .replaceAll(base, url)
   const cwd = mkdtempSync(path.join(scratch, 'docs-'))
   const printed = execFileSync('sh', ['-e', '-c', script], { cwd, encoding: 'utf8' })
   return printed.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Body]))
@@ -46,6 +51,14 @@ test('those of the README: a tour that ends in a resolved conflict, and a search
   })
   expect(answers[4]?.data).toMatchObject([{ version: 2, lastName: 'Lovelace', phone: '555-0100' }])
   expect(answers[5]?.data).toMatchObject([{ 'company.name': 'Nordlicht Optik' }])
+})
+
+test('those of the README for existing models and clients', async () => {
+  const library = fileURLToPath(new URL('../../examples/domain-xml', import.meta.url))
+  const flags = ['--models', library, '--compat', 'axelor']
+  const [models, book] = await paste('README.md', flags, 'http://localhost:8082')
+  expect(models?.data).toContainEqual(expect.objectContaining({ fullName: 'org.example.library.db.Loan' }))
+  expect(book?.data).toMatchObject([{ title: 'Notes on the Engine', authors: [{ name: 'Ada Lovelace' }] }])
 })
 
 test('those for existing clients', async () => {

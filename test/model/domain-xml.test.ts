@@ -21,6 +21,11 @@ const MORE = `
 const CLEAN: readonly (readonly [xml: string, definition: object])[] = [
   ['<string name="a"/>', { type: 'string' }],
   ['<string name="a" title="T &amp; U" help="H"/>', { type: 'string', title: 'T & U', help: 'H' }],
+  ['<string name="a" copy="false"/>', { type: 'string', copy: false }],
+  [
+    '<one-to-one name="a" ref="B" copy="false"/>',
+    { type: 'one-to-one', target: 'org.test.db.B', copy: false },
+  ],
   [
     '<string name="a" required="true" unique="true" max="9"/>',
     { type: 'string', required: true, length: 9, unique: true },
