@@ -148,7 +148,8 @@ export class HttpClient implements Records {
 
   async upload(model: string, upload: Upload, options: UpdateOptions = {}): Promise<Written<WireRecord>> {
     const form = new FormData()
-    if (upload.data !== undefined) form.set('request', JSON.stringify({ data: upload.data }))
+    const { data = {} } = upload
+    form.set('request', JSON.stringify({ data, ...options.wanted }))
     if (upload.field !== undefined) form.set('field', upload.field)
     const chunks: Uint8Array<ArrayBuffer>[] = []
     for await (const chunk of upload.content) chunks.push(Uint8Array.from(chunk))

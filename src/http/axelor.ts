@@ -8,19 +8,25 @@ import type { Wanted } from '../model/selection.js'
 import { isObject } from '../model/value.js'
 import type { Actor } from '../service/actor.js'
 import type { App } from '../service/app.js'
-import type { Asked, Habits } from './habits.js'
+import { nowOf } from '../service/work.js'
+import { CONTRACT, type Asked, type Compatibility, type Habits } from './habits.js'
+
+/** Whose habits are served, by the name of the setting. */
+export const HABITS: Readonly<Record<Compatibility, (app: App) => Habits>> = {
+  none: () => CONTRACT,
+  axelor: axelorHabits,
+}
 
 /** What a search without a limit answers at most. */
 const UNLIMITED = 10_000
 
 type Data = Readonly<Record<string, unknown>>
 
-export function axelorHabits({ catalog, clock }: App): Habits {
+function axelorHabits({ catalog, clock }: App): Habits {
   return {
     record: (model, data) => recordFrom(catalog, model, data),
     wanted: (model, wanted) => wantedFrom(catalog, model, wanted),
-    search: (model, request, actor) =>
-      searchFrom(catalog, model, request, magicOf(actor, new Date(clock.now()).toISOString())),
+    search: (model, request, actor) => searchFrom(catalog, model, request, magicOf(actor, nowOf({ clock }))),
     createsSave: true,
     refusalsAreAnswers: true,
   }
@@ -30,7 +36,7 @@ export function axelorHabits({ catalog, clock }: App): Habits {
 function recordFrom(catalog: Catalog, model: Model, data: unknown): unknown {
   if (!isObject(data)) return data
   const record: Record<string, unknown> = {}
-  const isNew = !isId(data['id'])
+  const isNew = !looksLikeId(data['id'])
   for (const [name, value] of Object.entries(data)) {
     const field = model.fields.get(name)
     if (field) record[name] = valueFrom(catalog, field, value)
@@ -51,13 +57,13 @@ function valueFrom(catalog: Catalog, field: Field, value: unknown): unknown {
 
 /** Without a version only who it is counts; with one it is changed too. */
 function neighbourFrom(catalog: Catalog, target: Model, value: unknown): unknown {
-  if (isId(value)) return { id: value }
+  if (looksLikeId(value)) return { id: value }
   if (!isObject(value)) return value
   const { id, version = null } = value
-  return isId(id) && version === null ? { id } : recordFrom(catalog, target, value)
+  return looksLikeId(id) && version === null ? { id } : recordFrom(catalog, target, value)
 }
 
-function isId(value: unknown): value is number {
+function looksLikeId(value: unknown): value is number {
   return typeof value === 'number' && value > 0
 }
 
@@ -159,6 +165,9 @@ function domainsFrom(domains: unknown, magic: Data): unknown {
   )
 }
 
+/** What a simple search may say besides fields. */
+const NO_FIELDS = new Set(['context', 'criteria', 'operator'])
+
 /** `{name: "x"}` asks for names like x. */
 function simpleCriteria(data: Data): unknown {
   const names = Object.keys(data).filter((name) => /^[a-z]/i.test(name) && !NO_FIELDS.has(name))
@@ -167,8 +176,6 @@ function simpleCriteria(data: Data): unknown {
     return { fieldName, operator: typeof value === 'string' ? 'like' : '=', value }
   })
 }
-
-const NO_FIELDS = new Set(['context', 'criteria', 'operator'])
 
 function withoutEmpty(criteria: unknown): unknown {
   if (!Array.isArray(criteria)) return criteria

@@ -8,15 +8,13 @@ import type { WireRecord } from '../wire.js'
 import { actorOf, type Guards } from './guard.js'
 import type { Habits } from './habits.js'
 import { modelOf } from './record-requests.js'
-import type { Resource } from './resource.js'
+import { aboutRecords, type Resource } from './resource.js'
 
 /** What a search finds, all of it, as a table for spreadsheets. */
 export function exportResource(app: App, guards: Guards, habits: Habits): Resource {
   return {
+    ...aboutRecords(guards),
     path: '/ws/rest/:model/export',
-    guards: [guards.session],
-    writeGuards: [guards.sameSite],
-    isAboutRecords: true,
     handlers: { POST: async (request, reply) => sendTable(app, habits, request, reply) },
   }
 }
@@ -30,6 +28,7 @@ async function sendTable(
   const model = modelOf(app, request)
   const { body } = request
   const { request: asked } = habits.search(model, body ?? undefined, actorOf(request))
+  // A habit may set a limit that nobody sent.
   const { offset, limit } = isObject(body) ? body : {}
   const table = exportFound(app, model, isObject(asked) ? { ...asked, offset, limit } : asked)
   // Whatever keeps the first page from being read is still an ordinary refusal.

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
 import { discard, receive, requireBinary, uploadReceived } from '../service/files.js'
+import { writable } from '../service/ids.js'
 import { recordsFor } from '../service/records.js'
 import type { Incoming } from '../store/database.js'
 import type { Download } from '../wire.js'
@@ -11,7 +12,7 @@ import { actorOf, type Guards } from './guard.js'
 import type { Habits } from './habits.js'
 import { matchesAny, sendRecord } from './record-answers.js'
 import { idOf, ifMatchOf, keyOf, modelOf, versionOf } from './record-requests.js'
-import type { Resource } from './resource.js'
+import { aboutRecords, type Resource } from './resource.js'
 import type { HttpSettings } from './settings.js'
 
 interface Params {
@@ -34,21 +35,24 @@ export function uploadResource(
     discard: (incoming) => discard(app, incoming),
   }
   return {
+    ...aboutRecords(guards),
     path: '/ws/rest/:model/upload',
-    guards: [guards.session],
-    writeGuards: [guards.sameSite],
-    isAboutRecords: true,
     handlers: {
       // Nothing of the body has been read yet: what can be refused without it is refused first.
       POST: async (request, reply) => {
-        const model = modelOf(app, request)
+        const model = writable(modelOf(app, request))
         requireBinary(model)
         const options = { ...keyOf(request), ...ifMatchOf(request) }
         if (Number(request.headers['content-length'] ?? 0) > limitBytes)
           throw new Refusal('too-large', 'The file is larger than this service takes (--upload-limit)')
-        const { data, field, file, fileName } = await readForm(request.raw, bodyLimitBytes, keeper)
-        const received = { data: habits.record(model, data), field, name: fileName, incoming: file }
-        return sendRecord(reply, await uploadReceived(app, actorOf(request), model, received, options))
+        const form = await readForm(request.raw, bodyLimitBytes, keeper)
+        const { field, fileName: name, file: incoming } = form
+        const received = { data: habits.record(model, form.data), field, name, incoming }
+        const wanted = form.wanted ? { wanted: habits.wanted(model, form.wanted) } : {}
+        return sendRecord(
+          reply,
+          await uploadReceived(app, actorOf(request), model, received, { ...options, ...wanted }),
+        )
       },
     },
   }
@@ -57,9 +61,10 @@ export function uploadResource(
 /** The content of a binary field. */
 export function fileResource(app: App, guards: Guards): Resource {
   return {
+    ...aboutRecords(guards),
     path: '/ws/rest/:model/:id/:field/download',
-    guards: [guards.session],
-    writeGuards: [guards.sameSite],
+    // Whoever fetches a file looks at the code, and would save an answer as the file.
+    isAboutRecords: false,
     handlers: {
       GET: async (request, reply) => {
         const model = modelOf(app, request)

@@ -3,7 +3,9 @@ import type { IncomingMessage } from 'node:http'
 import { Busboy, type BusboyFileStream } from '@fastify/busboy'
 import type { FastifyInstance } from 'fastify'
 import { Refusal } from '../errors.js'
+import type { Wanted } from '../model/selection.js'
 import { checkEncoding, dataOf, readJson } from './bodies.js'
+import { wantedIn } from './record-requests.js'
 
 /** Nobody needs more than three: more are refused, not read. */
 const MAX_PARTS = 8
@@ -17,6 +19,8 @@ type PartName = (typeof PARTS)[number]
 export interface Form<F> {
   /** What `request` says of the record. */
   readonly data: unknown
+  /** What the answer is to show of it. */
+  readonly wanted: Wanted | undefined
   readonly field: string | undefined
   readonly file: F
   /** What the file is called, as it was sent. */
@@ -137,9 +141,10 @@ class FormReader<F> {
   async finish(): Promise<Form<F>> {
     const field = await this.#texts.get('field')
     const request = await this.#texts.get('request')
-    const data = request === undefined ? {} : dataOf(readJson(request))
+    const body = request === undefined ? { data: {} } : readJson(request)
+    const said = { data: dataOf(body), wanted: wantedIn(body), field: field?.toString().trim() }
     if (!this.#file) throw malformed('it has no part called "file"')
-    return { data, field: field?.toString().trim(), file: await this.#file, fileName: this.#fileName }
+    return { ...said, file: await this.#file, fileName: this.#fileName }
   }
 
   async abandon(): Promise<void> {

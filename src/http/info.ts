@@ -1,4 +1,5 @@
 // What a client asks before anything else: who answers here, and whether its session is still alive.
+import { DEFAULT_LIMIT } from '../model/search.js'
 import type { Actor } from '../service/actor.js'
 import type { App } from '../service/app.js'
 import type { Guards } from './guard.js'
@@ -6,7 +7,6 @@ import { sendJson, type Resource } from './resource.js'
 import type { HttpSettings } from './settings.js'
 
 const MIB = 1024 * 1024
-const DEFAULT_PER_PAGE = 40
 
 /** Open to all, and without an envelope. Whoever has no session is told nothing but where to log in. */
 export function infoResource(app: App, guards: Guards, settings: HttpSettings): Resource {
@@ -31,7 +31,7 @@ function forUser({ settings }: App, actor: Actor): object {
   const { id, username, name, admin } = actor
   return {
     user: { id, login: username, name: name ?? username, nameField: 'name', lang: 'en', technical: admin },
-    api: { pagination: { maxPerPage: settings.maxLimit, defaultPerPage: DEFAULT_PER_PAGE } },
+    api: { pagination: { maxPerPage: settings.maxLimit, defaultPerPage: DEFAULT_LIMIT } },
     data: { upload: { maxSize: settings.uploadLimitBytes / MIB } },
   }
 }

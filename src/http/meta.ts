@@ -3,10 +3,10 @@ import { describeModel } from '../model/describe.js'
 import type { App } from '../service/app.js'
 import type { Guards } from './guard.js'
 import { modelOf } from './record-requests.js'
-import { sendJson, type Resource } from './resource.js'
+import { aboutRecords, sendJson, type Resource } from './resource.js'
 
 export function metaResources(app: App, guards: Guards): readonly Resource[] {
-  const shared = { guards: [guards.session], isAboutRecords: true }
+  const shared = aboutRecords(guards)
   return [
     {
       ...{ ...shared, path: '/ws/meta/models' },

@@ -4,7 +4,7 @@ import type { Guards } from './guard.js'
 import type { Habits } from './habits.js'
 import { makeReading } from './record-reading.js'
 import { makeWriting } from './record-writing.js'
-import type { Resource } from './resource.js'
+import { aboutRecords, type Resource } from './resource.js'
 
 export function recordResources(
   app: App,
@@ -12,7 +12,7 @@ export function recordResources(
   habits: Habits,
   basePath: string,
 ): readonly Resource[] {
-  const shared = { guards: [guards.session], writeGuards: [guards.sameSite], isAboutRecords: true }
+  const shared = aboutRecords(guards)
   const reading = makeReading(app, habits, basePath)
   const writing = makeWriting(app, habits)
   const model = '/ws/rest/:model'

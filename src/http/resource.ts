@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { Refusal } from '../errors.js'
+import type { Guards } from './guard.js'
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 type Method = (typeof METHODS)[number]
@@ -50,6 +51,11 @@ export function addResource(server: FastifyInstance, resource: Resource): void {
     const message = `${request.method} is not possible here, but ${allow.join(', ')}${hint ? `: ${hint}` : ''}`
     throw new Refusal('method', message, { allow })
   }
+}
+
+/** What all resources of records share: nobody without a session, no write from another site's page. */
+export function aboutRecords(guards: Guards) {
+  return { guards: [guards.session], writeGuards: [guards.sameSite], isAboutRecords: true } as const
 }
 
 export const JSON_TYPE = 'application/json; charset=utf-8'

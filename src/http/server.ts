@@ -5,13 +5,13 @@ import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
 import { dummyHash } from '../service/passwords.js'
-import { axelorHabits } from './axelor.js'
+import { HABITS } from './axelor.js'
 import { acceptCredentials, acceptJson } from './bodies.js'
 import { answerPreflight } from './cors.js'
 import { fileResource, uploadResource } from './files.js'
 import { acceptForms } from './form.js'
 import { makeGuards, makeHostCheck } from './guard.js'
-import { CONTRACT, type Habits } from './habits.js'
+import type { Habits } from './habits.js'
 import { exportResource } from './export.js'
 import { healthResources } from './health.js'
 import { infoResource } from './info.js'
@@ -64,7 +64,7 @@ export async function createServer(
 ): Promise<Server> {
   let isStopping = false
   await dummyHash()
-  const habits = settings.compat === 'axelor' ? axelorHabits(app) : CONTRACT
+  const habits = HABITS[settings.compat](app)
   const server = makeFastify({ log: app.log, habits }, settings)
   addHooks(server, app, settings)
   announceStop(server, () => isStopping)

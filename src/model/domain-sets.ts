@@ -4,7 +4,7 @@ import type { FieldDefinition } from './definition.js'
 import type { Entity } from './domain-merge.js'
 import type { Fields } from './domain-relations.js'
 import type { ReportLine } from './domain-report.js'
-import { MAX_INDEXED_LENGTH, storageOf } from './field.js'
+import { isIndexable, MAX_INDEXED_LENGTH, storageOf } from './field.js'
 
 export interface Sets {
   readonly unique: readonly (readonly string[])[]
@@ -58,10 +58,8 @@ function setFault(names: readonly string[], fields: Fields): string | undefined 
     const definition = Object.hasOwn(fields, name) ? fields[name] : undefined
     if (!definition) return `there is no field "${name}"`
     const field = checkField('field', definition, () => undefined)
-    const storage = field && storageOf(field)
-    if (!field || storage === 'none' || storage === 'json' || field.secret !== undefined)
-      return `"${name}" cannot be indexed`
-    if (storage === 'text') length += field.maxLength
+    if (!field || !isIndexable(field)) return `"${name}" cannot be indexed`
+    if (storageOf(field) === 'text') length += field.maxLength
   }
   return length > MAX_INDEXED_LENGTH
     ? `texts of more than ${MAX_INDEXED_LENGTH} characters in all`

@@ -43,6 +43,12 @@ export interface Copy {
 /** A member of an owned list: a record by its id alone, or one that is to be written. */
 export type Member = { readonly id: number; readonly draft?: never } | { readonly draft: Draft }
 
+/** The records inside of it that are written with it. */
+export function draftsIn({ neighbours, lists }: Draft): Draft[] {
+  const members = [...lists.values()].flat().flatMap((member) => member.draft ?? [])
+  return [...neighbours.values(), ...members]
+}
+
 /** How many records an owned list holds. */
 export const MAX_MEMBERS = 1_000
 /** How deep they stand inside of each other, and how many there are in a request. */

@@ -75,6 +75,14 @@ export interface Field {
   readonly relation: Relation | undefined
 }
 
+/** A field that says nothing of itself but what it is. */
+export const BLANK: Omit<Field, 'name' | 'type' | 'title'> = {
+  ...{ help: undefined, required: false, unique: false, min: undefined, max: undefined },
+  ...{ minLength: 0, maxLength: 0, precision: 0, scale: 0, default: undefined, selection: undefined },
+  ...{ secret: undefined, computed: undefined, kept: false, was: undefined, copied: true },
+  ...{ sequence: undefined, relation: undefined },
+}
+
 export interface Sequence {
   readonly prefix: string
   readonly suffix: string
@@ -219,6 +227,11 @@ export const FIELD_TYPES = {
 /** How the column of this field keeps it; the other side of a relation has none. */
 export function storageOf(field: Field): Storage {
   return field.relation?.mappedBy === undefined ? FIELD_TYPES[field.type].storage : 'none'
+}
+
+/** Whether its column can stand in an index. */
+export function isIndexable(field: Field): boolean {
+  return !['json', 'file', 'none'].includes(storageOf(field)) && field.secret === undefined
 }
 
 /** Outside data → the canonical value of this field, or what is wrong with it. */

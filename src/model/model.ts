@@ -1,5 +1,5 @@
 import { checkField } from './check-field.js'
-import { MAX_INDEXED_LENGTH, storageOf, type Field, type Relation } from './field.js'
+import { BLANK, isIndexable, MAX_INDEXED_LENGTH, storageOf, type Field, type Relation } from './field.js'
 import { didYouMean } from './similar.js'
 import { fieldsOfTemplate } from './template.js'
 import { isObject } from './value.js'
@@ -25,12 +25,7 @@ const MODEL_NAME = /^(?!sqlite_)[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+$
 const MAX_MODEL_NAME = 200
 const OPTIONS = ['name', 'title', 'fields', 'nameField', 'listFields', 'unique', 'indexes', 'archived']
 
-const kept = {
-  ...{ help: undefined, required: false, unique: false, min: undefined, max: undefined },
-  ...{ minLength: 0, maxLength: 0, precision: 0, scale: 0, default: undefined, selection: undefined },
-  ...{ secret: undefined, computed: undefined, kept: true, was: undefined, copied: false },
-  ...{ sequence: undefined, relation: undefined },
-}
+const kept = { ...BLANK, kept: true, copied: false }
 const user: Relation = { target: USER_MODEL, isList: false, mappedBy: undefined, owned: false }
 const KEPT_FIELDS: readonly Field[] = [
   { ...kept, name: 'createdOn', title: 'Created on', type: 'datetime' },
@@ -39,9 +34,7 @@ const KEPT_FIELDS: readonly Field[] = [
   { ...kept, name: 'updatedBy', title: 'Updated by', type: 'many-to-one', relation: user },
 ]
 const ARCHIVED: Field = {
-  ...kept,
-  kept: false,
-  copied: true,
+  ...BLANK,
   name: 'archived',
   title: 'Archived',
   type: 'boolean',
@@ -204,9 +197,7 @@ function checkIndexable(
 ): void {
   const set = names.flatMap((name) => fields.get(name) ?? [])
   for (const field of set) {
-    const storage = storageOf(field)
-    if (storage === 'json' || storage === 'file' || storage === 'none' || field.secret)
-      complain(`${option}: "${field.name}" cannot be indexed`)
+    if (!isIndexable(field)) complain(`${option}: "${field.name}" cannot be indexed`)
   }
   const texts = set.filter((field) => storageOf(field) === 'text' && !field.secret)
   if (texts.reduce((sum, field) => sum + field.maxLength, 0) <= MAX_INDEXED_LENGTH) return

@@ -1,6 +1,6 @@
 // Dotted paths over relations: `company.country.name`.
 import type { Catalog } from './catalog.js'
-import type { Field } from './field.js'
+import { BLANK, type Field } from './field.js'
 import { isReadable, type Model } from './model.js'
 import { didYouMean } from './similar.js'
 
@@ -20,12 +20,7 @@ export interface Path {
 
 export const MAX_STEPS = 8
 
-const key: Omit<Field, 'name' | 'title'> = {
-  ...{ type: 'long', help: undefined, required: true, unique: false, min: undefined, max: undefined },
-  ...{ minLength: 0, maxLength: 0, precision: 0, scale: 0, default: undefined, selection: undefined },
-  ...{ secret: undefined, computed: undefined, kept: true, was: undefined, copied: false },
-  ...{ sequence: undefined, relation: undefined },
-}
+const key = { ...BLANK, type: 'long', required: true, kept: true, copied: false } as const
 export const ID: Field = { ...key, name: 'id', title: 'Id' }
 export const VERSION: Field = { ...key, name: 'version', title: 'Version' }
 

@@ -11,7 +11,7 @@ import { namesFrom, selectionForPage, type Selection } from './selection.js'
 import { isObject } from './value.js'
 import { conditionOfWords } from './words.js'
 
-const DEFAULT_LIMIT = 40
+export const DEFAULT_LIMIT = 40
 export const MAX_LIMIT = 1_000
 /** Where a page shows lists, each of which may be long, it has so many times fewer records. */
 const LISTS_FACTOR = 10

@@ -8,6 +8,7 @@ import { valuesOf } from '../model/values.js'
 import type { Queryable } from '../store/database.js'
 import { valuesAt } from '../store/log.js'
 import { factsOf, type StoredFile } from '../store/files.js'
+import * as store from '../store/records.js'
 import type { Table } from '../store/table.js'
 import type { ConflictData, WireRecord } from '../wire.js'
 import { fileValues } from './held-files.js'
@@ -57,6 +58,20 @@ export async function conflict(
   const kind = expected.by === 'if-match' ? 'stale-match' : 'conflict'
   const message = `${model.name} ${theirs.id} is at version ${theirs.version}, not ${expected.version}: nothing was written`
   return new Refusal(kind, message, { data: { ...data } })
+}
+
+/** Refuses unless the record is at this version. What is no longer there is for the caller to say. */
+export async function refuseIfStale(
+  db: Queryable,
+  table: Table,
+  id: number,
+  expected: Expected,
+  draft: Draft | null,
+): Promise<void> {
+  const version = await store.versionOf(db, table, id)
+  if (version === undefined || version === expected.version) return
+  const theirs = await store.read(db, table, id)
+  if (theirs) throw await conflict(db, table, theirs, expected, draft)
 }
 
 /** What was to be written, in the form that the Log knows it. */

@@ -1,6 +1,5 @@
 // Files: they come into a binary field by an upload, which is a write of its record like any other, and leave by a download.
 import { Refusal } from '../errors.js'
-import { draftToCreate, draftToUpdate, type Draft, type Key } from '../model/draft.js'
 import type { Field } from '../model/field.js'
 import { safeFileName } from '../model/file-name.js'
 import { typeOfContent } from '../model/file-type.js'
@@ -8,18 +7,14 @@ import type { Model } from '../model/model.js'
 import { didYouMean } from '../model/similar.js'
 import { META_FILE } from '../model/system.js'
 import { isObject, type Values } from '../model/value.js'
-import type { Incoming } from '../store/database.js'
+import type { Incoming, Transaction } from '../store/database.js'
 import { factsOf, filesOf, insertFile, type FileFacts } from '../store/files.js'
 import * as store from '../store/records.js'
 import type { Download, RemoveOptions, UpdateOptions, Upload, WireRecord, Written } from '../wire.js'
 import type { Actor } from './actor.js'
 import type { App } from './app.js'
 import { checkId, missing } from './ids.js'
-import { lockInOrder } from './lock-order.js'
-import { Saving } from './saving.js'
-import { hashSecrets, withoutSecrets } from './secrets.js'
-import { versionToUpdate, type Expected } from './versions.js'
-import { write, type WriteRequest, type Writing } from './writing.js'
+import { saveWith } from './saves.js'
 
 /** A file that has arrived, in the place of its content. */
 export interface Received extends Omit<Upload, 'content'> {
@@ -62,15 +57,14 @@ export async function uploadReceived(
       ...{ name: safeFileName(name), type: typeOfContent(incoming.head) },
       ...{ size: incoming.size, sha256: incoming.sha256 },
     }
-    const sent = await sentBy(app, model, withFileName(model, data, facts), options)
     const file = { field: field.name, ...facts }
-    const request = await requestOf(app, sent, { data, file }, options)
-    return await write(app, actor, request, options.idempotencyKey, async (writing) => {
-      const id = await insertFile(writing.tx, facts, incoming.key, app.clock.now())
-      await app.db.contents.store(writing.tx, id, incoming)
-      const values = { [field.name]: { id, ...factsOf(facts) }, ...aboutContent(model, facts) }
-      return save(app, actor, writing, sent, values)
-    })
+    const valuesIn = async (tx: Transaction): Promise<Values> => {
+      const id = await insertFile(tx, facts, incoming.key, app.clock.now())
+      await app.db.contents.store(tx, id, incoming)
+      return { [field.name]: { id, ...factsOf(facts) }, ...aboutContent(model, facts) }
+    }
+    const sent = withFileName(model, data, facts)
+    return await saveWith(app, actor, model, sent, { file, valuesIn }, options)
   } finally {
     await app.db.contents.settle(incoming)
   }
@@ -109,16 +103,9 @@ export async function clear(
   { version, ...options }: RemoveOptions,
 ): Promise<Written<WireRecord>> {
   const field = binaryField(model, named)
-  const sent = await sentBy(app, model, { id, version }, options)
-  const request = await requestOf(
-    app,
-    sent,
-    { data: {}, file: { field: field.name, cleared: true } },
-    options,
-  )
-  return write(app, actor, request, options.idempotencyKey, (writing) =>
-    save(app, actor, writing, sent, { [field.name]: null, ...aboutContent(model, undefined) }),
-  )
+  const file = { field: field.name, cleared: true }
+  const valuesIn = async (): Promise<Values> => ({ [field.name]: null, ...aboutContent(model, undefined) })
+  return saveWith(app, actor, model, { id, version }, { file, valuesIn }, options)
 }
 
 /** Whether anything can be uploaded to the model at all. */
@@ -144,66 +131,6 @@ function binaryField(model: Model, name: string | undefined): Field {
 
 function binaryFields(model: Model): Field[] {
   return [...model.fields.values()].filter(({ type }) => type === 'binary')
-}
-
-/** A checked request: a Draft without its file, and the version it names. */
-interface Sent {
-  readonly draft: Draft
-  readonly expected: Expected | undefined
-  readonly now: string
-}
-
-async function sentBy(app: App, model: Model, data: unknown, { ifMatch }: UpdateOptions): Promise<Sent> {
-  if (!isObject(data)) throw new Refusal('bad-request', '"data" must be an object of fields')
-  const now = new Date(app.clock.now()).toISOString()
-  const id = data['id'] ?? undefined
-  if (id === undefined) {
-    if ((data['version'] ?? undefined) !== undefined || ifMatch !== undefined)
-      throw new Refusal('bad-request', 'A new record has no version yet: name the id of the record, too')
-    return {
-      draft: await hashSecrets(draftToCreate(app.catalog, model, data, now)),
-      expected: undefined,
-      now,
-    }
-  }
-  if (typeof id !== 'number' || !Number.isSafeInteger(id) || id <= 0)
-    throw new Refusal('bad-request', 'data.id must be a whole number from 1')
-  const expected = versionToUpdate(data, id, ifMatch)
-  const key: Key = { id, version: expected.version }
-  return { draft: await hashSecrets(draftToUpdate(app.catalog, model, data, key, now)), expected, now }
-}
-
-async function save(
-  app: App,
-  actor: Actor | null,
-  { tx, changes }: Writing,
-  { draft: bare, expected, now }: Sent,
-  values: Values,
-): Promise<WireRecord> {
-  const draft = { ...bare, values: { ...bare.values, ...values } }
-  const saving = new Saving({ app, actor, tx, now }, [draft])
-  await lockInOrder({ app, tx }, [draft])
-  let id: number
-  if (draft.key && expected) id = await saving.update(draft, draft.key, expected)
-  else {
-    await saving.refuseStaleInside(draft)
-    id = await saving.create(draft)
-  }
-  changes.push(...(await saving.finish()))
-  return saving.recordOf(draft.model, id)
-}
-
-/** What a repeat under the same key must be equal to: the file, too. */
-async function requestOf(
-  app: App,
-  { draft: { model, key } }: Sent,
-  { data, file }: { readonly data: unknown; readonly file: object },
-  { idempotencyKey }: UpdateOptions,
-): Promise<WriteRequest> {
-  const request = { action: key ? ('update' as const) : ('create' as const), model: model.name, ...key }
-  if (idempotencyKey === undefined) return request
-  const { data: told, secret } = await withoutSecrets(app.catalog, model, data, idempotencyKey)
-  return { ...request, secret, data: { data: told, file } }
 }
 
 /** A file that stands for itself is called as it was where it came from, unless it is given another name. */

@@ -1,5 +1,6 @@
 import { Refusal } from '../errors.js'
 import type { Model } from '../model/model.js'
+import { isReadOnly } from '../model/system.js'
 
 /** Ids are whole numbers from 1: what is no id has no record. */
 export function checkId(model: Model, id: number): number {
@@ -8,4 +9,10 @@ export function checkId(model: Model, id: number): number {
 
 export function missing(model: Model, id: number): never {
   throw new Refusal('not-found', `There is no ${model.name} with id ${id}`)
+}
+
+/** The model, unless only the service writes it. */
+export function writable(model: Model): Model {
+  if (!isReadOnly(model)) return model
+  throw new Refusal('forbidden', `${model.name} is kept by the service: it can only be read`)
 }

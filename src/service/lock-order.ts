@@ -2,7 +2,7 @@
 // nested save names is locked before, in one order. What it does not name, members that are dropped for one, is locked when it is
 // met: there the database may still have to choose, and the work is done again.
 import type { Catalog, FieldOf } from '../model/catalog.js'
-import type { Draft } from '../model/draft.js'
+import { draftsIn, type Draft } from '../model/draft.js'
 import type { Model } from '../model/model.js'
 import { ownersOfAny } from '../store/members.js'
 import * as store from '../store/records.js'
@@ -76,11 +76,6 @@ function collect(app: App, draft: Draft, wanted: LockSet): void {
     if (owner) want(wanted, list.model, (owner as { readonly id: number }).id)
   }
   for (const inner of draftsIn(draft)) collect(app, inner, wanted)
-}
-
-function draftsIn({ neighbours, lists }: Draft): Draft[] {
-  const members = [...lists.values()].flat().flatMap((member) => member.draft ?? [])
-  return [...neighbours.values(), ...members]
 }
 
 function want(wanted: LockSet, model: Model, id: number): void {

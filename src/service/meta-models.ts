@@ -14,6 +14,7 @@ type Composed = Pick<App, 'catalog' | 'db' | 'tables' | 'clock' | 'undeclared'>
 
 /** More than anybody serves. */
 const MAX_MODELS = 100_000
+const ALL = { after: 0, limit: MAX_MODELS }
 
 /** Brings the records to what is served. Where nothing has changed since the last start it only looks. */
 export async function keepMetaModels(app: Composed): Promise<void> {
@@ -58,8 +59,6 @@ async function isReferredTo(
     if ((await referringTo(tx, db.dialect, referrer, [id])).total > 0) return true
   return false
 }
-
-const ALL = { after: 0, limit: MAX_MODELS }
 
 function isAsWanted(stored: readonly WireRecord[], wanted: readonly string[]): boolean {
   const names = new Set(stored.map(({ fullName }) => fullName))

@@ -1,9 +1,7 @@
 // What may be done with records: the verbs that both doors offer, and those that only read.
-import { Refusal } from '../errors.js'
 import type { Model } from '../model/model.js'
 import { searchFromQuery, searchFromRequest, type Query, type Search } from '../model/search.js'
 import { countRelations, selectionForRecord, type Selection, type Wanted } from '../model/selection.js'
-import { isReadOnly } from '../model/system.js'
 import * as store from '../store/records.js'
 import { compileSelection } from '../store/select.js'
 import type { Page, Records, SearchOptions, WireRecord } from '../wire.js'
@@ -11,7 +9,7 @@ import type { Actor } from './actor.js'
 import type { App } from './app.js'
 import { copy } from './copy.js'
 import { clear, download, upload } from './files.js'
-import { checkId, missing } from './ids.js'
+import { checkId, missing, writable } from './ids.js'
 import { updateMass } from './mass-update.js'
 import { remove, removeAll } from './removals.js'
 import { create, save, update } from './saves.js'
@@ -32,25 +30,23 @@ export function recordsFor(app: App, actor: Actor): Records {
     fetch: async (model, id, wanted) => fetch(app, app.catalog.get(model), id, wanted ?? {}),
     copy: async (model, id) => copy(app, app.catalog.get(model), id),
     verify: async (model, data) => verify(app, app.catalog.get(model), data),
-    create: async (model, data, options) => create(app, actor, writable(app, model), data, options),
-    update: async (model, id, data, options) => update(app, actor, writable(app, model), id, data, options),
-    save: async (model, records, options) => save(app, actor, writable(app, model), records, options),
+    create: async (model, data, options) =>
+      create(app, actor, writable(app.catalog.get(model)), data, options),
+    update: async (model, id, data, options) =>
+      update(app, actor, writable(app.catalog.get(model)), id, data, options),
+    save: async (model, records, options) =>
+      save(app, actor, writable(app.catalog.get(model)), records, options),
     updateMass: async (model, request, options) =>
-      updateMass(app, actor, writable(app, model), request, options),
-    remove: async (model, id, options) => remove(app, actor, writable(app, model), id, options),
+      updateMass(app, actor, writable(app.catalog.get(model)), request, options),
+    remove: async (model, id, options) => remove(app, actor, writable(app.catalog.get(model)), id, options),
     removeAll: async (model, records, options) =>
-      removeAll(app, actor, writable(app, model), records, options),
-    upload: async (model, sent, options) => upload(app, actor, writable(app, model), sent, options),
+      removeAll(app, actor, writable(app.catalog.get(model)), records, options),
+    upload: async (model, sent, options) =>
+      upload(app, actor, writable(app.catalog.get(model)), sent, options),
     download: async (model, id, field) => download(app, app.catalog.get(model), id, field),
-    clear: async (model, id, field, options) => clear(app, actor, writable(app, model), id, field, options),
+    clear: async (model, id, field, options) =>
+      clear(app, actor, writable(app.catalog.get(model)), id, field, options),
   }
-}
-
-function writable(app: App, name: string): Model {
-  const model = app.catalog.get(name)
-  if (isReadOnly(model))
-    throw new Refusal('forbidden', `${model.name} is kept by the service: it can only be read`)
-  return model
 }
 
 async function find(app: App, model: Model, query: Query): Promise<Page> {

@@ -6,7 +6,7 @@ import * as store from '../store/records.js'
 import type { RemoveOptions, Removed, WriteOptions, Written } from '../wire.js'
 import type { Actor } from './actor.js'
 import type { App } from './app.js'
-import { conflict } from './conflict.js'
+import { conflict, refuseIfStale } from './conflict.js'
 import { checkId, missing } from './ids.js'
 import { lockToRemove } from './lock-order.js'
 import { Saving } from './saving.js'
@@ -73,10 +73,7 @@ async function refuseStale(
 ): Promise<void> {
   const table = app.tables.of(model)
   for (const { id, expected } of removals) {
-    const version = (await store.versionOf(tx, table, id)) ?? missing(model, id)
-    if (!expected || version === expected.version) continue
-    const record = (await store.read(tx, table, id)) ?? missing(model, id)
-    throw await conflict(tx, table, record, expected, null)
+    if (expected) await refuseIfStale(tx, table, id, expected, null)
   }
 }
 

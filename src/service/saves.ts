@@ -3,7 +3,7 @@ import { Refusal } from '../errors.js'
 import { draftsToSave, draftToCreate, draftToUpdate, type Draft, type Key } from '../model/draft.js'
 import type { Model } from '../model/model.js'
 import { selectionForRecord } from '../model/selection.js'
-import { isObject } from '../model/value.js'
+import { isObject, type Values } from '../model/value.js'
 import type { Transaction } from '../store/database.js'
 import * as store from '../store/records.js'
 import { compileSelection } from '../store/select.js'
@@ -14,7 +14,7 @@ import { checkId, missing } from './ids.js'
 import { lockInOrder } from './lock-order.js'
 import { Saving } from './saving.js'
 import { hashSecrets } from './secrets.js'
-import { versionIn, versionToUpdate } from './versions.js'
+import { versionIn, versionToUpdate, type Expected } from './versions.js'
 import { nowOf } from './work.js'
 import { requestOf, write } from './writing.js'
 
@@ -25,19 +25,7 @@ export async function create(
   data: unknown,
   options: SaveOptions = {},
 ): Promise<Written<WireRecord>> {
-  refuseKeysOfARecord(data)
-  const now = nowOf(app)
-  const draft = await hashSecrets(draftToCreate(app.catalog, model, data, now))
-  const shown = shownTo(app, model, options)
-  const request = await requestOf(app, model, 'create', { data }, options)
-  return write(app, actor, request, options.idempotencyKey, async (writing) => {
-    const saving = new Saving({ app, actor, tx: writing.tx, now }, [draft])
-    await lockInOrder({ app, tx: writing.tx }, [draft])
-    await saving.refuseStaleInside(draft)
-    const id = await saving.create(draft)
-    writing.changes.push(...(await saving.finish()))
-    return shown(saving, writing.tx, id)
-  })
+  return writeOne(app, actor, await creationOf(app, model, data), { data }, options)
 }
 
 export async function update(
@@ -48,19 +36,85 @@ export async function update(
   data: unknown,
   options: UpdateOptions = {},
 ): Promise<Written<WireRecord>> {
+  return writeOne(app, actor, await updateOf(app, model, id, data, options), { data }, options)
+}
+
+/** What a record gets besides what was sent for it: a file that has arrived. */
+export interface Addition {
+  /** What a repeat must be equal to. */
+  readonly file: object
+  readonly valuesIn: (tx: Transaction) => Promise<Values>
+}
+
+/** Made, or changed if it has an id. */
+export async function saveWith(
+  app: App,
+  actor: Actor | null,
+  model: Model,
+  data: unknown,
+  { file, valuesIn }: Addition,
+  options: UpdateOptions,
+): Promise<Written<WireRecord>> {
+  const id = isObject(data) ? (data['id'] ?? null) : null
+  if (id !== null && typeof id !== 'number')
+    throw new Refusal('bad-request', 'data.id must be a whole number from 1')
+  if (id === null && options.ifMatch !== undefined)
+    throw new Refusal('bad-request', 'A new record has no version yet: name the id of the record, too')
+  const save =
+    id === null ? await creationOf(app, model, data) : await updateOf(app, model, id, data, options)
+  return writeOne(app, actor, save, { data, file }, options, valuesIn)
+}
+
+/** A checked request to write one record; one that is made is expected at no version. */
+interface Save {
+  readonly draft: Draft
+  readonly expected: Expected | undefined
+  readonly now: string
+}
+
+async function creationOf(app: App, model: Model, data: unknown): Promise<Save> {
+  refuseKeysOfARecord(data)
+  const now = nowOf(app)
+  return {
+    draft: await hashSecrets(draftToCreate(app.catalog, model, data, now)),
+    expected: undefined,
+    now,
+  }
+}
+
+async function updateOf(
+  app: App,
+  model: Model,
+  id: number,
+  data: unknown,
+  { ifMatch }: UpdateOptions,
+): Promise<Save> {
   checkId(model, id)
-  const expected = versionToUpdate(data, id, options.ifMatch)
+  const expected = versionToUpdate(data, id, ifMatch)
   const now = nowOf(app)
   const key = { id, version: expected.version }
-  const draft = await hashSecrets(draftToUpdate(app.catalog, model, data, key, now))
+  return { draft: await hashSecrets(draftToUpdate(app.catalog, model, data, key, now)), expected, now }
+}
+
+async function writeOne(
+  app: App,
+  actor: Actor | null,
+  { draft: sent, expected, now }: Save,
+  told: { readonly data: unknown; readonly file?: object },
+  options: SaveOptions,
+  valuesIn?: Addition['valuesIn'],
+): Promise<Written<WireRecord>> {
+  const { model, key } = sent
   const shown = shownTo(app, model, options)
-  const request = await requestOf(app, model, 'update', { ...key, data }, options)
-  return write(app, actor, request, options.idempotencyKey, async (writing) => {
-    const saving = new Saving({ app, actor, tx: writing.tx, now }, [draft])
-    await lockInOrder({ app, tx: writing.tx }, [draft])
-    await saving.update(draft, key, expected)
-    writing.changes.push(...(await saving.finish()))
-    return shown(saving, writing.tx, id)
+  const request = await requestOf(app, model, key ? 'update' : 'create', { ...key, ...told }, options)
+  return write(app, actor, request, options.idempotencyKey, async ({ tx, changes }) => {
+    const draft = valuesIn ? { ...sent, values: { ...sent.values, ...(await valuesIn(tx)) } } : sent
+    const saving = new Saving({ app, actor, tx, now }, [draft])
+    await lockInOrder({ app, tx }, [draft])
+    if (!key) await saving.refuseStaleInside(draft)
+    const id = key && expected ? await saving.update(draft, key, expected) : await saving.create(draft)
+    changes.push(...(await saving.finish()))
+    return shown(saving, tx, id)
   })
 }
 

@@ -2,7 +2,7 @@
 // one attempt of a transaction.
 import { Refusal } from '../errors.js'
 import { refuseEditedCopies } from '../model/copies.js'
-import type { Draft, Key } from '../model/draft.js'
+import { draftsIn, type Draft, type Key } from '../model/draft.js'
 import { refusalAt, Faults } from '../model/faults.js'
 import { isOwnedList, isReference, isShown, type Model } from '../model/model.js'
 import { sameValue, type Value, type Values } from '../model/value.js'
@@ -14,7 +14,7 @@ import { nextNumber } from '../store/sequences.js'
 import type { Table } from '../store/table.js'
 import type { WireRecord } from '../wire.js'
 import { userOf } from './actor.js'
-import { conflict } from './conflict.js'
+import { conflict, refuseIfStale } from './conflict.js'
 import { fileChanges, filesToReplace, letGo } from './held-files.js'
 import { missing } from './ids.js'
 import { backReference, keyOf, Lists, type Parent } from './lists.js'
@@ -87,18 +87,14 @@ export class Saving {
     for (const draft of drafts) {
       const { model, key } = draft
       const table = this.work.app.tables.of(model)
-      const version = key && (await store.versionOf(this.work.tx, table, key.id))
-      if (key && version !== undefined && version !== key.version) {
-        const theirs = (await store.read(this.work.tx, table, key.id)) ?? missing(model, key.id)
-        throw await conflict(this.work.tx, table, theirs, { version: key.version, by: 'version' }, draft)
-      }
+      const expected = key && ({ version: key.version, by: 'version' } as const)
+      if (key && expected) await refuseIfStale(this.work.tx, table, key.id, expected, draft)
       await this.refuseStaleInside(draft)
     }
   }
 
-  async refuseStaleInside({ neighbours, lists }: Draft): Promise<void> {
-    const members = [...lists.values()].flat().flatMap((member) => member.draft ?? [])
-    await this.refuseStale([...neighbours.values(), ...members])
+  async refuseStaleInside(draft: Draft): Promise<void> {
+    await this.refuseStale(draftsIn(draft))
   }
 
   /** A new record, or one that is changed from the version it names. */

@@ -4,7 +4,7 @@ import type { Model } from '../model/model.js'
 import { isObject } from '../model/value.js'
 import * as store from '../store/records.js'
 import type { App } from './app.js'
-import { conflict } from './conflict.js'
+import { refuseIfStale } from './conflict.js'
 import { missing } from './ids.js'
 
 const MAX_VERIFIED = 1_000
@@ -24,10 +24,8 @@ export async function verify(app: App, model: Model, data: unknown): Promise<voi
     throw new Refusal('bad-request', '"data" must name the id and the version of at least one record')
   for (const { model: claimed, id, version } of claims) {
     const table = app.tables.of(claimed)
-    const current = (await store.versionOf(app.db.reader, table, id)) ?? missing(claimed, id)
-    if (current === version) continue
-    const theirs = (await store.read(app.db.reader, table, id)) ?? missing(claimed, id)
-    throw await conflict(app.db.reader, table, theirs, { version, by: 'version' }, null)
+    await refuseIfStale(app.db.reader, table, id, { version, by: 'version' }, null)
+    if ((await store.versionOf(app.db.reader, table, id)) === undefined) missing(claimed, id)
   }
 }
 

@@ -11,6 +11,6 @@ export interface Work {
 }
 
 /** One moment for all that a request writes. */
-export function nowOf(app: App): string {
+export function nowOf(app: Pick<App, 'clock'>): string {
   return new Date(app.clock.now()).toISOString()
 }

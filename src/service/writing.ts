@@ -22,6 +22,8 @@ export interface WriteRequest {
   readonly id?: number | undefined
   readonly version?: number | undefined
   readonly data?: unknown
+  /** What an upload brings besides. */
+  readonly file?: object
   /** What the answer is to show. */
   readonly wanted?: unknown
   readonly secret?: string | undefined

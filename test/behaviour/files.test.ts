@@ -46,6 +46,17 @@ onEveryTarget((engine, door) => {
     expect(await wholeOf(file)).toEqual(PNG)
   })
 
+  test('the answer shows what is wanted of the record', async () => {
+    const sent = { data: { title: 'Shown', note: 'not shown' }, field: 'scan', name: 'a.png', content: [PNG] }
+    const content = Readable.from(sent.content)
+    const { data } = await records.upload(
+      'doc.Paper',
+      { ...sent, content },
+      { wanted: { fields: ['title'] } },
+    )
+    expect(data).toEqual({ id: data.id, version: 0, title: 'Shown' })
+  })
+
   test.for([0, 1, 256 * 1024, 256 * 1024 + 1, LIMIT])(
     'content of %i bytes comes back whole',
     async (size) => {

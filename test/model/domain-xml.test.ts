@@ -295,8 +295,8 @@ describe('an entity', () => {
 
   test('loses the constraints that cannot be made, and nothing else', () => {
     const { definition, report } = definitionOf(
-      '<string name="a" max="400"/><string name="b" max="400"/><string name="t" large="true"/><many-to-one name="gone" ref="Nowhere"/>' +
-        '<unique-constraint columns="a,b"/><unique-constraint columns="gone,a"/><index columns="t"/><index columns=""/><index columns="a"/>',
+      '<string name="a" max="400"/><string name="b" max="400"/><string name="t" large="true"/><binary name="p"/><many-to-one name="gone" ref="Nowhere"/>' +
+        '<unique-constraint columns="a,b"/><unique-constraint columns="gone,a"/><index columns="t"/><index columns=""/><index columns="a"/><index columns="p"/>',
     )
     expect(definition).toMatchObject({ indexes: [['a']] })
     expect(definition).not.toHaveProperty('unique')
@@ -306,6 +306,7 @@ describe('an entity', () => {
       'constraint A: gone, a: there is no field "gone"',
       'constraint A: t: texts of more than 600 characters in all',
       'constraint A: : it names no column',
+      'constraint A: p: "p" cannot be indexed',
     ])
   })
 
