@@ -1,6 +1,8 @@
 // What demo and serve share: from settings to a listening server, and its end.
+import { once } from 'node:events'
+import { createServer as createProbe } from 'node:net'
 import { StartFaults } from '../errors.js'
-import { isLoopback } from '../http/loopback.js'
+import { isLoopback, LOOPBACK_4 } from '../http/loopback.js'
 import { createServer, type Server, type ServerOptions } from '../http/server.js'
 import type { Source } from '../model/catalog.js'
 import { summarize, type ReportLine } from '../model/domain-report.js'
@@ -32,6 +34,8 @@ export async function run(service: Service): Promise<void> {
   if (report.length > 0) log.warn('all of this in full: verso models report')
   endOnCrash(log)
   const ending = endOnSignals(log)
+  // Before the tables follow the models: whoever serves there already would find them changed.
+  await requireFreePort(values)
   const app = await openApp({
     settings: serviceSettings(values, isDemo),
     models,
@@ -75,12 +79,30 @@ const LISTEN_FAULTS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'there is no such host; choose another with --host',
 }
 
-async function listen(server: Server, { host, port }: SettingValues): Promise<string[]> {
+async function listen(server: Server, values: SettingValues): Promise<string[]> {
   try {
     return await server.listen()
   } catch (error) {
-    const fault = error instanceof Error && 'code' in error ? LISTEN_FAULTS[String(error.code)] : undefined
-    if (fault === undefined) throw error
-    throw new StartFaults('The service cannot listen', [`${host}, port ${port}: ${fault}`])
+    throw listenFault(error, values)
   }
+}
+
+async function requireFreePort(values: SettingValues): Promise<void> {
+  const { host, port } = values
+  if (port === 0) return
+  const probe = createProbe()
+  probe.listen({ host: host === 'localhost' ? LOOPBACK_4 : host, port })
+  try {
+    await once(probe, 'listening')
+  } catch (error) {
+    throw listenFault(error, values)
+  }
+  probe.close()
+  await once(probe, 'close')
+}
+
+function listenFault(error: unknown, { host, port }: SettingValues): unknown {
+  const fault = error instanceof Error && 'code' in error ? LISTEN_FAULTS[String(error.code)] : undefined
+  if (fault === undefined) return error
+  return new StartFaults('The service cannot listen', [`${host}, port ${port}: ${fault}`])
 }

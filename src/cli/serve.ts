@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import type { ServerOptions } from '../http/server.js'
-import { ensureFirstAdmin, isWithoutUsers } from '../service/accounts.js'
+import { ensureFirstAdmin, isWithoutAdministrator } from '../service/accounts.js'
 import type { App } from '../service/app.js'
 import { loadReported } from './models.js'
 import { run } from './run.js'
@@ -32,7 +32,7 @@ async function serve(values: SettingValues): Promise<void> {
     announce: async (_, url, { setupToken }) => {
       if (setupToken === undefined) return ''
       const place = values.publicUrl === undefined ? url : `${values.publicUrl}${values.basePath}`
-      return `There is no user yet. Make the first administrator here:\n  ${place}/setup?token=${setupToken}\n`
+      return `There is no administrator yet. Make one here:\n  ${place}/setup?token=${setupToken}\n`
     },
   })
 }
@@ -41,5 +41,7 @@ async function prepareAccount(app: App, password: string | undefined): Promise<S
   if (password !== undefined && (await ensureFirstAdmin(app, FIRST_ADMIN, password))) {
     app.log.warn({ user: FIRST_ADMIN }, 'the first administrator was made')
   }
-  return (await isWithoutUsers(app)) ? { setupToken: randomBytes(TOKEN_BYTES).toString('base64url') } : {}
+  return (await isWithoutAdministrator(app))
+    ? { setupToken: randomBytes(TOKEN_BYTES).toString('base64url') }
+    : {}
 }

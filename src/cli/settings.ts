@@ -117,7 +117,7 @@ export const SETTINGS = {
   adminPassword: {
     ...{ ...kinds.password, of: ['serve'], isVariableOnly: true },
     description:
-      'The password of the first administrator, called admin, who is made if there is no user yet.',
+      'The password of the first administrator, called admin, who is made if there is no administrator.',
   },
   fromPassword: {
     ...{ ...kinds.foreignPassword, of: ['import'], isVariableOnly: true },

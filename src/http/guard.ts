@@ -40,11 +40,7 @@ export function makeGuards(app: App, settings: HttpSettings): Guards {
     session: async (request) => {
       request.actor = (await find(request)) ?? null
       if (request.actor) return
-      const isWrong = logins !== undefined && basicCredentialsOf(request) !== undefined
-      const message = isWrong
-        ? 'The user name or the password is wrong'
-        : 'Log in first: POST /callback with username and password'
-      throw new Refusal('unauthenticated', message)
+      throw new Refusal('unauthenticated', unknownBecause(request, logins !== undefined))
     },
     anybody: async (request) => {
       request.actor = (await find(request)) ?? null
@@ -55,6 +51,14 @@ export function makeGuards(app: App, settings: HttpSettings): Guards {
       }
     },
   }
+}
+
+function unknownBecause(request: FastifyRequest, hasBasic: boolean): string {
+  const login = 'Log in first: POST /callback with username and password'
+  if (!basicCredentialsOf(request)) return login
+  return hasBasic
+    ? 'The user name or the password is wrong'
+    : `${login}. Basic is off here; --basic-auth turns it on`
 }
 
 export function actorOf(request: FastifyRequest): Actor {

@@ -34,7 +34,9 @@ export function healthResources(app: App, isStopping: () => boolean): readonly R
 async function findTrouble({ db, shapes, log }: App): Promise<string | undefined> {
   try {
     const isServing = await isCurrent(db.reader, shapes, [...shapes.keys()])
-    return isServing ? undefined : 'The tables have changed since this node started'
+    return isServing
+      ? undefined
+      : 'The tables have changed since this node started: restart it with the new models'
   } catch (error) {
     log.warn(briefly(error), 'the store cannot be reached')
     return 'The store cannot be reached'

@@ -1,10 +1,10 @@
-// The one-time link by which the first administrator is made. It is over as soon as there is an account.
+// The one-time link by which the first administrator is made. It is over as soon as there is one.
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
 import { MIN_PASSWORD_LENGTH } from '../model/system.js'
 import { isObject } from '../model/value.js'
-import { ensureFirstAdmin, isWithoutUsers } from '../service/accounts.js'
+import { ensureFirstAdmin, isWithoutAdministrator } from '../service/accounts.js'
 import type { App } from '../service/app.js'
 import type { Guards } from './guard.js'
 import { sendJson, type Resource } from './resource.js'
@@ -13,7 +13,8 @@ export function setupResource(app: App, guards: Guards, token: string): Resource
   const check = async (request: FastifyRequest) => {
     const { token: given } = request.query as Readonly<Record<string, unknown>>
     const isRight = typeof given === 'string' && timingSafeEqual(digest(given), digest(token))
-    if (!isRight || !(await isWithoutUsers(app))) throw new Refusal('not-found', 'There is nothing here')
+    if (!isRight || !(await isWithoutAdministrator(app)))
+      throw new Refusal('not-found', 'There is nothing here')
   }
   return {
     path: '/setup',
@@ -31,7 +32,7 @@ export function setupResource(app: App, guards: Guards, token: string): Resource
           throw new Refusal('bad-request', 'Send username and password')
         }
         if (!(await ensureFirstAdmin(app, username, password))) {
-          throw new Refusal('not-found', 'There is an account already: the link is over')
+          throw new Refusal('not-found', 'There is an administrator already: the link is over')
         }
         const isForm = request.headers.accept?.includes('text/html') ?? false
         return isForm ? reply.redirect('./', 303) : sendJson(reply, JSON.stringify({ status: 0, data: [] }))

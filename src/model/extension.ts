@@ -1,5 +1,6 @@
 // What people add in TypeScript to a model that is written elsewhere.
 import type { FieldDefinition, ModelDefinition } from './definition.js'
+import { DEFAULT_STRING_LENGTH } from './field.js'
 
 export interface ModelExtension {
   /** The name of the model that is extended. */
@@ -40,10 +41,24 @@ export function extend(definition: ModelDefinition, extensions: readonly ModelEx
   return extensions.reduce<ModelDefinition>(
     (before, { fields, nameField, listFields }) => ({
       ...before,
-      fields: { ...before.fields, ...fields },
+      fields: { ...before.fields, ...inPlace(before.fields, fields ?? {}) },
       ...(nameField === undefined ? {} : { nameField }),
       ...(listFields === undefined ? {} : { listFields }),
     }),
     definition,
   )
+}
+
+/** A text is no longer than the one whose place it takes, unless it says so: an index may stand on it. */
+function inPlace(
+  before: ModelDefinition['fields'],
+  fields: ModelDefinition['fields'],
+): ModelDefinition['fields'] {
+  const entries = Object.entries(fields).map(([name, field]): [string, FieldDefinition] => {
+    const former = Object.hasOwn(before, name) ? before[name] : undefined
+    if (field.type !== 'string' || former?.type !== 'string' || field.length !== undefined)
+      return [name, field]
+    return [name, { ...field, length: former.length ?? DEFAULT_STRING_LENGTH }]
+  })
+  return Object.fromEntries(entries)
 }

@@ -1,7 +1,7 @@
 import { Refusal } from '../errors.js'
 import { MAX_PASSWORD_BYTES, MIN_PASSWORD_LENGTH, normalizeUsername, USER } from '../model/system.js'
 import { lengthOf } from '../model/value.js'
-import { findLogin, hasUsers, listUsers, type UserRow } from '../store/accounts.js'
+import { findLogin, hasAdministrator, hasUsers, listUsers, type UserRow } from '../store/accounts.js'
 import type { WriteOptions } from '../wire.js'
 import type { App } from './app.js'
 import { verifyPassword } from './passwords.js'
@@ -60,11 +60,12 @@ export async function allUsers(app: App): Promise<UserRow[]> {
   return listUsers(app.db.reader)
 }
 
-export async function isWithoutUsers(app: App): Promise<boolean> {
-  return !(await hasUsers(app.db.reader))
+/** There may be users all the same: those of an import are disabled, and nobody knows their passwords. */
+export async function isWithoutAdministrator(app: App): Promise<boolean> {
+  return !(await hasAdministrator(app.db.reader))
 }
 
-/** The account of the demo, if there is no account yet. */
+/** The account of the demo, if there is no administrator yet. */
 export async function ensureDemoAccount(app: App): Promise<void> {
   await ensureFirst(app, {
     username: DEMO_USERNAME,
@@ -74,22 +75,31 @@ export async function ensureDemoAccount(app: App): Promise<void> {
   })
 }
 
-/** The first administrator, if there is no account yet; answers whether it was made. */
+/** The first administrator, if there is none; answers whether it was made. An account of that name becomes it. */
 export async function ensureFirstAdmin(app: App, username: string, password: string): Promise<boolean> {
   checkPassword(password)
   return ensureFirst(app, { username, password, admin: true })
 }
 
 async function ensureFirst(app: App, user: NewUser): Promise<boolean> {
-  if (!(await isWithoutUsers(app))) return false
+  if (!(await isWithoutAdministrator(app))) return false
   try {
-    // One key for all who try at once: there is one first account.
-    await storeUser(app, user, { idempotencyKey: FIRST_ACCOUNT })
+    const there = await findLogin(app.db.reader, normalizeUsername(user.username) ?? '')
+    if (there) await takeOver(app, there.user, user)
+    // One key for all who try at once on an empty database: there is one first account.
+    else if (await hasUsers(app.db.reader)) await storeUser(app, user)
+    else await storeUser(app, user, { idempotencyKey: FIRST_ACCOUNT })
     return true
   } catch (error) {
-    if (error instanceof Refusal && (error.kind === 'not-unique' || error.kind === 'key-reused')) return false
+    const isOvertaken =
+      error instanceof Refusal && ['not-unique', 'key-reused', 'conflict'].includes(error.kind)
+    if (isOvertaken) return false
     throw error
   }
+}
+
+async function takeOver(app: App, { id, version }: UserRow, { password }: NewUser): Promise<void> {
+  await update(app, null, USER, id, { version, password, admin: true, disabled: false })
 }
 
 /** Whether anybody could log in with the password that is printed in the documentation. */

@@ -18,7 +18,7 @@ export function versionToUpdate(data: unknown, id: number, ifMatch: number | und
   if (expected) return expected
   throw new Refusal(
     'bad-request',
-    'An update names the version it was made from: send data.version, or If-Match',
+    'An update names the version it was made from: send data.version (?version= where there is no body), or If-Match',
   )
 }
 

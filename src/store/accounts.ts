@@ -47,6 +47,12 @@ export async function hasUsers(db: Queryable): Promise<boolean> {
   return (await db.all(`select 1 as "one" from ${USERS} limit 1`)).length > 0
 }
 
+/** Whether anybody can log in who may do everything. */
+export async function hasAdministrator(db: Queryable): Promise<boolean> {
+  const where = 'u."admin" is true and u."disabled" is not true'
+  return (await db.all(`select 1 as "one" from ${USERS} as u where ${where} limit 1`)).length > 0
+}
+
 export async function listUsers(db: Queryable): Promise<UserRow[]> {
   const rows = await db.all(`select ${USER_COLUMNS} from ${USERS} as u order by u."username"`)
   return rows.map(toUser)

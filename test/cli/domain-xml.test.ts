@@ -84,6 +84,21 @@ describe('models are loaded', () => {
     ])
   })
 
+  test('a text that takes the place of another is as long, so that an index can stand on it', async () => {
+    const root = folder({
+      'a.json': JSON.stringify({
+        ...{ name: 't.A', indexes: [['a']] },
+        fields: { a: { type: 'string', length: 80 }, b: { type: 'string' } },
+      }),
+      'b.ts': `import { extendModel } from 'verso'\nexport const A = extendModel({ name: 't.A', fields: { a: { type: 'string', computed: '{b}!' } } })`,
+    })
+    expect(
+      Catalog.from(await loadModels(root))
+        .get('t.A')
+        .fields.get('a'),
+    ).toMatchObject({ maxLength: 80 })
+  })
+
   test('models of JSON can be extended too', async () => {
     const root = folder({
       'a.json': JSON.stringify({ name: 't.A', fields: { a: { type: 'string' } } }),

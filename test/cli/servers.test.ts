@@ -122,6 +122,19 @@ describe('serve', () => {
     expect(log()).not.toContain(PASSWORD)
   })
 
+  test('prints a link as long as no administrator can log in, and gives the account that is there to whoever follows it', async () => {
+    const db = newDatabase()
+    await verso(['user', 'add', 'ada', '--password-stdin', '--db', db], `${PASSWORD} of yesterday`)
+    await verso(['user', 'disable', 'ada', '--db', db])
+    const { stdout, url } = await start(['serve', ...contacts, '--db', db])
+    const link = /^ *(http\S+\/setup\?token=[\w-]{43})$/m.exec(stdout)?.[1] ?? ''
+    const body = () => new URLSearchParams({ username: 'ada', password: PASSWORD })
+    expect((await fetch(link, { method: 'POST', body: body() })).status).toBe(200)
+    expect(await login(url, 'ada', PASSWORD)).toBe(200)
+    expect((await fetch(link, { method: 'POST', body: body() })).status).toBe(404)
+    expect((await verso(['user', 'list', '--db', db])).stdout).toMatch(/ada +ada +administrator +enabled/)
+  })
+
   test('finishes what is in flight, then ends with 0', async () => {
     const { child, url, ended } = await start(['serve', ...contacts, '--db', newDatabase()])
     const request = slowLogin(url)
@@ -159,6 +172,17 @@ describe('serve', () => {
       1,
       expect.stringContaining(`127.0.0.1, port ${port}: another program listens there`),
     ])
+  })
+
+  test('changes no tables where another program listens', async () => {
+    const db = newDatabase()
+    const { url } = await start(['serve', ...contacts, '--host', '127.0.0.1', '--db', db])
+    const library = fileURLToPath(new URL('../../examples/domain-xml', import.meta.url))
+    const place = ['--host', '127.0.0.1', '--port', new URL(url).port, '--db', db]
+    const { code } = await verso(['serve', '--models', library, ...place])
+    expect([code, (await fetch(`${url}/readyz`)).status]).toEqual([1, 200])
+    const { stdout } = await verso(['schema', '--models', library, '--db', db])
+    expect(stdout).toContain('+ org.example.library.db.Book: new table')
   })
 
   async function login(url: string, username: string, password: string): Promise<number> {
