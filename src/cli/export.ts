@@ -7,13 +7,15 @@ import { Catalog } from '../model/catalog.js'
 import { BOM, csvLine, exactCell } from '../model/csv.js'
 import type { Model } from '../model/model.js'
 import { didYouMean } from '../model/similar.js'
-import { targetsFirst, transferFields } from '../model/transfer-fields.js'
+import { targetsFirst, transferFields, transferredModels } from '../model/transfer-fields.js'
 import { printLine } from '../model/transfer-line.js'
-import { exportAll, type Reading } from '../service/export.js'
+import { exportAll } from '../service/export.js'
+import type { Reading } from '../service/export-files.js'
 import { countAll } from '../store/bulk.js'
 import { showPlan } from '../store/schema.js'
 import { Tables } from '../store/table.js'
 import type { WireRecord } from '../wire.js'
+import { ContentFolder } from './content-folder.js'
 import { loadModels } from './models.js'
 import { requireDatabase, shownDatabase, withDatabase } from './open.js'
 import { Progress } from './progress.js'
@@ -21,6 +23,7 @@ import { addSettings, readSettings, type Flags } from './settings.js'
 
 const EXAMPLES = `
 One file for each model: crm.Contact.ndjson. A file appears when it is complete, and replaces one of the same name.
+Contents of binary fields lie beside them in the folder files, by their sha256.
 
 Examples:
   $ verso export --models models --out backup
@@ -67,15 +70,16 @@ export function addExport(program: Command): void {
 }
 
 export function chooseModels(catalog: Catalog, names: readonly string[] | undefined): readonly Model[] {
-  if (!names) return catalog.models
-  const known = catalog.models.map(({ name }) => name)
+  const models = transferredModels(catalog)
+  if (!names) return models
+  const known = models.map(({ name }) => name)
   const faults = names.filter((name) => !known.includes(name))
   if (faults.length > 0)
     throw new StartFaults(
       'The models are not all known',
       faults.map((name) => `there is no model "${name}"${didYouMean(name, known)}`),
     )
-  return catalog.models.filter(({ name }) => names.includes(name))
+  return models.filter(({ name }) => names.includes(name))
 }
 
 /**
@@ -89,6 +93,7 @@ async function exportModels(
 ): Promise<void> {
   mkdirSync(out, { recursive: true })
   const progress = new Progress()
+  const contents = new ContentFolder(out)
   for (const model of targetsFirst(app.catalog, models).reverse()) {
     const total = process.stderr.isTTY ? await countAll(app.db.searcher, app.tables.of(model)) : 0
     progress.begin(model.name, total)
@@ -97,7 +102,7 @@ async function exportModels(
     const records = await writeWhole(file, async (handle) => {
       await handle.write(print.heading)
       let count = 0
-      for await (const page of exportAll(app, model)) {
+      for await (const page of exportAll(app, model, (file, opened) => contents.keep(file, opened))) {
         await handle.write(page.map(print.record).join(''))
         count += page.length
         progress.advance(page.length, page.length)

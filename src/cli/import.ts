@@ -4,9 +4,11 @@ import type { Command } from 'commander'
 import { StartFaults } from '../errors.js'
 import { Catalog } from '../model/catalog.js'
 import { didYouMean } from '../model/similar.js'
+import { transferredModels } from '../model/transfer-fields.js'
 import type { App } from '../service/app.js'
 import { importRecords, type Imported } from '../service/import.js'
 import type { ImportSource } from '../service/import-source.js'
+import { ContentFolder } from './content-folder.js'
 import { readCsv } from './csv-file.js'
 import { copyFrom, type CopyFlags } from './import-from.js'
 import { readLines } from './line-file.js'
@@ -90,7 +92,11 @@ export async function importFiles(app: App, files: readonly ModelFile[]): Promis
 
 function sourceOf({ file, model }: ModelFile, onBytes: (bytes: number) => void): ImportSource {
   const isCsv = file.endsWith('.csv')
-  return { name: file, model, read: () => (isCsv ? readCsv(file, model, onBytes) : readLines(file, onBytes)) }
+  const contents = new ContentFolder(path.dirname(file))
+  return {
+    ...{ name: file, model, content: (sha256) => contents.open(sha256) },
+    read: () => (isCsv ? readCsv(file, model, onBytes) : readLines(file, onBytes)),
+  }
 }
 
 function summaryOf({ made, there, users }: Imported, seconds: number): string {
@@ -120,10 +126,11 @@ export function filesOf(
   const [only] = files
   if (named && (files.length !== 1 || named.length !== 1))
     faults.push(`--model names the model of one file, and there are ${files.length}`)
-  const known = catalog.models.map(({ name }) => name)
+  const models = transferredModels(catalog)
+  const known = models.map(({ name }) => name)
   const found = files.flatMap((file) => {
     const name = named && file === only ? (named[0] ?? '') : path.basename(file, path.extname(file))
-    const model = catalog.models.find((each) => each.name === name)
+    const model = models.find((each) => each.name === name)
     if (!model)
       faults.push(`${file}: there is no model "${name}"${didYouMean(name, known)}; --model names it`)
     return model ? [{ file, model }] : []

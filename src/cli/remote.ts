@@ -1,6 +1,8 @@
 // A running service of the same protocol, as a client sees it: this one, or another that speaks it.
+import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StartFaults } from '../errors.js'
+import { nameInDisposition } from '../model/file-name.js'
 import { isObject } from '../model/value.js'
 
 const ANSWER_MS = 60_000
@@ -17,10 +19,18 @@ export interface Credentials {
 
 export type RemoteRecord = Readonly<Record<string, unknown>>
 
+export interface Downloaded<T> {
+  readonly name: string | undefined
+  /** What the content has become. */
+  readonly result: T
+}
+
 interface Answer {
   readonly status: number
   readonly body: unknown
 }
+
+class BrokenOff extends Error {}
 
 export class Remote {
   readonly #base: string
@@ -77,6 +87,60 @@ export class Remote {
     return []
   }
 
+  /** A file, read while it arrives; undefined if the field is empty. Begins anew where the connection breaks off. */
+  async download<T>(
+    model: string,
+    id: number,
+    field: string,
+    take: (content: AsyncIterable<Uint8Array>) => Promise<T>,
+  ): Promise<Downloaded<T> | 'gone' | undefined> {
+    const path = `/ws/rest/${encodeURIComponent(model)}/${id}/${encodeURIComponent(field)}/download`
+    for (let attempt = 1; ; attempt++) {
+      const answer = await this.#tryToDownload(path, take)
+      if ('result' in answer) return answer
+      if (answer.status === 204) return undefined
+      if (answer.status === 404) return 'gone'
+      const isPassing = answer.status === 401 || answer.status === 0 || PASSING.has(answer.status)
+      if (!isPassing || attempt === ATTEMPTS) throw this.#fault(`${model} ${id} ${field}: ${answer.trouble}`)
+      if (answer.status === 401) await this.login()
+      else await sleep(this.firstWaitMs * 2 ** (attempt - 1))
+    }
+  }
+
+  /** Status 0: there was none, or the content broke off. */
+  async #tryToDownload<T>(
+    path: string,
+    take: (content: AsyncIterable<Uint8Array>) => Promise<T>,
+  ): Promise<Downloaded<T> | { readonly status: number; readonly trouble: string }> {
+    const idle = new AbortController()
+    const timer = setTimeout(() => {
+      idle.abort(new Error('it does not go on'))
+    }, ANSWER_MS)
+    const broken = (error: unknown) => new BrokenOff(this.#troubleOf(error))
+    try {
+      const headers = { ...this.#headers(), accept: '*/*' }
+      const asked = fetch(this.#base + path, { headers, redirect: 'manual', signal: idle.signal })
+      const response = await asked.catch((error: unknown) => {
+        throw broken(error)
+      })
+      this.#keep(response)
+      const { status, body } = response
+      if (status !== 200) {
+        await body?.cancel()
+        return { status, trouble: `it answered with ${status}` }
+      }
+      const content = arriving(body ?? [], () => timer.refresh(), broken)
+      const name = nameInDisposition(response.headers.get('content-disposition') ?? '')
+      return { name, result: await take(content) }
+    } catch (error) {
+      // What is wrong on our side, a full disk for one, is no better the next time.
+      if (!(error instanceof BrokenOff)) throw error
+      return { status: 0, trouble: error.message }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
   /** A session may end in the middle of a long copy. */
   async #askLoggedIn(path: string, body: object): Promise<Answer> {
     const answer = await this.#ask(path, body)
@@ -101,13 +165,7 @@ export class Remote {
     try {
       const response = await fetch(this.#base + path, {
         method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          accept: 'application/json',
-          'x-requested-with': 'XMLHttpRequest',
-          cookie: [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; '),
-          ...(this.#token === undefined ? {} : { 'x-csrf-token': this.#token }),
-        },
+        headers: { ...this.#headers(), 'content-type': 'application/json', accept: 'application/json' },
         body: JSON.stringify(body),
         redirect: 'manual',
         signal: AbortSignal.timeout(ANSWER_MS),
@@ -117,6 +175,14 @@ export class Remote {
       return { status: response.status, body: parse(text) }
     } catch (error) {
       return { trouble: this.#troubleOf(error) }
+    }
+  }
+
+  #headers(): Record<string, string> {
+    return {
+      'x-requested-with': 'XMLHttpRequest',
+      cookie: [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+      ...(this.#token === undefined ? {} : { 'x-csrf-token': this.#token }),
     }
   }
 
@@ -141,6 +207,23 @@ export class Remote {
 
   #fault(message: string): StartFaults {
     return new StartFaults('Nothing was imported', [`${this.#base}: ${message}`])
+  }
+}
+
+/** Content as it comes; what goes wrong with the connection is told apart from what goes wrong with us. */
+async function* arriving(
+  body: AsyncIterable<Uint8Array> | readonly Uint8Array[],
+  onChunk: () => void,
+  broken: (error: unknown) => BrokenOff,
+): AsyncGenerator<Uint8Array> {
+  const chunks = Readable.from(body)[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
+  for (;;) {
+    const next = await chunks.next().catch((error: unknown) => {
+      throw broken(error)
+    })
+    if (next.done === true) return
+    onChunk()
+    yield next.value
   }
 }
 

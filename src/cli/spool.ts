@@ -4,10 +4,16 @@ import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { StartFaults } from '../errors.js'
 import type { Model } from '../model/model.js'
+import { isFile } from '../model/transfer-fields.js'
 import { lineFromRemote, remoteFields } from '../model/remote-line.js'
-import type { Remote } from './remote.js'
+import { ContentFolder } from './content-folder.js'
+import type { Remote, RemoteRecord } from './remote.js'
+import { hasFiles, RemoteFiles } from './remote-files.js'
 
 const RECORDS_AT_ONCE = 500
+/** What was fetched since the last whole line is fetched again when a copy goes on. */
+const RECORDS_WITH_FILES_AT_ONCE = 20
+const MAX_ATTEMPTS = 5
 const NEWLINE = 0x0a
 const LOOK_BACK_BYTES = 64 * 1024
 
@@ -37,7 +43,7 @@ export async function spoolModel(
   const unfinished = `${file}.part`
   const handle = await open(unfinished, (await isThere(unfinished)) ? 'r+' : 'w+')
   try {
-    const records = await copyAll(remote, model, handle, onRecords)
+    const records = await copyAll(remote, model, folder, handle, onRecords)
     if (records === undefined) {
       await rm(unfinished)
       return { model, file: undefined, records: 0 }
@@ -53,23 +59,29 @@ export async function spoolModel(
 async function copyAll(
   remote: Remote,
   model: Model,
+  folder: string,
   handle: FileHandle,
   onRecords: (count: number) => void,
 ): Promise<number | undefined> {
   const fields = remoteFields(model)
-  const names = fields.map(({ name }) => name)
+  // Files are fetched one by one.
+  const names = fields.filter((field) => !isFile(field)).map(({ name }) => name)
+  const files = hasFiles(model) ? new RemoteFiles(remote, model, new ContentFolder(folder)) : undefined
+  const limit = files ? RECORDS_WITH_FILES_AT_ONCE : RECORDS_AT_ONCE
+  const read = (from: number, most: number) => remote.next(model.name, names, from, most)
   let { end, after } = await endOf(handle)
   await handle.truncate(end)
   let records = 0
   for (;;) {
-    const page = await remote.next(model.name, names, after, RECORDS_AT_ONCE)
+    const page = await read(after, limit)
     if (!page) return undefined
     const last = Number(page.at(-1)?.['id'] ?? after)
     if (page.length === 0) return records
     // Whoever does not sort or does not compare would be asked the same for ever, or leave some out.
     if (!isAscending(after, page))
       throw new StartFaults('Nothing was imported', [`${model.name}: the other side does not answer by id`])
-    const text = page.map(
+    const complete = files ? await withFiles(files, model, page, read) : page
+    const text = complete.map(
       (record) => `${JSON.stringify(lineFromRemote(fields, record, remote.isJsonText))}\n`,
     )
     const bytes = Buffer.from(text.join(''))
@@ -79,6 +91,38 @@ async function copyAll(
     records += page.length
     onRecords(page.length)
   }
+}
+
+type Read = (after: number, limit: number) => Promise<readonly RemoteRecord[] | undefined>
+
+/** A record and its files are fetched one after the other: only if it is still at its version afterwards do they belong together. */
+async function withFiles(
+  files: RemoteFiles,
+  model: Model,
+  page: readonly RemoteRecord[],
+  read: Read,
+): Promise<readonly RemoteRecord[]> {
+  const first = Number(page[0]?.['id'])
+  const last = Number(page.at(-1)?.['id'])
+  const complete = new Map<unknown, RemoteRecord>()
+  let waiting: readonly RemoteRecord[] = page
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+    for (const record of waiting) {
+      const fetched = await files.fetch(record)
+      if (fetched) complete.set(record['id'], { ...record, ...fetched })
+    }
+    const now = (await read(first - 1, page.length)) ?? []
+    const known = now.filter(({ id }) => Number(id) <= last)
+    const isAsItWas = ({ id, version }: RemoteRecord) =>
+      complete.has(id) && complete.get(id)?.['version'] === version
+    waiting = known.filter((record) => !isAsItWas(record))
+    if (waiting.length === 0)
+      return [...complete.values()].filter(({ id }) => known.some((record) => record['id'] === id))
+  }
+  const ids = waiting.map(({ id }) => String(id)).join(', ')
+  throw new StartFaults('Nothing was imported', [
+    `${model.name} ${ids}: the files cannot be fetched, or change all the time`,
+  ])
 }
 
 function isAscending(after: number, page: readonly Readonly<Record<string, unknown>>[]): boolean {

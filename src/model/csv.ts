@@ -1,5 +1,5 @@
 // Records as lines of CSV (RFC 4180). What is not there is an empty cell, an empty text is `""`.
-import { isLink, isUser, usernamesIn } from './transfer-fields.js'
+import { isFile, isLink, isUser, usernamesIn } from './transfer-fields.js'
 import type { Field } from './field.js'
 import { isObject } from './value.js'
 
@@ -42,7 +42,7 @@ export function exactCell(field: Field, value: unknown, isForSpreadsheet = false
 }
 
 function textOf(field: Field, value: unknown): string {
-  return field.type === 'json' ? JSON.stringify(value) : String(value)
+  return isJson(field) ? JSON.stringify(value) : String(value)
 }
 
 function idOf({ id }: { readonly id: number }): number {
@@ -56,7 +56,12 @@ export function fromCell(field: Field, cell: string | null): unknown {
   if (field.relation) return referenceFrom(field, cell)
   if (field.type === 'boolean') return cell === 'true' ? true : cell === 'false' ? false : cell
   if (field.type === 'integer' || field.type === 'long') return wholeFrom(cell)
-  return field.type === 'json' ? jsonFrom(cell) : cell
+  return isJson(field) ? jsonFrom(cell) : cell
+}
+
+/** What a file is stands in a cell as in a line. */
+function isJson(field: Field): boolean {
+  return field.type === 'json' || isFile(field)
 }
 
 /** Digits → a number; anything else stays as it is. */

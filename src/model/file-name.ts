@@ -18,3 +18,17 @@ export function safeFileName(input: string | undefined): string {
   const stem = Array.from(name.slice(0, name.length - ending.length))
   return stem.slice(0, MAX_NAME_LENGTH - lengthOf(ending)).join('') + ending
 }
+
+/** What an answer calls its content (RFC 6266): the name in UTF-8 is the better one. */
+export function nameInDisposition(disposition: string): string | undefined {
+  const extended = /filename\*\s*=\s*utf-8''([^;\s]+)/i.exec(disposition)?.[1]
+  if (extended !== undefined) {
+    try {
+      return decodeURIComponent(extended)
+    } catch {
+      // Not encoded as it says: then the other one.
+    }
+  }
+  const [, quoted, bare] = /filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]+))/i.exec(disposition) ?? []
+  return quoted?.replace(/\\(.)/g, '$1') ?? bare
+}

@@ -5,7 +5,7 @@ import { isLink, isUser, transferFields } from './transfer-fields.js'
 import type { Model } from './model.js'
 import { isObject } from './value.js'
 
-/** What to ask for. Users come without their user names, and computed fields are worked out anew. */
+/** What a line is made of. Users come without their user names, and computed fields are worked out anew. */
 export function remoteFields(model: Model): readonly Field[] {
   return transferFields(model).filter((field) => !field.computed && !isUser(field))
 }

@@ -4,7 +4,12 @@ import { storageOf, type Field } from './field.js'
 import type { Model } from './model.js'
 import { stepOf } from './path.js'
 import type { Entry, Selection } from './selection.js'
-import { USER } from './system.js'
+import { isReadOnly, USER } from './system.js'
+
+/** All that people write: what the service keeps itself is made anew wherever it runs. */
+export function transferredModels(catalog: Catalog): readonly Model[] {
+  return catalog.served.filter((model) => !isReadOnly(model))
+}
 
 /** Id and version come first, then these, in the order of the model. */
 export function transferFields(model: Model): readonly Field[] {
@@ -13,7 +18,7 @@ export function transferFields(model: Model): readonly Field[] {
 
 /**
  * Columns and links that the record itself holds. Owned one-to-many lists and views follow from the references of their members.
- * Secrets stay where they are. The content of a binary field has no column and no place in a line.
+ * Secrets stay where they are. Of a file a line says what is known of it; its content lies beside the lines.
  */
 export function isTransferred(field: Field): boolean {
   return field.secret === undefined && (storageOf(field) !== 'none' || isLink(field))
@@ -22,6 +27,10 @@ export function isTransferred(field: Field): boolean {
 /** A many-to-many that this side holds. */
 export function isLink({ type, relation }: Field): boolean {
   return type === 'many-to-many' && relation?.mappedBy === undefined
+}
+
+export function isFile({ type }: Field): boolean {
+  return type === 'binary'
 }
 
 /** Ids of users differ from one database to another; their names do not. */
@@ -34,7 +43,7 @@ export function usernamesIn(members: unknown): string[] {
   return (members as readonly { readonly username: string }[]).map(({ username }) => username).sort()
 }
 
-/** References as their ids, users as their names, links as `{id}`. */
+/** References as their ids, and files too; users as their names, links as `{id}`. */
 export function transferSelection(catalog: Catalog, model: Model): Selection {
   const entries = transferFields(model).map((field): Entry => {
     const { name: key } = field

@@ -1,10 +1,11 @@
 // A record as a line of a file, and a line as the values of a record: checked by the rules of a save.
 import { Refusal } from '../errors.js'
 import { Fault, parseValue, type Field } from './field.js'
+import { aboutContent, parseFacts, type FileFacts } from './file-facts.js'
 import type { Model } from './model.js'
 import { didYouMean } from './similar.js'
 import { normalizeUsername } from './system.js'
-import { isLink, isUser, transferFields, usernamesIn } from './transfer-fields.js'
+import { isFile, isLink, isUser, transferFields, usernamesIn } from './transfer-fields.js'
 import { isObject, type Json, type Value, type Values } from './value.js'
 import { computeValues, defaultOf } from './values.js'
 
@@ -51,6 +52,7 @@ export class LineReader {
   readonly #fields: readonly Field[]
   readonly #references: readonly Field[]
   readonly #users: readonly Field[]
+  readonly #files: readonly Field[]
   readonly #known: ReadonlySet<string>
   readonly #isComputing: boolean
 
@@ -58,6 +60,7 @@ export class LineReader {
     this.#fields = transferFields(model).filter((field) => !field.computed)
     this.#references = this.#fields.filter((field) => field.relation && !isUser(field))
     this.#users = this.#fields.filter(isUser)
+    this.#files = this.#fields.filter(isFile)
     this.#known = new Set([...KEYS, ...transferFields(model).map(({ name }) => name)])
     this.#isComputing = [...model.fields.values()].some((field) => field.computed)
   }
@@ -89,10 +92,11 @@ export class LineReader {
     if (id === null && version !== null && version !== 0)
       complain('version', 'must be 0 where there is no id')
     const given = Object.keys(input)
-    this.#refuseStrangers(input, given, complain)
+    this.#refuseStrangers(given, complain)
     const values: Values = {}
     for (const field of this.#fields)
       values[field.name] = this.#readField(field, input[field.name], now, complain)
+    if (faults.count === 0) this.#followContent(values, given, complain)
     if (faults.count === 0 && this.#isComputing) this.#compute(values, complain)
     if (faults.count > 0) return undefined
     return { id: id === null ? undefined : Number(id), version: Number(version ?? 0), values, given }
@@ -113,6 +117,13 @@ export class LineReader {
       if (Array.isArray(value)) for (const item of value) visit((item as { username: string }).username)
       else if (value !== null) visit((value as { readonly username: string }).username)
     }
+  }
+
+  filesIn({ values }: Line): { readonly field: Field; readonly facts: FileFacts }[] {
+    return this.#files.flatMap((field) => {
+      const facts = (values[field.name] ?? null) as FileFacts | null
+      return facts === null ? [] : [{ field, facts }]
+    })
   }
 
   /** Users by their ids in this database. */
@@ -139,25 +150,35 @@ export class LineReader {
       return value
     }
     if (isLink(field)) return readLink(field, input, complain)
-    const value = field.relation ? readReference(field, input) : parseValue(field, input)
+    const value = isFile(field)
+      ? parseFacts(input)
+      : field.relation
+        ? readReference(field, input)
+        : parseValue(field, input)
     if (!(value instanceof Fault)) return value
     complain(name, value.message)
     return null
   }
 
-  #refuseStrangers(
-    input: Readonly<Record<string, unknown>>,
-    given: readonly string[],
-    complain: Report,
-  ): void {
+  /** What a file that stands for itself says of its content must be true. */
+  #followContent(values: Values, given: readonly string[], complain: Report): void {
+    const [file] = this.#files
+    if (!file) return
+    const facts = (values[file.name] ?? undefined) as FileFacts | undefined
+    for (const [name, value] of Object.entries(aboutContent(this.model, facts))) {
+      if (given.includes(name) && values[name] !== value)
+        complain(name, `must be ${JSON.stringify(value)}, as ${file.name} says`)
+      values[name] = value
+    }
+  }
+
+  #refuseStrangers(given: readonly string[], complain: Report): void {
     for (const key of given) {
       if (this.#known.has(key)) continue
       const field = this.model.fields.get(key)
       if (!field) complain(key.slice(0, 100), `is no field of ${this.model.name}${this.#meant(key)}`)
       else if (field.secret) complain(key, 'is secret: it does not travel in files')
-      // As it would be read, it means nothing.
-      else if (field.type !== 'binary') complain(key, followsFrom(field))
-      else if (input[key] !== null) complain(key, 'is binary: its content does not travel in a line')
+      else complain(key, followsFrom(field))
     }
   }
 

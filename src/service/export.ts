@@ -6,23 +6,35 @@ import type { Model } from '../model/model.js'
 import { ID, VERSION } from '../model/path.js'
 import { searchFromRequest } from '../model/search.js'
 import { listSelection, type Selection } from '../model/selection.js'
-import { transferSelection } from '../model/transfer-fields.js'
+import { isFile, transferFields, transferSelection } from '../model/transfer-fields.js'
 import { isObject } from '../model/value.js'
 import { walk } from '../store/records.js'
 import { compileSelection } from '../store/select.js'
 import type { WireRecord } from '../wire.js'
 import type { App } from './app.js'
-
-/** What it takes to read: a command that only looks has no more. */
-export type Reading = Pick<App, 'catalog' | 'db' | 'tables'>
+import { FileExport, type KeepContent, type Reading } from './export-files.js'
 
 const FIRST_PAGE = 50
 const MAX_PAGE = 500
 const PAGE_CHARACTERS = 1_000_000
 
-/** Whole records as they travel in files: see `transferSelection`. Archived ones are among them. */
-export function exportAll(app: Reading, model: Model): AsyncGenerator<readonly WireRecord[]> {
-  return pagesOf(app, model, transferSelection(app.catalog, model))
+/**
+ * Whole records as they travel in files: see `transferSelection`. Archived ones are among them. The contents of their files are given to
+ * `keep`, each before its record comes.
+ */
+export async function* exportAll(
+  app: Reading,
+  model: Model,
+  keep?: KeepContent,
+): AsyncGenerator<readonly WireRecord[]> {
+  const selection = transferSelection(app.catalog, model)
+  const pages = pagesOf(app, model, selection)
+  if (!transferFields(model).some(isFile)) {
+    yield* pages
+    return
+  }
+  const files = new FileExport(app, app.tables.of(model), selection, keep)
+  for await (const page of pages) yield await files.complete(page)
 }
 
 export interface FoundTable {

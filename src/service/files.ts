@@ -1,6 +1,7 @@
 // Files: they come into a binary field by an upload, which is a write of its record like any other, and leave by a download.
 import { Refusal } from '../errors.js'
 import type { Field } from '../model/field.js'
+import { aboutContent, factsOf, type FileFacts } from '../model/file-facts.js'
 import { safeFileName } from '../model/file-name.js'
 import { typeOfContent } from '../model/file-type.js'
 import type { Model } from '../model/model.js'
@@ -8,7 +9,7 @@ import { didYouMean } from '../model/similar.js'
 import { META_FILE } from '../model/system.js'
 import { isObject, type Values } from '../model/value.js'
 import type { Incoming, Transaction } from '../store/database.js'
-import { factsOf, filesOf, insertFile, type FileFacts } from '../store/files.js'
+import { filesOf, insertFile } from '../store/files.js'
 import * as store from '../store/records.js'
 import type { Download, RemoveOptions, UpdateOptions, Upload, WireRecord, Written } from '../wire.js'
 import type { Actor } from './actor.js'
@@ -137,11 +138,6 @@ function binaryFields(model: Model): Field[] {
 function withFileName(model: Model, data: unknown, { name }: FileFacts): unknown {
   if (model !== META_FILE || !isObject(data)) return data
   return { ...data, fileName: data['fileName'] ?? name }
-}
-
-/** What a file that stands for itself says of its content. */
-function aboutContent(model: Model, facts: FileFacts | undefined): Values {
-  return model === META_FILE ? { fileType: facts?.type ?? null, fileSize: facts?.size ?? null } : {}
 }
 
 /** Such a file may have been renamed since. */

@@ -1,7 +1,8 @@
 // The files that a record holds, where it is written: what is replaced is let go of, and the Log says what it was.
+import { factsOf } from '../model/file-facts.js'
 import { isObject, sameValue, type Value, type Values } from '../model/value.js'
 import type { Queryable, Transaction } from '../store/database.js'
-import { factsOf, filesOf, removeFile, type StoredFile } from '../store/files.js'
+import { filesOf, removeFile, type StoredFile } from '../store/files.js'
 import type { Table } from '../store/table.js'
 import type { Change } from '../wire.js'
 import type { Work } from './work.js'

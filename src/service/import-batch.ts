@@ -5,15 +5,18 @@ import type { Model } from '../model/model.js'
 import { isLink } from '../model/transfer-fields.js'
 import type { LineReader } from '../model/transfer-line.js'
 import type { Values } from '../model/value.js'
-import { insertGiven, insertLinks, type GivenRow } from '../store/bulk.js'
+import { insertGiven, insertLinks, versionsOf, type GivenRow } from '../store/bulk.js'
 import type { Transaction } from '../store/database.js'
 import { insert } from '../store/records.js'
 import { holdReferenced } from '../store/references.js'
 import { nextNumber } from '../store/sequences.js'
 import type { App } from './app.js'
 import { differences } from './changes.js'
+import { fileChanges } from './held-files.js'
 import type { Checked } from './import-check.js'
+import { ArrivedContents } from './import-contents.js'
 import { findExisting, type NumberedLine } from './import-existing.js'
+import { LineRefused, type ImportSource } from './import-source.js'
 import { Touched } from './touched.js'
 import { write } from './writing.js'
 
@@ -32,33 +35,42 @@ export interface Outcome {
   readonly there: number
 }
 
-/** What is wrong with one line, found while it was written: the whole portion is undone. */
-export class LineRefused extends Error {
-  constructor(
-    readonly line: number,
-    message: string,
-  ) {
-    super(message)
-    this.name = 'LineRefused'
-  }
-}
-
 export async function writeBatch(
   context: BatchContext,
+  source: ImportSource,
   reader: LineReader,
   lines: readonly NumberedLine[],
 ): Promise<Outcome> {
+  const contents = new ArrivedContents(context.app, reader)
   try {
-    return await attempt(context, reader, lines, false)
-  } catch (error) {
-    if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
-    // The engine names the index and not the row: one by one, the row is known.
-    return attempt(context, reader, lines, true)
+    await receiveAll(context, contents, source, reader, lines)
+    return await attempt(context, contents, reader, lines, false).catch(async (error: unknown) => {
+      if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
+      // The engine names the index and not the row: one by one, the row is known.
+      return attempt(context, contents, reader, lines, true)
+    })
+  } finally {
+    await contents.settle()
   }
+}
+
+/** Before the transaction, which may be run again; and not for records that are there already. */
+async function receiveAll(
+  { app }: BatchContext,
+  contents: ArrivedContents,
+  source: ImportSource,
+  reader: LineReader,
+  lines: readonly NumberedLine[],
+): Promise<void> {
+  if (!lines.some((line) => reader.filesIn(line).length > 0)) return
+  const ids = lines.flatMap(({ id }) => id ?? [])
+  const there = await versionsOf(app.db.reader, app.tables.of(reader.model), ids)
+  await contents.receive(source, lines, new Set(there.keys()))
 }
 
 async function attempt(
   context: BatchContext,
+  contents: ArrivedContents,
   reader: LineReader,
   lines: readonly NumberedLine[],
   isOneByOne: boolean,
@@ -74,12 +86,13 @@ async function attempt(
       values: reader.withUsers(line, (name) => idOf(context, name)),
     }))
     await touched.lockOwners(ownersOutside(context, model, rows))
-    const stored = await store(context, tx, model, rows, isOneByOne)
+    const stored = await store(context, tx, contents, model, rows, isOneByOne)
     await storeLinks(tx, model, stored)
     await holdAll(context, tx, reader, fresh)
     const atMs = Date.parse(context.now)
+    const table = app.tables.of(model)
     for (const { id, version, values } of stored) {
-      const made = differences(model, {}, values)
+      const made = { ...differences(model, {}, values), ...fileChanges(table, new Map(), values) }
       changes.push({ model: model.name, id, version, action: 'create', by: null, atMs, changes: made })
     }
     changes.push(...(await touched.finish()))
@@ -138,6 +151,7 @@ interface Row {
 async function store(
   { app }: BatchContext,
   tx: Transaction,
+  contents: ArrivedContents,
   model: Model,
   rows: readonly Row[],
   isOneByOne: boolean,
@@ -147,7 +161,8 @@ async function store(
   const stored: GivenRow[] = []
   const given: GivenRow[] = []
   for (const { line, values } of rows) {
-    const numbered = sequences.length > 0 ? await number(tx, model, sequences, values) : values
+    const held = await contents.store(tx, line, values)
+    const numbered = sequences.length > 0 ? await number(tx, model, sequences, held) : held
     const { id, version } = line
     if (id === undefined) {
       const [made = 0] = await naming(line, () => insert(tx, table, [numbered]))

@@ -7,6 +7,7 @@ import { greatestId, versionsOf } from '../store/bulk.js'
 import { lastRecord, lastVersions } from '../store/log.js'
 import { numberOf } from '../store/sequences.js'
 import type { App } from './app.js'
+import { contentFault } from './import-contents.js'
 import { findExisting, type NumberedLine } from './import-existing.js'
 import { LineFaults, type ImportSource, type RawLine } from './import-source.js'
 
@@ -79,12 +80,18 @@ export class Check {
     // Whatever comes after these was never here.
     const last = Math.max(await greatestId(db, table), await lastRecord(db, model.name))
     for await (const portion of source.read()) {
-      const known: NumberedLine[] = []
+      const lines: NumberedLine[] = []
       for (const raw of portion) {
         const line = this.#readLine(source, reader, raw)
-        if (line?.id !== undefined && line.id <= last) known.push({ ...line, line: raw.line })
+        if (line) lines.push({ ...line, line: raw.line })
       }
-      await this.#compare(source, reader, known)
+      const known = lines.filter(({ id }) => id !== undefined && id <= last)
+      const there = await this.#compare(source, reader, known)
+      await this.#checkContents(
+        source,
+        reader,
+        lines.filter(({ id = 0 }) => !there.has(id)),
+      )
       for (const [target, pending] of this.#unknown)
         if (pending.length >= LOOKED_UP_AT_ONCE) await this.#lookUp(target)
       this.onProgress(model, portion.length)
@@ -165,21 +172,40 @@ export class Check {
     }
   }
 
-  /** What is there already must be the same; a record that was removed does not come back unseen. */
-  async #compare(source: ImportSource, reader: LineReader, lines: readonly NumberedLine[]): Promise<void> {
-    if (lines.length === 0) return
+  /** What is there already must be the same; a record that was removed does not come back unseen. Tells which are there. */
+  async #compare(
+    source: ImportSource,
+    reader: LineReader,
+    lines: readonly NumberedLine[],
+  ): Promise<ReadonlySet<number>> {
+    if (lines.length === 0) return new Set()
     const { db } = this.app
     const { name } = source.model
     const { ids, faults } = await findExisting(db.reader, this.app, reader, lines)
     for (const { line, message } of faults) this.#faults.add(source, line, message)
     const missing = lines.filter(({ id = 0 }) => !ids.has(id))
-    if (missing.length === 0) return
+    if (missing.length === 0) return ids
     const given = missing.map(({ id = 0 }) => id)
     const logged = await lastVersions(db.reader, db.dialect, name, given)
     for (const { id = 0, version, line } of missing) {
       const last = logged.get(id) ?? -1
       if (last >= version)
         this.#faults.add(source, line, `${name} ${id} was removed here, at version ${last}`)
+    }
+    return ids
+  }
+
+  /** Of records that are to come: what is there already has its content. */
+  async #checkContents(
+    source: ImportSource,
+    reader: LineReader,
+    lines: readonly NumberedLine[],
+  ): Promise<void> {
+    for (const line of lines) {
+      for (const { field, facts } of reader.filesIn(line)) {
+        const fault = await contentFault(source, facts)
+        if (fault !== undefined) this.#faults.add(source, line.line, `${field.name} ${fault}`)
+      }
     }
   }
 

@@ -1,11 +1,14 @@
 // Records of the files that are here already: the same ones, which are left alone, or others, which must not be taken for them.
+import type { Field } from '../model/field.js'
+import { aboutContent, isSameFile } from '../model/file-facts.js'
 import { sameValue, type Value } from '../model/value.js'
-import { transferFields, transferSelection } from '../model/transfer-fields.js'
+import { isFile, transferFields, transferSelection } from '../model/transfer-fields.js'
 import { lineOf, type Line, type LineReader } from '../model/transfer-line.js'
 import { readAll, versionsOf } from '../store/bulk.js'
 import type { Queryable } from '../store/database.js'
 import { compileSelection } from '../store/select.js'
 import type { App } from './app.js'
+import { withFacts } from './export-files.js'
 
 /** A line and its number in the file. */
 export interface NumberedLine extends Line {
@@ -57,20 +60,28 @@ async function compareValues(
   if (lines.length === 0) return []
   const select = compileSelection(app.db.dialect, transferSelection(app.catalog, model))
   const ids = lines.map(({ id = 0 }) => id)
-  const records = new Map(
-    (await readAll(db, app.tables.of(model), ids, select)).map((each) => [each.id, each]),
-  )
-  const fields = transferFields(model)
+  const table = app.tables.of(model)
+  const here = await withFacts(db, table, await readAll(db, table, ids, select))
+  const records = new Map(here.map((each) => [each.id, each]))
+  const fields = transferFields(model).filter((field) => !isFollowing(model, field))
   return lines.flatMap(({ id = 0, line, given, values }) => {
     const record = records.get(id)
     const here = record && lineOf(fields, record)
     const other = fields.find(
-      ({ name, computed }) =>
-        !computed &&
-        given.includes(name) &&
-        !sameValue((here?.[name] ?? null) as Value, values[name] ?? null),
+      (field) =>
+        given.includes(field.name) &&
+        !isSame(field, (here?.[field.name] ?? null) as Value, values[field.name] ?? null),
     )
     if (!other) return []
     return [{ line, message: `${model.name} ${id} is here already, with another ${other.name}` }]
   })
+}
+
+/** What follows from other fields, which are compared. */
+function isFollowing(model: LineReader['model'], { name, computed }: Field): boolean {
+  return computed !== undefined || name in aboutContent(model, undefined)
+}
+
+function isSame(field: Field, here: Value, there: Value): boolean {
+  return isFile(field) ? isSameFile(here, there) : sameValue(here, there)
 }

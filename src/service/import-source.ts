@@ -17,6 +17,19 @@ export interface ImportSource {
   readonly model: Model
   /** Portions of a bearable size, from the beginning. */
   read(): AsyncIterable<readonly RawLine[]>
+  /** The content that has this digest, from its beginning; undefined if there is none. */
+  readonly content?: (sha256: string) => Promise<AsyncIterable<Uint8Array> | undefined>
+}
+
+/** What is wrong with one line, found while it was written: the whole portion is undone. */
+export class LineRefused extends Error {
+  constructor(
+    readonly line: number,
+    message: string,
+  ) {
+    super(message)
+    this.name = 'LineRefused'
+  }
 }
 
 const MAX_NAMED = 100

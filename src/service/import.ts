@@ -9,10 +9,11 @@ import { listUsers } from '../store/accounts.js'
 import { passIds } from '../store/bulk.js'
 import { passNumber } from '../store/sequences.js'
 import type { App } from './app.js'
-import { LineRefused, writeBatch, type BatchContext } from './import-batch.js'
+import { writeBatch, type BatchContext } from './import-batch.js'
 import { Check, type Checked } from './import-check.js'
+import { splitByContents } from './import-contents.js'
 import type { NumberedLine } from './import-existing.js'
-import type { ImportSource, RawLine } from './import-source.js'
+import { LineRefused, type ImportSource, type RawLine } from './import-source.js'
 import { create } from './saves.js'
 
 export interface ImportOptions {
@@ -105,7 +106,7 @@ async function writeSource(
     const lines = next.value
     const following = portions.next()
     following.catch(() => undefined)
-    const outcome = await writeBatch(context, reader, lines).catch((error: unknown) => {
+    const outcome = await writeBatch(context, source, reader, lines).catch((error: unknown) => {
       throw stopped(source, error, before + made)
     })
     made += outcome.made
@@ -121,7 +122,11 @@ async function* readPortions(
   reader: LineReader,
   now: string,
 ): AsyncGenerator<readonly NumberedLine[]> {
-  for await (const portion of source.read()) yield portion.map((raw) => readChecked(source, reader, raw, now))
+  for await (const portion of source.read())
+    yield* splitByContents(
+      reader,
+      portion.map((raw) => readChecked(source, reader, raw, now)),
+    )
 }
 
 function readChecked(

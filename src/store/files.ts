@@ -1,18 +1,10 @@
 // The files that records hold: what is known of each. Their content is in `Contents`.
-import type { Values } from '../model/value.js'
-import type { Contents, Located, Queryable, Row, Transaction } from './database.js'
+import type { FileFacts } from '../model/file-facts.js'
+import type { Contents, Dialect, Located, Queryable, Row, Transaction } from './database.js'
 import { quote } from './names.js'
 import type { Table } from './table.js'
 
 export const FILE_TABLE = 'verso_file'
-
-/** What people are told of a file, and what stands in the Log. */
-export interface FileFacts {
-  readonly name: string
-  readonly type: string
-  readonly size: number
-  readonly sha256: string
-}
 
 export interface StoredFile extends FileFacts, Located {}
 
@@ -58,6 +50,18 @@ export async function filesOf(
   return files
 }
 
+/** Those of these that are there. A row never changes: what a record refers to is what it held at its version. */
+export async function filesById(
+  db: Queryable,
+  dialect: Dialect,
+  ids: readonly number[],
+): Promise<ReadonlyMap<number, StoredFile>> {
+  if (ids.length === 0) return new Map()
+  const sql = `select ${FACTS} from ${FILE_TABLE} as f where f.id in (${dialect.json.rows('integer')})`
+  const rows = await db.all(sql, [JSON.stringify(ids)])
+  return new Map(rows.map((row) => [Number(row['id']), toFile(row)]))
+}
+
 /** All files of a column that is about to be dropped. */
 export async function filesIn(db: Queryable, table: string, column: string): Promise<StoredFile[]> {
   const rows = await db.all(
@@ -68,10 +72,6 @@ export async function filesIn(db: Queryable, table: string, column: string): Pro
 
 export async function isKnown(db: Queryable, key: string): Promise<boolean> {
   return (await db.all(`select id from ${FILE_TABLE} where key = ?`, [key])).length > 0
-}
-
-export function factsOf({ name, type, size, sha256 }: FileFacts): Values {
-  return { name, type, size, sha256 }
 }
 
 const FACTS =

@@ -41,7 +41,7 @@ describe.each(ENGINES)('a Verso on %s', (engine) => {
     const { code, stderr, stdout } = await copy(node.url, place.url, newFolder(), [], PASSWORD)
     await node.kill()
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toContain('imported 22 records')
+    expect(stdout).toContain('imported 29 records')
     const copied = await startService('sqlite', { place })
     const withoutUsers = (text = '') => text.replace(/"username":"\w+"/g, '').replace(/:\{\}/g, ':null')
     const arrived = await exported(copied.app)

@@ -3,8 +3,10 @@ import { existsSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { enter, ENGINES, newPlace, startService, type Engine, type Place } from '../targets.js'
-import { fill, readFiles, writeFiles, writeModels } from '../transfer/world.js'
+import { fill, placeOf, readFiles, writeFiles, writeModels } from '../transfer/world.js'
 import { scratch, verso } from './program.js'
+
+const META_FILE = 'com.axelor.meta.db.MetaFile'
 
 let models: string
 let world: Place
@@ -15,7 +17,10 @@ beforeAll(async () => {
   models = writeModels(scratch)
   world = await newPlace('sqlite')
   const service = await startService('sqlite', { place: world })
-  await fill(service.app, await enter(service, 'direct'))
+  const records = await enter(service, 'direct')
+  await fill(service.app, records)
+  // From now on it is called otherwise than its content.
+  await records.update(META_FILE, 2, { version: 0, fileName: 'renamed' })
   await service.close()
 })
 
@@ -29,6 +34,14 @@ async function exportFrom(db: string, format = 'ndjson'): Promise<string> {
   return out
 }
 
+/** Each once, under its digest, and nothing else. */
+function expectContents(files: Readonly<Record<string, string>>): void {
+  const contents = ['', 'Hello', 'new', '\x89PNG\r\n\x1a\n', Buffer.alloc(3_000_000, 'no text \0 ')]
+  const places = Object.keys(files).filter((name) => name.startsWith('files'))
+  expect(places.sort()).toEqual(contents.map(placeOf).sort())
+  for (const place of places) expect(files[place]).toBe(path.basename(place))
+}
+
 async function importInto(db: string, ...places: string[]) {
   return verso(['import', '--models', models, '--db', db, ...places])
 }
@@ -40,11 +53,12 @@ test('what was exported from SQLite is in PostgreSQL after an import, byte for b
     await newPlace('sqlite'),
   ]
   const files = readFiles(first)
-  expect(Object.keys(files)).toHaveLength(11)
+  expect(Object.keys(files).filter((name) => !name.startsWith('files'))).toHaveLength(14)
+  expectContents(files)
   expect(files['rel.Person.ndjson']).toContain('"keeper":{"username":"bob"}')
   const imported = await importInto(postgres.url, first)
   expect(imported).toMatchObject({ code: 0, stderr: '' })
-  expect(imported.stdout).toMatch(/^imported 22 records, 0 were there already, in /)
+  expect(imported.stdout).toMatch(/^imported 29 records, 0 were there already, in /)
   expect(imported.stdout).toContain('made 2 users who were named and not there, disabled: ')
   const second = await exportFrom(postgres.url)
   expect(readFiles(second)).toEqual(files)
@@ -58,6 +72,7 @@ test('the same as CSV, by way of both engines', async () => {
     await exportFrom(world.url, 'csv'),
     await newPlace('postgres'),
   ]
+  expectContents(readFiles(tables))
   expect(await importInto(postgres.url, tables)).toMatchObject({ code: 0, stderr: '' })
   expect(readFiles(await exportFrom(postgres.url, 'csv'))).toEqual(readFiles(tables))
   expect(readFiles(await exportFrom(postgres.url))).toEqual(readFiles(lines))
@@ -73,7 +88,7 @@ describe.each(ENGINES)('%s', (engine: Engine) => {
     const [folder, place] = [await exportFrom(world.url), await newPlace(engine)]
     await importInto(place.url, folder)
     const again = await importInto(place.url, folder)
-    expect(again.stdout).toMatch(/^imported 0 records, 22 were there already, in .*\n$/)
+    expect(again.stdout).toMatch(/^imported 0 records, 29 were there already, in .*\n$/)
   })
 
   test('ids and numbers go on after those that came', async () => {

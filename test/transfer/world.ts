@@ -1,9 +1,13 @@
 // Records of every kind, and how the tests of import and export get at them.
+import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { Readable } from 'node:stream'
+import { ContentFolder } from '../../src/cli/content-folder.js'
 import { readLines } from '../../src/cli/line-file.js'
 import type { Model } from '../../src/model/model.js'
-import { transferFields } from '../../src/model/transfer-fields.js'
+import { transferFields, transferredModels } from '../../src/model/transfer-fields.js'
+import { META_FILE } from '../../src/model/system.js'
 import { printLine } from '../../src/model/transfer-line.js'
 import { addUser } from '../../src/service/accounts.js'
 import type { App } from '../../src/service/app.js'
@@ -47,6 +51,28 @@ export async function fill(app: App, records: Records): Promise<void> {
   const gone = await make('rel.Badge', {})
   await records.remove('rel.Badge', gone.id)
   await make('rel.Badge', { holder: null })
+  await fillFiles(records)
+}
+
+const MEGABYTES = 3_000_000
+
+/** Files of both kinds: an empty one, a large one, two with the same content, one that was replaced. */
+async function fillFiles(records: Records): Promise<void> {
+  const put = async (model: string, field: string, name: string, content: string | Buffer, data: object) =>
+    (await records.upload(model, { data, field, name, content: Readable.from([Buffer.from(content)]) })).data
+  const noise = Buffer.alloc(MEGABYTES, 'no text \0 ')
+  const source = await put(META_FILE.name, 'content', 'a "quoted", näme.txt', 'Hello', { description: 'x' })
+  await put(META_FILE.name, 'content', 'empty', '', {})
+  await records.create(META_FILE.name, { fileName: 'nothing.txt' })
+  const folder = await put('doc.Folder', 'cover', 'cover.png', '\x89PNG\r\n\x1a\n', { title: 'F' })
+  const paper = await put('doc.Paper', 'scan', 'scan.bin', noise, {
+    ...{ title: 'P', source: { id: source.id }, folder: { id: folder.id } },
+  })
+  const { id } = paper
+  await put('doc.Paper', 'photo', 'hello.txt', 'Hello', { id, version: paper.version })
+  const { id: other, version } = await put('doc.Paper', 'scan', 'old.bin', 'old', { title: 'Q' })
+  await put('doc.Paper', 'scan', 'new.bin', 'new', { id: other, version })
+  await records.create('doc.Paper', { title: 'without' })
 }
 
 async function fillPlain(make: (model: string, data: object) => Promise<unknown>): Promise<void> {
@@ -84,7 +110,7 @@ async function fillPlain(make: (model: string, data: object) => Promise<unknown>
 /** The lines of every model, by the name of its file. */
 export async function exported(app: App): Promise<Record<string, string>> {
   const files: Record<string, string> = {}
-  for (const model of app.catalog.models) {
+  for (const model of transferredModels(app.catalog)) {
     const fields = transferFields(model)
     let text = ''
     for await (const page of exportAll(app, model))
@@ -102,7 +128,11 @@ export function sourcesIn(app: App, folder: string): ImportSource[] {
 }
 
 export function sourceOf(model: Model, file: string, name = path.basename(file)): ImportSource {
-  return { name, model, read: () => readLines(file, () => undefined) }
+  const contents = new ContentFolder(path.dirname(file))
+  return {
+    ...{ name, model, content: (sha256) => contents.open(sha256) },
+    read: () => readLines(file, () => undefined),
+  }
 }
 
 export function modelOf(app: App, name: string): Model {
@@ -111,12 +141,35 @@ export function modelOf(app: App, name: string): Model {
 
 export function writeFiles(folder: string, files: Readonly<Record<string, string | Buffer>>): string {
   mkdirSync(folder, { recursive: true })
-  for (const [name, content] of Object.entries(files)) writeFileSync(path.join(folder, name), content)
+  for (const [name, content] of Object.entries(files)) {
+    const file = path.join(folder, name)
+    mkdirSync(path.dirname(file), { recursive: true })
+    writeFileSync(file, content)
+  }
   return folder
 }
 
+/** Where the content with these bytes lies beside the lines. */
+export function placeOf(content: string | Buffer): string {
+  const sha256 = digestOf(content)
+  return `files/${sha256.slice(0, 2)}/${sha256}`
+}
+
+export function digestOf(content: string | Buffer): string {
+  return createHash('sha256').update(content).digest('hex')
+}
+
+/** Lines as they are, contents as their digests. */
 export function readFiles(folder: string): Record<string, string> {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
   return Object.fromEntries(
-    readdirSync(folder).map((name) => [name, readFileSync(path.join(folder, name), 'utf8')]),
+    entries
+      .filter((entry) => entry.isFile())
+      .map((entry) => {
+        const file = path.join(entry.parentPath, entry.name)
+        const name = path.relative(folder, file)
+        const bytes = readFileSync(file)
+        return [name, name.startsWith('files') ? digestOf(bytes) : bytes.toString()]
+      }),
   )
 }

@@ -1,0 +1,107 @@
+// The files of records that are exported: each record comes with what its files are, after their contents were kept.
+import type { Readable } from 'node:stream'
+import { StartFaults } from '../errors.js'
+import { factsOf, type FileFacts } from '../model/file-facts.js'
+import type { Selection } from '../model/selection.js'
+import type { Queryable } from '../store/database.js'
+import { filesById, type StoredFile } from '../store/files.js'
+import { read } from '../store/records.js'
+import { compileSelection, type Select } from '../store/select.js'
+import type { Table } from '../store/table.js'
+import type { WireRecord } from '../wire.js'
+import type { App } from './app.js'
+
+/** What it takes to read: a command that only looks has no more. */
+export type Reading = Pick<App, 'catalog' | 'db' | 'tables'>
+
+/** Puts content away, if it is not there already; false if there is none to be opened. */
+export type KeepContent = (file: FileFacts, open: () => Promise<Readable | undefined>) => Promise<boolean>
+
+type Known = ReadonlyMap<number, StoredFile>
+
+const MAX_ATTEMPTS = 5
+
+/** Records as they were selected, with what their files are in the place of ids. A file that is gone stands as its id. */
+export async function withFacts(
+  db: Queryable,
+  table: Table,
+  records: readonly WireRecord[],
+): Promise<readonly WireRecord[]> {
+  if (table.binary.length === 0) return records
+  const known = await filesById(db, table.dialect, fileIds(table, records))
+  return records.map((record) => fill(table, record, known))
+}
+
+export class FileExport {
+  readonly #select: Select
+
+  constructor(
+    private readonly app: Reading,
+    private readonly table: Table,
+    selection: Selection,
+    private readonly keep: KeepContent = async () => Promise.resolve(true),
+  ) {
+    this.#select = compileSelection(app.db.dialect, selection)
+  }
+
+  /** The same records: those that were written since as they are now, those that were removed since left out. */
+  async complete(page: readonly WireRecord[]): Promise<readonly WireRecord[]> {
+    const known = await this.#find(page)
+    const complete: WireRecord[] = []
+    for (const record of page) {
+      const kept = (await this.#keepAll(record, known)) ?? (await this.#readAgain(record.id))
+      if (kept) complete.push(kept)
+    }
+    return complete
+  }
+
+  async #readAgain(id: number): Promise<WireRecord | undefined> {
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+      const record = await read(this.app.db.reader, this.table, id, this.#select)
+      if (!record) return undefined
+      const kept = await this.#keepAll(record, await this.#find([record]))
+      if (kept) return kept
+    }
+    throw new StartFaults('The export has stopped', [
+      `${this.table.model.name} ${id}: the content of its files cannot be read`,
+    ])
+  }
+
+  /** Undefined if the record does not hold these files any more. */
+  async #keepAll(record: WireRecord, known: Known): Promise<WireRecord | undefined> {
+    for (const id of fileIds(this.table, [record])) {
+      const file = known.get(id)
+      if (!file || !(await this.#keepOne(file))) return undefined
+    }
+    return fill(this.table, record, known)
+  }
+
+  async #keepOne(file: StoredFile): Promise<boolean> {
+    const { db } = this.app
+    try {
+      return await this.keep(file, () => db.contents.open(file))
+    } catch (error) {
+      // It may have been removed while it was read.
+      if ((await filesById(db.reader, db.dialect, [file.id])).has(file.id)) throw error
+      return false
+    }
+  }
+
+  async #find(records: readonly WireRecord[]): Promise<Known> {
+    const { db } = this.app
+    return filesById(db.reader, db.dialect, fileIds(this.table, records))
+  }
+}
+
+function fileIds({ binary }: Table, records: readonly WireRecord[]): number[] {
+  const ids = records.flatMap((record) => binary.map(({ name }) => record[name] ?? null))
+  return ids.filter((id) => id !== null).map(Number)
+}
+
+function fill({ binary }: Table, record: WireRecord, known: Known): WireRecord {
+  const files = binary.map(({ name }) => {
+    const file = known.get(Number(record[name] ?? 0))
+    return [name, file ? factsOf(file) : (record[name] ?? null)] as const
+  })
+  return { ...record, ...Object.fromEntries(files) }
+}

@@ -1,0 +1,121 @@
+// The contents that come with an import: looked at while lines are checked, taken in before the transaction that stores their records.
+import { createHash } from 'node:crypto'
+import { Refusal } from '../errors.js'
+import { aboutContent, factsOf, type FileFacts } from '../model/file-facts.js'
+import { typeOfContent } from '../model/file-type.js'
+import type { LineReader } from '../model/transfer-line.js'
+import type { Values } from '../model/value.js'
+import type { Incoming, Transaction } from '../store/database.js'
+import { insertFile } from '../store/files.js'
+import type { App } from './app.js'
+import type { NumberedLine } from './import-existing.js'
+import { LineRefused, type ImportSource } from './import-source.js'
+
+/** How much comes in one transaction: each content that waits for it is an open file. */
+const FILES_AT_ONCE = 64
+const BYTES_AT_ONCE = 64 * 1024 * 1024
+
+/** What is wrong with the content that a line names, or undefined. */
+export async function contentFault(
+  source: ImportSource,
+  { size, sha256 }: FileFacts,
+): Promise<string | undefined> {
+  const content = await source.content?.(sha256)
+  if (!content) return `its content ${sha256} is missing`
+  const digest = createHash('sha256')
+  let there = 0
+  for await (const chunk of content) {
+    digest.update(chunk)
+    there += chunk.length
+  }
+  if (there !== size) return `its content ${sha256} has ${there} bytes, not ${size}`
+  return digest.digest('hex') === sha256 ? undefined : `its content ${sha256} is another one`
+}
+
+/** Portions whose contents are bearable at once, too. */
+export function* splitByContents(
+  reader: LineReader,
+  lines: readonly NumberedLine[],
+): Generator<readonly NumberedLine[]> {
+  let portion: NumberedLine[] = []
+  let [files, bytes] = [0, 0]
+  for (const line of lines) {
+    const held = reader.filesIn(line)
+    const more = held.reduce((sum, { facts }) => sum + facts.size, 0)
+    const isFull = files + held.length > FILES_AT_ONCE || bytes + more > BYTES_AT_ONCE
+    if (held.length > 0 && files > 0 && isFull) {
+      yield portion
+      portion = []
+      files = bytes = 0
+    }
+    portion.push(line)
+    files += held.length
+    bytes += more
+  }
+  if (portion.length > 0) yield portion
+}
+
+/** Contents that have arrived for the lines of one portion. To be settled after its transaction, however that ended. */
+export class ArrivedContents {
+  readonly #byLine = new Map<NumberedLine, ReadonlyMap<string, Incoming>>()
+
+  constructor(
+    private readonly app: App,
+    private readonly reader: LineReader,
+  ) {}
+
+  /** Not those of records that are there already. */
+  async receive(
+    source: ImportSource,
+    lines: readonly NumberedLine[],
+    there: ReadonlySet<number>,
+  ): Promise<void> {
+    for (const line of lines) {
+      const files = this.reader.filesIn(line)
+      if (files.length === 0 || there.has(line.id ?? 0)) continue
+      const arrived = new Map<string, Incoming>()
+      // From now on it is settled, also if the next one does not arrive.
+      this.#byLine.set(line, arrived)
+      for (const { field, facts } of files) {
+        const content = await source.content?.(facts.sha256)
+        if (!content) throw hasChanged(line, field.name)
+        // As long as it was when it was checked: the limit of uploads is for those who send something new.
+        const incoming = await this.app.db.contents.receive(content, facts.size).catch((error: unknown) => {
+          throw isTooLarge(error) ? hasChanged(line, field.name) : error
+        })
+        arrived.set(field.name, incoming)
+        if (incoming.sha256 !== facts.sha256) throw hasChanged(line, field.name)
+      }
+    }
+  }
+
+  /** In the transaction: the rows of the files of one line → its values with them. */
+  async store(tx: Transaction, line: NumberedLine, values: Values): Promise<Values> {
+    const { app, reader } = this
+    let stored = values
+    for (const { field, facts } of reader.filesIn(line)) {
+      const incoming = this.#byLine.get(line)?.get(field.name)
+      if (!incoming) throw new LineRefused(line.line, 'was there a moment ago, and is not any more')
+      // By the content, as for an upload: what a file claims to be would decide what a browser does with it.
+      const known = { ...facts, type: typeOfContent(incoming.head) }
+      const id = await insertFile(tx, known, incoming.key, app.clock.now())
+      await app.db.contents.store(tx, id, incoming)
+      stored = { ...stored, [field.name]: { id, ...factsOf(known) }, ...aboutContent(reader.model, known) }
+    }
+    return stored
+  }
+
+  async settle(): Promise<void> {
+    for (const arrived of this.#byLine.values())
+      for (const incoming of arrived.values()) await this.app.db.contents.settle(incoming)
+    this.#byLine.clear()
+  }
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof Refusal && error.kind === 'too-large'
+}
+
+function hasChanged({ line }: NumberedLine, field: string): LineRefused {
+  return new LineRefused(line, `${field} its content has changed since it was checked`)
+}
