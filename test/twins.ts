@@ -1,6 +1,7 @@
 // Broken twins: each is a Database with one promise taken out. The tests of that promise must catch it, or they test nothing.
 import { rmSync } from 'node:fs'
 import path from 'node:path'
+import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../src/errors.js'
 import type { Contents, Database, Queryable, Row, SqlValue, Transaction } from '../src/store/database.js'
@@ -189,6 +190,17 @@ export function storesAfterCommit(db: Database): Database {
       },
     },
   }
+}
+
+/** As if the process had ended right after its transaction. */
+export function withoutSettling(db: Database): Database {
+  return { ...faceOf(db), contents: { ...contentsOf(db), settle: async () => Promise.resolve() } }
+}
+
+/** Other content than that which was stored. */
+export function openingOthers(db: Database): Database {
+  const open = async () => Promise.resolve(Readable.from([Buffer.from('another')]))
+  return { ...faceOf(db), contents: { ...contentsOf(db), open } }
 }
 
 /** Asks once more for every record that it finds. */

@@ -9,7 +9,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Database } from '../../src/store/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { newPlace, onEveryEngine, startService } from '../targets.js'
-import { exported, writeFiles, writeModels } from '../transfer/world.js'
+import { auditFiles } from '../file-audit.js'
+import { digestOf, exported, placeOf, writeFiles, writeModels } from '../transfer/world.js'
+import { untilNobodyWrites } from './kills.js'
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 const COUNT = 15_000
@@ -39,6 +41,26 @@ function lineOf(id: number): string {
     ...{ id, version: id % 3, name: `P${id}`, born: null, rate: null, isActive: null, company: null },
     ...{ boss: id < COUNT ? { id: id + 1 } : null, circles: [{ id: 1 }], keeper: null },
     ...{ createdOn: '2024-01-02T03:04:05.678Z', createdBy: null, updatedOn: null, updatedBy: null },
+  })
+}
+
+const FILES = 600
+
+/** Papers with a file each, and a few that are equal. */
+function writePapers(): string {
+  const contents = Array.from({ length: FILES }, (_, index) => String(index % 590).repeat(3_000))
+  const lines = contents.map((content, index) => ({
+    ...{ id: index + 1, version: 0, title: `P${index}` },
+    scan: {
+      ...{ name: `${index}.txt`, type: 'text/plain; charset=utf-8' },
+      ...{ size: content.length, sha256: digestOf(content) },
+    },
+  }))
+  const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+  const beside = contents.map((content) => [placeOf(content), content] as const)
+  return writeFiles(path.join(scratch, 'papers'), {
+    'doc.Paper.ndjson': text,
+    ...Object.fromEntries(beside),
   })
 }
 
@@ -86,6 +108,38 @@ onEveryEngine((engine) => {
     const service = await startService(engine, { place })
     expect((await exported(service.app))['rel.Person.ndjson'] === text).toBe(true)
     await service.close()
+    place.remove()
+  })
+
+  test('a kill in the middle of files leaves each record with its own, and the rest comes later', async () => {
+    const place = await newPlace(engine)
+    await (await startService(engine, { place })).close()
+    const papers = writePapers()
+    const db = await openDatabase(place.url, { poolSize: 3, statementTimeoutMs: 10_000 })
+    const papersThere = async () =>
+      Number((await db.reader.all('select count(*) as "count" from "doc.Paper"'))[0]?.['count'])
+    const begin = () =>
+      spawn(process.execPath, [MAIN, 'import', '--models', models, '--db', place.url, papers], {
+        stdio: 'pipe',
+      })
+    const child = begin()
+    const ended = once(child, 'exit')
+    while ((await papersThere()) === 0 && child.exitCode === null) await new Promise(setImmediate)
+    child.kill('SIGKILL')
+    expect(await ended).toEqual([null, 'SIGKILL'])
+    if (engine === 'postgres') await untilNobodyWrites(db.reader)
+    const there = await papersThere()
+    expect(there).toBeLessThan(FILES)
+    const service = await startService(engine, { place })
+    expect(await auditFiles(service.app.db, place.url)).toEqual({ held: there, violations: [] })
+    await service.close()
+    const again = begin()
+    let said = ''
+    again.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
+    expect(await once(again, 'exit')).toEqual([0, null])
+    expect(said).toContain(`imported ${FILES - there} records, ${there} were there already`)
+    expect(await auditFiles(db, place.url)).toEqual({ held: FILES, violations: [] })
+    await db.close()
     place.remove()
   })
 })

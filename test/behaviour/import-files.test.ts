@@ -1,0 +1,229 @@
+// Files that travel: what comes with an import, what is refused by line, and an export that others do not hold still for.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { Readable } from 'node:stream'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ContentFolder } from '../../src/cli/content-folder.js'
+import { StartFaults } from '../../src/errors.js'
+import type { App } from '../../src/service/app.js'
+import { exportAll } from '../../src/service/export.js'
+import { importRecords } from '../../src/service/import.js'
+import { changesSince } from '../../src/store/log.js'
+import type { Database } from '../../src/store/database.js'
+import type { Records, WireRecord } from '../../src/wire.js'
+import { auditFiles } from '../file-audit.js'
+import { enter, newPlace, onEveryEngine, startService, type Engine, type Service } from '../targets.js'
+import { digestOf, exported, placeOf, readFiles, sourcesIn, writeFiles } from '../transfer/world.js'
+import { openingOthers, storesAfterCommit, withoutSettling } from '../twins.js'
+
+const PAPER = 'doc.Paper'
+const TEXT = 'text/plain; charset=utf-8'
+
+let scratch: string
+let folders = 0
+beforeAll(() => {
+  scratch = mkdtempSync(path.join(tmpdir(), 'verso-import-files-'))
+})
+afterAll(() => {
+  rmSync(scratch, { recursive: true })
+})
+
+const newFolder = () => path.join(scratch, String(++folders))
+
+function fileOf(content: string, name = 'a.txt') {
+  return { name, type: TEXT, size: content.length, sha256: digestOf(content) }
+}
+
+/** Lines of papers and contents beside them. */
+function folderOf(lines: readonly object[], contents: readonly string[], model = PAPER): string {
+  const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+  const beside = contents.map((content) => [placeOf(content), content] as const)
+  return writeFiles(newFolder(), { [`${model}.ndjson`]: text, ...Object.fromEntries(beside) })
+}
+
+const importFrom = async (app: App, folder: string) => importRecords(app, sourcesIn(app, folder))
+
+async function faultsOf(call: Promise<unknown>): Promise<readonly string[]> {
+  try {
+    await call
+  } catch (error) {
+    if (error instanceof StartFaults) return error.faults
+    throw error
+  }
+  throw new Error('this was to be refused, and was done')
+}
+
+onEveryEngine((engine) => {
+  let service: Service
+  let app: App
+  let records: Records
+  beforeAll(async () => {
+    service = await startService(engine)
+    app = service.app
+    records = await enter(service, 'direct')
+  })
+  afterAll(() => service.close())
+
+  const audit = async () => auditFiles(app.db, service.place.url)
+
+  test('every content at fault is named with its line, and nothing is written', async () => {
+    const before = await exported(app)
+    const line = (id: number, scan: object) => ({ id, version: 0, title: 'x', scan })
+    const folder = folderOf(
+      [
+        line(1, fileOf('whole')),
+        line(2, fileOf('missing')),
+        line(3, fileOf('changed')),
+        line(4, fileOf('longer')),
+        line(5, { ...fileOf('whole'), name: '../x' }),
+        line(6, { ...fileOf('whole'), sha256: '../../../../etc/passwd' }),
+        line(7, { ...fileOf('whole'), content: 'aGk=' }),
+      ],
+      ['whole'],
+    )
+    writeFiles(folder, { [placeOf('changed')]: 'Changed', [placeOf('longer')]: 'longer than it was' })
+    const faults = await faultsOf(importFrom(app, folder))
+    expect(faults.map((fault) => fault.replace(/^.*ndjson:/, '').replace(/ [0-9a-f]{64}/, ''))).toEqual([
+      '5: scan has a name that no file has',
+      '6: scan has no sha256 of 64 digits',
+      '7: scan must be null or a file such as { "name", "type", "size", "sha256" }',
+      '2: scan its content is missing',
+      '3: scan its content is another one',
+      '4: scan its content has 18 bytes, not 6',
+    ])
+    expect(await exported(app)).toEqual(before)
+    expect(await audit()).toEqual({ held: 0, violations: [] })
+  })
+
+  test('a file that stands for itself says of its content what is true', async () => {
+    const lines = [
+      { id: 1, fileName: 'a', fileType: 'text/html', fileSize: 5, content: fileOf('Hello') },
+      { id: 2, fileName: 'b', fileType: null, fileSize: 7, content: null },
+    ]
+    const faults = await faultsOf(importFrom(app, folderOf(lines, ['Hello'], 'com.axelor.meta.db.MetaFile')))
+    expect(faults.map((fault) => fault.replace(/^.*ndjson:/, ''))).toEqual([
+      `1: fileType must be "${TEXT}", as content says`,
+      '2: fileSize must be null, as content says',
+    ])
+  })
+
+  test('the type follows the content, whatever a line says; the Log shows the file as after an upload', async () => {
+    const scan = { ...fileOf('<b>', 'page.html'), type: 'text/html' }
+    const folder = folderOf([{ id: 10, version: 4, title: 'x', scan }], ['<b>'])
+    expect(await importFrom(app, folder)).toMatchObject({ made: 1, there: 0 })
+    const changes = (await changesSince(app.db.reader, 0, 1_000)).filter(({ model }) => model === PAPER)
+    expect(changes).toEqual([
+      expect.objectContaining({
+        ...{ id: 10, version: 4, action: 'create' },
+        changes: {
+          title: { before: null, after: 'x' },
+          scan: { before: null, after: fileOf('<b>', 'page.html') },
+        },
+      }),
+    ])
+    const file = await records.download(PAPER, 10, 'scan')
+    expect(file?.type).toBe(TEXT)
+    for await (const chunk of file?.content ?? []) expect(Buffer.from(chunk).toString()).toBe('<b>')
+    // The same again: by its digest it is the same file.
+    expect(await importFrom(app, folder)).toMatchObject({ made: 0, there: 1 })
+    const other = folderOf([{ id: 10, version: 4, title: 'x', scan: fileOf('other') }], ['other'])
+    expect(await faultsOf(importFrom(app, other))).toEqual([
+      expect.stringContaining('doc.Paper 10 is here already, with another scan'),
+    ])
+    expect(await audit()).toMatchObject({ violations: [] })
+  })
+
+  test('content that changes between check and write is refused, and nothing of it stays', async () => {
+    for (const [id, later] of [
+      [20, 'later!'],
+      [21, 'shrt'],
+      [22, 'something longer'],
+    ] as const) {
+      let reads = 0
+      const folder = folderOf([{ id, title: 'x', photo: fileOf('before'), scan: fileOf('stays') }], ['stays'])
+      writeFiles(folder, { [placeOf('before')]: 'before' })
+      const changing = sourcesIn(app, folder).map((source) => ({
+        ...source,
+        read: () => {
+          const lines = source.read()
+          reads++
+          if (reads === 2) writeFiles(folder, { [placeOf('before')]: later })
+          return lines
+        },
+      }))
+      const [fault] = await faultsOf(importRecords(app, changing))
+      expect(fault).toContain(':1: photo its content has changed since it was checked')
+      expect(await audit()).toEqual({ held: 1, violations: [] })
+    }
+  })
+
+  test('an export takes files as they are when it comes to them', async () => {
+    const put = async (content: string, data: object) =>
+      (await records.upload(PAPER, { data, field: 'scan', content: Readable.from([Buffer.from(content)]) }))
+        .data
+    const [first, replaced, removed] = [
+      await put('first', { title: 'a' }),
+      await put('old', { title: 'b' }),
+      await put('to be removed', { title: 'c' }),
+    ]
+    const out = newFolder()
+    const folder = new ContentFolder(out)
+    let isFirst = true
+    const pages = exportAll(app, app.catalog.get(PAPER), async (file, opened) => {
+      if (isFirst) {
+        await put('new', { id: replaced.id, version: replaced.version })
+        await records.remove(PAPER, removed.id)
+      }
+      isFirst = false
+      return folder.keep(file, opened)
+    })
+    const lines: WireRecord[] = []
+    for await (const page of pages) lines.push(...page)
+    expect(lines.map(({ id }) => id)).toEqual([10, first.id, replaced.id])
+    expect(lines.at(-1)).toMatchObject({ version: 1, scan: { sha256: digestOf('new') } })
+    expect(Object.keys(readFiles(out)).sort()).toEqual(['<b>', 'first', 'new'].map(placeOf).sort())
+  })
+
+  test('an export whose contents are not what they were is stopped', async () => {
+    const folder = new ContentFolder(newFolder())
+    const exportWith = async (db: Database) => {
+      for await (const page of exportAll({ ...app, db }, app.catalog.get(PAPER), (file, opened) =>
+        folder.keep(file, opened),
+      ))
+        expect(page).not.toEqual([])
+    }
+    expect(await faultsOf(exportWith(openingOthers(app.db)))).toEqual([
+      expect.stringMatching(/^the content of "page.html" has the sha256 [0-9a-f]{64}, and had /),
+    ])
+    expect(readFiles(path.join(scratch, String(folders)))).toEqual({})
+  })
+})
+
+describe('a process that ends after the transaction', () => {
+  const CONTENTS = Array.from({ length: 5 }, (_, index) => `content ${index}`)
+  const lines = CONTENTS.map((content, index) => ({ id: index + 1, title: 'x', scan: fileOf(content) }))
+
+  /** Nothing that comes after the commit is done; then a start, and a look. */
+  async function violationsAfter(engine: Engine, broken: (db: Database) => Database) {
+    const place = await newPlace(engine)
+    const dying = await startService(engine, { place })
+    const db = broken(dying.app.db)
+    const { made } = await importFrom({ ...dying.app, db }, folderOf(lines, CONTENTS))
+    await dying.close()
+    const service = await startService(engine, { place })
+    const { held, violations } = await auditFiles(service.app.db, place.url)
+    await service.close()
+    place.remove()
+    return { made, held, violations }
+  }
+
+  test.each(['sqlite', 'postgres'] as const)('leaves each record with its file on %s', async (engine) => {
+    expect(await violationsAfter(engine, withoutSettling)).toEqual({ made: 5, held: 5, violations: [] })
+  })
+
+  test('a store is caught that keeps content after its row', async () => {
+    const { violations } = await violationsAfter('postgres', (db) => withoutSettling(storesAfterCommit(db)))
+    expect(violations).toContainEqual(expect.stringMatching(/has no content/))
+  })
+})
