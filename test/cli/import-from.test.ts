@@ -5,7 +5,7 @@ import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startServerProcess } from '../faults/server-process.js'
 import { enter, ENGINES, newPlace, PASSWORD, startService, USERNAME } from '../targets.js'
 import { startOtherSystem, type OtherOptions, type OtherSystem } from '../transfer/other-system.js'
-import { exported, fill, readFiles, writeModels } from '../transfer/world.js'
+import { digestOf, exported, fill, placeOf, readFiles, writeModels } from '../transfer/world.js'
 import { scratch, verso } from './program.js'
 
 let models: string
@@ -71,6 +71,10 @@ describe('another system', () => {
       { id: 7, version: 0, moment: '2024-01-02T03:04:05', extra: 'no json', updatedOn: null, archived: null },
       { id: 8, version: 1, extra: '"8"' },
     ],
+    'com.axelor.meta.db.MetaFile': [
+      { id: 2, version: 1, fileName: 'page.html', fileType: 'text/html', fileSize: 99, filePath: 'x/y' },
+      { id: 5, version: 0, fileName: 'nothing', fileType: 'text/html', fileSize: 1 },
+    ],
     'rel.Circle': [{ id: 1, version: 0, name: 'One', members: [] }],
     'rel.Person': [
       {
@@ -84,15 +88,25 @@ describe('another system', () => {
   }
   let other: OtherSystem | undefined
   afterEach(() => other?.close())
-  const start = async (options: OtherOptions = {}) => (other = await startOtherSystem(records, options))
+  const page = {
+    disposition: `attachment; filename="p_.html"; filename*=UTF-8''p%C3%A4.html`,
+    content: '<b>!',
+  }
+  const files = {
+    'com.axelor.meta.db.MetaFile/2/content': page,
+    'com.axelor.meta.db.MetaFile/5/content': null,
+  }
+  const start = async (options: OtherOptions = {}) =>
+    (other = await startOtherSystem(records, { files, ...options }))
 
   test('is read whatever it spells, and models that it does not have are passed over', async () => {
-    const { url } = await start({ troubles: 2, searchesInASession: 3 })
+    const { url } = await start({ troubles: 2, searchesInASession: 3, brokenDownloads: 1 })
     const place = await newPlace('sqlite')
-    const { code, stderr, stdout } = await copy(url, place.url, newFolder())
+    const spool = newFolder()
+    const { code, stderr, stdout } = await copy(url, place.url, spool)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain('rel.Door: is not there\n')
-    expect(stdout).toContain('imported 5 records')
+    expect(stdout).toContain('imported 7 records')
     const service = await startService('sqlite', { place })
     const read = await enter(service, 'direct')
     expect(await read.read('test.Everything', 3)).toMatchObject({
@@ -103,6 +117,19 @@ describe('another system', () => {
       extra: 'no json',
       moment: '2024-01-02T03:04:05.000Z',
     })
+    const plain = 'text/plain; charset=utf-8'
+    const file = await read.download('com.axelor.meta.db.MetaFile', 2, 'content')
+    for await (const chunk of file?.content ?? []) expect(Buffer.from(chunk).toString()).toBe(page.content)
+    expect(await read.read('com.axelor.meta.db.MetaFile', 2)).toMatchObject({ fileType: plain, fileSize: 4 })
+    expect(await read.read('com.axelor.meta.db.MetaFile', 5)).toMatchObject({
+      fileType: null,
+      fileSize: null,
+    })
+    const copied = readFiles(spool)
+    expect(copied['com.axelor.meta.db.MetaFile.ndjson']).toContain(
+      `"content":{"name":"pä.html","type":"${plain}"`,
+    )
+    expect(copied[placeOf(page.content)]).toBe(digestOf(page.content))
     expect(await read.read('rel.Person', 4)).toMatchObject({
       version: 1,
       circles: [{ id: 1 }],
@@ -125,6 +152,16 @@ describe('another system', () => {
     expect(stdout).toContain('test.Everything.ndjson: 2 records\nimported 0 records, 3 were there already')
     expect(searches[before]).toEqual({ model: 'test.Everything', after: 3 })
     expect(readFiles(again)['test.Everything.ndjson']).toBe(text)
+  })
+
+  test('whose file is not there is not copied without it', async () => {
+    const { url } = await start({ files: {} })
+    const place = await newPlace('sqlite')
+    const { code, stderr } = await copy(url, place.url, newFolder(), [
+      ...['--model', 'com.axelor.meta.db.MetaFile'],
+    ])
+    expect(code).toBe(1)
+    expect(stderr).toContain('com.axelor.meta.db.MetaFile 2, 5: the files cannot be fetched')
   })
 
   test('that does not compare ids is not believed', async () => {

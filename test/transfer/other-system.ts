@@ -16,6 +16,10 @@ export interface OtherOptions {
   readonly searchesInASession?: number
   /** Answers one record more than what was asked for, over and over. */
   readonly isWithoutCriteria?: boolean
+  /** Contents by the end of their path: `doc.Paper/1/scan`. Null is an empty field. */
+  readonly files?: Readonly<Record<string, { readonly disposition: string; readonly content: string } | null>>
+  /** Breaks off so many downloads in the middle. */
+  readonly brokenDownloads?: number
 }
 
 type Records = Readonly<Record<string, readonly object[]>>
@@ -24,7 +28,7 @@ const TOKEN = '0123456789abcdef0123456789abcdef'
 
 export async function startOtherSystem(records: Records, options: OtherOptions = {}): Promise<OtherSystem> {
   const searches: { model: string; after: number }[] = []
-  let { troubles = 0 } = options
+  let { troubles = 0, brokenDownloads = 0 } = options
   let [sessions, inSession] = [0, 0]
   const server = createServer((request, response) => {
     if (troubles-- > 0) {
@@ -34,11 +38,13 @@ export async function startOtherSystem(records: Records, options: OtherOptions =
     void bodyOf(request).then((body) => {
       if (request.url === '/base/callback') return login(body, response)
       const isMine = request.headers.cookie?.includes(`JSESSIONID=s${sessions};`)
+      const isDownload = request.method === 'GET'
       const hasManners =
-        request.headers['x-csrf-token'] === TOKEN && request.headers.accept === 'application/json'
+        request.headers['x-csrf-token'] === TOKEN &&
+        (isDownload || request.headers.accept === 'application/json')
       if (!isMine || !hasManners || ++inSession > (options.searchesInASession ?? Infinity))
         return response.writeHead(401).end('<html>Unauthorized</html>')
-      return search(request.url ?? '', body, response)
+      return isDownload ? download(request.url ?? '', response) : search(request.url ?? '', body, response)
     })
   })
   const login = (body: Body, response: ServerResponse) => {
@@ -51,6 +57,18 @@ export async function startOtherSystem(records: Records, options: OtherOptions =
       'rememberMe=deleteMe; Max-Age=0',
     ])
     return response.end('{}')
+  }
+  const download = (url: string, response: ServerResponse) => {
+    const file = options.files?.[/^\/base\/ws\/rest\/(.+)\/download$/.exec(url)?.[1] ?? '']
+    if (!file) return response.writeHead(file === null ? 204 : 404).end()
+    const { disposition, content } = file
+    response.writeHead(200, {
+      ...{ 'content-type': 'text/html', 'content-length': Buffer.byteLength(content) },
+      ...{ 'content-disposition': disposition },
+    })
+    if (brokenDownloads-- <= 0) return response.end(content)
+    response.write(content.slice(0, 2), () => response.destroy())
+    return response
   }
   const search = (url: string, { data, limit = 0 }: Body, response: ServerResponse) => {
     const model = /^\/base\/ws\/rest\/([^/]+)\/search$/.exec(url)?.[1] ?? ''
@@ -77,5 +95,5 @@ interface Body {
 async function bodyOf(request: IncomingMessage): Promise<Body> {
   let text = ''
   for await (const chunk of request) text += String(chunk)
-  return JSON.parse(text) as Body
+  return (text === '' ? {} : JSON.parse(text)) as Body
 }
