@@ -1,12 +1,13 @@
 // The contents beside files of lines: files/<2 digits>/<sha256>. Equal contents lie there once, wherever they came from.
 import { createHash } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { StartFaults } from '../errors.js'
 import type { FileFacts } from '../model/file-facts.js'
 import { typeOfContent } from '../model/file-type.js'
-import { makeFolder, syncFolder } from '../store/folder.js'
+import { syncFolder } from '../store/folder.js'
 import { isMissing, receiveInto, translateFileError } from '../store/receiving.js'
 
 /** What is known of content that was put away. */
@@ -44,7 +45,7 @@ export class ContentFolder {
     const unfinished = path.join(this.#folder, `${process.pid}.part`)
     this.#makeFolder(this.#folder)
     try {
-      const handle = await open(unfinished, 'w', 0o600)
+      const handle = await open(unfinished, 'w')
       const { size, sha256, head } = await receiveInto(handle, content, Infinity).finally(() =>
         handle.close(),
       )
@@ -72,8 +73,7 @@ export class ContentFolder {
   }
 
   #makeFolder(folder: string): void {
-    makeFolder(folder)
-    syncFolder(path.dirname(folder))
+    if (mkdirSync(folder, { recursive: true }) !== undefined) syncFolder(path.dirname(folder))
   }
 
   #placeOf(sha256: string): string {

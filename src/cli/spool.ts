@@ -102,27 +102,38 @@ async function withFiles(
   page: readonly RemoteRecord[],
   read: Read,
 ): Promise<readonly RemoteRecord[]> {
-  const first = Number(page[0]?.['id'])
-  const last = Number(page.at(-1)?.['id'])
   const complete = new Map<unknown, RemoteRecord>()
   let waiting: readonly RemoteRecord[] = page
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     for (const record of waiting) {
       const fetched = await files.fetch(record)
       if (fetched) complete.set(record['id'], { ...record, ...fetched })
+      else complete.delete(record['id'])
     }
-    const now = (await read(first - 1, page.length)) ?? []
-    const known = now.filter(({ id }) => Number(id) <= last)
+    const now = await readAgain(page, read)
     const isAsItWas = ({ id, version }: RemoteRecord) =>
       complete.has(id) && complete.get(id)?.['version'] === version
-    waiting = known.filter((record) => !isAsItWas(record))
-    if (waiting.length === 0)
-      return [...complete.values()].filter(({ id }) => known.some((record) => record['id'] === id))
+    waiting = now.filter((record) => !isAsItWas(record))
+    // By id, as they are now: the last line says where a copy goes on.
+    if (waiting.length === 0) return now.map((record) => complete.get(record['id']) ?? record)
   }
   const ids = waiting.map(({ id }) => String(id)).join(', ')
   throw new StartFaults('Nothing was imported', [
     `${model.name} ${ids}: the files cannot be fetched, or change all the time`,
   ])
+}
+
+/** All that is there now from the first to the last of a page: some may be gone, and others may have come. */
+async function readAgain(page: readonly RemoteRecord[], read: Read): Promise<readonly RemoteRecord[]> {
+  const [first, last] = [Number(page[0]?.['id']), Number(page.at(-1)?.['id'])]
+  const found: RemoteRecord[] = []
+  for (let after = first - 1; after < last;) {
+    const now = (await read(after, page.length)) ?? []
+    if (now.length === 0 || !isAscending(after, now)) break
+    found.push(...now.filter(({ id }) => Number(id) <= last))
+    after = Number(now.at(-1)?.['id'])
+  }
+  return found
 }
 
 function isAscending(after: number, page: readonly Readonly<Record<string, unknown>>[]): boolean {

@@ -44,11 +44,11 @@ function lineOf(id: number): string {
   })
 }
 
-const FILES = 600
+const FILES = 320
 
 /** Papers with a file each, and a few that are equal. */
 function writePapers(): string {
-  const contents = Array.from({ length: FILES }, (_, index) => String(index % 590).repeat(3_000))
+  const contents = Array.from({ length: FILES }, (_, index) => String(index % 310).repeat(3_000))
   const lines = contents.map((content, index) => ({
     ...{ id: index + 1, version: 0, title: `P${index}` },
     scan: {
