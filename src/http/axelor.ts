@@ -3,8 +3,9 @@
 import type { Catalog } from '../model/catalog.js'
 import type { Field, FieldTypeName } from '../model/field.js'
 import type { Model } from '../model/model.js'
+import { parseDatetime } from '../model/moment.js'
 import { isOverList, pathOf } from '../model/path.js'
-import type { Wanted } from '../model/selection.js'
+import { MAX_FIELDS, type Wanted } from '../model/selection.js'
 import { isObject } from '../model/value.js'
 import type { Actor } from '../service/actor.js'
 import type { App } from '../service/app.js'
@@ -32,18 +33,21 @@ function axelorHabits({ catalog, clock }: App): Habits {
   }
 }
 
-/** Unknown fields are left out, an id that is none yet makes a new record, values may be spelled as texts. */
+/** Unknown fields are left out, an id below 1 makes a new record, values may be spelled as texts. Any other id is left to be refused. */
 function recordFrom(catalog: Catalog, model: Model, data: unknown): unknown {
   if (!isObject(data)) return data
   const record: Record<string, unknown> = {}
-  const isNew = !looksLikeId(data['id'])
   for (const [name, value] of Object.entries(data)) {
     const field = model.fields.get(name)
     if (field) record[name] = valueFrom(catalog, field, value)
-    else if ((name === 'id' && !isNew) || (name === 'version' && !(isNew && value === null)))
-      record[name] = value
+    else if (name === 'id' ? !isOfNew(value) : name === 'version' && value !== null) record[name] = value
   }
   return record
+}
+
+/** What stands for the id of a record that has none yet. */
+function isOfNew(id: unknown): boolean {
+  return id === null || id === undefined || (typeof id === 'number' && id <= 0)
 }
 
 function valueFrom(catalog: Catalog, field: Field, value: unknown): unknown {
@@ -57,21 +61,17 @@ function valueFrom(catalog: Catalog, field: Field, value: unknown): unknown {
 
 /** Without a version only who it is counts; with one it is changed too. */
 function neighbourFrom(catalog: Catalog, target: Model, value: unknown): unknown {
-  if (looksLikeId(value)) return { id: value }
+  if (typeof value === 'number' && value > 0) return { id: value }
   if (!isObject(value)) return value
   const { id, version = null } = value
-  return looksLikeId(id) && version === null ? { id } : recordFrom(catalog, target, value)
-}
-
-function looksLikeId(value: unknown): value is number {
-  return typeof value === 'number' && value > 0
+  return !isOfNew(id) && version === null ? { id } : recordFrom(catalog, target, value)
 }
 
 const SPELLINGS: Readonly<Partial<Record<FieldTypeName, (text: string) => unknown>>> = {
   integer: asWhole,
   long: asWhole,
   boolean: (text) => (text === 'true' ? true : text === 'false' ? false : text),
-  date: (text) => /^(\d{4}-\d\d-\d\d)T/.exec(text)?.[1] ?? text,
+  date: (text) => (parseDatetime(text) === undefined ? text : text.slice(0, 10)),
   datetime: (text) => (/T[\d:.]+$/.test(text) ? `${text}Z` : text),
   decimal: (text) => text,
   time: (text) => text,
@@ -90,7 +90,9 @@ function looselySpelled(type: FieldTypeName, value: unknown): unknown {
     return spelled ? (value === '' ? null : spelled(value)) : value
   }
   const isText = type === 'string' || type === 'text' || type === 'enum'
-  return isText && (typeof value === 'number' || typeof value === 'boolean') ? String(value) : value
+  // A number that has lost digits already is not to look like a text that somebody typed.
+  const isExact = typeof value === 'boolean' || Number.isSafeInteger(value)
+  return isText && isExact ? String(value) : value
 }
 
 /** Names that the model does not have are left out. */
@@ -98,9 +100,15 @@ function wantedFrom(catalog: Catalog, model: Model, { fields, related }: Wanted)
   const isKnown = (name: unknown) =>
     typeof name !== 'string' || typeof pathOf(catalog, model, name) !== 'string'
   return {
-    fields: Array.isArray(fields) ? fields.filter(isKnown) : fields,
-    related: isObject(related) ? knownRelated(catalog, model, related) : related,
+    fields: isFew(fields) ? fields.filter(isKnown) : fields,
+    related:
+      isObject(related) && isFew(Object.keys(related)) ? knownRelated(catalog, model, related) : related,
   }
+}
+
+/** More are refused anyway, and each is looked up. */
+function isFew(names: unknown): names is unknown[] {
+  return Array.isArray(names) && names.length <= MAX_FIELDS
 }
 
 function knownRelated(catalog: Catalog, model: Model, related: Data): Data {
@@ -122,7 +130,7 @@ function searchFrom(catalog: Catalog, model: Model, request: unknown, magic: Dat
     request: {
       offset: atLeastOne(offset) ?? 0,
       limit: atLeastOne(limit) ?? UNLIMITED,
-      fields: Array.isArray(fields) ? fields.filter((name) => isShowable(catalog, model, name)) : fields,
+      fields: isFew(fields) ? fields.filter((name) => isShowable(catalog, model, name)) : fields,
       sortBy,
       data: isObject(data) ? dataFrom(data, magic) : data,
     },
@@ -147,8 +155,11 @@ function atLeastOne(value: unknown): unknown {
 function dataFrom(data: Data, magic: Data): Data {
   const { operator, criteria, _domain, _domains, _domainContext, _archived } = data
   const kept = { _domain, _domains: domainsFrom(_domains, magic), _archived }
-  const asked = criteria === undefined || criteria === null ? simpleCriteria(data) : withoutEmpty(criteria)
+  const isSimple = criteria === undefined || criteria === null
+  const asked = isSimple ? simpleCriteria(data) : withoutEmpty(criteria)
   return {
+    // Beside criteria they would be conditions without an effect: they are left to be refused.
+    ...(isSimple ? {} : Object.fromEntries(fieldsIn(data).map((name) => [name, data[name]]))),
     ...Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== undefined)),
     _domainContext: isObject(_domainContext) ? { ...magic, ..._domainContext } : (_domainContext ?? magic),
     operator: operator ?? 'or',
@@ -168,10 +179,13 @@ function domainsFrom(domains: unknown, magic: Data): unknown {
 /** What a simple search may say besides fields. */
 const NO_FIELDS = new Set(['context', 'criteria', 'operator'])
 
+function fieldsIn(data: Data): string[] {
+  return Object.keys(data).filter((name) => /^[a-z]/i.test(name) && !NO_FIELDS.has(name))
+}
+
 /** `{name: "x"}` asks for names like x. */
 function simpleCriteria(data: Data): unknown {
-  const names = Object.keys(data).filter((name) => /^[a-z]/i.test(name) && !NO_FIELDS.has(name))
-  return names.map((fieldName) => {
+  return fieldsIn(data).map((fieldName) => {
     const value = data[fieldName]
     return { fieldName, operator: typeof value === 'string' ? 'like' : '=', value }
   })

@@ -13,6 +13,9 @@ const MAX_HEADER_BYTES = 8_192
 const MAX_HEADERS = 16
 const MAX_FIELD_BYTES = 1_024
 
+/** Nothing is to be decoded. */
+const PLAIN_ENCODINGS = ['7bit', '8bit', 'binary']
+
 const PARTS = ['request', 'field', 'file'] as const
 type PartName = (typeof PARTS)[number]
 
@@ -58,10 +61,11 @@ export async function readForm<F>(
   checkEncoding(message.headers['content-encoding'])
   const parser = makeParser(message)
   const reader = new FormReader(requestLimitBytes, keeper)
+  const { count, delimiters } = countDelimiters(message)
   try {
     await new Promise<void>((resolve, reject) => {
-      parser.on('file', (name, stream, fileName) => {
-        reader.take(name, stream, fileName).catch(reject)
+      parser.on('file', (name, stream, fileName, encoding) => {
+        reader.take(name, stream, fileName, encoding).catch(reject)
       })
       parser.on('partsLimit', () => {
         reject(malformed(`it has more than ${MAX_PARTS} parts`))
@@ -73,16 +77,38 @@ export async function readForm<F>(
       message.once('close', () => {
         if (!message.complete) reject(malformed('it was cut off'))
       })
+      message.on('data', count)
       message.pipe(parser)
     })
+    // The parser passes over a part whose head it cannot read: an update must not become a new record because of that.
+    if (delimiters() !== reader.parts + 1) throw malformed('the head of one of its parts cannot be read')
     return await reader.finish()
   } catch (error) {
+    message.off('data', count)
     message.unpipe(parser)
     // The rest is taken off the wire, so that the connection can be used again.
     message.resume()
     // What is under way ends now, and takes back what it has done.
     await reader.abandon()
     throw error
+  }
+}
+
+/** How often a part begins or the form ends, whatever the parser makes of it. */
+function countDelimiters({ headers }: IncomingMessage) {
+  const [, quoted, plain = ''] =
+    /\bboundary=(?:"([^"]*)"|([^\s;]*))/i.exec(headers['content-type'] ?? '') ?? []
+  const delimiter = Buffer.from(`\r\n--${quoted ?? plain}`, 'latin1')
+  // The first may stand at the very beginning.
+  let tail: Buffer = Buffer.from('\r\n')
+  let found = 0
+  return {
+    delimiters: () => found,
+    count: (chunk: Buffer) => {
+      const bytes = Buffer.concat([tail, chunk])
+      for (let at = bytes.indexOf(delimiter); at >= 0; at = bytes.indexOf(delimiter, at + 1)) found++
+      tail = bytes.subarray(Math.max(0, bytes.length - delimiter.length + 1))
+    },
   }
 }
 
@@ -102,6 +128,7 @@ function makeParser(message: IncomingMessage): InstanceType<typeof Busboy> {
 }
 
 class FormReader<F> {
+  parts = 0
   readonly #streams = new Map<PartName, BusboyFileStream>()
   readonly #texts = new Map<PartName, Promise<Buffer>>()
   #file: Promise<F> | undefined
@@ -117,7 +144,9 @@ class FormReader<F> {
     name: string | undefined,
     stream: BusboyFileStream,
     fileName: string | undefined,
+    encoding: string,
   ): Promise<void> {
+    this.parts++
     // An error of the stream comes out of whoever reads it; by then nobody may be reading any more.
     stream.on('error', () => undefined)
     const part = PARTS.find((known) => known === name)
@@ -125,6 +154,8 @@ class FormReader<F> {
       const spelled = name === undefined ? 'a part without a name' : `"${name.slice(0, 100)}"`
       throw malformed(part ? `it has "${part}" twice` : `it has ${spelled}: there are ${PARTS.join(', ')}`)
     }
+    if (!PLAIN_ENCODINGS.includes(encoding.toLowerCase()))
+      throw malformed(`"${part}" is encoded as ${encoding.slice(0, 100)}: send its bytes as they are`)
     this.#streams.set(part, stream)
     if (part === 'file') {
       this.#fileName = fileName

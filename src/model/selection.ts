@@ -26,7 +26,7 @@ export interface Entry {
   readonly neighbour?: { readonly step: Step; readonly shown: Selection }
 }
 
-const MAX_FIELDS = 500
+export const MAX_FIELDS = 500
 const MAX_RELATIONS = 200
 /** No more will be told, and looking for what was meant takes time. */
 const MAX_FAULTS = 20

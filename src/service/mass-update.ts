@@ -73,6 +73,9 @@ function searchOf(app: App, model: Model, data: unknown): Search {
 function draftOf(app: App, model: Model, values: unknown, now: string): Draft {
   if (!isObject(values) || Object.keys(values).length === 0)
     throw new Refusal('bad-request', 'A mass update needs the values to set: an object in "records"')
+  const key = ['id', 'version'].find((name) => (values[name] ?? null) !== null)
+  if (key !== undefined)
+    throw new Refusal('bad-request', `A mass update sets no ${key}: "data" says which records it is for`)
   const draft = draftToUpdate(app.catalog, model, values, { id: 0, version: 0 }, now)
   const [list] = [...draft.lists.keys(), ...draft.neighbours.keys()]
   if (list !== undefined)

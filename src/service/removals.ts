@@ -110,7 +110,9 @@ function removalsFrom(model: Model, records: readonly unknown[]): Removal[] {
       )
     if (seen.has(checkId(model, id))) throw new Refusal('bad-request', `records[${index}] names ${id} again`)
     seen.add(id)
-    const version = isObject(record) ? versionIn(record, `records[${index}]`) : undefined
+    // As it was read, in a list for one, it has its version under the other name.
+    const { $version, version: named = $version } = isObject(record) ? record : {}
+    const version = versionIn({ version: named }, `records[${index}]`)
     return { id, expected: version === undefined ? undefined : { version, by: 'version' } }
   })
 }

@@ -29,9 +29,12 @@ interface Entry {
 
 /** All of them are in one transaction, and others wait for it. */
 const MAX_TOUCHED = 10_000
+/** They are held in memory until its end, before and after; one alone may be as large as it is. */
+const MAX_CHARACTERS = 32_000_000
 
 export class Touched {
   readonly #entries = new Map<string, Entry>()
+  #characters = 0
 
   constructor(private readonly work: Work) {}
 
@@ -39,6 +42,18 @@ export class Touched {
     this.#entries.set(name, entry)
     if (this.#entries.size > MAX_TOUCHED)
       throw new Refusal('bad-request', `This would change more than ${MAX_TOUCHED} records at once`)
+    this.#weigh(entry.before)
+    this.#weigh(entry.after)
+  }
+
+  #weigh(record: WireRecord | undefined): void {
+    for (const value of Object.values(record ?? {}))
+      if (typeof value === 'string') this.#characters += value.length
+    if (this.#characters > MAX_CHARACTERS && this.#entries.size > 1)
+      throw new Refusal(
+        'bad-request',
+        'These records are too large to be changed at once: change fewer of them',
+      )
   }
 
   goneFrom(model: Model, id: number): WireRecord | undefined {
@@ -101,6 +116,7 @@ export class Touched {
     const entry = this.#entries.get(key(model, id))
     const record = entry?.after ?? (await store.read(this.work.tx, this.work.app.tables.of(model), id))
     if (!record) throw new Error(`${model.name} ${id} was written and is not there`)
+    if (entry && !entry.after) this.#weigh(record)
     if (entry) entry.after = record
     return record
   }

@@ -19,7 +19,7 @@ interface Claimed {
 export async function verify(app: App, model: Model, data: unknown): Promise<void> {
   if (!isObject(data)) throw new Refusal('bad-request', '"data" must be a record with its id and version')
   const claims: Claimed[] = []
-  collect(app, model, data, claims)
+  collect(app, model, data, claims, { records: 0 })
   if (claims.length === 0)
     throw new Refusal('bad-request', '"data" must name the id and the version of at least one record')
   for (const { model: claimed, id, version } of claims) {
@@ -29,7 +29,16 @@ export async function verify(app: App, model: Model, data: unknown): Promise<voi
   }
 }
 
-function collect(app: App, model: Model, data: Readonly<Record<string, unknown>>, claims: Claimed[]): void {
+function collect(
+  app: App,
+  model: Model,
+  data: Readonly<Record<string, unknown>>,
+  claims: Claimed[],
+  seen: { records: number },
+): void {
+  // Also those that claim nothing: each is looked through.
+  if (++seen.records > MAX_VERIFIED)
+    throw new Refusal('bad-request', `At most ${MAX_VERIFIED} records can be verified at once`)
   const { id = null } = data
   const version = data['version'] ?? data['$version'] ?? null
   // What is left out is not claimed; what is misspelled must not pass for verified.
@@ -41,15 +50,13 @@ function collect(app: App, model: Model, data: Readonly<Record<string, unknown>>
       )
     claims.push({ model, id, version })
   }
-  if (claims.length > MAX_VERIFIED)
-    throw new Refusal('bad-request', `At most ${MAX_VERIFIED} records can be verified at once`)
   for (const { name, relation } of model.fields.values()) {
     if (!relation || !Object.hasOwn(data, name)) continue
     const target = app.catalog.target(relation)
     // Of users only who they are is shown.
     if (!app.catalog.isServed(target)) continue
     for (const neighbour of [data[name]].flat())
-      if (isObject(neighbour)) collect(app, target, neighbour, claims)
+      if (isObject(neighbour)) collect(app, target, neighbour, claims, seen)
   }
 }
 

@@ -159,6 +159,14 @@ onEveryTarget((engine, door) => {
       ).toBe('bad-request')
   })
 
+  test('which records it is for is not said by an id or a version beside the values', async () => {
+    await people('keyed', 1)
+    for (const key of [{ id: 1 }, { version: 0 }]) {
+      const request = { data: named('keyed'), values: { ...key, name: 'x' } }
+      expect((await refusedWhole(() => records().updateMass(PERSON, request))).kind).toBe('bad-request')
+    }
+  })
+
   test('what fails in the last of them leaves all as they were', async () => {
     for (const name of ['unique', 'unique']) await make(COMPANY, { name })
     const code = { code: `U${door}` }
@@ -192,6 +200,25 @@ onEveryTarget((engine, door) => {
       kind: 'bad-request',
       message: expect.stringMatching(/^1001 records match/),
     })
+  })
+})
+
+onEveryEngine((engine) => {
+  test('records that are too large to be held at once are changed a few at a time', async () => {
+    const service = await startService(engine)
+    const records = await enter(service, 'direct')
+    const notes = 'x'.repeat(1_000_000)
+    for (let count = 0; count < 20; count++) await records.create('crm.Contact', { lastName: 'Large', notes })
+    const filter = (criteria: object[]) => ({
+      data: { operator: 'and', criteria },
+      values: { notes: `${notes}y` },
+    })
+    const large = { fieldName: 'lastName', operator: '=', value: 'Large' }
+    const refusal = await refusalOf(records.updateMass('crm.Contact', filter([large])))
+    expect([refusal.kind, refusal.message]).toEqual(['bad-request', expect.stringContaining('too large')])
+    const few = { fieldName: 'id', operator: '<=', value: 10 }
+    expect((await records.updateMass('crm.Contact', filter([large, few]))).data).toBe(10)
+    await service.close()
   })
 })
 

@@ -46,6 +46,14 @@ onEveryTarget((engine, door) => {
     for (const { id } of [a, b, c]) expect((await refusalOf(read(PERSON, id))).kind).toBe('not-found')
   })
 
+  test('a version as a list shows it counts, too', async () => {
+    const person = await make(PERSON, {})
+    await change(PERSON, person.id, { version: 0, name: 'changed' })
+    const refusal = await refusedWhole(() => removeAll(PERSON, [{ id: person.id, $version: 0 }]))
+    expect(refusal.kind).toBe('conflict')
+    expect(await removeAll(PERSON, [{ id: person.id, $version: 1 }])).toEqual([{ id: person.id, version: 1 }])
+  })
+
   test('one that is stale keeps all of them', async () => {
     const [a, b] = [await make(PERSON, { name: 'a' }), await make(PERSON, { name: 'b' })]
     await change(PERSON, b.id, { version: 0, name: 'newer' })

@@ -33,6 +33,13 @@ onEveryTarget((engine, door) => {
     })
   })
 
+  test('a thousand records at once, also of those that claim nothing', async () => {
+    const company = await make(COMPANY, { name: 'many' })
+    const addresses = Array.from({ length: 1_000 }, () => ({}))
+    const refusal = await refusalOf(verify(COMPANY, { ...company, addresses }))
+    expect([refusal.kind, refusal.message]).toEqual(['bad-request', expect.stringContaining('At most 1000')])
+  })
+
   test('so is a neighbour inside of it, in a reference, a list or a list in a list', async () => {
     const company = await make(COMPANY, { name: 'C', addresses: [{ city: 'A', doors: [{}] }] })
     const person = await make(PERSON, { company: { id: company.id }, circles: [{ name: 'X' }] })

@@ -180,6 +180,46 @@ onEveryEngine((engine) => {
     })
   })
 
+  describe('an edit is not lost for an id that is spelled in another way', () => {
+    const strange: readonly (readonly [what: string, method: string, path: string, body: object])[] = [
+      ['a text', 'POST', COMPANIES, { data: { id: '1', version: 1, name: 'x' } }],
+      ['a text without a version', 'POST', COMPANIES, { data: { id: '1', name: 'x' } }],
+      ['true', 'POST', COMPANIES, { data: { id: true, name: 'x' } }],
+      ['an object', 'POST', COMPANIES, { records: [{ id: {}, name: 'x' }] }],
+      ['the text of another record', 'POST', `${COMPANIES}/1`, { data: { id: '2', version: 1, name: 'x' } }],
+      [
+        'a text in a list',
+        'POST',
+        `${COMPANIES}/1`,
+        { data: { version: 1, addresses: [{ id: '1', city: 'x' }] } },
+      ],
+      ['a text in a reference', 'PUT', PEOPLE, { data: { company: { id: '1', name: 'x' } } }],
+      ['digits that were lost', 'PUT', PEOPLE, { data: { name: 2 ** 65 } }],
+      ['a date with noise', 'PUT', PEOPLE, { data: { born: '2024-01-31Tnoise' } }],
+      [
+        'a condition beside criteria',
+        'POST',
+        `${PEOPLE}/updateMass`,
+        { data: { criteria: [], name: 'P' }, records: [{ name: 'x' }] },
+      ],
+    ]
+
+    test.for(strange)('%s is refused, and nothing is written', async ([, method, path, body]) => {
+      const stateOf = async () => [
+        (await ask(contract, 'GET', `${COMPANIES}?limit=1000`)).text,
+        (await ask(contract, 'GET', `${PEOPLE}?limit=1000`)).text,
+      ]
+      const before = await stateOf()
+      expect(bodyOf(await ask(habits, method, path, body)).status).toBe(-1)
+      expect(await stateOf()).toEqual(before)
+    })
+
+    test('more names than a search takes are refused, not looked up', async () => {
+      const fields = Array.from({ length: 501 }, (_, index) => `unknown${index}`)
+      expect(bodyOf(await ask(habits, 'POST', `${PEOPLE}/search`, { fields })).status).toBe(-1)
+    })
+  })
+
   test('a search without a limit answers all, ten thousand at most; with one, as many', async () => {
     const { app } = strict
     const table = app.tables.of(app.catalog.get('test.Note'))

@@ -157,6 +157,44 @@ onEveryEngine((engine) => {
     expect([answer.status, envelope(answer).status], answer.text).toEqual([status, -1])
   })
 
+  const unread: readonly (readonly [what: string, head: string])[] = [
+    ['no disposition', 'Content-Type: application/json'],
+    ['another disposition', 'Content-Disposition: attachment; name="request"'],
+    ['no head', ''],
+    [
+      'a head that is too long',
+      `X-Long: ${'x'.repeat(9_000)}\r\nContent-Disposition: form-data; name="request"`,
+    ],
+    ['an encoding', 'Content-Disposition: form-data; name="request"\r\nContent-Transfer-Encoding: base64'],
+  ]
+  test.for(unread)('a form whose request has %s is refused, and makes no record', async ([, head]) => {
+    const { id } = await upload()
+    const asked = `--${BOUNDARY}\r\n${head}\r\n\r\n{"data":{"id":${id},"version":0}}\r\n`
+    // Without a request the file would make a record of its own.
+    const metaFile = Buffer.concat([Buffer.from(asked), formOf([file])])
+    const total = async () => (await user.get('/ws/rest/com.axelor.meta.db.MetaFile?limit=0')).text
+    const before = await total()
+    const path = '/ws/rest/com.axelor.meta.db.MetaFile/upload'
+    const answer = await send(service.url, {
+      method: 'POST',
+      path,
+      headers: { cookie, ...FORM },
+      body: metaFile,
+    })
+    expectRefusal(answer, 400, 'bad-request')
+    expect(await total()).toBe(before)
+  })
+
+  test('what stands behind the end of a form is no part of it, and refused', async () => {
+    const late = Buffer.from(`--${BOUNDARY}\r\nContent-Disposition: form-data; name="request"\r\n\r\n{}\r\n`)
+    const body = Buffer.concat([formOf([field, file]), late])
+    expectRefusal(
+      await send(service.url, { method: 'POST', path: PATH, headers: { cookie, ...FORM }, body }),
+      400,
+      'bad-request',
+    )
+  })
+
   test('what can be refused without the body is refused without it', async () => {
     const head = { ...FORM, cookie, 'content-length': '90000' }
     const cases = [
