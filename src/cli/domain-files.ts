@@ -15,7 +15,9 @@ export function readXml(
 ): void {
   try {
     if (statSync(file).size > MAX_XML_BYTES) throw new XmlFault(`it has more than ${MAX_XML_BYTES} bytes`)
-    const text = readFileSync(file, 'utf8')
+    const bytes = readFileSync(file)
+    if (isWide(bytes)) throw new XmlFault('it is not UTF-8: save it as UTF-8')
+    const text = bytes.toString('utf8')
     // What is not ours is not even parsed.
     if (!isNamed && !OURS.test(text)) return
     const root = parseXml(text)
@@ -25,4 +27,9 @@ export function readXml(
     if (!(error instanceof XmlFault) && !(error instanceof Error && 'code' in error)) throw error
     report(error.message)
   }
+}
+
+/** Ours, in an encoding whose letters have more than one byte, such as UTF-16: without the zeros it can be recognized. */
+function isWide(bytes: Buffer): boolean {
+  return bytes.includes(0) && OURS.test(bytes.toString('latin1').replaceAll('\0', ''))
 }

@@ -69,7 +69,7 @@ class Reader {
 
   #refuseCharacters(): void {
     const encoding = ENCODING.exec(this.text)?.[1]
-    if (encoding !== undefined) this.#fail(`it is encoded in ${encoding}: save it as UTF-8`)
+    if (encoding !== undefined) this.#fail(`it is not UTF-8 but ${encoding}: save it as UTF-8`)
     // What could not be decoded stands as this character.
     this.#position = this.text.indexOf('\uFFFD')
     if (this.#position >= 0) this.#fail('it is not UTF-8')

@@ -29,7 +29,7 @@ const ALL_KINDS = domain(`
 const VIEWS = '<object-views><selection name="sel"><option value="1">One</option></selection></object-views>'
 
 let folders = 0
-function folder(files: Readonly<Record<string, string>>): string {
+function folder(files: Readonly<Record<string, string | Buffer>>): string {
   const root = path.join(scratch, `xml-${++folders}`)
   mkdirSync(root)
   for (const [name, text] of Object.entries(files)) {
@@ -167,6 +167,31 @@ describe('faults name the file:', () => {
     expect(await faultsOf(folder({ 'a.xml': ONE, 'x.ts': code }))).toEqual([
       'x.ts: it extends "org.test.db.B" (did you mean "org.test.db.A"?), which is no model',
     ])
+  })
+
+  const swapped = (text: string) => Buffer.from(text, 'utf16le').swap16()
+  test.each([
+    ['UTF-16, with the small byte first', Buffer.from(`\uFEFF${ONE}`, 'utf16le')],
+    ['UTF-16, with the great byte first', swapped(`\uFEFF${ONE}`)],
+    ['UTF-16 without a mark', Buffer.from(ONE, 'utf16le')],
+  ])('%s, beside others in a folder', async (_, wide) => {
+    expect(await faultsOf(folder({ 'a.xml': ONE, 'wide.xml': wide }))).toEqual([
+      'wide.xml: it is not UTF-8: save it as UTF-8',
+    ])
+  })
+
+  test('bytes that are no UTF-8, and another encoding that is declared', async () => {
+    const latin = Buffer.from(domain('<entity name="B"><string name="b" title="é"/></entity>'), 'latin1')
+    const declared = ONE.replace('?>', ' encoding="UTF-16"?>')
+    expect(await faultsOf(folder({ 'a.xml': ONE, 'b.xml': latin, 'c.xml': declared }))).toEqual([
+      'b.xml: line 4: it is not UTF-8',
+      'c.xml: line 1: it is not UTF-8 but UTF-16: save it as UTF-8',
+    ])
+  })
+
+  test('other XML may be encoded as it likes', async () => {
+    const pom = Buffer.from('\uFEFF<project/>', 'utf16le')
+    expect(await loadModels(folder({ 'a.xml': ONE, 'pom.xml': pom }))).toHaveLength(1)
   })
 
   test('a folder with other XML only', async () => {

@@ -93,7 +93,7 @@ describe('is refused, with the line:', () => {
     [
       'another encoding',
       '<?xml version="1.0" encoding="ISO-8859-1"?><a/>',
-      'line 1: it is encoded in ISO-8859-1: save it as UTF-8',
+      'line 1: it is not UTF-8 but ISO-8859-1: save it as UTF-8',
     ],
     ['bytes that are not UTF-8', '<a>\uFFFD</a>', 'line 1: it is not UTF-8'],
     ['nothing', '', 'line 1: there is no element in it'],
