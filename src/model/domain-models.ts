@@ -1,5 +1,6 @@
 // All of domain XML → definitions of the same shape that `defineModel` takes, and a report of what is not taken over.
 import type { FieldDefinition, ModelDefinition } from './definition.js'
+import { tellUnknownAttributes } from './domain-attributes.js'
 import { definitionOf, type Surroundings } from './domain-fields.js'
 import { flatten, mergeEntities, mergeEnums, type Entity } from './domain-merge.js'
 import { settleRelations, type Fields } from './domain-relations.js'
@@ -43,6 +44,7 @@ export function domainModels(declared: Declared, beside: Beside = NOTHING_BESIDE
     report: (line: ReportLine) => report.push(line),
     fault: (fault: string) => faults.push(fault),
   }
+  tellUnknownAttributes(declared.entities, notices.report)
   const served = withoutSystemModels(flatten(mergeEntities(declared.entities, notices), notices), report)
   const known = knownModels(served, beside)
   const surroundings: Surroundings = {
@@ -88,9 +90,13 @@ function knownModels(entities: readonly Entity[], { others }: Beside): Map<strin
 function fieldsOf(entity: Entity, extensions: readonly ModelExtension[], surroundings: Surroundings): Fields {
   const supplied = new Set(extensions.flatMap(({ fields = {} }) => Object.keys(fields)))
   const fields = new Map<string, FieldDefinition>()
+  // What is supplied needs no report, but the extension keeps its length.
+  const silent = { ...surroundings, countedBy: new Set<string>(), report: () => undefined }
   for (const field of entity.fields.values()) {
     const isSupplied = supplied.has(field.name)
-    const definition = isSupplied ? ATTRS : definitionOf(entity.name, field, surroundings)
+    const definition = isSupplied
+      ? (definitionOf(entity.name, field, silent) ?? ATTRS)
+      : definitionOf(entity.name, field, surroundings)
     if (definition) fields.set(field.name, definition)
   }
   const { attributes, packageName } = entity

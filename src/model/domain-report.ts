@@ -79,6 +79,7 @@ const KINDS = {
   ],
   'extra-code': ['entity has extra code in Java', 'entities have extra code in Java'],
   element: ['element is not known', 'elements are not known'],
+  attribute: ['attribute is not known', 'attributes are not known'],
 } as const satisfies Record<string, readonly [one: string, several: string, advice?: string]>
 
 export type ReportKind = keyof typeof KINDS

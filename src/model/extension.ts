@@ -56,7 +56,9 @@ function inPlace(
 ): ModelDefinition['fields'] {
   const entries = Object.entries(fields).map(([name, field]): [string, FieldDefinition] => {
     const former = Object.hasOwn(before, name) ? before[name] : undefined
-    if (field.type !== 'string' || former?.type !== 'string' || field.length !== undefined)
+    // It may be in its place already.
+    const isItself = former === field
+    if (isItself || field.type !== 'string' || former?.type !== 'string' || field.length !== undefined)
       return [name, field]
     return [name, { ...field, length: former.length ?? DEFAULT_STRING_LENGTH }]
   })

@@ -176,6 +176,18 @@ test('extensions supply what Java computes, and what nobody computes is told', (
   expect(report).toEqual(['computed A.b: stored'])
 })
 
+test('a text that an extension computes is as long as the one whose place it takes, and is indexed like it', () => {
+  const xml = entity('<string name="full" namecolumn="true" max="80">return a;</string><string name="a"/>')
+  const full = { type: 'string', computed: '{a}' } as const
+  const extension = { name: 'org.test.db.A', fields: { full } }
+  const { definitions, report } = read([xml], {
+    extensions: new Map([[extension.name, [extension]]]),
+    others: new Map(),
+  })
+  expect(definitions[0]).toMatchObject({ fields: { full: { ...full, length: 80 } }, indexes: [['full']] })
+  expect(report).toEqual([])
+})
+
 test('models of other files can be referred to', () => {
   const other = { back: { type: 'many-to-one', target: 'org.test.db.A' } } as const
   const { definitions, report } = read([entity('<one-to-many name="l" ref="crm.Other" mappedBy="back"/>')], {

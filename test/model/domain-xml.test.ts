@@ -211,6 +211,17 @@ const REPORTED: readonly (readonly [
     'mapped-by A.l: B has no field "toString"',
   ],
   ['<string name="createdOn"/>', { type: 'json' }, 'reserved A.createdOn'],
+  [
+    '<string name="a" requird="true"/>',
+    { type: 'string' },
+    'attribute A.a: requird (did you mean "required"?) in 1.xml',
+  ],
+  [
+    '<date name="a" Unique="true"/>',
+    { type: 'date' },
+    'attribute A.a: Unique (did you mean "unique"?) in 1.xml',
+  ],
+  ['<date name="a" whatsoever=""/>', { type: 'date' }, 'attribute A.a: whatsoever in 1.xml'],
 ]
 
 test.each(REPORTED)('%s is told', (xml, definition, line) => {
@@ -316,6 +327,19 @@ describe('an entity', () => {
         '<extra-code><![CDATA[ int x = 1; ]]></extra-code><extra-imports/><strange/>',
     )
     expect(report).toEqual(['track A', 'finder A', 'listener A', 'extra-code A', 'element A: <strange>'])
+  })
+
+  test('tells the attributes that there are not, each once, and none that is for views, Java or XML itself', () => {
+    const { report } = read([
+      domain(
+        '<entity name="Base" persistable="false" xmlns:x="urn:x" x:y="1"><string name="a" requierd="true" orderBy="a" massUpdate="true"/></entity>' +
+          '<entity name="A" extends="Base" jsonAttr="false" cacheable="true" repository="none"><string name="b"/></entity>',
+      ),
+    ])
+    expect(report).toEqual([
+      'attribute Base.a: requierd (did you mean "required"?) in 1.xml',
+      'attribute A: jsonAttr (did you mean "jsonAttrs"?) in 1.xml',
+    ])
   })
 
   test('of the service itself is left out, and can be referred to', () => {
