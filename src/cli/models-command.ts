@@ -40,9 +40,10 @@ export function addModelsCommands(program: Command): void {
 
 async function reportOn(place: string): Promise<string> {
   const { sources, report } = await loadReported(place)
-  const models = sources.length === 1 ? '1 model' : `${sources.length} models`
-  if (report.length === 0) return `${models}; all that they say is taken over.\n`
-  return `${models}. What they say that is not taken over:\n\n${printReport(report)}`
+  const [models, say] =
+    sources.length === 1 ? ['1 model', 'it says'] : [`${sources.length} models`, 'they say']
+  if (report.length === 0) return `${models}; all that ${say} is taken over.\n`
+  return `${models}. What ${say} that is not taken over:\n\n${printReport(report)}`
 }
 
 /** Answers what to tell people. Writes nothing if anything is in the way. */

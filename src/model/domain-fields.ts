@@ -5,6 +5,7 @@ import type { FieldDefinition } from './definition.js'
 import type { ReportKind, ReportLine } from './domain-report.js'
 import type { Attributes, RawEnum, RawField, RawOption } from './domain-xml.js'
 import { sequenceOptions } from './domain-sequence.js'
+import { suggestName } from './domain-similar.js'
 
 /** A definition that is being made: what is wrong with it is found by the checker of all models. */
 export type Draft = Readonly<Record<string, unknown>> & { readonly type: string }
@@ -17,6 +18,8 @@ export interface Surroundings {
   readonly countedBy: Set<string>
   /** The name of the model that a reference leads to, if there is one. */
   readonly targetOf: (ref: string) => string | undefined
+  /** What else a reference to nowhere may have meant, in words. */
+  readonly suggestTarget: (ref: string) => string
   readonly report: (line: ReportLine) => void
 }
 
@@ -36,6 +39,7 @@ const KEPT = new Set([
 const RELATIONS = new Set(['one-to-one', 'many-to-one', 'one-to-many', 'many-to-many'])
 const LISTS = new Set(['one-to-many', 'many-to-many'])
 const NUMBERS = new Set(['integer', 'long', 'decimal'])
+const NO_REF = 'has no ref'
 
 /** Undefined where the field is left out. */
 export function definitionOf(
@@ -81,12 +85,12 @@ function isRequired(field: RawField): boolean {
   return is(field, 'required') && field.body === ''
 }
 
-function relationOf(field: RawField, { targetOf }: Surroundings, complain: Complain): Draft | undefined {
+function relationOf(field: RawField, around: Surroundings, complain: Complain): Draft | undefined {
   const { attributes, type } = field
   const ref = attributes.get('ref') ?? ''
-  const target = targetOf(ref)
+  const target = around.targetOf(ref)
   if (target === undefined) {
-    complain('target', ref)
+    complain('target', ref === '' ? NO_REF : `${ref}${around.suggestTarget(ref)}`)
     return undefined
   }
   if ((attributes.get('default') ?? '') !== '') complain('default', 'a relation has none')
@@ -218,7 +222,8 @@ function choicesOf(field: RawField, around: Surroundings, complain: Complain): r
   if (field.type === 'enum') {
     const ref = field.attributes.get('ref') ?? ''
     const items = around.enums.get(ref)?.items ?? []
-    if (items.length === 0) complain('enum', ref)
+    if (items.length === 0)
+      complain('enum', ref === '' ? NO_REF : `${ref}${suggestName(ref, around.enums.keys())}`)
     return items.length === 0 ? undefined : items.map(({ name, title }) => ({ value: name, title }))
   }
   const name = field.attributes.get('selection') ?? ''

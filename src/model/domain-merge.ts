@@ -1,5 +1,6 @@
 // One entity out of all that declares it: several files, and the entities it extends.
 import type { ReportLine } from './domain-report.js'
+import { suggestName } from './domain-similar.js'
 import {
   qualify,
   type Attributes,
@@ -116,7 +117,8 @@ function parentOf(
   if (named === '') return undefined
   const name = qualify(named, entity.packageName)
   const parent = entities.get(name)
-  if (!parent) report({ kind: 'parent', place: entity.name, detail: name })
+  if (!parent)
+    report({ kind: 'parent', place: entity.name, detail: `${name}${suggestName(name, entities.keys())}` })
   else if ([...below, entity.name].includes(parent.name)) {
     fault(
       `${entity.file}: ${entity.name}: it extends itself, by way of ${[...below, entity.name].join(' and ')}`,

@@ -6,6 +6,7 @@ import { flatten, mergeEntities, mergeEnums, type Entity } from './domain-merge.
 import { settleRelations, type Fields } from './domain-relations.js'
 import type { ReportLine } from './domain-report.js'
 import { nameFieldOf, setsOf } from './domain-sets.js'
+import { suggestName } from './domain-similar.js'
 import type { Declared } from './domain-xml.js'
 import { extend, type ModelExtension } from './extension.js'
 import { USER_MODEL } from './model.js'
@@ -52,6 +53,7 @@ export function domainModels(declared: Declared, beside: Beside = NOTHING_BESIDE
     ...{ sequences: declared.sequences, selections: declared.selections },
     countedBy: new Set(),
     targetOf: (ref) => (known.has(ref) ? ref : ref === USER_ENTITY ? USER_MODEL : undefined),
+    suggestTarget: (ref) => suggestName(ref, known.keys()),
     report: notices.report,
   }
   const drafts = served.map((entity) => {

@@ -1,5 +1,8 @@
 // What domain XML says that the service does not do, or does in another way. Nothing is passed over in silence.
 
+/** The advice, too, for one and for several. */
+type Texts = readonly [one: string, several: string, advice?: readonly [one: string, several: string]]
+
 /** The kinds in the order in which they are reported; each text stands behind a number. */
 const KINDS = {
   'system-model': [
@@ -26,7 +29,11 @@ const KINDS = {
     'field has a name of the service itself, and is left out',
     'fields have names of the service itself, and are left out',
   ],
-  computed: ['field is computed in Java', 'fields are computed in Java', 'supply them with extendModel'],
+  computed: [
+    'field is computed in Java',
+    'fields are computed in Java',
+    ['supply it with extendModel', 'supply them with extendModel'],
+  ],
   transient: ['field is transient, and left out', 'fields are transient, and left out'],
   formula: ['field is an SQL formula, and left out', 'fields are SQL formulas, and left out'],
   'unmapped-list': [
@@ -80,7 +87,7 @@ const KINDS = {
   'extra-code': ['entity has extra code in Java', 'entities have extra code in Java'],
   element: ['element is not known', 'elements are not known'],
   attribute: ['attribute is not known', 'attributes are not known'],
-} as const satisfies Record<string, readonly [one: string, several: string, advice?: string]>
+} as const satisfies Record<string, Texts>
 
 export type ReportKind = keyof typeof KINDS
 
@@ -118,10 +125,11 @@ interface Group {
 }
 
 function groups(report: readonly ReportLine[]): Group[] {
-  const kinds: [string, readonly [string, string, string?]][] = Object.entries(KINDS)
+  const kinds: [string, Texts][] = Object.entries(KINDS)
   return kinds.flatMap(([kind, [one, several, advice]]) => {
     const lines = report.filter((line) => line.kind === kind)
     if (lines.length === 0) return []
-    return [{ heading: `${lines.length} ${lines.length === 1 ? one : several}`, lines, advice }]
+    const index = lines.length === 1 ? 0 : 1
+    return [{ heading: `${lines.length} ${[one, several][index]}`, lines, advice: advice?.[index] }]
   })
 }

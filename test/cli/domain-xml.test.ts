@@ -207,8 +207,8 @@ describe('verso models', () => {
     expect({ code, stdout }).toEqual({
       code: 0,
       stdout:
-        '1 model. What they say that is not taken over:\n\n' +
-        '1 field is computed in Java: supply them with extendModel\n  org.test.db.A.full: transient\n',
+        '1 model. What it says that is not taken over:\n\n' +
+        '1 field is computed in Java: supply it with extendModel\n  org.test.db.A.full: transient\n',
     })
   })
 
@@ -257,6 +257,6 @@ test('a service says in short what it does not take over, once', async () => {
   const { log } = await start(['serve', '--port', '0', '--db', newDatabase(), '--models', LIBRARY])
   const lines = log().match(/"msg":"[^"]*"/g) ?? []
   expect(lines.filter((line) => line.includes('computed in Java'))).toEqual([
-    '"msg":"1 field is computed in Java: org.example.library.db.Loan.late: supply them with extendModel"',
+    '"msg":"1 field is computed in Java: org.example.library.db.Loan.late: supply it with extendModel"',
   ])
 })

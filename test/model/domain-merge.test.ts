@@ -128,6 +128,8 @@ describe('an entity that extends another', () => {
     const { definitions, report } = read([entity('<string name="a"/>', 'extends="Nowhere"')])
     expect(Object.keys(definitions[0]?.fields ?? {})).toEqual(['a'])
     expect(report).toEqual(['parent A: Nowhere'])
+    const near = domain('<entity name="Bass"><string name="b"/></entity><entity name="C" extends="Base"/>')
+    expect(read([near]).report).toEqual(['parent C: Base (did you mean "Bass"?)'])
   })
 
   test('in a circle is a fault', () => {

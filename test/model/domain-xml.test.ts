@@ -192,7 +192,12 @@ const REPORTED: readonly (readonly [
   ],
   ['<string name="a" sequence="nowhere"/>', { type: 'string' }, 'sequence A.a: nowhere is nowhere defined'],
   ['<enum name="a" ref="Shape"/>', { type: 'json' }, 'enum A.a: Shape'],
+  ['<enum name="a" ref="Colour"/>', { type: 'json' }, 'enum A.a: Colour (did you mean "Color"?)'],
+  ['<enum name="a"/>', { type: 'json' }, 'enum A.a: has no ref'],
   ['<many-to-one name="a" ref="Nowhere"/>', { type: 'json' }, 'target A.a: Nowhere'],
+  ['<many-to-one name="a" ref="C"/>', { type: 'json' }, 'target A.a: C (did you mean "A"?)'],
+  ['<many-to-one name="a" ref="org.x.B"/>', { type: 'json' }, 'target A.a: org.x.B (did you mean "B"?)'],
+  ['<many-to-one name="a"/>', { type: 'json' }, 'target A.a: has no ref'],
   [
     '<many-to-one name="a" ref="B" default="1"/>',
     { type: 'many-to-one' },
