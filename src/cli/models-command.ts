@@ -1,9 +1,7 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import path from 'node:path'
 import { Option, type Command } from 'commander'
-import { StartFaults } from '../errors.js'
 import { printReport, summarize } from '../model/domain-report.js'
 import { FORMATS, printModel, type Format } from '../model/print-model.js'
+import { writeModels } from './model-writer.js'
 import { loadDomain, loadReported } from './models.js'
 import { addSettings, readSettings, type Flags } from './settings.js'
 
@@ -50,17 +48,10 @@ async function reportOn(place: string): Promise<string> {
 export async function convert(place: string, format: Format, folder: string): Promise<string> {
   const { models, report, extensionFiles } = await loadDomain(place)
   const files = models.map(({ definition }) => ({
-    file: path.join(folder, `${definition.name}.${format}`),
+    name: `${definition.name}.${format}`,
     text: printModel(definition, format),
   }))
-  const inTheWay = files.filter(({ file }) => existsSync(file))
-  if (inTheWay.length > 0)
-    throw new StartFaults(
-      'Nothing was written',
-      inTheWay.map(({ file }) => `${file} is there already`),
-    )
-  mkdirSync(folder, { recursive: true })
-  for (const { file, text } of files) writeFileSync(file, text, { flag: 'wx' })
+  writeModels(files, folder, place)
   const lines = [
     `wrote ${files.length === 1 ? '1 model' : `${files.length} models`} to ${folder}`,
     ...summarize(report).map((line) => `  ${line}`),

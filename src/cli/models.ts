@@ -73,10 +73,11 @@ export async function loadCatalogSources(place: string): Promise<Loaded> {
   return { sources, faults: [...faults, ...domain.faults], report: domain.report }
 }
 
-/** Models of XML alone, without what extends them; refuses with all faults. */
+/** Models of XML alone, without what extends them; refuses with all faults, and what a service would refuse. */
 export async function loadDomain(
   place: string,
 ): Promise<DomainModels & { readonly extensionFiles: readonly string[] }> {
+  await loadReported(place)
   const faults: string[] = []
   const { definitions, extensions, declared } = await findModels(place, faults)
   const others = new Map([...definitions.keys()].filter(isUsable).map(({ name, fields }) => [name, fields]))

@@ -1,5 +1,5 @@
 // Domain XML as model files: loaded, reported, converted.
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -228,6 +228,70 @@ describe('verso models', () => {
     expect(code).toBe(1)
     expect(stderr).toMatch(/Nothing was written:\n {2}- .*org\.test\.db\.class\.json is there already/)
     expect(readdirSync(out)).toEqual(['org.test.db.class.json'])
+  })
+
+  test.each([
+    ['the folder itself', ''],
+    ['one below', 'out'],
+    ['one that is not there yet', 'not/yet'],
+  ])('convert does not write into what it reads: %s', async (_, below) => {
+    const place = folder({ 'a.xml': ONE, 'out/b.xml': VIEWS })
+    const out = path.join(place, below)
+    const { code, stderr } = await verso(['models', 'convert', place, '--to', 'ts', '--out', out])
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^Nothing was written:\n {2}- .* is where the models are read from/),
+    ])
+    expect(readdirSync(place, { recursive: true }).sort()).toEqual(['a.xml', 'out', 'out/b.xml'])
+  })
+
+  test('convert does not follow a link into what it reads', async () => {
+    const place = folder({ 'a.xml': ONE })
+    const out = path.join(scratch, 'link-to-xml')
+    symlinkSync(place, out)
+    const { stderr } = await verso(['models', 'convert', place, '--to', 'ts', '--out', out])
+    expect(stderr).toMatch(/is where the models are read from/)
+    expect(readdirSync(place)).toEqual(['a.xml'])
+  })
+
+  test('convert writes beside no file whose name differs only in case', async () => {
+    const out = folder({ 'org.test.db.a.json': '{}' })
+    const place = folder({ 'a.xml': ONE })
+    const { code, stderr } = await verso(['models', 'convert', place, '--to', 'json', '--out', out])
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/org\.test\.db\.a\.json differs from org\.test\.db\.A\.json only in case\n$/),
+    ])
+    expect(readdirSync(out)).toEqual(['org.test.db.a.json'])
+  })
+
+  test.each([
+    [
+      'names that differ only in case',
+      '<entity name="Ab"/><entity name="aB"/>',
+      /has a model of this name too/,
+    ],
+    ['a name that is too long', `<entity name="${'A'.repeat(300)}"/>`, /The models have faults/],
+  ])('convert refuses what a service would: %s', async (_, xml, fault) => {
+    const place = folder({ 'a.xml': domain(xml) })
+    const out = path.join(scratch, 'refused')
+    const { code, stderr } = await verso(['models', 'convert', place, '--to', 'ts', '--out', out])
+    expect([code, stderr]).toEqual([1, expect.stringMatching(fault)])
+    expect(stderr).not.toMatch(/\n\s+at /)
+    expect(existsSync(out)).toBe(false)
+  })
+
+  test.each([
+    ['ENAMETOOLONG', 'o'.repeat(300)],
+    ['ENOTDIR', 'a-file'],
+  ])('convert into a folder that cannot be is refused without a stack: %s', async (error, name) => {
+    writeFileSync(path.join(scratch, 'a-file'), '')
+    const [place, out] = [folder({ 'a.xml': ONE }), path.join(scratch, name)]
+    const { code, stderr } = await verso(['models', 'convert', place, '--to', 'ts', '--out', out])
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(new RegExp(`^Nothing was written:\\n {2}- ${error}: [^\\n]*\\n$`)),
+    ])
   })
 
   test('convert leaves extensions as they are, and says so', async () => {
