@@ -21,7 +21,7 @@ export function readXml(
     // What is not ours is not even parsed.
     if (!isNamed && !OURS.test(text)) return
     const root = parseXml(text)
-    if (!readDomain(root, shown, declared) && isNamed)
+    if (!readDomain(root, shown, declared, report) && isNamed)
       report(`its root is <${root.name}>: models stand in <${ROOTS[0]}>, selections in <${ROOTS[1]}>`)
   } catch (error) {
     if (!(error instanceof XmlFault) && !(error instanceof Error && 'code' in error)) throw error

@@ -1,5 +1,5 @@
 // Domain XML → what it declares, as data: entities, enums, sequences, and the selections of view XML.
-import { XmlFault, type XmlElement } from './xml.js'
+import type { XmlElement } from './xml.js'
 
 export const FIELD_ELEMENTS = [
   ...[
@@ -29,6 +29,7 @@ const UNSERVED = {
 const NAME = /^[A-Za-z][A-Za-z0-9_]*$/
 const PACKAGE = /^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)*$/
 const HARMFUL = ['constructor', 'prototype']
+const ALLOWED = `a name is a letter, and then letters from A to Z, digits and _, but not ${HARMFUL.join(' or ')}`
 
 export type Attributes = ReadonlyMap<string, string>
 export type Unserved = (typeof UNSERVED)[keyof typeof UNSERVED]
@@ -87,8 +88,10 @@ export function nothingDeclared(): Declared {
 
 export const ROOTS = ['domain-models', 'object-views'] as const
 
-/** Adds what a file declares. False if its root is of no interest here. */
-export function readDomain(root: XmlElement, file: string, declared: Declared): boolean {
+type Fault = (fault: string) => void
+
+/** Adds what a file declares, and tells all that is wrong in it. False if its root is of no interest here. */
+export function readDomain(root: XmlElement, file: string, declared: Declared, fault: Fault): boolean {
   if (root.name === 'object-views') {
     for (const element of childrenOf(root, 'selection')) readSelection(element, declared)
     return true
@@ -96,33 +99,35 @@ export function readDomain(root: XmlElement, file: string, declared: Declared): 
   if (root.name !== 'domain-models') return false
   const [module] = childrenOf(root, 'module')
   const packageName = module?.attributes.get('package') ?? ''
-  if (!PACKAGE.test(packageName))
-    throw new XmlFault(`line ${(module ?? root).line}: <module name="…" package="…"> must name a package`)
+  if (!PACKAGE.test(packageName)) {
+    fault(`line ${(module ?? root).line}: <module name="…" package="…"> must name a package`)
+    return true
+  }
   for (const element of root.children) {
-    if (element.name === 'entity') declared.entities.push(readEntity(element, packageName, file))
-    else if (element.name === 'enum') declared.enums.push(readEnum(element, packageName))
+    if (element.name === 'entity') declared.entities.push(...readEntity(element, packageName, file, fault))
+    else if (element.name === 'enum') declared.enums.push(...readEnum(element, packageName, fault))
     else if (element.name === 'sequence')
       declared.sequences.set(element.attributes.get('name') ?? '', element.attributes)
   }
   return true
 }
 
-function readEntity(element: XmlElement, packageName: string, file: string): RawEntity {
+/** None if it has no name; so with all that is named. */
+function readEntity(element: XmlElement, packageName: string, file: string, fault: Fault): RawEntity[] {
   const fields: RawField[] = []
   const sets: RawSet[] = []
   const unserved: Unserved[] = []
   const unknown: string[] = []
+  const lines = new Map<string, number>()
   for (const child of element.children) {
     const { name: kind, attributes } = child
     if ((FIELD_ELEMENTS as readonly string[]).includes(kind)) {
-      const name = readName(child)
-      fields.push({
-        type: kind,
-        name,
-        attributes: qualified(attributes, packageName),
-        body: child.text.trim(),
-        file,
-      })
+      for (const field of readField(child, packageName, file, fault)) {
+        const first = lines.get(field.name)
+        if (first === undefined) fields.push(field)
+        else fault(`line ${child.line}: the field "${field.name}" is there twice, first in line ${first}`)
+        lines.set(field.name, first ?? child.line)
+      }
     } else if (kind === 'unique-constraint' || kind === 'index') {
       const columns = (attributes.get('columns') ?? '').split(',').map(columnIn)
       const isUnique = kind === 'unique-constraint' || attributes.get('unique') === 'true'
@@ -130,13 +135,17 @@ function readEntity(element: XmlElement, packageName: string, file: string): Raw
     } else if (Object.hasOwn(UNSERVED, kind)) unserved.push(UNSERVED[kind as keyof typeof UNSERVED])
     else unknown.push(kind)
   }
-  const seen = new Set<string>()
-  for (const { name } of fields) {
-    if (seen.has(name)) throw new XmlFault(`line ${element.line}: the field "${name}" is there twice`)
-    seen.add(name)
-  }
-  const name = `${packageName}.${readName(element)}`
-  return { packageName, name, attributes: element.attributes, fields, sets, unserved, unknown, file }
+  const { attributes } = element
+  return readName(element, fault).map((last) => {
+    const name = `${packageName}.${last}`
+    return { packageName, name, attributes, fields, sets, unserved, unknown, file }
+  })
+}
+
+function readField(element: XmlElement, packageName: string, file: string, fault: Fault): RawField[] {
+  const { name: type, text } = element
+  const attributes = qualified(element.attributes, packageName)
+  return readName(element, fault).map((name) => ({ type, name, attributes, body: text.trim(), file }))
 }
 
 /** Where the field is inherited into another package, its reference still leads into this one. */
@@ -155,13 +164,17 @@ function columnIn(text: string): string {
   return text.trim().replace(/\s+(asc|desc)$/i, '')
 }
 
-function readEnum(element: XmlElement, packageName: string): RawEnum {
-  const items = childrenOf(element, 'item').map((item) => {
-    const name = readName(item)
-    const title = item.attributes.get('title') ?? ''
-    return { name, title: title === '' ? name : title, value: item.attributes.get('value') }
+function readEnum(element: XmlElement, packageName: string, fault: Fault): RawEnum[] {
+  const items = childrenOf(element, 'item').flatMap((item) => {
+    const { attributes } = item
+    const title = attributes.get('title') ?? ''
+    return readName(item, fault).map((name) => ({
+      name,
+      title: title === '' ? name : title,
+      value: attributes.get('value'),
+    }))
   })
-  return { name: `${packageName}.${readName(element)}`, items }
+  return readName(element, fault).map((name) => ({ name: `${packageName}.${name}`, items }))
 }
 
 function readSelection(element: XmlElement, { selections }: Declared): void {
@@ -175,11 +188,13 @@ function readSelection(element: XmlElement, { selections }: Declared): void {
   selections.set(name, [...options.values()])
 }
 
-function readName({ name: kind, attributes, line }: XmlElement): string {
-  const name = attributes.get('name') ?? ''
-  if (!NAME.test(name) || HARMFUL.includes(name))
-    throw new XmlFault(`line ${line}: <${kind}> cannot have the name "${name}"`)
-  return name
+function readName({ name: kind, attributes, line }: XmlElement, fault: Fault): string[] {
+  const name = attributes.get('name')
+  if (name === undefined || name === '') fault(`line ${line}: <${kind}> has no name`)
+  else if (!NAME.test(name) || HARMFUL.includes(name))
+    fault(`line ${line}: <${kind}> cannot have the name "${name}": ${ALLOWED}`)
+  else return [name]
+  return []
 }
 
 function childrenOf(element: XmlElement, name: string): XmlElement[] {

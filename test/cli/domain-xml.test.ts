@@ -124,17 +124,17 @@ describe('faults name the file:', () => {
     [
       'a name that is none',
       domain('<entity name="A"><string name="constructor"/></entity>'),
-      'a.xml: line 4: <string> cannot have the name "constructor"',
+      'a.xml: line 4: <string> cannot have the name "constructor": a name is a letter, and then letters from A to Z, digits and _, but not constructor or prototype',
     ],
     [
       'one that harms',
       domain('<entity name="__proto__"/>'),
-      'a.xml: line 4: <entity> cannot have the name "__proto__"',
+      /^a\.xml: line 4: <entity> cannot have the name "__proto__": a name is /,
     ],
     [
       'a field that is there twice',
-      domain('<entity name="A"><string name="a"/><date name="a"/></entity>'),
-      'a.xml: line 4: the field "a" is there twice',
+      domain('<entity name="A"><string name="a"/>\n<date name="b"/>\n<date name="a"/></entity>'),
+      'a.xml: line 6: the field "a" is there twice, first in line 4',
     ],
     [
       'another root',
@@ -150,6 +150,21 @@ describe('faults name the file:', () => {
     const [first = ''] = await faultsOf(path.join(folder({ 'a.xml': text }), 'a.xml'))
     if (typeof fault === 'string') expect(first).toBe(fault)
     else expect(first).toMatch(fault)
+  })
+
+  test('all of a file at once', async () => {
+    const xml = domain(
+      '<entity name="my-entity">\n<string name="é"/>\n<date/><date/></entity>\n<enum name="E"><item name="a b"/></enum>',
+    )
+    const faults = await faultsOf(folder({ 'a.xml': xml, 'b.xml': domain('<entity name="1"/>') }))
+    expect(faults.map((fault) => fault.replace(/: a name is .*/, ''))).toEqual([
+      'a.xml: line 5: <string> cannot have the name "é"',
+      'a.xml: line 6: <date> has no name',
+      'a.xml: line 6: <date> has no name',
+      'a.xml: line 4: <entity> cannot have the name "my-entity"',
+      'a.xml: line 7: <item> cannot have the name "a b"',
+      'b.xml: line 4: <entity> cannot have the name "1"',
+    ])
   })
 
   test('two types for one field', async () => {

@@ -21,7 +21,10 @@ export interface Read {
 /** The files are called 1.xml, 2.xml and so on. */
 export function read(files: readonly string[], beside?: Beside): Read {
   const declared = nothingDeclared()
-  for (const [index, text] of files.entries()) readDomain(parseXml(text), `${index + 1}.xml`, declared)
+  const fault = (what: string) => {
+    throw new Error(what)
+  }
+  for (const [index, text] of files.entries()) readDomain(parseXml(text), `${index + 1}.xml`, declared, fault)
   const { models, report, faults } = domainModels(declared, beside)
   const short = (text: string) => text.replaceAll(`${PACKAGE}.`, '')
   return {
