@@ -70,7 +70,7 @@ test('those for existing clients', async () => {
 
 test('those of domain XML: a book is lent, and its loan is found', async () => {
   const library = fileURLToPath(new URL('../../examples/domain-xml', import.meta.url))
-  const answers = await paste('docs/domain-xml.md', ['--models', library])
+  const answers = await paste('docs/domain-xml.md', ['--models', library], 'http://localhost:8082')
   expect(answers.map(({ status }) => status)).toEqual([0, 0, 0, 0])
   expect(answers[1]?.data).toMatchObject([
     { title: 'Notes on the Engine', stateSelect: 1, binding: 'PAPERBACK' },
@@ -87,9 +87,9 @@ test('what commands print stands in the document as it is', async () => {
   for (const [, command = '', printed = ''] of blocks) {
     const cwd = fileURLToPath(new URL('../..', import.meta.url))
     const out = mkdtempSync(path.join(scratch, 'docs-'))
-    const args = command.replace('--out models', `--out ${out}`).split(' ')
+    const args = command.replace('--out converted', `--out ${out}`).split(' ')
     const said = execFileSync(process.execPath, ['dist/cli/main.js', ...args], { cwd, encoding: 'utf8' })
-    expect(said.replace(out, 'models')).toBe(printed)
+    expect(said.replace(out, 'converted')).toBe(printed)
   }
 })
 

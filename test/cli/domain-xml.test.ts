@@ -1,5 +1,5 @@
 // Domain XML as model files: loaded, reported, converted.
-import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -315,6 +315,21 @@ describe('verso models', () => {
     expect(stdout).toMatch(
       /^wrote 4 models to .*\n(.*\n)*keep .*member\.ts beside them: it extends what was written\n$/,
     )
+  })
+
+  test('with the extension beside them, what was converted serves the same models on the same database', async () => {
+    const out = path.join(scratch, 'converted-and-extended')
+    const db = newDatabase()
+    await verso(['models', 'convert', LIBRARY, '--to', 'ts', '--out', out])
+    copyFileSync(path.join(LIBRARY, 'member.ts'), path.join(out, 'member.ts'))
+    // A function is never equal to one of another file; all else is.
+    const plain = async (place: string) =>
+      JSON.parse(JSON.stringify([...(await definitionsOf(place))].sort())) as unknown
+    expect(await plain(out)).toEqual(await plain(LIBRARY))
+    const made = await verso(['schema', '--apply', '--db', db, '--models', LIBRARY])
+    expect(made.stdout).toMatch(/^Done in /)
+    const { code, stdout } = await verso(['schema', '--db', db, '--models', out])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^Nothing to do in /) })
   })
 
   test('a place without XML is refused', async () => {
