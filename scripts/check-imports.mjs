@@ -14,7 +14,10 @@ const packageHome = {
   '@photostructure/sqlite': 'store',
   pg: 'store',
   fastify: 'http',
+  '@fastify/busboy': 'http',
   commander: 'cli',
+  'csv-parse': 'cli',
+  jiti: 'cli',
   '@clack/prompts': 'cli',
 }
 

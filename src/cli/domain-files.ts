@@ -1,7 +1,7 @@
 // Files of domain XML → what they declare.
 import { readFileSync, statSync } from 'node:fs'
-import { readDomain, ROOTS, type Declared } from '../model/domain-xml.js'
-import { MAX_XML_BYTES, parseXml, XmlFault } from '../model/xml.js'
+import { readDomain, ROOTS, type Declared } from '../model/domain/declared.js'
+import { MAX_XML_BYTES, parseXml, XmlFault } from '../model/domain/xml.js'
 
 const OURS = new RegExp(`<(${ROOTS.join('|')})[\\s/>]`)
 

@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander'
-import { printReport, summarize } from '../model/domain-report.js'
+import { printReport, summarize } from '../model/domain/report.js'
 import { FORMATS, printModel, type Format } from '../model/print-model.js'
 import { writeModels } from './model-writer.js'
 import { loadDomain, loadReported } from './models.js'

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { loadModels, loadReported } from '../../src/cli/models.js'
 import { StartFaults } from '../../src/errors.js'
 import { Catalog } from '../../src/model/catalog.js'
-import { MAX_XML_BYTES } from '../../src/model/xml.js'
+import { MAX_XML_BYTES } from '../../src/model/domain/xml.js'
 import { domain } from '../model/domain.js'
 import { newDatabase, scratch, start, verso } from './program.js'
 

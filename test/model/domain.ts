@@ -1,8 +1,8 @@
 // Domain XML as tests write it: only what they are about.
 import type { FieldDefinition, ModelDefinition } from '../../src/model/definition.js'
-import { domainModels, type Beside } from '../../src/model/domain-models.js'
-import { nothingDeclared, readDomain } from '../../src/model/domain-xml.js'
-import { parseXml } from '../../src/model/xml.js'
+import { domainModels, type Beside } from '../../src/model/domain/models.js'
+import { nothingDeclared, readDomain } from '../../src/model/domain/declared.js'
+import { parseXml } from '../../src/model/domain/xml.js'
 
 export const PACKAGE = 'org.test.db'
 

@@ -1,4 +1,4 @@
-import type { Attributes } from './domain-xml.js'
+import type { Attributes } from './declared.js'
 
 const MAX_PADDING = 15
 

@@ -1,4 +1,4 @@
-import { didYouMean } from './similar.js'
+import { didYouMean } from '../similar.js'
 
 /** For a name that is nowhere defined: the same in another package, or a similar one in its own. */
 export function suggestName(name: string, known: Iterable<string>): string {

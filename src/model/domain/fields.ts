@@ -1,11 +1,11 @@
 // A field as domain XML declares it → the definition that `defineModel` would take.
-import { checkField } from './check-field.js'
-import { MAX_PRECISION } from './decimal.js'
-import type { FieldDefinition } from './definition.js'
-import type { ReportKind, ReportLine } from './domain-report.js'
-import type { Attributes, RawEnum, RawField, RawOption } from './domain-xml.js'
-import { sequenceOptions } from './domain-sequence.js'
-import { suggestName } from './domain-similar.js'
+import { checkField } from '../check-field.js'
+import { MAX_PRECISION } from '../decimal.js'
+import type { FieldDefinition } from '../definition.js'
+import type { ReportKind, ReportLine } from './report.js'
+import type { Attributes, RawEnum, RawField, RawOption } from './declared.js'
+import { sequenceOptions } from './sequence.js'
+import { suggestName } from './similar.js'
 
 /** A definition that is being made: what is wrong with it is found by the checker of all models. */
 export type Draft = Readonly<Record<string, unknown>> & { readonly type: string }

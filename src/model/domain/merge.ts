@@ -1,6 +1,6 @@
 // One entity out of all that declares it: several files, and the entities it extends.
-import type { ReportLine } from './domain-report.js'
-import { suggestName } from './domain-similar.js'
+import type { ReportLine } from './report.js'
+import { suggestName } from './similar.js'
 import {
   qualify,
   type Attributes,
@@ -9,7 +9,7 @@ import {
   type RawField,
   type RawSet,
   type Unserved,
-} from './domain-xml.js'
+} from './declared.js'
 
 /** An entity as all its declarations make it. */
 export interface Entity {

@@ -1,7 +1,7 @@
 // The attributes that domain XML has; any other is a slip of the pen, and told.
-import type { ReportLine } from './domain-report.js'
-import type { Attributes, RawEntity } from './domain-xml.js'
-import { didYouMean } from './similar.js'
+import type { ReportLine } from './report.js'
+import type { Attributes, RawEntity } from './declared.js'
+import { didYouMean } from '../similar.js'
 
 const OF_ENTITIES = [
   ...['name', 'title', 'table', 'extends', 'implements', 'strategy', 'persistable', 'cacheable'],

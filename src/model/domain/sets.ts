@@ -1,10 +1,10 @@
 // Unique constraints, indexes and the name column of an entity, as far as its fields carry them.
-import { checkField } from './check-field.js'
-import type { FieldDefinition } from './definition.js'
-import type { Entity } from './domain-merge.js'
-import type { Fields } from './domain-relations.js'
-import type { ReportLine } from './domain-report.js'
-import { isIndexable, MAX_INDEXED_LENGTH, storageOf } from './field.js'
+import { checkField } from '../check-field.js'
+import type { FieldDefinition } from '../definition.js'
+import type { Entity } from './merge.js'
+import type { Fields } from './relations.js'
+import type { ReportLine } from './report.js'
+import { isIndexable, MAX_INDEXED_LENGTH, storageOf } from '../field.js'
 
 export interface Sets {
   readonly unique: readonly (readonly string[])[]

@@ -1,6 +1,6 @@
 // Once all models of domain XML are known: the other sides of relations that do not fit are left out, and told.
-import type { FieldDefinition, ModelDefinition } from './definition.js'
-import type { ReportLine } from './domain-report.js'
+import type { FieldDefinition, ModelDefinition } from '../definition.js'
+import type { ReportLine } from './report.js'
 
 /** The type that holds what each of these shows. */
 const HELD_BY: Readonly<Record<string, string>> = {
