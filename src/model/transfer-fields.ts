@@ -1,7 +1,7 @@
 // What of a record travels in a file: what it holds itself. The rest follows from other records, or must not leave.
 import type { Catalog } from './catalog.js'
 import { storageOf, type Field } from './field.js'
-import type { Model } from './model.js'
+import { isOwnedList, type Model } from './model.js'
 import { stepOf } from './path.js'
 import type { Entry, Selection } from './selection.js'
 import { isReadOnly, USER } from './system.js'
@@ -64,15 +64,35 @@ function nameEntry(field: Field | undefined): Entry[] {
 
 /** Those that are referred to before those that refer, as far as they do not refer to each other. */
 export function targetsFirst(catalog: Catalog, models: readonly Model[]): Model[] {
+  return inOrder(models, (model) => transferFields(model).flatMap((field) => targetOf(catalog, field)))
+}
+
+/**
+ * The same for records that are written, but members of owned lists come before their owners: whoever reads an owner then sees its
+ * list as it stays. Where both cannot be, owned lists win.
+ */
+export function membersFirst(catalog: Catalog, models: readonly Model[]): Model[] {
+  const members = (model: Model) =>
+    [...model.fields.values()].filter(isOwnedList).flatMap((field) => targetOf(catalog, field))
+  const targets = (model: Model) =>
+    transferFields(model)
+      .filter((field) => !catalog.ownerOf(model, field))
+      .flatMap((field) => targetOf(catalog, field))
+  const ordered = inOrder(models, (model) => [...members(model), ...targets(model)])
+  return inOrder(ordered, members)
+}
+
+function targetOf(catalog: Catalog, { relation }: Field): Model[] {
+  return relation ? [catalog.target(relation)] : []
+}
+
+function inOrder(models: readonly Model[], before: (model: Model) => readonly Model[]): Model[] {
   const ordered = new Set<Model>()
   const entered = new Set<Model>()
   const enter = (model: Model) => {
     if (entered.has(model)) return
     entered.add(model)
-    for (const field of transferFields(model)) {
-      const target = field.relation && catalog.target(field.relation)
-      if (target && models.includes(target)) enter(target)
-    }
+    for (const other of before(model)) if (models.includes(other)) enter(other)
     ordered.add(model)
   }
   models.forEach(enter)

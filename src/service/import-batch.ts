@@ -1,7 +1,8 @@
 // A portion of an import: rows, links and Changes in one transaction.
 import { Refusal } from '../errors.js'
 import type { Field } from '../model/field.js'
-import type { Model } from '../model/model.js'
+import { IdSet } from '../model/id-set.js'
+import { isOwnedList, type Model } from '../model/model.js'
 import { isLink } from '../model/transfer-fields.js'
 import type { LineReader } from '../model/transfer-line.js'
 import type { Values } from '../model/value.js'
@@ -27,6 +28,8 @@ export interface BatchContext {
   readonly users: ReadonlyMap<string, number>
   /** The models of which nothing more is to come. */
   readonly complete: ReadonlySet<Model>
+  /** Owners of lists that this run has made. */
+  readonly written: Map<Model, IdSet>
   readonly now: string
 }
 
@@ -44,14 +47,23 @@ export async function writeBatch(
   const contents = new ArrivedContents(context.app, reader)
   try {
     await receiveAll(context, contents, source, reader, lines)
-    return await attempt(context, contents, reader, lines, false).catch(async (error: unknown) => {
+    const ids = await attempt(context, contents, reader, lines, false).catch(async (error: unknown) => {
       if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
       // The engine names the index and not the row: one by one, the row is known.
       return attempt(context, contents, reader, lines, true)
     })
+    noteWritten(context, reader.model, ids)
+    return { made: ids.length, there: lines.length - ids.length }
   } finally {
     await contents.settle()
   }
+}
+
+function noteWritten({ written }: BatchContext, model: Model, ids: readonly number[]): void {
+  if (![...model.fields.values()].some(isOwnedList)) return
+  const owners = written.get(model) ?? new IdSet()
+  for (const id of ids) owners.add(id)
+  written.set(model, owners)
 }
 
 /** Before the transaction, which may be run again; and not for records that are there already. */
@@ -68,13 +80,14 @@ async function receiveAll(
   await contents.receive(source, lines, new Set(there.keys()))
 }
 
+/** The ids of those that were made. */
 async function attempt(
   context: BatchContext,
   contents: ArrivedContents,
   reader: LineReader,
   lines: readonly NumberedLine[],
   isOneByOne: boolean,
-): Promise<Outcome> {
+): Promise<readonly number[]> {
   const { app } = context
   const { model } = reader
   const request = { action: 'create', model: model.name } as const
@@ -85,7 +98,7 @@ async function attempt(
       line,
       values: reader.withUsers(line, (name) => idOf(context, name)),
     }))
-    await touched.lockOwners(ownersOutside(context, model, rows))
+    await touched.lockOwners(await ownersFromBefore(context, tx, model, rows))
     const stored = await store(context, tx, contents, model, rows, isOneByOne)
     await storeLinks(tx, model, stored)
     await holdAll(context, tx, reader, fresh)
@@ -96,7 +109,7 @@ async function attempt(
       changes.push({ model: model.name, id, version, action: 'create', by: null, atMs, changes: made })
     }
     changes.push(...(await touched.finish()))
-    return { made: fresh.length, there: lines.length - fresh.length }
+    return stored.map(({ id }) => id)
   })
   return data
 }
@@ -121,24 +134,27 @@ async function leaveOutExisting(
 }
 
 /**
- * The owners whose lists these values join. One that is in the files comes with the version that it had with all of its members, so
- * its version says it already. One that is here and not in the files gets a member that nobody who read it knows of: it is raised,
- * or saving an older copy of its list would remove the member unseen.
+ * The owners whose lists these values join and who were here before this run: they get a member that nobody who read them knows of.
+ * They are raised, or saving an older copy of the list would remove the member unseen. Whether they are in the files too says
+ * nothing: an earlier run may have made them, and somebody may have read them since. Those that are still to come will have the
+ * version of their line, with all of their members.
  */
-function ownersOutside(
-  { app, checked }: BatchContext,
+async function ownersFromBefore(
+  { app, written }: BatchContext,
+  tx: Transaction,
   model: Model,
   rows: readonly Row[],
-): { model: Model; id: number }[] {
+): Promise<{ model: Model; id: number }[]> {
   const owners: { model: Model; id: number }[] = []
   for (const field of model.fields.values()) {
     const list = app.catalog.ownerOf(model, field)
     if (!list) continue
-    const inFiles = checked.ids.get(list.model)
-    for (const { values } of rows) {
+    const ids = rows.flatMap(({ values }) => {
       const owner = (values[field.name] ?? null) as { readonly id: number } | null
-      if (owner && !inFiles?.has(owner.id)) owners.push({ model: list.model, id: owner.id })
-    }
+      return owner && !written.get(list.model)?.has(owner.id) ? [owner.id] : []
+    })
+    const there = await versionsOf(tx, app.tables.of(list.model), [...new Set(ids)])
+    for (const id of there.keys()) owners.push({ model: list.model, id })
   }
   return owners
 }

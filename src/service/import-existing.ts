@@ -1,11 +1,13 @@
 // Records of the files that are here already: the same ones, which are left alone, or others, which must not be taken for them.
 import type { Field } from '../model/field.js'
 import { aboutContent, isSameFile } from '../model/file-facts.js'
+import { isOwnedList } from '../model/model.js'
 import { sameValue, type Value } from '../model/value.js'
 import { isFile, transferFields, transferSelection } from '../model/transfer-fields.js'
 import { lineOf, type Line, type LineReader } from '../model/transfer-line.js'
 import { readAll, versionsOf } from '../store/bulk.js'
 import type { Queryable } from '../store/database.js'
+import { updatesByNobody, type LoggedUpdate } from '../store/log.js'
 import { compileSelection } from '../store/select.js'
 import type { App } from './app.js'
 import { withFacts } from './export-files.js'
@@ -22,7 +24,7 @@ export interface Existing {
 }
 
 /**
- * Those that are here at the same version with all that the line says of them. The version alone does not tell: in a database that
+ * Those that are here at the same version, or were raised by imports since, with all that the line says of them. The version alone does not tell: in a database that
  * was filled by others, record 5 at version 0 is somebody else's.
  */
 export async function findExisting(
@@ -39,16 +41,44 @@ export async function findExisting(
   )
   const faults: { line: number; message: string }[] = []
   const alike: NumberedLine[] = []
+  const raised = await raisedByImports(db, app, model, lines, versions)
   for (const line of lines) {
     const here = line.id === undefined ? undefined : versions.get(line.id)
-    if (here === line.version) alike.push(line)
+    if (here === line.version || raised.has(line.id ?? 0)) alike.push(line)
     else if (here !== undefined) {
       const message = `${model.name} ${line.id} is at version ${here} here, not ${line.version}`
       faults.push({ line: line.line, message })
     }
   }
-  faults.push(...(await compareValues(db, app, model, alike)))
+  faults.push(...(await compareValues(db, app, model, alike, raised)))
   return { ids: new Set(versions.keys()), faults }
+}
+
+/** What a raise changes, besides the list. */
+const RAISED: readonly string[] = ['updatedOn', 'updatedBy']
+
+/**
+ * Owners that are later here than in the files, only because imports have added members to their lists: they are still those of
+ * the files, or an import that was interrupted after it raised them could not go on.
+ */
+async function raisedByImports(
+  db: Queryable,
+  app: App,
+  model: LineReader['model'],
+  lines: readonly NumberedLine[],
+  versions: ReadonlyMap<number, number>,
+): Promise<ReadonlySet<number>> {
+  const lists = [...model.fields.values()].filter(isOwnedList).map(({ name }) => name)
+  const later = lines.filter(({ id = 0, version }) => (versions.get(id) ?? 0) > version)
+  if (lists.length === 0 || later.length === 0) return new Set()
+  const ids = later.map(({ id = 0 }) => id)
+  const updates = await updatesByNobody(db, app.db.dialect, model.name, ids)
+  const isRaise = ({ changes }: LoggedUpdate) => Object.keys(changes).every((name) => lists.includes(name))
+  const raised = later.filter(({ id = 0, version }) => {
+    const since = (updates.get(id) ?? []).filter((update) => update.version > version)
+    return since.length === (versions.get(id) ?? 0) - version && since.every(isRaise)
+  })
+  return new Set(raised.map(({ id = 0 }) => id))
 }
 
 async function compareValues(
@@ -56,6 +86,7 @@ async function compareValues(
   app: App,
   model: LineReader['model'],
   lines: readonly NumberedLine[],
+  raised: ReadonlySet<number>,
 ): Promise<{ line: number; message: string }[]> {
   if (lines.length === 0) return []
   const select = compileSelection(app.db.dialect, transferSelection(app.catalog, model))
@@ -70,6 +101,7 @@ async function compareValues(
     const other = fields.find(
       (field) =>
         given.includes(field.name) &&
+        !(raised.has(id) && RAISED.includes(field.name)) &&
         !isSame(field, (here?.[field.name] ?? null) as Value, values[field.name] ?? null),
     )
     if (!other) return []

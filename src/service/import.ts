@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { Refusal, StartFaults } from '../errors.js'
 import type { Model } from '../model/model.js'
 import { USER } from '../model/system.js'
-import { targetsFirst } from '../model/transfer-fields.js'
+import { membersFirst } from '../model/transfer-fields.js'
 import { LineReader } from '../model/transfer-line.js'
 import { listUsers } from '../store/accounts.js'
 import { passIds } from '../store/bulk.js'
@@ -39,7 +39,7 @@ export async function importRecords(
   { onProgress = () => undefined }: ImportOptions = {},
 ): Promise<Imported> {
   const now = new Date(app.clock.now()).toISOString()
-  const models = targetsFirst(app.catalog, [...new Set(sources.map(({ model }) => model))])
+  const models = membersFirst(app.catalog, [...new Set(sources.map(({ model }) => model))])
   const ordered = models.flatMap((model) => sources.filter((source) => source.model === model))
   const check = new Check(app, now, (model, lines) => {
     onProgress('check', model, lines)
@@ -48,7 +48,7 @@ export async function importRecords(
   await passAll(app, checked)
   const { users, made: madeUsers } = await knowUsers(app, [...checked.usernames])
   const complete = new Set(app.catalog.stored.filter((model) => !checked.ids.has(model)))
-  const context: BatchContext = { app, checked, users, complete, now }
+  const context: BatchContext = { app, checked, users, complete, written: new Map(), now }
   let [made, there] = [0, 0]
   for (const [index, source] of ordered.entries()) {
     const { model } = source

@@ -76,6 +76,32 @@ export async function lastVersions(
   return new Map(rows.map((row) => [Number(row['record']), Number(row['last'])]))
 }
 
+export interface LoggedUpdate {
+  readonly version: number
+  readonly changes: Change['changes']
+}
+
+/** The updates of these records that no user made: an import adds members to lists in nobody's name. */
+export async function updatesByNobody(
+  db: Queryable,
+  { json }: Dialect,
+  model: string,
+  ids: readonly number[],
+): Promise<Map<number, LoggedUpdate[]>> {
+  const rows = await db.all(
+    `select record, version, changes from ${LOG_TABLE} ` +
+      `where model = ? and record in (${json.rows('integer')}) and by_user is null and action = 'update'`,
+    [model, JSON.stringify(ids)],
+  )
+  const updates = new Map<number, LoggedUpdate[]>()
+  for (const row of rows) {
+    const record = Number(row['record'])
+    const changes = JSON.parse(String(row['changes'])) as Change['changes']
+    updates.set(record, [...(updates.get(record) ?? []), { version: Number(row['version']), changes }])
+  }
+  return updates
+}
+
 /** The greatest id of this model that the Log knows; 0 if it knows none. */
 export async function lastRecord(db: Queryable, model: string): Promise<number> {
   const [row] = await db.all(`select max(record) as "last" from ${LOG_TABLE} where model = ?`, [model])

@@ -240,6 +240,68 @@ onEveryEngine((engine) => {
       expect(await addressFor(data.id, 7_001, app)).toBe(1)
     })
 
+    /** Whoever saves the list as it was before the member came, at the version that was read then. */
+    async function saveOldList(from: App, id: number): Promise<unknown> {
+      const company = { id, version: 0, name: 'Both' }
+      await imports(app, { 'rel.Company': [company] })
+      const old = await records.read('rel.Company', id)
+      await imports(from, {
+        'rel.Company': [company],
+        'rel.Address': [{ id, city: 'Rome', company: { id } }],
+      })
+      const { version } = old
+      return records.update('rel.Company', id, { version, addresses: [] }).then(
+        () => 'done',
+        (error: unknown) => (error as { kind: unknown }).kind,
+      )
+    }
+
+    test('that were here before and are in the files too are raised', async () => {
+      expect(await saveOldList(app, 7_100)).toBe('conflict')
+      expect(await records.read('rel.Company', 7_100)).toMatchObject({
+        version: 1,
+        addresses: [{ id: 7_100 }],
+      })
+      expect(await saveOldList(twinned(withoutOwnerRaise), 7_101)).toBe('done')
+    })
+
+    test('are raised by each run that adds to them, and the same files still go on', async () => {
+      const company = { id: 7_200, version: 3, name: 'Often', updatedOn: '2024-01-02T03:04:05.678Z' }
+      const address = (id: number) => ({ id, city: 'Rome', company: { id: 7_200 } })
+      const files = (...ids: number[]) => ({ 'rel.Company': [company], 'rel.Address': ids.map(address) })
+      await imports(app, files())
+      expect(await imports(app, files(7_200))).toMatchObject({ made: 1, there: 1 })
+      expect(await imports(app, files(7_200, 7_201))).toMatchObject({ made: 1, there: 2 })
+      expect(await imports(app, files(7_200, 7_201))).toMatchObject({ made: 0, there: 3 })
+      expect(await records.read('rel.Company', 7_200)).toMatchObject({
+        version: 5,
+        addresses: [{ id: 7_200 }, { id: 7_201 }],
+      })
+      const other = { ...company, name: 'Other' }
+      expect(await faultsOf(app, { 'rel.Company': [other] })).toEqual([
+        'rel.Company.ndjson:1: rel.Company 7200 is here already, with another name',
+      ])
+      await records.update('rel.Company', 7_200, { version: 5, founded: '2024-01-01' })
+      expect(await faultsOf(app, files(7_200, 7_201))).toEqual([
+        'rel.Company.ndjson:1: rel.Company 7200 is at version 6 here, not 3',
+      ])
+    })
+
+    test('come after their members: whoever reads one sees its list as it stays', async () => {
+      const [row] = await app.db.reader.all('select max(seq) as "last" from verso_log')
+      await imports(app, {
+        'rel.Company': [{ id: 7_300, version: 2, name: 'Late' }],
+        'rel.Address': [{ id: 7_300, city: 'Oslo', company: { id: 7_300 } }],
+        'rel.Door': [{ id: 7_300, code: 'd', address: { id: 7_300 } }],
+      })
+      const changes = await changesSince(app.db.reader, Number(row?.['last']), 10)
+      expect(changes.map(({ model, version }) => [model, version])).toEqual([
+        ['rel.Door', 0],
+        ['rel.Address', 0],
+        ['rel.Company', 2],
+      ])
+    })
+
     test('and the twin that leaves them is caught', async () => {
       const { data } = await records.create('rel.Company', { name: 'Here too' })
       expect(await addressFor(data.id, 7_002, twinned(withoutOwnerRaise))).toBe(0)

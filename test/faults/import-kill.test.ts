@@ -64,6 +64,27 @@ function writePapers(): string {
   })
 }
 
+const OWNERS = 100
+const MEMBERS = 8_000
+
+/** Owners with odd ids are there before their members; those with even ones come with them. */
+function writeOwners(): { early: string; all: string } {
+  const owners = Array.from({ length: OWNERS }, (_, index) => ({ id: index + 1, version: 3, name: 'C' }))
+  const members = Array.from({ length: MEMBERS }, (_, index) => ({
+    ...{ id: index + 1, version: 0, city: 'Rome', company: { id: (index % OWNERS) + 1 } },
+  }))
+  const text = (lines: readonly object[]) => lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+  return {
+    early: writeFiles(path.join(scratch, 'early'), {
+      'rel.Company.ndjson': text(owners.filter(({ id }) => id % 2 === 1)),
+    }),
+    all: writeFiles(path.join(scratch, 'all'), {
+      'rel.Company.ndjson': text(owners),
+      'rel.Address.ndjson': text(members),
+    }),
+  }
+}
+
 async function counted(db: Database): Promise<{ people: number; links: number; changes: number }> {
   const count = async (from: string) =>
     Number((await db.reader.all(`select count(*) as "count" from ${from}`))[0]?.['count'])
@@ -108,6 +129,50 @@ onEveryEngine((engine) => {
     const service = await startService(engine, { place })
     expect((await exported(service.app))['rel.Person.ndjson'] === text).toBe(true)
     await service.close()
+    place.remove()
+  })
+
+  test('a kill among the members of lists: owners from before are raised, the others are not, and it goes on', async () => {
+    const place = await newPlace(engine)
+    await (await startService(engine, { place })).close()
+    const { early, all } = writeOwners()
+    const db = await openDatabase(place.url, { poolSize: 3, statementTimeoutMs: 10_000 })
+    const membersThere = async () =>
+      Number((await db.reader.all('select count(*) as "count" from "rel.Address"'))[0]?.['count'])
+    const begin = (files: string) =>
+      spawn(process.execPath, [MAIN, 'import', '--models', models, '--db', place.url, files], {
+        stdio: 'pipe',
+      })
+    expect(await once(begin(early), 'exit')).toEqual([0, null])
+    const child = begin(all)
+    const ended = once(child, 'exit')
+    while ((await membersThere()) < 2_000 && child.exitCode === null) await new Promise(setImmediate)
+    child.kill('SIGKILL')
+    expect(await ended).toEqual([null, 'SIGKILL'])
+    if (engine === 'postgres') await untilNobodyWrites(db.reader)
+    const there = await membersThere()
+    expect(there).toBeLessThan(MEMBERS)
+    const again = begin(all)
+    let said = ''
+    again.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
+    expect(await once(again, 'exit')).toEqual([0, null])
+    expect(said).toContain(
+      `imported ${MEMBERS - there + OWNERS / 2} records, ${there + OWNERS / 2} were there already`,
+    )
+    const rows = await db.reader.all(
+      `select c."id", c."version", (select count(*) from "rel.Address" where "company" = c."id") as "members", ` +
+        `(select max(version) from verso_log where model = 'rel.Company' and record = c."id") as "logged" ` +
+        `from "rel.Company" as c`,
+    )
+    expect(rows).toHaveLength(OWNERS)
+    for (const row of rows) {
+      const [id, version] = [Number(row['id']), Number(row['version'])]
+      expect(Number(row['members'])).toBe(MEMBERS / OWNERS)
+      expect(Number(row['logged'])).toBe(version)
+      // One raise for each portion of a thousand.
+      expect(version).toBe(id % 2 === 1 ? 3 + MEMBERS / 1_000 : 3)
+    }
+    await db.close()
     place.remove()
   })
 
