@@ -5,10 +5,15 @@ import { pipeline } from 'node:stream/promises'
 import { CsvError, parse, type Parser } from 'csv-parse'
 import { fromCell, wholeFrom } from '../model/csv.js'
 import type { Model } from '../model/model.js'
+import { LineReader } from '../model/transfer-line.js'
 import type { RawLine } from '../service/import-source.js'
 import { MAX_LINE_BYTES, PORTION_BYTES, PORTION_LINES, type OnBytes } from './line-file.js'
 
-type Cells = readonly (string | null)[]
+/** Stands for a cell with a line end that is none here. */
+const LONE_RETURN = Symbol('a carriage return without a line feed')
+const LINE_ENDS = 'lines end in a line feed, not in a carriage return alone'
+
+type Cells = readonly (string | null | typeof LONE_RETURN)[]
 
 interface Parsed {
   readonly record: Cells
@@ -28,6 +33,7 @@ export async function* readCsv(
   const checker = new Utf8Check(onBytes)
   // Its end is told by the parser, which is destroyed with the same error.
   pipeline(createReadStream(file), checker, parser).catch(() => undefined)
+  const reader = new LineReader(model)
   let portion: RawLine[] = []
   let header: readonly string[] | undefined
   let [line, empty, bytes] = [1, 0, 0]
@@ -36,15 +42,16 @@ export async function* readCsv(
       line += info.empty_lines - empty
       empty = info.empty_lines
       if (!header) {
-        header = record.map((name) => name ?? '')
-        const fault = headerFault(header)
+        header = record.map((name) => (name === LONE_RETURN ? '' : (name ?? '')))
+        const fault = headerFault(header, record)
         if (fault !== undefined) {
           yield [{ line, fault }]
           return
         }
+        portion.push(...strangersIn(reader, header, line))
       } else {
-        const fault = widthFault(header, record)
-        portion.push(fault === undefined ? { line, input: inputOf(model, header, record) } : { line, fault })
+        const fault = recordFault(header, record)
+        portion.push(fault === undefined ? { line, input: inputOf(reader, header, record) } : { line, fault })
       }
       const isFull = portion.length >= PORTION_LINES || info.bytes - bytes >= PORTION_BYTES
       line = info.lines + 1
@@ -67,8 +74,13 @@ function openParser(): Parser {
     skip_empty_lines: true,
     record_delimiter: ['\r\n', '\n'],
     max_record_size: MAX_LINE_BYTES,
-    cast: (cell, { quoting }) => (cell === '' && !quoting ? null : cell),
+    cast: (cell, { quoting }) => (quoting ? cell : readBare(cell)),
   })
+}
+
+/** What needs quotes has them: a carriage return without them was meant to end a line. */
+function readBare(cell: string): Cells[number] {
+  return cell === '' ? null : cell.includes('\r') ? LONE_RETURN : cell
 }
 
 function faultOf(error: unknown, line: number, linesBefore: number): RawLine {
@@ -78,25 +90,39 @@ function faultOf(error: unknown, line: number, linesBefore: number): RawLine {
   return { line, fault: `is no CSV: ${error.message}; nothing after it was read` }
 }
 
-function headerFault(header: readonly string[]): string | undefined {
+function headerFault(header: readonly string[], record: Cells): string | undefined {
+  if (record.includes(LONE_RETURN)) return LINE_ENDS
+  if (header.some((name) => /[;\t]/.test(name))) return 'cells are separated by commas'
   const twice = header.find((name, index) => header.indexOf(name) !== index)
   if (twice !== undefined) return `the heading has "${twice}" twice`
   return header.includes('') ? 'the heading has a column without a name' : undefined
 }
 
-function widthFault(header: readonly string[], record: Cells): string | undefined {
+/** Told once: the records are read without these columns. */
+function strangersIn(reader: LineReader, header: readonly string[], line: number): RawLine[] {
+  const faults: RawLine[] = []
+  reader.refuseStrangers(header, (place, what) => faults.push({ line, fault: `${place} ${what}` }))
+  return faults
+}
+
+function recordFault(header: readonly string[], record: Cells): string | undefined {
+  if (record.includes(LONE_RETURN)) return LINE_ENDS
   if (record.length === header.length) return undefined
   return `has ${record.length} cells, but the heading has ${header.length}`
 }
 
 /** The record as a line of JSON would have it. */
-function inputOf(model: Model, header: readonly string[], record: Cells): Readonly<Record<string, unknown>> {
+function inputOf(
+  reader: LineReader,
+  header: readonly string[],
+  record: Cells,
+): Readonly<Record<string, unknown>> {
   const input: Record<string, unknown> = {}
   for (const [index, name] of header.entries()) {
     const cell = record[index] ?? null
-    const field = model.fields.get(name)
-    const isKey = name === 'id' || name === 'version'
-    input[name] = field ? fromCell(field, cell) : isKey && cell !== null ? wholeFrom(cell) : cell
+    if (!reader.knows(name) || cell === LONE_RETURN) continue
+    const field = reader.model.fields.get(name)
+    input[name] = field ? fromCell(field, cell) : cell === null ? null : wholeFrom(cell)
   }
   return input
 }

@@ -18,7 +18,7 @@ export function quoteCell(text: string): string {
 }
 
 /** What a spreadsheet would take for a formula. Dates and numbers are none. */
-const FORMULA = /^[=+\-@\t\r]/
+const FORMULA = /^[=+\-@＝＋－＠\t\r\n]/
 
 /** A text that a spreadsheet shows and does not work out. */
 export function safeText(text: string): string {
@@ -30,19 +30,18 @@ const TEXTS: readonly string[] = ['string', 'text', 'enum', 'json']
 /** A value of a record that is transferred, exactly: `fromCell` gives it back. */
 export function exactCell(field: Field, value: unknown, isForSpreadsheet = false): string {
   if (value === null || value === undefined) return ''
-  if (isLink(field)) {
-    const members = isUser(field)
-      ? usernamesIn(value)
-      : (value as readonly { readonly id: number }[]).map(idOf)
-    return members.join(LIST_MARK)
-  }
-  const text = textOf(field, value)
+  if (isLink(field) && (value as readonly unknown[]).length === 0) return ''
+  const text = isLink(field) ? membersOf(field, value).join(LIST_MARK) : textOf(field, value)
   const isText = TEXTS.includes(field.type) || isUser(field)
   return quoteCell(isForSpreadsheet && isText ? safeText(text) : text)
 }
 
 function textOf(field: Field, value: unknown): string {
   return isJson(field) ? JSON.stringify(value) : String(value)
+}
+
+function membersOf(field: Field, value: unknown): readonly (string | number)[] {
+  return isUser(field) ? usernamesIn(value) : (value as readonly { readonly id: number }[]).map(idOf)
 }
 
 function idOf({ id }: { readonly id: number }): number {

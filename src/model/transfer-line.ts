@@ -46,6 +46,8 @@ export interface Line {
 export type Report = (place: string, fault: string) => void
 
 const KEYS: readonly string[] = ['id', 'version']
+/** Ids and versions go on after those that come, and must stay exact: half of the numbers that do are left for them. */
+const GREATEST = 2 ** 52
 
 /** Reads the lines of one model. */
 export class LineReader {
@@ -73,6 +75,22 @@ export class LineReader {
     )
   }
 
+  /** Whether a line may have this key. */
+  knows(key: string): boolean {
+    return this.#known.has(key)
+  }
+
+  /** What is wrong with the keys of a line. */
+  refuseStrangers(given: readonly string[], complain: Report): void {
+    for (const key of given) {
+      if (this.knows(key)) continue
+      const field = this.model.fields.get(key)
+      if (!field) complain(key.slice(0, 100), `is no field of ${this.model.name}${this.#meant(key)}`)
+      else if (field.secret) complain(key, 'is secret: it does not travel in files')
+      else complain(key, followsFrom(field))
+    }
+  }
+
   /** Undefined if anything was reported. */
   read(input: unknown, now: string, report: Report): Line | undefined {
     if (!isObject(input)) {
@@ -89,10 +107,16 @@ export class LineReader {
       complain('id', 'must be a whole number from 1')
     if (version !== null && !(Number.isSafeInteger(version) && Number(version) >= 0))
       complain('version', 'must be a whole number from 0')
+    for (const [key, number] of [
+      ['id', id],
+      ['version', version],
+    ] as const)
+      if (Number.isSafeInteger(number) && Number(number) > GREATEST)
+        complain(key, 'leaves no room for later ones')
     if (id === null && version !== null && version !== 0)
       complain('version', 'must be 0 where there is no id')
     const given = Object.keys(input)
-    this.#refuseStrangers(given, complain)
+    this.refuseStrangers(given, complain)
     const values: Values = {}
     for (const field of this.#fields)
       values[field.name] = this.#readField(field, input[field.name], now, complain)
@@ -172,16 +196,6 @@ export class LineReader {
     }
   }
 
-  #refuseStrangers(given: readonly string[], complain: Report): void {
-    for (const key of given) {
-      if (this.#known.has(key)) continue
-      const field = this.model.fields.get(key)
-      if (!field) complain(key.slice(0, 100), `is no field of ${this.model.name}${this.#meant(key)}`)
-      else if (field.secret) complain(key, 'is secret: it does not travel in files')
-      else complain(key, followsFrom(field))
-    }
-  }
-
   #meant(key: string): string {
     return didYouMean(key, [...KEYS, ...this.#fields.map(({ name }) => name)])
   }
@@ -231,5 +245,6 @@ function readReference(field: Field, input: unknown): Value | Fault {
   }
   const id = isObject(input) && keys.length === 1 ? input['id'] : undefined
   if (Number.isSafeInteger(id) && Number(id) > 0) return { id: Number(id) }
+  if (id !== undefined) return new Fault('must be an id, a whole number from 1')
   return new Fault('must be null or a reference such as { "id": 1 }')
 }

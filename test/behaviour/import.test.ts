@@ -105,6 +105,21 @@ onEveryEngine((engine) => {
       )
     })
 
+    test('an id or a version after which there is no room', async () => {
+      const [most, over] = [2 ** 52, 2 ** 52 + 1]
+      const faults = await faultsOf(app, {
+        'test.Note': [
+          { id: over, version: 0, title: 'a' },
+          { id: 9_000, version: over, title: 'b' },
+          { id: most, version: most, title: 'c' },
+        ],
+      })
+      expect(faults).toEqual([
+        'test.Note.ndjson:1: id leaves no room for later ones',
+        'test.Note.ndjson:2: version leaves no room for later ones',
+      ])
+    })
+
     test('references lead to records of the files or of the database, and nowhere else', async () => {
       const { data: circle } = await records.create('rel.Circle', { name: 'Here' })
       const faults = await faultsOf(app, {

@@ -7,7 +7,10 @@ import { readCsv } from '../../src/cli/csv-file.js'
 import { readLines } from '../../src/cli/line-file.js'
 import { Progress } from '../../src/cli/progress.js'
 import { Catalog } from '../../src/model/catalog.js'
+import { exactCell, quoteCell } from '../../src/model/csv.js'
+import { defineModel } from '../../src/model/definition.js'
 import { IdSet } from '../../src/model/id-set.js'
+import { LineReader } from '../../src/model/transfer-line.js'
 import type { RawLine } from '../../src/service/import-source.js'
 import { models } from '../models.js'
 
@@ -100,11 +103,70 @@ describe('CSV', () => {
       'id,,label\n1,b,2\n',
       [[1, 'the heading has a column without a name']],
     ],
+    [
+      'a heading with names that are no fields, told once',
+      'id,lable,__proto__\n1,b,c\n2,b,c\n',
+      [
+        [1, 'lable is no field of test.Everything (did you mean "label"?)'],
+        [1, '__proto__ is no field of test.Everything'],
+      ],
+    ],
+    ['a wrong heading above nothing', 'id,lable\n', [[1, 'lable is no field of test.Everything']]],
+    ['semicolons', 'id;label\n1;b\n', [[1, 'cells are separated by commas']]],
+    ['tabs', 'id\tlabel\n1\tb\n', [[1, 'cells are separated by commas']]],
+    [
+      'line ends of very old systems',
+      'id,label\r1,b\r',
+      [[1, 'lines end in a line feed, not in a carriage return alone']],
+    ],
+    [
+      'one such line end',
+      'id,label\n1,b\r2,c\n3,"d\re"\n',
+      [[2, 'lines end in a line feed, not in a carriage return alone']],
+    ],
     ['a quote that never ends', 'id,label\n1,b\n2,"c\n', [[3, 'is no CSV: ']]],
   ] as const)('%s', async (_, text, faults) => {
     const told = (await read(text)).filter(({ fault }) => fault !== undefined)
     expect(told.map(({ line }) => line)).toEqual(faults.map(([line]) => line))
     for (const [index, [, fault]] of faults.entries()) expect(told[index]?.fault).toContain(fault)
+  })
+
+  test('a cell that is to refer to a record, and holds no id', async () => {
+    const person = Catalog.from(models).get('rel.Person')
+    const [line] = await all(readCsv(fileOf('name,boss,circles\nA,x,1|y\n'), person, () => undefined))
+    const faults: string[] = []
+    new LineReader(person).read(line?.input, '2024-01-01T00:00:00.000Z', (place, fault) =>
+      faults.push(`${place} ${fault}`),
+    )
+    expect(faults).toEqual([
+      'boss must be an id, a whole number from 1',
+      'circles[1] must be an id, a whole number from 1',
+    ])
+  })
+
+  test.each(['=1', '+1', '-x', '@x', '\t=1', '\r=1', '\n=1', '＝1', '＋1', '－1', '＠x'])(
+    '%j is no formula for a spreadsheet, and stays as it is elsewhere',
+    (text) => {
+      const label = model.fields.get('label')
+      if (!label) throw new Error('test.Everything has a label')
+      expect(exactCell(label, text, true)).toMatch(/^"?'/)
+      expect(exactCell(label, text)).toBe(quoteCell(text))
+    },
+  )
+
+  test('nor are the names of users in a list', () => {
+    const team = defineModel({
+      name: 'a.Team',
+      fields: { users: { type: 'many-to-many', target: 'verso.auth.User' } },
+    })
+    const users = Catalog.from([{ file: 'team', definition: team }])
+      .get('a.Team')
+      .fields.get('users')
+    if (!users) throw new Error('a.Team has users')
+    const members = [{ username: '-bob' }, { username: 'ada' }]
+    expect(exactCell(users, members)).toBe('-bob|ada')
+    expect(exactCell(users, members, true)).toBe("'-bob|ada")
+    expect(exactCell(users, [])).toBe('')
   })
 
   test('what is no UTF-8', async () => {
