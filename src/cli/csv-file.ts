@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { Transform, type TransformCallback } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { CsvError, parse, type Parser } from 'csv-parse'
+import { counted } from '../model/counted.js'
 import { fromCell, wholeFrom } from '../model/csv.js'
 import type { Model } from '../model/model.js'
 import { LineReader } from '../model/transfer-line.js'
@@ -108,7 +109,7 @@ function strangersIn(reader: LineReader, header: readonly string[], line: number
 function recordFault(header: readonly string[], record: Cells): string | undefined {
   if (record.includes(LONE_RETURN)) return LINE_ENDS
   if (record.length === header.length) return undefined
-  return `has ${record.length} cells, but the heading has ${header.length}`
+  return `has ${counted(record.length, 'cell')}, but the heading has ${header.length}`
 }
 
 /** The record as a line of JSON would have it. */

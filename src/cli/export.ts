@@ -1,10 +1,11 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, statSync } from 'node:fs'
 import { open, rename, rm, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { Option, type Command } from 'commander'
 import { StartFaults } from '../errors.js'
 import { Catalog } from '../model/catalog.js'
 import { BOM, csvLine, exactCell } from '../model/csv.js'
+import { counted } from '../model/counted.js'
 import type { Model } from '../model/model.js'
 import { didYouMean } from '../model/similar.js'
 import { targetsFirst, transferFields, transferredModels } from '../model/transfer-fields.js'
@@ -46,7 +47,7 @@ export function addExport(program: Command): void {
     .description('write records into files, all of them or of some models')
   addSettings(command, 'export')
     .requiredOption('--out <folder>', 'where to write the files')
-    .option('--model <name...>', 'only these models')
+    .option('--model <name>', 'only this model; may be given several times', collect)
     .addOption(new Option('--format <word>', 'lines of JSON, or CSV').choices(FORMATS).default('ndjson'))
     .option('--spreadsheet', 'CSV to look at in a spreadsheet, safe from formulas; not to be imported again')
     .addHelpText('after', EXAMPLES)
@@ -54,6 +55,8 @@ export function addExport(program: Command): void {
       const { db, models } = readSettings('export', flags, process.env)
       if (flags.spreadsheet && flags.format !== 'csv')
         throw new StartFaults('Nothing was exported', ['--spreadsheet needs --format csv'])
+      if (statSync(flags.out, { throwIfNoEntry: false })?.isDirectory() === false)
+        throw new StartFaults('Nothing was exported', [`--out ${flags.out} is a file; name a folder`])
       const catalog = Catalog.from(await loadModels(models ?? ''))
       const chosen = chooseModels(catalog, flags.model)
       requireDatabase(db)
@@ -77,9 +80,20 @@ export function chooseModels(catalog: Catalog, names: readonly string[] | undefi
   if (faults.length > 0)
     throw new StartFaults(
       'The models are not all known',
-      faults.map((name) => `there is no model "${name}"${didYouMean(name, known)}`),
+      faults.map((name) => `there is no model "${name}"${meantModel(name, known)}`),
     )
   return models.filter(({ name }) => names.includes(name))
+}
+
+/** Who leaves the package out, or misspells the name. */
+export function meantModel(name: string, known: readonly string[]): string {
+  const whole = known.filter((each) => each.toLowerCase().endsWith(`.${name.toLowerCase()}`))
+  return whole.length === 1 ? ` (did you mean "${whole.join('')}"?)` : didYouMean(name, known)
+}
+
+/** For an option that takes one value, and may be given again: what comes after it is not its value. */
+export function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value]
 }
 
 /**
@@ -110,7 +124,7 @@ async function exportModels(
       return count
     })
     progress.end()
-    process.stdout.write(`${file}: ${records} records\n`)
+    process.stdout.write(`${file}: ${counted(records, 'record')}\n`)
   }
 }
 

@@ -1,6 +1,7 @@
 // Records of another service → files in a folder, ready to be imported.
 import { StartFaults } from '../errors.js'
 import type { Catalog } from '../model/catalog.js'
+import { counted } from '../model/counted.js'
 import { targetsFirst } from '../model/transfer-fields.js'
 import { chooseModels } from './export.js'
 import { askPassword } from './password.js'
@@ -52,7 +53,7 @@ export async function copyFrom(
     if (file === undefined) missing.push(model.name)
     else files.push({ file, model })
     process.stdout.write(
-      file === undefined ? `${model.name}: is not there\n` : `${file}: ${records} records\n`,
+      file === undefined ? `${model.name}: is not there\n` : `${file}: ${counted(records, 'record')}\n`,
     )
   }
   if (named && missing.length > 0)
@@ -60,5 +61,7 @@ export async function copyFrom(
       'Nothing was imported',
       missing.map((name) => `${from}: there is no model ${name}`),
     )
+  if (files.length === 0)
+    throw new StartFaults('Nothing was imported', [`${from}: there is none of these models`])
   return files
 }

@@ -3,13 +3,14 @@ import path from 'node:path'
 import type { Command } from 'commander'
 import { StartFaults } from '../errors.js'
 import { Catalog } from '../model/catalog.js'
-import { didYouMean } from '../model/similar.js'
+import { counted } from '../model/counted.js'
 import { transferredModels } from '../model/transfer-fields.js'
 import type { App } from '../service/app.js'
 import { importRecords, type Imported } from '../service/import.js'
 import type { ImportSource } from '../service/import-source.js'
 import { ContentFolder } from './content-folder.js'
 import { readCsv } from './csv-file.js'
+import { collect, meantModel } from './export.js'
 import { copyFrom, type CopyFlags } from './import-from.js'
 import { readLines } from './line-file.js'
 import { loadModels } from './models.js'
@@ -38,8 +39,9 @@ export function addImport(program: Command): void {
   addSettings(command, 'import')
     .argument('[files...]', 'files or folders')
     .option(
-      '--model <name...>',
-      'the model of a single file that is named otherwise; with --from, the models',
+      '--model <name>',
+      'the model of a single file that is named otherwise; with --from, a model to copy, several times for several',
+      collect,
     )
     .option('--from <url>', 'a running service whose records are to be copied')
     .option('--username <name>', 'who logs in there')
@@ -102,10 +104,10 @@ function sourceOf({ file, model }: ModelFile, onBytes: (bytes: number) => void):
 function summaryOf({ made, there, users }: Imported, seconds: number): string {
   const rate = Math.round((made + there) / Math.max(seconds, 0.001))
   const lines = [
-    `imported ${made} records, ${there} were there already, in ${seconds.toFixed(1)} s (${rate} a second)`,
+    `imported ${counted(made, 'record')}, ${there} ${there === 1 ? 'was' : 'were'} there already, in ${seconds.toFixed(1)} s (${rate} a second)`,
     ...(users.length > 0
       ? [
-          `made ${users.length} users who were named and not there, disabled: ` +
+          `made ${counted(users.length, 'user')} who ${users.length === 1 ? 'was' : 'were'} named and not there, disabled: ` +
             users.slice(0, 10).join(', ') +
             (users.length > 10 ? ' …' : ''),
         ]
@@ -132,7 +134,7 @@ export function filesOf(
     const name = named && file === only ? (named[0] ?? '') : path.basename(file, path.extname(file))
     const model = models.find((each) => each.name === name)
     if (!model)
-      faults.push(`${file}: there is no model "${name}"${didYouMean(name, known)}; --model names it`)
+      faults.push(`${file}: there is no model "${name}"${meantModel(name, known)}; --model names it`)
     return model ? [{ file, model }] : []
   })
   if (faults.length > 0) throw new StartFaults('Nothing was imported', faults)

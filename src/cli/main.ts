@@ -33,6 +33,12 @@ const program = new Command('verso')
 const commands = [addDemo, addServe, addUserCommands, addSchema, addModelsCommands, addInit]
 for (const add of [...commands, addExport, addImport]) add(program)
 
+// Whoever reads our words may stop: `verso export … | head -3`. The work goes on to its end.
+for (const stream of [process.stdout, process.stderr])
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+  })
+
 try {
   await program.parseAsync()
 } catch (error) {

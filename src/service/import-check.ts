@@ -1,5 +1,6 @@
 // The first pass of an import: every line is read and checked, and every fault named, before anything is written.
 import type { Field } from '../model/field.js'
+import { counted } from '../model/counted.js'
 import { IdSet } from '../model/id-set.js'
 import type { Model } from '../model/model.js'
 import { LineReader, type Line } from '../model/transfer-line.js'
@@ -65,7 +66,7 @@ export class Check {
       await this.#finishSource(source.model)
     }
     for (const model of this.#unknown.keys()) await this.#lookUp(model)
-    this.#faults.refuseIfAny(`Nothing was imported: ${this.#faults.count} faults`)
+    this.#faults.refuseIfAny(`Nothing was imported: ${counted(this.#faults.count, 'fault')}`)
     return {
       ...{ ids: this.#ids, greatest: this.#greatest, numbers: this.#numbers },
       ...{ usernames: this.#usernames, records: this.#records },

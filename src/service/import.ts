@@ -1,6 +1,7 @@
 // Records that come from files, with their ids and versions: checked whole, then written in portions.
 import { randomBytes } from 'node:crypto'
 import { Refusal, StartFaults } from '../errors.js'
+import { counted } from '../model/counted.js'
 import type { Model } from '../model/model.js'
 import { USER } from '../model/system.js'
 import { membersFirst } from '../model/transfer-fields.js'
@@ -149,6 +150,6 @@ function stopped(source: ImportSource, error: unknown, made: number): unknown {
   const place = isOfLine ? `${source.name}:${error.line}` : source.name
   return new StartFaults('The import has stopped', [
     `${place}: ${error.message}`,
-    `${made} records were imported before; mend it and run the same again, it goes on after them`,
+    `${counted(made, 'record')} ${made === 1 ? 'was' : 'were'} imported before; mend it and run the same again, it goes on after them`,
   ])
 }

@@ -108,8 +108,10 @@ test('those of import and export', async () => {
   const { url } = await start(['demo', '--port', '0', '--db', `sqlite:${path.join(cwd, 'data/demo.db')}`])
   const text = readFileSync(new URL('../../docs/import-export.md', import.meta.url), 'utf8')
   const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
+  for (const block of blocks) expect(block).toMatch(/^(curl|printf|(VERSO_\w+=\w+ )?npm run verso --) /)
   const program = `verso() { '${process.execPath}' '${MAIN}' "$@"; }\n`
   const script = `${program}${blocks.join('echo\n')}`
+    .replaceAll('npm run verso --', 'verso')
     .replaceAll('http://localhost:8080', url)
     .replaceAll('examples/contacts', fileURLToPath(new URL('../../examples/contacts', import.meta.url)))
   const printed = execFileSync('sh', ['-e', '-c', script], { cwd, encoding: 'utf8' })

@@ -183,6 +183,13 @@ describe('another system', () => {
     expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no model rel.Door') })
   })
 
+  test('that has none of the models', async () => {
+    other = await startOtherSystem({})
+    const { code, stderr } = await copy(other.url, (await newPlace('sqlite')).url, newFolder())
+    expect(code).toBe(1)
+    expect(stderr).toContain('there is none of these models')
+  })
+
   test('that is not there', async () => {
     const { url } = await start()
     other?.close()

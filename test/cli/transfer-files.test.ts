@@ -93,7 +93,7 @@ describe('CSV', () => {
       'a line of another width',
       'id,label\n1\n2,b\n3,c,d\n',
       [
-        [2, 'has 1 cells, but the heading has 2'],
+        [2, 'has 1 cell, but the heading has 2'],
         [4, 'has 3 cells, but the heading has 2'],
       ],
     ],

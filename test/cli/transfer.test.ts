@@ -1,10 +1,12 @@
 // Export and import as people run them: what leaves one database arrives in another, byte for byte.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { enter, ENGINES, newPlace, startService, type Engine, type Place } from '../targets.js'
 import { fill, placeOf, readFiles, writeFiles, writeModels } from '../transfer/world.js'
-import { scratch, verso } from './program.js'
+import { MAIN, scratch, verso } from './program.js'
 
 const META_FILE = 'com.axelor.meta.db.MetaFile'
 
@@ -111,7 +113,7 @@ test('a file of another name is imported as the model that is named', async () =
   const folder = writeFiles(newFolder(), { 'people.csv': 'firstName,lastName\nAda,Lovelace\nGrace,\n' })
   const file = path.join(folder, 'people.csv')
   expect((await importInto(place.url, file)).stderr).toContain('there is no model "people"')
-  const { code, stdout } = await importInto(place.url, file, '--model', 'crm.Contact')
+  const { code, stdout } = await importInto(place.url, '--model', 'crm.Contact', file)
   expect(stdout).toContain('imported 2 records')
   expect(code).toBe(0)
   const csv = readFiles(await exportFrom(place.url, 'csv'))['crm.Contact.csv'] ?? ''
@@ -126,7 +128,7 @@ test('a CSV for spreadsheets holds no formula, and says that it is UTF-8', async
   const out = newFolder()
   await verso([
     ...['export', '--models', models, '--db', world.url, '--out', out, '--format', 'csv', '--spreadsheet'],
-    ...['--model', 'test.Everything', 'test.Order'],
+    ...['--model', 'test.Everything', '--model', 'test.Order'],
   ])
   const files = readFiles(out)
   expect(Object.keys(files).sort()).toEqual(['test.Everything.csv', 'test.Order.csv'])
@@ -136,11 +138,42 @@ test('a CSV for spreadsheets holds no formula, and says that it is UTF-8', async
   expect(files['test.Everything.csv']).toContain(',-2147483648,')
 })
 
+test('one record is told in the singular', async () => {
+  const place = await newPlace('sqlite')
+  const folder = writeFiles(newFolder(), {
+    'rel.Circle.ndjson': '{"id":1,"name":"A","createdBy":{"username":"eve"}}\n',
+  })
+  expect((await importInto(place.url, folder)).stdout).toMatch(
+    /^imported 1 record, 0 were there already, .*\nmade 1 user who was named and not there, disabled: eve\n$/,
+  )
+  expect((await importInto(place.url, folder)).stdout).toMatch(/^imported 0 records, 1 was there already, /)
+  const wrong = writeFiles(newFolder(), { 'rel.Circle.ndjson': '{"id":1,"nme":"A","name":"A"}\n' })
+  expect((await importInto(place.url, wrong)).stderr).toContain('Nothing was imported: 1 fault:')
+})
+
+test('an export whose words nobody reads is quiet, and whole', async () => {
+  const out = newFolder()
+  const args = [MAIN, 'export', '--models', models, '--db', world.url, '--out', out]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  child.stdout.destroy()
+  let said = ''
+  child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  expect(await once(child, 'close')).toEqual([0, null])
+  expect(said).toBe('')
+  expect(readFiles(out)).toEqual(readFiles(await exportFrom(world.url)))
+})
+
 test('what cannot be exported leaves no file, and says why', async () => {
   const unknown = await verso([
     ...['export', '--models', models, '--db', world.url, '--out', newFolder(), '--model', 'rel.Persn'],
   ])
   expect(unknown.stderr).toContain('there is no model "rel.Persn" (did you mean "rel.Person"?)')
+  const short = await verso([
+    ...['export', '--models', models, '--db', world.url, '--out', newFolder(), '--model', 'Person'],
+  ])
+  expect(short.stderr).toContain('there is no model "Person" (did you mean "rel.Person"?)')
+  const file = await verso(['export', '--models', models, '--db', world.url, '--out', models])
+  expect(file).toMatchObject({ code: 1, stderr: expect.stringContaining('is a file; name a folder') })
   const nowhere = path.join(scratch, 'nowhere.db')
   const missing = await verso([
     'export',
