@@ -4,10 +4,10 @@ import { Transform, type TransformCallback } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { CsvError, parse, type Parser } from 'csv-parse'
 import { counted } from '../model/counted.js'
-import { fromCell, wholeFrom } from '../model/csv.js'
+import { fromCell, wholeFrom } from '../model/transfer/csv.js'
 import type { Model } from '../model/model.js'
-import { LineReader } from '../model/transfer-line.js'
-import type { RawLine } from '../service/import-source.js'
+import { LineReader } from '../model/transfer/line.js'
+import type { RawLine } from '../service/transfer/import-source.js'
 import { MAX_LINE_BYTES, PORTION_BYTES, PORTION_LINES, type OnBytes } from './line-file.js'
 
 /** Stands for a cell with a line end that is none here. */

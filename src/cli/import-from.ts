@@ -2,7 +2,7 @@
 import { StartFaults } from '../errors.js'
 import type { Catalog } from '../model/catalog.js'
 import { counted } from '../model/counted.js'
-import { targetsFirst } from '../model/transfer-fields.js'
+import { targetsFirst } from '../model/transfer/fields.js'
 import { chooseModels } from './export.js'
 import { askPassword } from './password.js'
 import { Progress } from './progress.js'

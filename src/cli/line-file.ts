@@ -1,6 +1,6 @@
 // A file of lines, each a JSON object: read as a stream, whatever its length.
 import { createReadStream } from 'node:fs'
-import type { RawLine } from '../service/import-source.js'
+import type { RawLine } from '../service/transfer/import-source.js'
 
 /** More than a record can hold, with all its texts at their longest. */
 export const MAX_LINE_BYTES = 64 * 1024 * 1024

@@ -2,7 +2,7 @@
 import { factsOf, aboutContent } from '../model/file-facts.js'
 import { safeFileName } from '../model/file-name.js'
 import type { Model } from '../model/model.js'
-import { isFile, transferFields } from '../model/transfer-fields.js'
+import { isFile, transferFields } from '../model/transfer/fields.js'
 import type { ContentFolder } from './content-folder.js'
 import type { Remote, RemoteRecord } from './remote.js'
 

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { createApp } from '../../dist/index.js'
 import { readLines } from '../../dist/cli/line-file.js'
-import { importRecords } from '../../dist/service/import.js'
+import { importRecords } from '../../dist/service/transfer/import.js'
 
 const [db, models, file, how] = process.argv.slice(2)
 const sources = JSON.parse(readFileSync(models, 'utf8')).map((definition) => ({ file: models, definition }))

@@ -1,13 +1,13 @@
 // A record as a line of a file, and a line as the values of a record: checked by the rules of a save.
-import { Refusal } from '../errors.js'
-import { Fault, parseValue, type Field } from './field.js'
-import { aboutContent, parseFacts, type FileFacts } from './file-facts.js'
-import type { Model } from './model.js'
-import { didYouMean } from './similar.js'
-import { normalizeUsername } from './system.js'
-import { isFile, isLink, isUser, transferFields, usernamesIn } from './transfer-fields.js'
-import { isObject, type Json, type Value, type Values } from './value.js'
-import { computeValues, defaultOf } from './values.js'
+import { Refusal } from '../../errors.js'
+import { Fault, parseValue, type Field } from '../field.js'
+import { aboutContent, parseFacts, type FileFacts } from '../file-facts.js'
+import type { Model } from '../model.js'
+import { didYouMean } from '../similar.js'
+import { normalizeUsername } from '../system.js'
+import { isFile, isLink, isUser, transferFields, usernamesIn } from './fields.js'
+import { isObject, type Json, type Value, type Values } from '../value.js'
+import { computeValues, defaultOf } from '../values.js'
 
 /** One JSON text: keys in the order of the model, so that the same record is the same line everywhere. */
 export function printLine(fields: readonly Field[], record: Readonly<Record<string, unknown>>): string {

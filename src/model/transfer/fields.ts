@@ -1,10 +1,10 @@
 // What of a record travels in a file: what it holds itself. The rest follows from other records, or must not leave.
-import type { Catalog } from './catalog.js'
-import { storageOf, type Field } from './field.js'
-import { isOwnedList, type Model } from './model.js'
-import { stepOf } from './path.js'
-import type { Entry, Selection } from './selection.js'
-import { isReadOnly, USER } from './system.js'
+import type { Catalog } from '../catalog.js'
+import { storageOf, type Field } from '../field.js'
+import { isOwnedList, type Model } from '../model.js'
+import { stepOf } from '../path.js'
+import type { Entry, Selection } from '../selection.js'
+import { isReadOnly, USER } from '../system.js'
 
 /** All that people write: what the service keeps itself is made anew wherever it runs. */
 export function transferredModels(catalog: Catalog): readonly Model[] {

@@ -1,9 +1,9 @@
 // A record as another service of the same protocol answers it → the line of a file. Liberal in what it reads; the check of the line
 // is not.
-import type { Field } from './field.js'
-import { isLink, isUser, transferFields } from './transfer-fields.js'
-import type { Model } from './model.js'
-import { isObject } from './value.js'
+import type { Field } from '../field.js'
+import { isLink, isUser, transferFields } from './fields.js'
+import type { Model } from '../model.js'
+import { isObject } from '../value.js'
 
 /** What a line is made of. Users come without their user names, and computed fields are worked out anew. */
 export function remoteFields(model: Model): readonly Field[] {

@@ -1,7 +1,7 @@
 // Records as lines of CSV (RFC 4180). What is not there is an empty cell, an empty text is `""`.
-import { isFile, isLink, isUser, usernamesIn } from './transfer-fields.js'
-import type { Field } from './field.js'
-import { isObject } from './value.js'
+import { isFile, isLink, isUser, usernamesIn } from './fields.js'
+import type { Field } from '../field.js'
+import { isObject } from '../value.js'
 
 export const CSV_LINE_END = '\r\n'
 export const BOM = '\uFEFF'
