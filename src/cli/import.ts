@@ -66,7 +66,7 @@ export function addImport(program: Command): void {
 }
 
 /** Imports and says what came of it. */
-export async function importFiles(app: App, files: readonly ModelFile[]): Promise<void> {
+async function importFiles(app: App, files: readonly ModelFile[]): Promise<void> {
   const progress = new Progress()
   const bytes = files.reduce((sum, { file }) => sum + statSync(file).size, 0)
   const sources = files.map(({ file, model }) =>

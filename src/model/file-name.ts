@@ -6,7 +6,7 @@ const MAX_NAME_LENGTH = 255
 const ENDING = /\.[\p{L}\p{N}]{1,10}$/u
 /** Controls, what turns the direction of text, separators of lines, and halves of pairs. */
 const UNSAFE = /[\p{Cc}\p{Cs}\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu
-export const NAMELESS = 'file'
+const NAMELESS = 'file'
 
 /** The last step of a path as either kind of system writes it, in one spelling, at most 255 characters long. */
 export function safeFileName(input: string | undefined): string {

@@ -1,5 +1,6 @@
 import type { Model } from './model.js'
 import { didYouMean } from './similar.js'
+import { isId, isVersion } from './value.js'
 
 export const KEYS = new Set(['id', 'version'])
 /** What a neighbour may have besides: it says so where it was read. */
@@ -12,20 +13,19 @@ export function neighbourFault(
   isChangeable: boolean,
 ): string | undefined {
   const { id = null, version = null, $version = null } = input
-  if (id !== null && !(Number.isSafeInteger(id) && Number(id) > 0))
-    return 'has an id that is no whole number from 1'
-  if ([version, $version].some((each) => each !== null && !(Number.isSafeInteger(each) && Number(each) >= 0)))
+  if (id !== null && !isId(id)) return 'has an id that is no whole number from 1'
+  if ([version, $version].some((each) => each !== null && !isVersion(each)))
     return 'has a version that is no whole number from 0'
   if (id === null && (version ?? $version) !== null) return 'has a version but no id'
   // As it was read, it may be sent back; but whoever changed something in it must not believe that it was written.
   const more = Object.keys(input).filter((key) => !NEIGHBOUR_KEYS.has(key))
   const isBare = more.length === 0
   if (!isChangeable && (id === null || version !== null || ($version === null && !isBare)))
-    return `can only refer to a ${target.name}: send no more than { "id": ${id === null ? 1 : Number(id)} }`
+    return `can only refer to a ${target.name}: send no more than { "id": ${id ?? 1} }`
   const unknown = more.find((key) => !target.fields.has(key))
   if (id !== null && version === null && unknown !== undefined)
     return `has "${unknown.slice(0, 100)}", which is no field of ${target.name}${didYouMean(unknown, target.fields.keys())}`
   if (id !== null && version === null && $version === null && !isBare)
-    return `refers to ${target.name} ${Number(id)} and has more than its id: send its "version" too to change it`
+    return `refers to ${target.name} ${id} and has more than its id: send its "version" too to change it`
   return undefined
 }

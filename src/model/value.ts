@@ -13,6 +13,20 @@ export function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0
 }
 
+/** What a record can be called by. */
+export function isId(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) > 0
+}
+
+export function isVersion(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0
+}
+
+/** Of a reference as the Log knows it. */
+export function idOf(reference: Value): number {
+  return (reference as { readonly id: number }).id
+}
+
 /** Equal as JSON: the order of keys does not matter, the order of a list does. */
 export function sameValue(a: Value, b: Value): boolean {
   if (a === b) return true

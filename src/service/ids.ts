@@ -1,10 +1,11 @@
 import { Refusal } from '../errors.js'
 import type { Model } from '../model/model.js'
 import { isReadOnly } from '../model/system.js'
+import { isId } from '../model/value.js'
 
 /** Ids are whole numbers from 1: what is no id has no record. */
 export function checkId(model: Model, id: number): number {
-  return Number.isSafeInteger(id) && id > 0 ? id : missing(model, id)
+  return isId(id) ? id : missing(model, id)
 }
 
 export function missing(model: Model, id: number): never {

@@ -4,6 +4,7 @@
 import type { Catalog, FieldOf } from '../model/catalog.js'
 import { draftsIn, type Draft } from '../model/draft.js'
 import type { Model } from '../model/model.js'
+import { idOf } from '../model/value.js'
 import { ownersOfAny } from '../store/members.js'
 import * as store from '../store/records.js'
 import type { App } from './app.js'
@@ -73,7 +74,7 @@ function collect(app: App, draft: Draft, wanted: LockSet): void {
   if (key) want(wanted, model, key.id)
   for (const list of listsOf(app, model)) {
     const owner = values[list.field.relation?.mappedBy ?? '']
-    if (owner) want(wanted, list.model, (owner as { readonly id: number }).id)
+    if (owner) want(wanted, list.model, idOf(owner))
   }
   for (const inner of draftsIn(draft)) collect(app, inner, wanted)
 }

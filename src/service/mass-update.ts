@@ -18,7 +18,7 @@ import { nowOf } from './work.js'
 import { requestOf, write } from './writing.js'
 
 /** They are one transaction, and others wait for its end. */
-export const MAX_MASS_UPDATE = 1_000
+const MAX_MASS_UPDATE = 1_000
 
 export async function updateMass(
   app: App,

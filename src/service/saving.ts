@@ -5,7 +5,7 @@ import { refuseEditedCopies } from '../model/copies.js'
 import { draftsIn, type Draft, type Key } from '../model/draft.js'
 import { refusalAt, Faults } from '../model/faults.js'
 import { isOwnedList, isReference, isShown, type Model } from '../model/model.js'
-import { sameValue, type Value, type Values } from '../model/value.js'
+import { idOf, sameValue, type Value, type Values } from '../model/value.js'
 import { computeValues, valuesOf } from '../model/values.js'
 import type { NewChange } from '../store/log.js'
 import { holdReferenced } from '../store/references.js'
@@ -262,10 +262,6 @@ async function inPlace<T>({ place }: Draft, write: () => Promise<T>): Promise<T>
     const placed = Object.entries(errors).map(([name, message]) => [place + name, message] as const)
     throw new Refusal(error.kind, error.message, { ...details, errors: Object.fromEntries(placed) })
   }
-}
-
-function idOf(reference: Value): number {
-  return (reference as { readonly id: number }).id
 }
 
 function pick(values: Values, names: readonly string[]): Values {

@@ -1,7 +1,7 @@
 // Whether what somebody looks at is still as it was read.
 import { Refusal } from '../errors.js'
 import type { Model } from '../model/model.js'
-import { isObject } from '../model/value.js'
+import { isId, isObject, isVersion } from '../model/value.js'
 import * as store from '../store/records.js'
 import type { App } from './app.js'
 import { refuseIfStale } from './conflict.js'
@@ -43,10 +43,10 @@ function collect(
   const version = data['version'] ?? data['$version'] ?? null
   // What is left out is not claimed; what is misspelled must not pass for verified.
   if (id !== null && version !== null) {
-    if (!isWhole(id) || !isWhole(version))
+    if (!isId(id) || !isVersion(version))
       throw new Refusal(
         'bad-request',
-        `A ${model.name} has an id or a version that is no whole number from 0`,
+        `A ${model.name} has an id that is no whole number from 1, or a version that is none from 0`,
       )
     claims.push({ model, id, version })
   }
@@ -58,8 +58,4 @@ function collect(
     for (const neighbour of [data[name]].flat())
       if (isObject(neighbour)) collect(app, target, neighbour, claims, seen)
   }
-}
-
-function isWhole(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }

@@ -1,5 +1,5 @@
 import { Refusal } from '../errors.js'
-import { isObject } from '../model/value.js'
+import { isObject, isVersion } from '../model/value.js'
 
 /** The version that a write was made from, and how it was named: that decides the status of a refusal. */
 export interface Expected {
@@ -52,8 +52,4 @@ function expect(version: unknown, ifMatch: number | undefined): Expected | undef
   }
   if (ifMatch !== undefined) return { version: ifMatch, by: 'if-match' }
   return version === undefined ? undefined : { version, by: 'version' }
-}
-
-function isVersion(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }

@@ -3,7 +3,7 @@ import type { Catalog } from '../model/catalog.js'
 import { storageOf, type Field } from '../model/field.js'
 import type { Model } from '../model/model.js'
 import { fullSelection, listSelection } from '../model/selection.js'
-import type { Value } from '../model/value.js'
+import { idOf, type Value } from '../model/value.js'
 import type { Column, Dialect, SqlValue } from './database.js'
 import { quote, tableName } from './names.js'
 import { compileSelection, type Select } from './select.js'
@@ -64,6 +64,6 @@ export function columnOf(dialect: Dialect, field: Field): Column {
 /** A reference is kept as the id of its target, and so is a file. */
 export function encode(dialect: Dialect, field: Field, value: Value): SqlValue {
   const isElsewhere = field.relation !== undefined || field.type === 'binary'
-  const kept = isElsewhere && value !== null ? (value as { readonly id: number }).id : value
+  const kept = isElsewhere && value !== null ? idOf(value) : value
   return columnOf(dialect, field).encode(kept)
 }

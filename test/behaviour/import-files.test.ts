@@ -5,7 +5,6 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ContentFolder } from '../../src/cli/content-folder.js'
-import { StartFaults } from '../../src/errors.js'
 import type { App } from '../../src/service/app.js'
 import { exportAll } from '../../src/service/transfer/export.js'
 import { importRecords } from '../../src/service/transfer/import.js'
@@ -14,7 +13,7 @@ import type { Database } from '../../src/store/database.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { auditFiles } from '../file-audit.js'
 import { enter, newPlace, onEveryEngine, startService, type Engine, type Service } from '../targets.js'
-import { digestOf, exported, placeOf, readFiles, sourcesIn, writeFiles } from '../transfer/world.js'
+import { digestOf, exported, faultsOf, placeOf, readFiles, sourcesIn, writeFiles } from '../transfer/world.js'
 import { openingOthers, storesAfterCommit, withoutSettling } from '../twins.js'
 
 const PAPER = 'doc.Paper'
@@ -43,16 +42,6 @@ function folderOf(lines: readonly object[], contents: readonly string[], model =
 }
 
 const importFrom = async (app: App, folder: string) => importRecords(app, sourcesIn(app, folder))
-
-async function faultsOf(call: Promise<unknown>): Promise<readonly string[]> {
-  try {
-    await call
-  } catch (error) {
-    if (error instanceof StartFaults) return error.faults
-    throw error
-  }
-  throw new Error('this was to be refused, and was done')
-}
 
 onEveryEngine((engine) => {
   let service: Service

@@ -11,7 +11,7 @@ import type { Database } from '../../src/store/database.js'
 import { Tables } from '../../src/store/table.js'
 import type { Records } from '../../src/wire.js'
 import { enter, onEveryEngine, startService, type Service } from '../targets.js'
-import { exported, sourcesIn, writeFiles } from '../transfer/world.js'
+import { exported, faultsOf, sourcesIn, writeFiles } from '../transfer/world.js'
 import { believingReferences, forgettingWhatIsThere, withoutOwnerRaise, withoutPassedIds } from '../twins.js'
 
 let scratch: string
@@ -36,16 +36,12 @@ function sourcesOf(app: App, files: Files) {
 
 const imports = async (app: App, files: Files): Promise<Imported> => importRecords(app, sourcesOf(app, files))
 
-async function faultsOf(app: App, files: Files): Promise<readonly string[]> {
+/** Nothing is written of an import that is refused. */
+async function refusedWhole(app: App, files: Files): Promise<readonly string[]> {
   const before = await exported(app)
-  try {
-    await imports(app, files)
-  } catch (error) {
-    if (!(error instanceof StartFaults)) throw error
-    expect(await exported(app)).toEqual(before)
-    return error.faults
-  }
-  throw new Error('this was to be refused, and was done')
+  const faults = await faultsOf(imports(app, files))
+  expect(await exported(app)).toEqual(before)
+  return faults
 }
 
 onEveryEngine((engine) => {
@@ -66,7 +62,7 @@ onEveryEngine((engine) => {
 
   describe('faults', () => {
     test('every one is named with its line, and nothing is written', async () => {
-      const faults = await faultsOf(app, {
+      const faults = await refusedWhole(app, {
         'test.Everything': [
           { id: 1, version: 0, whole: 'x', day: '2024-02-30', active: 1 },
           { id: 0, version: -1, lable: 'x' },
@@ -107,7 +103,7 @@ onEveryEngine((engine) => {
 
     test('an id or a version after which there is no room', async () => {
       const [most, over] = [2 ** 52, 2 ** 52 + 1]
-      const faults = await faultsOf(app, {
+      const faults = await refusedWhole(app, {
         'test.Note': [
           { id: over, version: 0, title: 'a' },
           { id: 9_000, version: over, title: 'b' },
@@ -122,7 +118,7 @@ onEveryEngine((engine) => {
 
     test('references lead to records of the files or of the database, and nowhere else', async () => {
       const { data: circle } = await records.create('rel.Circle', { name: 'Here' })
-      const faults = await faultsOf(app, {
+      const faults = await refusedWhole(app, {
         'rel.Person': [
           { id: 1_000, boss: { id: 1_001 }, circles: [{ id: circle.id }] },
           { id: 1_001, boss: { id: 1_002 }, circles: [{ id: 77 }] },
@@ -138,7 +134,7 @@ onEveryEngine((engine) => {
 
     test('lines that cannot be read', async () => {
       const broken = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d])
-      const faults = await faultsOf(app, {
+      const faults = await refusedWhole(app, {
         'crm.Contact': Buffer.concat([
           Buffer.from('{"id":1\n\n[]\n"x"\n'),
           broken,
@@ -156,7 +152,7 @@ onEveryEngine((engine) => {
 
     test('the first hundred are told, the others counted', async () => {
       const lines = Array.from({ length: 250 }, (_, index) => ({ id: index + 1, nme: 'x' }))
-      const faults = await faultsOf(app, { 'rel.Company': lines })
+      const faults = await refusedWhole(app, { 'rel.Company': lines })
       expect(faults).toHaveLength(101)
       expect(faults.at(-1)).toBe('and 400 more')
     })
@@ -166,7 +162,7 @@ onEveryEngine((engine) => {
       const { data: gone } = await records.create('test.Note', { title: 'b' })
       await records.remove('test.Note', gone.id)
       const { data: other } = await records.create('test.Note', { title: 'c' })
-      const faults = await faultsOf(app, {
+      const faults = await refusedWhole(app, {
         'test.Note': [
           { id: kept.id, version: 5, title: 'a' },
           { id: gone.id, version: 1, title: 'b' },
@@ -293,11 +289,11 @@ onEveryEngine((engine) => {
         addresses: [{ id: 7_200 }, { id: 7_201 }],
       })
       const other = { ...company, name: 'Other' }
-      expect(await faultsOf(app, { 'rel.Company': [other] })).toEqual([
+      expect(await refusedWhole(app, { 'rel.Company': [other] })).toEqual([
         'rel.Company.ndjson:1: rel.Company 7200 is here already, with another name',
       ])
       await records.update('rel.Company', 7_200, { version: 5, founded: '2024-01-01' })
-      expect(await faultsOf(app, files(7_200, 7_201))).toEqual([
+      expect(await refusedWhole(app, files(7_200, 7_201))).toEqual([
         'rel.Company.ndjson:1: rel.Company 7200 is at version 6 here, not 3',
       ])
     })

@@ -5,6 +5,7 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import { ContentFolder } from '../../src/cli/content-folder.js'
 import { readLines } from '../../src/cli/line-file.js'
+import { StartFaults } from '../../src/errors.js'
 import type { Model } from '../../src/model/model.js'
 import { transferFields, transferredModels } from '../../src/model/transfer/fields.js'
 import { META_FILE } from '../../src/model/system.js'
@@ -172,4 +173,15 @@ export function readFiles(folder: string): Record<string, string> {
         return [name, name.startsWith('files') ? digestOf(bytes) : bytes.toString()]
       }),
   )
+}
+
+/** What a refused import is told, line by line. */
+export async function faultsOf(call: Promise<unknown>): Promise<readonly string[]> {
+  try {
+    await call
+  } catch (error) {
+    if (error instanceof StartFaults) return error.faults
+    throw error
+  }
+  throw new Error('this was to be refused, and was done')
 }

@@ -1,7 +1,7 @@
 // Domain XML → what it declares, as data: entities, enums, sequences, and the selections of view XML.
 import type { XmlElement } from './xml.js'
 
-export const FIELD_ELEMENTS = [
+const FIELD_ELEMENTS = [
   ...[
     'string',
     'boolean',
@@ -65,7 +65,6 @@ export interface RawEnum {
   readonly items: readonly {
     readonly name: string
     readonly title: string
-    readonly value: string | undefined
   }[]
 }
 
@@ -171,7 +170,6 @@ function readEnum(element: XmlElement, packageName: string, fault: Fault): RawEn
     return readName(item, fault).map((name) => ({
       name,
       title: title === '' ? name : title,
-      value: attributes.get('value'),
     }))
   })
   return readName(element, fault).map((name) => ({ name: `${packageName}.${name}`, items }))

@@ -277,6 +277,6 @@ function valueIn(type: string, text: string): unknown {
   }
 }
 
-export function wholeIn(text: string | undefined): number | undefined {
+function wholeIn(text: string | undefined): number | undefined {
   return text !== undefined && /^\s*[+-]?\d{1,16}\s*$/.test(text) ? Number(text) : undefined
 }

@@ -36,7 +36,7 @@ export interface Beside {
   readonly others: ReadonlyMap<string, Fields>
 }
 
-export const NOTHING_BESIDE: Beside = { extensions: new Map(), others: new Map() }
+const NOTHING_BESIDE: Beside = { extensions: new Map(), others: new Map() }
 
 export function domainModels(declared: Declared, beside: Beside = NOTHING_BESIDE): DomainModels {
   const report: ReportLine[] = []

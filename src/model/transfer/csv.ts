@@ -3,7 +3,7 @@ import { isFile, isLink, isUser, usernamesIn } from './fields.js'
 import type { Field } from '../field.js'
 import { isObject } from '../value.js'
 
-export const CSV_LINE_END = '\r\n'
+const CSV_LINE_END = '\r\n'
 export const BOM = '\uFEFF'
 const LIST_MARK = '|'
 
@@ -21,7 +21,7 @@ export function quoteCell(text: string): string {
 const FORMULA = /^[=+\-@＝＋－＠\t\r\n]/
 
 /** A text that a spreadsheet shows and does not work out. */
-export function safeText(text: string): string {
+function safeText(text: string): string {
   return FORMULA.test(text) ? `'${text}` : text
 }
 

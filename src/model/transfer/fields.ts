@@ -20,7 +20,7 @@ export function transferFields(model: Model): readonly Field[] {
  * Columns and links that the record itself holds. Owned one-to-many lists and views follow from the references of their members.
  * Secrets stay where they are. Of a file a line says what is known of it; its content lies beside the lines.
  */
-export function isTransferred(field: Field): boolean {
+function isTransferred(field: Field): boolean {
   return field.secret === undefined && (storageOf(field) !== 'none' || isLink(field))
 }
 

@@ -6,7 +6,7 @@ import type { Model } from '../model.js'
 import { didYouMean } from '../similar.js'
 import { normalizeUsername } from '../system.js'
 import { isFile, isLink, isUser, transferFields, usernamesIn } from './fields.js'
-import { isObject, type Json, type Value, type Values } from '../value.js'
+import { idOf, isId, isObject, isVersion, type Json, type Value, type Values } from '../value.js'
 import { computeValues, defaultOf } from '../values.js'
 
 /** One JSON text: keys in the order of the model, so that the same record is the same line everywhere. */
@@ -103,10 +103,8 @@ export class LineReader {
       report(place, fault)
     }
     const { id = null, version = null } = input
-    if (id !== null && !(Number.isSafeInteger(id) && Number(id) > 0))
-      complain('id', 'must be a whole number from 1')
-    if (version !== null && !(Number.isSafeInteger(version) && Number(version) >= 0))
-      complain('version', 'must be a whole number from 0')
+    if (id !== null && !isId(id)) complain('id', 'must be a whole number from 1')
+    if (version !== null && !isVersion(version)) complain('version', 'must be a whole number from 0')
     for (const [key, number] of [
       ['id', id],
       ['version', version],
@@ -130,8 +128,7 @@ export class LineReader {
   forEachReference(line: Line, visit: (field: Field, id: number) => void): void {
     for (const field of this.#references) {
       const value = line.values[field.name] ?? null
-      if (Array.isArray(value)) for (const item of value) visit(field, (item as { id: number }).id)
-      else if (value !== null) visit(field, (value as { readonly id: number }).id)
+      for (const reference of [value].flat()) if (reference !== null) visit(field, idOf(reference))
     }
   }
 
@@ -244,7 +241,7 @@ function readReference(field: Field, input: unknown): Value | Fault {
       : { username }
   }
   const id = isObject(input) && keys.length === 1 ? input['id'] : undefined
-  if (Number.isSafeInteger(id) && Number(id) > 0) return { id: Number(id) }
+  if (isId(id)) return { id }
   if (id !== undefined) return new Fault('must be an id, a whole number from 1')
   return new Fault('must be null or a reference such as { "id": 1 }')
 }

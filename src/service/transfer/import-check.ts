@@ -20,7 +20,6 @@ export interface Checked {
   /** The greatest number in the files, by field. */
   readonly numbers: ReadonlyMap<Model, ReadonlyMap<Field, number>>
   readonly usernames: ReadonlySet<string>
-  readonly records: number
 }
 
 /** A reference that is not known yet. */
@@ -46,7 +45,6 @@ export class Check {
   /** References that only the database can know. */
   readonly #unknown = new Map<Model, Pending[]>()
   readonly #left = new Map<Model, number>()
-  #records = 0
 
   constructor(
     private readonly app: App,
@@ -69,7 +67,7 @@ export class Check {
     this.#faults.refuseIfAny(`Nothing was imported: ${counted(this.#faults.count, 'fault')}`)
     return {
       ...{ ids: this.#ids, greatest: this.#greatest, numbers: this.#numbers },
-      ...{ usernames: this.#usernames, records: this.#records },
+      usernames: this.#usernames,
     }
   }
 
@@ -108,7 +106,6 @@ export class Check {
       this.#faults.add(source, line, place === '' ? message : `${place} ${message}`)
     })
     if (!read) return undefined
-    this.#records++
     this.#noteId(source, line, read)
     this.#noteNumbers(source.model, read)
     reader.forEachUser(read, (username) => this.#usernames.add(username))
