@@ -148,7 +148,8 @@ export interface ConflictData {
   readonly fields: Readonly<Record<string, FieldMerge>>
   readonly mergeable: boolean
   readonly changedBy: UserReference | null
-  readonly changedOn: string
+  /** Null where it may not be read. */
+  readonly changedOn: string | null
 }
 
 export interface Account {

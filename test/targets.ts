@@ -8,6 +8,7 @@ import { createServer, type Server } from '../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../src/http/settings.js'
 import type { Source } from '../src/model/catalog.js'
 import { addUser } from '../src/service/accounts.js'
+import type { Actor } from '../src/service/actor.js'
 import type { App } from '../src/service/app.js'
 import { createApp, type AppOptions } from '../src/service/create-app.js'
 import { recordsFor } from '../src/service/records.js'
@@ -81,7 +82,7 @@ export async function startService(engine: Engine, options: ServiceOptions = {})
   const clock = new TestClock()
   const app = await createApp({ ...rest, models, clock, settings: { db: place.url, ...rest.settings } })
   if (!(await findLogin(app.db.reader, USERNAME))) {
-    await addUser(app, { username: USERNAME, name: 'Ada', password: PASSWORD, admin: true })
+    await addUser(app, { username: USERNAME, name: 'Ada', password: PASSWORD, roles: ['administrator'] })
   }
   const server = await createServer(
     app,
@@ -97,13 +98,18 @@ export async function startService(engine: Engine, options: ServiceOptions = {})
   return { app, clock, server, url, place, close }
 }
 
+/** The account of the tests, as somebody who acts. */
+export async function actorIn({ app }: Service): Promise<Actor> {
+  const found = await findLogin(app.db.reader, USERNAME)
+  if (!found) throw new Error('the account of the tests is missing')
+  const { id, version, username, name } = found.user
+  return { id, version, username, name }
+}
+
 /** The verbs of one account through one door. */
 export async function enter(service: Service, door: Door): Promise<Records> {
   if (door === 'http') return HttpClient.login(service.url, USERNAME, PASSWORD)
-  const found = await findLogin(service.app.db.reader, USERNAME)
-  if (!found) throw new Error('the account of the tests is missing')
-  const { id, version, username, name, admin } = found.user
-  return recordsFor(service.app, { id, version, username, name, admin })
+  return recordsFor(service.app, await actorIn(service))
 }
 
 /** Runs the suite on all four targets. */

@@ -1,6 +1,6 @@
 // How the settings are spelled: a text → its value, or undefined if it is none of its kind.
 import { isIP } from 'node:net'
-import { MAX_PASSWORD_BYTES, MIN_PASSWORD_LENGTH } from '../model/system.js'
+import { MAX_PASSWORD_BYTES, MIN_PASSWORD_LENGTH } from '../model/auth.js'
 import { lengthOf } from '../model/value.js'
 
 export interface Kind<T> {

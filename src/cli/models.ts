@@ -9,6 +9,7 @@ import { domainModels, type DomainModels } from '../model/domain/models.js'
 import type { ReportLine } from '../model/domain/report.js'
 import { nothingDeclared, type Declared } from '../model/domain/declared.js'
 import { extend, extendModel, isModelExtension, type ModelExtension } from '../model/extension.js'
+import { USER_MODEL } from '../model/model.js'
 import { didYouMean } from '../model/similar.js'
 import { isObject } from '../model/value.js'
 import { readXml } from './domain-files.js'
@@ -66,8 +67,11 @@ export async function loadCatalogSources(place: string): Promise<Loaded> {
     ...domain.models,
   ]
   const names = new Set([...others.keys(), ...domain.models.map(({ definition }) => definition.name)])
-  for (const [{ name }, file] of extensions) {
-    if (!names.has(name))
+  for (const [extension, file] of extensions) {
+    const { name } = extension
+    // The users are a model of the service, which people may add to.
+    if (name === USER_MODEL) sources.push({ file, definition: extension })
+    else if (!names.has(name))
       faults.push(`${file}: it extends "${name}"${didYouMean(name, names)}, which is no model`)
   }
   return { sources, faults: [...faults, ...domain.faults], report: domain.report }

@@ -1,7 +1,7 @@
 import { text as readAll } from 'node:stream/consumers'
 import { isCancel, password as prompt } from '@clack/prompts'
 import { StartFaults } from '../errors.js'
-import { MIN_PASSWORD_LENGTH } from '../model/system.js'
+import { MIN_PASSWORD_LENGTH } from '../model/auth.js'
 
 /** From standard input if told so, else typed twice, unseen. */
 export async function askPassword(username: string, fromStdin = false): Promise<string> {

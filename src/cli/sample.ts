@@ -2,6 +2,7 @@
 import type { Model } from '../model/model.js'
 import type { Actor } from '../service/actor.js'
 import type { App } from '../service/app.js'
+import { NOBODY } from '../service/caller.js'
 import { recordsFor } from '../service/records.js'
 import { create } from '../service/saves.js'
 import { CIRCLES, COMPANIES, DOMAINS, NOTES, PEOPLE, PHONES } from './sample-lists.js'
@@ -38,7 +39,8 @@ export async function makeSample(app: App, actor: Actor | null, model: Model, co
       ...sampleContact(start + index),
       ...placeOf(start + index, companies, circles),
     }))
-    await Promise.all(chunk.map((contact) => create(app, actor, model, contact)))
+    const by = actor ? await app.gate.callerOf(actor) : NOBODY
+    await Promise.all(chunk.map((contact) => create(app, by, model, contact)))
   }
 }
 
@@ -54,7 +56,8 @@ async function makeAll(
   const { data } = await recordsFor(app, actor).find(name, { limit: samples.length })
   if (data.length > 0) return data.map(({ id }) => id)
   const ids: number[] = []
-  for (const sample of samples) ids.push((await create(app, actor, model, sample)).data.id)
+  const by = await app.gate.callerOf(actor)
+  for (const sample of samples) ids.push((await create(app, by, model, sample)).data.id)
   return ids
 }
 

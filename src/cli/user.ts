@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { addUser, allUsers, changePassword, setDisabled } from '../service/accounts.js'
 import type { App } from '../service/app.js'
+import { ADMINISTRATOR } from '../service/roles.js'
 import { openApp, requireDatabase, shownDatabase } from './open.js'
 import { askPassword } from './password.js'
 import { addSettings, readSettings, type Flags } from './settings.js'
@@ -31,7 +32,12 @@ export function addUserCommands(program: Command): void {
         flags,
         async (app) => {
           const password = await askPassword(username, flags.passwordStdin)
-          await addUser(app, { username, name: flags.name, password, admin: flags.admin ?? false })
+          await addUser(app, {
+            username,
+            name: flags.name,
+            password,
+            roles: flags.admin ? [ADMINISTRATOR] : [],
+          })
           say(`added ${username}${flags.admin ? ', an administrator' : ''}`)
         },
         true,
@@ -94,7 +100,6 @@ async function listing(app: App): Promise<string> {
     String(user.id),
     user.username,
     user.name ?? '',
-    user.admin ? 'administrator' : 'user',
     user.disabled ? 'disabled' : 'enabled',
   ])
   const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))

@@ -1,14 +1,15 @@
 // The habits of existing clients, all of them: what such a client sends becomes what the contract asks for, and nothing behind this
 // file knows the difference. What would lose an edit without a word stays refused, but for what those clients rely on.
-import type { Catalog } from '../model/catalog.js'
 import type { Field, FieldTypeName } from '../model/field.js'
 import type { Model } from '../model/model.js'
 import { parseDatetime } from '../model/moment.js'
 import { isOverList, pathOf } from '../model/path.js'
 import { MAX_FIELDS, type Wanted } from '../model/selection.js'
+import type { Sight } from '../model/sight.js'
 import { isObject } from '../model/value.js'
 import type { Actor } from '../service/actor.js'
 import type { App } from '../service/app.js'
+import { sightOf } from '../service/caller.js'
 import { nowOf } from '../service/work.js'
 import { CONTRACT, type Asked, type Compatibility, type Habits } from './habits.js'
 
@@ -23,23 +24,24 @@ const UNLIMITED = 10_000
 
 type Data = Readonly<Record<string, unknown>>
 
-function axelorHabits({ catalog, clock }: App): Habits {
+function axelorHabits(app: App): Habits {
   return {
-    record: (model, data) => recordFrom(catalog, model, data),
-    wanted: (model, wanted) => wantedFrom(catalog, model, wanted),
-    search: (model, request, actor) => searchFrom(catalog, model, request, magicOf(actor, nowOf({ clock }))),
+    record: (by, model, data) => recordFrom(sightOf(app, by), model, data),
+    wanted: (by, model, wanted) => wantedFrom(sightOf(app, by), model, wanted),
+    search: (by, model, request) =>
+      searchFrom(sightOf(app, by), model, request, magicOf(by.actor, nowOf(app))),
     createsSave: true,
     refusalsAreAnswers: true,
   }
 }
 
 /** Unknown fields are left out, an id below 1 makes a new record, values may be spelled as texts. Any other id is left to be refused. */
-function recordFrom(catalog: Catalog, model: Model, data: unknown): unknown {
+function recordFrom(sight: Sight, model: Model, data: unknown): unknown {
   if (!isObject(data)) return data
   const record: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(data)) {
     const field = model.fields.get(name)
-    if (field) record[name] = valueFrom(catalog, field, value)
+    if (field && sight.knows(model, field)) record[name] = valueFrom(sight, field, value)
     else if (name === 'id' ? !isOfNew(value) : name === 'version' && value !== null) record[name] = value
   }
   return record
@@ -50,21 +52,21 @@ function isOfNew(id: unknown): boolean {
   return id === null || id === undefined || (typeof id === 'number' && id <= 0)
 }
 
-function valueFrom(catalog: Catalog, field: Field, value: unknown): unknown {
+function valueFrom(sight: Sight, field: Field, value: unknown): unknown {
   const { relation, type } = field
   if (!relation) return looselySpelled(type, value)
-  const target = catalog.target(relation)
-  if (!relation.isList) return neighbourFrom(catalog, target, value)
+  const target = sight.target(relation)
+  if (!relation.isList) return neighbourFrom(sight, target, value)
   if (value === null) return []
-  return [value].flat().map((item: unknown) => neighbourFrom(catalog, target, item))
+  return [value].flat().map((item: unknown) => neighbourFrom(sight, target, item))
 }
 
 /** Without a version only who it is counts; with one it is changed too. */
-function neighbourFrom(catalog: Catalog, target: Model, value: unknown): unknown {
+function neighbourFrom(sight: Sight, target: Model, value: unknown): unknown {
   if (typeof value === 'number' && value > 0) return { id: value }
   if (!isObject(value)) return value
   const { id, version = null } = value
-  return !isOfNew(id) && version === null ? { id } : recordFrom(catalog, target, value)
+  return !isOfNew(id) && version === null ? { id } : recordFrom(sight, target, value)
 }
 
 const SPELLINGS: Readonly<Partial<Record<FieldTypeName, (text: string) => unknown>>> = {
@@ -96,13 +98,12 @@ function looselySpelled(type: FieldTypeName, value: unknown): unknown {
 }
 
 /** Names that the model does not have are left out. */
-function wantedFrom(catalog: Catalog, model: Model, { fields, related }: Wanted): Wanted {
+function wantedFrom(sight: Sight, model: Model, { fields, related }: Wanted): Wanted {
   const isKnown = (name: unknown) =>
-    typeof name !== 'string' || typeof pathOf(catalog, model, name) !== 'string'
+    typeof name !== 'string' || typeof pathOf(sight, model, name) !== 'string'
   return {
     fields: isFew(fields) ? fields.filter(isKnown) : fields,
-    related:
-      isObject(related) && isFew(Object.keys(related)) ? knownRelated(catalog, model, related) : related,
+    related: isObject(related) && isFew(Object.keys(related)) ? knownRelated(sight, model, related) : related,
   }
 }
 
@@ -111,18 +112,18 @@ function isFew(names: unknown): names is unknown[] {
   return Array.isArray(names) && names.length <= MAX_FIELDS
 }
 
-function knownRelated(catalog: Catalog, model: Model, related: Data): Data {
+function knownRelated(sight: Sight, model: Model, related: Data): Data {
   const known: Record<string, unknown> = {}
   for (const [name, fields] of Object.entries(related)) {
     const relation = model.fields.get(name)?.relation
     if (!relation) continue
-    known[name] = wantedFrom(catalog, catalog.target(relation), { fields }).fields
+    known[name] = wantedFrom(sight, sight.target(relation), { fields }).fields
   }
   return known
 }
 
 /** Criteria are joined by `or` unless they say otherwise, empty groups ask for nothing, and no limit means all. */
-function searchFrom(catalog: Catalog, model: Model, request: unknown, magic: Data): Asked {
+function searchFrom(sight: Sight, model: Model, request: unknown, magic: Data): Asked {
   const options = { maxLimit: UNLIMITED }
   if (!isObject(request)) return { request: undefined, options }
   const { offset, limit, fields, sortBy, data } = request
@@ -130,7 +131,7 @@ function searchFrom(catalog: Catalog, model: Model, request: unknown, magic: Dat
     request: {
       offset: atLeastOne(offset) ?? 0,
       limit: atLeastOne(limit) ?? UNLIMITED,
-      fields: isFew(fields) ? fields.filter((name) => isShowable(catalog, model, name)) : fields,
+      fields: isFew(fields) ? fields.filter((name) => isShowable(sight, model, name)) : fields,
       sortBy,
       data: isObject(data) ? dataFrom(data, magic) : data,
     },
@@ -139,9 +140,9 @@ function searchFrom(catalog: Catalog, model: Model, request: unknown, magic: Dat
 }
 
 /** A page shows no field behind a list. */
-function isShowable(catalog: Catalog, model: Model, name: unknown): boolean {
+function isShowable(sight: Sight, model: Model, name: unknown): boolean {
   if (typeof name !== 'string') return true
-  const path = pathOf(catalog, model, name)
+  const path = pathOf(sight, model, name)
   return typeof path !== 'string' && !isOverList(path)
 }
 
@@ -201,6 +202,11 @@ function withoutEmpty(criteria: unknown): unknown {
 }
 
 /** What a `_domain` may name without sending it. */
-function magicOf({ id }: Actor, now: string): Data {
-  return { __user__: { id }, __date__: now.slice(0, 10), __time__: now.slice(11, 19), __datetime__: now }
+function magicOf(actor: Actor | null, now: string): Data {
+  return {
+    ...(actor ? { __user__: { id: actor.id } } : {}),
+    __date__: now.slice(0, 10),
+    __time__: now.slice(11, 19),
+    __datetime__: now,
+  }
 }

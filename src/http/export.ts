@@ -5,7 +5,7 @@ import { isObject } from '../model/value.js'
 import type { App } from '../service/app.js'
 import { exportFound, type FoundTable } from '../service/transfer/export.js'
 import type { WireRecord } from '../wire.js'
-import { actorOf, type Guards } from './guard.js'
+import { callerOf, type Guards } from './guard.js'
 import type { Habits } from './habits.js'
 import { modelOf } from './record-requests.js'
 import { aboutRecords, type Resource } from './resource.js'
@@ -27,10 +27,15 @@ async function sendTable(
 ): Promise<FastifyReply> {
   const model = modelOf(app, request)
   const { body } = request
-  const { request: asked } = habits.search(model, body ?? undefined, actorOf(request))
+  const { request: asked } = habits.search(callerOf(request), model, body ?? undefined)
   // A habit may set a limit that nobody sent.
   const { offset, limit } = isObject(body) ? body : {}
-  const table = exportFound(app, model, isObject(asked) ? { ...asked, offset, limit } : asked)
+  const table = exportFound(
+    app,
+    callerOf(request),
+    model,
+    isObject(asked) ? { ...asked, offset, limit } : asked,
+  )
   // Whatever keeps the first page from being read is still an ordinary refusal.
   const first = await table.pages.next()
   const page = first.done === true ? [] : first.value

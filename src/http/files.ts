@@ -4,11 +4,11 @@ import { Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
 import { discard, receive, requireBinary, uploadReceived } from '../service/files.js'
 import { writable } from '../service/ids.js'
-import { recordsFor } from '../service/records.js'
+import { recordsOf } from '../service/records.js'
 import type { Incoming } from '../store/database.js'
 import type { Download } from '../wire.js'
 import { readForm, type Keeper } from './form.js'
-import { actorOf, type Guards } from './guard.js'
+import { callerOf, type Guards } from './guard.js'
 import type { Habits } from './habits.js'
 import { matchesAny, sendRecord } from './record-answers.js'
 import { idOf, ifMatchOf, keyOf, modelOf, versionOf } from './record-requests.js'
@@ -47,11 +47,11 @@ export function uploadResource(
           throw new Refusal('too-large', 'The file is larger than this service takes (--upload-limit)')
         const form = await readForm(request.raw, bodyLimitBytes, keeper)
         const { field, fileName: name, file: incoming } = form
-        const received = { data: habits.record(model, form.data), field, name, incoming }
-        const wanted = form.wanted ? { wanted: habits.wanted(model, form.wanted) } : {}
+        const received = { data: habits.record(callerOf(request), model, form.data), field, name, incoming }
+        const wanted = form.wanted ? { wanted: habits.wanted(callerOf(request), model, form.wanted) } : {}
         return sendRecord(
           reply,
-          await uploadReceived(app, actorOf(request), model, received, { ...options, ...wanted }),
+          await uploadReceived(app, callerOf(request), model, received, { ...options, ...wanted }),
         )
       },
     },
@@ -70,7 +70,7 @@ export function fileResource(app: App, guards: Guards): Resource {
         const model = modelOf(app, request)
         const { field } = request.params as Params
         const id = idOf(model, request)
-        const file = await recordsFor(app, actorOf(request)).download(model.name, id, field)
+        const file = await recordsOf(app, callerOf(request)).download(model.name, id, field)
         return file ? sendFile(request, reply, file) : reply.code(204).send()
       },
       DELETE: async (request, reply) => {
@@ -80,7 +80,7 @@ export function fileResource(app: App, guards: Guards): Resource {
         const options = { ...keyOf(request), ...ifMatchOf(request), ...versionOf(request) }
         return sendRecord(
           reply,
-          await recordsFor(app, actorOf(request)).clear(model.name, id, field, options),
+          await recordsOf(app, callerOf(request)).clear(model.name, id, field, options),
         )
       },
     },

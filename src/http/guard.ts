@@ -1,9 +1,9 @@
 // Who asks, and from where. Guards hang on routes: one that looked at the start of the URL would be passed by another spelling.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
-import type { Actor } from '../service/actor.js'
 import type { App } from '../service/app.js'
 import { BasicLogins } from '../service/basic-logins.js'
+import type { Caller } from '../service/caller.js'
 import { authenticate } from '../service/sessions.js'
 import { basicCredentialsOf } from './basic.js'
 import { sessionIdOf } from './cookies.js'
@@ -13,7 +13,7 @@ import type { HttpSettings } from './settings.js'
 declare module 'fastify' {
   interface FastifyRequest {
     /** Whoever a guard found; null on routes that are open to all. */
-    actor: Actor | null
+    caller: Caller | null
   }
 }
 
@@ -30,20 +30,23 @@ export interface Guards {
 
 export function makeGuards(app: App, settings: HttpSettings): Guards {
   const logins = settings.basicAuth ? new BasicLogins(app) : undefined
-  const find = async (request: FastifyRequest): Promise<Actor | undefined> => {
+  const find = async (request: FastifyRequest): Promise<Caller | undefined> => {
     const basic = logins && basicCredentialsOf(request)
-    if (basic) return logins.authenticate(basic.username, basic.password, request.ip)
+    if (basic) {
+      const actor = await logins.authenticate(basic.username, basic.password, request.ip)
+      return actor && app.gate.callerOf(actor)
+    }
     // Pages of other origins authenticate by key, never by cookie.
     return authenticate(app, isAllowedOrigin(request, settings) ? undefined : sessionIdOf(request))
   }
   return {
     session: async (request) => {
-      request.actor = (await find(request)) ?? null
-      if (request.actor) return
+      request.caller = (await find(request)) ?? null
+      if (request.caller) return
       throw new Refusal('unauthenticated', unknownBecause(request, logins !== undefined))
     },
     anybody: async (request) => {
-      request.actor = (await find(request)) ?? null
+      request.caller = (await find(request)) ?? null
     },
     sameSite: async (request) => {
       if (!isSameSite(request, settings)) {
@@ -61,9 +64,9 @@ function unknownBecause(request: FastifyRequest, hasBasic: boolean): string {
     : `${login}. Basic is off here; --basic-auth turns it on`
 }
 
-export function actorOf(request: FastifyRequest): Actor {
-  if (!request.actor) throw new Error(`${request.routeOptions.url ?? 'a route'} has no guard`)
-  return request.actor
+export function callerOf(request: FastifyRequest): Caller {
+  if (!request.caller) throw new Error(`${request.routeOptions.url ?? 'a route'} has no guard`)
+  return request.caller
 }
 
 function isSameSite(request: FastifyRequest, settings: HttpSettings): boolean {

@@ -2,7 +2,7 @@
 import type { Model } from '../model/model.js'
 import type { SearchRequest } from '../model/search.js'
 import type { Wanted } from '../model/selection.js'
-import type { Actor } from '../service/actor.js'
+import type { Caller } from '../service/caller.js'
 import type { SearchOptions } from '../wire.js'
 
 export const COMPATIBILITIES = ['none', 'axelor'] as const
@@ -10,10 +10,10 @@ export type Compatibility = (typeof COMPATIBILITIES)[number]
 
 export interface Habits {
   /** What was sent for a record. */
-  readonly record: (model: Model, data: unknown) => unknown
+  readonly record: (by: Caller, model: Model, data: unknown) => unknown
   /** What an answer is to show of a record. */
-  readonly wanted: (model: Model, wanted: Wanted) => Wanted
-  readonly search: (model: Model, request: unknown, actor: Actor) => Asked
+  readonly wanted: (by: Caller, model: Model, wanted: Wanted) => Wanted
+  readonly search: (by: Caller, model: Model, request: unknown) => Asked
   /** A create of a record that has an id is an update. */
   readonly createsSave: boolean
   /** What is refused about records is an answer like others, with a status of its own: HTTP 200 and -1. */
@@ -26,9 +26,9 @@ export interface Asked {
 }
 
 export const CONTRACT: Habits = {
-  record: (_, data) => data,
-  wanted: (_, wanted) => wanted,
-  search: (_, request) => ({ request: request as SearchRequest | undefined }),
+  record: (_by, _model, data) => data,
+  wanted: (_by, _model, wanted) => wanted,
+  search: (_by, _model, request) => ({ request: request as SearchRequest | undefined }),
   createsSave: false,
   refusalsAreAnswers: false,
 }

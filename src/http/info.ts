@@ -15,22 +15,23 @@ export function infoResource(app: App, guards: Guards, settings: HttpSettings): 
     guards: [guards.anybody],
     handlers: {
       GET: async (request, reply) => {
-        const { actor } = request
+        const { caller } = request
         const open = {
           application: { name: 'Verso' },
           authentication: { callbackUrl: `${settings.basePath}/callback` },
         }
-        const body = actor ? { ...open, ...forUser(app, actor) } : open
+        const body = caller?.actor
+          ? { ...open, ...forUser(app, caller.actor, caller.rights === undefined) }
+          : open
         return sendJson(reply, JSON.stringify(body))
       },
     },
   }
 }
 
-function forUser({ settings }: App, actor: Actor): object {
-  const { id, username, name, admin } = actor
+function forUser({ settings }: App, { id, username, name }: Actor, isAdmin: boolean): object {
   return {
-    user: { id, login: username, name: name ?? username, nameField: 'name', lang: 'en', technical: admin },
+    user: { id, login: username, name: name ?? username, nameField: 'name', lang: 'en', technical: isAdmin },
     api: { pagination: { maxPerPage: settings.maxLimit, defaultPerPage: DEFAULT_LIMIT } },
     data: { upload: { maxSize: settings.uploadLimitBytes / MIB } },
   }

@@ -27,7 +27,8 @@ export function loginResources(
       sessionId,
       csrfToken: randomBytes(24).toString('base64url'),
     })
-    return sendJson(reply, JSON.stringify({ status: 0, data: [accountOf(actor)] }))
+    const { roles } = await app.gate.callerOf(actor)
+    return sendJson(reply, JSON.stringify({ status: 0, data: [accountOf(actor, roles)] }))
   }
   const shared = { guards: [], writeGuards: [guards.sameSite], handlers: { POST } }
   return [

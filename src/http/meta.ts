@@ -1,7 +1,8 @@
 // What can be asked for: the models and their fields.
 import { describeModel } from '../model/describe.js'
 import type { App } from '../service/app.js'
-import type { Guards } from './guard.js'
+import { sightOf } from '../service/caller.js'
+import { callerOf, type Guards } from './guard.js'
 import { modelOf } from './record-requests.js'
 import { aboutRecords, sendJson, type Resource } from './resource.js'
 
@@ -11,8 +12,10 @@ export function metaResources(app: App, guards: Guards): readonly Resource[] {
     {
       ...{ ...shared, path: '/ws/meta/models' },
       handlers: {
-        GET: async (_, reply) => {
-          const data = app.catalog.served.map(({ name }) => name).sort()
+        GET: async (request, reply) => {
+          const { rights } = callerOf(request)
+          const known = app.catalog.stored.filter((model) => !rights || rights.of(model).isKnown)
+          const data = known.map(({ name }) => name).sort()
           return sendJson(reply, JSON.stringify({ status: 0, total: data.length, data }))
         },
       },
@@ -22,7 +25,7 @@ export function metaResources(app: App, guards: Guards): readonly Resource[] {
       handlers: {
         // An object, where other answers have a list: clients of the protocol look for data.fields.
         GET: async (request, reply) => {
-          const data = describeModel(app.catalog, modelOf(app, request))
+          const data = describeModel(sightOf(app, callerOf(request)), modelOf(app, request))
           return sendJson(reply, JSON.stringify({ status: 0, data }))
         },
       },

@@ -2,9 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
 import { isObject } from '../model/value.js'
 import type { App } from '../service/app.js'
-import { recordsFor } from '../service/records.js'
+import { recordsOf } from '../service/records.js'
 import { dataOf } from './bodies.js'
-import { actorOf } from './guard.js'
+import { callerOf } from './guard.js'
 import type { Habits } from './habits.js'
 import { linksOf, matchesAny, print, sendPage } from './record-answers.js'
 import { idOf, modelOf, wantedIn, type Query } from './record-requests.js'
@@ -13,7 +13,7 @@ import { sendJson, type Handler } from './resource.js'
 type Verb = 'find' | 'search' | 'read' | 'fetch' | 'copy' | 'details' | 'verify'
 
 export function makeReading(app: App, habits: Habits, basePath: string): Record<Verb, Handler> {
-  const records = (request: FastifyRequest) => recordsFor(app, actorOf(request))
+  const records = (request: FastifyRequest) => recordsOf(app, callerOf(request))
   return {
     find: async (request, reply) => {
       const { name } = modelOf(app, request)
@@ -24,7 +24,7 @@ export function makeReading(app: App, habits: Habits, basePath: string): Record<
     },
     search: async (request, reply) => {
       const model = modelOf(app, request)
-      const asked = habits.search(model, request.body ?? undefined, actorOf(request))
+      const asked = habits.search(callerOf(request), model, request.body ?? undefined)
       return sendPage(reply, await records(request).search(model.name, asked.request, asked.options))
     },
     fetch: async (request, reply) => {
@@ -33,7 +33,7 @@ export function makeReading(app: App, habits: Habits, basePath: string): Record<
       const { body } = request
       if (body !== undefined && body !== null && !isObject(body))
         throw new Refusal('bad-request', 'The body must be a JSON object with "fields" or "related"')
-      const wanted = habits.wanted(model, wantedIn(body) ?? {})
+      const wanted = habits.wanted(callerOf(request), model, wantedIn(body) ?? {})
       const [text, etag] = print(await records(request).fetch(model.name, id, wanted))
       return sendJson(reply.header('etag', etag), text)
     },

@@ -5,6 +5,8 @@ import type { Model } from '../model/model.js'
 import type { Wanted } from '../model/selection.js'
 import { isObject } from '../model/value.js'
 import type { App } from '../service/app.js'
+import { modelFor } from '../service/permitted.js'
+import { callerOf } from './guard.js'
 
 export interface Params {
   readonly model: string
@@ -12,9 +14,9 @@ export interface Params {
 }
 export type Query = Readonly<Record<string, unknown>>
 
-/** Before the body is looked at: a model that is not there is 404, whatever was sent. */
+/** Before the body is looked at: a model that is not there is 404, whatever was sent, and so is one that may not be known. */
 export function modelOf(app: App, request: FastifyRequest): Model {
-  return app.catalog.get((request.params as Params).model)
+  return modelFor(app, callerOf(request), (request.params as Params).model)
 }
 
 export function idOf({ name }: Model, request: FastifyRequest): number {

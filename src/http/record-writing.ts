@@ -3,10 +3,10 @@ import { Refusal } from '../errors.js'
 import type { Model } from '../model/model.js'
 import { isObject } from '../model/value.js'
 import type { App } from '../service/app.js'
-import { recordsFor } from '../service/records.js'
+import { recordsOf } from '../service/records.js'
 import type { RemoveOptions, SaveOptions } from '../wire.js'
 import { dataOf } from './bodies.js'
-import { actorOf } from './guard.js'
+import { callerOf } from './guard.js'
 import type { Habits } from './habits.js'
 import { sendRecord, sendWritten } from './record-answers.js'
 import {
@@ -26,10 +26,13 @@ type Verb = 'create' | 'update' | 'save' | 'updateMass' | 'remove' | 'removeAll'
 const REPRESENTATION = 'return=representation'
 
 export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
-  const records = (request: FastifyRequest) => recordsFor(app, actorOf(request))
+  const records = (request: FastifyRequest) => recordsOf(app, callerOf(request))
   const optionsOf = (model: Model, request: FastifyRequest): SaveOptions => {
     const wanted = wantedIn(request.body)
-    return { ...keyOf(request), ...(wanted ? { wanted: habits.wanted(model, wanted) } : {}) }
+    return {
+      ...keyOf(request),
+      ...(wanted ? { wanted: habits.wanted(callerOf(request), model, wanted) } : {}),
+    }
   }
   const saveAll = async (
     model: Model,
@@ -38,7 +41,7 @@ export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
     reply: FastifyReply,
   ) => {
     refuseIfMatch(request)
-    const all = sent.map((data) => habits.record(model, data))
+    const all = sent.map((data) => habits.record(callerOf(request), model, data))
     return sendWritten(reply, await records(request).save(model.name, all, optionsOf(model, request)))
   }
   /** One record, or several as `records`; `mayUpdate` says what becomes of those that have an id. */
@@ -53,7 +56,7 @@ export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
       if (!mayUpdate) refuseIds(all)
       return saveAll(model, all, request, reply)
     }
-    const data = habits.record(model, dataOf(body))
+    const data = habits.record(callerOf(request), model, dataOf(body))
     const options = { ...optionsOf(model, request), ...ifMatchOf(request) }
     const id = mayUpdate && isObject(data) ? (data['id'] ?? null) : null
     if (id === null && options.ifMatch !== undefined)
@@ -68,7 +71,7 @@ export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
     update: async (request, reply) => {
       const model = modelOf(app, request)
       const id = idOf(model, request)
-      const data = habits.record(model, dataOf(request.body))
+      const data = habits.record(callerOf(request), model, dataOf(request.body))
       const options = { ...optionsOf(model, request), ...ifMatchOf(request) }
       return sendRecord(reply, await records(request).update(model.name, id, data, options))
     },
@@ -79,10 +82,10 @@ export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
       if (others.length > 0)
         throw new Refusal('bad-request', 'A mass update takes one record in "records": the values to set')
       const { data, expected } = request.body as { data?: unknown; expected?: unknown }
-      const asked = habits.search(model, { data }, actorOf(request))
+      const asked = habits.search(callerOf(request), model, { data })
       const { data: total, replayed } = await records(request).updateMass(
         model.name,
-        { data: asked.request?.data, values: habits.record(model, values), expected },
+        { data: asked.request?.data, values: habits.record(callerOf(request), model, values), expected },
         keyOf(request),
       )
       return sendWritten(reply, { data: [], replayed }, { total })

@@ -172,7 +172,7 @@ function addHooks(server: FastifyInstance, app: App, settings: HttpSettings): vo
   const checkHost = makeHostCheck(settings)
   // The fields of this line are fixed and hold no secret: looking for one in each would be the dearest part of a read.
   const requestLog = app.log.child({}, { redact: [] })
-  server.decorateRequest('actor', null)
+  server.decorateRequest('caller', null)
   server.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply)
     try {
@@ -194,7 +194,7 @@ function addHooks(server: FastifyInstance, app: App, settings: HttpSettings): vo
         model: model?.slice(0, 100),
         status: reply.statusCode,
         ms: Math.round(reply.elapsedTime * 10) / 10,
-        user: request.actor?.username,
+        user: request.caller?.actor?.username,
         address: request.ip,
       },
       'request',

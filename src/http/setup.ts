@@ -2,7 +2,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
-import { MIN_PASSWORD_LENGTH } from '../model/system.js'
+import { MIN_PASSWORD_LENGTH } from '../model/auth.js'
 import { isObject } from '../model/value.js'
 import { ensureFirstAdmin, isWithoutAdministrator } from '../service/accounts.js'
 import type { App } from '../service/app.js'

@@ -1,8 +1,11 @@
 import { Refusal, StartFaults } from '../errors.js'
 import type { Field, Relation } from './field.js'
-import { checkModel, type Model } from './model.js'
+import { isModelExtension, type ModelExtension } from './extension.js'
+import type { Criteria } from './criteria.js'
+import { checkModel, isReadable, USER_MODEL, type Model } from './model.js'
 import { relationFault } from './relation.js'
-import { SERVED_SYSTEM_MODELS, SYSTEM_MODELS } from './system.js'
+import type { Sight } from './sight.js'
+import { extendUser, SYSTEM_MODELS, USER } from './system.js'
 
 /** Where a definition came from, for messages, and the definition as it was written. */
 export interface Source {
@@ -16,14 +19,20 @@ export interface FieldOf {
   readonly field: Field
 }
 
+/** In the same words for a model that is not there and for one that may not be known. */
+export function unknownModel(name: string): Refusal {
+  return new Refusal('unknown-model', `There is no model "${name.slice(0, 200)}"`)
+}
+
 /** Whoever loads models checks them, and so does whoever serves them. */
 const CHECKED = new WeakMap<readonly Source[], Catalog>()
 
-/** The models by name, and how they hang together. */
-export class Catalog {
+/** The models by name, and how they hang together. It is the sight of those who may see everything. */
+export class Catalog implements Sight {
   /** Those that people declare. */
   readonly models: readonly Model[]
-  readonly #served: ReadonlyMap<string, Model>
+  /** The accounts, with what people have added to them. */
+  readonly user: Model
   readonly #stored: ReadonlyMap<string, Model>
   readonly #references = new Map<string, FieldOf[]>()
   readonly #links = new Map<string, FieldOf[]>()
@@ -31,14 +40,15 @@ export class Catalog {
   readonly #ranks = new Map<Model, number>()
   readonly #withFiles: ReadonlySet<string>
 
-  private constructor(models: readonly Model[]) {
+  private constructor(models: readonly Model[], user = USER) {
     this.models = models
-    this.#served = new Map([...models, ...SERVED_SYSTEM_MODELS].map((model) => [model.name, model]))
-    this.#stored = new Map([...SYSTEM_MODELS, ...models].map((model) => [model.name, model]))
+    this.user = user
+    const own = SYSTEM_MODELS.map((model) => (model === USER ? user : model))
+    this.#stored = new Map([...own, ...models].map((model) => [model.name, model]))
     const isBinary = ({ type }: Field) => type === 'binary'
     const withFiles = [...this.#stored.values()].filter(({ fields }) => [...fields.values()].some(isBinary))
     this.#withFiles = new Set(withFiles.map(({ name }) => name))
-    for (const model of this.#served.values()) {
+    for (const model of this.#stored.values()) {
       for (const field of model.fields.values()) {
         const { relation } = field
         if (!relation || field.kept) continue
@@ -90,7 +100,12 @@ export class Catalog {
     const models = new Map<Model, string>()
     const seen = new Map<string, string>()
     const taken = new Set(SYSTEM_MODELS.map(({ name }) => name.toLowerCase()))
+    const extensions = new Map<ModelExtension, string>()
     for (const { file, definition } of sources) {
+      if (isModelExtension(definition) && definition.name === USER_MODEL) {
+        extensions.set(definition, file)
+        continue
+      }
       const model = checkModel(definition, (fault) => faults.push(`${file}: ${fault}`))
       if (!model) continue
       const folded = model.name.toLowerCase()
@@ -102,7 +117,13 @@ export class Catalog {
       seen.set(folded, file)
       models.set(model, file)
     }
-    const catalog = new Catalog([...models.keys()])
+    const files = [...new Set(extensions.values())].join(', ')
+    const user =
+      extensions.size === 0
+        ? USER
+        : extendUser([...extensions.keys()], (fault) => faults.push(`${files}: ${fault}`))
+    const catalog = new Catalog([...models.keys()], user)
+    if (user && user !== USER) models.set(user, files)
     // A target that is at fault itself would only be reported as missing.
     if (faults.length === 0) faults.push(...catalog.#relationFaults(models))
     if (faults.length > 0) throw new StartFaults('The models have faults', faults)
@@ -113,6 +134,8 @@ export class Catalog {
     const faults: string[] = []
     for (const [model, file] of files) {
       for (const field of model.fields.values()) {
+        // Of the users, what was added to them.
+        if (model === this.user && USER.fields.has(field.name)) continue
         const fault = relationFault(this.#stored, model, field)
         if (fault !== undefined) faults.push(`${file}: ${model.name}.${field.name}: ${fault}`)
       }
@@ -122,13 +145,9 @@ export class Catalog {
 
   /** What clients may name. */
   get(name: string): Model {
-    const model = this.#served.get(name)
-    if (!model) throw new Refusal('unknown-model', `There is no model "${name.slice(0, 200)}"`)
+    const model = this.#stored.get(name)
+    if (!model) throw unknownModel(name)
     return model
-  }
-
-  isServed(model: Model): boolean {
-    return this.#served.has(model.name)
   }
 
   /** Whether records of this model may hold files. */
@@ -136,12 +155,7 @@ export class Catalog {
     return this.#withFiles.has(name)
   }
 
-  /** All that clients may name. */
-  get served(): readonly Model[] {
-    return [...this.#served.values()]
-  }
-
-  /** Everything that is stored: the models, and those of the service itself. */
+  /** Everything that is stored, and that clients may name as far as they have rights: the models, and those of the service itself. */
   get stored(): readonly Model[] {
     return [...this.#stored.values()]
   }
@@ -151,6 +165,23 @@ export class Catalog {
     const model = this.#stored.get(target)
     if (!model) throw new Error(`${target} was checked to be there`)
     return model
+  }
+
+  readable(model: Model, name: string): Field | undefined {
+    const field = model.fields.get(name)
+    return field && isReadable(field) ? field : undefined
+  }
+
+  knows(): boolean {
+    return true
+  }
+
+  seen(): Criteria | undefined {
+    return undefined
+  }
+
+  mask(): Criteria | undefined {
+    return undefined
   }
 
   /** The fields that may refer to a record of this model. */

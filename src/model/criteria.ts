@@ -1,21 +1,8 @@
-// Conditions bound to a model: every path leads somewhere, every value is one that its field could have.
-import type { Catalog } from './catalog.js'
-import {
-  MAX_DEPTH,
-  MAX_IN_VALUES,
-  MAX_LIKE_LENGTH,
-  MAX_NAMED_FAULTS,
-  MAX_TERMS,
-  type Condition,
-  type Group,
-  type Operator,
-  type Term,
-} from './condition.js'
-import { Fault, type Field } from './field.js'
+// What is asked of records, as a tree: conditions that are bound to a model, of searches and of permissions alike.
+import type { Operator } from './condition.js'
+import type { Field } from './field.js'
 import type { Model } from './model.js'
-import { OPERANDS } from './operand.js'
-import { fieldOf, ID, pathOf, stepOf, type Step } from './path.js'
-import { lengthOf, type Value } from './value.js'
+import type { Value } from './value.js'
 
 export type Criteria =
   | Comparison
@@ -33,162 +20,25 @@ export interface Comparison {
   readonly operator: Operator
   /** None, one, the two ends of between, or those of a list. Only `=` and its like may have null, which equals nothing. */
   readonly values: readonly Value[]
+  /** Where the field may be looked at; elsewhere it is null. */
+  readonly mask?: Criteria
 }
 
-/** What an operator takes. */
-type Taking = 'nothing' | 'one' | 'pattern' | 'range' | 'list'
-
-const TAKES: Readonly<Record<Operator, Taking>> = {
-  '=': 'one',
-  '!=': 'one',
-  '<': 'one',
-  '>': 'one',
-  '<=': 'one',
-  '>=': 'one',
-  like: 'pattern',
-  notLike: 'pattern',
-  isNull: 'nothing',
-  notNull: 'nothing',
-  in: 'list',
-  notIn: 'list',
-  between: 'range',
-  notBetween: 'range',
-  isEmpty: 'nothing',
-  notEmpty: 'nothing',
+/** From a record to its neighbour, or neighbours. */
+export interface Step {
+  readonly from: Model
+  readonly field: Field
+  readonly target: Model
+  /** The records that it may start from; from all others it leads nowhere. */
+  readonly mask?: Criteria
+  /** The neighbours that it may lead to. */
+  readonly seen?: Criteria
 }
 
-/** What was meant, where an operator does not suit a field. */
-const INSTEAD: Readonly<Partial<Record<Operator, Operator>>> = {
-  isNull: 'isEmpty',
-  notNull: 'notEmpty',
-  isEmpty: 'isNull',
-  notEmpty: 'notNull',
-}
+/** An empty set means nothing, never everything. */
+export const NOTHING: Criteria = { kind: 'or', criteria: [] }
 
-/** How many comparisons there are: the limit is for a whole search, which may have several trees. */
-export function countTerms(condition: Condition): number {
-  if (condition.kind === 'term') return 1
-  return condition.conditions.reduce((sum, each) => sum + countTerms(each), 0)
-}
-
-/** How many values its lists have. */
-export function countValues(condition: Condition): number {
-  if (condition.kind === 'term') return isList(condition.value) ? condition.value.length : 0
-  return condition.conditions.reduce((sum, each) => sum + countValues(each), 0)
-}
-
-/** The condition for records of this model, or undefined and what is wrong with it. */
-export function bind(
-  catalog: Catalog,
-  model: Model,
-  condition: Condition,
-  faults: string[],
-): Criteria | undefined {
-  const binder = new Binder(catalog, model)
-  const criteria = binder.bind(condition)
-  faults.push(...binder.faults)
-  return binder.faults.length > 0 ? undefined : criteria
-}
-
-class Binder {
-  readonly faults: string[] = []
-
-  constructor(
-    readonly catalog: Catalog,
-    readonly model: Model,
-  ) {}
-
-  bind(condition: Condition): Criteria | undefined {
-    if (countTerms(condition) <= MAX_TERMS) return this.#condition(condition, 1)
-    return this.#fault(condition, `a search has at most ${MAX_TERMS} conditions`)
-  }
-
-  #condition(condition: Condition, level: number): Criteria | undefined {
-    return condition.kind === 'term' ? this.#term(condition) : this.#group(condition, level)
-  }
-
-  #group(group: Group, level: number): Criteria | undefined {
-    if (level > MAX_DEPTH) return this.#fault(group, `nested deeper than ${MAX_DEPTH} levels`)
-    if (group.conditions.length === 0) return this.#fault(group, 'has no criteria')
-    const criteria = group.conditions.flatMap((each) => this.#condition(each, level + 1) ?? [])
-    const joined: Criteria = { kind: group.operator === 'or' ? 'or' : 'and', criteria }
-    return group.operator === 'not' ? { kind: 'not', criteria: joined } : joined
-  }
-
-  #term(term: Term): Criteria | undefined {
-    const path = pathOf(this.catalog, this.model, term.path)
-    if (typeof path === 'string') return this.#fault(term, path)
-    const { steps, model, field } = path
-    if (!field.relation) return this.#comparison(term, steps, field)
-    const step = stepOf(this.catalog, model, field)
-    if (!isByName(term)) return this.#comparison(term, [...steps, step], ID, field)
-    const name = fieldOf(this.catalog, step.target, step.target.nameField ?? '')
-    if (name) return this.#comparison(term, [...steps, step], name)
-    return this.#fault(term, `${term.path}: ${step.target.name} has no name: compare the id or another field`)
-  }
-
-  /** `asked` is the field that was named, and decides what can be asked. */
-  #comparison(term: Term, steps: readonly Step[], field: Field, asked = field): Criteria | undefined {
-    const { operators } = OPERANDS[asked.type]
-    if (operators.includes(term.operator))
-      return { kind: 'comparison', steps, field, operator: term.operator, values: this.#values(term, asked) }
-    const meant = INSTEAD[term.operator]
-    const instead = meant && operators.includes(meant) ? `: use ${meant}` : ''
-    return this.#fault(term, `${term.path}: "${term.operator}" suits no ${asked.type}${instead}`)
-  }
-
-  #values(term: Term, asked: Field): readonly Value[] {
-    const inputs = inputsOf(term)
-    if (TAKES[term.operator] === 'list' && !isList(term.value))
-      this.#fault(term, `${term.path}: value must be a list`)
-    if (inputs.length > MAX_IN_VALUES)
-      this.#fault(term, `${term.path}: value must have at most ${MAX_IN_VALUES} members`)
-    const values: Value[] = []
-    for (const [index, input] of inputs.slice(0, MAX_IN_VALUES).entries()) {
-      const value = parseInput(term.operator, asked, input)
-      if (value instanceof Fault) this.#fault(term, `${term.path}: ${nameOf(term, index)} ${value.message}`)
-      else values.push(value)
-    }
-    return values
-  }
-
-  /** There are no criteria where there is a fault. */
-  #fault({ at }: Condition, message: string): Criteria | undefined {
-    if (this.faults.length < MAX_NAMED_FAULTS) this.faults.push(`${at}: ${message}`)
-    return undefined
-  }
-}
-
-function parseInput(operator: Operator, asked: Field, input: unknown): Value | Fault {
-  const taking = TAKES[operator]
-  if (input === undefined) return new Fault('is missing')
-  if (input === null)
-    return taking === 'one' ? null : new Fault('cannot be null (null is no value: use isNull)')
-  const value = OPERANDS[asked.type].parse(input, asked)
-  const isLong = taking === 'pattern' && typeof value === 'string' && lengthOf(value) > MAX_LIKE_LENGTH
-  return isLong ? new Fault(`must have at most ${MAX_LIKE_LENGTH} characters`) : value
-}
-
-/** Whether a relation is compared with the names of neighbours, and not with their ids. */
-function isByName(term: Term): boolean {
-  const inputs = inputsOf(term)
-  return inputs.length > 0 && inputs.every((input) => typeof input === 'string')
-}
-
-/** What was sent for an operator to take. */
-function inputsOf({ operator, value, value2 }: Term): readonly unknown[] {
-  const taking = TAKES[operator]
-  if (taking === 'nothing') return []
-  if (taking === 'list') return isList(value) ? value : []
-  return taking === 'range' ? [value, value2] : [value]
-}
-
-/** What messages call it. Not made before it is needed: a search may have tens of thousands of values. */
-function nameOf({ operator }: Term, index: number): string {
-  if (TAKES[operator] === 'list') return `value[${index}]`
-  return index === 0 ? 'value' : 'value2'
-}
-
-function isList(value: unknown): value is readonly unknown[] {
-  return Array.isArray(value)
+/** Both, where either may be missing, which says nothing. */
+export function both(one: Criteria | undefined, other: Criteria | undefined): Criteria | undefined {
+  return one && other ? { kind: 'and', criteria: [one, other] } : (one ?? other)
 }

@@ -1,9 +1,9 @@
 // A model in the words of the protocol's clients: what a form needs to know of each field.
-import type { Catalog } from './catalog.js'
 import type { Choice, Field, FieldTypeName } from './field.js'
 import { isReadable, isView, isWritable, type Model } from './model.js'
 import { ID, VERSION } from './path.js'
 import { isReadOnly } from './system.js'
+import type { Sight } from './sight.js'
 import type { Value } from './value.js'
 
 const TYPE_NAMES: Readonly<Record<FieldTypeName, string>> = {
@@ -40,22 +40,20 @@ export interface ModelDescription {
   readonly perms: null
 }
 
-export function describeModel(catalog: Catalog, model: Model): ModelDescription {
-  const fields = [...model.fields.values()].map((field) => describeField(catalog, model, field))
-  const own = [
-    { ...describeField(catalog, model, ID), primary: true },
-    describeField(catalog, model, VERSION),
-  ]
+export function describeModel(sight: Sight, model: Model): ModelDescription {
+  const known = [...model.fields.values()].filter((field) => sight.knows(model, field))
+  const fields = known.map((field) => describeField(sight, model, field))
+  const own = [{ ...describeField(sight, model, ID), primary: true }, describeField(sight, model, VERSION)]
   return { model: model.name, title: model.title, fields: [...own, ...fields], jsonFields: {}, perms: null }
 }
 
 /** Only what says something: no nulls, no false, no empty texts. */
-function describeField(catalog: Catalog, model: Model, field: Field): Description {
+function describeField(sight: Sight, model: Model, field: Field): Description {
   const { name, type, title, help, unique, computed, kept, sequence, secret } = field
   const described = {
     ...{ name, type: TYPE_NAMES[type], title, help },
     ...limitsOf(field),
-    ...relationOf(catalog, field),
+    ...relationOf(sight, field),
     ...{
       required: field.required && !kept,
       unique,
@@ -91,10 +89,10 @@ function limitsOf(field: Field): Description {
     : { precision, scale }
 }
 
-function relationOf(catalog: Catalog, field: Field): Description {
+function relationOf(sight: Sight, field: Field): Description {
   const { relation } = field
   if (!relation) return {}
-  const targetName = catalog.target(relation).nameField
+  const targetName = sight.target(relation).nameField
   return { target: relation.target, targetName, mappedBy: relation.mappedBy, view: isView(field) }
 }
 

@@ -1,11 +1,11 @@
 // Client data → Drafts: a record and, inside of it, the neighbours that are to be written with it. Or one Refusal that lists every fault.
 import { Refusal } from '../errors.js'
-import type { Catalog } from './catalog.js'
 import { Faults } from './faults.js'
 import { Fault, parseValue, type Field } from './field.js'
 import { isOwnedList, isView, isWritable, type Model } from './model.js'
 import { didYouMean } from './similar.js'
-import { isReadOnly } from './system.js'
+import type { Sight } from './sight.js'
+import { isWrittenInside } from './system.js'
 import { isObject, type Values } from './value.js'
 import { KEYS, NEIGHBOUR_KEYS, neighbourFault } from './neighbour-input.js'
 import { defaultOf } from './values.js'
@@ -62,8 +62,8 @@ const MAX_PASSWORDS = 16
 const MAX_KEYS = 2_000
 
 /** Everything a new record holds: what was sent, defaults, nulls. */
-export function draftToCreate(catalog: Catalog, model: Model, data: unknown, now: string): Draft {
-  return new DraftReader(catalog, now).root(model, data, undefined)
+export function draftToCreate(sight: Sight, model: Model, data: unknown, now: string): Draft {
+  return new DraftReader(sight, now).root(model, data, undefined)
 }
 
 /** What a client sent for one of several records; the key of one that is there already. */
@@ -73,13 +73,13 @@ export interface Sent {
 }
 
 /** Several records of one model, and the faults of all of them at once: `records[1].email`. */
-export function draftsToSave(catalog: Catalog, model: Model, records: readonly Sent[], now: string): Draft[] {
-  return new DraftReader(catalog, now).roots(model, records)
+export function draftsToSave(sight: Sight, model: Model, records: readonly Sent[], now: string): Draft[] {
+  return new DraftReader(sight, now).roots(model, records)
 }
 
 /** Only what was sent. */
-export function draftToUpdate(catalog: Catalog, model: Model, data: unknown, key: Key, now: string): Draft {
-  return new DraftReader(catalog, now).root(model, data, key)
+export function draftToUpdate(sight: Sight, model: Model, data: unknown, key: Key, now: string): Draft {
+  return new DraftReader(sight, now).root(model, data, key)
 }
 
 /** The list that a record stands in, which decides one of its references. */
@@ -96,7 +96,7 @@ class DraftReader {
   #passwords = 0
 
   constructor(
-    readonly catalog: Catalog,
+    readonly sight: Sight,
     readonly now: string,
   ) {}
 
@@ -135,7 +135,7 @@ class DraftReader {
     if (entries.length > MAX_KEYS) throw new Refusal('bad-request', `"data" has more than ${MAX_KEYS} keys`)
     for (const [name, input] of entries) {
       if (keys.has(name) || input === undefined) continue
-      const field = model.fields.get(name)
+      const field = this.#known(model, name)
       if (!field) this.#faults.add(place + name, this.#unknown(model, name))
       else if (name === parent?.reference) this.#checkParent(place + name, input, parent)
       else this.#readField(draft, field, input, depth)
@@ -223,7 +223,7 @@ class DraftReader {
     parent: Parent | undefined,
   ): Member | undefined {
     if (!relation) return undefined
-    const target = this.catalog.target(relation)
+    const target = this.sight.target(relation)
     if (!isObject(input)) {
       const example = parent ? 'an object' : 'null or an object'
       this.#faults.add(
@@ -233,7 +233,7 @@ class DraftReader {
       return undefined
     }
     const { id = null, version = null } = input
-    const fault = neighbourFault(input, target, this.catalog.isServed(target) && !isReadOnly(target))
+    const fault = neighbourFault(input, target, isWrittenInside(target))
     if (fault !== undefined) this.#faults.add(name, fault)
     if (fault !== undefined || (id !== null && version === null)) {
       return typeof id === 'number' && fault === undefined ? { id } : undefined
@@ -253,7 +253,10 @@ class DraftReader {
       if (!isWritable(field) || field.type === 'binary' || field.relation?.isList) continue
       if (neighbours.has(field.name) || field.name === decided) continue
       values[field.name] ??= Object.hasOwn(values, field.name) ? null : defaultOf(field, this.now)
-      if (values[field.name] === null && field.required) this.#faults.add(place + field.name, 'is required')
+      if (values[field.name] !== null || !field.required) continue
+      if (!this.sight.knows(model, field))
+        throw new Refusal('forbidden', `You may not make a ${model.name}: it needs more than you may write`)
+      this.#faults.add(place + field.name, 'is required')
     }
   }
 
@@ -263,8 +266,14 @@ class DraftReader {
     }
   }
 
+  #known(model: Model, name: string): Field | undefined {
+    const field = model.fields.get(name)
+    return field && this.sight.knows(model, field) ? field : undefined
+  }
+
   #unknown(model: Model, name: string): string {
-    const known = [...model.fields.values()].filter(isWritable).map((field) => field.name)
+    const fields = [...model.fields.values()].filter((field) => isWritable(field))
+    const known = fields.filter((field) => this.sight.knows(model, field)).map((field) => field.name)
     return `is no field of ${model.name}${this.#faults.areMany ? '' : didYouMean(name, known)}`
   }
 }

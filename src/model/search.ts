@@ -1,13 +1,14 @@
 // What a find or a search asks for. Nothing past these values sees a query string or a body.
 import { Refusal } from '../errors.js'
-import type { Catalog } from './catalog.js'
 import { conditionFrom, MAX_TERMS, MAX_VALUES, type Condition } from './condition.js'
-import { bind, countTerms, countValues, type Criteria } from './criteria.js'
+import { bind, countTerms, countValues } from './binding.js'
+import type { Criteria, Step } from './criteria.js'
 import type { Field } from './field.js'
 import { parseFilter } from './filter.js'
 import type { Model } from './model.js'
-import { isOverList, pathOf, stepOf, type Step } from './path.js'
+import { isOverList, pathOf, stepOf } from './path.js'
 import { namesFrom, selectionForPage, type Selection } from './selection.js'
+import type { Sight } from './sight.js'
 import { isObject } from './value.js'
 import { conditionOfWords } from './words.js'
 
@@ -21,6 +22,8 @@ export interface SortKey {
   readonly steps: readonly Step[]
   readonly field: Field
   readonly descending: boolean
+  /** The records that are sorted by it; in all others it is null. */
+  readonly mask?: Criteria
 }
 
 export interface Search {
@@ -31,6 +34,8 @@ export interface Search {
   /** Whether archived records are shown too. */
   readonly archived: boolean
   readonly where: Criteria | undefined
+  /** The records that whoever asks may see; all of them if undefined. */
+  readonly seen?: Criteria | undefined
   /** What is shown; the list fields if undefined. */
   readonly selection: Selection | undefined
 }
@@ -58,13 +63,13 @@ export interface SearchRequest {
   readonly data?: unknown
 }
 
-export function searchFromQuery(catalog: Catalog, model: Model, query: Query, maxLimit: number): Search {
+export function searchFromQuery(sight: Sight, model: Model, query: Query, maxLimit: number): Search {
   const faults: string[] = []
   const conditions = [filterFrom('filter', query.filter, {}, faults)]
-  const words = conditionOfWords(model, query.q, faults)
+  const words = conditionOfWords(sight, model, query.q, faults)
   const archived = isTrue('archived', query.archived, faults)
   const { fields, sortBy } = { fields: split(query.fields), sortBy: split(query.sortBy) }
-  return build(catalog, model, { ...query, fields, sortBy, archived, conditions, words }, maxLimit, faults)
+  return build(sight, model, { ...query, fields, sortBy, archived, conditions, words }, maxLimit, faults)
 }
 
 const DATA_KEYS = ['criteria', 'operator', '_domain', '_domainContext', '_domains', '_archived']
@@ -76,12 +81,7 @@ const MISPLACED: readonly (readonly [key: string, place: string])[] = [
   ['q', 'a find'],
 ]
 
-export function searchFromRequest(
-  catalog: Catalog,
-  model: Model,
-  request: unknown,
-  maxLimit: number,
-): Search {
+export function searchFromRequest(sight: Sight, model: Model, request: unknown, maxLimit: number): Search {
   if (request !== undefined && request !== null && !isObject(request))
     throw new Refusal('bad-request', 'The body of a search must be an object')
   const { offset, limit, fields, sortBy, data } = (request ?? {}) as SearchRequest
@@ -89,7 +89,7 @@ export function searchFromRequest(
   for (const [key, place] of MISPLACED)
     if (Object.hasOwn(request ?? {}, key)) faults.push(`${key} belongs into ${place}`)
   const asked = { offset: offset ?? undefined, limit: limit ?? undefined, fields, sortBy }
-  return build(catalog, model, { ...asked, ...readData(data, faults) }, maxLimit, faults)
+  return build(sight, model, { ...asked, ...readData(data, faults) }, maxLimit, faults)
 }
 
 function readData(data: unknown, faults: string[]): Pick<Asked, 'archived' | 'conditions'> {
@@ -146,11 +146,11 @@ interface Asked {
   readonly words?: Condition | undefined
 }
 
-function build(catalog: Catalog, model: Model, asked: Asked, maxLimit: number, faults: string[]): Search {
+function build(sight: Sight, model: Model, asked: Asked, maxLimit: number, faults: string[]): Search {
   const offset = count('offset', asked.offset, 0, faults)
   const limit = count('limit', asked.limit, Math.min(DEFAULT_LIMIT, maxLimit), faults)
-  const selection = selectionForPage(catalog, model, asked.fields, faults)
-  const sort = sortFrom(catalog, model, asked.sortBy, faults)
+  const selection = selectionForPage(sight, model, asked.fields, faults)
+  const sort = sortFrom(sight, model, asked.sortBy, faults)
   const conditions = asked.conditions.filter((condition) => condition !== undefined)
   const terms = conditions.reduce((sum, condition) => sum + countTerms(condition), 0)
   const values = conditions.reduce((sum, condition) => sum + countValues(condition), 0)
@@ -159,7 +159,7 @@ function build(catalog: Catalog, model: Model, asked: Asked, maxLimit: number, f
     faults.push(`the lists of a search have at most ${MAX_VALUES} values, not ${values}`)
   const isTooMuch = terms > MAX_TERMS || values > MAX_VALUES
   const all = isTooMuch ? [] : [...conditions, ...(asked.words ? [asked.words] : [])]
-  const criteria = all.map((each) => bind(catalog, model, each, faults))
+  const criteria = all.map((each) => bind(sight, model, each, faults))
   if (faults.length > 0) throw new Refusal('bad-request', faults.slice(0, 20).join('; '))
   const bound = criteria.filter((each) => each !== undefined)
   const hasLists = selection?.entries.some((entry) => entry.field.relation?.isList) === true
@@ -195,7 +195,7 @@ function split(names: unknown): unknown {
   return typeof names === 'string' ? names.split(',').flatMap((name) => name.trim() || []) : names
 }
 
-function sortFrom(catalog: Catalog, model: Model, sortBy: unknown, faults: string[]): SortKey[] {
+function sortFrom(sight: Sight, model: Model, sortBy: unknown, faults: string[]): SortKey[] {
   if (sortBy === undefined || sortBy === null) return []
   const keys = namesFrom('sortBy', sortBy, faults)
   if (keys.length > MAX_SORT_KEYS) {
@@ -204,7 +204,7 @@ function sortFrom(catalog: Catalog, model: Model, sortBy: unknown, faults: strin
   }
   return keys.flatMap((key) => {
     const descending = key.startsWith('-')
-    const sorted = sortKey(catalog, model, key.replace(/^[-+]/, ''))
+    const sorted = sortKey(sight, model, key.replace(/^[-+]/, ''))
     if (typeof sorted !== 'string') return { ...sorted, descending }
     faults.push(`sortBy: ${sorted}`)
     return []
@@ -212,18 +212,22 @@ function sortFrom(catalog: Catalog, model: Model, sortBy: unknown, faults: strin
 }
 
 /** A reference is sorted by the name of what it leads to. */
-function sortKey(catalog: Catalog, model: Model, name: string): Omit<SortKey, 'descending'> | string {
-  const path = pathOf(catalog, model, name)
+function sortKey(sight: Sight, model: Model, name: string): Omit<SortKey, 'descending'> | string {
+  const path = pathOf(sight, model, name)
   if (typeof path === 'string') return path
   const { field, steps } = path
   if (isOverList(path) || field.relation?.isList) return `"${name}" is a list, which has no order`
   if (field.type === 'json') return `"${name}" is json, which has no order`
-  if (!field.relation) return { steps, field }
-  const step = stepOf(catalog, path.model, field)
-  const nameField = step.target.fields.get(step.target.nameField ?? '')
+  if (!field.relation) return { steps, field, ...masked(sight.mask(path.model, field)) }
+  const step = stepOf(sight, path.model, field)
+  const nameField = sight.readable(step.target, step.target.nameField ?? '')
   if (!nameField)
     return `"${name}" leads to ${step.target.name}, which has no name to sort by: use ${name}.id`
-  return { steps: [...steps, step], field: nameField }
+  return { steps: [...steps, step], field: nameField, ...masked(sight.mask(step.target, nameField)) }
+}
+
+function masked(mask: Criteria | undefined): Pick<SortKey, 'mask'> {
+  return mask ? { mask } : {}
 }
 
 function isTrue(name: string, input: unknown, faults: string[]): boolean {

@@ -1,9 +1,10 @@
 // What an answer shows of a record and of its neighbours, as a tree.
 import { Refusal } from '../errors.js'
-import type { Catalog } from './catalog.js'
+import type { Criteria, Step } from './criteria.js'
 import type { Field } from './field.js'
 import { isShown, type Model } from './model.js'
-import { fieldOf, ID, isOverList, MAX_STEPS, pathOf, stepOf, VERSION, type Step } from './path.js'
+import { fieldOf, ID, isOverList, MAX_STEPS, pathOf, stepOf, VERSION } from './path.js'
+import type { Sight } from './sight.js'
 import { isObject } from './value.js'
 
 /** How a neighbour says its version: with `version` it can be sent back to be changed, with `$version` only referred to. */
@@ -22,6 +23,8 @@ export interface Entry {
   readonly field: Field
   /** Left out unless it is true. */
   readonly onlyIfTrue?: boolean
+  /** The records that show it; all others are without it. */
+  readonly mask?: Criteria
   /** Where the field is a relation: what is shown of each neighbour. */
   readonly neighbour?: { readonly step: Step; readonly shown: Selection }
 }
@@ -34,28 +37,37 @@ const MAX_FAULTS = 20
 const MAX_NEIGHBOUR_FIELDS = 64
 
 /** A record as it is read. */
-export function fullSelection(catalog: Catalog, model: Model): Selection {
-  return select(catalog, model, [...model.fields.values()].filter(isShown))
+export function fullSelection(sight: Sight, model: Model): Selection {
+  return select(sight, model, shownFields(sight, model))
 }
 
 /** A record as it is found. */
-export function listSelection(catalog: Catalog, model: Model): Selection {
+export function listSelection(sight: Sight, model: Model): Selection {
   return select(
-    catalog,
+    sight,
     model,
-    model.listFields.flatMap((name) => model.fields.get(name) ?? []),
+    model.listFields.flatMap((name) => sight.readable(model, name) ?? []),
   )
 }
 
-function select(catalog: Catalog, model: Model, fields: readonly Field[]): Selection {
-  const entries = fields.map((field) => entryOf(catalog, model, field.name, [], field))
+function shownFields(sight: Sight, model: Model): Field[] {
+  return [...model.fields.values()].filter((field) => isShown(field) && sight.readable(model, field.name))
+}
+
+function select(sight: Sight, model: Model, fields: readonly Field[]): Selection {
+  const entries = fields.map((field) => entryOf(sight, model, field.name, [], field))
   return { model, versionKeys: ['version'], entries }
 }
 
-function entryOf(catalog: Catalog, model: Model, key: string, steps: readonly Step[], field: Field): Entry {
-  if (!field.relation) return { key, steps, field }
-  const step = stepOf(catalog, model, field)
-  return { key, steps, field, neighbour: { step, shown: compact(step.target) } }
+function entryOf(sight: Sight, model: Model, key: string, steps: readonly Step[], field: Field): Entry {
+  if (!field.relation) return { key, steps, field, ...maskOf(sight, model, field) }
+  const step = stepOf(sight, model, field)
+  return { key, steps, field, neighbour: { step, shown: compact(sight, step.target) } }
+}
+
+function maskOf(sight: Sight, model: Model, field: Field): Pick<Entry, 'mask'> {
+  const mask = sight.mask(model, field)
+  return mask ? { mask } : {}
 }
 
 /** Over how many relations it goes: each is looked up for every record. */
@@ -67,15 +79,15 @@ export function countRelations({ entries }: Selection): number {
 }
 
 /** `{id, $version, <name field>}` */
-function compact(model: Model): Selection {
-  const name = model.nameField === undefined ? undefined : model.fields.get(model.nameField)
-  const entries = name ? [{ key: name.name, steps: [], field: name }] : []
+function compact(sight: Sight, model: Model): Selection {
+  const name = model.nameField === undefined ? undefined : sight.readable(model, model.nameField)
+  const entries = name ? [{ key: name.name, steps: [], field: name, ...maskOf(sight, model, name) }] : []
   return { model, versionKeys: ['$version'], entries }
 }
 
 /** For a page: a dotted path becomes a flat key, `"company.name"`. Undefined if nothing was named. */
 export function selectionForPage(
-  catalog: Catalog,
+  sight: Sight,
   model: Model,
   fields: unknown,
   faults: string[],
@@ -84,12 +96,12 @@ export function selectionForPage(
   const entries: Entry[] = []
   for (const name of new Set(namesFrom('fields', fields, faults))) {
     if (faults.length >= MAX_FAULTS) break
-    const path = pathOf(catalog, model, name)
+    const path = pathOf(sight, model, name)
     if (typeof path === 'string') faults.push(`fields: ${path}`)
     else if (isOverList(path))
       faults.push(`fields: "${name}" goes over a list: search ${path.model.name}, or fetch with "related"`)
     else if (name !== 'id' && name !== 'version')
-      entries.push(entryOf(catalog, path.model, name, path.steps, path.field))
+      entries.push(entryOf(sight, path.model, name, path.steps, path.field))
   }
   return bounded({ model, versionKeys: ['version'], entries }, faults)
 }
@@ -106,25 +118,27 @@ export interface Wanted {
 }
 
 /** For one record: a dotted path becomes an object inside, and `related` says what is shown of a neighbour, ready to be sent back. */
-export function selectionForRecord(catalog: Catalog, model: Model, { fields, related }: Wanted): Selection {
+export function selectionForRecord(sight: Sight, model: Model, { fields, related }: Wanted): Selection {
   const faults: string[] = []
   const names = fields === undefined || fields === null ? undefined : namesFrom('fields', fields, faults)
   const neighbours = relatedFrom(related, faults)
   for (const name of neighbours.keys()) {
-    const field = fieldOf(catalog, model, name)
+    const field = fieldOf(sight, model, name)
     if (field && !field.relation) faults.push(`related: ${model.name}.${name} is no relation`)
   }
-  const shown = names ?? [...model.fields.values()].filter(isShown).map((field) => field.name)
-  const selection = bounded(nest(catalog, model, shown, neighbours, faults), faults)
+  const shown = names ?? shownFields(sight, model).map((field) => field.name)
+  const selection = bounded(nest(sight, model, shown, neighbours, faults), faults)
   if (faults.length > 0) throw new Refusal('bad-request', faults.slice(0, 10).join('; '))
   // Whoever edits a record should know that nobody sees it in a list.
-  const archived = names && !names.includes('archived') ? model.fields.get('archived') : undefined
-  const hint: Entry[] = archived ? [{ key: 'archived', steps: [], field: archived, onlyIfTrue: true }] : []
+  const archived = names && !names.includes('archived') ? sight.readable(model, 'archived') : undefined
+  const hint: Entry[] = archived
+    ? [{ key: 'archived', steps: [], field: archived, onlyIfTrue: true, ...maskOf(sight, model, archived) }]
+    : []
   return { model, versionKeys: ['version'], entries: [...selection.entries, ...hint] }
 }
 
 function nest(
-  catalog: Catalog,
+  sight: Sight,
   model: Model,
   names: readonly string[],
   related: ReadonlyMap<string, readonly string[]>,
@@ -137,14 +151,14 @@ function nest(
   }
   const heads = new Set([...tails.keys(), ...related.keys()])
   const entries = [...heads].flatMap(
-    (head) => nestOne(catalog, model, head, tails.get(head), related.get(head), faults) ?? [],
+    (head) => nestOne(sight, model, head, tails.get(head), related.get(head), faults) ?? [],
   )
   return { model, versionKeys: ['$version'], entries }
 }
 
 /** `tail` is what follows the name in paths, undefined if only `related` names it. */
 function nestOne(
-  catalog: Catalog,
+  sight: Sight,
   model: Model,
   name: string,
   tail: readonly string[] | undefined,
@@ -152,18 +166,18 @@ function nestOne(
   faults: string[],
 ): Entry | undefined {
   if (faults.length >= MAX_FAULTS) return undefined
-  const field = fieldOf(catalog, model, name)
+  const field = fieldOf(sight, model, name)
   if (!field || (!field.relation && tail?.[0] !== undefined)) {
     // The path knows how to say what is wrong.
-    const fault = pathOf(catalog, model, [name, ...(tail ?? []).slice(0, 1)].join('.'))
+    const fault = pathOf(sight, model, [name, ...(tail ?? []).slice(0, 1)].join('.'))
     if (typeof fault === 'string') faults.push(`fields: ${fault}`)
     return undefined
   }
   if (field === ID || field === VERSION) return undefined
-  if (!field.relation) return { key: name, steps: [], field }
-  const step = stepOf(catalog, model, field)
-  const own = tail ? compact(step.target).entries.map((entry) => entry.key) : []
-  const shown = nest(catalog, step.target, [...own, ...(tail ?? []), ...(related ?? [])], new Map(), faults)
+  if (!field.relation) return { key: name, steps: [], field, ...maskOf(sight, model, field) }
+  const step = stepOf(sight, model, field)
+  const own = tail ? compact(sight, step.target).entries.map((entry) => entry.key) : []
+  const shown = nest(sight, step.target, [...own, ...(tail ?? []), ...(related ?? [])], new Map(), faults)
   if (shown.entries.length > MAX_NEIGHBOUR_FIELDS)
     faults.push(`${name}: at most ${MAX_NEIGHBOUR_FIELDS} fields of a neighbour can be shown`)
   const versionKeys: VersionKey[] = [

@@ -1,27 +1,23 @@
 // Models of the service itself: stored, versioned and logged like any record.
+import {
+  API_KEY_DEFINITION,
+  EVENT_DEFINITION,
+  KEPT_OF_API_KEY,
+  KEPT_OF_USER,
+  PERMISSION_DEFINITION,
+  ROLE_DEFINITION,
+  USER_DEFINITION,
+} from './auth.js'
 import { defineModel } from './definition.js'
-import { checkModel, USER_MODEL, type Model } from './model.js'
-import { lengthOf } from './value.js'
+import { extend, type ModelExtension } from './extension.js'
+import { checkModel, type Model } from './model.js'
 
-export const MAX_PASSWORD_BYTES = 1024
-export const MIN_PASSWORD_LENGTH = 12
-const MAX_USERNAME = 64
-
-export const USER: Model = checked(
-  defineModel({
-    name: USER_MODEL,
-    title: 'User',
-    fields: {
-      username: { type: 'string', required: true, unique: true, length: MAX_USERNAME },
-      name: { type: 'string' },
-      password: { type: 'string', secret: 'password', required: true, length: MAX_PASSWORD_BYTES },
-      admin: { type: 'boolean', default: false },
-      disabled: { type: 'boolean', default: false },
-    },
-    nameField: 'name',
-    listFields: ['username', 'name', 'admin', 'disabled'],
-  }),
-)
+/** The one model of the service that people may extend; a catalog has it with what they add. */
+export const USER: Model = keeping(KEPT_OF_USER, checked(USER_DEFINITION))
+const ROLE: Model = checked(ROLE_DEFINITION)
+const PERMISSION: Model = checked(PERMISSION_DEFINITION)
+const API_KEY: Model = keeping(KEPT_OF_API_KEY, checked(API_KEY_DEFINITION))
+const EVENT: Model = checked(EVENT_DEFINITION)
 
 /** The models that are served, as records: clients look models up here. Kept by the service; see `service/meta-models.ts`. */
 export const META_MODEL: Model = checked(
@@ -58,19 +54,42 @@ export const META_FILE: Model = keeping(
   ),
 )
 
-/** Those that clients may name, beside the models that people declare. */
-export const SERVED_SYSTEM_MODELS: readonly Model[] = [META_MODEL, META_FILE]
-export const SYSTEM_MODELS: readonly Model[] = [USER, ...SERVED_SYSTEM_MODELS]
+/** All of them may be named by clients who have a right to. */
+export const SYSTEM_MODELS: readonly Model[] = [USER, ROLE, PERMISSION, API_KEY, EVENT, META_MODEL, META_FILE]
 
 /** Whether only the service writes records of this model. */
-export function isReadOnly(model: Model): boolean {
-  return model === META_MODEL
+export function isReadOnly({ name }: Model): boolean {
+  return name === META_MODEL.name || name === EVENT.name
 }
 
-/** One spelling for each user name, so that two accounts never look alike; undefined if it cannot be one. */
-export function normalizeUsername(input: string): string | undefined {
-  const name = input.normalize('NFC').toLowerCase()
-  return /^[\p{L}\p{N}._@+-]+$/u.test(name) && lengthOf(name) <= MAX_USERNAME ? name : undefined
+/** Whether its records may be written inside of others. A user is only ever referred to. */
+export function isWrittenInside(model: Model): boolean {
+  return !isReadOnly(model) && model.name !== USER.name
+}
+
+/** Whether it says who may do what: rights to everything do not include rights to these. */
+export function isAuth({ name }: Model): boolean {
+  return name.startsWith('verso.')
+}
+
+/** Whether rights may change with records of this name. */
+export function decidesRights(name: string): boolean {
+  return name.startsWith('verso.') && name !== EVENT.name
+}
+
+/** The user with the fields that people add; what is wrong with them is reported. */
+export function extendUser(
+  extensions: readonly ModelExtension[],
+  report: (fault: string) => void,
+): Model | undefined {
+  for (const { fields = {}, nameField, listFields } of extensions) {
+    for (const name of Object.keys(fields))
+      if (USER.fields.has(name)) report(`${USER.name}.${name}: the service has this field itself`)
+    if (nameField !== undefined || listFields !== undefined)
+      report(`${USER.name}: an extension of it adds fields, and nothing else`)
+  }
+  const model = checkModel(extend(USER_DEFINITION, extensions), report)
+  return model && keeping(KEPT_OF_USER, model)
 }
 
 /** The same model, whose fields of these names only the service sets. */

@@ -1,6 +1,7 @@
 import type { Condition } from './condition.js'
 import type { Field } from './field.js'
 import { isShown, type Model } from './model.js'
+import type { Sight } from './sight.js'
 
 const MAX_LENGTH = 100
 const MAX_WORDS = 8
@@ -8,7 +9,12 @@ const MAX_FIELDS = 8
 const TEXTS: readonly string[] = ['string', 'text', 'enum']
 
 /** Words as people type them: each must be in one of the texts that a list of this model shows. */
-export function conditionOfWords(model: Model, input: unknown, faults: string[]): Condition | undefined {
+export function conditionOfWords(
+  sight: Sight,
+  model: Model,
+  input: unknown,
+  faults: string[],
+): Condition | undefined {
   if (input === undefined) return undefined
   if (typeof input !== 'string' || input.length > MAX_LENGTH) {
     faults.push(`q must be one text of at most ${MAX_LENGTH} characters`)
@@ -16,7 +22,7 @@ export function conditionOfWords(model: Model, input: unknown, faults: string[])
   }
   const words = input.split(/\s+/).filter((word) => word !== '')
   if (words.length === 0) return undefined
-  const fields = textsOf(model)
+  const fields = textsOf(sight, model)
   if (words.length > MAX_WORDS) faults.push(`q must have at most ${MAX_WORDS} words`)
   if (fields.length === 0) faults.push(`q: ${model.name} has no texts to look into`)
   const conditions = words.slice(0, MAX_WORDS).map((word) => oneOf(fields, word))
@@ -36,9 +42,10 @@ function oneOf(fields: readonly Field[], word: string): Condition {
 }
 
 /** The texts among the name and the list fields, or if there are none, any. */
-function textsOf(model: Model): readonly Field[] {
+function textsOf(sight: Sight, model: Model): readonly Field[] {
   const shown = [...new Set([model.nameField ?? '', ...model.listFields])]
-  const isText = (field: Field) => isShown(field) && TEXTS.includes(field.type)
+  const isText = (field: Field) =>
+    isShown(field) && TEXTS.includes(field.type) && sight.readable(model, field.name) !== undefined
   const named = shown.flatMap((name) => model.fields.get(name) ?? []).filter(isText)
   const fields = named.length > 0 ? named : [...model.fields.values()].filter(isText)
   return fields.slice(0, MAX_FIELDS)

@@ -1,10 +1,12 @@
 import { Refusal } from '../errors.js'
-import { MAX_PASSWORD_BYTES, MIN_PASSWORD_LENGTH, normalizeUsername, USER } from '../model/system.js'
+import { MAX_PASSWORD_BYTES, MIN_PASSWORD_LENGTH, normalizeUsername } from '../model/auth.js'
 import { lengthOf } from '../model/value.js'
 import { findLogin, hasAdministrator, hasUsers, listUsers, type UserRow } from '../store/accounts.js'
 import type { WriteOptions } from '../wire.js'
 import type { App } from './app.js'
+import { NOBODY } from './caller.js'
 import { verifyPassword } from './passwords.js'
+import { ADMINISTRATOR, giveRole, rolesNamed } from './roles.js'
 import { create, update } from './saves.js'
 
 export const DEMO_USERNAME = 'admin'
@@ -15,7 +17,8 @@ export interface NewUser {
   readonly username: string
   readonly name?: string | undefined
   readonly password: string
-  readonly admin: boolean
+  /** The names of their roles; without any they may do nothing. */
+  readonly roles: readonly string[]
 }
 
 export async function addUser(app: App, user: NewUser): Promise<number> {
@@ -25,7 +28,7 @@ export async function addUser(app: App, user: NewUser): Promise<number> {
 
 async function storeUser(
   app: App,
-  { username, name, password, admin }: NewUser,
+  { username, name, password, roles }: NewUser,
   options: WriteOptions = {},
 ): Promise<number> {
   const normal = normalizeUsername(username)
@@ -34,8 +37,8 @@ async function storeUser(
     throw new Refusal('invalid', `The user name ${rule}`, { errors: { username: rule } })
   }
   try {
-    const user = { username: normal, name: name ?? normal, password, admin }
-    const { data } = await create(app, null, USER, user, options)
+    const user = { username: normal, name: name ?? normal, password, roles: await rolesNamed(app, roles) }
+    const { data } = await create(app, NOBODY, app.catalog.user, user, options)
     return data.id
   } catch (error) {
     if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
@@ -47,13 +50,13 @@ async function storeUser(
 export async function changePassword(app: App, username: string, password: string): Promise<void> {
   checkPassword(password)
   const { id, version } = await findUser(app, username)
-  await update(app, null, USER, id, { version, password })
+  await update(app, NOBODY, app.catalog.user, id, { version, password })
 }
 
 /** A disabled user cannot log in, and every session of theirs is over. */
 export async function setDisabled(app: App, username: string, disabled: boolean): Promise<void> {
   const { id, version } = await findUser(app, username)
-  await update(app, null, USER, id, { version, disabled })
+  await update(app, NOBODY, app.catalog.user, id, { version, disabled })
 }
 
 export async function allUsers(app: App): Promise<UserRow[]> {
@@ -71,14 +74,14 @@ export async function ensureDemoAccount(app: App): Promise<void> {
     username: DEMO_USERNAME,
     name: 'Administrator',
     password: DEMO_PASSWORD,
-    admin: true,
+    roles: [ADMINISTRATOR],
   })
 }
 
 /** The first administrator, if there is none; answers whether it was made. An account of that name becomes it. */
 export async function ensureFirstAdmin(app: App, username: string, password: string): Promise<boolean> {
   checkPassword(password)
-  return ensureFirst(app, { username, password, admin: true })
+  return ensureFirst(app, { username, password, roles: [ADMINISTRATOR] })
 }
 
 async function ensureFirst(app: App, user: NewUser): Promise<boolean> {
@@ -99,7 +102,8 @@ async function ensureFirst(app: App, user: NewUser): Promise<boolean> {
 }
 
 async function takeOver(app: App, { id, version }: UserRow, { password }: NewUser): Promise<void> {
-  await update(app, null, USER, id, { version, password, admin: true, disabled: false })
+  await update(app, NOBODY, app.catalog.user, id, { version, password, disabled: false })
+  await giveRole(app, id, ADMINISTRATOR)
 }
 
 /** Whether anybody could log in with the password that is printed in the documentation. */

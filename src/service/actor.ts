@@ -8,15 +8,16 @@ export interface Actor {
   readonly version: number
   readonly username: string
   readonly name: string | null
-  readonly admin: boolean
+  /** The key that it came with, which has roles of its own. */
+  readonly keyId?: number
 }
 
-export function actorOf({ id, version, username, name, admin }: UserRow): Actor {
-  return { id, version, username, name, admin }
+export function actorOf({ id, version, username, name }: UserRow): Actor {
+  return { id, version, username, name }
 }
 
-export function accountOf({ id, version, username, name, admin }: Actor): Account {
-  return { id, version, username, name, roles: admin ? ['administrator'] : [] }
+export function accountOf({ id, version, username, name }: Actor, roles: readonly string[]): Account {
+  return { id, version, username, name, roles }
 }
 
 /** The actor as a reference. */

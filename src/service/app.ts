@@ -3,6 +3,7 @@ import type { Catalog } from '../model/catalog.js'
 import type { Database } from '../store/database.js'
 import type { Referrer } from '../store/references.js'
 import type { Tables } from '../store/table.js'
+import type { Gate } from './gate.js'
 import type { Settings } from './settings.js'
 
 export interface Clock {
@@ -20,6 +21,7 @@ export interface App {
   readonly shapes: ReadonlyMap<string, string>
   /** The relations of stored models that this node does not know. */
   readonly undeclared: readonly Referrer[]
+  readonly gate: Gate
   readonly clock: Clock
   readonly log: Logger
   close(): Promise<void>

@@ -1,6 +1,6 @@
 // A user name and a password with every request, without paying for a hash each time, and without keeping the password.
 import { createHmac, randomBytes } from 'node:crypto'
-import { normalizeUsername } from '../model/system.js'
+import { normalizeUsername } from '../model/auth.js'
 import { findLogin } from '../store/accounts.js'
 import { actorOf, type Actor } from './actor.js'
 import type { App } from './app.js'

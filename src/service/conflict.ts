@@ -1,9 +1,6 @@
 import { Refusal } from '../errors.js'
-import { merge } from '../model/merge.js'
 import type { Draft, Member } from '../model/draft.js'
-import type { Field } from '../model/field.js'
 import { factsOf } from '../model/file-facts.js'
-import { isShown, isWritable } from '../model/model.js'
 import type { Value, Values } from '../model/value.js'
 import { valuesOf } from '../model/values.js'
 import type { Queryable } from '../store/database.js'
@@ -12,57 +9,58 @@ import type { StoredFile } from '../store/files.js'
 import * as store from '../store/records.js'
 import type { Table } from '../store/table.js'
 import type { ConflictData, WireRecord } from '../wire.js'
+import { mergeVisible, pick, visibleFields } from './conflict-view.js'
 import { fileValues } from './held-files.js'
+import { holding } from './permits.js'
+import { seenBy } from './shown.js'
 import type { Expected } from './versions.js'
+import type { Work } from './work.js'
+
+/** Whoever is refused, and sees of the record what they may. */
+type Refused = Omit<Work, 'tx' | 'now'>
 
 /** The refusal of a write whose version is not the current one, with all that its sender needs to go on. */
 export async function conflict(
+  refused: Refused,
   db: Queryable,
   table: Table,
-  theirs: WireRecord,
+  record: WireRecord,
   expected: Expected,
   /** What was to be written; null for a delete. */
   draft: Draft | null,
 ): Promise<Refusal> {
   const { model } = table
-  const sent = draft && sentOf(draft)
-  const current = { ...valuesOf(model, theirs), ...(await fileValues(db, table, theirs.id)) }
-  const isMerged = (field: Field) => field.type === 'binary' || isShown(field)
-  const fields = [...model.fields.values()].filter((field) => isMerged(field) && isWritable(field))
-  const now: Values = {}
-  const ours: Values = {}
-  for (const { name } of fields) {
-    now[name] = current[name] ?? null
-    if (sent && Object.hasOwn(sent, name)) ours[name] = sent[name] ?? null
-  }
-  const base = await valuesAt(
-    db,
-    model,
-    theirs.id,
-    { version: theirs.version, values: now },
-    expected.version,
-  )
-  const merged = merge(base, ours, now)
-  // A delete takes their changes with it, and who changed a secret is not told: neither can stand beside the other.
-  const isBlind = sent === null || Object.keys(sent).some((name) => model.fields.get(name)?.secret)
+  const { id, version } = record
+  const sent = draft ? sentOf(draft) : {}
+  const visible = await visibleFields(refused, db, table, record)
+  const { theirs } = visible
+  const files = await fileValues(db, table, id)
+  const now = pick(visible.names, { ...valuesOf(model, theirs), ...files })
+  const past = { version, values: { ...valuesOf(model, record), ...files } }
+  const base = await valuesAt(db, model, id, past, expected.version)
+  const merged = await mergeVisible(refused, db, visible, { base, sent, now, full: past.values })
+  // A delete takes their changes with it, and who changed what is not shown is not told: neither can stand beside the other.
+  const isBlind = draft === null || Object.keys(sent).some((name) => !visible.names.has(name))
   const data: ConflictData = {
     entityName: model.name,
-    entityId: theirs.id,
+    entityId: id,
     expected: expected.version,
-    current: theirs.version,
+    current: version,
     ...merged,
     mergeable: merged.mergeable && !isBlind,
-    changedBy: theirs[theirs['updatedOn'] === null ? 'createdBy' : 'updatedBy'] as ConflictData['changedBy'],
-    changedOn: (theirs['updatedOn'] ?? theirs['createdOn']) as string,
+    changedBy: (theirs[record['updatedOn'] === null ? 'createdBy' : 'updatedBy'] ??
+      null) as ConflictData['changedBy'],
+    changedOn: (theirs['updatedOn'] ?? theirs['createdOn'] ?? null) as string | null,
     theirs,
   }
   const kind = expected.by === 'if-match' ? 'stale-match' : 'conflict'
-  const message = `${model.name} ${theirs.id} is at version ${theirs.version}, not ${expected.version}: nothing was written`
+  const message = `${model.name} ${id} is at version ${version}, not ${expected.version}: nothing was written`
   return new Refusal(kind, message, { data: { ...data } })
 }
 
-/** Refuses unless the record is at this version. What is no longer there is for the caller to say. */
+/** Refuses unless the record is at this version. What is no longer there, or may not be seen, is for the caller to say. */
 export async function refuseIfStale(
+  refused: Refused,
   db: Queryable,
   table: Table,
   id: number,
@@ -71,8 +69,9 @@ export async function refuseIfStale(
 ): Promise<void> {
   const version = await store.versionOf(db, table, id)
   if (version === undefined || version === expected.version) return
-  const theirs = await store.read(db, table, id)
-  if (theirs) throw await conflict(db, table, theirs, expected, draft)
+  const [isSeen] = await holding(db, table, id, [seenBy(refused, table.model)])
+  const record = isSeen ? await store.read(db, table, id) : undefined
+  if (record) throw await conflict(refused, db, table, record, expected, draft)
 }
 
 /** What was to be written, in the form that the Log knows it. */

@@ -9,21 +9,26 @@ import type { Value, Values } from '../model/value.js'
 import * as store from '../store/records.js'
 import type { WireRecord } from '../wire.js'
 import type { App } from './app.js'
+import type { Caller } from './caller.js'
 import { checkId, missing } from './ids.js'
+import { readFor, seenBy, selectFor } from './shown.js'
 
 const MARK = ' (copy)'
 
 /** What can be sent to create a record that holds the same: without ids and versions, its owned records copied with it. */
-export async function copy(app: App, model: Model, id: number): Promise<Values> {
-  const record = await store.read(app.db.reader, app.tables.of(model), checkId(model, id))
-  return new Copying(app).copyOf(model, record ?? missing(model, id), undefined, 1)
+export async function copy(app: App, by: Caller, model: Model, id: number): Promise<Values> {
+  const record = await readFor(app, by, app.db.reader, model, checkId(model, id))
+  return new Copying(app, by).copyOf(model, record ?? missing(model, id), undefined, 1)
 }
 
 class Copying {
   /** How many records the copy has, in all its lists. */
   #records = 0
 
-  constructor(private readonly app: App) {}
+  constructor(
+    private readonly app: App,
+    private readonly by: Caller,
+  ) {}
 
   async copyOf(
     model: Model,
@@ -35,7 +40,7 @@ class Copying {
     this.#count(model, depth)
     const values: Values = {}
     for (const field of model.fields.values()) {
-      if (!isCopied(model, field) || field.name === owner) continue
+      if (!isCopied(model, field) || field.name === owner || !Object.hasOwn(record, field.name)) continue
       const isMembers = isOwnedList(field) && field.relation?.mappedBy !== undefined
       values[field.name] = isMembers
         ? await this.#copyMembers(model, field, record.id, depth)
@@ -52,7 +57,8 @@ class Copying {
     if (!reference) return []
     const steps = [stepOf(app.catalog, target, reference)]
     const where: Criteria = { kind: 'comparison', steps, field: ID, operator: '=', values: [owner] }
-    const walk = { after: 0, limit: MAX_RECORDS - this.#records + 1, where }
+    const shown = { seen: seenBy(this.by, target), select: selectFor(app, this.by, target, 'full') }
+    const walk = { after: 0, limit: MAX_RECORDS - this.#records + 1, where, ...shown }
     const copies: Values[] = []
     for (const member of await store.walk(app.db.searcher, app.tables.of(target), walk))
       copies.push(await this.copyOf(target, member, back, depth + 1))

@@ -7,8 +7,10 @@ import { openDatabase } from '../store/open.js'
 import { applySchema } from '../store/schema.js'
 import { Tables } from '../store/table.js'
 import type { App, Clock } from './app.js'
+import { Gate } from './gate.js'
 import { startHousekeeping } from './housekeeping.js'
 import { keepMetaModels } from './meta-models.js'
+import { ensureRoles } from './roles.js'
 import { DEFAULT_SETTINGS, type Settings } from './settings.js'
 
 export interface AppOptions {
@@ -46,15 +48,21 @@ export async function createApp(options: AppOptions): Promise<App> {
     throw error
   })
   for (const note of notes) log.warn(note)
-  const app = { settings, catalog, db, tables, shapes, undeclared, clock, log }
-  const stopHousekeeping = startHousekeeping(app)
-  return {
-    ...app,
+  const gate = new Gate({ catalog, db, tables })
+  const composed = { settings, catalog, db, tables, shapes, undeclared, gate, clock, log }
+  const stopHousekeeping = startHousekeeping(composed)
+  const app: App = {
+    ...composed,
     close: async () => {
       await stopHousekeeping()
       await db.close()
     },
   }
+  await ensureRoles(app).catch(async (error: unknown) => {
+    await app.close()
+    throw error
+  })
+  return app
 }
 
 async function openFrom(

@@ -1,5 +1,6 @@
 // Files: they come into a binary field by an upload, which is a write of its record like any other, and leave by a download.
 import { Refusal } from '../errors.js'
+import { both } from '../model/criteria.js'
 import type { Field } from '../model/field.js'
 import { aboutContent, factsOf, type FileFacts } from '../model/file-facts.js'
 import { safeFileName } from '../model/file-name.js'
@@ -12,8 +13,8 @@ import type { Incoming, Transaction } from '../store/database.js'
 import { filesOf, insertFile } from '../store/files.js'
 import * as store from '../store/records.js'
 import type { Download, RemoveOptions, UpdateOptions, Upload, WireRecord, Written } from '../wire.js'
-import type { Actor } from './actor.js'
 import type { App } from './app.js'
+import type { Caller } from './caller.js'
 import { checkId, missing } from './ids.js'
 import { saveWith } from './saves.js'
 
@@ -26,14 +27,14 @@ const MAX_ATTEMPTS = 3
 
 export async function upload(
   app: App,
-  actor: Actor | null,
+  by: Caller,
   model: Model,
   { content, ...rest }: Upload,
   options: UpdateOptions = {},
 ): Promise<Written<WireRecord>> {
-  binaryField(model, rest.field)
+  binaryField(model, rest.field, by)
   const incoming = await receive(app, content)
-  return uploadReceived(app, actor, model, { ...rest, incoming }, options)
+  return uploadReceived(app, by, model, { ...rest, incoming }, options)
 }
 
 /** Content that comes before it is known what to do with it. It is to be given to `uploadReceived`, or to `discard`. */
@@ -47,13 +48,13 @@ export async function discard(app: App, incoming: Incoming): Promise<void> {
 
 export async function uploadReceived(
   app: App,
-  actor: Actor | null,
+  by: Caller,
   model: Model,
   { data = {}, field: named, name, incoming }: Received,
   options: UpdateOptions = {},
 ): Promise<Written<WireRecord>> {
   try {
-    const field = binaryField(model, named)
+    const field = binaryField(model, named, by)
     const facts: FileFacts = {
       ...{ name: safeFileName(name), type: typeOfContent(incoming.head) },
       ...{ size: incoming.size, sha256: incoming.sha256 },
@@ -65,7 +66,7 @@ export async function uploadReceived(
       return { [field.name]: { id, ...factsOf(facts) }, ...aboutContent(model, facts) }
     }
     const sent = withFileName(model, data, facts)
-    return await saveWith(app, actor, model, sent, { file, valuesIn }, options)
+    return await saveWith(app, by, model, sent, { file, valuesIn }, options)
   } finally {
     await app.db.contents.settle(incoming)
   }
@@ -74,12 +75,14 @@ export async function uploadReceived(
 /** What a binary field holds; undefined if it is empty. */
 export async function download(
   app: App,
+  by: Caller,
   model: Model,
   id: number,
   named: string,
 ): Promise<Download | undefined> {
-  const field = binaryField(model, named)
+  const field = binaryField(model, named, by)
   checkId(model, id)
+  await refuseUnseen(app, by, model, id, field)
   const table = app.tables.of(model)
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const files = (await filesOf(app.db.reader, table, id)) ?? missing(model, id)
@@ -94,19 +97,29 @@ export async function download(
   throw new Error(`the content of ${model.name} ${id} ${field.name} is missing`)
 }
 
+/** A file of a record that may not be seen, or in a field that is hidden in it, is not there. */
+async function refuseUnseen(app: App, by: Caller, model: Model, id: number, field: Field): Promise<void> {
+  if (!by.rights) return
+  const rights = by.rights.of(model)
+  if (!rights.reads(field.name)) throw unknownBinary(model, field.name, [])
+  const seen = both(rights.rows('read'), rights.mask(field.name))
+  const [isSeen] = (seen && (await store.test(app.db.reader, app.tables.of(model), id, [seen]))) ?? [!seen]
+  if (!isSeen) missing(model, id)
+}
+
 /** Empties a binary field. */
 export async function clear(
   app: App,
-  actor: Actor | null,
+  by: Caller,
   model: Model,
   id: number,
   named: string,
   { version, ...options }: RemoveOptions,
 ): Promise<Written<WireRecord>> {
-  const field = binaryField(model, named)
+  const field = binaryField(model, named, by)
   const file = { field: field.name, cleared: true }
   const valuesIn = async (): Promise<Values> => ({ [field.name]: null, ...aboutContent(model, undefined) })
-  return saveWith(app, actor, model, { id, version }, { file, valuesIn }, options)
+  return saveWith(app, by, model, { id, version }, { file, valuesIn }, options)
 }
 
 /** Whether anything can be uploaded to the model at all. */
@@ -115,19 +128,20 @@ export function requireBinary(model: Model): void {
 }
 
 /** The binary field of that name; without a name the only one. */
-function binaryField(model: Model, name: string | undefined): Field {
+function binaryField(model: Model, name: string | undefined, { rights }: Caller): Field {
   requireBinary(model)
-  const fields = binaryFields(model)
+  const fields = binaryFields(model).filter((field) => !rights || rights.knows(model, field))
   const names = fields.map((field) => field.name)
   if (name === undefined && fields.length > 1)
     throw new Refusal('bad-request', `Name the binary field of ${model.name}: ${names.join(', ')}`)
   const field = name === undefined ? fields[0] : fields.find((each) => each.name === name)
   if (field) return field
-  const wrong = name ?? ''
-  throw new Refusal(
-    'not-found',
-    `"${wrong.slice(0, 100)}" is no binary field of ${model.name}${didYouMean(wrong, names)}`,
-  )
+  throw unknownBinary(model, name ?? '', names)
+}
+
+function unknownBinary({ name: model }: Model, wrong: string, names: readonly string[]): Refusal {
+  const message = `"${wrong.slice(0, 100)}" is no binary field of ${model}${didYouMean(wrong, names)}`
+  return new Refusal('not-found', message)
 }
 
 function binaryFields(model: Model): Field[] {

@@ -8,6 +8,7 @@ import { holdReferenced } from '../store/references.js'
 import * as store from '../store/records.js'
 import type { Table } from '../store/table.js'
 import type { Removing } from './removing.js'
+import { seenAmong } from './shown.js'
 import type { Work } from './work.js'
 
 /** The list that a record is written for: it decides one of the record's references. */
@@ -55,7 +56,8 @@ export class Lists {
   /** A record that is in no list of this kind yet may be referred to; from another one it moves only under its own version. */
   async #adopt(table: Table, parent: Parent, id: number, place: string): Promise<void> {
     const { model } = table
-    const record = await store.readLocked(this.work.tx, table, id)
+    const seen = await seenAmong(this.work.app, this.work, this.work.tx, model, [id])
+    const record = seen.has(id) ? await store.readLocked(this.work.tx, table, id) : undefined
     const owner = record?.[parent.list.field.relation?.mappedBy ?? '']
     if (!record) throw refusalAt(model, place, `there is no ${model.name} ${id}`)
     if (isObject(owner))
@@ -75,7 +77,8 @@ export class Lists {
     for (const member of members) ids.push(member.draft ? await this.write(member.draft) : member.id)
     const table = this.#targetOf(list)
     const added = ids.filter((member) => !current.has(member))
-    const there = await holdReferenced(tx, table, added)
+    const held = await holdReferenced(tx, table, added)
+    const there = await seenAmong(this.work.app, this.work, tx, table.model, [...held])
     const faults = new Faults()
     for (const [index, member] of ids.entries()) {
       if (!current.has(member) && !there.has(member))

@@ -1,6 +1,6 @@
 // The same change in all records that match a condition: each with its own version and its own Change.
 import { Refusal } from '../errors.js'
-import type { Criteria } from '../model/criteria.js'
+import { both, type Criteria } from '../model/criteria.js'
 import { draftToUpdate, type Draft } from '../model/draft.js'
 import { refusalAt } from '../model/faults.js'
 import type { Model } from '../model/model.js'
@@ -10,10 +10,12 @@ import { isCount, isObject } from '../model/value.js'
 import type { Queryable } from '../store/database.js'
 import * as store from '../store/records.js'
 import type { MassUpdate, WriteOptions, Written } from '../wire.js'
-import type { Actor } from './actor.js'
 import type { App } from './app.js'
+import { sightOf, type Caller } from './caller.js'
 import { lockToChange } from './lock-order.js'
+import { requirePermitted } from './permitted.js'
 import { Saving } from './saving.js'
+import { seenBy } from './shown.js'
 import { nowOf } from './work.js'
 import { requestOf, write } from './writing.js'
 
@@ -22,23 +24,25 @@ const MAX_MASS_UPDATE = 1_000
 
 export async function updateMass(
   app: App,
-  actor: Actor | null,
+  by: Caller,
   model: Model,
   { data, values, expected }: MassUpdate,
   options: WriteOptions = {},
 ): Promise<Written<number>> {
   const now = nowOf(app)
-  const search = searchOf(app, model, data)
-  const draft = draftOf(app, model, values, now)
+  requirePermitted(by, 'read', model)
+  requirePermitted(by, 'update', model)
+  const search = searchOf(app, by, model, data)
+  const draft = draftOf(app, by, model, values, now)
   if (expected !== undefined && expected !== null && !isCount(expected))
     throw new Refusal('bad-request', 'expected must be the number of records that you believe to match')
   // Looking for them may take long, so it is not done while others wait.
   const { total, keys } = await matching(app, app.db.searcher, model, search)
   const request = await requestOf(app, model, 'update-mass', { data: { data, values, expected } }, options)
-  return write(app, actor, request, options.idempotencyKey, async ({ tx, changes }) => {
+  return write(app, by, request, options.idempotencyKey, async ({ tx, changes }) => {
     // Not before: a repeat is answered as it was, however many match by now.
     refuseIfUnexpected(model, total, expected ?? undefined)
-    const saving = new Saving({ app, actor, tx, now })
+    const saving = new Saving({ app, ...by, tx, now })
     await lockToChange(
       { app, tx },
       keys.map((key) => ({ ...draft, key })),
@@ -61,22 +65,22 @@ export async function updateMass(
 }
 
 /** A condition is needed: who leaves it out has more likely forgotten it than meant everything. */
-function searchOf(app: App, model: Model, data: unknown): Search {
-  const search = searchFromRequest(app.catalog, model, { data }, MAX_MASS_UPDATE)
-  if (search.where) return search
+function searchOf(app: App, by: Caller, model: Model, data: unknown): Search {
+  const search = searchFromRequest(sightOf(app, by), model, { data }, MAX_MASS_UPDATE)
+  if (search.where) return { ...search, seen: seenBy(by, model) }
   throw new Refusal(
     'bad-request',
     'A mass update needs a condition in "data": { "criteria": [ … ] } or { "_domain": "…" }',
   )
 }
 
-function draftOf(app: App, model: Model, values: unknown, now: string): Draft {
+function draftOf(app: App, by: Caller, model: Model, values: unknown, now: string): Draft {
   if (!isObject(values) || Object.keys(values).length === 0)
     throw new Refusal('bad-request', 'A mass update needs the values to set: an object in "records"')
   const key = ['id', 'version'].find((name) => (values[name] ?? null) !== null)
   if (key !== undefined)
     throw new Refusal('bad-request', `A mass update sets no ${key}: "data" says which records it is for`)
-  const draft = draftToUpdate(app.catalog, model, values, { id: 0, version: 0 }, now)
+  const draft = draftToUpdate(sightOf(app, by), model, values, { id: 0, version: 0 }, now)
   const [list] = [...draft.lists.keys(), ...draft.neighbours.keys()]
   if (list !== undefined)
     throw refusalAt(model, list, 'cannot be set in many records at once: a reference is an id alone')
@@ -107,8 +111,4 @@ function refuseIfUnexpected(model: Model, total: number, expected: number | unde
   throw new Refusal('conflict', `${total} records match, not ${expected}: nothing was written`, {
     data: { entityName: model.name, expected, current: total },
   })
-}
-
-function both(where: Criteria | undefined, only: Criteria): Criteria {
-  return where ? { kind: 'and', criteria: [where, only] } : only
 }

@@ -22,7 +22,7 @@ export async function keepMetaModels(app: Composed): Promise<void> {
   // A command that needs no models, to add a user for one, knows nothing of those that are served.
   if (catalog.models.length === 0) return
   const table = app.tables.of(META_MODEL)
-  const wanted = catalog.served.map(({ name }) => name)
+  const wanted = catalog.stored.map(({ name }) => name)
   if (isAsWanted(await store.walk(db.reader, table, ALL), wanted)) return
   await db.transaction(async (tx) => {
     for (const lock of db.dialect.lockSchema) await tx.run(lock)

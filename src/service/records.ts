@@ -7,12 +7,15 @@ import { compileSelection } from '../store/select.js'
 import type { Page, Records, SearchOptions, WireRecord } from '../wire.js'
 import type { Actor } from './actor.js'
 import type { App } from './app.js'
+import { sightOf, type Caller } from './caller.js'
 import { copy } from './copy.js'
 import { clear, download, upload } from './files.js'
 import { checkId, missing, writable } from './ids.js'
 import { updateMass } from './mass-update.js'
+import { modelFor, requirePermitted } from './permitted.js'
 import { remove, removeAll } from './removals.js'
 import { create, save, update } from './saves.js'
+import { readFor, seenBy, selectFor } from './shown.js'
 import { verify } from './verify.js'
 
 /**
@@ -23,64 +26,82 @@ import { verify } from './verify.js'
  * const { data: task } = await recordsFor(app, actor).create('todo.Task', { title: 'Write' })
  */
 export function recordsFor(app: App, actor: Actor): Records {
+  // Rights may change while a program runs: they are asked for with every call.
+  return verbsOf(app, () => app.gate.callerOf(actor))
+}
+
+/** The same for one whose rights were just asked for. */
+export function recordsOf(app: App, by: Caller): Records {
+  return verbsOf(app, async () => by)
+}
+
+function verbsOf(app: App, caller: () => Promise<Caller>): Records {
+  const reading = async (name: string) => {
+    const by = await caller()
+    return [by, modelFor(app, by, name)] as const
+  }
+  const writing = async (name: string) => {
+    const [by, model] = await reading(name)
+    return [by, writable(model)] as const
+  }
   return {
-    find: async (model, query) => find(app, app.catalog.get(model), query ?? {}),
-    search: async (model, request, options) => search(app, app.catalog.get(model), request, options),
-    read: async (model, id) => read(app, app.catalog.get(model), id),
-    fetch: async (model, id, wanted) => fetch(app, app.catalog.get(model), id, wanted ?? {}),
-    copy: async (model, id) => copy(app, app.catalog.get(model), id),
-    verify: async (model, data) => verify(app, app.catalog.get(model), data),
-    create: async (model, data, options) =>
-      create(app, actor, writable(app.catalog.get(model)), data, options),
-    update: async (model, id, data, options) =>
-      update(app, actor, writable(app.catalog.get(model)), id, data, options),
-    save: async (model, records, options) =>
-      save(app, actor, writable(app.catalog.get(model)), records, options),
+    find: async (model, query) => find(app, ...(await reading(model)), query ?? {}),
+    search: async (model, request, options) => search(app, ...(await reading(model)), request, options),
+    read: async (model, id) => read(app, ...(await reading(model)), id),
+    fetch: async (model, id, wanted) => fetch(app, ...(await reading(model)), id, wanted ?? {}),
+    copy: async (model, id) => copy(app, ...(await reading(model)), id),
+    verify: async (model, data) => verify(app, ...(await reading(model)), data),
+    create: async (model, data, options) => create(app, ...(await writing(model)), data, options),
+    update: async (model, id, data, options) => update(app, ...(await writing(model)), id, data, options),
+    save: async (model, records, options) => save(app, ...(await writing(model)), records, options),
     updateMass: async (model, request, options) =>
-      updateMass(app, actor, writable(app.catalog.get(model)), request, options),
-    remove: async (model, id, options) => remove(app, actor, writable(app.catalog.get(model)), id, options),
-    removeAll: async (model, records, options) =>
-      removeAll(app, actor, writable(app.catalog.get(model)), records, options),
-    upload: async (model, sent, options) =>
-      upload(app, actor, writable(app.catalog.get(model)), sent, options),
-    download: async (model, id, field) => download(app, app.catalog.get(model), id, field),
-    clear: async (model, id, field, options) =>
-      clear(app, actor, writable(app.catalog.get(model)), id, field, options),
+      updateMass(app, ...(await writing(model)), request, options),
+    remove: async (model, id, options) => remove(app, ...(await writing(model)), id, options),
+    removeAll: async (model, records, options) => removeAll(app, ...(await writing(model)), records, options),
+    upload: async (model, sent, options) => upload(app, ...(await writing(model)), sent, options),
+    download: async (model, id, field) => download(app, ...(await reading(model)), id, field),
+    clear: async (model, id, field, options) => clear(app, ...(await writing(model)), id, field, options),
   }
 }
 
-async function find(app: App, model: Model, query: Query): Promise<Page> {
-  return pageOf(app, model, searchFromQuery(app.catalog, model, query, app.settings.maxLimit))
+async function find(app: App, by: Caller, model: Model, query: Query): Promise<Page> {
+  requirePermitted(by, 'read', model)
+  return pageOf(app, by, model, searchFromQuery(sightOf(app, by), model, query, app.settings.maxLimit))
 }
 
 async function search(
   app: App,
+  by: Caller,
   model: Model,
   request: unknown,
   { maxLimit = app.settings.maxLimit }: SearchOptions = {},
 ): Promise<Page> {
-  return pageOf(app, model, searchFromRequest(app.catalog, model, request, maxLimit))
+  requirePermitted(by, 'read', model)
+  return pageOf(app, by, model, searchFromRequest(sightOf(app, by), model, request, maxLimit))
 }
 
-async function pageOf(app: App, model: Model, search: Search): Promise<Page> {
+async function pageOf(app: App, by: Caller, model: Model, asked: Search): Promise<Page> {
+  const search = { ...asked, seen: seenBy(by, model) }
   // A page by id of what every record shows is quick; whatever looks into more rows may take long.
-  const isPlain = !search.where && search.sort.length === 0 && !goesFurther(search.selection)
+  const looksFurther = search.where ?? search.seen ?? search.sort[0]
+  const isPlain = !looksFurther && !goesFurther(search.selection)
   const db = isPlain ? app.db.reader : app.db.searcher
-  const { total, records } = await store.find(db, app.tables.of(model), search)
+  const list = selectFor(app, by, model, 'list')
+  const { total, records } = await store.find(db, app.tables.of(model), search, list)
   return { offset: search.offset, limit: search.limit, total, data: records }
 }
 
-async function read(app: App, model: Model, id: number): Promise<WireRecord> {
-  return (await store.read(app.db.reader, app.tables.of(model), checkId(model, id))) ?? missing(model, id)
+async function read(app: App, by: Caller, model: Model, id: number): Promise<WireRecord> {
+  return (await readFor(app, by, app.db.reader, model, checkId(model, id))) ?? missing(model, id)
 }
 
 /** A part of a record, or more than a read shows. */
-async function fetch(app: App, model: Model, id: number, wanted: Wanted): Promise<WireRecord> {
+async function fetch(app: App, by: Caller, model: Model, id: number, wanted: Wanted): Promise<WireRecord> {
   checkId(model, id)
-  const selection = selectionForRecord(app.catalog, model, wanted)
+  const selection = selectionForRecord(sightOf(app, by), model, wanted)
   const db = goesFurther(selection) ? app.db.searcher : app.db.reader
   const select = compileSelection(app.db.dialect, selection)
-  return (await store.read(db, app.tables.of(model), id, select)) ?? missing(model, id)
+  return (await readFor(app, by, db, model, id, select)) ?? missing(model, id)
 }
 
 /** Whether a client named relations to be shown: how much is behind them, nobody knows. */

@@ -4,8 +4,8 @@ import type { Model } from '../model/model.js'
 import { isObject } from '../model/value.js'
 import * as store from '../store/records.js'
 import type { RemoveOptions, Removed, WriteOptions, Written } from '../wire.js'
-import type { Actor } from './actor.js'
 import type { App } from './app.js'
+import type { Caller } from './caller.js'
 import { conflict, refuseIfStale } from './conflict.js'
 import { checkId, missing } from './ids.js'
 import { lockToRemove } from './lock-order.js'
@@ -18,7 +18,7 @@ const MAX_REMOVALS = 1_000
 
 export async function remove(
   app: App,
-  actor: Actor | null,
+  by: Caller,
   model: Model,
   id: number,
   options: RemoveOptions = {},
@@ -27,9 +27,9 @@ export async function remove(
   const expected = versionToRemove(options)
   const now = nowOf(app)
   const request = await requestOf(app, model, 'delete', { id, version: expected?.version }, options)
-  return write(app, actor, request, options.idempotencyKey, async ({ tx, changes }) => {
-    const saving = new Saving({ app, actor, tx, now })
-    await removeOne({ app, tx }, saving, model, id, expected)
+  return write(app, by, request, options.idempotencyKey, async ({ tx, changes }) => {
+    const saving = new Saving({ app, ...by, tx, now })
+    await removeOne({ app, tx, ...by }, saving, model, id, expected)
     changes.push(...(await saving.finish()))
     return id
   })
@@ -44,7 +44,7 @@ interface Removal {
 /** All of them are removed, or none. */
 export async function removeAll(
   app: App,
-  actor: Actor | null,
+  by: Caller,
   model: Model,
   records: readonly unknown[],
   options: WriteOptions = {},
@@ -52,14 +52,15 @@ export async function removeAll(
   const now = nowOf(app)
   const removals = removalsFrom(model, records)
   const request = await requestOf(app, model, 'delete-all', { data: records }, options)
-  return write(app, actor, request, options.idempotencyKey, async ({ tx, changes }) => {
-    const saving = new Saving({ app, actor, tx, now })
+  return write(app, by, request, options.idempotencyKey, async ({ tx, changes }) => {
+    const saving = new Saving({ app, ...by, tx, now })
     const ids = removals.map(({ id }) => id)
     await lockToRemove({ app, tx }, model, ids)
-    await refuseStale({ app, tx }, model, removals)
+    for (const { id } of removals) await saving.requireRemovable(app.tables.of(model), id)
+    await refuseStale({ app, tx, ...by }, model, removals)
     const versions = new Map<number, number>()
     for (const { id, expected } of removals)
-      versions.set(id, await removeOne({ app, tx }, saving, model, id, expected))
+      versions.set(id, await removeOne({ app, tx, ...by }, saving, model, id, expected))
     changes.push(...(await saving.finish()))
     return removals.map(({ id }) => ({ id, version: versions.get(id) ?? 0 }))
   })
@@ -67,31 +68,33 @@ export async function removeAll(
 
 /** Before any of them goes: so that a conflict shows them as they are, and not as we would leave them. */
 async function refuseStale(
-  { app, tx }: Pick<Work, 'app' | 'tx'>,
+  work: Omit<Work, 'now'>,
   model: Model,
   removals: readonly Removal[],
 ): Promise<void> {
-  const table = app.tables.of(model)
+  const table = work.app.tables.of(model)
   for (const { id, expected } of removals) {
-    if (expected) await refuseIfStale(tx, table, id, expected, null)
+    if (expected) await refuseIfStale(work, work.tx, table, id, expected, null)
   }
 }
 
 /** Answers the version that it had. */
 async function removeOne(
-  { app, tx }: Pick<Work, 'app' | 'tx'>,
+  work: Omit<Work, 'now'>,
   saving: Saving,
   model: Model,
   id: number,
   expected: Expected | undefined,
 ): Promise<number> {
+  const { app, tx } = work
   const table = app.tables.of(model)
   // A member of one that was removed before it.
   const gone = saving.goneFrom(model, id)
+  if (!gone) await saving.requireRemovable(table, id)
   for (;;) {
     const record = gone ?? (await store.read(tx, table, id)) ?? missing(model, id)
     if (expected && record.version !== expected.version)
-      throw await conflict(tx, table, record, expected, null)
+      throw await conflict(work, tx, table, record, expected, null)
     // Somebody was faster: the record is read again, and by now it is locked.
     if (gone ?? (await saving.remove(table, record))) return record.version
   }

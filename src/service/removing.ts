@@ -8,6 +8,8 @@ import { referrerOf, referringTo } from '../store/references.js'
 import type { Table } from '../store/table.js'
 import type { WireRecord } from '../wire.js'
 import { fileChanges, filesToReplace, letGo } from './held-files.js'
+import type { Permits } from './permits.js'
+import { seenAmong } from './shown.js'
 import type { Touched } from './touched.js'
 import { endSessionsIfRemoved } from './user-sessions.js'
 import type { Work } from './work.js'
@@ -18,10 +20,16 @@ export class Removing {
   constructor(
     private readonly work: Work,
     private readonly touched: Touched,
+    private readonly permits: Permits,
   ) {}
 
   /** False if the record is no longer at this version. */
   async remove(table: Table, record: WireRecord): Promise<boolean> {
+    await this.#requireRemovable(await this.#partsOf(table.model, record.id), new Set())
+    return this.#remove(table, record)
+  }
+
+  async #remove(table: Table, record: WireRecord): Promise<boolean> {
     const { tx, app } = this.work
     const { model } = table
     if (this.touched.isRaised(model, record.id))
@@ -53,7 +61,9 @@ export class Removing {
   /** A member by its id, which may be gone already. */
   async removeMember(table: Table, id: number): Promise<void> {
     const record = await store.readLocked(this.work.tx, table, id)
-    if (record) await this.#removeRead({ table, record })
+    if (!record) return
+    await this.#requireRemovable([{ table, record }], new Set())
+    await this.#removeRead({ table, record })
   }
 
   /** Once everything is written: what is gone must not be referred to. */
@@ -67,10 +77,37 @@ export class Removing {
         const { total, ids: shown, to } = await referringTo(tx, app.db.dialect, referrer, ids)
         if (total === 0) continue
         needed ??= { model, id: to }
-        references.push({ entityName: referrer.model, field: referrer.field, total, ids: shown })
+        const reference = { entityName: referrer.model, field: referrer.field, total, ids: shown }
+        references.push(...(await this.#asSeen(reference)))
       }
     }
     if (needed) throw stillReferenced(needed.model, needed.id, references)
+  }
+
+  /** Each part of what goes, while everything is still there: a condition may look at the owner. */
+  async #requireRemovable(parts: readonly Member[], seen: Set<string>): Promise<void> {
+    for (const { table, record } of parts) {
+      const name = `${table.model.name} ${record.id}`
+      if (seen.has(name) || this.touched.goneFrom(table.model, record.id)) continue
+      seen.add(name)
+      await this.permits.requireRemovable(table, record.id, true)
+      await this.#requireRemovable(await this.#partsOf(table.model, record.id), seen)
+    }
+  }
+
+  /** Only asked for where somebody may not remove everything. */
+  async #partsOf(model: Model, id: number): Promise<Member[]> {
+    return this.work.rights ? this.#readMembers(model, id) : []
+  }
+
+  /** Of those that still refer to it the caller is told as far as they may see them. */
+  async #asSeen(reference: Reference): Promise<Reference[]> {
+    const { app, rights, tx } = this.work
+    if (!rights) return [reference]
+    const model = app.catalog.stored.find(({ name }) => name === reference.entityName)
+    if (!model || !rights.readable(model, reference.field)) return []
+    const ids = [...(await seenAmong(app, this.work, tx, model, reference.ids))]
+    return ids.length > 0 ? [{ ...reference, total: ids.length, ids }] : []
   }
 
   /** Those whose owned list has this record: the list changes, and so do they. An owner is locked before its members, always. */
@@ -112,7 +149,7 @@ export class Removing {
   /** Records may own each other: one may be gone already. */
   async #removeRead({ table, record }: Member): Promise<void> {
     if (this.touched.goneFrom(table.model, record.id)) return
-    if (!(await this.remove(table, record))) throw new Error(`${table.model.name} ${record.id} was locked`)
+    if (!(await this.#remove(table, record))) throw new Error(`${table.model.name} ${record.id} was locked`)
   }
 }
 
@@ -134,7 +171,8 @@ function stillReferenced(model: Model, id: number, references: readonly Referenc
     const more = total > ids.length ? ` and ${total - ids.length} more` : ''
     return `${entityName} ${ids.join(', ')}${more} (${field})`
   })
-  const message = `${model.name} ${id} is still referred to by ${who.join('; ')}: nothing was deleted`
+  const by = who.length > 0 ? who.join('; ') : 'others'
+  const message = `${model.name} ${id} is still referred to by ${by}: nothing was deleted`
   return new Refusal('still-referenced', message, {
     data: { entityName: model.name, entityId: id, references },
   })

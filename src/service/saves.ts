@@ -8,35 +8,37 @@ import type { Transaction } from '../store/database.js'
 import * as store from '../store/records.js'
 import { compileSelection } from '../store/select.js'
 import type { SaveOptions, UpdateOptions, WireRecord, Written } from '../wire.js'
-import type { Actor } from './actor.js'
 import type { App } from './app.js'
+import { sightOf, type Caller } from './caller.js'
 import { checkId, missing } from './ids.js'
 import { lockInOrder } from './lock-order.js'
+import { requirePermitted } from './permitted.js'
 import { Saving } from './saving.js'
 import { hashSecrets } from './secrets.js'
+import { readFor, selectFor } from './shown.js'
 import { versionIn, versionToUpdate, type Expected } from './versions.js'
 import { nowOf } from './work.js'
 import { requestOf, write } from './writing.js'
 
 export async function create(
   app: App,
-  actor: Actor | null,
+  by: Caller,
   model: Model,
   data: unknown,
   options: SaveOptions = {},
 ): Promise<Written<WireRecord>> {
-  return writeOne(app, actor, await creationOf(app, model, data), { data }, options)
+  return writeOne(app, by, await creationOf(app, by, model, data), { data }, options)
 }
 
 export async function update(
   app: App,
-  actor: Actor | null,
+  by: Caller,
   model: Model,
   id: number,
   data: unknown,
   options: UpdateOptions = {},
 ): Promise<Written<WireRecord>> {
-  return writeOne(app, actor, await updateOf(app, model, id, data, options), { data }, options)
+  return writeOne(app, by, await updateOf(app, by, model, id, data, options), { data }, options)
 }
 
 /** What a record gets besides what was sent for it: a file that has arrived. */
@@ -49,7 +51,7 @@ export interface Addition {
 /** Made, or changed if it has an id. */
 export async function saveWith(
   app: App,
-  actor: Actor | null,
+  by: Caller,
   model: Model,
   data: unknown,
   { file, valuesIn }: Addition,
@@ -61,8 +63,8 @@ export async function saveWith(
   if (id === null && options.ifMatch !== undefined)
     throw new Refusal('bad-request', 'A new record has no version yet: name the id of the record, too')
   const save =
-    id === null ? await creationOf(app, model, data) : await updateOf(app, model, id, data, options)
-  return writeOne(app, actor, save, { data, file }, options, valuesIn)
+    id === null ? await creationOf(app, by, model, data) : await updateOf(app, by, model, id, data, options)
+  return writeOne(app, by, save, { data, file }, options, valuesIn)
 }
 
 /** A checked request to write one record; one that is made is expected at no version. */
@@ -72,11 +74,12 @@ interface Save {
   readonly now: string
 }
 
-async function creationOf(app: App, model: Model, data: unknown): Promise<Save> {
+async function creationOf(app: App, by: Caller, model: Model, data: unknown): Promise<Save> {
+  requirePermitted(by, 'create', model)
   refuseKeysOfARecord(data)
   const now = nowOf(app)
   return {
-    draft: await hashSecrets(draftToCreate(app.catalog, model, data, now)),
+    draft: await hashSecrets(draftToCreate(sightOf(app, by), model, data, now)),
     expected: undefined,
     now,
   }
@@ -84,32 +87,40 @@ async function creationOf(app: App, model: Model, data: unknown): Promise<Save> 
 
 async function updateOf(
   app: App,
+  by: Caller,
   model: Model,
   id: number,
   data: unknown,
   { ifMatch }: UpdateOptions,
 ): Promise<Save> {
   checkId(model, id)
+  if (by.rights && !by.rights.of(model).may('update')) await refuseUpdate(app, by, model, id)
   const expected = versionToUpdate(data, id, ifMatch)
   const now = nowOf(app)
   const key = { id, version: expected.version }
-  return { draft: await hashSecrets(draftToUpdate(app.catalog, model, data, key, now)), expected, now }
+  return { draft: await hashSecrets(draftToUpdate(sightOf(app, by), model, data, key, now)), expected, now }
+}
+
+/** Who may change no record of this model is told so, if there is one to be changed. */
+async function refuseUpdate(app: App, by: Caller, model: Model, id: number): Promise<void> {
+  if (!(await readFor(app, by, app.db.reader, model, id))) missing(model, id)
+  requirePermitted(by, 'update', model)
 }
 
 async function writeOne(
   app: App,
-  actor: Actor | null,
+  by: Caller,
   { draft: sent, expected, now }: Save,
   told: { readonly data: unknown; readonly file?: object },
   options: SaveOptions,
   valuesIn?: Addition['valuesIn'],
 ): Promise<Written<WireRecord>> {
   const { model, key } = sent
-  const shown = shownTo(app, model, options)
+  const shown = shownTo(app, by, model, options)
   const request = await requestOf(app, model, key ? 'update' : 'create', { ...key, ...told }, options)
-  return write(app, actor, request, options.idempotencyKey, async ({ tx, changes }) => {
+  return write(app, by, request, options.idempotencyKey, async ({ tx, changes }) => {
     const draft = valuesIn ? { ...sent, values: { ...sent.values, ...(await valuesIn(tx)) } } : sent
-    const saving = new Saving({ app, actor, tx, now }, [draft])
+    const saving = new Saving({ app, ...by, tx, now }, [draft])
     await lockInOrder({ app, tx }, [draft])
     if (!key) await saving.refuseStaleInside(draft)
     const id = key && expected ? await saving.update(draft, key, expected) : await saving.create(draft)
@@ -121,7 +132,7 @@ async function writeOne(
 /** Several at once: those without an id are made, the others changed from the version that they name. All of them or none. */
 export async function save(
   app: App,
-  actor: Actor | null,
+  by: Caller,
   model: Model,
   records: readonly unknown[],
   options: SaveOptions = {},
@@ -129,11 +140,11 @@ export async function save(
   const now = nowOf(app)
   const sent = records.map((data, index) => ({ data, key: keyIn(model, data, `records[${index}]`) }))
   const drafts: Draft[] = []
-  for (const draft of draftsToSave(app.catalog, model, sent, now)) drafts.push(await hashSecrets(draft))
-  const shown = shownTo(app, model, options)
+  for (const draft of draftsToSave(sightOf(app, by), model, sent, now)) drafts.push(await hashSecrets(draft))
+  const shown = shownTo(app, by, model, options)
   const request = await requestOf(app, model, 'save', { data: records }, options)
-  return write(app, actor, request, options.idempotencyKey, async ({ tx, changes }) => {
-    const saving = new Saving({ app, actor, tx, now }, drafts)
+  return write(app, by, request, options.idempotencyKey, async ({ tx, changes }) => {
+    const saving = new Saving({ app, ...by, tx, now }, drafts)
     await lockInOrder({ app, tx }, drafts)
     await saving.refuseStale(drafts)
     const ids: number[] = []
@@ -161,10 +172,16 @@ function keyIn(model: Model, data: unknown, place: string): Key | undefined {
 type Shown = (saving: Saving, tx: Transaction, id: number) => Promise<WireRecord>
 
 /** What the answer shows of a record that was written. */
-function shownTo(app: App, model: Model, { wanted }: SaveOptions): Shown {
-  if (wanted === undefined) return async (saving, _, id) => saving.recordOf(model, id)
-  const select = compileSelection(app.db.dialect, selectionForRecord(app.catalog, model, wanted))
-  return async (_, tx, id) => (await store.read(tx, app.tables.of(model), id, select)) ?? missing(model, id)
+function shownTo(app: App, by: Caller, model: Model, { wanted }: SaveOptions): Shown {
+  if (wanted === undefined && !by.rights) return async (saving, _, id) => saving.recordOf(model, id)
+  const select = wanted
+    ? compileSelection(app.db.dialect, selectionForRecord(sightOf(app, by), model, wanted))
+    : selectFor(app, by, model, 'full')
+  return async (_, tx, id) => {
+    const version = (await store.versionOf(tx, app.tables.of(model), id)) ?? missing(model, id)
+    // Who may write what they may not see is told that it was written.
+    return (await readFor(app, by, tx, model, id, select)) ?? { id, version }
+  }
 }
 
 function refuseKeysOfARecord(data: unknown, place = ''): void {

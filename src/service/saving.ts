@@ -14,12 +14,17 @@ import { nextNumber } from '../store/sequences.js'
 import type { Table } from '../store/table.js'
 import type { WireRecord } from '../wire.js'
 import { userOf } from './actor.js'
+import { namesChanged, namesSet } from './changed-fields.js'
 import { conflict, refuseIfStale } from './conflict.js'
 import { fileChanges, filesToReplace, letGo } from './held-files.js'
 import { missing } from './ids.js'
-import { backReference, keyOf, Lists, type Parent } from './lists.js'
+import { backReference, Lists, type Parent } from './lists.js'
+import { requirePermitted } from './permitted.js'
+import { Permits } from './permits.js'
 import { Removing } from './removing.js'
+import { readFor, seenAmong } from './shown.js'
 import { Touched } from './touched.js'
+import { keepUnseen, refuseUnseen } from './unseen.js'
 import { endSessionsIfChanged } from './user-sessions.js'
 import type { Expected } from './versions.js'
 import type { Work } from './work.js'
@@ -27,6 +32,7 @@ import type { Work } from './work.js'
 export class Saving {
   readonly #roots: ReadonlySet<Draft>
   readonly #touched: Touched
+  readonly #permits: Permits
   readonly #removing: Removing
   readonly #lists: Lists
 
@@ -37,7 +43,8 @@ export class Saving {
   ) {
     this.#roots = new Set(roots)
     this.#touched = new Touched(work)
-    this.#removing = new Removing(work, this.#touched)
+    this.#permits = new Permits(work)
+    this.#removing = new Removing(work, this.#touched, this.#permits)
     this.#lists = new Lists(work, this.#removing, (draft, parent) => this.#save(draft, parent))
   }
 
@@ -45,39 +52,49 @@ export class Saving {
     const { app, actor, tx, now } = this.work
     const { model, place } = draft
     const table = app.tables.of(model)
+    requirePermitted(this.work, 'create', model)
     const sent = { ...draft.values, ...(await this.#saveNeighbours(draft)), ...backReference(parent) }
     await this.#holdReferences(draft, sent, parent)
     await this.#lockOwners(model, sent)
     const numbered = { ...sent, ...(await this.#numbersFor(model)) }
     const kept = { createdOn: now, createdBy: userOf(actor), updatedOn: null, updatedBy: null }
     const values = { ...numbered, ...computeValues(model, numbered, place), ...kept }
-    const [id = 0] = await inPlace(draft, () => store.insert(tx, table, [values]))
+    const [id = 0] = await inPlace(this.work, draft, () => store.insert(tx, table, [values]))
     const isPlain = this.#isAlone(draft) && referencesIn(model, sent).every((value) => value === null)
     const lists = isPlain ? emptyLists(model) : {}
     this.#touched.made(table, id, isPlain ? recordOf(model, id, 0, { ...lists, ...values }) : undefined)
     this.#touched.changedFiles(table, id, fileChanges(table, new Map(), values))
+    this.#permits.made(table, id, namesSet(draft, sent, now), place)
     await this.#lists.save(draft, id)
     return id
   }
 
   /** The record that a request is about is raised always; one inside of it only if something changes. */
-  async update(draft: Draft, key: Key, expected: Expected, parent?: Parent): Promise<number> {
-    const isRoot = this.#roots.has(draft)
+  async update(asked: Draft, key: Key, expected: Expected, parent?: Parent): Promise<number> {
+    const isRoot = this.#roots.has(asked)
     const { app, tx } = this.work
-    const { model } = draft
+    const { model, place } = asked
     const table = app.tables.of(model)
     // Where its lists are replaced, nobody may add a member meanwhile, even if the record itself stays as it is.
-    const read = draft.lists.size > 0 ? store.readLocked : store.read
-    const before = (await read(tx, table, key.id)) ?? (isRoot ? missing(model, key.id) : gone(draft, key.id))
-    if (this.#touched.isRaised(model, key.id)) throw changedTwice(draft, key.id)
-    if (before.version !== key.version) throw await conflict(tx, table, before, expected, draft)
-    if (isRoot) await this.refuseStaleInside(draft)
-    refuseEditedCopies(draft, before)
+    const read = asked.lists.size > 0 ? store.readLocked : store.read
+    const record = await read(tx, table, key.id)
+    const permit = await this.#permits.of('update', table, key.id)
+    const before = permit.isSeen ? record : undefined
+    if (!before) return isRoot ? missing(model, key.id) : gone(asked, key.id)
+    if (isRoot) this.#permits.changing(table, key.id, permit, [], place)
+    if (this.#touched.isRaised(model, key.id)) throw changedTwice(asked, key.id)
+    if (before.version !== key.version) throw await conflict(this.work, tx, table, before, expected, asked)
+    if (isRoot) await this.refuseStaleInside(asked)
+    refuseEditedCopies(asked, await this.#asShown(asked, before))
+    await refuseUnseen(this.work, asked)
+    const draft = await keepUnseen(this.work, asked, before)
     const sent = { ...draft.values, ...(await this.#saveNeighbours(draft)), ...backReference(parent) }
     // One of its neighbours may have had it in a list.
     if (this.#touched.isRaised(model, key.id)) throw changedTwice(draft, key.id)
-    if (isRoot || (await this.#isChange(draft, before, sent)))
-      await this.#raise(draft, table, before, sent, expected, parent)
+    const changed = namesChanged(draft, before, sent, permit)
+    if (changed.length > 0) this.#permits.changing(table, key.id, permit, changed, place)
+    if (isRoot || changed.length > 0)
+      await this.#raise(draft, table, before, sent, expected, parent, isRoot && this.#isAlone(asked))
     await this.#lists.save(draft, key.id)
     return key.id
   }
@@ -88,7 +105,7 @@ export class Saving {
       const { model, key } = draft
       const table = this.work.app.tables.of(model)
       const expected = key && ({ version: key.version, by: 'version' } as const)
-      if (key && expected) await refuseIfStale(this.work.tx, table, key.id, expected, draft)
+      if (key && expected) await refuseIfStale(this.work, this.work.tx, table, key.id, expected, draft)
       await this.refuseStaleInside(draft)
     }
   }
@@ -115,7 +132,13 @@ export class Saving {
   /** The Changes of all that was written, unless something that is gone is still referred to. */
   async finish(): Promise<NewChange[]> {
     await this.#removing.refuseIfReferenced()
+    await this.#permits.finish()
     return this.#touched.finish()
+  }
+
+  /** Before it is removed, and before anything is said of its version. */
+  async requireRemovable(table: Table, id: number): Promise<void> {
+    await this.#permits.requireRemovable(table, id, false)
   }
 
   async recordOf(model: Model, id: number): Promise<WireRecord> {
@@ -130,6 +153,7 @@ export class Saving {
     sent: Values,
     expected: Expected,
     parent: Parent | undefined,
+    isAlone: boolean,
   ): Promise<void> {
     const { actor, tx, now } = this.work
     const { model, place } = draft
@@ -143,31 +167,26 @@ export class Saving {
     const computed = computeValues(model, { ...old, ...sent }, place)
     const values = { ...sent, ...computed, updatedOn: now, updatedBy: userOf(actor) }
     const files = await filesToReplace(tx, table, id, sent)
-    const [isDone] = await inPlace(draft, () => store.update(tx, table, [{ id, version, values }]))
+    const [isDone] = await inPlace(this.work, draft, () => store.update(tx, table, [{ id, version, values }]))
     if (!isDone) {
       const theirs = (await store.read(tx, table, id)) ?? missing(model, id)
-      throw await conflict(tx, table, theirs, expected, draft)
+      throw await conflict(this.work, tx, table, theirs, expected, draft)
     }
     await endSessionsIfChanged(tx, model, id, sent)
     await letGo(this.work, files.values())
-    const isPlain = this.#isAlone(draft) && referencesIn(model, changed).length === 0
-    const after = isPlain ? recordOf(model, id, version + 1, { ...before, ...values }) : undefined
+    const isPlain = isAlone && referencesIn(model, changed).length === 0
+    // What was sent and is there already stays as it was read: a reference with the name of its neighbour.
+    const written = { ...before, ...changed, ...computed, updatedOn: now, updatedBy: userOf(actor) }
+    const after = isPlain ? recordOf(model, id, version + 1, written) : undefined
     this.#touched.raised(table, before, after)
     this.#touched.changedFiles(table, id, fileChanges(table, files, sent))
   }
 
-  async #isChange({ model, lists }: Draft, before: WireRecord, sent: Values): Promise<boolean> {
-    const old = valuesOf(model, before)
-    const isOwn = Object.entries(sent).some(
-      ([name, value]) => model.fields.get(name)?.secret !== undefined || !sameValue(old[name] ?? null, value),
-    )
-    const isMembership = [...lists].some(([name, members]) => {
-      const there = old[name]
-      const ids = new Set(Array.isArray(there) ? there.map((item: Value) => idOf(item)) : [])
-      const isNew = (id: number | undefined) => id === undefined || !ids.has(id)
-      return members.length !== ids.size || members.some((member) => isNew(keyOf(member)))
-    })
-    return isOwn || isMembership
+  /** What the sender has seen of it: a name that is hidden from them cannot have been changed by them, and must not be guessed. */
+  async #asShown({ model, copies }: Draft, before: WireRecord): Promise<WireRecord> {
+    const { app, rights, tx } = this.work
+    if (!rights || copies.size === 0) return before
+    return (await readFor(app, this.work, tx, model, before.id)) ?? before
   }
 
   /** Whether nothing but this record is written: then nothing of it has to be looked up again. */
@@ -204,7 +223,8 @@ export class Saving {
       if (value === null || isHeld || !field?.relation || !isReference(field)) continue
       const target = app.catalog.target(field.relation)
       const there = await holdReferenced(tx, app.tables.of(target), [idOf(value)])
-      if (there.size === 0) faults.add(place + name, `there is no ${target.name} ${idOf(value)}`)
+      const seen = await seenAmong(app, this.work, tx, target, [...there])
+      if (seen.size === 0) faults.add(place + name, `there is no ${target.name} ${idOf(value)}`)
     }
     faults.refuseIfAny(model)
   }
@@ -253,12 +273,15 @@ function emptyLists(model: Model): Values {
 }
 
 /** A field that is not unique is named with its place, as every other fault. */
-async function inPlace<T>({ place }: Draft, write: () => Promise<T>): Promise<T> {
+async function inPlace<T>({ rights }: Work, { model, place }: Draft, write: () => Promise<T>): Promise<T> {
   try {
     return await write()
   } catch (error) {
-    if (!(error instanceof Refusal) || error.kind !== 'not-unique' || place === '') throw error
+    if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
     const { errors = {}, ...details } = error.details
+    const fields = Object.keys(errors).flatMap((name) => model.fields.get(name) ?? [])
+    if (rights && !fields.every((field) => rights.knows(model, field)))
+      throw new Refusal('not-unique', `There is a ${model.name} like this already`, { cause: error })
     const placed = Object.entries(errors).map(([name, message]) => [place + name, message] as const)
     throw new Refusal(error.kind, error.message, { ...details, errors: Object.fromEntries(placed) })
   }

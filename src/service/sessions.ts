@@ -1,10 +1,11 @@
 import { hash, randomBytes } from 'node:crypto'
 import { briefly, Refusal } from '../errors.js'
-import { normalizeUsername } from '../model/system.js'
-import { findLogin, lockLogin } from '../store/accounts.js'
+import { normalizeUsername } from '../model/auth.js'
+import { findLogin, lockLogin, markLogin } from '../store/accounts.js'
 import { closeSession, findSession, openSession, touchSession } from '../store/sessions.js'
 import { actorOf, type Actor } from './actor.js'
 import type { App } from './app.js'
+import type { Caller } from './caller.js'
 import { verifyPassword } from './passwords.js'
 import { noteFailure, refuseIfThrottled, throttleKeys } from './throttle.js'
 
@@ -50,6 +51,7 @@ export async function login(
     const still = await lockLogin(tx, app.db.dialect, found.user.username)
     if (!still || still.passwordHash !== found.passwordHash || still.user.disabled) throw wrongCredentials()
     if (oldSessionId !== undefined) await closeSession(tx, hashOf(oldSessionId))
+    await markLogin(tx, app.db.dialect, still.user.id, now)
     await openSession(tx, { hash: hashOf(sessionId), userId: still.user.id, createdMs: now, seenMs: now })
     return still.user
   })
@@ -57,7 +59,7 @@ export async function login(
 }
 
 /** Who a session belongs to; undefined if it is none, or over. */
-export async function authenticate(app: App, sessionId: string | undefined): Promise<Actor | undefined> {
+export async function authenticate(app: App, sessionId: string | undefined): Promise<Caller | undefined> {
   if (sessionId === undefined || !SESSION_ID.test(sessionId)) return undefined
   const key = hashOf(sessionId)
   const found = await findSession(app.db.reader, key)
@@ -67,7 +69,7 @@ export async function authenticate(app: App, sessionId: string | undefined): Pro
   const idleMs = now - found.session.seenMs
   if (idleMs > sessionIdleMs || now - found.session.createdMs > sessionMaxMs) return undefined
   if (idleMs > Math.min(MAX_TOUCH_MS, sessionIdleMs / 4)) markSeen(app, key, now)
-  return actorOf(found.user)
+  return app.gate.callerOf(actorOf(found.user), found.epoch)
 }
 
 export async function logout(app: App, sessionId: string | undefined): Promise<void> {

@@ -1,11 +1,15 @@
 // Whether what somebody looks at is still as it was read.
 import { Refusal } from '../errors.js'
-import type { Model } from '../model/model.js'
+import { USER_MODEL, type Model } from '../model/model.js'
+import type { Sight } from '../model/sight.js'
 import { isId, isObject, isVersion } from '../model/value.js'
 import * as store from '../store/records.js'
 import type { App } from './app.js'
+import { sightOf, type Caller } from './caller.js'
 import { refuseIfStale } from './conflict.js'
 import { missing } from './ids.js'
+import { holding } from './permits.js'
+import { seenBy } from './shown.js'
 
 const MAX_VERIFIED = 1_000
 
@@ -16,21 +20,23 @@ interface Claimed {
 }
 
 /** Refuses if the record, or a neighbour inside of it, is no longer at the version that is named, or no longer there. */
-export async function verify(app: App, model: Model, data: unknown): Promise<void> {
+export async function verify(app: App, by: Caller, model: Model, data: unknown): Promise<void> {
   if (!isObject(data)) throw new Refusal('bad-request', '"data" must be a record with its id and version')
   const claims: Claimed[] = []
-  collect(app, model, data, claims, { records: 0 })
+  collect(sightOf(app, by), model, data, claims, { records: 0 })
   if (claims.length === 0)
     throw new Refusal('bad-request', '"data" must name the id and the version of at least one record')
   for (const { model: claimed, id, version } of claims) {
     const table = app.tables.of(claimed)
-    await refuseIfStale(app.db.reader, table, id, { version, by: 'version' }, null)
+    const [isSeen] = await holding(app.db.reader, table, id, [seenBy(by, claimed)])
+    if (!isSeen) missing(claimed, id)
+    await refuseIfStale({ app, ...by }, app.db.reader, table, id, { version, by: 'version' }, null)
     if ((await store.versionOf(app.db.reader, table, id)) === undefined) missing(claimed, id)
   }
 }
 
 function collect(
-  app: App,
+  sight: Sight,
   model: Model,
   data: Readonly<Record<string, unknown>>,
   claims: Claimed[],
@@ -51,11 +57,11 @@ function collect(
     claims.push({ model, id, version })
   }
   for (const { name, relation } of model.fields.values()) {
-    if (!relation || !Object.hasOwn(data, name)) continue
-    const target = app.catalog.target(relation)
-    // Of users only who they are is shown.
-    if (!app.catalog.isServed(target)) continue
+    if (!relation || !Object.hasOwn(data, name) || !sight.readable(model, name)) continue
+    const target = sight.target(relation)
+    // Who made a record, and who keeps it, is no part of what was read of it.
+    if (target.name === USER_MODEL) continue
     for (const neighbour of [data[name]].flat())
-      if (isObject(neighbour)) collect(app, target, neighbour, claims, seen)
+      if (isObject(neighbour)) collect(sight, target, neighbour, claims, seen)
   }
 }

@@ -1,11 +1,10 @@
 import type { Transaction } from '../store/database.js'
-import type { Actor } from './actor.js'
 import type { App } from './app.js'
+import type { Caller } from './caller.js'
 
 /** What is done in one attempt of a transaction: by whom, when. */
-export interface Work {
+export interface Work extends Caller {
   readonly app: App
-  readonly actor: Actor | null
   readonly tx: Transaction
   readonly now: string
 }

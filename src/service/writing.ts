@@ -2,14 +2,16 @@
 import { createHash } from 'node:crypto'
 import { Refusal } from '../errors.js'
 import type { Model } from '../model/model.js'
+import { decidesRights } from '../model/system.js'
 import type { Json } from '../model/value.js'
 import type { Transaction } from '../store/database.js'
+import { raiseRightsEpoch } from '../store/epoch.js'
 import { claim, keepAnswer, type Claim } from '../store/idempotency.js'
 import { append, type NewChange } from '../store/log.js'
 import { isCurrent } from '../store/schema.js'
 import type { Action, SaveOptions, Written } from '../wire.js'
-import type { Actor } from './actor.js'
 import type { App } from './app.js'
+import type { Caller } from './caller.js'
 import { withoutSecrets } from './secrets.js'
 
 export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60_000
@@ -37,12 +39,12 @@ export interface Writing {
 
 export async function write<T>(
   app: App,
-  actor: Actor | null,
+  by: Caller,
   request: WriteRequest,
   key: string | undefined,
   work: (writing: Writing) => Promise<T>,
 ): Promise<Written<T>> {
-  const claimed = key === undefined ? undefined : claimOf(app, actor, request, key)
+  const claimed = key === undefined ? undefined : claimOf(app, by, request, key)
   const { changes, ...written } = await app.db.transaction(async (tx) => {
     const stored = claimed && (await claim(tx, claimed, IDEMPOTENCY_KEPT_MS))
     if (stored) {
@@ -53,6 +55,7 @@ export async function write<T>(
     const changes: NewChange[] = []
     const data = await work({ tx, changes })
     await refuseIfOutdated(app, tx, changes)
+    if (changes.some(({ model }) => decidesRights(model))) await raiseRightsEpoch(tx)
     if (claimed) await keepAnswer(tx, claimed, JSON.stringify(data))
     await append(tx, app.db.dialect, changes)
     return { data, replayed: false, changes }
@@ -83,7 +86,7 @@ async function refuseIfOutdated(app: App, tx: Transaction, changes: readonly New
   throw new Refusal('busy', message, { retryAfterS: 5 })
 }
 
-function claimOf(app: App, actor: Actor | null, request: WriteRequest, key: string): Claim {
+function claimOf(app: App, by: Caller, request: WriteRequest, key: string): Claim {
   if (!/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(key) || key.length > MAX_KEY_LENGTH) {
     throw new Refusal(
       'bad-request',
@@ -91,9 +94,9 @@ function claimOf(app: App, actor: Actor | null, request: WriteRequest, key: stri
     )
   }
   const digest = createHash('sha256')
-    .update(JSON.stringify(ordered(request as unknown as Json)))
+    .update(JSON.stringify(ordered({ ...request, via: by.actor?.keyId } as unknown as Json)))
     .digest('base64url')
-  return { userId: actor?.id ?? 0, key, digest, nowMs: app.clock.now() }
+  return { userId: by.actor?.id ?? 0, key, digest, nowMs: app.clock.now() }
 }
 
 /** The same whatever the order of its keys. */

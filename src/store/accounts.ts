@@ -1,13 +1,14 @@
+import { ROLE_MODEL } from '../model/auth.js'
 import { USER } from '../model/system.js'
 import type { Dialect, Queryable, Row, Transaction } from './database.js'
 import { quote, tableName } from './names.js'
+import { linkTable } from './relation-sql.js'
 
 export interface UserRow {
   readonly id: number
   readonly version: number
   readonly username: string
   readonly name: string | null
-  readonly admin: boolean
   readonly disabled: boolean
 }
 
@@ -17,9 +18,9 @@ export interface Login {
 }
 
 export const USERS = quote(tableName(USER.name))
-export const USER_COLUMNS =
-  `u."id", u."version", u."username", u."name", ` +
-  `case when u."admin" then 1 else 0 end as "admin", case when u."disabled" then 1 else 0 end as "disabled"`
+const ROLES = quote(tableName(ROLE_MODEL))
+const ROLES_OF_USERS = quote(linkTable(USER.name, 'roles'))
+export const USER_COLUMNS = `u."id", u."version", u."username", u."name", case when u."disabled" then 1 else 0 end as "disabled"`
 
 export async function findLogin(db: Queryable, username: string): Promise<Login | undefined> {
   return readLogin(db, username, '')
@@ -49,8 +50,18 @@ export async function hasUsers(db: Queryable): Promise<boolean> {
 
 /** Whether anybody can log in who may do everything. */
 export async function hasAdministrator(db: Queryable): Promise<boolean> {
-  const where = 'u."admin" is true and u."disabled" is not true'
-  return (await db.all(`select 1 as "one" from ${USERS} as u where ${where} limit 1`)).length > 0
+  const from = `${ROLES_OF_USERS} as l join ${ROLES} as r on r."id" = l."member" join ${USERS} as u on u."id" = l."owner"`
+  const where = 'r."admin" is true and u."disabled" is not true'
+  return (await db.all(`select 1 as "one" from ${from} where ${where} limit 1`)).length > 0
+}
+
+/** Beside the version of the record, and without a Change: a login is no edit. */
+export async function markLogin(tx: Transaction, dialect: Dialect, id: number, nowMs: number): Promise<void> {
+  const { encode } = dialect.columns.datetime
+  await tx.run(`update ${USERS} set "lastLoginOn" = ? where "id" = ?`, [
+    encode(new Date(nowMs).toISOString()),
+    id,
+  ])
 }
 
 export async function listUsers(db: Queryable): Promise<UserRow[]> {
@@ -64,7 +75,6 @@ export function toUser(row: Row): UserRow {
     version: Number(row['version']),
     username: String(row['username']),
     name: row['name'] as string | null,
-    admin: row['admin'] === 1,
     disabled: row['disabled'] === 1,
   }
 }

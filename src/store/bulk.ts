@@ -7,7 +7,8 @@ import { quote, tableName } from './names.js'
 import { naming } from './records.js'
 import { membershipOf } from './relation-sql.js'
 import type { Select } from './select.js'
-import { encode, type Table } from './table.js'
+import { encode } from './column.js'
+import type { Table } from './table.js'
 
 export interface GivenRow {
   readonly id: number

@@ -1,16 +1,17 @@
 // Criteria → SQL. To-one relations are joined, each once; a list is looked into by `exists`, so that no record comes twice.
 import { Refusal } from '../errors.js'
 import type { Operator } from '../model/condition.js'
-import type { Comparison, Criteria } from '../model/criteria.js'
+import type { Comparison, Criteria, Step } from '../model/criteria.js'
 import { storageOf, type Field } from '../model/field.js'
 import { likePattern } from '../model/fold.js'
 import { isReference } from '../model/model.js'
-import { ID, type Step } from '../model/path.js'
+import { ID } from '../model/path.js'
 import type { Value } from '../model/value.js'
 import type { Dialect, SqlValue } from './database.js'
 import { quote } from './names.js'
-import { neighbours } from './relation-sql.js'
-import { columnOf } from './table.js'
+import { Parameters, type Rendered } from './parameters.js'
+import { neighbours, type Neighbours } from './relation-sql.js'
+import { columnOf } from './column.js'
 
 /** SQLite joins no more than 64 tables, and every one costs time on both engines. */
 export const MAX_JOINS = 32
@@ -31,14 +32,13 @@ const ONE_IS_ENOUGH = ' limit 1'
 
 /** What all the scopes of one statement share. */
 class Statement {
-  /** In the order of their marks: the text is made from left to right. */
-  readonly params: SqlValue[] = []
+  readonly parameters = new Parameters()
   readonly #paths = new Set<string>()
   #aliases = 0
 
-  /** A name for one more table; the same relation in several places counts once. */
-  alias(path: string): string {
-    this.#paths.add(path)
+  /** A name for one more table; the same relation in several places counts once, and one of a permission not at all. */
+  alias(path: string | undefined): string {
+    if (path !== undefined) this.#paths.add(path)
     if (this.#paths.size > MAX_JOINS)
       throw new Refusal('bad-request', `A search goes over at most ${MAX_JOINS} relations`)
     return `j${++this.#aliases}`
@@ -60,33 +60,63 @@ interface Join {
  *     const scope = new Scope(dialect)
  *     const where = scope.where(criteria)
  *     const key = scope.column(steps, field)
- *     `select … from "table" as t ${scope.joins} where ${where} order by ${key}`, with scope.params for `where`
+ *     scope.render(`select … from "table" as t ${scope.joins} where ${where} order by ${key}`)
  */
 export class Scope {
   readonly #joins = new Map<string, Join>()
 
   constructor(
     readonly dialect: Dialect,
-    private readonly alias = 't',
-    private readonly path = '',
+    readonly alias = 't',
+    /** From the record at the very outside; undefined for a permission. */
+    private readonly path: string | undefined = '',
     private readonly statement = new Statement(),
   ) {}
 
-  /** Stands behind the table: complete once all columns have been asked for. It holds no parameters. */
+  /** Stands behind the table: complete once all columns have been asked for. */
   get joins(): string {
     return [...this.#joins.values()].map((join) => join.sql).join(' ')
   }
 
-  get params(): readonly SqlValue[] {
-    return this.statement.params
+  render(text: string): Rendered {
+    return this.statement.parameters.render(text)
   }
 
-  /** A field at the end of steps that lead to one record each; null where one of them leads nowhere. */
-  column(steps: readonly Step[], field: Field): string {
+  /** A field at the end of steps that lead to one record each; null where one of them leads nowhere, and where it is masked. */
+  column(steps: readonly Step[], field: Field, mask?: Criteria): string {
     const last = steps.at(-1)
     // The id of a neighbour stands in the record already.
-    if (field === ID && last && isReference(last.field)) return this.column(steps.slice(0, -1), last.field)
-    return `${this.#aliasOf(steps)}.${quote(field.name)}`
+    if (field === ID && last && isReference(last.field) && !last.mask && !last.seen)
+      return this.column(steps.slice(0, -1), last.field)
+    const alias = this.#aliasOf(steps)
+    const column = `${alias}.${quote(field.name)}`
+    return mask ? `case when ${this.under(alias).holds(mask)} then ${column} end` : column
+  }
+
+  /**
+   * Whether a condition of a permission is true of the record. It stands for itself: the ways that it takes are not those of whoever
+   * asks, who may not see all that it looks at.
+   */
+  holds(criteria: Criteria): string {
+    const own = this.under(this.alias)
+    const test = own.where(criteria)
+    if (own.joins === '') return test
+    return `exists (select 1 from (select 1) as "one" ${own.joins} where ${test})`
+  }
+
+  /** The records that a step leads to, as far as they may be seen. */
+  neighbours(step: Step, inner: string): Neighbours {
+    const { from, where } = neighbours(step, this.alias, inner)
+    const seen = [
+      ...(step.mask ? [this.holds(step.mask)] : []),
+      ...(step.seen ? [this.under(inner).holds(step.seen)] : []),
+    ]
+    return { from, where: [where, ...seen].join(' and ') }
+  }
+
+  /** The same statement from another of its tables; what it looks at counts for nobody. */
+  under(alias: string): Scope {
+    return new Scope(this.dialect, alias, undefined, this.statement)
   }
 
   where(criteria: Criteria): string {
@@ -96,19 +126,23 @@ export class Scope {
       case 'not':
         return `not (${this.where(criteria.criteria)})`
       default:
+        if (criteria.criteria.length === 0) return criteria.kind === 'and' ? '1 = 1' : '1 = 0'
         return `(${criteria.criteria.map((each) => this.where(each)).join(` ${criteria.kind} `)})`
     }
   }
 
   #comparison(comparison: Comparison): string {
-    const { steps, field, operator, values } = comparison
+    const { steps, field, operator, values, mask } = comparison
     const index = steps.findIndex((step) => step.field.relation?.isList)
     const list = steps[index]
     if (list) return this.#member(comparison, list, index)
     const test = TESTS[operator]
     if (!test) throw new Error(`${operator} is a question to lists, and ${field.name} is none`)
-    this.statement.params.push(...test.params(this.dialect, field, values))
-    return test.sql(this.dialect, this.column(steps, field), field)
+    const column = this.column(steps, field, mask)
+    const marks = test
+      .params(this.dialect, field, values)
+      .map((value) => this.statement.parameters.mark(value))
+    return test.sql(this.dialect, column, field, marks)
   }
 
   /** True if the rest of the comparison is true of at least one member, else false. */
@@ -116,9 +150,9 @@ export class Scope {
     const [before, rest] = [comparison.steps.slice(0, index), comparison.steps.slice(index + 1)]
     const outer = this.#aliasOf(before)
     const end = this.statement.isLarge ? APART : ONE_IS_ENOUGH
-    const path = this.#pathTo([...before, list])
+    const path = this.path === undefined ? undefined : this.#pathTo([...before, list])
     const inner = new Scope(this.dialect, this.statement.alias(path), path, this.statement)
-    const { from, where } = neighbours(list, outer, inner.alias)
+    const { from, where } = this.under(outer).neighbours(list, inner.alias)
     const emptiness = rest.length === 0 ? EMPTINESS[comparison.operator] : undefined
     if (emptiness !== undefined) return `${emptiness} (select 1 from ${from} where ${where}${end})`
     const test = inner.where({ ...comparison, steps: rest })
@@ -134,20 +168,19 @@ export class Scope {
     // Joined, its members would bring the record several times.
     if (last.field.relation?.isList) throw new Error(`${path} is a list: it cannot be joined`)
     const outer = this.#aliasOf(steps.slice(0, -1))
-    const alias = this.statement.alias(path)
-    const { from, where } = neighbours(last, outer, alias)
+    const alias = this.statement.alias(this.path === undefined ? undefined : path)
+    const { from, where } = this.under(outer).neighbours(last, alias)
     this.#joins.set(path, { alias, sql: `left join ${from} on ${where}` })
     return alias
   }
 
-  /** From the record at the very outside. */
   #pathTo(steps: readonly Step[]): string {
-    return [this.path, ...steps.map((step) => step.field.name)].join('.')
+    return [this.path ?? '', ...steps.map((step) => step.field.name)].join('.')
   }
 }
 
 interface Test {
-  readonly sql: (dialect: Dialect, column: string, field: Field) => string
+  readonly sql: (dialect: Dialect, column: string, field: Field, marks: readonly string[]) => string
   readonly params: (dialect: Dialect, field: Field, values: readonly Value[]) => readonly SqlValue[]
 }
 
@@ -156,32 +189,32 @@ const EMPTINESS: Readonly<Partial<Record<Operator, string>>> = { isEmpty: 'not e
 
 /** All but emptiness. What is compared with a column that is null is unknown, as SQL has it. */
 const TESTS: Readonly<Partial<Record<Operator, Test>>> = {
-  '=': withMarks('= ?'),
-  '!=': withMarks('<> ?'),
-  '<': withMarks('< ?'),
-  '>': withMarks('> ?'),
-  '<=': withMarks('<= ?'),
-  '>=': withMarks('>= ?'),
-  between: withMarks('between ? and ?'),
-  notBetween: withMarks('not between ? and ?'),
-  isNull: withMarks('is null'),
-  notNull: withMarks('is not null'),
+  '=': withMarks(([mark = '']) => `= ${mark}`),
+  '!=': withMarks(([mark = '']) => `<> ${mark}`),
+  '<': withMarks(([mark = '']) => `< ${mark}`),
+  '>': withMarks(([mark = '']) => `> ${mark}`),
+  '<=': withMarks(([mark = '']) => `<= ${mark}`),
+  '>=': withMarks(([mark = '']) => `>= ${mark}`),
+  between: withMarks((marks) => `between ${marks.join(' and ')}`),
+  notBetween: withMarks((marks) => `not between ${marks.join(' and ')}`),
+  isNull: withMarks(() => 'is null'),
+  notNull: withMarks(() => 'is not null'),
   like: folded('like'),
   notLike: folded('not like'),
   in: amongRows('in'),
   notIn: amongRows('not in'),
 }
 
-function withMarks(test: string): Test {
+function withMarks(test: (marks: readonly string[]) => string): Test {
   return {
-    sql: (_dialect, column) => `${column} ${test}`,
+    sql: (_dialect, column, _field, marks) => `${column} ${test(marks)}`,
     params: encodeAll,
   }
 }
 
 function folded(operator: string): Test {
   return {
-    sql: (dialect, column) => `${dialect.fold(column)} ${operator} ? escape '\\'`,
+    sql: (dialect, column, _field, [mark = '']) => `${dialect.fold(column)} ${operator} ${mark} escape '\\'`,
     params: (_dialect, _field, values) => values.map((value) => likePattern(value as string)),
   }
 }
@@ -189,7 +222,8 @@ function folded(operator: string): Test {
 /** One parameter for the whole list: as many texts of SQL as lengths of lists would push others out of the caches. */
 function amongRows(operator: string): Test {
   return {
-    sql: (dialect, column, field) => `${column} ${operator} (${dialect.json.rows(storageOf(field))})`,
+    sql: (dialect, column, field, [mark = '']) =>
+      `${column} ${operator} (${dialect.json.rows(storageOf(field), mark)})`,
     params: (dialect, field, values) => [JSON.stringify(encodeAll(dialect, field, values))],
   }
 }

@@ -96,7 +96,7 @@ export interface JsonSql {
   /** A subselect that answers JSON, inside of a list. */
   readonly nested: (subselect: string) => string
   /** The values of a parameter that holds a JSON list, as rows of one column. */
-  readonly rows: (storage: Storage) => string
+  readonly rows: (storage: Storage, mark?: string) => string
 }
 
 /** What differs between the engines, as data. */

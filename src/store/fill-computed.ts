@@ -2,7 +2,8 @@ import { computeValues, valuesOf } from '../model/values.js'
 import type { Transaction } from './database.js'
 import { read } from './records.js'
 import { quote } from './names.js'
-import { encode, type Table } from './table.js'
+import { encode } from './column.js'
+import type { Table } from './table.js'
 
 const RECORDS_AT_ONCE = 500
 

@@ -1,7 +1,9 @@
 // The tables of the service itself, beside those of the models.
 import { StartFaults } from '../errors.js'
 import type { Dialect, Transaction } from './database.js'
+import { EPOCH_TABLE } from './epoch.js'
 import { FILE_TABLE } from './files.js'
+import { FORMER_ADMIN_TABLE } from './former-admins.js'
 import { LOG_TABLE } from './log.js'
 import { SEQUENCE_TABLE } from './sequences.js'
 
@@ -67,6 +69,8 @@ function ownTables({ columns, identity }: Dialect): Readonly<Record<string, read
       `sha256 ${text} not null`,
       `created_ms ${integer} not null`,
     ],
+    [EPOCH_TABLE]: [`name ${text} primary key`, `value ${integer} not null`],
+    [FORMER_ADMIN_TABLE]: [`user_id ${integer} primary key`, `admin ${integer} not null`],
     verso_login_failure: [
       `key ${text} primary key`,
       `since_ms ${integer} not null`,

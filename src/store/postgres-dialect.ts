@@ -115,9 +115,9 @@ export const postgresDialect: Dialect = {
     // Every number of ours fits into a double; all else is decoded from text.
     value: (column, storage) => (storage === 'integer' ? column : `${column}::text`),
     nested: (subselect) => subselect,
-    rows: (storage) => {
+    rows: (storage, mark = '?') => {
       const type = storage === 'text' || storage === 'none' ? 'text' : postgresDialect.columns[storage].type
-      return `select "value"::${type} from json_array_elements_text(?::json)`
+      return `select "value"::${type} from json_array_elements_text(${mark}::json)`
     },
   },
 }

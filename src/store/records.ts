@@ -4,10 +4,12 @@ import type { Search } from '../model/search.js'
 import type { Values } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
 import { Scope } from './criteria-sql.js'
-import { UniqueViolation, type Queryable, type SqlValue, type Transaction } from './database.js'
+import { UniqueViolation, type Queryable, type Transaction } from './database.js'
 import { indexName, quote } from './names.js'
+import type { Rendered } from './parameters.js'
 import { compileSelection, type Select } from './select.js'
-import { encode, type Table } from './table.js'
+import { encode } from './column.js'
+import type { Table } from './table.js'
 
 const MAX_ATTEMPTS = 3
 
@@ -17,14 +19,14 @@ export interface Found {
 }
 
 /** A page and the count of all matches, in one statement so that both are of one moment. */
-export async function find(db: Queryable, table: Table, search: Search): Promise<Found> {
-  const select = search.selection ? compileSelection(table.dialect, search.selection) : table.list
-  const { page, count, params } = compileSearch(table, select, search)
+export async function find(db: Queryable, table: Table, search: Search, list = table.list): Promise<Found> {
+  const select = search.selection ? compileSelection(table.dialect, search.selection) : list
+  const { page, count } = compileSearch(table, select, search)
   for (let attempt = 1; ; attempt++) {
-    const rows = await db.all(page, [...params, ...params, search.limit, search.offset])
+    const rows = await db.all(page.sql, [...page.params, search.limit, search.offset])
     if (rows.length > 0)
       return { total: Number(rows[0]?.['$total']), records: rows.map((row) => select.read(row)) }
-    const total = Number((await db.all(count, params))[0]?.['$total'])
+    const total = Number((await db.all(count.sql, count.params))[0]?.['$total'])
     // Records may have come in between: then there is a page after all.
     const isEmpty = total <= search.offset || search.limit === 0
     if (isEmpty || attempt === MAX_ATTEMPTS) return { total, records: [] }
@@ -32,10 +34,9 @@ export async function find(db: Queryable, table: Table, search: Search): Promise
 }
 
 interface SearchSql {
-  readonly page: string
-  readonly count: string
-  /** Of the conditions: they stand in the count and in the page. */
-  readonly params: readonly SqlValue[]
+  /** Its last two parameters are the limit and the offset. */
+  readonly page: Rendered
+  readonly count: Rendered
 }
 
 function compileSearch(table: Table, select: Select, search: Search): SearchSql {
@@ -43,18 +44,19 @@ function compileSearch(table: Table, select: Select, search: Search): SearchSql 
   const isHidden = table.model.archived && !search.archived
   const conditions = [
     ...(isHidden ? ['t."archived" is not true'] : []),
+    ...(search.seen ? [scope.holds(search.seen)] : []),
     ...(search.where ? [scope.where(search.where)] : []),
   ]
   const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
-  const count = `select count(*) as "$total" from ${table.name} as t ${scope.joins} ${where}`
+  const count = scope.render(`select count(*) as "$total" from ${table.name} as t ${scope.joins} ${where}`)
   const keys = search.sort.map(
-    ({ steps, field, descending }) =>
-      `${scope.column(steps, field)} ${descending ? 'desc' : 'asc'} nulls last`,
+    ({ steps, field, descending, mask }) =>
+      `${scope.column(steps, field, mask)} ${descending ? 'desc' : 'asc'} nulls last`,
   )
   const order = `order by ${[...keys, 't."id"'].join(', ')}`
-  const from = `from ${table.name} as t ${scope.joins} ${where} ${order}`
-  const page = `select (${count}) as "$total", ${select.columns} ${from} limit ? offset ?`
-  return { page, count, params: scope.params }
+  const from = scope.render(`from ${table.name} as t ${scope.joins} ${where} ${order}`)
+  const sql = `select (${count.sql}) as "$total", ${select.columns} ${from.sql} limit ? offset ?`
+  return { page: { sql, params: [...count.params, ...select.params, ...from.params] }, count }
 }
 
 export interface Walk {
@@ -62,6 +64,8 @@ export interface Walk {
   readonly after: number
   readonly limit: number
   readonly where?: Criteria | undefined
+  /** Those that whoever asks may see. */
+  readonly seen?: Criteria | undefined
   readonly select?: Select
   /** Leaves out archived ones, of a model that has them. */
   readonly isVisible?: boolean
@@ -71,13 +75,17 @@ export interface Walk {
 export async function walk(
   db: Queryable,
   table: Table,
-  { after, limit, where, select = table.full, isVisible = false }: Walk,
+  { after, limit, where, seen, select = table.full, isVisible = false }: Walk,
 ): Promise<WireRecord[]> {
   const scope = new Scope(table.dialect)
   const visible = isVisible ? 'and t."archived" is not true ' : ''
-  const condition = visible + (where ? `and ${scope.where(where)} ` : '')
-  const from = `from ${table.name} as t ${scope.joins} where t."id" > ? ${condition}order by t."id" limit ?`
-  const rows = await db.all(`select ${select.columns} ${from}`, [after, ...scope.params, limit])
+  const permitted = seen ? `and ${scope.holds(seen)} ` : ''
+  const condition = visible + permitted + (where ? `and ${scope.where(where)} ` : '')
+  const { sql: joins, params: joined } = scope.render(scope.joins)
+  const { sql, params } = scope.render(condition)
+  const from = `from ${table.name} as t ${joins} where t."id" > ? ${sql}order by t."id" limit ?`
+  const all = [...select.params, ...joined, after, ...params, limit]
+  const rows = await db.all(`select ${select.columns} ${from}`, all)
   return rows.map((row) => select.read(row))
 }
 
@@ -86,9 +94,47 @@ export async function read(
   table: Table,
   id: number,
   select = table.full,
+  seen?: Criteria,
 ): Promise<WireRecord | undefined> {
-  const [row] = await db.all(`select ${select.columns} from ${table.name} as t where t."id" = ?`, [id])
+  const scope = new Scope(table.dialect)
+  const { sql, params } = scope.render(seen ? ` and ${scope.holds(seen)}` : '')
+  const statement = `select ${select.columns} from ${table.name} as t where t."id" = ?${sql}`
+  const [row] = await db.all(statement, [...select.params, id, ...params])
   return row && select.read(row)
+}
+
+/** Which of these are true of a record; undefined if it is not there. */
+export async function test(
+  db: Queryable,
+  table: Table,
+  id: number,
+  criteria: readonly Criteria[],
+): Promise<boolean[] | undefined> {
+  const scope = new Scope(table.dialect)
+  const tests = criteria.map(
+    (each, index) => `, case when ${scope.holds(each)} then 1 else 0 end as "c${index}"`,
+  )
+  const { sql, params } = scope.render(tests.join(''))
+  const [row] = await db.all(`select 1 as "one"${sql} from ${table.name} as t where t."id" = ?`, [
+    ...params,
+    id,
+  ])
+  return row && criteria.map((_, index) => row[`c${index}`] === 1)
+}
+
+/** Those of the ids whose records meet the criteria. */
+export async function among(
+  db: Queryable,
+  table: Table,
+  ids: readonly number[],
+  criteria: Criteria,
+): Promise<Set<number>> {
+  const scope = new Scope(table.dialect)
+  const { sql, params } = scope.render(scope.holds(criteria))
+  const some = `t."id" in (${table.dialect.json.rows('integer')})`
+  const statement = `select t."id" as "id" from ${table.name} as t where ${some} and ${sql}`
+  const rows = await db.all(statement, [JSON.stringify(ids), ...params])
+  return new Set(rows.map((row) => Number(row['id'])))
 }
 
 export async function versionOf(db: Queryable, table: Table, id: number): Promise<number | undefined> {

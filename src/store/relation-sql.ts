@@ -1,6 +1,6 @@
 // How SQL gets from a record to its neighbours.
 import type { FieldOf } from '../model/catalog.js'
-import type { Step } from '../model/path.js'
+import type { Step } from '../model/criteria.js'
 import { quote, tableName } from './names.js'
 
 export interface Neighbours {

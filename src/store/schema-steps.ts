@@ -6,7 +6,8 @@ import { LOG_TABLE } from './log.js'
 import { indexName, quote, tableName } from './names.js'
 import type { Step } from './plan.js'
 import { linkTable } from './relation-sql.js'
-import { columnOf, encode, storedFields } from './table.js'
+import { columnOf, encode } from './column.js'
+import { storedFields } from './table.js'
 
 export async function carryOut(tx: Transaction, dialect: Dialect, step: Step): Promise<void> {
   const table = quote(tableName(step.model))

@@ -5,6 +5,7 @@ import type { Model } from '../model/model.js'
 import type { Database, Dialect, Queryable, Transaction } from './database.js'
 import { dropFiles, fileColumns } from './dropped-files.js'
 import { fillComputed } from './fill-computed.js'
+import { formerColumns, keepFormerAdmins } from './former-admins.js'
 import { makeOwnTables } from './own-tables.js'
 import type { Plan, Step } from './plan.js'
 import { laterModels } from './later-models.js'
@@ -23,7 +24,8 @@ const MODELS_AT_ONCE = 50
 export async function showPlan(db: Database, catalog: Catalog, drops: readonly string[]): Promise<Plan> {
   return db.transaction(async (tx) => {
     await makeOwnTables(tx, db.dialect)
-    return planSchema(tx, catalog.stored, parsed(await readShapes(tx)), drops)
+    const shapes = parsed(await readShapes(tx))
+    return planSchema(tx, catalog.stored, shapes, [...drops, ...formerColumns(shapes)])
   }, LONG)
 }
 
@@ -78,12 +80,14 @@ async function growFirst(
   const unchanged = unchangedModels(catalog, texts)
   const shapes = parsed(new Map([...texts].filter(([name]) => !unchanged.has(name))))
   const changed = catalog.stored.filter(({ name }) => !unchanged.has(name))
-  const plan = await planSchema(tx, changed, shapes, drops)
+  const former = formerColumns(shapes)
+  const plan = await planSchema(tx, changed, shapes, [...drops, ...former])
   if (plan.faults.length > 0)
     throw new StartFaults('The tables cannot follow the models without losing data', plan.faults)
   const later = laterModels(plan, changed, MODELS_AT_ONCE)
   const isLater = new Set(later.map(({ name }) => name))
   const steps = plan.steps.filter((step) => !isLater.has(step.model))
+  if (former.length > 0) await keepFormerAdmins(tx)
   const tables = new Tables(dialect, catalog)
   const files = fileColumns(shapes)
   for (const step of steps.filter((step) => !isIndex(step))) {
@@ -93,7 +97,7 @@ async function growFirst(
   for (const model of modelsToCompute(steps)) await fillComputed(tx, tables.of(model))
   await makeSequences(
     tx,
-    catalog.served.filter(({ name }) => !isLater.has(name)),
+    catalog.stored.filter(({ name }) => !isLater.has(name)),
   )
   // Last, because what was filled in may not be unique.
   for (const step of steps.filter(isIndex)) await carryOut(tx, dialect, step)
@@ -139,14 +143,31 @@ function isIndex(step: Step): boolean {
 function unchangedModels(catalog: Catalog, texts: ReadonlyMap<string, string>): Map<string, string> {
   const declared = new Set(catalog.stored.map(({ name }) => name))
   const undeclared = [...texts.keys()].filter((name) => !declared.has(name))
+  // A command that needs no models knows nothing of what they add to the users.
+  const isBare = catalog.models.length === 0
   const unchanged = catalog.stored.flatMap((model): [string, string][] => {
     const text = texts.get(model.name)
     if (text === undefined) return []
-    const before = undeclared.length > 0 ? (JSON.parse(text) as Shape) : undefined
+    const before = isBare || undeclared.length > 0 ? (JSON.parse(text) as Shape) : undefined
     const neighbours = neighboursOf(catalog, model, before, undeclared)
-    return text === printShape({ ...shapeOf(model), neighbours }) ? [[model.name, text]] : []
+    const isAsDeclared = text === printShape({ ...shapeOf(model), neighbours })
+    return isAsDeclared || (isBare && before && holds(before, shapeOf(model))) ? [[model.name, text]] : []
   })
   return new Map(unchanged)
+}
+
+/** Whether tables of the one shape have all that the other declares. */
+function holds(there: Shape, declared: Shape): boolean {
+  const has = (all: object | undefined, some: object | undefined) =>
+    Object.entries(some ?? {}).every(
+      ([name, value]) =>
+        JSON.stringify((all as Record<string, unknown> | undefined)?.[name]) === JSON.stringify(value),
+    )
+  return (
+    has(there.columns, declared.columns) &&
+    has(there.indexes, declared.indexes) &&
+    has(there.links, declared.links)
+  )
 }
 
 /** The shapes of models that stay although nobody declares them now. */

@@ -2,13 +2,14 @@
 // is shown, of one moment, without a join for each relation.
 import { Refusal } from '../errors.js'
 import { storageOf, type Field } from '../model/field.js'
-import { isOwnedList } from '../model/model.js'
+import type { Step } from '../model/criteria.js'
+import { isOwnedList, isReference } from '../model/model.js'
 import type { Entry, Selection } from '../model/selection.js'
 import type { Json, Value } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
+import { Scope } from './criteria-sql.js'
 import type { Dialect, Row, SqlValue } from './database.js'
 import { quote } from './names.js'
-import { neighbours } from './relation-sql.js'
 
 /** How many neighbours a view shows; and a list inside of a list. */
 const MAX_SHOWN = [1_000, 100] as const
@@ -16,22 +17,42 @@ const MAX_SHOWN = [1_000, 100] as const
 export interface Select {
   /** Of a table that is called `t`. */
   readonly columns: string
+  /** Of the columns, in their order. */
+  readonly params: readonly SqlValue[]
   read(row: Row): WireRecord
 }
 
 type Decode = (stored: SqlValue | Json) => Value
 
+/** What stands in the place of a value that is not shown: its key is left out. */
+const HIDDEN = Symbol('hidden')
+
 interface Part {
   readonly key: string
   readonly sql: string
-  readonly decode: Decode
+  readonly decode: (stored: SqlValue | Json) => Value | typeof HIDDEN
+}
+
+/** What is the same wherever a record or a neighbour stands in a statement. */
+interface Place {
+  readonly scope: Scope
+  readonly depth: number
+  /** In how many lists. */
+  readonly lists: number
+  /** Inside of JSON. */
+  readonly isNested: boolean
 }
 
 export function compileSelection(dialect: Dialect, selection: Selection): Select {
-  const parts = selection.entries.map((entry) => compileEntry(dialect, entry, 't', 1, 0, false))
+  const scope = new Scope(dialect)
+  const parts = selection.entries.map((entry) =>
+    compileEntry(entry, { scope, depth: 1, lists: 0, isNested: false }),
+  )
   const columns = parts.map((part, index) => `, ${part.sql} as "c${index}"`).join('')
+  const { sql, params } = scope.render(columns)
   return {
-    columns: `t."id" as "id", t."version" as "version"${columns}`,
+    columns: `t."id" as "id", t."version" as "version"${sql}`,
+    params,
     read: (row) => {
       const record: Record<string, Value> & { id: number; version: number } = {
         id: Number(row['id']),
@@ -39,57 +60,82 @@ export function compileSelection(dialect: Dialect, selection: Selection): Select
       }
       parts.forEach(({ key, decode }, index) => {
         const value = decode(row[`c${index}`] ?? null)
-        if (value === true || !selection.entries[index]?.onlyIfTrue) record[key] = value
+        const isShown = value === true || !selection.entries[index]?.onlyIfTrue
+        if (value !== HIDDEN && isShown) record[key] = value
       })
       return record
     },
   }
 }
 
-function compileEntry(
-  dialect: Dialect,
-  { key, steps, field, neighbour }: Entry,
-  outer: string,
-  depth: number,
-  lists: number,
-  isNested: boolean,
-): Part {
+function compileEntry({ key, steps, field, neighbour, mask }: Entry, place: Place): Part {
+  const { scope, isNested } = place
   const [step, ...rest] = steps
   if (step) {
-    const inner = `r${depth}`
-    const { from, where } = neighbours(step, outer, inner)
-    const entry = { key, steps: rest, field, ...(neighbour ? { neighbour } : {}) }
-    const part = compileEntry(dialect, entry, inner, depth + 1, lists, isNested)
-    return { ...part, sql: `(select ${part.sql} from ${from} where ${where})` }
+    const { inner, from, where } = stepInto(step, place)
+    const part = compileEntry(
+      { key, steps: rest, field, ...(neighbour ? { neighbour } : {}), ...(mask ? { mask } : {}) },
+      inner,
+    )
+    // At the end of a path what is hidden is as if the path led nowhere.
+    const decode: Decode = (stored) => {
+      const value = stored === null ? null : part.decode(stored)
+      return value === HIDDEN ? null : value
+    }
+    return { key, sql: `(select ${part.sql} from ${from} where ${where})`, decode }
   }
-  if (neighbour) return compileNeighbour(dialect, key, neighbour, outer, depth, lists, isNested)
-  const column = `${outer}.${quote(field.name)}`
+  if (neighbour) return compileNeighbour(key, neighbour, place)
+  const column = `${scope.alias}.${quote(field.name)}`
+  const { dialect } = scope
+  const storage = storageOf(field)
+  const part: Part = {
+    key,
+    sql: isNested || mask ? dialect.json.value(column, storage) : column,
+    decode: decoderOf(dialect, field),
+  }
+  return mask ? hidden(part, scope.holds(mask), place) : part
+}
+
+/** The part as the only member of a list, which is missing where it is hidden: an empty value and none at all are not the same. */
+function hidden({ key, sql, decode }: Part, shown: string, { scope, isNested }: Place): Part {
+  const { json } = scope.dialect
+  const list = `case when ${shown} then ${json.array([sql])} end`
   return {
     key,
-    sql: isNested ? dialect.json.value(column, storageOf(field)) : column,
-    decode: decoderOf(dialect, field),
+    sql: isNested ? json.nested(list) : list,
+    decode: (stored) => {
+      const items = arrayFrom(stored)
+      return items ? decode(items[0] ?? null) : HIDDEN
+    },
   }
 }
 
-function compileNeighbour(
-  dialect: Dialect,
-  key: string,
-  { step, shown }: NonNullable<Entry['neighbour']>,
-  outer: string,
-  depth: number,
-  lists: number,
-  isNested: boolean,
-): Part {
+interface Stepped {
+  readonly inner: Place
+  readonly from: string
+  readonly where: string
+}
+
+function stepInto(step: Step, place: Place): Stepped {
+  const { scope, depth } = place
+  const inner = { ...place, scope: scope.under(`r${depth}`), depth: depth + 1 }
+  return { inner, ...scope.neighbours(step, inner.scope.alias) }
+}
+
+function compileNeighbour(key: string, { step, shown }: NonNullable<Entry['neighbour']>, place: Place): Part {
+  const { lists, isNested, scope } = place
+  const { dialect } = scope
   const isList = step.field.relation?.isList === true
-  const inner = `r${depth}`
-  const { from, where } = neighbours(step, outer, inner)
-  const level = lists + (isList ? 1 : 0)
-  const parts = shown.entries.map((entry) => compileEntry(dialect, entry, inner, depth + 1, level, true))
-  const array = dialect.json.array([`${inner}."id"`, `${inner}."version"`, ...parts.map((part) => part.sql)])
+  const { inner: stepped, from, where } = stepInto(step, place)
+  const inner = { ...stepped, lists: lists + (isList ? 1 : 0), isNested: true }
+  const parts = shown.entries.map((entry) => compileEntry(entry, inner))
+  const id = inner.scope.alias
+  const array = dialect.json.array([`${id}."id"`, `${id}."version"`, ...parts.map((part) => part.sql)])
   const decode = decodeNeighbour(shown, parts)
   const nest = (sql: string) => (isNested ? dialect.json.nested(sql) : sql)
   if (!isList) {
     const sql = `(select ${array} from ${from} where ${where})`
+    if (step.seen || step.mask) return compileUnlessUnseen(key, sql, decode, step, place)
     return { key, sql: nest(sql), decode: (stored) => decode(arrayFrom(stored)) }
   }
   const name = `${step.from.name}.${step.field.name}`
@@ -99,10 +145,11 @@ function compileNeighbour(
       'bad-request',
       `${name} is a list in a list in a list: search ${step.target.name} instead`,
     )
-  const order = `order by ${inner}."id"${most === Infinity ? '' : ` limit ${most + 1}`}`
-  return {
+  const order = `order by ${id}."id"${most === Infinity ? '' : ` limit ${most + 1}`}`
+  const list = dialect.json.list(array, `from ${from} where ${where} ${order}`)
+  const part: Part = {
     key,
-    sql: nest(dialect.json.list(array, `from ${from} where ${where} ${order}`)),
+    sql: step.mask ? list : nest(list),
     decode: (stored) => {
       const items = arrayFrom(stored) ?? []
       if (items.length > most)
@@ -111,6 +158,33 @@ function compileNeighbour(
           `${name} has more than ${most} members: search ${step.target.name} instead`,
         )
       return items.map((item) => decode(item as Json[]))
+    },
+  }
+  if (!step.mask) return part
+  return hidden({ ...part, sql: dialect.json.nested(list) }, scope.holds(step.mask), place)
+}
+
+/** A reference to what may not be seen is left out, as a hidden field is: sent back without it, it stays. One to nothing is null. */
+function compileUnlessUnseen(
+  key: string,
+  subselect: string,
+  decode: ReturnType<typeof decodeNeighbour>,
+  { field, mask }: Step,
+  { scope, isNested }: Place,
+): Part {
+  const { json } = scope.dialect
+  const isEmpty = isReference(field)
+    ? `case when ${scope.alias}.${quote(field.name)} is null then 1 else 0 end`
+    : '1'
+  const pair = json.array([json.nested(subselect), isEmpty])
+  const sql = mask ? `case when ${scope.holds(mask)} then ${pair} end` : pair
+  return {
+    key,
+    sql: isNested ? json.nested(sql) : sql,
+    decode: (stored) => {
+      const [neighbour = null, isNothing] = arrayFrom(stored) ?? []
+      if (neighbour !== null) return decode(arrayFrom(neighbour))
+      return Number(isNothing) === 1 ? null : HIDDEN
     },
   }
 }
@@ -128,7 +202,10 @@ function decodeNeighbour(
     if (!items) return null
     const record: Record<string, Value> = { id: Number(items[0]) }
     for (const key of versionKeys) record[key] = Number(items[1])
-    parts.forEach(({ key, decode }, index) => (record[key] = decode(items[index + 2] ?? null)))
+    parts.forEach(({ key, decode }, index) => {
+      const value = decode(items[index + 2] ?? null)
+      if (value !== HIDDEN) record[key] = value
+    })
     return record
   }
 }

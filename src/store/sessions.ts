@@ -1,5 +1,6 @@
 import { toUser, USER_COLUMNS, USERS, type UserRow } from './accounts.js'
 import type { Queryable, Transaction } from './database.js'
+import { RIGHTS_EPOCH } from './epoch.js'
 
 /** A session as it is kept: by the hash of its id, so that a copy of the database opens no door. */
 export interface SessionRow {
@@ -19,13 +20,13 @@ export async function openSession(tx: Transaction, session: SessionRow): Promise
   ])
 }
 
-/** The session and its user, in one statement: this runs on every request. */
+/** The session and its user, and whether rights have changed, in one statement: this runs on every request. */
 export async function findSession(
   db: Queryable,
   hash: string,
-): Promise<{ session: SessionRow; user: UserRow } | undefined> {
+): Promise<{ session: SessionRow; user: UserRow; epoch: number } | undefined> {
   const [row] = await db.all(
-    `select s.user_id, s.created_ms, s.seen_ms, ${USER_COLUMNS} from verso_session as s ` +
+    `select s.user_id, s.created_ms, s.seen_ms, ${RIGHTS_EPOCH} as "epoch", ${USER_COLUMNS} from verso_session as s ` +
       `join ${USERS} as u on u."id" = s.user_id where s.hash = ?`,
     [hash],
   )
@@ -36,7 +37,7 @@ export async function findSession(
     createdMs: Number(row['created_ms']),
     seenMs: Number(row['seen_ms']),
   }
-  return { session, user: toUser(row) }
+  return { session, user: toUser(row), epoch: Number(row['epoch'] ?? 0) }
 }
 
 export async function touchSession(tx: Transaction, hash: string, seenMs: number): Promise<void> {

@@ -62,7 +62,7 @@ export const sqliteDialect: Dialect = {
     value: (column) => column,
     // What comes out of a subselect is text again until it is said to be JSON.
     nested: (subselect) => `json(${subselect})`,
-    rows: () => 'select "value" from json_each(?)',
+    rows: (_storage, mark = '?') => `select "value" from json_each(${mark})`,
   },
 }
 

@@ -3,8 +3,7 @@ import type { Catalog } from '../model/catalog.js'
 import { storageOf, type Field } from '../model/field.js'
 import type { Model } from '../model/model.js'
 import { fullSelection, listSelection } from '../model/selection.js'
-import { idOf, type Value } from '../model/value.js'
-import type { Column, Dialect, SqlValue } from './database.js'
+import type { Dialect } from './database.js'
 import { quote, tableName } from './names.js'
 import { compileSelection, type Select } from './select.js'
 
@@ -53,17 +52,4 @@ export class Tables {
 /** Every field that has a column. */
 export function storedFields(model: Model): Field[] {
   return [...model.fields.values()].filter((field) => storageOf(field) !== 'none')
-}
-
-export function columnOf(dialect: Dialect, field: Field): Column {
-  const storage = storageOf(field)
-  if (storage === 'none') throw new Error(`${field.name} has no column`)
-  return dialect.columns[storage]
-}
-
-/** A reference is kept as the id of its target, and so is a file. */
-export function encode(dialect: Dialect, field: Field, value: Value): SqlValue {
-  const isElsewhere = field.relation !== undefined || field.type === 'binary'
-  const kept = isElsewhere && value !== null ? idOf(value) : value
-  return columnOf(dialect, field).encode(kept)
 }

@@ -239,7 +239,7 @@ onEveryTarget((engine, door) => {
       [{ related: { compny: ['name'] } }, /rel\.Person has no field "compny" \(did you mean "company"\?\)/],
       [{ related: { 'company.parent': ['name'] } }, /"company.parent" must be a field of the record itself/],
       [{ related: { company: ['nmae'] } }, /rel\.Company has no field "nmae"/],
-      [{ related: { keeper: ['username'] } }, /verso\.auth\.User has no field "username"/],
+      [{ related: { keeper: ['password'] } }, /verso\.auth\.User has no field "password"/],
       [{ fields: ['company.addresses.doors.pin'] }, /rel\.Door has no field "pin"/],
     ]
     test.for(faults)('with %j', async ([wanted, message]) => {

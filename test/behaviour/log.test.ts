@@ -86,7 +86,7 @@ onEveryTarget((engine, door) => {
 
   test('accounts are logged too, without their passwords', async () => {
     const username = `log-${engine}-${door}`
-    const id = await addUser(service.app, { username, password: 'a first password', admin: false })
+    const id = await addUser(service.app, { username, password: 'a first password', roles: ['editor'] })
     await changePassword(service.app, username, 'a second password')
     const changes = await changesBetween(service.app.db.reader, 'verso.auth.User', id, -1, 99)
     expect(changes.map((change) => [change.action, change.version, change.by])).toEqual([

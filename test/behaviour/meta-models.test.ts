@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition.js'
 import { createApp } from '../../src/service/create-app.js'
-import { recordsFor } from '../../src/service/records.js'
+import { NOBODY } from '../../src/service/caller.js'
+import { recordsOf } from '../../src/service/records.js'
 import { changesSince } from '../../src/store/log.js'
 import type { Records } from '../../src/wire.js'
 import { models } from '../models.js'
@@ -18,7 +19,8 @@ import {
 
 const META = 'com.axelor.meta.db.MetaModel'
 /** Those of the service itself that can be asked for. */
-const SYSTEM = [META, 'com.axelor.meta.db.MetaFile']
+const AUTH = ['User', 'Role', 'Permission', 'ApiKey', 'Event'].map((name) => `verso.auth.${name}`)
+const SYSTEM = [META, 'com.axelor.meta.db.MetaFile', ...AUTH]
 const NAMES = models.map(({ definition }) => (definition as { name: string }).name)
 const Rule = defineModel({
   name: 'meta.Rule',
@@ -147,9 +149,8 @@ describe('over restarts', () => {
       const apps = await Promise.all(
         Array.from({ length: 4 }, () => createApp({ settings: { db: place.url }, models })),
       )
-      const actor = { id: 0, version: 0, username: 'nobody', name: null, admin: true }
       for (const app of apps) {
-        const { data } = await recordsFor(app, actor).search(META, everything)
+        const { data } = await recordsOf(app, NOBODY).search(META, everything)
         expect(data.map(({ fullName }) => fullName).toSorted()).toEqual([...NAMES, ...SYSTEM].toSorted())
       }
       await Promise.all(apps.map((app) => app.close()))

@@ -185,7 +185,7 @@ onEveryTarget((engine, door) => {
 
   test('what is not there is not found, by kind', async () => {
     expect(await refusalOf(records.find('crm.Nothing'))).toMatchObject({ kind: 'unknown-model' })
-    expect(await refusalOf(records.find('verso.auth.User'))).toMatchObject({ kind: 'unknown-model' })
+    expect(await refusalOf(records.find('verso.auth.Users'))).toMatchObject({ kind: 'unknown-model' })
     expect(await refusalOf(records.create('__proto__', {}))).toMatchObject({ kind: 'unknown-model' })
     expect(await refusalOf(records.read(CONTACT, 999_999_999))).toMatchObject({ kind: 'not-found' })
     expect(await refusalOf(records.update(CONTACT, 999_999_999, { version: 0 }))).toMatchObject({

@@ -221,7 +221,7 @@ onEveryTarget((engine, door) => {
     [{}],
     [{ username: 'eve', password: 'correct horse battery' }],
     [{ id: 1, version: 0 }],
-    [{ id: 1, version: 0, admin: true }],
+    [{ id: 1, version: 0, roles: ['administrator'] }],
   ])('a user is neither made nor changed through a record: %j', async (sent) => {
     expect(await faultsOf('rel.Person', { keeper: sent })).toEqual({
       kind: 'invalid',

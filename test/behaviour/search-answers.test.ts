@@ -195,7 +195,7 @@ onEveryTarget((engine, door) => {
       ])
     })
 
-    test.for(['password', 'admin', 'username', 'disabled', 'nothing'])('not %s', async (field) => {
+    test.for(['password', 'admin', 'usernam', 'hash', 'nothing'])('not %s', async (field) => {
       const path = `createdBy.${field}`
       const unknown = new RegExp(`verso\\.auth\\.User has no field "${field}"`)
       const criteria = [{ fieldName: path, operator: 'notNull' }]

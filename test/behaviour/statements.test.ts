@@ -1,9 +1,10 @@
 // However many records are shown, and however much of their neighbours: the database is asked once.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { recordsOf } from '../../src/service/records.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
 import { CountingDatabase } from '../counting-database.js'
-import { enter, newPlace, onEveryEngine, startService, type Place, type Service } from '../targets.js'
+import { actorIn, newPlace, onEveryEngine, startService, type Place, type Service } from '../targets.js'
 import { withNeighboursOneByOne } from '../twins.js'
 
 const COUNT = 40
@@ -21,9 +22,10 @@ onEveryEngine((engine) => {
     place = await newPlace(engine)
     db = new CountingDatabase(await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 }))
     service = await startService(engine, { place, database: db })
-    records = await enter(service, 'direct')
-    const app = { ...service.app, db: withNeighboursOneByOne(db) }
-    twin = await enter({ ...service, app }, 'direct')
+    // What somebody may do is known before: HTTP learns it with the session.
+    const by = await service.app.gate.callerOf(await actorIn(service))
+    records = recordsOf(service.app, by)
+    twin = recordsOf({ ...service.app, db: withNeighboursOneByOne(db) }, by)
     for (let index = 0; index < COUNT; index++) await createPerson(index)
   })
   afterAll(async () => {

@@ -24,14 +24,14 @@ const id = await addUser(setUp, {
   username: 'ada',
   name: 'Ada',
   password: 'correct horse battery staple',
-  admin: true,
+  roles: ['administrator'],
 })
 await fill(setUp.db)
 await setUp.close()
 
 const database = twin(await openDatabase(url, { poolSize: POOL_SIZE, statementTimeoutMs: STATEMENT_MS }))
 const app = await createApp({ models, settings: { db: url }, database })
-const records = recordsFor(app, { id, version: 0, username: 'ada', name: 'Ada', admin: true })
+const records = recordsFor(app, { id, version: 0, username: 'ada', name: 'Ada' })
 const searches = kind
   ? Array.from({ length: Number(count) }, (_, number) => KINDS[kind](number))
   : worstSearches(Number(count))

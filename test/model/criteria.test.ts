@@ -12,7 +12,8 @@ import {
   type Operator,
   type Term,
 } from '../../src/model/condition.js'
-import { bind, countTerms, type Criteria } from '../../src/model/criteria.js'
+import { bind, countTerms } from '../../src/model/binding.js'
+import type { Criteria } from '../../src/model/criteria.js'
 import { defineModel } from '../../src/model/definition.js'
 import { MAX_TEXT_LENGTH } from '../../src/model/operand.js'
 import type { Value } from '../../src/model/value.js'
@@ -214,7 +215,7 @@ describe('a value becomes the one spelling that its type has', () => {
     ['big', 2 ** 53, 'must be between -9007199254740991 and 9007199254740991'],
     ['big', '9007199254740992', 'must be between -9007199254740991 and 9007199254740991'],
     ['big', '9'.repeat(1000), 'must be between -9007199254740991 and 9007199254740991'],
-    ['id', { id: 1 }, 'must be a whole number'],
+    ['id', { id: '1.5' }, 'must be a whole number'],
     ['price', 'x', 'must be a decimal number such as "12.50"'],
     ['price', '9'.repeat(39), 'must have at most 38 digits before the point'],
     ['price', `0.${'1'.repeat(39)}`, 'must have at most 38 digits behind the point'],
@@ -400,7 +401,7 @@ describe('a path', () => {
     ['title.length', 'lib.Book.title is no relation: nothing can follow it'],
     ['author.nothing', 'lib.Author has no field "nothing"'],
     ['createdBy.password', 'verso.auth.User has no field "password"'],
-    ['createdBy.username', 'verso.auth.User has no field "username"'],
+    ['createdBy.usernam', 'verso.auth.User has no field "usernam"'],
     ['toString', 'lib.Book has no field "toString"'],
     ['id.id', 'lib.Book.id is no relation: nothing can follow it'],
     ['', 'lib.Book has no field ""'],

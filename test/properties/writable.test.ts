@@ -1,7 +1,6 @@
 // Whatever body is sent, the stored row differs only in writable fields that were named, and the world stays as it was.
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { Refusal } from '../../src/errors.js'
 import { isWritable } from '../../src/model/model.js'
 import type { Row } from '../../src/store/database.js'
 import { HttpClient } from '../http-client.js'
@@ -101,6 +100,5 @@ onEveryEngine((engine) => {
       }),
       { numRuns: RUNS },
     )
-    await expect(client.read('verso.auth.User', 1)).rejects.toBeInstanceOf(Refusal)
   })
 })

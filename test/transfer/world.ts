@@ -28,7 +28,7 @@ export function writeModels(folder: string): string {
 /** At least one record of each fixture model, with what is hard to carry over. */
 export async function fill(app: App, records: Records): Promise<void> {
   const make = async (model: string, data: object) => (await records.create(model, data)).data
-  const bob = await addUser(app, { username: 'bob', password: PASSWORD, admin: false })
+  const bob = await addUser(app, { username: 'bob', password: PASSWORD, roles: ['editor'] })
   await fillPlain(make)
   const company = await make('rel.Company', { code: 'A', name: 'Acme, "Ltd"', addresses: [{ city: 'Oslo' }] })
   const child = await make('rel.Company', { code: null, name: 'Child', parent: { id: company.id } })

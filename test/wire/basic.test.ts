@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { hash } from '@node-rs/argon2'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { USER } from '../../src/model/system.js'
+import { NOBODY } from '../../src/service/caller.js'
 import { addUser, changePassword, setDisabled } from '../../src/service/accounts.js'
 import { remove } from '../../src/service/removals.js'
 import { findLogin } from '../../src/store/accounts.js'
@@ -47,7 +48,7 @@ onEveryEngine((engine) => {
     send(url, { path: `${CONTACTS}?limit=1`, headers: { ...headers } })
   const newUser = async (password = 'a password of theirs') => {
     const username = `user${++users}`
-    const id = await addUser(service.app, { username, password, admin: false })
+    const id = await addUser(service.app, { username, password, roles: ['editor'] })
     return { id, username, password }
   }
   const timeOf = async (work: () => Promise<unknown>) => {
@@ -192,11 +193,11 @@ onEveryEngine((engine) => {
     expect((await get(basic(username, password))).status).toBe(401)
     await setDisabled(service.app, username, false)
     expect((await get(basic(username, password))).status).toBe(200)
-    await remove(service.app, null, USER, id)
+    await remove(service.app, NOBODY, USER, id)
     expect(await findLogin(service.app.db.reader, username)).toBeUndefined()
     expect((await get(basic(username, password))).status).toBe(401)
     // One of the same name is another account.
-    await addUser(service.app, { username, password: 'of somebody else', admin: false })
+    await addUser(service.app, { username, password: 'of somebody else', roles: ['editor'] })
     expect((await get(basic(username, password))).status).toBe(401)
   })
 
@@ -242,7 +243,7 @@ async function textsInHeap(twin = ''): Promise<object> {
   const place = await newPlace('sqlite')
   const password = `heap-${randomBytes(16).toString('hex')}`
   const first = await startService('sqlite', { place })
-  await addUser(first.app, { username: 'heap', password, admin: false })
+  await addUser(first.app, { username: 'heap', password, roles: ['editor'] })
   await first.close()
   const file = path.join(folder, 'verso.heapsnapshot')
   const script = fileURLToPath(new URL('heap-process.mjs', import.meta.url))

@@ -111,7 +111,7 @@ onEveryEngine((engine) => {
   })
 
   test('another user has keys of their own', async () => {
-    await addUser(service.app, { username: 'bob', password: 'a password for bob', admin: true })
+    await addUser(service.app, { username: 'bob', password: 'a password for bob', roles: ['administrator'] })
     const bob = asUser(
       service.url,
       await openSession(service.url, {}, credentials('bob', 'a password for bob')),

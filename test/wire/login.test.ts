@@ -277,7 +277,7 @@ onEveryEngine((engine) => {
   })
 
   test('an account without the administrator has no roles', async () => {
-    await addUser(service.app, { username: 'bob', password: 'a password for bob', admin: false })
+    await addUser(service.app, { username: 'bob', password: 'a password for bob', roles: ['editor'] })
     const answer = await login(service.url, from(), credentials('bob', 'a password for bob'))
     expect(json(answer)).toEqual({
       status: 0,

@@ -12,7 +12,7 @@ const MAX_RATIO = 2
 let service: Service
 beforeAll(async () => {
   service = await startService('sqlite')
-  await addUser(service.app, { username: 'gone', password: PASSWORD, admin: false })
+  await addUser(service.app, { username: 'gone', password: PASSWORD, roles: ['editor'] })
   await setDisabled(service.app, 'gone', true)
 })
 afterAll(() => service.close())

@@ -4,11 +4,11 @@ import { storageOf, type Field } from '../field.js'
 import { isOwnedList, type Model } from '../model.js'
 import { stepOf } from '../path.js'
 import type { Entry, Selection } from '../selection.js'
-import { isReadOnly, USER } from '../system.js'
+import { isAuth, isReadOnly, USER } from '../system.js'
 
-/** All that people write: what the service keeps itself is made anew wherever it runs. */
+/** All that people write: what the service keeps itself is made anew wherever it runs, and who may do what stays where it is. */
 export function transferredModels(catalog: Catalog): readonly Model[] {
-  return catalog.served.filter((model) => !isReadOnly(model))
+  return catalog.stored.filter((model) => !isReadOnly(model) && !isAuth(model))
 }
 
 /** Id and version come first, then these, in the order of the model. */

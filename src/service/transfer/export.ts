@@ -1,6 +1,6 @@
 // Every record of a model, or of a search, one page after the other: in bounded memory, however many there are.
 import { Refusal } from '../../errors.js'
-import type { Criteria } from '../../model/criteria.js'
+import { both } from '../../model/criteria.js'
 import type { Field } from '../../model/field.js'
 import type { Model } from '../../model/model.js'
 import { ID, VERSION } from '../../model/path.js'
@@ -8,10 +8,13 @@ import { searchFromRequest } from '../../model/search.js'
 import { listSelection, type Selection } from '../../model/selection.js'
 import { isFile, transferFields, transferSelection } from '../../model/transfer/fields.js'
 import { isObject } from '../../model/value.js'
-import { walk } from '../../store/records.js'
+import { walk, type Walk } from '../../store/records.js'
 import { compileSelection } from '../../store/select.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../app.js'
+import { sightOf, type Caller } from '../caller.js'
+import { requirePermitted } from '../permitted.js'
+import { seenBy } from '../shown.js'
 import { FileExport, type KeepContent, type Reading } from './export-files.js'
 
 const FIRST_PAGE = 50
@@ -48,7 +51,9 @@ export interface Column {
 }
 
 /** What a search would find, all of it, by id. What is wrong with the request is refused here; what comes later ends the pages. */
-export function exportFound(app: App, model: Model, request: unknown): FoundTable {
+export function exportFound(app: App, by: Caller, model: Model, request: unknown): FoundTable {
+  requirePermitted(by, 'read', model)
+  requirePermitted(by, 'export', model)
   const { offset, limit, sortBy, fields, ...rest } = isObject(request) ? request : {}
   const faults: string[] = []
   for (const [name, value] of Object.entries({ offset, limit }))
@@ -60,10 +65,12 @@ export function exportFound(app: App, model: Model, request: unknown): FoundTabl
   // A client that has no columns to name sends an empty list.
   const named = Array.isArray(fields) && fields.length === 0 ? undefined : fields
   const asked = isObject(request) ? { ...rest, fields: named } : request
-  const { selection, where, archived } = searchFromRequest(app.catalog, model, asked, app.settings.maxLimit)
-  const shown = selection ?? listSelection(app.catalog, model)
+  const sight = sightOf(app, by)
+  const { selection, where, archived } = searchFromRequest(sight, model, asked, app.settings.maxLimit)
+  const shown = selection ?? listSelection(sight, model)
   const isVisible = model.archived && !archived
-  return { columns: columnsOf(shown, named), pages: pagesOf(app, model, shown, where, isVisible) }
+  const seen = both(seenBy(by, model), by.rights?.of(model).rows('export'))
+  return { columns: columnsOf(shown, named), pages: pagesOf(app, model, shown, { where, seen, isVisible }) }
 }
 
 /** In the order in which they were named; id and version only if they were. */
@@ -82,12 +89,11 @@ async function* pagesOf(
   { db, tables }: Reading,
   model: Model,
   selection: Selection,
-  where?: Criteria,
-  isVisible = false,
+  found: Pick<Walk, 'where' | 'seen' | 'isVisible'> = {},
 ): AsyncGenerator<readonly WireRecord[]> {
   const select = compileSelection(db.dialect, selection)
   const read = async (after: number, limit: number) =>
-    walk(db.searcher, tables.of(model), { after, limit, where, select, isVisible })
+    walk(db.searcher, tables.of(model), { after, limit, ...found, select })
   let limit = FIRST_PAGE
   let next: Promise<WireRecord[]> | undefined = read(0, limit)
   while (next) {

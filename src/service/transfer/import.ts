@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto'
 import { Refusal, StartFaults } from '../../errors.js'
 import { counted } from '../../model/counted.js'
 import type { Model } from '../../model/model.js'
-import { USER } from '../../model/system.js'
 import { membersFirst } from '../../model/transfer/fields.js'
 import { LineReader } from '../../model/transfer/line.js'
 import { listUsers } from '../../store/accounts.js'
@@ -15,6 +14,7 @@ import { Check, type Checked } from './import-check.js'
 import { splitByContents } from './import-contents.js'
 import type { NumberedLine } from './import-existing.js'
 import { LineRefused, type ImportSource, type RawLine } from './import-source.js'
+import { NOBODY } from '../caller.js'
 import { create } from '../saves.js'
 
 export interface ImportOptions {
@@ -89,8 +89,8 @@ async function knowUsers(
 
 async function makeUser(app: App, username: string): Promise<number> {
   const password = randomBytes(32).toString('base64url')
-  const user = { username, name: username, password, admin: false, disabled: true }
-  return (await create(app, null, USER, user)).data.id
+  const user = { username, name: username, password, disabled: true }
+  return (await create(app, NOBODY, app.catalog.user, user)).data.id
 }
 
 /** The next portion is read, and its lines too, while one is written. */

@@ -48,7 +48,11 @@ const otherModels: readonly Case[] = [
   row('a model with a broken percent-encoding', c.get('/ws/rest/%'), BAD),
   row('a model that is no UTF-8', c.get('/ws/rest/%c0%ae'), BAD),
   row('create in an unknown model', c.create('crm.Nothing', {}), NO_MODEL),
-  row('create in the users', c.create('verso.auth.User', { username: 'eve', admin: true }), NO_MODEL),
+  row(
+    'create in the users',
+    c.create('verso.auth.User', { username: 'eve', roles: ['administrator'] }),
+    NO_MODEL,
+  ),
   row('update in an unknown model, by a bad id', withBody('POST', '/ws/rest/x/x', '{"data":{}}'), NO_MODEL),
   row('delete in an unknown model', c.remove('/ws/rest/crm.Nothing/1'), NO_MODEL),
 ]

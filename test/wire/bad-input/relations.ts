@@ -57,7 +57,7 @@ const references: readonly Case[] = [
   }),
   row(
     'a user that is to be changed',
-    create('rel.Person', { keeper: { id: 1, version: 0, admin: true } }),
+    create('rel.Person', { keeper: { id: 1, version: 0, roles: ['administrator'] } }),
     INVALID,
     {
       faults: ['keeper'],

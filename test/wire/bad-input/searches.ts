@@ -66,7 +66,7 @@ const shapes: readonly Case[] = [
 
 const fields: readonly Case[] = [
   ...words`nope name.x company. .name company..name company.nope company.name.x circles.nope __proto__ constructor toString
-    createdBy.password createdBy.username createdBy.admin createdBy.disabled id.id company.id.id a'b "name" name;--
+    createdBy.password createdBy.usernam createdBy.admin createdBy.hash id.id company.id.id a'b "name" name;--
     ${'company.parent.'.repeat(9)}name`,
   ...['', ' ', 'name name', 'na\0me', '\ud800', 'x'.repeat(5_000), 'nämë'],
 ].flatMap((name) => [

@@ -1,0 +1,117 @@
+// Permissions as they are stored → grants for a model.
+import { Refusal } from '../errors.js'
+import { bind } from './binding.js'
+import type { Catalog } from './catalog.js'
+import type { Condition } from './condition.js'
+import { parseFilter } from './filter.js'
+import { USER_MODEL, type Model } from './model.js'
+import { PERMITTED_ACTIONS, type Grant, type PermittedAction } from './rights.js'
+import { isAuth, META_MODEL, USER } from './system.js'
+
+/** A permission as it is read. */
+export interface Permission {
+  readonly model: string
+  readonly actions: ReadonlySet<PermittedAction>
+  readonly condition: string | null
+  readonly readable: readonly string[] | null
+  readonly writable: readonly string[] | null
+}
+
+const EVERYTHING = '*'
+const ALL_OF = '.*'
+
+/** The fields of a record of `verso.auth.Permission` that say what is permitted. */
+export const ACTION_FIELDS: Readonly<Record<PermittedAction, string>> = {
+  read: 'canRead',
+  create: 'canCreate',
+  update: 'canUpdate',
+  remove: 'canRemove',
+  export: 'canExport',
+}
+
+export function permissionFrom(record: Readonly<Record<string, unknown>>): Permission {
+  const { model, condition, readable, writable } = record
+  const actions = PERMITTED_ACTIONS.filter((action) => record[ACTION_FIELDS[action]] === true)
+  return {
+    model: String(model),
+    actions: new Set(actions),
+    condition: typeof condition === 'string' && condition.trim() !== '' ? condition : null,
+    readable: namesIn(readable),
+    writable: namesIn(writable),
+  }
+}
+
+/** Null where nothing is said; what is no list of names permits nothing. */
+function namesIn(value: unknown): readonly string[] | null {
+  if (value === undefined || value === null) return null
+  return Array.isArray(value) ? value.filter((name) => typeof name === 'string') : []
+}
+
+/** Whether a permission that names this is about the model. `*` is about what people declare: who may do what is named in full. */
+export function isAbout(named: string, model: Model): boolean {
+  // Which models there are is known to everybody as far as they may do something with them.
+  if (model === META_MODEL) return false
+  if (named === model.name) return true
+  if (isAuth(model)) return false
+  if (named === EVERYTHING) return true
+  return named.endsWith(ALL_OF) && packageOf(model.name) === named.slice(0, -ALL_OF.length)
+}
+
+function packageOf(name: string): string {
+  return name.slice(0, name.lastIndexOf('.'))
+}
+
+/**
+ * What the permission grants for a model; undefined if it is not about it. A condition that cannot be understood for this model, since
+ * it lacks a field of it, grants nothing.
+ */
+export function grantOf(
+  catalog: Catalog,
+  model: Model,
+  permission: Permission,
+  user: Readonly<Record<string, unknown>>,
+): Grant | undefined {
+  if (!isAbout(permission.model, model) || permission.actions.size === 0) return undefined
+  const actions = isAuth(model) ? limited(model, permission.actions) : permission.actions
+  if (actions.size === 0) return undefined
+  const { readable } = permission
+  const writable =
+    model.name === USER_MODEL ? writableOfUser(model, permission.writable) : permission.writable
+  const lists = {
+    readable: readable ? new Set(readable) : undefined,
+    writable: writable ? new Set(writable) : undefined,
+  }
+  if (permission.condition === null) return { actions, where: undefined, looksAt: new Set(), ...lists }
+  const condition = parsedFor(permission.condition, user)
+  if (!condition) return undefined
+  const where = bind(catalog, model, condition, [])
+  return where ? { actions, where, looksAt: new Set(fieldsIn(condition)), ...lists } : undefined
+}
+
+/** Whoever decides what others may do could do everything: that is for administrators. */
+function limited({ name }: Model, actions: ReadonlySet<PermittedAction>): ReadonlySet<PermittedAction> {
+  const possible: readonly PermittedAction[] =
+    name === USER_MODEL ? ['read', 'update', 'export'] : ['read', 'export']
+  return new Set(possible.filter((action) => actions.has(action)))
+}
+
+/** Of a user what does not decide who they are and what they may do. */
+function writableOfUser({ fields }: Model, writable: readonly string[] | null): readonly string[] {
+  const harmless = [...fields.keys()].filter((name) => name === 'name' || !USER.fields.has(name))
+  return writable ? harmless.filter((name) => writable.includes(name)) : harmless
+}
+
+function parsedFor(text: string, user: Readonly<Record<string, unknown>>): Condition | undefined {
+  try {
+    return parseFilter(text, { user }, 'condition')
+  } catch (error) {
+    // It was checked when it was written; a field of users may be gone since.
+    if (error instanceof Refusal) return undefined
+    throw error
+  }
+}
+
+function fieldsIn(condition: Condition): string[] {
+  if (condition.kind === 'group') return condition.conditions.flatMap(fieldsIn)
+  return [condition.path.split('.')[0] ?? '']
+}

@@ -1,0 +1,118 @@
+// What of a conflict may be told to whoever is refused: the fields that they may read, as they are and as they were.
+import { merge, type Merge } from '../model/merge.js'
+import { isShown, isWritable, type Model } from '../model/model.js'
+import type { Grant } from '../model/rights.js'
+import { idOf, sameValue, type Value, type Values } from '../model/value.js'
+import type { Queryable } from '../store/database.js'
+import type { Table } from '../store/table.js'
+import type { WireRecord } from '../wire.js'
+import type { App } from './app.js'
+import type { Caller } from './caller.js'
+import { holding } from './permits.js'
+import { readFor, seenAmong } from './shown.js'
+
+type Viewer = Caller & { readonly app: App }
+
+export interface VisibleFields {
+  readonly model: Model
+  /** The record as it is, without what is hidden. */
+  readonly theirs: WireRecord
+  /** What can be merged, and may be read. */
+  readonly names: ReadonlySet<string>
+  /** The grants to read that hold for the record as it is; undefined where everything may be read. */
+  readonly grants: readonly Grant[] | undefined
+}
+
+export async function visibleFields(
+  viewer: Viewer,
+  db: Queryable,
+  table: Table,
+  record: WireRecord,
+): Promise<VisibleFields> {
+  const { model } = table
+  const merged = [...model.fields.values()].filter(
+    (field) => (field.type === 'binary' || isShown(field)) && isWritable(field),
+  )
+  const rights = viewer.rights?.of(model)
+  if (!rights)
+    return { model, theirs: record, names: new Set(merged.map(({ name }) => name)), grants: undefined }
+  const reading = rights.for('read')
+  const asked = reading.map(({ where }) => where)
+  const holds = await holding(db, table, record.id, asked)
+  const grants = reading.filter((_, index) => holds[index])
+  const theirs = (await readFor(viewer.app, viewer, db, model, record.id)) ?? {
+    id: record.id,
+    version: record.version,
+  }
+  const isTold = ({ name, type }: { readonly name: string; readonly type: string }) =>
+    type === 'binary' ? grants.some((grant) => includes(grant, name)) : Object.hasOwn(theirs, name)
+  return { model, theirs, names: new Set(merged.filter(isTold).map(({ name }) => name)), grants }
+}
+
+export interface Sides {
+  readonly base: Values | undefined
+  readonly sent: Values
+  /** What is there, as far as it may be read. */
+  readonly now: Values
+  /** All of it. */
+  readonly full: Values
+}
+
+/**
+ * The past of a field is told where a grant shows it now and where nothing that the grant looks at has changed since: then it
+ * showed it in the past, too. Otherwise nobody is told who changed it.
+ */
+export async function mergeVisible(
+  viewer: Viewer,
+  db: Queryable,
+  { model, names, grants }: VisibleFields,
+  { base, sent, now, full }: Sides,
+): Promise<Merge> {
+  const ours = pick(new Set([...names].filter((name) => Object.hasOwn(sent, name))), sent)
+  if (!base || !grants) return merge(base && pick(names, base), ours, now)
+  const showing = grants.filter(({ looksAt }) =>
+    [...looksAt].every((name) => sameValue(base[name] ?? null, full[name] ?? null)),
+  )
+  const isKnown = (name: string) => showing.some((grant) => includes(grant, name))
+  const known = new Set([...names].filter(isKnown))
+  const unknown = new Set([...names].filter((name) => !isKnown(name)))
+  const past: Values = {}
+  for (const name of known) past[name] = await asSeen(viewer, db, model, name, base[name] ?? null)
+  const told = merge(past, pickThere(known, ours), pick(known, now))
+  const untold = merge(undefined, pickThere(unknown, ours), pick(unknown, now))
+  const isWhole = Object.keys(untold.fields).length === 0
+  return {
+    baseKnown: isWhole,
+    fields: { ...told.fields, ...untold.fields },
+    mergeable: told.mergeable && isWhole,
+  }
+}
+
+/** Neighbours that may not be seen are not told in the past either. */
+async function asSeen(
+  viewer: Viewer,
+  db: Queryable,
+  model: Model,
+  name: string,
+  value: Value,
+): Promise<Value> {
+  const { relation } = model.fields.get(name) ?? {}
+  if (!relation || value === null) return value
+  const neighbours = (Array.isArray(value) ? value : [value]) as readonly Value[]
+  const target = viewer.app.catalog.target(relation)
+  const seen = await seenAmong(viewer.app, viewer, db, target, neighbours.map(idOf))
+  const told = neighbours.filter((neighbour) => seen.has(idOf(neighbour)))
+  return Array.isArray(value) ? told : (told[0] ?? null)
+}
+
+function includes({ readable }: Grant, name: string): boolean {
+  return !readable || readable.has(name)
+}
+
+export function pick(names: ReadonlySet<string>, values: Values): Values {
+  return Object.fromEntries([...names].map((name) => [name, values[name] ?? null]))
+}
+
+function pickThere(names: ReadonlySet<string>, values: Values): Values {
+  return Object.fromEntries(Object.entries(values).filter(([name]) => names.has(name)))
+}

@@ -1,0 +1,129 @@
+// What a transaction may write. Asked of the database, before a record is changed and again once everything is written: a condition
+// holds for the record that somebody finds, and for the one that they leave.
+import { Refusal } from '../errors.js'
+import type { Criteria } from '../model/criteria.js'
+import type { Model } from '../model/model.js'
+import type { PermittedAction } from '../model/rights.js'
+import type { Queryable } from '../store/database.js'
+import * as store from '../store/records.js'
+import type { Table } from '../store/table.js'
+import { missing } from './ids.js'
+import type { Work } from './work.js'
+
+/** What may be done with one record as it is now. */
+export interface Permit {
+  readonly isSeen: boolean
+  /** The fields that are shown of it; all of them if undefined. */
+  readonly shown: ReadonlySet<string> | undefined
+  /** Whether any grant for the action holds. */
+  readonly isGranted: boolean
+  /** The fields that those grants are for; all of them if undefined. */
+  readonly fields: ReadonlySet<string> | undefined
+}
+
+const EVERYTHING: Permit = { isSeen: true, shown: undefined, isGranted: true, fields: undefined }
+
+/** A write that has to be looked at again. */
+interface Pending {
+  readonly table: Table
+  readonly id: number
+  readonly action: 'create' | 'update'
+  readonly names: readonly string[]
+  readonly place: string
+}
+
+export class Permits {
+  readonly #pending: Pending[] = []
+
+  constructor(private readonly work: Work) {}
+
+  async of(action: PermittedAction, table: Table, id: number): Promise<Permit> {
+    const rights = this.work.rights?.of(table.model)
+    if (!rights) return EVERYTHING
+    const [reading, acting] = [rights.for('read'), rights.for(action)]
+    const asked = [...reading, ...acting].map(({ where }) => where)
+    const holds = await holding(this.work.tx, table, id, asked)
+    const showing = reading.filter((_, index) => holds[index])
+    const held = acting.filter((_, index) => holds[reading.length + index])
+    return {
+      ...{ isSeen: showing.length > 0, shown: union(showing.map(({ readable }) => readable)) },
+      ...{ isGranted: held.length > 0, fields: union(held.map(({ writable }) => writable)) },
+    }
+  }
+
+  /** Before a record goes. One that stands for itself and may not be seen is not there; one that is part of another keeps that one. */
+  async requireRemovable(table: Table, id: number, isPart: boolean): Promise<void> {
+    const { isSeen, isGranted } = await this.of('remove', table, id)
+    const { model } = table
+    if (!isSeen && !isPart) missing(model, id)
+    if (isSeen && isGranted) return
+    const what = isSeen ? `${model.name} ${id}` : 'all that is part of this record'
+    throw new Refusal('forbidden', `You may not remove ${what}: nothing was deleted`)
+  }
+
+  /** Before it is made, what can be said without it; the rest at the end. */
+  made(table: Table, id: number, names: readonly string[], place: string): void {
+    if (this.work.rights) this.#pending.push({ table, id, action: 'create', names, place })
+  }
+
+  /** What is to be changed in a record, as it was permitted before. */
+  changing(table: Table, id: number, permit: Permit, names: readonly string[], place: string): void {
+    if (!this.work.rights) return
+    if (!permit.isGranted) throw forbidden('update', table.model, id)
+    refuseFields('update', table.model, permit.fields, names, place)
+    this.#pending.push({ table, id, action: 'update', names, place })
+  }
+
+  /** Once everything is written. */
+  async finish(): Promise<void> {
+    for (const { table, id, action, names, place } of this.#pending) {
+      const isThere = (await store.versionOf(this.work.tx, table, id)) !== undefined
+      if (!isThere) continue
+      const { isGranted, fields } = await this.of(action, table, id)
+      if (!isGranted) throw forbidden(action, table.model, id)
+      refuseFields(action, table.model, fields, names, place)
+    }
+  }
+}
+
+/** Which of these are true of a record; one that is undefined is true of all. */
+export async function holding(
+  db: Queryable,
+  table: Table,
+  id: number,
+  criteria: readonly (Criteria | undefined)[],
+): Promise<boolean[]> {
+  const asked = criteria.filter((each) => each !== undefined)
+  const answers = asked.length === 0 ? [] : ((await store.test(db, table, id, asked)) ?? [])
+  return criteria.map((each) => each === undefined || answers[asked.indexOf(each)] === true)
+}
+
+/** One that is undefined has everything. */
+function union(lists: readonly (ReadonlySet<string> | undefined)[]): ReadonlySet<string> | undefined {
+  const names = new Set<string>()
+  for (const list of lists) {
+    if (!list) return undefined
+    for (const name of list) names.add(name)
+  }
+  return names
+}
+
+function forbidden(action: 'create' | 'update', { name }: Model, id: number): Refusal {
+  const what = action === 'create' ? `make such a ${name}` : `change ${name} ${id} in this way`
+  return new Refusal('forbidden', `You may not ${what}: nothing was written`)
+}
+
+function refuseFields(
+  action: 'create' | 'update',
+  { name: model }: Model,
+  fields: ReadonlySet<string> | undefined,
+  names: readonly string[],
+  place: string,
+): void {
+  const refused = fields ? names.filter((name) => !fields.has(name)) : []
+  if (refused.length === 0) return
+  const verb = action === 'create' ? 'set' : 'change'
+  const errors = Object.fromEntries(refused.map((name) => [place + name, `you may not ${verb} it`]))
+  const message = `You may not ${verb} ${refused.map((name) => place + name).join(', ')} of this ${model}: nothing was written`
+  throw new Refusal('forbidden', message, { errors })
+}

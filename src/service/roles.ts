@@ -1,0 +1,85 @@
+// The roles that every database begins with, and what accounts of a time before roles are given.
+import { Refusal } from '../errors.js'
+import { ROLE_MODEL } from '../model/auth.js'
+import { forgetFormer, formerAccounts } from '../store/former-admins.js'
+import * as store from '../store/records.js'
+import type { WireRecord } from '../wire.js'
+import type { App } from './app.js'
+import { NOBODY } from './caller.js'
+import { create, update } from './saves.js'
+
+export const ADMINISTRATOR = 'administrator'
+/** What everybody could do before there were permissions. */
+const EDITOR = 'editor'
+
+const EVERYTHING = { canRead: true, canCreate: true, canUpdate: true, canRemove: true, canExport: true }
+const FIRST_ROLES = [
+  { name: ADMINISTRATOR, description: 'May do everything.', admin: true },
+  {
+    name: EDITOR,
+    description: 'Reads and writes all records.',
+    permissions: [{ model: '*', ...EVERYTHING }],
+  },
+  {
+    name: 'reader',
+    description: 'Reads all records.',
+    permissions: [{ model: '*', canRead: true, canExport: true }],
+  },
+]
+
+const MAX_ROLES = 10_000
+
+export async function allRoles(app: App): Promise<readonly WireRecord[]> {
+  return store.walk(app.db.reader, app.tables.of(app.catalog.get(ROLE_MODEL)), { after: 0, limit: MAX_ROLES })
+}
+
+/** The roles of these names, as references; refuses names that there are no roles of. */
+export async function rolesNamed(app: App, names: readonly string[]): Promise<{ readonly id: number }[]> {
+  if (names.length === 0) return []
+  const all = new Map((await allRoles(app)).map((role) => [role['name'], role.id]))
+  const unknown = names.filter((name) => !all.has(name))
+  if (unknown.length > 0)
+    throw new Refusal(
+      'not-found',
+      `There is no role ${unknown.map((name) => `"${name}"`).join(', ')}; there are ${[...all.keys()].join(', ')}`,
+    )
+  return names.map((name) => ({ id: all.get(name) ?? 0 }))
+}
+
+/** At start: roles where there are none at all, and for each account of a time before them the one that permits what it could do. */
+export async function ensureRoles(app: App): Promise<void> {
+  if ((await allRoles(app)).length === 0) for (const role of FIRST_ROLES) await ensureRole(app, role)
+  const former = await formerAccounts(app.db.reader)
+  for (const { id, isAdmin } of former) {
+    await giveRole(app, id, isAdmin ? ADMINISTRATOR : EDITOR)
+    await app.db.transaction((tx) => forgetFormer(tx, id))
+  }
+}
+
+/** Several nodes may start at once. */
+async function ensureRole(app: App, role: (typeof FIRST_ROLES)[number]): Promise<void> {
+  try {
+    await create(app, NOBODY, app.catalog.get(ROLE_MODEL), role)
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
+  }
+}
+
+/** One more role for a user; nothing happens if they have it already, or are gone. */
+export async function giveRole(app: App, userId: number, name: string): Promise<void> {
+  const [role] = await rolesNamed(app, [name])
+  const { user } = app.catalog
+  for (;;) {
+    const record = await store.read(app.db.reader, app.tables.of(user), userId)
+    const roles = (record?.['roles'] ?? []) as readonly { readonly id: number }[]
+    if (!record || !role || roles.some(({ id }) => id === role.id)) return
+    try {
+      const all = [...roles.map(({ id }) => ({ id })), role]
+      await update(app, NOBODY, user, userId, { version: record.version, roles: all })
+      return
+    } catch (error) {
+      // Somebody changed the account at the same time: with what they wrote in it, once more.
+      if (!(error instanceof Refusal) || error.kind !== 'conflict') throw error
+    }
+  }
+}

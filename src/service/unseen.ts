@@ -1,0 +1,57 @@
+// Neighbours that the sender of a draft does not see: they cannot be named, and they are not dropped.
+import type { Draft, Member } from '../model/draft.js'
+import { Faults } from '../model/faults.js'
+import type { Field } from '../model/field.js'
+import { idOf, type Value } from '../model/value.js'
+import type { WireRecord } from '../wire.js'
+import { keyOf } from './lists.js'
+import { seenAmong } from './shown.js'
+import type { Work } from './work.js'
+
+/** Also where nothing changes by it: nobody is to find out by naming a record where others lead. */
+export async function refuseUnseen(
+  work: Work,
+  { model, place, values, neighbours, lists }: Draft,
+): Promise<void> {
+  if (!work.rights) return
+  const faults = new Faults()
+  for (const field of model.fields.values()) {
+    const { name } = field
+    const value = values[name] ?? null
+    if (!field.relation) continue
+    if (value !== null && !neighbours.has(name)) await check(field, [{ at: place + name, id: idOf(value) }])
+    const members = (lists.get(name) ?? []).map((member, index) => ({
+      member,
+      at: `${place}${name}[${index}]`,
+    }))
+    await check(
+      field,
+      members.flatMap(({ member, at }) => (member.draft ? [] : [{ at, id: member.id }])),
+    )
+  }
+  faults.refuseIfAny(model)
+  async function check({ relation }: Field, named: readonly { at: string; id: number }[]): Promise<void> {
+    if (!relation || named.length === 0) return
+    const target = work.app.catalog.target(relation)
+    const ids = named.map(({ id }) => id)
+    const seen = await seenAmong(work.app, work, work.tx, target, ids)
+    for (const { at, id } of named) if (!seen.has(id)) faults.add(at, `there is no ${target.name} ${id}`)
+  }
+}
+
+/** The draft with the members that its sender does not see: who leaves them out has not dropped them. */
+export async function keepUnseen(work: Work, draft: Draft, before: WireRecord): Promise<Draft> {
+  if (!work.rights || draft.lists.size === 0) return draft
+  const lists = new Map<string, readonly Member[]>()
+  for (const [name, members] of draft.lists) {
+    const { relation } = draft.model.fields.get(name) ?? {}
+    const there = before[name]
+    if (!relation || !Array.isArray(there)) continue
+    const ids = there.map((member: Value) => idOf(member))
+    const seen = await seenAmong(work.app, work, work.tx, work.app.catalog.target(relation), ids)
+    const named = new Set(members.map(keyOf))
+    const unseen = ids.filter((id) => !seen.has(id) && !named.has(id))
+    lists.set(name, [...members, ...unseen.map((id) => ({ id }))])
+  }
+  return { ...draft, lists }
+}

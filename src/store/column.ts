@@ -1,0 +1,17 @@
+// How one engine keeps the values of a field.
+import { storageOf, type Field } from '../model/field.js'
+import { idOf, type Value } from '../model/value.js'
+import type { Column, Dialect, SqlValue } from './database.js'
+
+export function columnOf(dialect: Dialect, field: Field): Column {
+  const storage = storageOf(field)
+  if (storage === 'none') throw new Error(`${field.name} has no column`)
+  return dialect.columns[storage]
+}
+
+/** A reference is kept as the id of its target, and so is a file. */
+export function encode(dialect: Dialect, field: Field, value: Value): SqlValue {
+  const isElsewhere = field.relation !== undefined || field.type === 'binary'
+  const kept = isElsewhere && value !== null ? idOf(value) : value
+  return columnOf(dialect, field).encode(kept)
+}

@@ -1,0 +1,25 @@
+import type { SqlValue } from './database.js'
+
+export interface Rendered {
+  readonly sql: string
+  readonly params: readonly SqlValue[]
+}
+
+/** The parameters of a statement whose text is not made from left to right: each has a mark of its own until the text is whole. */
+export class Parameters {
+  readonly #values: SqlValue[] = []
+
+  mark(value: SqlValue): string {
+    return `?{${this.#values.push(value) - 1}}`
+  }
+
+  /** A part of the text that stays together, with plain marks and the parameters in their order. */
+  render(text: string): Rendered {
+    const params: SqlValue[] = []
+    const sql = text.replace(/\?\{(\d+)\}/g, (_, index: string) => {
+      params.push(this.#values[Number(index)] ?? null)
+      return '?'
+    })
+    return { sql, params }
+  }
+}
