@@ -28,6 +28,8 @@ interface Setting<T> extends Kind<T> {
 
 const SERVERS = ['serve', 'demo'] as const
 const TRANSFERS = ['export', 'import'] as const
+/** Whoever asks a process that is this late gets no answer in time anyway. */
+const MAX_LATE_MS = 1_000
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 /** The flag of `basePath` is `--base-path`, its variable `VERSO_BASE_PATH`. */
@@ -86,6 +88,19 @@ export const SETTINGS = {
   uploadLimit: {
     ...{ ...kinds.size('1kb', '1gb'), of: SERVERS, default: '25mb' },
     description: 'The largest file that is taken.',
+  },
+  rateLimit: {
+    ...{ ...kinds.whole(0, 1_000_000_000), of: SERVERS, default: '300000', demoDefault: '0' },
+    description:
+      'Requests a minute that each node takes from each account, and from each address without one; 0 is any number.',
+  },
+  maxInFlight: {
+    ...{ ...kinds.whole(1, 1_000_000), of: SERVERS, default: '1024' },
+    description: 'Requests that may be under way at once; what is more is answered with 503.',
+  },
+  maxConnections: {
+    ...{ ...kinds.whole(1, 1_000_000), of: SERVERS, default: '10000' },
+    description: 'Connections that may be open at once; what is more is closed.',
   },
   maxLimit: {
     ...{ ...kinds.whole(1, 100_000), of: SERVERS, default: '1000' },
@@ -240,5 +255,9 @@ export function httpSettings(values: SettingValues): HttpSettings {
     bodyLimitBytes: values.bodyLimit,
     compat: values.compat,
     basicAuth: values.basicAuth ?? values.compat === 'axelor',
+    rateLimitPerMinute: values.rateLimit,
+    maxInFlight: values.maxInFlight,
+    maxConnections: values.maxConnections,
+    maxLateMs: MAX_LATE_MS,
   }
 }

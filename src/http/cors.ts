@@ -11,7 +11,7 @@ export function answerPreflight(
   settings: HttpSettings,
 ): boolean {
   if (!isAllowedOrigin(request, settings)) return false
-  void reply.header('access-control-allow-origin', request.headers.origin).header('vary', 'Origin')
+  void reply.header('access-control-allow-origin', request.headers.origin)
   void reply.header(
     'access-control-expose-headers',
     'ETag, Link, Idempotency-Replayed, Retry-After, X-Request-Id',

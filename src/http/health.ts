@@ -14,11 +14,12 @@ export function healthResources(app: App, isStopping: () => boolean): readonly R
     if (!checked || now - checked.atMs > CHECKED_FOR_MS) checked = { atMs: now, trouble: findTrouble(app) }
     return isStopping() ? 'The service is stopping' : checked.trouble
   }
+  const shared = { guards: [], isAlwaysAnswered: true }
   return [
-    { path: '/healthz', guards: [], handlers: { GET: async (_, reply) => sendJson(reply, OK) } },
+    { ...shared, path: '/healthz', handlers: { GET: async (_, reply) => sendJson(reply, OK) } },
     {
+      ...shared,
       path: '/readyz',
-      guards: [],
       handlers: {
         GET: async (_, reply) => {
           const message = await trouble()

@@ -47,7 +47,10 @@ export function logoutResource(app: App, guards: Guards, cookiePath: string): Re
       : sendJson(reply, JSON.stringify({ status: 0, data: [] }))
   }
   // The GET does something, so it is guarded as a write and has no HEAD.
-  return { path: '/logout', guards: [guards.sameSite], handlers: { GET: end, POST: end }, hasHead: false }
+  return {
+    ...{ path: '/logout', guards: [guards.sameSite], handlers: { GET: end, POST: end } },
+    ...{ hasHead: false, isAlwaysAnswered: true },
+  }
 }
 
 function isNavigation(request: FastifyRequest): boolean {

@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import { briefly, Refusal, type RefusalKind } from '../errors.js'
 import type { Habits } from './habits.js'
 import { JSON_TYPE } from './resource.js'
+import { SECURITY_HEADERS, varyAlso } from './security-headers.js'
 
 const ANSWERS: Readonly<Record<RefusalKind, readonly [status: number, title: string]>> = {
   'bad-request': [400, 'Bad request'],
@@ -76,6 +77,7 @@ export function answerError(
   if (allow) void reply.header('allow', allow.join(', '))
   if (status === 401) void reply.header('www-authenticate', 'Session realm="verso"')
   const faults = errors ? { errors } : {}
+  varyAlso(reply, 'Accept')
   if (wantsProblem(request)) {
     const problem = {
       type: `urn:verso:${kind}`,
@@ -123,6 +125,8 @@ function fromFastify(error: unknown): Refusal | undefined {
   return undefined
 }
 
+const SECURITY_LINES = Object.entries(SECURITY_HEADERS).map(([name, value]) => `${name}: ${value}`)
+
 /** What is no HTTP never reaches a route: it is answered on the bare socket. */
 export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (!socket.writable) return
@@ -132,6 +136,7 @@ export function answerClientError(error: Error & { code?: string }, socket: Sock
     `HTTP/1.1 ${status}`,
     `Content-Type: ${JSON_TYPE}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
+    ...SECURITY_LINES,
   ]
   socket.end(`${head.join('\r\n')}\r\nConnection: close\r\n\r\n${body}`)
 }

@@ -20,18 +20,22 @@ export interface Resource {
   readonly hasHead?: boolean
   /** What is refused here concerns records, and not the way to them. */
   readonly isAboutRecords?: boolean
+  /** Answered however much there is to do. */
+  readonly isAlwaysAnswered?: boolean
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     readonly isAboutRecords?: boolean
+    readonly isAlwaysAnswered?: boolean
   }
 }
 
 /** Every method of a path: those it has, OPTIONS, and 405 with `Allow` for the rest. All of them guarded. */
 export function addResource(server: FastifyInstance, resource: Resource): void {
-  const { path, guards, writeGuards = [], handlers, hint, hasHead = true, isAboutRecords = false } = resource
-  const config = { isAboutRecords }
+  const { path, guards, writeGuards = [], handlers, hint, hasHead = true } = resource
+  const { isAboutRecords = false, isAlwaysAnswered = false } = resource
+  const config = { isAboutRecords, isAlwaysAnswered }
   const offered = METHODS.filter((method) => handlers[method])
   const allow = [...offered, ...(handlers.GET && hasHead ? ['HEAD'] : []), 'OPTIONS']
   for (const method of METHODS) {
@@ -40,11 +44,13 @@ export function addResource(server: FastifyInstance, resource: Resource): void {
     const onRequest = [...(isWrite ? writeGuards : []), ...guards]
     server.route({ method, url: path, onRequest, handler, exposeHeadRoute: hasHead, config })
   }
-  if (!hasHead) server.route({ method: 'HEAD', url: path, onRequest: [...guards], handler: refuseMethod })
+  if (!hasHead)
+    server.route({ method: 'HEAD', url: path, onRequest: [...guards], handler: refuseMethod, config })
   server.route({
     method: 'OPTIONS',
     url: path,
     onRequest: [...guards],
+    config,
     handler: async (_, reply) => reply.code(204).header('allow', allow.join(', ')).send(),
   })
   async function refuseMethod(request: FastifyRequest): Promise<never> {

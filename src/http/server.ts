@@ -1,7 +1,7 @@
 // One door: Fastify. Limits, hooks in the order they run, routes, and the refusal handler.
 import { randomUUID } from 'node:crypto'
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http'
-import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { fastify, type FastifyInstance } from 'fastify'
 import { Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
 import { dummyHash } from '../service/passwords.js'
@@ -10,18 +10,20 @@ import { acceptCredentials, acceptJson } from './bodies.js'
 import { answerPreflight } from './cors.js'
 import { fileResource, uploadResource } from './files.js'
 import { acceptForms } from './form.js'
-import { makeGuards, makeHostCheck } from './guard.js'
+import { makeGuards, makeHostCheck, type Guards } from './guard.js'
 import type { Habits } from './habits.js'
 import { exportResource } from './export.js'
 import { healthResources } from './health.js'
 import { infoResource } from './info.js'
 import { Connections } from './connections.js'
+import { makeLimits, type Limits } from './limits.js'
 import { listenOnLoopback6, LOOPBACK_4, LOOPBACK_6 } from './loopback.js'
 import { loginResources, logoutResource } from './login.js'
 import { metaResources } from './meta.js'
 import { recordResources } from './records.js'
 import { answerClientError, answerError, type ErrorContext } from './refusals.js'
 import { addResource, type Resource } from './resource.js'
+import { makeHeaders, neverStored, type SetHeaders } from './security-headers.js'
 import type { HttpSettings } from './settings.js'
 import { setupResource } from './setup.js'
 
@@ -65,13 +67,17 @@ export async function createServer(
   let isStopping = false
   await dummyHash()
   const habits = HABITS[settings.compat](app)
-  const server = makeFastify({ log: app.log, habits }, settings)
-  addHooks(server, app, settings)
+  const setHeaders = makeHeaders(settings)
+  const limits = makeLimits(app, settings)
+  const server = makeFastify({ log: app.log, habits }, settings, setHeaders)
+  addHooks(server, app, settings, { setHeaders, limits })
   announceStop(server, () => isStopping)
-  await addRoutes(server, app, settings, habits, options, () => isStopping)
+  const guards = limits.counted(makeGuards(app, settings))
+  await addRoutes(server, app, settings, { guards, habits }, options, () => isStopping)
   await server.ready()
   const connections = new Connections()
   connections.watch(server.server)
+  server.server.maxConnections = settings.maxConnections
   let other: HttpServer | undefined
   const isLocalhost = settings.host === 'localhost'
   return {
@@ -81,7 +87,10 @@ export async function createServer(
       const [bound] = server.addresses().filter((address) => typeof address === 'object')
       const { address = '', port = 0 } = bound ?? {}
       if (isLocalhost) other = await listenOnLoopback6(port, HTTP_OPTIONS, routing, answerClientError)
-      if (other) connections.watch(other)
+      if (other) {
+        other.maxConnections = settings.maxConnections
+        connections.watch(other)
+      }
       const hosts = [...(isLocalhost ? ['localhost'] : []), address, ...(other ? [LOOPBACK_6] : [])]
       return hosts.map(
         (host) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${settings.basePath}`,
@@ -89,6 +98,7 @@ export async function createServer(
     },
     close: async () => {
       isStopping = true
+      limits.stop()
       await connections.end(other ? [server.server, other] : [server.server])
       await server.close()
     },
@@ -102,11 +112,10 @@ async function addRoutes(
   server: FastifyInstance,
   app: App,
   settings: HttpSettings,
-  habits: Habits,
+  { guards, habits }: { readonly guards: Guards; readonly habits: Habits },
   { setupToken }: ServerOptions,
   isStopping: () => boolean,
 ): Promise<void> {
-  const guards = makeGuards(app, settings)
   const { basePath } = settings
   const cookiePath = basePath === '' ? '/' : basePath
   await server.register(
@@ -114,6 +123,9 @@ async function addRoutes(
       add(base, [startResource(), ...healthResources(app, isStopping)])
       await base.register(async (scope) => {
         acceptCredentials(scope)
+        scope.addHook('onRequest', async (_, reply) => {
+          neverStored(reply)
+        })
         add(scope, loginResources(app, guards, settings, cookiePath))
         add(scope, [logoutResource(app, guards, cookiePath)])
         if (setupToken !== undefined) add(scope, [setupResource(app, guards, setupToken)])
@@ -138,7 +150,7 @@ async function addRoutes(
   )
 }
 
-function makeFastify(context: ErrorContext, settings: HttpSettings): FastifyInstance {
+function makeFastify(context: ErrorContext, settings: HttpSettings, setHeaders: SetHeaders): FastifyInstance {
   const server = fastify({
     logger: false,
     bodyLimit: settings.bodyLimitBytes,
@@ -155,7 +167,7 @@ function makeFastify(context: ErrorContext, settings: HttpSettings): FastifyInst
     clientErrorHandler: answerClientError,
     // No hook runs for a path that cannot be read.
     frameworkErrors: (error, request, reply) => {
-      setCommonHeaders(request, reply)
+      setHeaders(request, reply)
       answerError(context, error, request, reply)
     },
   })
@@ -168,20 +180,28 @@ function makeFastify(context: ErrorContext, settings: HttpSettings): FastifyInst
   return server
 }
 
-function addHooks(server: FastifyInstance, app: App, settings: HttpSettings): void {
+function addHooks(
+  server: FastifyInstance,
+  app: App,
+  settings: HttpSettings,
+  { setHeaders, limits }: { readonly setHeaders: SetHeaders; readonly limits: Limits },
+): void {
   const checkHost = makeHostCheck(settings)
   // The fields of this line are fixed and hold no secret: looking for one in each would be the dearest part of a read.
   const requestLog = app.log.child({}, { redact: [] })
   server.decorateRequest('caller', null)
   server.addHook('onRequest', (request, reply, done) => {
-    setCommonHeaders(request, reply)
+    setHeaders(request, reply)
     try {
       checkHost(request)
+      // A preflight costs no more than a refusal.
+      if (answerPreflight(request, reply, settings)) return
+      limits.check(request, reply)
     } catch (error) {
       done(error as Error)
       return
     }
-    if (!answerPreflight(request, reply, settings)) done()
+    done()
   })
   server.addHook('onResponse', (request, reply, done) => {
     const { model } = (request.params ?? {}) as { model?: string }
@@ -201,12 +221,6 @@ function addHooks(server: FastifyInstance, app: App, settings: HttpSettings): vo
     )
     done()
   })
-}
-
-function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
-  void reply.header('x-request-id', request.id)
-  void reply.header('x-content-type-options', 'nosniff')
-  void reply.header('cache-control', 'private, no-cache')
 }
 
 /** Whoever keeps a connection alive is told that its last answer is the last. */

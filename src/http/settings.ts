@@ -18,6 +18,14 @@ export interface HttpSettings {
   readonly compat: Compatibility
   /** Whether a user name and a password may come with every request. */
   readonly basicAuth: boolean
+  /** How many requests a minute each account, and each address without one, may make of this node; 0 is any number. */
+  readonly rateLimitPerMinute: number
+  /** How many requests may be under way at once. */
+  readonly maxInFlight: number
+  /** How many connections there may be at once. */
+  readonly maxConnections: number
+  /** How late the event loop may be before requests are refused; 0 is however late. */
+  readonly maxLateMs: number
 }
 
 export const DEFAULT_HTTP_SETTINGS: HttpSettings = {
@@ -30,4 +38,9 @@ export const DEFAULT_HTTP_SETTINGS: HttpSettings = {
   bodyLimitBytes: 2 * 1024 * 1024,
   compat: 'none',
   basicAuth: false,
+  rateLimitPerMinute: 0,
+  maxInFlight: 1_024,
+  maxConnections: 10_000,
+  // A program that has the service inside of it may hold the loop with work of its own.
+  maxLateMs: 0,
 }

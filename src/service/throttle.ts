@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../errors.js'
 import { countFailure, findFailures, type FailureCount } from '../store/login-failures.js'
 import type { App } from './app.js'
+import { networkOf } from './network.js'
 
 export const FAILURE_WINDOW_MS = 60_000
 const FREE_FAILURES = 5
@@ -50,14 +51,4 @@ function refuse(app: App, { sinceMs }: FailureCount): void {
   if (app.settings.isDemo) return
   const retryAfterS = Math.max(1, Math.ceil((sinceMs + FAILURE_WINDOW_MS - app.clock.now()) / 1000))
   throw new Refusal('too-many', 'Too many failed logins: try again later', { retryAfterS })
-}
-
-/** Whoever has one IPv6 address has the 2^64 beside it. */
-function networkOf(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/, '')
-  if (!plain.includes(':')) return plain
-  const [head = '', tail = ''] = plain.split('::')
-  const [left, right] = [head.split(':').filter(Boolean), tail.split(':').filter(Boolean)]
-  const zeros = Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0')
-  return `${[...left, ...zeros, ...right].slice(0, 4).join(':')}::/64`
 }

@@ -37,15 +37,18 @@ describe('settings', () => {
   test('without any, the defaults of the service and of HTTP hold', () => {
     const values = read('serve', '--models models')
     expect(serviceSettings(values, false)).toEqual(DEFAULT_SETTINGS)
-    expect(httpSettings(values)).toEqual(DEFAULT_HTTP_SETTINGS)
+    // A program of its own minds who asks how often, and whether it keeps up.
+    const limits = { rateLimitPerMinute: 300_000, maxLateMs: 1_000 }
+    expect(httpSettings(values)).toEqual({ ...DEFAULT_HTTP_SETTINGS, ...limits })
     expect(values.logLevel).toBe('info')
   })
 
-  test('demo differs in its database, its log and its models', () => {
+  test('demo differs in its database, its log and its models, and counts no requests', () => {
     const [demo, serve] = [read('demo', ''), read('serve', '--models models')]
     const names = Object.keys(demo) as (keyof SettingValues)[]
     const differing = names.filter((name) => JSON.stringify(demo[name]) !== JSON.stringify(serve[name]))
-    expect(differing).toEqual(['db', 'models', 'logLevel'])
+    expect(differing).toEqual(['db', 'models', 'rateLimit', 'logLevel'])
+    expect(demo.rateLimit).toBe(0)
   })
 
   test('a flag wins over the environment, and ours over the other', () => {

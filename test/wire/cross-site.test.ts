@@ -158,7 +158,7 @@ onEveryEngine((engine) => {
         'access-control-allow-headers':
           'Accept, API-KEY, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match',
         'access-control-max-age': '600',
-        vary: 'Origin',
+        vary: 'Cookie, Authorization, API-KEY, Origin',
       })
       expect(answer.headers['access-control-allow-credentials']).toBeUndefined()
     })
@@ -169,7 +169,7 @@ onEveryEngine((engine) => {
       expect(answer.headers).toMatchObject({
         'access-control-allow-origin': ALLOWED,
         'access-control-expose-headers': 'ETag, Link, Idempotency-Replayed, Retry-After, X-Request-Id',
-        vary: 'Origin',
+        vary: 'Cookie, Authorization, API-KEY, Origin, Accept',
       })
       expect(answer.headers['access-control-allow-credentials']).toBeUndefined()
     })

@@ -1,0 +1,63 @@
+// What one node takes: so many requests at once, and so many a minute from each account and each address.
+import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
+import { Refusal } from '../errors.js'
+import type { App } from '../service/app.js'
+import { networkOf } from '../service/network.js'
+import type { Guards } from './guard.js'
+import { Load } from './load.js'
+import { RateLimit } from './rate-limit.js'
+import type { HttpSettings } from './settings.js'
+
+export interface Limits {
+  /** Refuses what is too much, before anything of the request is looked up or read. */
+  readonly check: (request: FastifyRequest, reply: FastifyReply) => void
+  /** The same guards; who they find is counted by account, and no more by address. */
+  readonly counted: (guards: Guards) => Guards
+  readonly stop: () => void
+}
+
+export function makeLimits({ clock }: App, settings: HttpSettings): Limits {
+  const { rateLimitPerMinute, maxInFlight, maxLateMs } = settings
+  const load = new Load(maxInFlight, maxLateMs)
+  const rates =
+    rateLimitPerMinute === 0
+      ? undefined
+      : {
+          byAddress: new RateLimit(rateLimitPerMinute, clock),
+          byAccount: new RateLimit(rateLimitPerMinute, clock),
+        }
+  const countAccount = (guard: Guards['session']): Guards['session'] => {
+    if (!rates) return guard
+    return async (request, reply) => {
+      await guard(request, reply)
+      if (!request.actor) return
+      rates.byAddress.giveBack(placeOf(request))
+      rates.byAccount.take(request.actor.id)
+    }
+  }
+  return {
+    check: (request, reply) => {
+      if (load.isTooMuch && !isAlwaysAnswered(request))
+        throw new Refusal('busy', 'There is too much to do: try again in a moment', { retryAfterS: 1 })
+      if (rates && !isAlwaysAnswered(request)) rates.byAddress.take(placeOf(request))
+      load.add(request.raw, reply.raw)
+    },
+    counted: (guards) => ({
+      ...guards,
+      session: countAccount(guards.session),
+      anybody: countAccount(guards.anybody),
+    }),
+    stop: () => {
+      load.stop()
+    },
+  }
+}
+
+/** Whoever has gone already has no address any more. */
+function placeOf({ ip }: { readonly ip: string | undefined }): string {
+  return networkOf(ip ?? '')
+}
+
+function isAlwaysAnswered({ routeOptions }: FastifyRequest): boolean {
+  return (routeOptions.config as FastifyContextConfig | undefined)?.isAlwaysAnswered === true
+}

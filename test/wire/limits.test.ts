@@ -1,0 +1,381 @@
+// What is too much: requests a minute, requests at once, connections, headers, and time.
+import { once } from 'node:events'
+import { createServer as createHttp, type IncomingMessage } from 'node:http'
+import { connect, Socket, type AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Load } from '../../src/http/load.js'
+import { RateLimit } from '../../src/http/rate-limit.js'
+import { createServer } from '../../src/http/server.js'
+import { DEFAULT_HTTP_SETTINGS } from '../../src/http/settings.js'
+import { addUser } from '../../src/service/accounts.js'
+import { onEveryEngine, PASSWORD, refusalOf, startService, type Service } from '../targets.js'
+import {
+  credentials,
+  envelope,
+  expectRefusal,
+  JSON_BODY,
+  login,
+  openSession,
+  rawRequest,
+  send,
+  sendRaw,
+  withServer,
+  type Answer,
+} from './exchange.js'
+
+const CONTACTS = '/ws/rest/crm.Contact'
+const PER_MINUTE = 6
+/** So that the tests can play addresses. */
+const TRUSTING = { trustProxy: ['127.0.0.1'] }
+const from = (address: string) => ({ 'x-forwarded-for': address })
+
+/** Asks until the answer is as it is to be; the runner ends what never comes. */
+async function until(ask: () => Promise<Answer>, isIt: (answer: Answer) => boolean): Promise<Answer> {
+  for (;;) {
+    const answer = await ask()
+    if (isIt(answer)) return answer
+  }
+}
+
+describe('a bucket', () => {
+  const fault = async (limit: RateLimit, key: string) =>
+    refusalOf(
+      (async () => {
+        limit.take(key)
+      })(),
+    )
+
+  test('holds one minute of requests, fills evenly, and says when the next is worth trying', async () => {
+    const clock = new StillClock()
+    const limit = new RateLimit(30, clock)
+    for (let count = 0; count < 30; count++) limit.take('a')
+    expect(await fault(limit, 'a')).toMatchObject({ kind: 'too-many', details: { retryAfterS: 2 } })
+    limit.take('b')
+    clock.ms += 2_000
+    limit.take('a')
+    expect(await fault(limit, 'a')).toMatchObject({ kind: 'too-many' })
+    clock.ms += 3_600_000
+    for (let count = 0; count < 30; count++) limit.take('a')
+    expect(await fault(limit, 'a')).toMatchObject({ kind: 'too-many' })
+  })
+
+  test('is neither filled nor emptied by a clock that is put back', async () => {
+    const clock = new StillClock()
+    const limit = new RateLimit(2, clock)
+    limit.take('a')
+    clock.ms -= 3_600_000
+    limit.take('a')
+    expect(await fault(limit, 'a')).toMatchObject({ kind: 'too-many' })
+    clock.ms += 30_000
+    limit.take('a')
+  })
+
+  test('is forgotten when there are too many: full ones first, then the oldest', async () => {
+    const clock = new StillClock()
+    const limit = new RateLimit(2, clock, 3)
+    for (const key of ['empty', 'empty', 'half', 'full']) limit.take(key)
+    limit.giveBack('full')
+    limit.take('new')
+    expect(limit.size).toBe(3)
+    expect(await fault(limit, 'empty')).toMatchObject({ kind: 'too-many' })
+    // Now none is full, and the one that is longest there goes.
+    clock.ms += 1_000
+    limit.take('newer')
+    limit.take('newest')
+    expect(limit.size).toBe(3)
+    for (let count = 0; count < 10_000; count++) limit.take(`flood ${count}`)
+    expect(limit.size).toBe(3)
+  })
+})
+
+describe('requests that wait behind others on a connection', () => {
+  /** Whether there is still too much to do when the only client has gone. */
+  const isTooMuchAfterwards = async (connectionOf: (request: IncomingMessage) => Socket) => {
+    const load = new Load(6, 0)
+    let gone: Promise<unknown> | undefined
+    let tell: () => void = () => undefined
+    const full = new Promise<void>((resolve) => (tell = resolve))
+    const server = createHttp((request, response) => {
+      gone ??= once(request.socket, 'close')
+      load.add({ socket: connectionOf(request) }, response)
+      if (load.isTooMuch) tell()
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    client.write(rawRequest('GET / HTTP/1.1', { connection: 'keep-alive' }).repeat(7))
+    await full
+    client.destroy()
+    await gone
+    server.close()
+    return load.isTooMuch
+  }
+
+  test('are forgotten when it ends', async () => {
+    expect(await isTooMuchAfterwards(({ socket }) => socket)).toBe(false)
+  })
+
+  test('would be counted for ever by who listens to the answers alone', async () => {
+    expect(await isTooMuchAfterwards(() => new Socket())).toBe(true)
+  })
+})
+
+class StillClock {
+  ms = 1_700_000_000_000
+  now(): number {
+    return this.ms
+  }
+}
+
+onEveryEngine((engine) => {
+  let service: Service
+
+  beforeAll(async () => {
+    service = await startService(engine)
+    await addUser(service.app, { username: 'grace', name: 'Grace', password: PASSWORD, admin: false })
+  })
+  afterAll(() => service.close())
+
+  const limited = { ...TRUSTING, rateLimitPerMinute: PER_MINUTE }
+  const statuses = async (count: number, ask: () => Promise<Answer>) => {
+    const all: number[] = []
+    for (let index = 0; index < count; index++) all.push((await ask()).status)
+    return all
+  }
+  const times = (count: number, status: number) => Array.from({ length: count }, () => status)
+
+  describe('requests a minute', () => {
+    test('of an account are counted for the account, wherever they come from', async () => {
+      const [ada, grace] = [
+        await openSession(service.url),
+        await openSession(service.url, {}, credentials('grace')),
+      ]
+      await withServer(service, limited, async (url) => {
+        let place = 0
+        const ask = (cookie: string) => () =>
+          send(url, { path: `${CONTACTS}?limit=0`, headers: { cookie, ...from(`10.0.0.${++place}`) } })
+        expect(await statuses(PER_MINUTE, ask(ada))).toEqual(times(PER_MINUTE, 200))
+        const refused = await ask(ada)()
+        expectRefusal(refused, 429, 'too-many')
+        expect(Number(refused.headers['retry-after'])).toBeGreaterThanOrEqual(1)
+        expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(10)
+        expect((await ask(grace)()).status).toBe(200)
+        service.clock.advance(60_000)
+        expect((await ask(ada)()).status).toBe(200)
+      })
+    })
+
+    test('of known accounts do not use up what their address has', async () => {
+      const [ada, grace] = [
+        await openSession(service.url),
+        await openSession(service.url, {}, credentials('grace')),
+      ]
+      await withServer(service, limited, async (url) => {
+        const ask = (cookie: string) => () =>
+          send(url, { path: `${CONTACTS}?limit=0`, headers: { cookie, ...from('10.0.0.1') } })
+        expect(await statuses(PER_MINUTE, ask(ada))).toEqual(times(PER_MINUTE, 200))
+        expect(await statuses(PER_MINUTE, ask(grace))).toEqual(times(PER_MINUTE, 200))
+        expect((await login(url, from('10.0.0.1'))).status).toBe(200)
+      })
+    })
+
+    test('without an account are counted for the address, or its network', async () => {
+      await withServer(service, limited, async (url) => {
+        const ask = (address: string) => () => send(url, { path: CONTACTS, headers: from(address) })
+        expect(await statuses(PER_MINUTE, ask('10.0.0.1'))).toEqual(times(PER_MINUTE, 401))
+        expectRefusal(await ask('10.0.0.1')(), 429, 'too-many')
+        expectRefusal(await ask('::ffff:10.0.0.1')(), 429, 'too-many')
+        expect((await ask('10.0.0.2')()).status).toBe(401)
+        let host = 0
+        const neighbours = () => ask(`2001:db8:1:2::${(++host).toString(16)}`)()
+        expect(await statuses(PER_MINUTE, neighbours)).toEqual(times(PER_MINUTE, 401))
+        expectRefusal(await neighbours(), 429, 'too-many')
+        expect((await ask('2001:db8:1:3::1')()).status).toBe(401)
+      })
+    })
+
+    test('are counted by nothing that whoever asks may choose', async () => {
+      await withServer(service, { ...limited, trustProxy: false }, async (url) => {
+        let other = 0
+        const ask = () =>
+          login(
+            url,
+            {
+              ...from(`10.0.0.${++other}`),
+              'x-real-ip': `10.0.0.${other}`,
+              forwarded: `for=10.0.0.${other}`,
+            },
+            JSON.stringify({ username: 'ada', password: 5, address: `10.0.0.${other}` }),
+          )
+        await until(ask, ({ status }) => status === 429)
+        expect(other).toBe(PER_MINUTE + 1)
+      })
+    })
+
+    test('are counted on every path, also on one that is not there; health and logout are not', async () => {
+      await withServer(service, limited, async (url) => {
+        const paths = ['/', '/nothing', '/ws/nothing', '/callback', '/ws/public/app/info', CONTACTS]
+        for (const path of paths) await send(url, { path, headers: from('10.0.0.1') })
+        for (const path of paths)
+          expectRefusal(await send(url, { path, headers: from('10.0.0.1') }), 429, 'too-many')
+        for (const path of ['/healthz', '/readyz', '/logout', '/healthz', '/readyz', '/logout'])
+          expect((await send(url, { path, headers: from('10.0.0.1') })).status, path).toBe(200)
+      })
+    })
+
+    test('are refused before the session is looked up, and before the body has come', async () => {
+      await withServer(service, limited, async (url) => {
+        await statuses(PER_MINUTE, () => send(url, { path: CONTACTS }))
+        const cookie = await openSession(service.url)
+        const head = rawRequest(`PUT ${CONTACTS} HTTP/1.1`, {
+          ...{ cookie, ...JSON_BODY, 'content-length': '1000000', connection: 'close' },
+        })
+        expectRefusal(await sendRaw(url, head), 429, 'too-many')
+      })
+    })
+
+    test('are without a limit where it is 0', async () => {
+      const cookie = await openSession(service.url)
+      await withServer(service, { rateLimitPerMinute: 0 }, async (url) => {
+        const answers = await statuses(50, () =>
+          send(url, { path: `${CONTACTS}?limit=0`, headers: { cookie } }),
+        )
+        expect(new Set(answers)).toEqual(new Set([200]))
+      })
+    })
+  })
+
+  describe('requests at once', () => {
+    /** A login whose body does not come: it is under way until its connection ends. */
+    const begin = async (url: string): Promise<Socket> => {
+      const { hostname, port } = new URL(url)
+      const socket = connect(Number(port), hostname)
+      socket.on('error', () => undefined)
+      await once(socket, 'connect')
+      socket.write(rawRequest('POST /callback HTTP/1.1', { 'content-length': '10' }))
+      return socket
+    }
+    const ask = (url: string) => () => send(url, { path: '/' })
+    const isBusy = ({ status }: Answer) => status === 503
+    const isServed = ({ status }: Answer) => status === 200
+
+    test('beyond the most are 503 with Retry-After, before body and session; health and logout are answered', async () => {
+      await withServer(service, { maxInFlight: 2 }, async (url) => {
+        const waiting = [await begin(url), await begin(url)]
+        const refused = await until(ask(url), isBusy)
+        expectRefusal(refused, 503, 'busy')
+        expect(refused.headers['retry-after']).toBe('1')
+        const head = rawRequest(`PUT ${CONTACTS} HTTP/1.1`, { ...JSON_BODY, 'content-length': '1000000' })
+        expectRefusal(await sendRaw(url, head), 503, 'busy')
+        for (const path of ['/healthz', '/readyz', '/logout'])
+          expect((await send(url, { path })).status, path).toBe(200)
+        waiting[0]?.destroy()
+        await until(ask(url), isServed)
+        waiting[1]?.destroy()
+      })
+    })
+
+    test('count until a stream is sent, however slowly it is read', async () => {
+      const cookie = await openSession(service.url)
+      const notes = 'x'.repeat(200_000)
+      for (let index = 0; index < 40; index++)
+        await send(service.url, {
+          ...{ method: 'PUT', path: CONTACTS, headers: { cookie, ...JSON_BODY } },
+          body: JSON.stringify({ data: { notes } }),
+        })
+      await withServer(service, { maxInFlight: 1 }, async (url) => {
+        const { hostname, port } = new URL(url)
+        const slow = connect({ port: Number(port), host: hostname })
+        const body = '{"fields":["notes"]}'
+        const headers = { cookie, ...JSON_BODY, 'content-length': String(body.length) }
+        slow.write(rawRequest(`POST ${CONTACTS}/export HTTP/1.1`, headers, body))
+        await once(slow, 'readable')
+        slow.pause()
+        for (let index = 0; index < 3; index++) expectRefusal(await ask(url)(), 503, 'busy')
+        slow.resume()
+        await once(slow, 'close')
+        await until(ask(url), isServed)
+      })
+    })
+
+    test('are refused while the event loop is late, unless nobody minds', async () => {
+      const hold = (ms: number) => {
+        const end = performance.now() + ms
+        while (performance.now() < end);
+      }
+      await withServer(service, { maxLateMs: 100 }, async (url) => {
+        const heldUp = async () => {
+          hold(700)
+          return ask(url)()
+        }
+        expectRefusal(await until(heldUp, isBusy), 503, 'busy')
+        expect((await send(url, { path: '/healthz' })).status).toBe(200)
+        await until(ask(url), isServed)
+      })
+      await withServer(service, { maxLateMs: 0 }, async (url) => {
+        hold(700)
+        expect((await ask(url)()).status).toBe(200)
+      })
+    })
+  })
+
+  test('a connection beyond the most is closed, and one that ends makes room', async () => {
+    await withServer(service, { maxConnections: 2 }, async (url) => {
+      const { hostname, port } = new URL(url)
+      const open = async () => {
+        const socket = connect(Number(port), hostname)
+        await once(socket, 'connect')
+        return socket
+      }
+      const [first, second] = [await open(), await open()]
+      const once200 = () => sendRaw(url, rawRequest('GET /healthz HTTP/1.1'))
+      expect(await until(once200, ({ status }) => status !== 200)).toMatchObject({ status: 0, text: '' })
+      first.destroy()
+      await until(once200, ({ status }) => status === 200)
+      second.destroy()
+    })
+  })
+
+  describe('what arrives', () => {
+    const names = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`x${index}`, 'y']))
+
+    test.for([
+      ['one long header', { 'x-long': 'y'.repeat(17_000) }],
+      ['many short ones', names(5_000)],
+    ] as const)('with headers of more than 16 KiB is 431: %s', async ([, headers]) => {
+      const answer = await sendRaw(service.url, rawRequest('GET /healthz HTTP/1.1', headers))
+      expectRefusal(answer, 431, 'too-large')
+      expect(answer.headers).toMatchObject({ connection: 'close', 'x-content-type-options': 'nosniff' })
+      expect(envelope(answer).data.message).toBe('The headers are too large')
+    })
+
+    test('with headers that still fit is answered', async () => {
+      for (const headers of [{ 'x-long': 'y'.repeat(15_000) }, names(1_000)])
+        expect((await sendRaw(service.url, rawRequest('GET /healthz HTTP/1.1', headers))).status).toBe(200)
+    })
+
+    test('too slowly is 408: headers, and bodies', async () => {
+      const own = await createServer(service.app, { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1', port: 0 })
+      try {
+        const [url = ''] = await own.listen()
+        const http = own.fastify.server
+        expect([http.headersTimeout, http.requestTimeout, http.keepAliveTimeout]).toEqual([
+          10_000, 30_000, 72_000,
+        ])
+        // The same clock, wound up: what is late is looked for every five seconds.
+        http.headersTimeout = 50
+        http.requestTimeout = 100
+        const [head, body] = await Promise.all([
+          sendRaw(url, 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n'),
+          sendRaw(url, rawRequest('POST /callback HTTP/1.1', { 'content-length': '10' }, '{')),
+        ])
+        for (const answer of [head, body]) {
+          expectRefusal(answer, 408, 'bad-request')
+          expect(answer.headers['x-content-type-options']).toBe('nosniff')
+        }
+      } finally {
+        await own.close()
+      }
+    })
+  })
+})
