@@ -8,6 +8,7 @@ import { StartFaults } from '../errors.js'
 import type { FileFacts } from '../model/file-facts.js'
 import { typeOfContent } from '../model/file-type.js'
 import { syncFolder } from '../store/folder.js'
+import { PRIVATE_FILE, PRIVATE_FOLDER } from '../store/private-files.js'
 import { isMissing, receiveInto, translateFileError } from '../store/receiving.js'
 
 /** What is known of content that was put away. */
@@ -45,7 +46,7 @@ export class ContentFolder {
     const unfinished = path.join(this.#folder, `${process.pid}.part`)
     this.#makeFolder(this.#folder)
     try {
-      const handle = await open(unfinished, 'w')
+      const handle = await open(unfinished, 'w', PRIVATE_FILE)
       const { size, sha256, head } = await receiveInto(handle, content, Infinity).finally(() =>
         handle.close(),
       )
@@ -73,7 +74,8 @@ export class ContentFolder {
   }
 
   #makeFolder(folder: string): void {
-    if (mkdirSync(folder, { recursive: true }) !== undefined) syncFolder(path.dirname(folder))
+    if (mkdirSync(folder, { recursive: true, mode: PRIVATE_FOLDER }) !== undefined)
+      syncFolder(path.dirname(folder))
   }
 
   #placeOf(sha256: string): string {

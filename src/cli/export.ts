@@ -13,6 +13,7 @@ import { printLine } from '../model/transfer/line.js'
 import { exportAll } from '../service/transfer/export.js'
 import type { Reading } from '../service/transfer/export-files.js'
 import { countAll } from '../store/bulk.js'
+import { PRIVATE_FILE, PRIVATE_FOLDER } from '../store/private-files.js'
 import { showPlan } from '../store/schema.js'
 import { Tables } from '../store/table.js'
 import type { WireRecord } from '../wire.js'
@@ -105,7 +106,7 @@ async function exportModels(
   models: readonly Model[],
   { out, format, spreadsheet = false }: ExportFlags,
 ): Promise<void> {
-  mkdirSync(out, { recursive: true })
+  mkdirSync(out, { recursive: true, mode: PRIVATE_FOLDER })
   const progress = new Progress()
   const contents = new ContentFolder(out)
   for (const model of targetsFirst(app.catalog, models).reverse()) {
@@ -154,7 +155,7 @@ function csvPrinter(model: Model, isForSpreadsheet: boolean): Printer {
 /** Under another name until it is complete and on the disk: a file that is there is whole. */
 async function writeWhole<T>(file: string, write: (handle: FileHandle) => Promise<T>): Promise<T> {
   const unfinished = `${file}.${process.pid}.part`
-  const handle = await open(unfinished, 'w')
+  const handle = await open(unfinished, 'w', PRIVATE_FILE)
   try {
     const result = await write(handle)
     await handle.sync()

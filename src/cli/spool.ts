@@ -6,6 +6,7 @@ import { StartFaults } from '../errors.js'
 import type { Model } from '../model/model.js'
 import { isFile } from '../model/transfer/fields.js'
 import { lineFromRemote, remoteFields } from '../model/transfer/remote-line.js'
+import { PRIVATE_FILE, PRIVATE_FOLDER } from '../store/private-files.js'
 import { ContentFolder } from './content-folder.js'
 import type { Remote, RemoteRecord } from './remote.js'
 import { hasFiles, RemoteFiles } from './remote-files.js'
@@ -37,11 +38,11 @@ export async function spoolModel(
   folder: string,
   onRecords: (count: number) => void,
 ): Promise<Spooled> {
-  mkdirSync(folder, { recursive: true })
+  mkdirSync(folder, { recursive: true, mode: PRIVATE_FOLDER })
   const file = path.join(folder, `${model.name}.ndjson`)
   if (await isThere(file)) return { model, file, records: 0 }
   const unfinished = `${file}.part`
-  const handle = await open(unfinished, (await isThere(unfinished)) ? 'r+' : 'w+')
+  const handle = await open(unfinished, (await isThere(unfinished)) ? 'r+' : 'w+', PRIVATE_FILE)
   try {
     const records = await copyAll(remote, model, folder, handle, onRecords)
     if (records === undefined) {

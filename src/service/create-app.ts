@@ -76,6 +76,9 @@ async function openFrom(
     onLost: (error) => {
       log.warn(briefly(error), 'a connection to the database was lost')
     },
+    onNarrowed: (file) => {
+      log.warn({ file }, 'others on this machine could open this; from now on only its owner can')
+    },
     onBroken: (error) => {
       log.fatal({ err: error }, 'the disk has failed')
       onBroken?.(error)

@@ -1,12 +1,13 @@
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import path from 'node:path'
+import { PRIVATE_FOLDER } from './private-files.js'
 
 /** For our eyes only. Not `recursive: true`: with it Node 20 tries for ever where the system makes no folders, below /proc for one. */
 export function makeFolder(folder: string): void {
   if (existsSync(folder)) return
   makeFolder(path.dirname(folder))
   try {
-    mkdirSync(folder, { mode: 0o700 })
+    mkdirSync(folder, { mode: PRIVATE_FOLDER })
   } catch (error) {
     // Another process was faster.
     if (!existsSync(folder)) throw error

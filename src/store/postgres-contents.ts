@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import type { Contents, Incoming, Located, Queryable, Transaction } from './database.js'
+import { PRIVATE_FILE } from './private-files.js'
 import { receiveInto, translateFileError } from './receiving.js'
 
 const PART_BYTES = 256 * 1024
@@ -100,7 +101,7 @@ export class PostgresContents implements Contents {
 
 /** A file that only this process can reach, and that ends with it. */
 async function openNameless(file: string): Promise<FileHandle> {
-  const handle = await open(file, 'wx+', 0o600)
+  const handle = await open(file, 'wx+', PRIVATE_FILE)
   await unlink(file)
   return handle
 }

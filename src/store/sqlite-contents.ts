@@ -13,6 +13,7 @@ import { Refusal } from '../errors.js'
 import type { Contents, Incoming, Located, Queryable, Transaction } from './database.js'
 import { isKnown } from './files.js'
 import { makeFolder, syncFolder } from './folder.js'
+import { PRIVATE_FILE } from './private-files.js'
 import { codeOf, isMissing, receiveInto, translateFileError } from './receiving.js'
 
 const KEY = /^[0-9a-f]{32}$/
@@ -44,7 +45,7 @@ export class SqliteContents implements Contents {
     const place = this.#arriving(key)
     try {
       this.#makeOwnFolder()
-      const handle = await open(place, 'wx', 0o600)
+      const handle = await open(place, 'wx', PRIVATE_FILE)
       let received: Omit<Incoming, 'key'>
       try {
         received = await receiveInto(handle, source, limitBytes)

@@ -1,9 +1,10 @@
 // The embedded engine: one writer that commits in groups, a reader beside it, searches in processes of their own.
-import { chmodSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import path from 'node:path'
 import { Refusal } from '../errors.js'
 import type { Database, Queryable, Transaction, TransactionOptions } from './database.js'
 import { makeFolder } from './folder.js'
+import { keepPrivate } from './private-files.js'
 import { connect, Session, Unhurried } from './sqlite-connection.js'
 import { SqliteContents } from './sqlite-contents.js'
 import { sqliteDialect } from './sqlite-dialect.js'
@@ -30,14 +31,16 @@ export interface SqliteOptions {
   readonly statementTimeoutMs?: number
   /** Called once when the disk has failed: what the engine believes and what the disk holds may differ, only a restart settles it. */
   readonly onBroken?: (error: unknown) => void
+  /** Called for each file that others could read or write until now. */
+  readonly onNarrowed?: (file: string) => void
 }
 
 export async function openSqlite(file: string, options: SqliteOptions = {}): Promise<Database> {
   makeFolder(path.resolve(path.dirname(file)))
+  keepPrivate(file, options.onNarrowed)
   const deadline = Date.now() + PATIENCE_MS
   const writer = await patiently(deadline, () => connect(file, false))
   try {
-    chmodSync(file, 0o600)
     const reader = await patiently(deadline, () => connect(file, true))
     return new Sqlite(file, new Session(writer), new Session(reader), options)
   } catch (error) {

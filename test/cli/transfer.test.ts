@@ -1,7 +1,7 @@
 // Export and import as people run them: what leaves one database arrives in another, byte for byte.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { enter, ENGINES, newPlace, startService, type Engine, type Place } from '../targets.js'
@@ -66,6 +66,24 @@ test('what was exported from SQLite is in PostgreSQL after an import, byte for b
   expect(readFiles(second)).toEqual(files)
   await importInto(sqlite.url, second)
   expect(readFiles(await exportFrom(sqlite.url))).toEqual(files)
+})
+
+test('what is exported is for its owner only, also where an older file lay that was not', async () => {
+  const out = newFolder()
+  mkdirSync(out, { mode: 0o755 })
+  writeFileSync(path.join(out, 'rel.Person.ndjson'), '', { mode: 0o644 })
+  const inside = path.join(out, 'new')
+  for (const place of [out, inside])
+    expect(await verso(['export', '--models', models, '--db', world.url, '--out', place])).toMatchObject({
+      code: 0,
+    })
+  const entries = readdirSync(out, { recursive: true, withFileTypes: true })
+  expect(entries.filter((entry) => entry.isFile()).length).toBeGreaterThan(30)
+  const open = entries.filter((entry) => {
+    const { mode } = statSync(path.join(entry.parentPath, entry.name))
+    return (mode & 0o777) !== (entry.isDirectory() ? 0o700 : 0o600)
+  })
+  expect(open.map(({ name }) => name)).toEqual([])
 })
 
 test('the same as CSV, by way of both engines', async () => {

@@ -1,0 +1,36 @@
+// What holds records is for the eyes of its owner only.
+import { chmodSync, closeSync, openSync, statSync } from 'node:fs'
+import { codeOf } from './receiving.js'
+
+export const PRIVATE_FILE = 0o600
+export const PRIVATE_FOLDER = 0o700
+const FOR_OTHERS = 0o077
+
+/**
+ * Makes the database file if there is none, and takes from others what they may do with it and what lies beside it. SQLite gives its
+ * `-wal` and `-shm` the mode of the file, so this comes before it opens anything.
+ */
+export function keepPrivate(file: string, onNarrowed: (file: string) => void = () => undefined): void {
+  make(file)
+  // Windows has no modes.
+  if (process.platform === 'win32') return
+  for (const each of [file, `${file}-wal`, `${file}-shm`]) narrow(each, PRIVATE_FILE, onNarrowed)
+  narrow(`${file}.files`, PRIVATE_FOLDER, onNarrowed)
+}
+
+/** Never opens one that is there: to close it again would take away the locks that this process has on it. */
+function make(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', PRIVATE_FILE))
+  } catch (error) {
+    // It is there, or cannot be made: that is for SQLite to say, which tries again.
+    if (codeOf(error) === '') throw error
+  }
+}
+
+function narrow(file: string, mode: number, onNarrowed: (file: string) => void): void {
+  const stat = statSync(file, { throwIfNoEntry: false })
+  if (!stat || (stat.mode & FOR_OTHERS) === 0) return
+  chmodSync(file, mode)
+  onNarrowed(file)
+}
