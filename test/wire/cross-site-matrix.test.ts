@@ -1,0 +1,151 @@
+// The cross-site rule and the content types, every combination of them, held against a table made from the contract alone.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { onEveryEngine, startService, type Service } from '../targets.js'
+import { openSession, send, type Sent } from './exchange.js'
+
+const FOREIGN = 'https://evil.example'
+const ALLOWED = 'https://partner.example'
+const CONTACTS = '/ws/rest/crm.Contact'
+const MISSING = `${CONTACTS}/999999999`
+
+/** A read, or something that does no harm a thousand times; what it answers when it is let through. */
+interface Kind {
+  readonly sent: Sent
+  readonly passed: number
+  /** Whether it is a login, a logout or a write. */
+  readonly isGuarded: boolean
+  readonly needsSession: boolean
+  /** Which bodies it reads. */
+  readonly reads: 'nothing' | 'json' | 'anything'
+}
+
+const KINDS: readonly Kind[] = [
+  {
+    sent: { method: 'GET', path: CONTACTS },
+    passed: 200,
+    isGuarded: false,
+    needsSession: true,
+    reads: 'nothing',
+  },
+  ...[
+    { sent: { method: 'POST', path: MISSING, body: '{"data":{"version":0}}' }, passed: 404 },
+    { sent: { method: 'PUT', path: CONTACTS, body: '{"data":[]}' }, passed: 400 },
+    { sent: { method: 'PATCH', path: CONTACTS, body: '{}' }, passed: 405 },
+    { sent: { method: 'DELETE', path: MISSING }, passed: 404 },
+  ].map((write) => ({ ...write, isGuarded: true, needsSession: true, reads: 'json' as const })),
+  ...[
+    // Half a body of JSON, which is read as such whatever its content type says.
+    { sent: { method: 'POST', path: '/callback', body: '{' }, passed: 400 },
+    { sent: { method: 'POST', path: '/login.jsp', body: '{' }, passed: 400 },
+    { sent: { method: 'GET', path: '/logout' }, passed: 200 },
+    { sent: { method: 'POST', path: '/logout' }, passed: 200 },
+  ].map((open) => ({ ...open, isGuarded: true, needsSession: false, reads: 'anything' as const })),
+]
+const SITES = [undefined, 'same-origin', 'none', 'same-site', 'cross-site'] as const
+const ORIGINS = [undefined, 'own', FOREIGN, 'null', ALLOWED] as const
+/** Whether it is JSON as the contract has it; undefined is no header at all, which is right where there is no body. */
+const TYPES: readonly (readonly [type: string | undefined, isJson: boolean])[] = [
+  ['application/json', true],
+  ['application/json; charset=utf-8', true],
+  ['application/json; charset=iso-8859-1', false],
+  ['text/plain', false],
+  ['application/x-www-form-urlencoded', false],
+  ['multipart/form-data; boundary=x', false],
+  [undefined, false],
+]
+const CELLS = KINDS.length * SITES.length * ORIGINS.length * TYPES.length
+
+interface Cell {
+  readonly kind: Kind
+  readonly site: (typeof SITES)[number]
+  readonly origin: (typeof ORIGINS)[number]
+  readonly type: string | undefined
+  readonly isJson: boolean
+}
+
+type Rule = (cell: Cell) => number
+
+/** Section by section: the cross-site rule, the cookie that other origins do not have, the content type, the call itself. */
+const contract: Rule = (cell) => {
+  const { kind, origin } = cell
+  if (kind.isGuarded && !isOurs(cell)) return 403
+  if (kind.needsSession && origin === ALLOWED) return 401
+  return isReadable(cell) ? kind.passed : 415
+}
+
+function isOurs({ site, origin }: Cell): boolean {
+  if (site !== undefined) return site === 'same-origin' || site === 'none'
+  return origin === undefined || origin === 'own'
+}
+
+function isReadable({ kind, type, isJson }: Cell): boolean {
+  if (kind.reads !== 'json') return true
+  return isJson || (type === undefined && kind.sent.body === undefined)
+}
+
+/** Tables with one sentence of the contract taken out: each must be seen to differ. */
+const TWINS: Readonly<Record<string, Rule>> = {
+  'no cross-site rule': (cell) => contract({ ...cell, kind: { ...cell.kind, isGuarded: false } }),
+  'sites beside us are ours': (cell) =>
+    contract(cell.site === 'same-site' ? { ...cell, site: 'same-origin' } : cell),
+  'Origin wins over Sec-Fetch-Site': (cell) =>
+    contract(cell.origin === undefined ? cell : { ...cell, site: undefined }),
+  'an origin of null is none': (cell) =>
+    contract(cell.origin === 'null' ? { ...cell, origin: undefined } : cell),
+  'other origins have cookies': (cell) => contract({ ...cell, kind: { ...cell.kind, needsSession: false } }),
+  'every content type is read': (cell) => contract({ ...cell, isJson: true }),
+  'logins take JSON only': (cell) =>
+    contract(cell.kind.reads === 'anything' ? { ...cell, kind: { ...cell.kind, reads: 'json' } } : cell),
+}
+
+onEveryEngine((engine) => {
+  let service: Service
+  const answered: (readonly [cell: Cell, status: number])[] = []
+
+  beforeAll(async () => {
+    service = await startService(engine, { http: { allowOrigins: [ALLOWED] } })
+    const cookie = await openSession(service.url)
+    for (const kind of KINDS)
+      for (const site of SITES)
+        for (const origin of ORIGINS)
+          for (const [type, isJson] of TYPES) {
+            const cell = { kind, site, origin, type, isJson }
+            answered.push([cell, (await ask(cell, cookie)).status])
+          }
+  })
+  afterAll(() => service.close())
+
+  const ask = ({ kind, site, origin, type }: Cell, cookie: string) =>
+    send(service.url, {
+      ...kind.sent,
+      headers: {
+        // Logging out is tried without a session: the others need theirs.
+        ...(kind.sent.path === '/logout' ? {} : { cookie }),
+        ...(site === undefined ? {} : { 'sec-fetch-site': site }),
+        ...(origin === undefined ? {} : { origin: origin === 'own' ? service.url : origin }),
+        ...(type === undefined ? {} : { 'content-type': type }),
+      },
+    })
+  const differing = (rule: Rule) =>
+    answered.flatMap(([cell, status]) => {
+      const { kind, site, origin, type } = cell
+      const { method, path } = kind.sent
+      const expected = rule(cell)
+      return status === expected ? [] : [{ method, path, site, origin, type, status, expected }]
+    })
+
+  test(`each of ${CELLS} cells is answered as the contract says`, () => {
+    expect(answered).toHaveLength(1_575)
+    expect(CELLS).toBe(1_575)
+    expect(differing(contract)).toEqual([])
+  })
+
+  test('every kind of answer is among them', () => {
+    const statuses = new Set(answered.map(([, status]) => status))
+    expect([...statuses].sort()).toEqual([200, 400, 401, 403, 404, 405, 415])
+  })
+
+  test.for(Object.keys(TWINS))('a contract with another sentence would be noticed: %s', (name) => {
+    expect(differing(TWINS[name] ?? contract).length).toBeGreaterThan(0)
+  })
+})

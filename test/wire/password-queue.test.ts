@@ -1,0 +1,98 @@
+// A hash of a password is dear: two at once, 64 that wait, and the rest is refused.
+import { beforeAll, expect, test } from 'vitest'
+import { Refusal } from '../../src/errors.js'
+import { hashPassword, verifyPassword } from '../../src/service/passwords.js'
+import { startService } from '../targets.js'
+import { expectRefusal, login } from './exchange.js'
+
+const AT_ONCE = 2
+const WAITING = 64
+const CALLS = 100
+const PASSWORD = 'one of a hundred'
+
+let stored: string
+beforeAll(async () => {
+  stored = await hashPassword(PASSWORD)
+})
+
+type Verify = typeof verifyPassword
+
+/** A door that many wait at, until it is opened. */
+function makeGate() {
+  let open: () => void = () => undefined
+  const opened = new Promise<void>((resolve) => (open = resolve))
+  let [active, peak] = [0, 0]
+  const pass = async () => {
+    active++
+    peak = Math.max(peak, active)
+    await opened
+    // So that the next ones come while this one is still there, if they are let.
+    await new Promise(setImmediate)
+    active--
+  }
+  return { open, pass, active: () => active, peak: () => peak }
+}
+
+/** A hundred at once: how many were at work, how many were refused, and how many were right in the end. */
+async function flood(verify: Verify) {
+  const gate = makeGate()
+  const refusals: unknown[] = []
+  const answers = Array.from({ length: CALLS }, () =>
+    verify(stored, PASSWORD, gate.pass).catch((error: unknown) => {
+      refusals.push(error)
+      return false
+    }),
+  )
+  await new Promise(setImmediate)
+  const [atWork, refused] = [gate.active(), refusals.length]
+  gate.open()
+  const right = (await Promise.all(answers)).filter(Boolean).length
+  return { atWork, refused, peak: gate.peak(), right, refusals }
+}
+
+test('of a hundred at once two are at work, 64 wait and have their turn, the others are told to come back', async () => {
+  const { refusals, ...counts } = await flood(verifyPassword)
+  expect(counts).toEqual({
+    ...{ atWork: AT_ONCE, peak: AT_ONCE },
+    ...{ right: AT_ONCE + WAITING, refused: CALLS - AT_ONCE - WAITING },
+  })
+  for (const refusal of refusals) {
+    expect(refusal).toBeInstanceOf(Refusal)
+    expect(refusal).toMatchObject({ kind: 'too-many', details: { retryAfterS: 1 } })
+  }
+})
+
+test('the same again: whoever was refused has left nothing behind', async () => {
+  expect(await flood(verifyPassword)).toMatchObject({
+    atWork: AT_ONCE,
+    peak: AT_ONCE,
+    right: AT_ONCE + WAITING,
+  })
+})
+
+test('without turns all are at work at once, and the count shows it', async () => {
+  const unbounded: Verify = async (_, __, beforehand) => {
+    await beforehand?.()
+    return true
+  }
+  expect(await flood(unbounded)).toMatchObject({ atWork: CALLS, peak: CALLS, refused: 0 })
+})
+
+test('a login that finds the queue full is 429 with Retry-After, and is no failed login', async () => {
+  const service = await startService('sqlite')
+  try {
+    const gate = makeGate()
+    const waiting = Array.from({ length: AT_ONCE + WAITING }, () =>
+      verifyPassword(stored, PASSWORD, gate.pass),
+    )
+    const refused = await login(service.url)
+    expectRefusal(refused, 429, 'too-many')
+    expect(refused.headers['retry-after']).toBe('1')
+    gate.open()
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set([true]))
+    expect((await login(service.url)).status).toBe(200)
+    expect(await service.app.db.reader.all('select key from verso_login_failure')).toEqual([])
+  } finally {
+    await service.close()
+  }
+})
