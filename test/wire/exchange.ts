@@ -58,15 +58,20 @@ export async function send(url: string, { method = 'GET', path, headers = {}, bo
 
 const SILENCE_MS = 10_000
 
+/** Where a socket connects to: an IPv6 address has no brackets there. */
+export function placeOf(url: string): { readonly host: string; readonly port: number } {
+  const { hostname, port } = new URL(url)
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) }
+}
+
 /**
  * Bytes on a socket, and what came back before the server closed it; status 0 is no answer at all. A request that is cut ends where
  * its bytes end: else the server would wait for the rest.
  */
 export async function sendRaw(url: string, bytes: string | Buffer, isCut = false): Promise<Answer> {
-  const { hostname, port } = new URL(url)
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
-    const socket = net.connect(Number(port), hostname)
+    const socket = net.connect(placeOf(url))
     socket.on('data', (chunk) => chunks.push(chunk))
     // A reset after the answer is the server's right: it need not read the rest of what it has refused.
     socket.on('error', () => undefined)

@@ -16,6 +16,7 @@ import {
   JSON_BODY,
   login,
   openSession,
+  placeOf,
   rawRequest,
   send,
   sendRaw,
@@ -247,8 +248,7 @@ onEveryEngine((engine) => {
   describe('requests at once', () => {
     /** A login whose body does not come: it is under way until its connection ends. */
     const begin = async (url: string): Promise<Socket> => {
-      const { hostname, port } = new URL(url)
-      const socket = connect(Number(port), hostname)
+      const socket = connect(placeOf(url))
       socket.on('error', () => undefined)
       await once(socket, 'connect')
       socket.write(rawRequest('POST /callback HTTP/1.1', { 'content-length': '10' }))
@@ -283,8 +283,7 @@ onEveryEngine((engine) => {
           body: JSON.stringify({ data: { notes } }),
         })
       await withServer(service, { maxInFlight: 1 }, async (url) => {
-        const { hostname, port } = new URL(url)
-        const slow = connect({ port: Number(port), host: hostname })
+        const slow = connect(placeOf(url))
         const body = '{"fields":["notes"]}'
         const headers = { cookie, ...JSON_BODY, 'content-length': String(body.length) }
         slow.write(rawRequest(`POST ${CONTACTS}/export HTTP/1.1`, headers, body))
@@ -318,21 +317,25 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('a connection beyond the most is closed, and one that ends makes room', async () => {
-    await withServer(service, { maxConnections: 2 }, async (url) => {
-      const { hostname, port } = new URL(url)
+  test('a connection beyond the most is closed, and one that ends makes room, on every address', async () => {
+    const settings = { ...DEFAULT_HTTP_SETTINGS, host: 'localhost', port: 0, maxConnections: 2 }
+    const own = await createServer(service.app, settings)
+    const [, ...addresses] = await own.listen()
+    expect(addresses.length).toBeGreaterThanOrEqual(1)
+    for (const url of addresses) {
       const open = async () => {
-        const socket = connect(Number(port), hostname)
+        const socket = connect(placeOf(url))
         await once(socket, 'connect')
         return socket
       }
       const [first, second] = [await open(), await open()]
-      const once200 = () => sendRaw(url, rawRequest('GET /healthz HTTP/1.1'))
-      expect(await until(once200, ({ status }) => status !== 200)).toMatchObject({ status: 0, text: '' })
+      const ask = () => sendRaw(url, rawRequest('GET /healthz HTTP/1.1'))
+      expect(await until(ask, ({ status }) => status !== 200)).toMatchObject({ status: 0, text: '' })
       first.destroy()
-      await until(once200, ({ status }) => status === 200)
+      await until(ask, ({ status }) => status === 200)
       second.destroy()
-    })
+    }
+    await own.close()
   })
 
   describe('what arrives', () => {
