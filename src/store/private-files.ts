@@ -1,6 +1,6 @@
 // What holds records is for the eyes of its owner only.
 import { chmodSync, closeSync, openSync, statSync } from 'node:fs'
-import { codeOf } from './receiving.js'
+import { codeOf, isMissing } from './receiving.js'
 
 export const PRIVATE_FILE = 0o600
 export const PRIVATE_FOLDER = 0o700
@@ -31,6 +31,12 @@ function make(file: string): void {
 function narrow(file: string, mode: number, onNarrowed: (file: string) => void): void {
   const stat = statSync(file, { throwIfNoEntry: false })
   if (!stat || (stat.mode & FOR_OTHERS) === 0) return
-  chmodSync(file, mode)
+  try {
+    chmodSync(file, mode)
+  } catch (error) {
+    // Another process has closed the database, and has taken what lay beside it along.
+    if (isMissing(error)) return
+    throw error
+  }
   onNarrowed(file)
 }

@@ -1,5 +1,5 @@
 // Records of a running service, copied: this one on both engines, and one with the manners of another system.
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startServerProcess } from '../faults/server-process.js'
@@ -29,6 +29,16 @@ async function copy(
   })
 }
 
+/** What was copied lies there for its owner only. */
+function expectPrivate(folder: string): void {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
+  expect(entries.filter((entry) => entry.isFile()).length).toBeGreaterThan(10)
+  for (const entry of entries) {
+    const { mode } = statSync(path.join(entry.parentPath, entry.name))
+    expect([entry.name, mode & 0o777]).toEqual([entry.name, entry.isDirectory() ? 0o700 : 0o600])
+  }
+}
+
 describe.each(ENGINES)('a Verso on %s', (engine) => {
   test('arrives whole, but for who wrote what', async () => {
     const source = await newPlace(engine)
@@ -38,10 +48,12 @@ describe.each(ENGINES)('a Verso on %s', (engine) => {
     await service.close()
     const node = await startServerProcess(source.url)
     const place = await newPlace('sqlite')
-    const { code, stderr, stdout } = await copy(node.url, place.url, newFolder(), [], PASSWORD)
+    const spool = newFolder()
+    const { code, stderr, stdout } = await copy(node.url, place.url, spool, [], PASSWORD)
     await node.kill()
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain('imported 29 records')
+    expectPrivate(spool)
     const copied = await startService('sqlite', { place })
     const withoutUsers = (text = '') => text.replace(/"username":"\w+"/g, '').replace(/:\{\}/g, ':null')
     const arrived = await exported(copied.app)

@@ -276,8 +276,8 @@ onEveryEngine((engine) => {
 
     test('count until a stream is sent, however slowly it is read', async () => {
       const cookie = await openSession(service.url)
-      const notes = 'x'.repeat(200_000)
-      for (let index = 0; index < 40; index++)
+      const notes = 'x'.repeat(1_000_000)
+      for (let index = 0; index < 16; index++)
         await send(service.url, {
           ...{ method: 'PUT', path: CONTACTS, headers: { cookie, ...JSON_BODY } },
           body: JSON.stringify({ data: { notes } }),
