@@ -17,7 +17,7 @@ const TMPFS = 0x01021994
 export const SERVERS = {
   verso: {
     title: 'Verso',
-    // `demo` is `serve` with sample contacts, a known account and no rate limit; it logs every request, as `serve` does.
+    // `demo` is `serve` with sample contacts, a known account and no rate limit, however late it is; it logs every request, as `serve` does.
     command: (folder, rows) => [
       ...[SERVICE, 'demo', '--host', '127.0.0.1', '--port', '0', '--log-level', 'info'],
       ...['--db', `sqlite:${path.join(folder, 'verso.db')}`, '--sample', String(rows)],

@@ -28,8 +28,6 @@ interface Setting<T> extends Kind<T> {
 
 const SERVERS = ['serve', 'demo'] as const
 const TRANSFERS = ['export', 'import'] as const
-/** Whoever asks a process that is this late gets no answer in time anyway. */
-const MAX_LATE_MS = 1_000
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 /** The flag of `basePath` is `--base-path`, its variable `VERSO_BASE_PATH`. */
@@ -97,6 +95,11 @@ export const SETTINGS = {
   maxInFlight: {
     ...{ ...kinds.whole(1, 1_000_000), of: SERVERS, default: '1024' },
     description: 'Requests that may be under way at once; what is more is answered with 503.',
+  },
+  maxLate: {
+    ...{ ...kinds.duration('0s', '1h'), of: SERVERS, default: '1s', demoDefault: '0s' },
+    description:
+      'While the process is behind by more than this, requests are answered with 503; 0s is however late.',
   },
   maxConnections: {
     ...{ ...kinds.whole(1, 1_000_000), of: SERVERS, default: '10000' },
@@ -258,6 +261,6 @@ export function httpSettings(values: SettingValues): HttpSettings {
     rateLimitPerMinute: values.rateLimit,
     maxInFlight: values.maxInFlight,
     maxConnections: values.maxConnections,
-    maxLateMs: MAX_LATE_MS,
+    maxLateMs: values.maxLate,
   }
 }

@@ -20,7 +20,11 @@ export class Connections {
   #isEnding = false
   #allDone: () => void = () => undefined
 
+  /** Each server that is watched has at most so many. */
+  constructor(private readonly max: number) {}
+
   watch(server: Server): void {
+    server.maxConnections = this.max
     server.on('connection', (socket) => {
       if (this.#isEnding) {
         socket.destroy()

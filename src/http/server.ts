@@ -75,9 +75,8 @@ export async function createServer(
   const guards = limits.counted(makeGuards(app, settings))
   await addRoutes(server, app, settings, { guards, habits }, options, () => isStopping)
   await server.ready()
-  const connections = new Connections()
+  const connections = new Connections(settings.maxConnections)
   connections.watch(server.server)
-  server.server.maxConnections = settings.maxConnections
   let other: HttpServer | undefined
   const isLocalhost = settings.host === 'localhost'
   return {
@@ -87,10 +86,7 @@ export async function createServer(
       const [bound] = server.addresses().filter((address) => typeof address === 'object')
       const { address = '', port = 0 } = bound ?? {}
       if (isLocalhost) other = await listenOnLoopback6(port, HTTP_OPTIONS, routing, answerClientError)
-      if (other) {
-        other.maxConnections = settings.maxConnections
-        connections.watch(other)
-      }
+      if (other) connections.watch(other)
       const hosts = [...(isLocalhost ? ['localhost'] : []), address, ...(other ? [LOOPBACK_6] : [])]
       return hosts.map(
         (host) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${settings.basePath}`,
