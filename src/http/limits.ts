@@ -30,9 +30,10 @@ export function makeLimits({ clock }: App, settings: HttpSettings): Limits {
     if (!rates) return guard
     return async (request, reply) => {
       await guard(request, reply)
-      if (!request.actor) return
+      const { actor } = request.caller ?? {}
+      if (!actor) return
       rates.byAddress.giveBack(placeOf(request))
-      rates.byAccount.take(request.actor.id)
+      rates.byAccount.take(actor.id)
     }
   }
   return {

@@ -1,16 +1,36 @@
 import type { FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
+import type { PermittedAction } from '../model/rights.js'
 import { isObject } from '../model/value.js'
 import type { App } from '../service/app.js'
+import { permittedActions } from '../service/permitted.js'
 import { recordsOf } from '../service/records.js'
 import { dataOf } from './bodies.js'
 import { callerOf } from './guard.js'
 import type { Habits } from './habits.js'
 import { linksOf, matchesAny, print, sendPage } from './record-answers.js'
-import { idOf, modelOf, wantedIn, type Query } from './record-requests.js'
+import { idIn, idOf, modelOf, wantedIn, type Query } from './record-requests.js'
 import { sendJson, type Handler } from './resource.js'
 
-type Verb = 'find' | 'search' | 'read' | 'fetch' | 'copy' | 'details' | 'verify'
+type Verb = 'find' | 'search' | 'read' | 'fetch' | 'copy' | 'details' | 'verify' | 'perms'
+
+/** The words of the protocol. */
+const WORDS: Readonly<Record<PermittedAction, string>> = {
+  read: 'READ',
+  create: 'CREATE',
+  update: 'WRITE',
+  remove: 'REMOVE',
+  export: 'EXPORT',
+}
+
+function refuseUnless(words: readonly string[], action: unknown): void {
+  const known = Object.values(WORDS)
+  const asked = typeof action === 'string' ? action.toUpperCase() : ''
+  const word = asked === 'UPDATE' ? WORDS.update : asked
+  if (!known.includes(word))
+    throw new Refusal('bad-request', `action must be one of ${known.join(', ').toLowerCase()}`)
+  if (!words.includes(word)) throw new Refusal('forbidden', `You may not ${word.toLowerCase()} here`)
+}
 
 export function makeReading(app: App, habits: Habits, basePath: string): Record<Verb, Handler> {
   const records = (request: FastifyRequest) => recordsOf(app, callerOf(request))
@@ -58,6 +78,16 @@ export function makeReading(app: App, habits: Habits, basePath: string): Record<
       const fields = name === undefined ? [] : [name]
       const [body] = print(await records(request).fetch(model.name, id, { fields }))
       return sendJson(reply, body)
+    },
+    /** What the caller may do with records of a model, or with one of them; or whether they may do one thing. */
+    perms: async (request, reply) => {
+      const model = modelOf(app, request)
+      const { id, action } = request.query as Query
+      const actions = await permittedActions(app, callerOf(request), model, idIn(model, id))
+      const words = actions.map((each) => WORDS[each])
+      if (action === undefined) return sendJson(reply, JSON.stringify({ status: 0, data: words }))
+      refuseUnless(words, action)
+      return sendJson(reply, JSON.stringify({ status: 0, data: [] }))
     },
     verify: async (request, reply) => {
       const model = modelOf(app, request)

@@ -19,8 +19,16 @@ export function modelOf(app: App, request: FastifyRequest): Model {
   return modelFor(app, callerOf(request), (request.params as Params).model)
 }
 
-export function idOf({ name }: Model, request: FastifyRequest): number {
-  const { id } = request.params as Params
+export function idOf(model: Model, request: FastifyRequest): number {
+  return idFrom(model, (request.params as Params).id)
+}
+
+/** An id that may be missing. */
+export function idIn(model: Model, id: unknown): number | undefined {
+  return id === undefined ? undefined : idFrom(model, typeof id === 'string' ? id : '')
+}
+
+function idFrom({ name }: Model, id: string): number {
   if (!/^[1-9][0-9]{0,15}$/.test(id) || !Number.isSafeInteger(Number(id))) {
     throw new Refusal('not-found', `There is no ${name} with this id: ids are whole numbers from 1`)
   }

@@ -26,6 +26,7 @@ export function recordResources(
       handlers: { GET: reading.read, POST: writing.update, DELETE: writing.remove },
     },
     { ...shared, path: `${model}/search`, handlers: { POST: reading.search } },
+    { ...shared, path: `${model}/perms`, handlers: { GET: reading.perms } },
     { ...shared, path: `${model}/verify`, handlers: { POST: reading.verify } },
     { ...shared, path: `${model}/updateMass`, handlers: { POST: writing.updateMass } },
     { ...shared, path: `${model}/removeAll`, handlers: { POST: writing.removeAll } },

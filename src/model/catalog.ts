@@ -2,10 +2,10 @@ import { Refusal, StartFaults } from '../errors.js'
 import type { Field, Relation } from './field.js'
 import { isModelExtension, type ModelExtension } from './extension.js'
 import type { Criteria } from './criteria.js'
-import { checkModel, isReadable, USER_MODEL, type Model } from './model.js'
+import { checkModel, isReadable, isWritable, USER_MODEL, type Model } from './model.js'
 import { relationFault } from './relation.js'
 import type { Sight } from './sight.js'
-import { extendUser, SYSTEM_MODELS, USER } from './system.js'
+import { extendUser, isReadOnly, SYSTEM_MODELS, USER } from './system.js'
 
 /** Where a definition came from, for messages, and the definition as it was written. */
 export interface Source {
@@ -174,6 +174,10 @@ export class Catalog implements Sight {
 
   knows(): boolean {
     return true
+  }
+
+  writes(model: Model, field: Field): boolean {
+    return !isReadOnly(model) && isWritable(field)
   }
 
   seen(): Criteria | undefined {

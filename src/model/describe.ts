@@ -1,8 +1,7 @@
 // A model in the words of the protocol's clients: what a form needs to know of each field.
 import type { Choice, Field, FieldTypeName } from './field.js'
-import { isReadable, isView, isWritable, type Model } from './model.js'
+import { isReadable, isView, type Model } from './model.js'
 import { ID, VERSION } from './path.js'
-import { isReadOnly } from './system.js'
 import type { Sight } from './sight.js'
 import type { Value } from './value.js'
 
@@ -36,15 +35,20 @@ export interface ModelDescription {
   readonly fields: readonly Description[]
   /** Fields inside of json fields: none are declared here. */
   readonly jsonFields: Description
-  /** Null where everything is permitted. */
-  readonly perms: null
+  /** In the words of the protocol. */
+  readonly perms: Readonly<Record<string, boolean>> | null
 }
 
-export function describeModel(sight: Sight, model: Model): ModelDescription {
+/** `perms` is null where everything is permitted. */
+export function describeModel(
+  sight: Sight,
+  model: Model,
+  perms: ModelDescription['perms'],
+): ModelDescription {
   const known = [...model.fields.values()].filter((field) => sight.knows(model, field))
   const fields = known.map((field) => describeField(sight, model, field))
   const own = [{ ...describeField(sight, model, ID), primary: true }, describeField(sight, model, VERSION)]
-  return { model: model.name, title: model.title, fields: [...own, ...fields], jsonFields: {}, perms: null }
+  return { model: model.name, title: model.title, fields: [...own, ...fields], jsonFields: {}, perms }
 }
 
 /** Only what says something: no nulls, no false, no empty texts. */
@@ -57,7 +61,7 @@ function describeField(sight: Sight, model: Model, field: Field): Description {
     ...{
       required: field.required && !kept,
       unique,
-      readonly: isReadOnly(model) || !isWritable(field),
+      readonly: !sight.writes(model, field),
       json: type === 'json',
     },
     ...{ virtual: computed !== undefined, sequence: sequence !== undefined },

@@ -2,7 +2,7 @@
 import type { Catalog } from './catalog.js'
 import { NOTHING, type Criteria } from './criteria.js'
 import type { Field, Relation } from './field.js'
-import { isReadable, isWritable, USER_MODEL, type Model } from './model.js'
+import { isReadable, USER_MODEL, type Model } from './model.js'
 import { ID, VERSION } from './path.js'
 import type { Sight } from './sight.js'
 
@@ -108,10 +108,13 @@ export class Rights implements Sight {
   }
 
   knows(model: Model, field: Field): boolean {
-    const rights = this.of(model)
+    const isReadable = this.of(model).reads(field.name)
     // Files and secrets are not read with a record, and may be written.
-    const isKnown = rights.reads(field.name) || (isWritable(field) && rights.writes(field.name))
-    return isKnown && this.#leadsSomewhere(field)
+    return (isReadable || this.writes(model, field)) && this.#leadsSomewhere(field)
+  }
+
+  writes(model: Model, field: Field): boolean {
+    return this.catalog.writes(model, field) && this.of(model).writes(field.name)
   }
 
   seen(model: Model): Criteria | undefined {

@@ -12,6 +12,8 @@ export interface Sight {
   readable(model: Model, name: string): Field | undefined
   /** Whether it may be named where a record is written. */
   knows(model: Model, field: Field): boolean
+  /** Whether it may be written in any record. */
+  writes(model: Model, field: Field): boolean
   /** The neighbours of this model that may be seen; all of them if undefined. */
   seen(model: Model): Criteria | undefined
   /** The records in which the field is shown, among those that are seen; all of them if undefined. */

@@ -1,10 +1,14 @@
 // Whether a caller may do something at all; which records it is for is decided where they are.
 import { Refusal } from '../errors.js'
 import { unknownModel } from '../model/catalog.js'
+import type { Criteria } from '../model/criteria.js'
 import type { Model } from '../model/model.js'
-import type { PermittedAction } from '../model/rights.js'
+import { PERMITTED_ACTIONS, type PermittedAction } from '../model/rights.js'
+import { isReadOnly } from '../model/system.js'
+import * as store from '../store/records.js'
 import type { App } from './app.js'
 import type { Caller } from './caller.js'
+import { missing } from './ids.js'
 
 /** The model of that name. One that the caller may do nothing with is like one that is not there. */
 export function modelFor(app: Pick<App, 'catalog'>, { rights }: Caller, name: string): Model {
@@ -17,3 +21,25 @@ export function requirePermitted({ rights }: Caller, action: PermittedAction, mo
   if (!rights || rights.of(model).may(action)) return
   throw new Refusal('forbidden', `You may not ${action} records of ${model.name}`)
 }
+
+/** What may be done with some record of the model, or with this one as it is now. */
+export async function permittedActions(
+  app: App,
+  by: Caller,
+  model: Model,
+  id?: number,
+): Promise<PermittedAction[]> {
+  const possible = PERMITTED_ACTIONS.filter(
+    (action) => action === 'read' || action === 'export' || !isReadOnly(model),
+  )
+  const rights = by.rights?.of(model)
+  const permitted = possible.filter((action) => !rights || rights.may(action))
+  if (id === undefined) return permitted
+  const table = app.tables.of(model)
+  const rows = permitted.map((action) => rights?.rows(action))
+  const asked = [rights?.rows('read'), ...rows].map((row) => row ?? EVERYTHING)
+  const [isSeen, ...holds] = (await store.test(app.db.reader, table, id, asked)) ?? [false]
+  return isSeen === true ? permitted.filter((_, index) => holds[index]) : missing(model, id)
+}
+
+const EVERYTHING: Criteria = { kind: 'and', criteria: [] }

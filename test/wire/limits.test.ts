@@ -132,7 +132,7 @@ onEveryEngine((engine) => {
 
   beforeAll(async () => {
     service = await startService(engine)
-    await addUser(service.app, { username: 'grace', name: 'Grace', password: PASSWORD, admin: false })
+    await addUser(service.app, { username: 'grace', name: 'Grace', password: PASSWORD, roles: ['editor'] })
   })
   afterAll(() => service.close())
 
