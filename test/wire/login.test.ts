@@ -276,12 +276,12 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('an account without the administrator has no roles', async () => {
+  test('an account is told its roles', async () => {
     await addUser(service.app, { username: 'bob', password: 'a password for bob', roles: ['editor'] })
     const answer = await login(service.url, from(), credentials('bob', 'a password for bob'))
     expect(json(answer)).toEqual({
       status: 0,
-      data: [{ id: 2, version: 0, username: 'bob', name: 'bob', roles: [] }],
+      data: [{ id: 2, version: 0, username: 'bob', name: 'bob', roles: ['editor'] }],
     })
   })
 })

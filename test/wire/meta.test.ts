@@ -65,7 +65,8 @@ onEveryEngine((engine) => {
   test('the models are those that can be named, sorted', async () => {
     const body = json(await user.get('/ws/meta/models')) as { data: string[] }
     const names = [...models.map(({ definition }) => (definition as { name: string }).name), Form.name]
-    const data = [...names, 'com.axelor.meta.db.MetaFile', 'com.axelor.meta.db.MetaModel'].sort()
+    const auth = ['User', 'Role', 'Permission', 'ApiKey', 'Event'].map((name) => `verso.auth.${name}`)
+    const data = [...names, ...auth, 'com.axelor.meta.db.MetaFile', 'com.axelor.meta.db.MetaModel'].sort()
     expect(body).toEqual({ status: 0, total: data.length, data })
   })
 

@@ -123,7 +123,7 @@ const saves: readonly Case[] = [
     (related) => row(`a save that is to relate ${json(related)}`, save({ records: [{}], related }), BAD),
   ),
   row('a save in an unknown model', withBody('POST', '/ws/rest/crm.Nothing', '{"records":[{}]}'), NO_MODEL),
-  row('a save among the users', withBody('POST', '/ws/rest/verso.auth.User', '{"records":[{}]}'), NO_MODEL),
+  row('a save among the users', withBody('POST', '/ws/rest/verso.auth.Users', '{"records":[{}]}'), NO_MODEL),
   row(
     'a save as a form',
     withBody('POST', CONTACTS, 'records=1', { 'content-type': 'application/x-www-form-urlencoded' }),
@@ -233,7 +233,7 @@ const looks: readonly Case[] = [
   row('verify of what is as it was', verify({ id: 1, version: 1 }), c.DONE),
   row('verify in an unknown model', withBody('POST', '/ws/rest/x/verify', '{}'), NO_MODEL),
   row('fields of an unknown model', c.get('/ws/meta/fields/crm.Nothing'), NO_MODEL),
-  row('fields of the users', c.get('/ws/meta/fields/verso.auth.User'), NO_MODEL),
+  row('fields of the users', c.get('/ws/meta/fields/verso.auth.Users'), NO_MODEL),
   row('fields of no model', c.get('/ws/meta/fields'), NOT_FOUND),
   row('other meta data', c.get('/ws/meta/views/crm.Contact'), NOT_FOUND),
 ]

@@ -34,7 +34,7 @@ const models: readonly Case[] = [
   ...words`crm.Contact'-- crm.Contact%22 crm.Contact%3BDROP%20TABLE%20x x'%20UNION%20SELECT%201-- __proto__ constructor
     prototype toString hasOwnProperty valueOf crm.contact CRM.CONTACT Contact crm crm. .Contact crm..Contact .. . %2e%2e
     ..%2f..%2fetc%2fpasswd crm.Contact%00 %20crm.Contact crm.Contact%20 crm%2FContact crm.Contact%2F1 crm%5cContact
-    verso.auth.User verso_session verso_log sqlite_master pg_catalog.pg_user information_schema.tables crm.C%D0%BEntact
+    verso.auth.Users verso_session verso_log sqlite_master pg_catalog.pg_user information_schema.tables crm.C%D0%BEntact
     %F0%9F%98%80 * :model %3Cscript%3E $%7B7*7%7D %25`,
   'x'.repeat(300),
   'x'.repeat(8_000),
@@ -50,7 +50,7 @@ const otherModels: readonly Case[] = [
   row('create in an unknown model', c.create('crm.Nothing', {}), NO_MODEL),
   row(
     'create in the users',
-    c.create('verso.auth.User', { username: 'eve', roles: ['administrator'] }),
+    c.create('verso.auth.Users', { username: 'eve', roles: ['administrator'] }),
     NO_MODEL,
   ),
   row('update in an unknown model, by a bad id', withBody('POST', '/ws/rest/x/x', '{"data":{}}'), NO_MODEL),

@@ -250,7 +250,7 @@ const fetches: readonly Case[] = [
     { related: { company: ['nope'] } },
     { related: { 'company.parent': ['name'] } },
     { related: { createdBy: ['password'] } },
-    { related: { createdBy: ['username'] } },
+    { related: { createdBy: ['password'] } },
     { fields: ['createdBy.password'] },
     { fields: ['company.people.circles.members.name'] },
     { fields: ['company.'.repeat(9) + 'name'] },
