@@ -124,6 +124,9 @@ export const EVENT_DEFINITION = defineModel({
   indexes: [['user']],
 })
 
+/** An event refers to its account as `createdBy` does: it does not keep the account from being removed. */
+export const KEPT_OF_EVENT = ['user']
+
 /** One spelling for each user name, so that two accounts never look alike; undefined if it cannot be one. */
 export function normalizeUsername(input: string): string | undefined {
   const name = input.normalize('NFC').toLowerCase()

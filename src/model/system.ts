@@ -3,6 +3,7 @@ import {
   API_KEY_DEFINITION,
   EVENT_DEFINITION,
   KEPT_OF_API_KEY,
+  KEPT_OF_EVENT,
   KEPT_OF_USER,
   PERMISSION_DEFINITION,
   ROLE_DEFINITION,
@@ -17,7 +18,7 @@ export const USER: Model = keeping(KEPT_OF_USER, checked(USER_DEFINITION))
 const ROLE: Model = checked(ROLE_DEFINITION)
 const PERMISSION: Model = checked(PERMISSION_DEFINITION)
 const API_KEY: Model = keeping(KEPT_OF_API_KEY, checked(API_KEY_DEFINITION))
-const EVENT: Model = checked(EVENT_DEFINITION)
+const EVENT: Model = keeping(KEPT_OF_EVENT, checked(EVENT_DEFINITION))
 
 /** The models that are served, as records: clients look models up here. Kept by the service; see `service/meta-models.ts`. */
 export const META_MODEL: Model = checked(
