@@ -1,12 +1,7 @@
 import type { Command } from 'commander'
 import type { Model } from '../model/model.js'
-import {
-  allUsers,
-  DEMO_PASSWORD,
-  DEMO_USERNAME,
-  ensureDemoAccount,
-  hasDemoPassword,
-} from '../service/accounts.js'
+import { DEMO_PASSWORD, DEMO_USERNAME } from '../service/account-rules.js'
+import { allUsers, ensureDemoAccount, hasDemoPassword } from '../service/accounts.js'
 import type { Actor } from '../service/actor.js'
 import type { App } from '../service/app.js'
 import { recordsFor } from '../service/records.js'

@@ -54,10 +54,15 @@ export function isAbout(named: string, model: Model): boolean {
   if (named === model.name) return true
   if (isAuth(model)) return false
   if (named === EVERYTHING) return true
-  return named.endsWith(ALL_OF) && packageOf(model.name) === named.slice(0, -ALL_OF.length)
+  return named.endsWith(ALL_OF) && packageOf(model) === named.slice(0, -ALL_OF.length)
 }
 
-function packageOf(name: string): string {
+/** Whether it speaks of several models. */
+export function isPattern(named: string): boolean {
+  return named === EVERYTHING || named.endsWith(ALL_OF)
+}
+
+export function packageOf({ name }: Model): string {
   return name.slice(0, name.lastIndexOf('.'))
 }
 

@@ -26,7 +26,11 @@ export function relationFault(
     const meant = didYouMean(relation.mappedBy, target.fields.keys())
     return `mappedBy: ${target.name} has no field "${relation.mappedBy}"${meant}`
   }
-  if (held.type !== expected || held.relation?.target !== model.name || held.kept)
+  if (
+    held.type !== expected ||
+    held.relation?.target !== model.name ||
+    (held.kept && !model.name.startsWith('verso.'))
+  )
     return `mappedBy: ${target.name}.${held.name} must be a ${expected} to ${model.name}`
   if (held.relation.mappedBy !== undefined)
     return `mappedBy: ${target.name}.${held.name} has mappedBy too: one side must hold the relation`

@@ -1,16 +1,14 @@
 import { Refusal } from '../errors.js'
-import { MAX_PASSWORD_BYTES, MIN_PASSWORD_LENGTH, normalizeUsername } from '../model/auth.js'
-import { lengthOf } from '../model/value.js'
+import { normalizeUsername } from '../model/auth.js'
 import { findLogin, hasAdministrator, hasUsers, listUsers, type UserRow } from '../store/accounts.js'
 import type { WriteOptions } from '../wire.js'
+import { DEMO_PASSWORD, DEMO_USERNAME } from './account-rules.js'
 import type { App } from './app.js'
 import { NOBODY } from './caller.js'
 import { verifyPassword } from './passwords.js'
 import { ADMINISTRATOR, giveRole, rolesNamed } from './roles.js'
 import { create, update } from './saves.js'
 
-export const DEMO_USERNAME = 'admin'
-export const DEMO_PASSWORD = 'admin'
 const FIRST_ACCOUNT = 'the first account'
 
 export interface NewUser {
@@ -21,36 +19,39 @@ export interface NewUser {
   readonly roles: readonly string[]
 }
 
-export async function addUser(app: App, user: NewUser): Promise<number> {
-  checkPassword(user.password)
-  return storeUser(app, user)
-}
-
-async function storeUser(
+export async function addUser(
   app: App,
   { username, name, password, roles }: NewUser,
   options: WriteOptions = {},
 ): Promise<number> {
-  const normal = normalizeUsername(username)
-  if (normal === undefined) {
-    const rule = 'must be 1 to 64 letters, digits or any of . _ @ + -'
-    throw new Refusal('invalid', `The user name ${rule}`, { errors: { username: rule } })
-  }
+  const normal = normalizeUsername(username) ?? username
   try {
     const user = { username: normal, name: name ?? normal, password, roles: await rolesNamed(app, roles) }
     const { data } = await create(app, NOBODY, app.catalog.user, user, options)
     return data.id
   } catch (error) {
-    if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
+    if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw inWords(error)
     throw new Refusal('not-unique', `There is a user "${normal}" already`, error.details)
   }
 }
 
+const WORDS: Readonly<Record<string, string>> = { username: 'The user name', password: 'The password' }
+
+/** Whoever makes an account was asked for a user name and a password, not for a record. */
+function inWords(error: unknown): unknown {
+  if (!(error instanceof Refusal) || error.kind !== 'invalid') return error
+  const parts = Object.entries(error.details.errors ?? {}).map(
+    ([name, fault]) => `${WORDS[name] ?? name} ${fault}`,
+  )
+  return new Refusal('invalid', parts.join('; '), error.details)
+}
+
 /** Ends every session of the user, on every node. */
 export async function changePassword(app: App, username: string, password: string): Promise<void> {
-  checkPassword(password)
   const { id, version } = await findUser(app, username)
-  await update(app, NOBODY, app.catalog.user, id, { version, password })
+  await update(app, NOBODY, app.catalog.user, id, { version, password }).catch((error: unknown) => {
+    throw inWords(error)
+  })
 }
 
 /** A disabled user cannot log in, and every session of theirs is over. */
@@ -80,7 +81,6 @@ export async function ensureDemoAccount(app: App): Promise<void> {
 
 /** The first administrator, if there is none; answers whether it was made. An account of that name becomes it. */
 export async function ensureFirstAdmin(app: App, username: string, password: string): Promise<boolean> {
-  checkPassword(password)
   return ensureFirst(app, { username, password, roles: [ADMINISTRATOR] })
 }
 
@@ -90,8 +90,8 @@ async function ensureFirst(app: App, user: NewUser): Promise<boolean> {
     const there = await findLogin(app.db.reader, normalizeUsername(user.username) ?? '')
     if (there) await takeOver(app, there.user, user)
     // One key for all who try at once on an empty database: there is one first account.
-    else if (await hasUsers(app.db.reader)) await storeUser(app, user)
-    else await storeUser(app, user, { idempotencyKey: FIRST_ACCOUNT })
+    else if (await hasUsers(app.db.reader)) await addUser(app, user)
+    else await addUser(app, user, { idempotencyKey: FIRST_ACCOUNT })
     return true
   } catch (error) {
     const isOvertaken =
@@ -102,7 +102,10 @@ async function ensureFirst(app: App, user: NewUser): Promise<boolean> {
 }
 
 async function takeOver(app: App, { id, version }: UserRow, { password }: NewUser): Promise<void> {
-  await update(app, NOBODY, app.catalog.user, id, { version, password, disabled: false })
+  const again = { version, password, disabled: false }
+  await update(app, NOBODY, app.catalog.user, id, again).catch((error: unknown) => {
+    throw inWords(error)
+  })
   await giveRole(app, id, ADMINISTRATOR)
 }
 
@@ -118,15 +121,4 @@ async function findUser(app: App, username: string): Promise<UserRow> {
   const found = await findLogin(app.db.reader, normalizeUsername(username) ?? '')
   if (!found) throw new Refusal('not-found', `There is no user "${username}"`)
   return found.user
-}
-
-function checkPassword(password: string): void {
-  const faults: string[] = []
-  if (lengthOf(password) < MIN_PASSWORD_LENGTH)
-    faults.push(`must have at least ${MIN_PASSWORD_LENGTH} characters`)
-  if (Buffer.byteLength(password) > MAX_PASSWORD_BYTES)
-    faults.push(`must have at most ${MAX_PASSWORD_BYTES} bytes`)
-  if (faults.length === 0) return
-  const message = faults.join(' and ')
-  throw new Refusal('invalid', `The password ${message}`, { errors: { password: message } })
 }

@@ -13,6 +13,7 @@ import type { MassUpdate, WriteOptions, Written } from '../wire.js'
 import type { App } from './app.js'
 import { sightOf, type Caller } from './caller.js'
 import { lockToChange } from './lock-order.js'
+import { refuseInMany } from './own-rules.js'
 import { requirePermitted } from './permitted.js'
 import { Saving } from './saving.js'
 import { seenBy } from './shown.js'
@@ -86,6 +87,7 @@ function draftOf(app: App, by: Caller, model: Model, values: unknown, now: strin
     throw refusalAt(model, list, 'cannot be set in many records at once: a reference is an id alone')
   const secret = Object.keys(draft.values).find((name) => model.fields.get(name)?.secret)
   if (secret !== undefined) throw refusalAt(model, secret, 'is secret, which no two records share')
+  refuseInMany(draft)
   return draft
 }
 

@@ -12,6 +12,7 @@ import type { App } from './app.js'
 import { sightOf, type Caller } from './caller.js'
 import { checkId, missing } from './ids.js'
 import { lockInOrder } from './lock-order.js'
+import { keepRules } from './own-rules.js'
 import { requirePermitted } from './permitted.js'
 import { Saving } from './saving.js'
 import { hashSecrets } from './secrets.js'
@@ -78,11 +79,8 @@ async function creationOf(app: App, by: Caller, model: Model, data: unknown): Pr
   requirePermitted(by, 'create', model)
   refuseKeysOfARecord(data)
   const now = nowOf(app)
-  return {
-    draft: await hashSecrets(draftToCreate(sightOf(app, by), model, data, now)),
-    expected: undefined,
-    now,
-  }
+  const draft = draftToCreate(sightOf(app, by), model, data, now)
+  return { draft: await ready(app, by, draft), expected: undefined, now }
 }
 
 async function updateOf(
@@ -98,7 +96,14 @@ async function updateOf(
   const expected = versionToUpdate(data, id, ifMatch)
   const now = nowOf(app)
   const key = { id, version: expected.version }
-  return { draft: await hashSecrets(draftToUpdate(sightOf(app, by), model, data, key, now)), expected, now }
+  const draft = draftToUpdate(sightOf(app, by), model, data, key, now)
+  return { draft: await ready(app, by, draft), expected, now }
+}
+
+/** As it may be stored. */
+async function ready(app: App, by: Caller, draft: Draft): Promise<Draft> {
+  const [kept = draft] = await keepRules(app, by, draft.model, [draft])
+  return hashSecrets(kept)
 }
 
 /** Who may change no record of this model is told so, if there is one to be changed. */
@@ -140,7 +145,8 @@ export async function save(
   const now = nowOf(app)
   const sent = records.map((data, index) => ({ data, key: keyIn(model, data, `records[${index}]`) }))
   const drafts: Draft[] = []
-  for (const draft of draftsToSave(sightOf(app, by), model, sent, now)) drafts.push(await hashSecrets(draft))
+  const asked = draftsToSave(sightOf(app, by), model, sent, now)
+  for (const draft of await keepRules(app, by, model, asked)) drafts.push(await hashSecrets(draft))
   const shown = shownTo(app, by, model, options)
   const request = await requestOf(app, model, 'save', { data: records }, options)
   return write(app, by, request, options.idempotencyKey, async ({ tx, changes }) => {

@@ -172,7 +172,7 @@ export class Saving {
       const theirs = (await store.read(tx, table, id)) ?? missing(model, id)
       throw await conflict(this.work, tx, table, theirs, expected, draft)
     }
-    await endSessionsIfChanged(tx, model, id, sent)
+    await endSessionsIfChanged(tx, model, id, changed)
     await letGo(this.work, files.values())
     const isPlain = isAlone && referencesIn(model, changed).length === 0
     // What was sent and is there already stays as it was read: a reference with the name of its neighbour.

@@ -8,10 +8,11 @@ export async function endSessionsIfChanged(
   tx: Transaction,
   model: Model,
   id: number,
-  sent: Values,
+  /** What becomes different. */
+  changed: Values,
 ): Promise<void> {
-  if (model.name === USER_MODEL && ('password' in sent || sent['disabled'] === true))
-    await closeSessionsOf(tx, id)
+  const isOver = 'password' in changed || 'username' in changed || changed['disabled'] === true
+  if (model.name === USER_MODEL && isOver) await closeSessionsOf(tx, id)
 }
 
 export async function endSessionsIfRemoved(tx: Transaction, model: Model, id: number): Promise<void> {

@@ -1,0 +1,177 @@
+// What an account must be, whichever way it is written.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ROLE_MODEL } from '../../src/model/auth.js'
+import { defineModel } from '../../src/model/definition.js'
+import { USER_MODEL } from '../../src/model/model.js'
+import { addUser, changePassword, ensureDemoAccount, hasDemoPassword } from '../../src/service/accounts.js'
+import { createApp } from '../../src/service/create-app.js'
+import { rolesNamed } from '../../src/service/roles.js'
+import type { Records, WireRecord } from '../../src/wire.js'
+import { models } from '../models.js'
+import {
+  enter,
+  newPlace,
+  onEveryTarget,
+  PASSWORD,
+  refusalOf,
+  startService,
+  type Service,
+} from '../targets.js'
+
+/** With an account inside of another record. */
+const Desk = defineModel({
+  name: 'office.Desk',
+  fields: { place: { type: 'string' }, holder: { type: 'many-to-one', target: USER_MODEL } },
+})
+const MODELS = [...models, { file: 'desk.ts', definition: Desk }]
+
+const TOO_SHORT = 'must have at least 12 characters'
+const COMMON = 'must not be one that many people have'
+const REPEATED = 'must not repeat the same few characters'
+
+/** A password of somebody called Grace Hopper the 2nd, and what is wrong with it. */
+const PASSWORDS: readonly (readonly [string, string | undefined])[] = [
+  ['short', TOO_SHORT],
+  ['éléphants!!', TOO_SHORT],
+  ['1qaz2wsx3edc', COMMON],
+  ['1QAZ2wsx3EDC', COMMON],
+  ['aaaaaaaaaaaaaaaa', REPEATED],
+  ['abcabcabcabcab', REPEATED],
+  ['🐘🐘🐘🐘🐘🐘🐘🐘🐘🐘🐘🐘', REPEATED],
+  ['aaaa', `${TOO_SHORT} and ${REPEATED}`],
+  ['grace.hopper.2nd', 'must not be the user name'],
+  ['Grace Hopper the 2nd', 'must not be the name of its user'],
+  [`${'é'.repeat(500)}${'è'.repeat(100)}`, 'must have at most 1024 bytes'],
+  // No rules of composition: length is enough.
+  ['all lower case letters', undefined],
+  ['839201746529', undefined],
+  [`correct ${'horse '.repeat(160)}`, undefined],
+]
+
+onEveryTarget((engine, door) => {
+  let service: Service
+  let records: Records
+
+  beforeAll(async () => {
+    service = await startService(engine, { models: MODELS })
+    records = await enter(service, door)
+  })
+  afterAll(() => service.close())
+
+  const person = { username: 'grace.hopper.2nd', name: 'Grace Hopper the 2nd' }
+
+  describe('a password', () => {
+    test.each(PASSWORDS)('%j', async (password, fault) => {
+      const made = records.create(USER_MODEL, { ...person, password })
+      if (fault === undefined) {
+        await records.remove(USER_MODEL, (await made).data.id, { version: 0 })
+        return
+      }
+      const refusal = await refusalOf(made)
+      expect([refusal.kind, refusal.details.errors]).toEqual(['invalid', { password: fault }])
+    })
+
+    test('is judged with the name that the account has already, and where accounts are added and changed by the command line', async () => {
+      const { data } = await records.create(USER_MODEL, { ...person, password: PASSWORD })
+      const again = { version: 0, password: 'GRACE.hopper.2nd' }
+      expect((await refusalOf(records.update(USER_MODEL, data.id, again))).details.errors).toEqual({
+        password: 'must not be the user name',
+      })
+      const refusal = await refusalOf(changePassword(service.app, person.username, 'qazwsxedc123'))
+      expect(refusal.message).toBe(`The password ${COMMON}`)
+      const user = { username: 'no name', password: 'short', roles: [] }
+      expect((await refusalOf(addUser(service.app, user))).details.errors).toEqual({
+        ...{ username: 'must be 1 to 64 letters, digits or any of . _ @ + -', password: TOO_SHORT },
+      })
+      await records.remove(USER_MODEL, data.id, { version: 0 })
+    })
+  })
+
+  test('a user name is kept in one spelling, and all faults are named at once, with their places', async () => {
+    const { data } = await records.create(USER_MODEL, { username: 'MARGO\u0301T', password: PASSWORD })
+    expect(data['username']).toBe('marg\u00f3t')
+    const twin = await refusalOf(records.create(USER_MODEL, { username: 'Marg\u00d3t', password: PASSWORD }))
+    expect(twin.kind).toBe('not-unique')
+    const desk = { place: 'north', holder: { username: 'a b', password: 'short' } }
+    const refusal = await refusalOf(records.save('office.Desk', [desk, desk]))
+    expect(Object.keys(refusal.details.errors ?? {})).toEqual([
+      ...['records[0].holder.username', 'records[0].holder.password'],
+      ...['records[1].holder.username', 'records[1].holder.password'],
+    ])
+    const inside = { place: 'south', holder: { username: 'OWL', password: PASSWORD } }
+    const made = await records.create('office.Desk', inside)
+    const holder = made.data['holder'] as WireRecord
+    expect(await records.read(USER_MODEL, holder.id)).toMatchObject({ username: 'owl' })
+  })
+
+  test('user names are not set in many records at once', async () => {
+    const update = {
+      data: { criteria: [{ fieldName: 'id', operator: '>', value: 0 }] },
+      values: { username: 'X' },
+    }
+    expect((await refusalOf(records.updateMass(USER_MODEL, update))).details.errors).toHaveProperty(
+      'username',
+    )
+  })
+
+  describe('the last administrator', () => {
+    const admins = async () => {
+      const [role] = await rolesNamed(service.app, ['administrator'])
+      const record = await records.fetch(ROLE_MODEL, role?.id ?? 0, { fields: ['users', 'admin'] })
+      const users = record['users'] as WireRecord[]
+      return { role: record, user: await records.read(USER_MODEL, users[0]?.id ?? 0) }
+    }
+
+    test('cannot be disabled, removed or stripped of the role; nor can the role go', async () => {
+      const { role, user } = await admins()
+      for (const call of [
+        () => records.update(USER_MODEL, user.id, { version: user.version, disabled: true }),
+        () => records.update(USER_MODEL, user.id, { version: user.version, roles: [] }),
+        () => records.remove(USER_MODEL, user.id, { version: user.version }),
+        () => records.update(ROLE_MODEL, role.id, { version: role.version, admin: false }),
+        () => records.remove(ROLE_MODEL, role.id, { version: role.version }),
+        () =>
+          records.updateMass(USER_MODEL, {
+            data: { criteria: [{ fieldName: 'id', operator: '=', value: user.id }] },
+            values: { disabled: true },
+          }),
+        () => records.removeAll(USER_MODEL, [{ id: user.id, version: user.version }]),
+      ]) {
+        const refusal = await refusalOf(call())
+        expect(refusal.kind).toBe('forbidden')
+        expect(refusal.message).toContain('make another administrator first')
+      }
+      expect(await admins()).toEqual({ role, user })
+      // A change that takes nothing away is none of this.
+      await records.update(USER_MODEL, user.id, { version: user.version, name: 'Ada L.', disabled: false })
+    })
+
+    test('two cannot disable each other at the same time', async () => {
+      const { role, user } = await admins()
+      const second = { username: 'second', password: PASSWORD, roles: [{ id: role.id }] }
+      const { data: other } = await records.create(USER_MODEL, second)
+      const disable = ({ id, version }: WireRecord) =>
+        records.update(USER_MODEL, id, { version, disabled: true }).then(
+          () => 'done',
+          () => 'refused',
+        )
+      const ends = await Promise.all([disable(user), disable(other)])
+      expect(ends.sort()).toEqual(['done', 'refused'])
+    })
+  })
+})
+
+test('the password of the demo is for the demo, and made by nobody but the service', async () => {
+  const place = await newPlace('sqlite')
+  const demo = await createApp({ settings: { db: place.url, isDemo: true }, models })
+  const plain = await createApp({ settings: { db: place.url }, models })
+  try {
+    expect((await refusalOf(ensureDemoAccount(plain))).kind).toBe('invalid')
+    await ensureDemoAccount(demo)
+    expect(await hasDemoPassword(demo)).toBe(true)
+  } finally {
+    await demo.close()
+    await plain.close()
+    place.remove()
+  }
+})

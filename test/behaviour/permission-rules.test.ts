@@ -1,0 +1,164 @@
+// What a permission must be, whichever way it is written.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { PERMISSION_MODEL, ROLE_MODEL } from '../../src/model/auth.js'
+import { defineModel } from '../../src/model/definition.js'
+import { extendModel } from '../../src/model/extension.js'
+import { USER_MODEL } from '../../src/model/model.js'
+import { NOBODY } from '../../src/service/caller.js'
+import { createApp } from '../../src/service/create-app.js'
+import { create } from '../../src/service/saves.js'
+import type { Records } from '../../src/wire.js'
+import { models } from '../models.js'
+import { enter, newPlace, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+
+const Region = defineModel({ name: 'office.Region', fields: { name: { type: 'string' } } })
+const Branch = defineModel({
+  name: 'office.Branch',
+  fields: {
+    name: { type: 'string' },
+    size: { type: 'integer' },
+    region: { type: 'many-to-one', target: 'office.Region' },
+  },
+})
+const Users = extendModel({
+  name: USER_MODEL,
+  fields: { grade: { type: 'integer' }, regions: { type: 'many-to-many', target: 'office.Region' } },
+})
+const MODELS = [
+  ...models,
+  ...[Region, Branch, Users].map((definition) => ({ file: 'office.ts', definition })),
+]
+
+type Faults = Readonly<Record<string, RegExp>> | undefined
+
+const CASES: readonly (readonly [object, Faults])[] = [
+  [{ model: '*' }, undefined],
+  [{ model: 'office.*' }, undefined],
+  [{ model: 'verso.auth.User', readable: ['name', 'grade'] }, undefined],
+  [
+    { model: 'office.Brunch' },
+    { model: /^names no model: there is no office\.Brunch \(did you mean "office\.Branch"\?\)$/ },
+  ],
+  [
+    { model: 'offices.*' },
+    { model: /^names no model: there is none in offices\.\* \(did you mean "office\.\*"\?\)$/ },
+  ],
+  [{ model: 'verso.auth.*' }, { model: /names no model/ }],
+  [{ model: 'office.B*' }, { model: /^must be the name of a model, a package such as crm\.\*, or \*$/ }],
+  [{ model: 'Branch; drop' }, { model: /must be the name/ }],
+
+  [{ model: 'office.Branch', condition: 'createdBy = :user' }, undefined],
+  [{ model: 'office.Branch', condition: 'region in :user.regions and size <= :user.grade' }, undefined],
+  [{ model: 'office.Branch', condition: "name = :user.name or name = 'all'" }, undefined],
+  [{ model: 'office.Branch', condition: '  ' }, undefined],
+  [{ model: 'office.*', condition: 'size > 3' }, undefined],
+  [{ model: '*', condition: 'createdBy = :user' }, undefined],
+  [{ model: 'office.Branch', condition: 'size >' }, { condition: /^is not understood: .*a value/ }],
+  [
+    { model: 'office.Branch', condition: 'seize > 3' },
+    { condition: /^is not understood: .*seize.*did you mean "size"/ },
+  ],
+  [{ model: 'office.Branch', condition: "size = 'large'" }, { condition: /must be a whole number/ }],
+  [{ model: 'office.Branch', condition: 'size = :user.name' }, { condition: /must be a whole number/ }],
+  [
+    { model: 'office.Branch', condition: 'size = :user.grad' },
+    { condition: /there is no "grad" in :user \(did you mean "grade"\?\)/ },
+  ],
+  [
+    { model: 'office.Branch', condition: 'name = :user.password' },
+    { condition: /there is no "password" in :user/ },
+  ],
+  [
+    { model: 'office.Branch', condition: 'name = :me' },
+    { condition: /there is no "me" among the parameters/ },
+  ],
+  [
+    { model: 'office.*', condition: 'nowhere = 1' },
+    { condition: /^is not understood, by none of these models: / },
+  ],
+
+  [{ model: 'office.Branch', readable: [], writable: ['name'] }, undefined],
+  [{ model: 'office.Branch', readable: ['id', 'version', 'createdOn'] }, undefined],
+  [{ model: 'office.*', writable: ['size'] }, undefined],
+  [
+    { model: 'office.Branch', readable: 'name' },
+    { readable: /^must be a list of names of fields, or null for all of them$/ },
+  ],
+  [{ model: 'office.Branch', writable: [1] }, { writable: /^must be a list of names/ }],
+  [
+    { model: 'office.Branch', readable: ['nmae'] },
+    { readable: /^has "nmae", which is no field of office\.Branch \(did you mean "name"\?\)$/ },
+  ],
+  [{ model: 'office.*', writable: ['nowhere'] }, { writable: /which is no field of any of these models/ }],
+  [
+    { model: 'office.Branch', condition: 'a = 1', readable: ['x'], writable: 'y' },
+    { condition: /not understood/, readable: /no field/, writable: /must be a list/ },
+  ],
+]
+
+onEveryTarget((engine, door) => {
+  let service: Service
+  let records: Records
+  let role: number
+
+  beforeAll(async () => {
+    service = await startService(engine, { models: MODELS })
+    records = await enter(service, door)
+    role = (await records.create(ROLE_MODEL, { name: 'clerk' })).data.id
+  })
+  afterAll(() => service.close())
+
+  test.each(CASES)('%j', async (permission, faults) => {
+    const made = records.create(PERMISSION_MODEL, { role: { id: role }, ...permission })
+    if (!faults) {
+      await made
+      return
+    }
+    const { kind, details } = await refusalOf(made)
+    expect([kind, Object.keys(details.errors ?? {})]).toEqual(['invalid', Object.keys(faults)])
+    for (const [name, message] of Object.entries(faults)) expect(details.errors?.[name]).toMatch(message)
+  })
+
+  test('inside of a role faults have their places', async () => {
+    const permissions = [{ model: '*' }, { model: 'office.Brunch', readable: ['nmae'] }]
+    const refusal = await refusalOf(records.create(ROLE_MODEL, { name: 'other', permissions }))
+    expect(Object.keys(refusal.details.errors ?? {})).toEqual(['permissions[1].model'])
+  })
+
+  test('a change is judged with what is there already', async () => {
+    const sent = { role: { id: role }, model: 'office.Branch', condition: 'size > 3', readable: ['size'] }
+    const { data } = await records.create(PERMISSION_MODEL, sent)
+    const change = (values: object) => records.update(PERMISSION_MODEL, data.id, { version: 0, ...values })
+    expect((await refusalOf(change({ readable: ['place'] }))).details.errors).toHaveProperty('readable')
+    const { errors } = (await refusalOf(change({ model: 'office.Region' }))).details
+    expect(Object.keys(errors ?? {})).toEqual(['condition', 'readable'])
+    await change({ model: 'office.Region', condition: null, readable: ['name'] })
+  })
+
+  test('what is judged together is not set in many records at once', async () => {
+    const data = { criteria: [{ fieldName: 'id', operator: '>', value: 0 }] }
+    const call = records.updateMass(PERMISSION_MODEL, { data, values: { model: 'office.Brunch' } })
+    expect((await refusalOf(call)).details.errors).toHaveProperty('model')
+  })
+})
+
+test('who knows no models checks what can be checked without them', async () => {
+  const place = await newPlace('sqlite')
+  await (await createApp({ settings: { db: place.url }, models: MODELS })).close()
+  const app = await createApp({ settings: { db: place.url }, models: [] })
+  try {
+    const roles = app.catalog.get(ROLE_MODEL)
+    const about = (permission: object) =>
+      create(app, NOBODY, roles, { name: JSON.stringify(permission), permissions: [permission] })
+    await about({ model: 'office.Branch', condition: 'region in :user.regions', readable: ['anything'] })
+    await about({ model: 'office.*', condition: 'size <= :user.grade' })
+    const { errors } = (await refusalOf(about({ model: 'no name', condition: 'size >', readable: 1 })))
+      .details
+    expect(Object.keys(errors ?? {})).toEqual([
+      ...['permissions[0].model', 'permissions[0].condition', 'permissions[0].readable'],
+    ])
+  } finally {
+    await app.close()
+    place.remove()
+  }
+})
