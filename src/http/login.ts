@@ -22,7 +22,9 @@ export function loginResources(
     const body = isObject(request.body) ? request.body : {}
     const isInBody = body['username'] !== undefined || body['password'] !== undefined
     const credentials = (basicAuth && !isInBody && basicCredentialsOf(request)) || body
-    const { sessionId, actor } = await login(app, credentials, request.ip, sessionIdOf(request))
+    const { sessionId, actor } = await login(
+      ...([app, credentials, request.ip, sessionIdOf(request), request.headers['user-agent']] as const),
+    )
     setSessionCookies(request, reply, cookiePath, {
       sessionId,
       csrfToken: randomBytes(24).toString('base64url'),
@@ -40,7 +42,7 @@ export function loginResources(
 export function logoutResource(app: App, guards: Guards, cookiePath: string): Resource {
   const end: Handler = async (request, reply) => {
     refusePrefetch(request)
-    await logout(app, sessionIdOf(request))
+    await logout(app, sessionIdOf(request), request.ip)
     clearSessionCookies(reply, cookiePath)
     return isNavigation(request)
       ? toStart(reply, cookiePath)

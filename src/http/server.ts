@@ -19,13 +19,16 @@ import { Connections } from './connections.js'
 import { makeLimits, type Limits } from './limits.js'
 import { listenOnLoopback6, LOOPBACK_4, LOOPBACK_6 } from './loopback.js'
 import { loginResources, logoutResource } from './login.js'
+import { meResources } from './me.js'
 import { metaResources } from './meta.js'
 import { recordResources } from './records.js'
 import { answerClientError, answerError, type ErrorContext } from './refusals.js'
+import { resetResource } from './reset.js'
 import { addResource, type Resource } from './resource.js'
 import { makeHeaders, neverStored, type SetHeaders } from './security-headers.js'
 import type { HttpSettings } from './settings.js'
 import { setupResource } from './setup.js'
+import { userResources } from './users.js'
 
 const HTTP_OPTIONS = {
   headersTimeout: 10_000,
@@ -123,7 +126,7 @@ async function addRoutes(
           neverStored(reply)
         })
         add(scope, loginResources(app, guards, settings, cookiePath))
-        add(scope, [logoutResource(app, guards, cookiePath)])
+        add(scope, [logoutResource(app, guards, cookiePath), resetResource(app, guards)])
         if (setupToken !== undefined) add(scope, [setupResource(app, guards, setupToken)])
       })
       await base.register(async (scope) => {
@@ -133,6 +136,7 @@ async function addRoutes(
       add(base, recordResources(app, guards, habits, basePath))
       add(base, [exportResource(app, guards, habits), fileResource(app, guards)])
       add(base, [...metaResources(app, guards), infoResource(app, guards, settings)])
+      add(base, [...meResources(app, guards, settings), ...userResources(app, guards, settings)])
       await base.register(
         async (scope) => {
           // What is not there is 401 too, as long as nobody is logged in.

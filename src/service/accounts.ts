@@ -1,10 +1,18 @@
 import { Refusal } from '../errors.js'
 import { normalizeUsername } from '../model/auth.js'
-import { findLogin, hasAdministrator, hasUsers, listUsers, type UserRow } from '../store/accounts.js'
+import {
+  findLogin,
+  findUser as findUserById,
+  hasAdministrator,
+  hasUsers,
+  listUsers,
+  type UserRow,
+} from '../store/accounts.js'
 import type { WriteOptions } from '../wire.js'
 import { DEMO_PASSWORD, DEMO_USERNAME } from './account-rules.js'
 import type { App } from './app.js'
 import { NOBODY } from './caller.js'
+import { missing } from './ids.js'
 import { verifyPassword } from './passwords.js'
 import { ADMINISTRATOR, giveRole, rolesNamed } from './roles.js'
 import { create, update } from './saves.js'
@@ -58,6 +66,11 @@ export async function changePassword(app: App, username: string, password: strin
 export async function setDisabled(app: App, username: string, disabled: boolean): Promise<void> {
   const { id, version } = await findUser(app, username)
   await update(app, NOBODY, app.catalog.user, id, { version, disabled })
+}
+
+/** The id of an account, which must be there. */
+export async function requireUser(app: App, id: number): Promise<number> {
+  return (await findUserById(app.db.reader, id))?.id ?? missing(app.catalog.user, id)
 }
 
 export async function allUsers(app: App): Promise<UserRow[]> {

@@ -5,7 +5,7 @@ import { findLogin } from '../store/accounts.js'
 import { actorOf, type Actor } from './actor.js'
 import type { App } from './app.js'
 import { verifyPassword } from './passwords.js'
-import { noteFailure, refuseIfThrottled, throttleKeys } from './throttle.js'
+import { noteFailure, refuseIfThrottled, throttleKeys, type FailedLogin } from './throttle.js'
 
 const REMEMBERED_MS = 5 * 60_000
 const MAX_REMEMBERED = 1_000
@@ -38,7 +38,8 @@ export class BasicLogins {
       !found.user.disabled
     if (isProved) return actorOf(found.user)
     const stored = found && !found.user.disabled ? found.passwordHash : undefined
-    const isRight = await this.#verify(digest, name ?? '', stored, password, address)
+    const failed = { address, userId: found?.user.id }
+    const isRight = await this.#verify(digest, name ?? '', stored, password, failed)
     if (!found || !isRight) return undefined
     this.#remember(digest, found.passwordHash)
     return actorOf(found.user)
@@ -50,10 +51,10 @@ export class BasicLogins {
     name: string,
     stored: string | undefined,
     password: string,
-    address: string,
+    failed: FailedLogin,
   ): Promise<boolean> {
-    const id = `${digest} ${stored ?? ''} ${address}`
-    const running = this.#running.get(id) ?? this.#look(name, stored, password, address)
+    const id = `${digest} ${stored ?? ''} ${failed.address}`
+    const running = this.#running.get(id) ?? this.#look(name, stored, password, failed)
     this.#running.set(id, running)
     try {
       return await running
@@ -62,11 +63,17 @@ export class BasicLogins {
     }
   }
 
-  async #look(name: string, stored: string | undefined, password: string, address: string): Promise<boolean> {
+  async #look(
+    name: string,
+    stored: string | undefined,
+    password: string,
+    failed: FailedLogin,
+  ): Promise<boolean> {
+    const { address } = failed
     const keys = throttleKeys(name, address)
-    await refuseIfThrottled(this.app, keys)
-    const isRight = await verifyPassword(stored, password, () => refuseIfThrottled(this.app, keys))
-    if (!isRight) await noteFailure(this.app, keys)
+    await refuseIfThrottled(this.app, keys, address)
+    const isRight = await verifyPassword(stored, password, () => refuseIfThrottled(this.app, keys, address))
+    if (!isRight) await noteFailure(this.app, keys, failed)
     return isRight
   }
 

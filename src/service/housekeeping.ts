@@ -1,5 +1,6 @@
 import { forgetAnswers } from '../store/idempotency.js'
 import { forgetFailures } from '../store/login-failures.js'
+import { dropResetLinksBefore } from '../store/reset-links.js'
 import { closeSessionsBefore } from '../store/sessions.js'
 import type { App } from './app.js'
 import { IDEMPOTENCY_KEPT_MS } from './writing.js'
@@ -32,6 +33,7 @@ export async function tidy({ db, clock, settings }: Kept): Promise<void> {
     await closeSessionsBefore(tx, now - settings.sessionIdleMs, now - settings.sessionMaxMs)
     await forgetAnswers(tx, now - IDEMPOTENCY_KEPT_MS)
     await forgetFailures(tx, now - FAILURE_WINDOW_MS)
+    await dropResetLinksBefore(tx, now)
   })
   await db.contents.recover()
 }

@@ -16,7 +16,7 @@ const DECIDING: Readonly<Record<string, readonly string[]>> = {
  * Once everything is written: nobody locks the last administrator out, themselves included. Only the command line may, which needs no
  * account. The epoch of rights is raised before, which no two transactions do at once: so two administrators cannot remove each other.
  */
-export async function requireAdministrator(
+export async function keepAnAdministrator(
   tx: Transaction,
   { actor }: Caller,
   changes: readonly NewChange[],

@@ -43,3 +43,8 @@ export async function permittedActions(
 }
 
 const EVERYTHING: Criteria = { kind: 'and', criteria: [] }
+
+/** For what concerns the accounts of others. */
+export function requireAdmin({ rights }: Caller): void {
+  if (rights) throw new Refusal('forbidden', 'This is for administrators')
+}

@@ -35,6 +35,7 @@ export class Saving {
   readonly #permits: Permits
   readonly #removing: Removing
   readonly #lists: Lists
+  readonly #events: NewChange[] = []
 
   constructor(
     private readonly work: Work,
@@ -133,7 +134,7 @@ export class Saving {
   async finish(): Promise<NewChange[]> {
     await this.#removing.refuseIfReferenced()
     await this.#permits.finish()
-    return this.#touched.finish()
+    return [...(await this.#touched.finish()), ...this.#events]
   }
 
   /** Before it is removed, and before anything is said of its version. */
@@ -172,7 +173,7 @@ export class Saving {
       const theirs = (await store.read(tx, table, id)) ?? missing(model, id)
       throw await conflict(this.work, tx, table, theirs, expected, draft)
     }
-    await endSessionsIfChanged(tx, model, id, changed)
+    this.#events.push(...(await endSessionsIfChanged(this.work, model, id, changed)))
     await letGo(this.work, files.values())
     const isPlain = isAlone && referencesIn(model, changed).length === 0
     // What was sent and is there already stays as it was read: a reference with the name of its neighbour.

@@ -1,22 +1,17 @@
 import { hash, randomBytes } from 'node:crypto'
 import { briefly, Refusal } from '../errors.js'
-import { normalizeUsername } from '../model/auth.js'
-import { findLogin, lockLogin, markLogin } from '../store/accounts.js'
-import { closeSession, findSession, openSession, touchSession } from '../store/sessions.js'
+import { lockLogin, markLogin } from '../store/accounts.js'
+import { closeSession, findSession, openSession, touchSession, type SessionRow } from '../store/sessions.js'
 import { actorOf, type Actor } from './actor.js'
 import type { App } from './app.js'
 import type { Caller } from './caller.js'
-import { verifyPassword } from './passwords.js'
-import { noteFailure, refuseIfThrottled, throttleKeys } from './throttle.js'
+import { noteEvent } from './events.js'
+import { provePassword, type Credentials } from './password-proof.js'
 
 const SESSION_ID = /^[A-Za-z0-9_-]{43}$/
 /** How often a session in use is marked as seen, at most: a write for every request would cost too much. */
 const MAX_TOUCH_MS = 60_000
-
-export interface Credentials {
-  readonly username?: unknown
-  readonly password?: unknown
-}
+const MAX_AGENT = 200
 
 export interface LoggedIn {
   readonly sessionId: string
@@ -29,21 +24,10 @@ export async function login(
   credentials: Credentials,
   address: string,
   oldSessionId: string | undefined,
+  agent = '',
 ): Promise<LoggedIn> {
-  const { username, password } = credentials
-  const name = typeof username === 'string' ? normalizeUsername(username) : undefined
-  const keys = throttleKeys(name ?? '', address)
-  await refuseIfThrottled(app, keys)
-  const found = name === undefined ? undefined : await findLogin(app.db.reader, name)
-  const stored = typeof password === 'string' ? found?.passwordHash : undefined
-  // Again when its turn has come: a hundred at once are not to be looked at because none had failed yet.
-  const isRight = await verifyPassword(stored, typeof password === 'string' ? password : '', () =>
-    refuseIfThrottled(app, keys),
-  )
-  if (!found || !isRight || found.user.disabled) {
-    await noteFailure(app, keys)
-    throw wrongCredentials()
-  }
+  const found = await provePassword(app, credentials, address)
+  if (!found) throw wrongCredentials()
   const sessionId = randomBytes(32).toString('base64url')
   const now = app.clock.now()
   const user = await app.db.transaction(async (tx) => {
@@ -52,7 +36,10 @@ export async function login(
     if (!still || still.passwordHash !== found.passwordHash || still.user.disabled) throw wrongCredentials()
     if (oldSessionId !== undefined) await closeSession(tx, hashOf(oldSessionId))
     await markLogin(tx, app.db.dialect, still.user.id, now)
-    await openSession(tx, { hash: hashOf(sessionId), userId: still.user.id, createdMs: now, seenMs: now })
+    const opened = { userId: still.user.id, createdMs: now, seenMs: now, address, agent: shortened(agent) }
+    await openSession(tx, { hash: hashOf(sessionId), ...opened })
+    const by = actorOf(still.user)
+    await noteEvent(app, tx, { kind: 'login', userId: by.id, address, by })
     return still.user
   })
   return { sessionId, actor: actorOf(user) }
@@ -64,17 +51,24 @@ export async function authenticate(app: App, sessionId: string | undefined): Pro
   const key = hashOf(sessionId)
   const found = await findSession(app.db.reader, key)
   if (!found || found.user.disabled) return undefined
-  const { sessionIdleMs, sessionMaxMs } = app.settings
+  if (!isAlive(app, found.session)) return undefined
   const now = app.clock.now()
   const idleMs = now - found.session.seenMs
-  if (idleMs > sessionIdleMs || now - found.session.createdMs > sessionMaxMs) return undefined
-  if (idleMs > Math.min(MAX_TOUCH_MS, sessionIdleMs / 4)) markSeen(app, key, now)
+  if (idleMs > Math.min(MAX_TOUCH_MS, app.settings.sessionIdleMs / 4)) markSeen(app, key, now)
   return app.gate.callerOf(actorOf(found.user), found.epoch)
 }
 
-export async function logout(app: App, sessionId: string | undefined): Promise<void> {
+export function isAlive({ clock, settings }: App, { createdMs, seenMs }: SessionRow): boolean {
+  const now = clock.now()
+  return now - seenMs <= settings.sessionIdleMs && now - createdMs <= settings.sessionMaxMs
+}
+
+export async function logout(app: App, sessionId: string | undefined, address?: string): Promise<void> {
   if (sessionId === undefined || !SESSION_ID.test(sessionId)) return
-  await app.db.transaction((tx) => closeSession(tx, hashOf(sessionId)))
+  await app.db.transaction(async (tx) => {
+    const userId = await closeSession(tx, hashOf(sessionId))
+    if (userId !== undefined) await noteEvent(app, tx, { kind: 'logout', userId, address })
+  })
 }
 
 /** Beside the request: a reader is not to wait for a writer, nor to fail with it. */
@@ -86,7 +80,14 @@ function markSeen(app: App, key: string, now: number): void {
     })
 }
 
-function hashOf(sessionId: string): string {
+function shortened(agent: string): string | null {
+  // Whole characters only; what is no text is not kept.
+  const text = Array.from(agent.replace(/\p{C}/gu, ' ')).slice(0, MAX_AGENT).join('').trim()
+  return text === '' ? null : text
+}
+
+/** What a session is kept under. */
+export function hashOf(sessionId: string): string {
   return hash('sha256', sessionId, 'base64url')
 }
 

@@ -1,20 +1,32 @@
-// What a change of a user means for the sessions of that user, in the same transaction.
+// What a change of a user means for the sessions and the reset link of that user, in the same transaction.
 import { USER_MODEL, type Model } from '../model/model.js'
 import type { Values } from '../model/value.js'
 import type { Transaction } from '../store/database.js'
+import type { NewChange } from '../store/log.js'
+import { dropResetLink } from '../store/reset-links.js'
 import { closeSessionsOf } from '../store/sessions.js'
+import { storeEvent } from './events.js'
+import type { Work } from './work.js'
 
+/** `changed` is what becomes different. Answers what is to go into the Log besides. */
 export async function endSessionsIfChanged(
-  tx: Transaction,
+  { app, tx, actor }: Work,
   model: Model,
   id: number,
-  /** What becomes different. */
   changed: Values,
-): Promise<void> {
+): Promise<readonly NewChange[]> {
   const isOver = 'password' in changed || 'username' in changed || changed['disabled'] === true
-  if (model.name === USER_MODEL && isOver) await closeSessionsOf(tx, id)
+  if (model.name !== USER_MODEL || !isOver) return []
+  await endAll(tx, id)
+  if (!('password' in changed)) return []
+  return [await storeEvent(app, tx, { kind: 'password-changed', userId: id, by: actor })]
 }
 
 export async function endSessionsIfRemoved(tx: Transaction, model: Model, id: number): Promise<void> {
-  if (model.name === USER_MODEL) await closeSessionsOf(tx, id)
+  if (model.name === USER_MODEL) await endAll(tx, id)
+}
+
+async function endAll(tx: Transaction, id: number): Promise<void> {
+  await closeSessionsOf(tx, id)
+  await dropResetLink(tx, id)
 }

@@ -44,6 +44,20 @@ async function readLogin(db: Queryable, username: string, lock: string): Promise
   return row && { user: toUser(row), passwordHash: String(row['password']) }
 }
 
+/** The same by its id. */
+export async function lockUser(tx: Transaction, dialect: Dialect, id: number): Promise<UserRow | undefined> {
+  const [row] = await tx.all(
+    `select ${USER_COLUMNS} from ${USERS} as u where u."id" = ?${dialect.lockRows}`,
+    [id],
+  )
+  return row && toUser(row)
+}
+
+export async function findUser(db: Queryable, id: number): Promise<UserRow | undefined> {
+  const [row] = await db.all(`select ${USER_COLUMNS} from ${USERS} as u where u."id" = ?`, [id])
+  return row && toUser(row)
+}
+
 export async function hasUsers(db: Queryable): Promise<boolean> {
   return (await db.all(`select 1 as "one" from ${USERS} limit 1`)).length > 0
 }

@@ -5,6 +5,7 @@ import { EPOCH_TABLE } from './epoch.js'
 import { FILE_TABLE } from './files.js'
 import { FORMER_ADMIN_TABLE } from './former-admins.js'
 import { LOG_TABLE } from './log.js'
+import { RESET_LINK_TABLE } from './reset-links.js'
 import { SEQUENCE_TABLE } from './sequences.js'
 
 /** Waits for other nodes that are starting, then makes what is not there. */
@@ -14,9 +15,23 @@ export async function makeOwnTables(tx: Transaction, dialect: Dialect): Promise<
   for (const [name, columns] of Object.entries(ownTables(dialect))) {
     await tx.run(`create table if not exists ${name} (${columns.join(', ')})${dialect.tableSuffix}`)
   }
+  await addLaterColumns(tx, dialect)
   for (const create of dialect.contentTables) await tx.run(create)
   await tx.run('create index if not exists verso_session_user on verso_session (user_id)')
   await tx.run('create index if not exists verso_idempotency_created on verso_idempotency (created_ms)')
+}
+
+/** Of tables that were once made without them. They may be null: an older node beside this one does not know them. */
+const LATER_COLUMNS = [
+  { table: 'verso_session', column: 'address' },
+  { table: 'verso_session', column: 'agent' },
+]
+
+async function addLaterColumns(tx: Transaction, { columns, findColumn }: Dialect): Promise<void> {
+  for (const { table, column } of LATER_COLUMNS) {
+    if ((await tx.all(findColumn, [table, column])).length === 0)
+      await tx.run(`alter table ${table} add column ${column} ${columns.text.type}`)
+  }
 }
 
 async function prepareEngine(tx: Transaction, { obstacles, setUp }: Dialect): Promise<void> {
@@ -51,6 +66,13 @@ function ownTables({ columns, identity }: Dialect): Readonly<Record<string, read
       `user_id ${integer} not null`,
       `created_ms ${integer} not null`,
       `seen_ms ${integer} not null`,
+      `address ${text}`,
+      `agent ${text}`,
+    ],
+    [RESET_LINK_TABLE]: [
+      `user_id ${integer} primary key`,
+      `hash ${text} not null unique`,
+      `expires_ms ${integer} not null`,
     ],
     verso_idempotency: [
       `user_id ${integer} not null`,

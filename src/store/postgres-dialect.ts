@@ -105,6 +105,8 @@ export const postgresDialect: Dialect = {
   ],
   // Sequence numbers commit out of order; without this a reader of the Log could skip a change for ever.
   lockLog: [`select ${LOCK}2)`],
+  findColumn:
+    'select 1 as "one" from information_schema.columns where table_schema = current_schema() and table_name = ? and column_name = ?',
   lockRows: ' for no key update',
   lockReferenced: ' for key share',
   lockToRemove: ' for update',

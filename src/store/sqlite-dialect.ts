@@ -53,6 +53,7 @@ export const sqliteDialect: Dialect = {
   setUp: [],
   contentTables: ['create table if not exists verso_file_gone (key text primary key) strict'],
   lockLog: [],
+  findColumn: 'select 1 as "one" from pragma_table_info(?) where name = ?',
   lockRows: '',
   lockReferenced: '',
   lockToRemove: '',

@@ -16,6 +16,7 @@ const OPEN = new Map([
   ['/callback', ['OPTIONS']],
   ['/login.jsp', ['OPTIONS']],
   ['/setup', ['OPTIONS']],
+  ['/reset', ['OPTIONS']],
   ['/ws/public/app/info', ['GET', 'HEAD', 'OPTIONS']],
 ])
 const BODY = '{"data":{"version":0,"firstName":"intruder"}}'

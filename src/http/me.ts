@@ -1,0 +1,77 @@
+// One's own account: who somebody is here, their password, their sessions.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Refusal } from '../errors.js'
+import { isObject } from '../model/value.js'
+import type { Actor } from '../service/actor.js'
+import type { App } from '../service/app.js'
+import { changeOwnPassword } from '../service/new-password.js'
+import { endSession, endSessions, openSessions } from '../service/open-sessions.js'
+import { ownAccount, type OwnAccount } from '../service/own-account.js'
+import { hashOf } from '../service/sessions.js'
+import { basicCredentialsOf } from './basic.js'
+import { sessionIdOf } from './cookies.js'
+import { callerOf, type Guards } from './guard.js'
+import { sendJson, type Handler, type Resource } from './resource.js'
+import type { HttpSettings } from './settings.js'
+
+export function meResources(app: App, guards: Guards, settings: HttpSettings): readonly Resource[] {
+  const shared = { guards: [guards.session], writeGuards: [guards.sameSite] }
+  const currentOf = (request: FastifyRequest) => currentSession(request, viaOf(request, settings))
+  const show: Handler = async (request, reply) => {
+    const account = await ownAccount(app, callerOf(request), actorOf(request), viaOf(request, settings))
+    return answer(reply, [account])
+  }
+  const changePassword: Handler = async (request, reply) => {
+    const sent = { ...passwordsIn(request.body), address: request.ip, session: currentOf(request) }
+    await changeOwnPassword(app, actorOf(request), sent)
+    return answer(reply, [])
+  }
+  const listSessions: Handler = async (request, reply) =>
+    answer(reply, await openSessions(app, actorOf(request).id, currentOf(request)))
+  const endOthers: Handler = async (request, reply) => {
+    const actor = actorOf(request)
+    // Who has no session of their own here ends them all.
+    await endSessions(app, actor, actor.id, currentOf(request))
+    return answer(reply, [])
+  }
+  const endOne: Handler = async (request, reply) => {
+    const { id } = request.params as { readonly id: string }
+    const actor = actorOf(request)
+    await endSession(app, actor, actor.id, id)
+    return answer(reply, [])
+  }
+  return [
+    { ...shared, path: '/ws/me', handlers: { GET: show } },
+    { ...shared, path: '/ws/me/password', handlers: { POST: changePassword } },
+    { ...shared, path: '/ws/me/sessions', handlers: { GET: listSessions, DELETE: endOthers } },
+    { ...shared, path: '/ws/me/sessions/:id', handlers: { DELETE: endOne } },
+  ]
+}
+
+export function answer(reply: FastifyReply, data: readonly unknown[]): FastifyReply {
+  return sendJson(reply, JSON.stringify({ status: 0, data }))
+}
+
+export function actorOf(request: FastifyRequest): Actor {
+  const { actor } = callerOf(request)
+  if (!actor) throw new Error('whoever comes over HTTP is somebody')
+  return actor
+}
+
+function viaOf(request: FastifyRequest, { basicAuth }: HttpSettings): OwnAccount['via'] {
+  if (actorOf(request).keyId !== undefined) return 'key'
+  return basicAuth && basicCredentialsOf(request) ? 'basic' : 'session'
+}
+
+function currentSession(request: FastifyRequest, via: OwnAccount['via']): string | undefined {
+  const id = via === 'session' ? sessionIdOf(request) : undefined
+  return id === undefined ? undefined : hashOf(id)
+}
+
+/** In `data` as everywhere, or bare. */
+function passwordsIn(body: unknown): { readonly old: unknown; readonly new: unknown } {
+  const data = isObject(body) && isObject(body['data']) ? body['data'] : body
+  if (isObject(data) && typeof data['old'] === 'string' && typeof data['new'] === 'string')
+    return { old: data['old'], new: data['new'] }
+  throw new Refusal('bad-request', 'Send { "data": { "old": "…", "new": "…" } }: both passwords, as text')
+}

@@ -1,0 +1,40 @@
+// What administrators do with the accounts of others, besides what they write in their records.
+import type { FastifyRequest } from 'fastify'
+import { requireUser } from '../service/accounts.js'
+import type { App } from '../service/app.js'
+import { makeResetLink } from '../service/new-password.js'
+import { endSessions, openSessions } from '../service/open-sessions.js'
+import { requireAdmin } from '../service/permitted.js'
+import { callerOf, type Guards } from './guard.js'
+import { actorOf, answer } from './me.js'
+import { idOf } from './record-requests.js'
+import type { Handler, Resource } from './resource.js'
+import type { HttpSettings } from './settings.js'
+
+export function userResources(app: App, guards: Guards, settings: HttpSettings): readonly Resource[] {
+  const administrator = async (request: FastifyRequest) => {
+    requireAdmin(callerOf(request))
+  }
+  const shared = { guards: [guards.session, administrator], writeGuards: [guards.sameSite] }
+  const userIn = (request: FastifyRequest) => requireUser(app, idOf(app.catalog.user, request))
+  const listSessions: Handler = async (request, reply) =>
+    answer(reply, await openSessions(app, await userIn(request)))
+  const endAll: Handler = async (request, reply) => {
+    await endSessions(app, actorOf(request), await userIn(request))
+    return answer(reply, [])
+  }
+  const makeLink: Handler = async (request, reply) => {
+    const { token, expiresOn } = await makeResetLink(app, actorOf(request), await userIn(request))
+    return answer(reply, [{ link: `${baseOf(request, settings)}/reset?token=${token}`, expiresOn }])
+  }
+  return [
+    { ...shared, path: '/ws/users/:id/sessions', handlers: { GET: listSessions, DELETE: endAll } },
+    { ...shared, path: '/ws/users/:id/reset', handlers: { POST: makeLink } },
+  ]
+}
+
+/** Where people reach the service: as it was set, or as the administrator has reached it. */
+function baseOf(request: FastifyRequest, { publicUrl, basePath }: HttpSettings): string {
+  const origin = publicUrl === undefined ? `${request.protocol}://${request.host}` : new URL(publicUrl).origin
+  return origin + basePath
+}

@@ -1,0 +1,145 @@
+// A user sets a password of their own: with the old one, or with a link that an administrator made.
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { Refusal } from '../errors.js'
+import { draftToUpdate } from '../model/draft.js'
+import { lockLogin, lockUser, type UserRow } from '../store/accounts.js'
+import type { Transaction } from '../store/database.js'
+import { findResetLink, keepResetLink, useResetLink } from '../store/reset-links.js'
+import { findSession, openSession } from '../store/sessions.js'
+import { actorOf, type Actor } from './actor.js'
+import type { App } from './app.js'
+import type { Caller } from './caller.js'
+import { noteEvent } from './events.js'
+import { missing } from './ids.js'
+import { keepRules } from './own-rules.js'
+import { provePassword } from './password-proof.js'
+import { Saving } from './saving.js'
+import { hashSecrets } from './secrets.js'
+import { noteFailure, refuseIfThrottled, throttleKeys } from './throttle.js'
+import { nowOf } from './work.js'
+import { write } from './writing.js'
+
+const LINK_MS = 24 * 60 * 60_000
+/** No user name has a space. */
+const LINKS = 'reset link'
+
+export interface PasswordChange {
+  readonly old: unknown
+  readonly new: unknown
+  readonly address: string
+  /** What the session that asks is kept under: it stays, all others end. */
+  readonly session: string | undefined
+}
+
+export async function changeOwnPassword(app: App, actor: Actor, change: PasswordChange): Promise<void> {
+  if (actor.keyId !== undefined)
+    throw new Refusal('forbidden', 'A key changes no password: log in with the old one')
+  const { username } = actor
+  const proved = await provePassword(app, { username, password: change.old }, change.address)
+  if (!proved) throw wrongOld()
+  await setPassword(app, actor, change.new, 'new', async (tx, set) => {
+    const still = await lockLogin(tx, app.db.dialect, username)
+    // It may have been changed while it was being checked.
+    if (still?.passwordHash !== proved.passwordHash || still.user.disabled) throw wrongOld()
+    const kept = change.session === undefined ? undefined : await findSession(tx, change.session)
+    await set(still.user)
+    if (kept?.user.id === actor.id) await openSession(tx, kept.session)
+  })
+}
+
+export interface NewLink {
+  readonly token: string
+  readonly expiresOn: string
+}
+
+/** A token that sets the password of this user once. The one before it is over. */
+export async function makeResetLink(app: App, by: Actor, userId: number): Promise<NewLink> {
+  const token = randomBytes(32).toString('base64url')
+  const expiresMs = app.clock.now() + LINK_MS
+  await app.db.transaction(async (tx) => {
+    if (!(await lockUser(tx, app.db.dialect, userId))) missing(app.catalog.user, userId)
+    await keepResetLink(tx, userId, { hash: hashOf(token), expiresMs })
+    await noteEvent(app, tx, { kind: 'reset-link-made', userId, by })
+  })
+  return { token, expiresOn: new Date(expiresMs).toISOString() }
+}
+
+/** Whose password the token sets. One that is wrong, used or over is counted as a failed login of its address. */
+export async function userOfLink(app: App, token: unknown, address: string): Promise<UserRow> {
+  const keys = throttleKeys(LINKS, address)
+  await refuseIfThrottled(app, keys, address)
+  const key = hashOf(typeof token === 'string' ? token : '')
+  const found = await findResetLink(app.db.reader, key)
+  const isRight = found !== undefined && timingSafeEqual(Buffer.from(found.link.hash), Buffer.from(key))
+  if (isRight && found.link.expiresMs > app.clock.now() && !found.user.disabled) return found.user
+  await noteFailure(app, keys)
+  throw linkIsOver()
+}
+
+/** Ends the link, and every session. */
+export async function resetPassword(
+  app: App,
+  token: unknown,
+  password: unknown,
+  address: string,
+): Promise<void> {
+  const user = await userOfLink(app, token, address)
+  await setPassword(app, actorOf(user), password, 'password', async (tx, set) => {
+    const still = await lockUser(tx, app.db.dialect, user.id)
+    if (!still || still.disabled || !(await useResetLink(tx, hashOf(String(token))))) throw linkIsOver()
+    await set(still)
+  })
+}
+
+type Set = (still: UserRow) => Promise<void>
+
+/** By the user, whatever their rights: the account is theirs. `name` is what the password was called where it was sent. */
+async function setPassword(
+  app: App,
+  actor: Actor,
+  password: unknown,
+  name: string,
+  work: (tx: Transaction, set: Set) => Promise<void>,
+): Promise<void> {
+  const by: Caller = { actor, rights: undefined, roles: [] }
+  const { user: model } = app.catalog
+  const now = nowOf(app)
+  const hashed = await draftOf(app, by, password ?? '', now).catch((error: unknown) => {
+    throw renamed(error, name)
+  })
+  const request = { action: 'update', model: model.name, id: actor.id } as const
+  await write(app, by, request, undefined, async ({ tx, changes }) => {
+    await work(tx, async ({ id, version }) => {
+      const draft = { ...hashed, key: { id, version } }
+      const saving = new Saving({ app, ...by, tx, now }, [draft])
+      await saving.update(draft, draft.key, { version, by: 'version' })
+      changes.push(...(await saving.finish()))
+    })
+  })
+}
+
+async function draftOf(app: App, by: Caller, password: unknown, now: string) {
+  const { user: model } = app.catalog
+  const key = { id: by.actor?.id ?? 0, version: by.actor?.version ?? 0 }
+  const draft = draftToUpdate(app.catalog, model, { password }, key, now)
+  const [kept = draft] = await keepRules(app, by, model, [draft])
+  return hashSecrets(kept)
+}
+
+function renamed(error: unknown, name: string): unknown {
+  const fault = error instanceof Refusal ? error.details.errors?.['password'] : undefined
+  if (fault === undefined) return error
+  return new Refusal('invalid', `The new password ${fault}`, { errors: { [name]: fault } })
+}
+
+function hashOf(token: string): string {
+  return hash('sha256', token, 'base64url')
+}
+
+function wrongOld(): Refusal {
+  return new Refusal('forbidden', 'The old password is wrong: nothing was changed')
+}
+
+function linkIsOver(): Refusal {
+  return new Refusal('not-found', 'There is nothing here: the link is wrong, used or over')
+}

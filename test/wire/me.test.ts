@@ -1,0 +1,380 @@
+// One's own account, and what administrators do with those of others.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { EVENT_MODEL, PERMISSION_MODEL, ROLE_MODEL } from '../../src/model/auth.js'
+import { addUser, setDisabled } from '../../src/service/accounts.js'
+import { NOBODY } from '../../src/service/caller.js'
+import { recordsOf } from '../../src/service/records.js'
+import { create } from '../../src/service/saves.js'
+import type { OpenSession } from '../../src/service/open-sessions.js'
+import type { OwnAccount } from '../../src/service/own-account.js'
+import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
+import {
+  asUser,
+  credentials,
+  envelope,
+  expectRefusal,
+  json,
+  login,
+  OK,
+  openSession,
+  send,
+  withServer,
+} from './exchange.js'
+import type { Answer } from './exchange.js'
+
+const NEW_PASSWORD = 'an entirely new password'
+const TRUSTING = { http: { trustProxy: ['127.0.0.1'] } }
+
+onEveryEngine((engine) => {
+  let service: Service
+  let count = 0
+
+  beforeAll(async () => {
+    service = await startService(engine, TRUSTING)
+    const { app } = service
+    const role = await create(app, NOBODY, app.catalog.get(ROLE_MODEL), { name: 'clerk' })
+    for (const permission of [
+      { model: 'crm.Contact', canRead: true, readable: ['email', 'firstName'] },
+      {
+        model: 'crm.Contact',
+        canRead: true,
+        canUpdate: true,
+        condition: 'createdBy = :user',
+        readable: ['notes'],
+        writable: ['notes'],
+      },
+      { model: 'test.Note', canRead: true, canCreate: true, canExport: true },
+    ])
+      await create(app, NOBODY, app.catalog.get(PERMISSION_MODEL), {
+        role: { id: role.data.id },
+        ...permission,
+      })
+  })
+  beforeEach(() => service.app.db.transaction((tx) => tx.run('delete from verso_login_failure')))
+  afterAll(() => service.close())
+
+  const dataOf = <T>(answer: Answer): T[] => {
+    expect(answer.status, answer.text).toBe(200)
+    return (json(answer) as { data: T[] }).data
+  }
+  const statusOf = async (cookie: string) => (await asUser(service.url, cookie).get('/ws/me')).status
+  const newUser = async (roles: readonly string[] = ['clerk']) => {
+    const username = `user${++count}`
+    const id = await addUser(service.app, { username, password: PASSWORD, roles })
+    const enter = (headers = {}) => openSession(service.url, headers, credentials(username))
+    return { id, username, enter, cookie: await enter() }
+  }
+  const eventsOf = async (userId: number) => {
+    const criteria = [{ fieldName: 'user', operator: '=', value: userId }]
+    const found = await recordsOf(service.app, NOBODY).search(EVENT_MODEL, {
+      data: { criteria },
+      sortBy: ['id'],
+    })
+    return found.data.map(({ kind }) => kind)
+  }
+
+  describe('/ws/me', () => {
+    test('says who somebody is and what they may do', async () => {
+      const { id, username, cookie } = await newUser()
+      const [me] = dataOf<OwnAccount>(await asUser(service.url, cookie).get('/ws/me'))
+      expect(me).toMatchObject({
+        id,
+        version: 0,
+        username,
+        name: username,
+        roles: ['clerk'],
+        admin: false,
+        via: 'session',
+      })
+      expect(Date.parse(me?.lastLoginOn ?? '')).toBeGreaterThan(0)
+      const nothing = { read: false, create: false, update: false, remove: false, export: false }
+      expect(me?.permissions.filter(({ model }) => !model.startsWith('com.'))).toEqual([
+        {
+          ...{ ...nothing, model: 'crm.Contact', read: true, update: true, conditional: true },
+          ...{ readable: ['email', 'firstName', 'notes'], writable: ['notes'] },
+        },
+        {
+          ...{ ...nothing, model: 'test.Note', read: true, create: true, export: true, conditional: false },
+          ...{ readable: null, writable: null },
+        },
+      ])
+    })
+
+    test('shows administrators every model', async () => {
+      const [me] = dataOf<OwnAccount>(await asUser(service.url, await openSession(service.url)).get('/ws/me'))
+      expect([me?.admin, me?.roles]).toEqual([true, ['administrator']])
+      expect(me?.permissions.map(({ model }) => model)).toEqual(
+        service.app.catalog.stored.map(({ name }) => name).sort(),
+      )
+      expect(me?.permissions.find(({ model }) => model === 'crm.Contact')).toEqual({
+        ...{ model: 'crm.Contact', read: true, create: true, update: true, remove: true, export: true },
+        ...{ readable: null, writable: null, conditional: false },
+      })
+      // What only the service writes, nobody else does.
+      expect(me?.permissions.find(({ model }) => model === EVENT_MODEL)).toMatchObject({
+        read: true,
+        create: false,
+      })
+    })
+
+    test('knows how it was reached', async () => {
+      await withServer(service, { basicAuth: true }, async (url) => {
+        const authorization = `Basic ${Buffer.from(`${USERNAME}:${PASSWORD}`).toString('base64')}`
+        const [me] = dataOf<OwnAccount>(await send(url, { path: '/ws/me', headers: { authorization } }))
+        expect(me?.via).toBe('basic')
+      })
+    })
+
+    test('and all below it is for those who are known, by the methods that are there, and not for other sites', async () => {
+      const { cookie, id } = await newUser()
+      const paths = [
+        '/ws/me',
+        '/ws/me/password',
+        '/ws/me/sessions',
+        '/ws/me/sessions/x',
+        `/ws/users/${id}/sessions`,
+        `/ws/users/${id}/reset`,
+      ]
+      for (const path of paths) {
+        for (const method of ['GET', 'POST', 'DELETE', 'HEAD', 'OPTIONS'])
+          expect((await send(service.url, { method, path })).status, `${method} ${path}`).toBe(401)
+      }
+      const me = asUser(service.url, cookie)
+      expect((await me.ask('HEAD', '/ws/me')).status).toBe(200)
+      expect((await me.ask('OPTIONS', '/ws/me/sessions')).headers.allow).toBe('GET, DELETE, HEAD, OPTIONS')
+      expectRefusal(await me.ask('POST', '/ws/me'), 405, 'method')
+      const elsewhere = { 'sec-fetch-site': 'cross-site' }
+      expectRefusal(
+        await me.ask('POST', '/ws/me/password', { old: PASSWORD, new: NEW_PASSWORD }, elsewhere),
+        403,
+        'forbidden',
+      )
+      expectRefusal(await me.ask('DELETE', '/ws/me/sessions', undefined, elsewhere), 403, 'forbidden')
+    })
+  })
+
+  describe('/ws/me/password', () => {
+    const change = (cookie: string, data: unknown, headers = {}) =>
+      asUser(service.url, cookie).ask('POST', '/ws/me/password', data, headers)
+
+    test('takes the old one for a new one; this session stays, all others end', async () => {
+      const { id, username, enter, cookie } = await newUser()
+      const other = await enter()
+      expect((await change(cookie, { old: PASSWORD, new: NEW_PASSWORD })).text).toBe(OK)
+      expect([await statusOf(cookie), await statusOf(other)]).toEqual([200, 401])
+      expect((await login(service.url, {}, credentials(username))).status).toBe(401)
+      expect((await login(service.url, {}, credentials(username, NEW_PASSWORD))).status).toBe(200)
+      expect(await eventsOf(id)).toEqual(['login', 'login', 'password-changed', 'login-failed', 'login'])
+      // Bare as well.
+      const bare = await send(service.url, {
+        ...{
+          method: 'POST',
+          path: '/ws/me/password',
+          headers: { cookie, 'content-type': 'application/json' },
+        },
+        body: JSON.stringify({ old: NEW_PASSWORD, new: PASSWORD }),
+      })
+      expect(bare.text).toBe(OK)
+      expect(await statusOf(cookie)).toBe(200)
+    })
+
+    test('a wrong old one is a failed login, with all that follows', async () => {
+      const { cookie, username } = await newUser()
+      const from = { 'x-forwarded-for': '10.1.1.1' }
+      expectRefusal(await change(cookie, { old: 'wrong', new: NEW_PASSWORD }, from), 403, 'forbidden')
+      const key = JSON.stringify([username, '10.1.1.1'])
+      const counted = await service.app.db.reader.all(
+        'select failures from verso_login_failure where key = ?',
+        [key],
+      )
+      expect(counted).toEqual([{ failures: 1 }])
+      await service.app.db.transaction((tx) =>
+        tx.run('update verso_login_failure set failures = 30 where key = ?', [key]),
+      )
+      const refused = await change(cookie, { old: PASSWORD, new: NEW_PASSWORD }, from)
+      expectRefusal(refused, 429, 'too-many')
+      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+      expect((await change(cookie, { old: PASSWORD, new: NEW_PASSWORD })).status).toBe(200)
+    })
+
+    test('the new one is judged like every other', async () => {
+      const { cookie, username } = await newUser()
+      const refused = await change(cookie, { old: PASSWORD, new: 'short' })
+      expectRefusal(refused, 422, 'invalid')
+      expect(envelope(refused)).toMatchObject({
+        errors: { new: 'must have at least 12 characters' },
+        data: { message: 'The new password must have at least 12 characters' },
+      })
+      for (const data of [{}, { old: PASSWORD }, { old: 1, new: 2 }, [], 'x'])
+        expectRefusal(await change(cookie, data), 400, 'bad-request')
+      expect((await login(service.url, {}, credentials(username))).status).toBe(200)
+    })
+  })
+
+  describe('sessions', () => {
+    test('are listed to their user, by ids that open nothing, and ended one by one or all but this', async () => {
+      const { id, enter, cookie } = await newUser()
+      const phone = await enter({ 'user-agent': `Phone/1 ${'x'.repeat(300)}`, 'x-forwarded-for': '10.2.2.2' })
+      const third = await enter()
+      const me = asUser(service.url, cookie)
+      const sessions = dataOf<OpenSession>(await me.get('/ws/me/sessions'))
+      expect(sessions).toHaveLength(3)
+      expect(sessions.filter(({ current }) => current)).toHaveLength(1)
+      const onPhone = sessions.find(({ address }) => address === '10.2.2.2')
+      expect([onPhone?.agent?.length, onPhone?.agent?.startsWith('Phone/1'), onPhone?.current]).toEqual([
+        200,
+        true,
+        false,
+      ])
+      for (const { id: shown, createdOn, lastSeenOn } of sessions) {
+        expect(await statusOf(`JSESSIONID=${shown}`)).toBe(401)
+        expect(phone + third + cookie).not.toContain(shown)
+        expect(Date.parse(createdOn)).toBeLessThanOrEqual(Date.parse(lastSeenOn))
+      }
+      expect((await me.ask('DELETE', `/ws/me/sessions/${onPhone?.id}`)).text).toBe(OK)
+      expect([await statusOf(phone), await statusOf(third)]).toEqual([401, 200])
+      expectRefusal(await me.ask('DELETE', `/ws/me/sessions/${onPhone?.id}`), 404, 'not-found')
+      expect((await me.ask('DELETE', '/ws/me/sessions')).text).toBe(OK)
+      expect([await statusOf(third), await statusOf(cookie)]).toEqual([401, 200])
+      expect((await eventsOf(id)).slice(3)).toEqual(['sessions-ended', 'sessions-ended'])
+    })
+
+    test('nobody ends those of others, nor sees them, but administrators', async () => {
+      const mine = await newUser()
+      const victim = await newUser(['editor'])
+      const admin = asUser(service.url, await openSession(service.url))
+      const path = `/ws/users/${victim.id}/sessions`
+      const [theirs] = dataOf<OpenSession>(await admin.get(path))
+      const me = asUser(service.url, mine.cookie)
+      expectRefusal(await me.ask('DELETE', `/ws/me/sessions/${theirs?.id}`), 404, 'not-found')
+      for (const [method, there] of [
+        ['GET', path],
+        ['DELETE', path],
+        ['POST', `/ws/users/${victim.id}/reset`],
+        ['GET', `/ws/users/${mine.id}/sessions`],
+      ] as const)
+        expectRefusal(await me.ask(method, there), 403, 'forbidden')
+      expect(await statusOf(victim.cookie)).toBe(200)
+      expect((await admin.ask('DELETE', path)).text).toBe(OK)
+      expect(await statusOf(victim.cookie)).toBe(401)
+      expect(dataOf(await admin.get(path))).toEqual([])
+      for (const unknown of ['999999', '0', 'x'])
+        expectRefusal(await admin.get(`/ws/users/${unknown}/sessions`), 404, 'not-found')
+    })
+
+    test('those that are over are not listed', async () => {
+      const { enter, cookie, id } = await newUser()
+      await enter()
+      await service.app.db.transaction((tx) =>
+        tx.run(
+          'update verso_session set created_ms = 0 where user_id = ? and address is not null and hash <> (select max(hash) from verso_session where user_id = ?)',
+          [id, id],
+        ),
+      )
+      const admin = asUser(service.url, await openSession(service.url))
+      expect(dataOf(await admin.get(`/ws/users/${id}/sessions`))).toHaveLength(1)
+      expect(cookie).not.toBe('')
+    })
+  })
+
+  describe('reset links', () => {
+    const makeLink = async (id: number) => {
+      const admin = asUser(service.url, await openSession(service.url))
+      const [made] = dataOf<{ link: string; expiresOn: string }>(
+        await admin.ask('POST', `/ws/users/${id}/reset`),
+      )
+      return {
+        path: (made?.link ?? '').slice(service.url.length),
+        expiresOn: made?.expiresOn ?? '',
+        link: made?.link ?? '',
+      }
+    }
+    const post = (path: string, password: unknown, headers = {}) =>
+      send(service.url, {
+        method: 'POST',
+        path,
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify({ password }),
+      })
+    const get = (path: string, headers = {}) => send(service.url, { path, headers })
+
+    test('set a password once, and end every session', async () => {
+      const { id, username, cookie } = await newUser()
+      const { path, link, expiresOn } = await makeLink(id)
+      expect(link).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/reset\?token=[\w-]{43}$/)
+      const dayMs = 24 * 60 * 60_000
+      expect(Math.abs(Date.parse(expiresOn) - service.clock.now() - dayMs)).toBeLessThan(60_000)
+      const page = await get(path)
+      expect([page.status, page.headers['referrer-policy'], page.headers['cache-control']]).toEqual([
+        200,
+        'strict-origin',
+        'no-store',
+      ])
+      expect(page.headers['content-security-policy']).toContain(`default-src 'none'`)
+      expect(page.text).not.toContain(path.slice(-43))
+      expectRefusal(await post(path, 'short'), 422, 'invalid')
+      expectRefusal(await post(path, 1), 400, 'bad-request')
+      expectRefusal(await post(path, NEW_PASSWORD, { 'sec-fetch-site': 'cross-site' }), 403, 'forbidden')
+      expect(await statusOf(cookie)).toBe(200)
+      expect((await post(path, NEW_PASSWORD)).text).toBe(OK)
+      expect(await statusOf(cookie)).toBe(401)
+      expectRefusal(await post(path, 'yet another password'), 404, 'not-found')
+      expectRefusal(await get(path), 404, 'not-found')
+      expect((await login(service.url, {}, credentials(username, NEW_PASSWORD))).status).toBe(200)
+      expect(await eventsOf(id)).toEqual(['login', 'reset-link-made', 'password-changed', 'login'])
+    })
+
+    test('of many who use one at once, one does', async () => {
+      const { id } = await newUser()
+      const { path } = await makeLink(id)
+      const answers = await Promise.all(
+        Array.from({ length: 5 }, (_, index) => post(path, `${NEW_PASSWORD} ${index}`)),
+      )
+      expect(answers.map(({ status }) => status).sort()).toEqual([200, 404, 404, 404, 404])
+    })
+
+    test('are over after a day, with a newer one, a new password, and for who is disabled or gone', async () => {
+      const { id, username, cookie } = await newUser()
+      const first = await makeLink(id)
+      const second = await makeLink(id)
+      expect([(await get(first.path)).status, (await get(second.path)).status]).toEqual([404, 200])
+      await asUser(service.url, cookie).ask('POST', '/ws/me/password', { old: PASSWORD, new: NEW_PASSWORD })
+      expect((await get(second.path)).status).toBe(404)
+      const third = await makeLink(id)
+      await setDisabled(service.app, username, true)
+      expect((await get(third.path)).status).toBe(404)
+      await setDisabled(service.app, username, false)
+      expect((await get(third.path)).status).toBe(404)
+      const fourth = await makeLink(id)
+      service.clock.advance(24 * 60 * 60_000)
+      expect((await post(fourth.path, NEW_PASSWORD)).status).toBe(404)
+    })
+
+    test('are kept by their hash alone, and guessing is throttled by address', async () => {
+      const { id } = await newUser()
+      const { path } = await makeLink(id)
+      const rows = await service.app.db.reader.all('select * from verso_reset_link')
+      expect(JSON.stringify(rows)).not.toContain(path.slice(-43))
+      const from = { 'x-forwarded-for': '10.3.3.3' }
+      const guesses = [undefined, '', 'x', 'a'.repeat(43)].map(
+        (token) => `/reset${token === undefined ? '' : `?token=${token}`}`,
+      )
+      for (const guess of [...guesses, '/reset?token=a&token=b'])
+        expectRefusal(await get(guess, from), 404, 'not-found')
+      await service.app.db.transaction((tx) =>
+        tx.run('update verso_login_failure set failures = 30 where key like ?', ['%reset link%']),
+      )
+      expectRefusal(await get(path, from), 429, 'too-many')
+      expect((await get(path)).status).toBe(200)
+    })
+
+    test('name the address that people know', async () => {
+      const { id } = await newUser()
+      await withServer(service, { publicUrl: 'https://verso.example.org', basePath: '/v' }, async (url) => {
+        const admin = asUser(url, await openSession(url))
+        const [made] = dataOf<{ link: string }>(await admin.ask('POST', `/ws/users/${id}/reset`))
+        expect(made?.link).toMatch(/^https:\/\/verso\.example\.org\/v\/reset\?token=/)
+      })
+    })
+  })
+})
