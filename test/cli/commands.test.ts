@@ -30,6 +30,16 @@ test('users are added, listed, disabled and enabled', async () => {
 
 test.each([
   [['add', 'ada', '--password-stdin'], 'short', 'The password must have at least 12 characters\n'],
+  [
+    ['add', 'ada', '--password-stdin'],
+    '1qaz2wsx3edc',
+    'The password must not be one that many people have\n',
+  ],
+  [
+    ['add', 'ada', '--name', 'ada ada ada ada', '--password-stdin'],
+    'Ada Ada Ada Ada',
+    'The password must not repeat the same few characters and must not be the name of its user\n',
+  ],
   [['add', 'a b', '--password-stdin'], PASSWORD, 'The user name must be'],
   [['add', 'ada'], '', 'There is no terminal to ask for the password:\n  - send it with: --password-stdin'],
   [['add', 'ada', '--password-stdin'], '', 'Nothing was changed:\n  - no password came on standard input'],

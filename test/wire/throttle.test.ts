@@ -64,6 +64,21 @@ onEveryEngine((engine) => {
     expect((await login(service.url, from('10.0.0.1'))).status).toBe(200)
   })
 
+  test('the fifth is answered at once, the sixth is not', async () => {
+    const times: Record<4 | 5, number[]> = { 4: [], 5: [] }
+    for (let round = 0; round < 9; round++) {
+      for (const earlier of [4, 5] as const) {
+        await setCount(`["ada","10.${earlier}.0.${round}"]`, earlier)
+        const began = performance.now()
+        expect((await login(service.url, from(`10.${earlier}.0.${round}`), wrong)).status).toBe(401)
+        times[earlier].push(performance.now() - began)
+      }
+    }
+    const median = (all: number[]) => all.sort((a, b) => a - b)[4] ?? 0
+    // It waits 50 ms; half of that is far above what the medians of equals differ by.
+    expect(median(times[5]) - median(times[4])).toBeGreaterThan(25)
+  })
+
   test('one address may fail ten times as often over all accounts', async () => {
     await setCount('10.0.0.9', 299)
     expect((await login(service.url, from('10.0.0.9'), credentials('first', 'wrong'))).status).toBe(401)
@@ -111,6 +126,27 @@ onEveryEngine((engine) => {
       expect(await countsOf()).toEqual({ '["ada","127.0.0.1"]': 2, '127.0.0.1': 2 })
     })
 
+    test('that somebody makes up open no way around the thirty-first', async () => {
+      await setCount('["ada","127.0.0.1"]', 28)
+      await withServer(service, {}, async (url) => {
+        const answers = await Promise.all(
+          Array.from({ length: 6 }, (_, index) => {
+            const made = `10.9.9.${index}`
+            const headers = { ...from(made), forwarded: `for=${made}`, 'x-real-ip': made, 'client-ip': made }
+            const username = ['ada', 'ADA', 'aDa'][index % 3]
+            const body = JSON.stringify({
+              username,
+              password: `wrong ${index}`,
+              ip: made,
+              [`key${index}`]: made,
+            })
+            return login(url, headers, body)
+          }),
+        )
+        expect(statusesOf(answers)).toEqual([401, 401, 429, 429, 429, 429])
+      })
+    })
+
     test('of one IPv6 network are one, and an IPv4 address is the same in either spelling', async () => {
       await fail(1, '2001:db8:1:2:3:4:5:6')
       await fail(1, '2001:db8:1:2::1')
@@ -138,6 +174,9 @@ onEveryEngine((engine) => {
   test('the spelling of a user name opens no second count', async () => {
     for (const username of ['ada', 'ADA', 'Ada']) await fail(1, '10.0.0.1', credentials(username, 'wrong'))
     expect(await countsOf()).toEqual({ '["ada","10.0.0.1"]': 3, '10.0.0.1': 3 })
+    for (const username of ['zo\u00e9', 'zoe\u0301', 'ZO\u00c9', 'ZOE\u0301'])
+      await fail(1, '10.0.0.2', credentials(username, 'wrong'))
+    expect((await countsOf())['["zo\u00e9","10.0.0.2"]']).toBe(4)
   })
 
   test('from the thirty-first in a minute it is 429 with Retry-After, the right password included', async () => {

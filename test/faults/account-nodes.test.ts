@@ -1,0 +1,158 @@
+// Whatever ends a session or changes a right on one node holds on the other with the next request.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ROLE_MODEL } from '../../src/model/auth.js'
+import { USER_MODEL } from '../../src/model/model.js'
+import { addUser } from '../../src/service/accounts.js'
+import { rolesNamed } from '../../src/service/roles.js'
+import { DeafGate } from '../account-twins.js'
+import { HttpClient } from '../http-client.js'
+import {
+  newPlace,
+  onEveryEngine,
+  PASSWORD,
+  startService,
+  USERNAME,
+  type Place,
+  type Service,
+} from '../targets.js'
+import { asUser, credentials, openSession, send, withServer } from '../wire/exchange.js'
+
+const NEW_PASSWORD = 'an entirely new password'
+const PATH = '/ws/rest/crm.Contact'
+
+onEveryEngine((engine) => {
+  let place: Place
+  let here: Service
+  let there: Service
+  let admin: HttpClient
+  let count = 0
+
+  beforeAll(async () => {
+    place = await newPlace(engine)
+    here = await startService(engine, { place })
+    there = await startService(engine, { place })
+    admin = await HttpClient.login(here.url, USERNAME, PASSWORD)
+    await admin.create(ROLE_MODEL, { name: 'bare' })
+  })
+  afterAll(async () => {
+    await here.close()
+    await there.close()
+    place.remove()
+  })
+
+  interface Somebody {
+    readonly id: number
+    readonly cookie: string
+    readonly other: string
+    /** As the admin reads it now. */
+    readonly version: () => Promise<number>
+  }
+
+  /** With two sessions, both opened here. */
+  const somebody = async (roles: readonly string[]): Promise<Somebody> => {
+    const username = `user${++count}`
+    const id = await addUser(here.app, { username, password: PASSWORD, roles })
+    const open = () => openSession(here.url, {}, credentials(username))
+    const version = async () => (await admin.read(USER_MODEL, id)).version
+    return { id, version, cookie: await open(), other: await open() }
+  }
+  const statusOf = async (cookie: string, url = there.url) => (await asUser(url, cookie).get(PATH)).status
+  const rolesOf = async (...names: string[]) => rolesNamed(here.app, names)
+  const change = async ({ id, version }: Somebody, values: object) =>
+    admin.update(USER_MODEL, id, { version: await version(), ...values })
+
+  interface Case {
+    readonly what: string
+    readonly roles?: readonly string[]
+    /** What both sessions are answered there, before and afterwards. */
+    readonly before?: number
+    readonly after: readonly [first: number, second: number]
+    readonly act: (who: Somebody) => Promise<unknown>
+  }
+
+  const CASES: readonly Case[] = [
+    { what: 'a login', after: [200, 200], act: async () => undefined },
+    { what: 'a logout', after: [401, 200], act: ({ cookie }) => asUser(here.url, cookie).get('/logout') },
+    {
+      ...{ what: 'one’s own new password', after: [200, 401] },
+      act: ({ cookie }) =>
+        asUser(here.url, cookie).ask('POST', '/ws/me/password', { old: PASSWORD, new: NEW_PASSWORD }),
+    },
+    {
+      ...{ what: 'a password that an administrator sets', after: [401, 401] },
+      act: (who) => change(who, { password: NEW_PASSWORD }),
+    },
+    {
+      what: 'another user name',
+      after: [401, 401],
+      act: (who) => change(who, { username: `other${who.id}` }),
+    },
+    {
+      what: 'the same user name',
+      after: [200, 200],
+      act: (who) => change(who, { username: `USER${count}`, name: 'x' }),
+    },
+    { what: 'a disabled account', after: [401, 401], act: (who) => change(who, { disabled: true }) },
+    {
+      ...{ what: 'a removed account', after: [401, 401] },
+      act: async ({ id, version }) => admin.remove(USER_MODEL, id, { version: await version() }),
+    },
+    { what: 'a role that is taken away', after: [404, 404], act: (who) => change(who, { roles: [] }) },
+    {
+      ...{ what: 'a role that is given', roles: [], before: 404, after: [200, 200] },
+      act: async (who) => change(who, { roles: await rolesOf('reader') }),
+    },
+    {
+      ...{ what: 'a permission that is added to a role', roles: ['bare'], before: 404, after: [200, 200] },
+      act: async () => {
+        const [role] = await rolesOf('bare')
+        const { version } = await admin.read(ROLE_MODEL, role?.id ?? 0)
+        const permissions = [{ model: 'crm.Contact', canRead: true }]
+        await admin.update(ROLE_MODEL, role?.id ?? 0, { version, permissions })
+      },
+    },
+    {
+      ...{ what: 'a session that its user ends', after: [200, 401] },
+      act: ({ cookie }) => asUser(here.url, cookie).ask('DELETE', '/ws/me/sessions'),
+    },
+    {
+      ...{ what: 'sessions that an administrator ends', after: [401, 401] },
+      act: ({ id }) => admin.request('DELETE', `/ws/users/${id}/sessions`),
+    },
+    {
+      ...{ what: 'a reset link that is used', after: [401, 401] },
+      act: async ({ id }) => {
+        const made = await admin.request('POST', `/ws/users/${id}/reset`)
+        const { data } = (await made.json()) as { data: { link: string }[] }
+        const path = (data[0]?.link ?? '').slice(here.url.length)
+        // Made here, used there.
+        const body = JSON.stringify({ password: NEW_PASSWORD })
+        const used = await send(there.url, { method: 'POST', path, body })
+        expect(used.status, used.text).toBe(200)
+        expect((await send(here.url, { method: 'POST', path, body })).status).toBe(404)
+      },
+    },
+  ]
+
+  test.each(CASES)(
+    '$what holds there with the next request',
+    async ({ roles = ['editor'], before = 200, after, act }) => {
+      const who = await somebody(roles)
+      // It has seen them before: what it remembers must not count.
+      expect([await statusOf(who.cookie), await statusOf(who.other)]).toEqual([before, before])
+      await act(who)
+      expect([await statusOf(who.cookie), await statusOf(who.other)]).toEqual(after)
+      expect([await statusOf(who.cookie, here.url), await statusOf(who.other, here.url)]).toEqual(after)
+    },
+  )
+
+  test('a gate that never hears of it is caught', async () => {
+    const deaf = { ...there.app, gate: new DeafGate(there.app) }
+    await withServer({ ...there, app: deaf }, {}, async (url) => {
+      const who = await somebody(['editor'])
+      expect(await statusOf(who.cookie, url)).toBe(200)
+      await change(who, { roles: [] })
+      expect([await statusOf(who.cookie, url), await statusOf(who.cookie)]).toEqual([200, 404])
+    })
+  })
+})

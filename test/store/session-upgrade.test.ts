@@ -1,0 +1,51 @@
+// A database of a time when sessions said nothing of where they came from.
+import { expect, test } from 'vitest'
+import { createApp } from '../../src/service/create-app.js'
+import { openSessions } from '../../src/service/open-sessions.js'
+import { authenticate, login } from '../../src/service/sessions.js'
+import { findLogin } from '../../src/store/accounts.js'
+import { models } from '../models.js'
+import { newPlace, onEveryEngine, PASSWORD, startService, USERNAME } from '../targets.js'
+
+onEveryEngine((engine) => {
+  test('its sessions stay, and new ones say where they are from; two nodes may start at once', async () => {
+    const place = await newPlace(engine)
+    const before = await startService(engine, { place })
+    const { sessionId } = await login(
+      before.app,
+      { username: USERNAME, password: PASSWORD },
+      '10.0.0.1',
+      undefined,
+    )
+    await before.app.db.transaction(async (tx) => {
+      for (const column of ['address', 'agent'])
+        await tx.run(`alter table verso_session drop column ${column}`)
+      await tx.run('drop table verso_reset_link')
+    })
+    await before.close()
+    const open = () => createApp({ settings: { db: place.url }, models })
+    const [app, other] = await Promise.all([open(), open()])
+    try {
+      const caller = await authenticate(app, sessionId)
+      expect(caller?.actor?.username).toBe(USERNAME)
+      await login(other, { username: USERNAME, password: PASSWORD }, '10.0.0.2', undefined, 'Browser/1')
+      const id = (await findLogin(app.db.reader, USERNAME))?.user.id ?? 0
+      const sessions = (await openSessions(app, id)).map(({ address, agent }) => [address, agent])
+      expect(sessions).toEqual([
+        ['10.0.0.2', 'Browser/1'],
+        [null, null],
+      ])
+      // An older node beside them does not know the columns.
+      await app.db.transaction((tx) =>
+        tx.run('insert into verso_session (hash, user_id, created_ms, seen_ms) values (?, ?, ?, ?)', [
+          ...['older', id, app.clock.now(), app.clock.now()],
+        ]),
+      )
+      expect(await openSessions(app, id)).toHaveLength(3)
+    } finally {
+      await app.close()
+      await other.close()
+      place.remove()
+    }
+  })
+})

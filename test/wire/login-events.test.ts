@@ -1,0 +1,131 @@
+// What is noted of logins, and what is not: nothing that was typed, and no more than somebody could read.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { EVENT_MODEL } from '../../src/model/auth.js'
+import { USER } from '../../src/model/system.js'
+import { NOBODY } from '../../src/service/caller.js'
+import { recordsOf } from '../../src/service/records.js'
+import { changesSince } from '../../src/store/log.js'
+import { onEveryEngine, startService, USERNAME, type Service } from '../targets.js'
+import { asUser, credentials, login, openSession } from './exchange.js'
+
+const WINDOW_MS = 60_000
+const TYPED = 'my secret in the wrong field'
+
+onEveryEngine((engine) => {
+  let service: Service
+  let since = 0
+
+  beforeAll(async () => {
+    service = await startService(engine, { http: { trustProxy: ['127.0.0.1'] } })
+  })
+  beforeEach(async () => {
+    await service.app.db.transaction((tx) => tx.run('delete from verso_login_failure'))
+    since = Math.max(0, ...(await events()).map(({ id }) => id))
+  })
+  afterAll(() => service.close())
+
+  const events = async () => {
+    const criteria = [{ fieldName: 'id', operator: '>', value: since }]
+    const found = await recordsOf(service.app, NOBODY).search(EVENT_MODEL, {
+      data: { criteria },
+      sortBy: ['id'],
+      limit: 500,
+    })
+    return found.data
+  }
+  const kinds = async () => (await events()).map(({ kind }) => kind)
+  const from = (address: string) => ({ 'x-forwarded-for': address })
+  const fail = (address: string, username = USERNAME) =>
+    login(service.url, from(address), credentials(username, 'wrong'))
+  const setCount = async (key: string, failures: number) =>
+    service.app.db.transaction((tx) =>
+      tx.run('insert into verso_login_failure (key, since_ms, failures) values (?, ?, ?)', [
+        key,
+        service.clock.now(),
+        failures,
+      ]),
+    )
+
+  test('logins and logouts, by whom and from where; a logout of nobody is none', async () => {
+    const cookie = await openSession(service.url, from('10.0.0.1'))
+    await asUser(service.url, cookie).get('/logout', from('10.0.0.2'))
+    await asUser(service.url, cookie).get('/logout')
+    expect(await events()).toMatchObject([
+      { kind: 'login', user: { name: 'Ada' }, address: '10.0.0.1' },
+      { kind: 'logout', user: { name: 'Ada' }, address: '10.0.0.2' },
+    ])
+  })
+
+  describe('failed logins', () => {
+    test('once for each account and address in a minute, the account only if there is one', async () => {
+      for (const username of [USERNAME, 'ADA', 'nobody', 'nobody']) await fail('10.0.0.1', username)
+      await fail('10.0.0.2')
+      service.clock.advance(WINDOW_MS)
+      await fail('10.0.0.1')
+      const noted = await events()
+      expect(
+        noted.map(({ kind, user, address }) => [kind, (user as { name?: string } | null)?.name, address]),
+      ).toEqual([
+        ['login-failed', 'Ada', '10.0.0.1'],
+        ['login-failed', undefined, '10.0.0.1'],
+        ['login-failed', 'Ada', '10.0.0.2'],
+        ['login-failed', 'Ada', '10.0.0.1'],
+      ])
+    })
+
+    test('never with what was typed', async () => {
+      await fail('10.0.0.1', TYPED)
+      await fail('10.0.0.2', 'typedpassword')
+      expect(await kinds()).toEqual(['login-failed', 'login-failed'])
+      const stored = JSON.stringify([await events(), await changesSince(service.app.db.reader, 0, 10_000)])
+      expect([stored.includes(TYPED), stored.includes('typedpassword')]).toEqual([false, false])
+    })
+
+    test('no more from an address that has failed more than thirty times in a minute', async () => {
+      await setCount('10.0.0.1', 29)
+      for (const username of ['first', 'second', 'third']) await fail('10.0.0.1', username)
+      expect(await kinds()).toEqual(['login-failed'])
+    })
+  })
+
+  test('refused logins once in a minute for each address, on all nodes together', async () => {
+    await setCount('["ada","10.0.0.1"]', 30)
+    await setCount('["ada","10.0.0.2"]', 30)
+    const other = await startService(engine, { http: { trustProxy: ['127.0.0.1'] }, place: service.place })
+    try {
+      const tries = [service, other, service].flatMap(({ url }) =>
+        ['10.0.0.1', '10.0.0.2'].map((address) => login(url, from(address))),
+      )
+      expect((await Promise.all(tries)).map(({ status }) => status)).toEqual([429, 429, 429, 429, 429, 429])
+    } finally {
+      await other.close()
+    }
+    const noted = await events()
+    expect(noted.map(({ kind, address }) => [kind, address]).sort()).toEqual([
+      ['login-refused', '10.0.0.1'],
+      ['login-refused', '10.0.0.2'],
+    ])
+  })
+
+  test('fifty logins at once leave the record of the user as it was, but for the time of the last', async () => {
+    const records = recordsOf(service.app, NOBODY)
+    const [{ id } = { id: 0 }] = (
+      await records.search(USER.name, {
+        data: { criteria: [{ fieldName: 'username', operator: '=', value: USERNAME }] },
+      })
+    ).data
+    await login(service.url)
+    const { lastLoginOn: before, ...rest } = await records.read(USER.name, id)
+    service.clock.advance(1_000)
+    const answers = await Promise.all(Array.from({ length: 50 }, () => login(service.url)))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    const { lastLoginOn: after, ...same } = await records.read(USER.name, id)
+    expect(same).toEqual(rest)
+    expect(Date.parse(String(after))).toBeGreaterThan(Date.parse(String(before)))
+    expect(await kinds()).toEqual(Array.from({ length: 51 }, () => 'login'))
+    const changed = (await changesSince(service.app.db.reader, 0, 10_000)).filter(
+      ({ model }) => model === USER.name,
+    )
+    expect(changed).toHaveLength(1)
+  })
+})
