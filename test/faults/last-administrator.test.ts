@@ -1,0 +1,71 @@
+// Two administrators who disable each other at the same moment: one of them stays.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { USER_MODEL } from '../../src/model/model.js'
+import { addUser, setDisabled } from '../../src/service/accounts.js'
+import { actorOf } from '../../src/service/actor.js'
+import type { App } from '../../src/service/app.js'
+import { createApp } from '../../src/service/create-app.js'
+import { recordsFor } from '../../src/service/records.js'
+import { findLogin, hasAdministrator } from '../../src/store/accounts.js'
+import { openDatabase } from '../../src/store/open.js'
+import { withoutTurns } from '../account-twins.js'
+import { models } from '../models.js'
+import { ENGINES, newPlace, PASSWORD, type Place } from '../targets.js'
+
+const ROUNDS = 20
+/** A race is not lost each time. */
+const MAX_ROUNDS = 300
+const NAMES = ['ada', 'bob'] as const
+
+let places: Place[] = []
+beforeAll(() => {
+  places = []
+})
+afterAll(() => {
+  for (const place of places) place.remove()
+})
+
+async function openOn(engine: (typeof ENGINES)[number], isBroken: boolean): Promise<App> {
+  const place = await newPlace(engine)
+  places.push(place)
+  const db = await openDatabase(place.url, { poolSize: 6, statementTimeoutMs: 10_000 })
+  const app = await createApp({ database: isBroken ? withoutTurns(db) : db, models })
+  for (const username of NAMES) await addUser(app, { username, password: PASSWORD, roles: ['administrator'] })
+  return app
+}
+
+/** Whether anybody is left. */
+async function disableEachOther(app: App): Promise<boolean> {
+  const users = await Promise.all(NAMES.map(async (name) => (await findLogin(app.db.reader, name))?.user))
+  const [ada, bob] = users
+  if (!ada || !bob) throw new Error('both are there')
+  const disable = (by: typeof ada, { id, version }: typeof bob) =>
+    recordsFor(app, actorOf(by)).update(USER_MODEL, id, { version, disabled: true })
+  await Promise.allSettled([disable(ada, bob), disable(bob, ada)])
+  const isLeft = await hasAdministrator(app.db.reader)
+  for (const name of NAMES) await setDisabled(app, name, false)
+  return isLeft
+}
+
+describe.each(ENGINES)('%s', (engine) => {
+  test('somebody is left, always', async () => {
+    const app = await openOn(engine, false)
+    try {
+      for (let round = 0; round < ROUNDS; round++) expect(await disableEachOther(app)).toBe(true)
+    } finally {
+      await app.close()
+    }
+  })
+})
+
+test('where such changes do not take turns, nobody is left sooner or later', async () => {
+  // SQLite has one writer: there they take turns in any case.
+  const app = await openOn('postgres', true)
+  try {
+    let isLeft = true
+    for (let round = 0; round < MAX_ROUNDS && isLeft; round++) isLeft = await disableEachOther(app)
+    expect(isLeft).toBe(false)
+  } finally {
+    await app.close()
+  }
+})
