@@ -237,7 +237,7 @@ function searching(change: (sql: string) => string): (db: Database) => Database 
   })
 }
 
-function faceOf(db: Database): Database {
+export function faceOf(db: Database): Database {
   return {
     dialect: db.dialect,
     reader: db.reader,

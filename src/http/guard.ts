@@ -4,9 +4,11 @@ import { Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
 import { BasicLogins } from '../service/basic-logins.js'
 import type { Caller } from '../service/caller.js'
+import { authenticateKey, noteWrongKey } from '../service/key-logins.js'
 import { authenticate } from '../service/sessions.js'
 import { basicCredentialsOf } from './basic.js'
 import { sessionIdOf } from './cookies.js'
+import { sentKeyOf } from './key-header.js'
 import { isLoopback } from './loopback.js'
 import type { HttpSettings } from './settings.js'
 
@@ -24,13 +26,22 @@ export interface Guards {
   readonly session: Guard
   /** For routes that are open to all and tell more to those who are known. */
   readonly anybody: Guard
-  /** For login, logout and every write: not from another site's page. */
+  /** For login, logout and all else that is for people: not from another site's page. */
   readonly sameSite: Guard
+  /** For every other write: the same, unless it comes with a key. No browser sends one by itself, and who sends one is known by it alone. */
+  readonly sameSiteOrKey: Guard
 }
 
 export function makeGuards(app: App, settings: HttpSettings): Guards {
   const logins = settings.basicAuth ? new BasicLogins(app) : undefined
   const find = async (request: FastifyRequest): Promise<Caller | undefined> => {
+    const key = sentKeyOf(request)
+    if (key !== undefined) {
+      const caller = await authenticateKey(app, key)
+      if (!caller) await noteWrongKey(app, request.ip)
+      // Nobody else, if it is wrong: whoever sends a key does not mean the cookie.
+      return caller
+    }
     const basic = logins && basicCredentialsOf(request)
     if (basic) {
       const actor = await logins.authenticate(basic.username, basic.password, request.ip)
@@ -49,15 +60,22 @@ export function makeGuards(app: App, settings: HttpSettings): Guards {
       request.caller = (await find(request)) ?? null
     },
     sameSite: async (request) => {
-      if (!isSameSite(request, settings)) {
-        throw new Refusal('forbidden', 'This request came from a page of another site')
-      }
+      refuseOtherSite(request, settings)
+    },
+    sameSiteOrKey: async (request) => {
+      if (sentKeyOf(request) === undefined) refuseOtherSite(request, settings)
     },
   }
 }
 
+function refuseOtherSite(request: FastifyRequest, settings: HttpSettings): void {
+  if (isSameSite(request, settings)) return
+  throw new Refusal('forbidden', 'This request came from a page of another site')
+}
+
 function unknownBecause(request: FastifyRequest, hasBasic: boolean): string {
   const login = 'Log in first: POST /callback with username and password'
+  if (sentKeyOf(request) !== undefined) return 'There is no such key, or it is over'
   if (!basicCredentialsOf(request)) return login
   return hasBasic
     ? 'The user name or the password is wrong'

@@ -51,11 +51,13 @@ const RECORD_STATUSES = [400, 404, 409, 412, 422]
 export interface ErrorContext {
   readonly log: Logger
   readonly habits: Habits
+  /** How somebody may say who they are. */
+  readonly schemes: readonly string[]
 }
 
 /** Answers a refusal; anything else is a defect, which is logged and not shown. */
 export function answerError(
-  { log, habits }: ErrorContext,
+  { log, habits, schemes }: ErrorContext,
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -75,7 +77,8 @@ export function answerError(
   const { errors, data, retryAfterS, allow } = refusal?.details ?? {}
   if (retryAfterS !== undefined) void reply.header('retry-after', retryAfterS)
   if (allow) void reply.header('allow', allow.join(', '))
-  if (status === 401) void reply.header('www-authenticate', 'Session realm="verso"')
+  if (status === 401)
+    void reply.header('www-authenticate', schemes.map((scheme) => `${scheme} realm="verso"`).join(', '))
   const faults = errors ? { errors } : {}
   varyAlso(reply, 'Accept')
   if (wantsProblem(request)) {

@@ -61,7 +61,7 @@ export function addResource(server: FastifyInstance, resource: Resource): void {
 
 /** What all resources of records share: nobody without a session, no write from another site's page. */
 export function aboutRecords(guards: Guards) {
-  return { guards: [guards.session], writeGuards: [guards.sameSite], isAboutRecords: true } as const
+  return { guards: [guards.session], writeGuards: [guards.sameSiteOrKey], isAboutRecords: true } as const
 }
 
 export const JSON_TYPE = 'application/json; charset=utf-8'

@@ -17,6 +17,7 @@ import { healthResources } from './health.js'
 import { infoResource } from './info.js'
 import { Connections } from './connections.js'
 import { makeLimits, type Limits } from './limits.js'
+import { keyResources } from './keys.js'
 import { listenOnLoopback6, LOOPBACK_4, LOOPBACK_6 } from './loopback.js'
 import { loginResources, logoutResource } from './login.js'
 import { meResources } from './me.js'
@@ -72,7 +73,8 @@ export async function createServer(
   const habits = HABITS[settings.compat](app)
   const setHeaders = makeHeaders(settings)
   const limits = makeLimits(app, settings)
-  const server = makeFastify({ log: app.log, habits }, settings, setHeaders)
+  const schemes = ['Session', 'Bearer', ...(settings.basicAuth ? ['Basic'] : [])]
+  const server = makeFastify({ log: app.log, habits, schemes }, settings, setHeaders)
   addHooks(server, app, settings, { setHeaders, limits })
   announceStop(server, () => isStopping)
   const guards = limits.counted(makeGuards(app, settings))
@@ -137,6 +139,7 @@ async function addRoutes(
       add(base, [exportResource(app, guards, habits), fileResource(app, guards)])
       add(base, [...metaResources(app, guards), infoResource(app, guards, settings)])
       add(base, [...meResources(app, guards, settings), ...userResources(app, guards, settings)])
+      add(base, keyResources(app, guards))
       await base.register(
         async (scope) => {
           // What is not there is 401 too, as long as nobody is logged in.
@@ -215,6 +218,7 @@ function addHooks(
         status: reply.statusCode,
         ms: Math.round(reply.elapsedTime * 10) / 10,
         user: request.caller?.actor?.username,
+        key: request.caller?.actor?.keyId,
         address: request.ip,
       },
       'request',

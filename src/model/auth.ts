@@ -90,7 +90,7 @@ export const API_KEY_DEFINITION = defineModel({
     lastUsedOn: { type: 'datetime' },
   },
   listFields: ['name', 'user', 'prefix', 'expiresOn', 'lastUsedOn'],
-  indexes: [['user']],
+  indexes: [['user'], ['prefix']],
 })
 
 export const KEPT_OF_API_KEY = ['user', 'prefix', 'hash', 'lastUsedOn']

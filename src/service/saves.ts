@@ -5,6 +5,7 @@ import type { Model } from '../model/model.js'
 import { selectionForRecord } from '../model/selection.js'
 import { isObject, type Values } from '../model/value.js'
 import type { Transaction } from '../store/database.js'
+import type { NewChange } from '../store/log.js'
 import * as store from '../store/records.js'
 import { compileSelection } from '../store/select.js'
 import type { SaveOptions, UpdateOptions, WireRecord, Written } from '../wire.js'
@@ -42,11 +43,12 @@ export async function update(
   return writeOne(app, by, await updateOf(app, by, model, id, data, options), { data }, options)
 }
 
-/** What a record gets besides what was sent for it: a file that has arrived. */
+/** What a record gets besides what was sent for it: a file that has arrived, what only the service sets. */
 export interface Addition {
   /** What a repeat must be equal to. */
-  readonly file: object
-  readonly valuesIn: (tx: Transaction) => Promise<Values>
+  readonly file?: object
+  /** What it changes beside the record goes into the same part of the Log. */
+  readonly valuesIn: (tx: Transaction, changes: NewChange[]) => Promise<Values>
 }
 
 /** Made, or changed if it has an id. */
@@ -65,7 +67,7 @@ export async function saveWith(
     throw new Refusal('bad-request', 'A new record has no version yet: name the id of the record, too')
   const save =
     id === null ? await creationOf(app, by, model, data) : await updateOf(app, by, model, id, data, options)
-  return writeOne(app, by, save, { data, file }, options, valuesIn)
+  return writeOne(app, by, save, { data, ...(file ? { file } : {}) }, options, valuesIn)
 }
 
 /** A checked request to write one record; one that is made is expected at no version. */
@@ -124,7 +126,7 @@ async function writeOne(
   const shown = shownTo(app, by, model, options)
   const request = await requestOf(app, model, key ? 'update' : 'create', { ...key, ...told }, options)
   return write(app, by, request, options.idempotencyKey, async ({ tx, changes }) => {
-    const draft = valuesIn ? { ...sent, values: { ...sent.values, ...(await valuesIn(tx)) } } : sent
+    const draft = valuesIn ? { ...sent, values: { ...sent.values, ...(await valuesIn(tx, changes)) } } : sent
     const saving = new Saving({ app, ...by, tx, now }, [draft])
     await lockInOrder({ app, tx }, [draft])
     if (!key) await saving.refuseStaleInside(draft)

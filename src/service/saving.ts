@@ -18,6 +18,7 @@ import { namesChanged, namesSet } from './changed-fields.js'
 import { conflict, refuseIfStale } from './conflict.js'
 import { fileChanges, filesToReplace, letGo } from './held-files.js'
 import { missing } from './ids.js'
+import { refuseStrangeKey } from './key-rules.js'
 import { backReference, Lists, type Parent } from './lists.js'
 import { requirePermitted } from './permitted.js'
 import { Permits } from './permits.js'
@@ -55,6 +56,7 @@ export class Saving {
     const table = app.tables.of(model)
     requirePermitted(this.work, 'create', model)
     const sent = { ...draft.values, ...(await this.#saveNeighbours(draft)), ...backReference(parent) }
+    refuseStrangeKey(draft, sent, now)
     await this.#holdReferences(draft, sent, parent)
     await this.#lockOwners(model, sent)
     const numbered = { ...sent, ...(await this.#numbersFor(model)) }
@@ -73,7 +75,7 @@ export class Saving {
   /** The record that a request is about is raised always; one inside of it only if something changes. */
   async update(asked: Draft, key: Key, expected: Expected, parent?: Parent): Promise<number> {
     const isRoot = this.#roots.has(asked)
-    const { app, tx } = this.work
+    const { app, tx, now } = this.work
     const { model, place } = asked
     const table = app.tables.of(model)
     // Where its lists are replaced, nobody may add a member meanwhile, even if the record itself stays as it is.
@@ -90,6 +92,7 @@ export class Saving {
     await refuseUnseen(this.work, asked)
     const draft = await keepUnseen(this.work, asked, before)
     const sent = { ...draft.values, ...(await this.#saveNeighbours(draft)), ...backReference(parent) }
+    refuseStrangeKey(draft, sent, now, before)
     // One of its neighbours may have had it in a list.
     if (this.#touched.isRaised(model, key.id)) throw changedTwice(draft, key.id)
     const changed = namesChanged(draft, before, sent, permit)

@@ -18,11 +18,12 @@ const MAX_DELAY_MS = 500
 type Keys = readonly { readonly key: string; readonly factor: number }[]
 
 export function throttleKeys(username: string, address: string): Keys {
-  const place = networkOf(address)
-  return [
-    { key: JSON.stringify([username, place]), factor: 1 },
-    { key: place, factor: ADDRESS_FACTOR },
-  ]
+  return [{ key: JSON.stringify([username, networkOf(address)]), factor: 1 }, ...addressKeys(address)]
+}
+
+/** For what names no account. */
+export function addressKeys(address: string): Keys {
+  return [{ key: networkOf(address), factor: ADDRESS_FACTOR }]
 }
 
 /** Refuses to look at a password at all where too many have been wrong. Noted if it is told where that came from. */

@@ -227,7 +227,7 @@ onEveryEngine((engine) => {
       ]) {
         const answer = await send(service.url, { path })
         expectRefusal(answer, 401, 'unauthenticated')
-        expect(answer.headers['www-authenticate']).toBe('Session realm="verso"')
+        expect(answer.headers['www-authenticate']).toBe('Session realm="verso", Bearer realm="verso"')
       }
       expectRefusal(await user.get('/ws/nothing'), 404, 'not-found')
       expectRefusal(await send(service.url, { path: '/nothing' }), 404, 'not-found')

@@ -5,7 +5,7 @@ import { NOBODY } from '../../src/service/caller.js'
 import { recordsOf } from '../../src/service/records.js'
 import type { Records } from '../../src/wire.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
-import { asUser, expectRefusal, json, openSession } from './exchange.js'
+import { asUser, credentials, expectRefusal, json, openSession } from './exchange.js'
 
 const CONTACT = 'crm.Contact'
 const PASSWORD = 'a password for whoever it is'
@@ -30,7 +30,7 @@ onEveryEngine((engine) => {
     })
     await addUser(service.app, { username: 'bob', password: PASSWORD, roles: ['clerk'] })
     foreign = (await records.create(CONTACT, { lastName: 'Foreign' })).data.id
-    clerk = asUser(service.url, await openSession(service.url, 'bob', PASSWORD))
+    clerk = asUser(service.url, await openSession(service.url, {}, credentials('bob', PASSWORD)))
     admin = asUser(service.url, await openSession(service.url))
     const made = await clerk.create(CONTACT, { lastName: 'Own' })
     own = (json(made) as { data: [{ id: number }] }).data[0].id

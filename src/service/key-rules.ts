@@ -1,0 +1,36 @@
+// What holds for the record of a key, from wherever it is written.
+import { Refusal } from '../errors.js'
+import { API_KEY_MODEL } from '../model/auth.js'
+import type { Draft } from '../model/draft.js'
+import { refusalAt } from '../model/faults.js'
+import { isObject, type Values } from '../model/value.js'
+import type { WireRecord } from '../wire.js'
+
+export const DAY_MS = 24 * 60 * 60_000
+const MAX_DAYS = 400
+export const TOO_LATE = `must be at most ${MAX_DAYS} days from now`
+
+export function latestExpiry(nowMs: number): number {
+  return nowMs + MAX_DAYS * DAY_MS
+}
+
+/** It is made where a key is made, stays with its user, and does not last for ever. `before` is undefined for a new one. */
+export function refuseStrangeKey(
+  { model, place }: Draft,
+  sent: Values,
+  now: string,
+  before?: WireRecord,
+): void {
+  if (model.name !== API_KEY_MODEL) return
+  const { expiresOn = null, user = null } = sent
+  if (!before && !('hash' in sent))
+    throw new Refusal('forbidden', 'A key is made by its user, with POST /ws/me/keys, or by: verso key add')
+  if (before && user !== null && userIn(before) !== userIn(sent))
+    throw refusalAt(model, `${place}user`, 'stays who it is: whoever has the key would become somebody else')
+  if (typeof expiresOn === 'string' && Date.parse(expiresOn) > latestExpiry(Date.parse(now)))
+    throw refusalAt(model, `${place}expiresOn`, TOO_LATE)
+}
+
+function userIn({ user }: Readonly<Record<string, unknown>>): unknown {
+  return isObject(user) ? user['id'] : undefined
+}

@@ -1,0 +1,163 @@
+// The keys of programs: made for a user, shown once, kept as a hash. A key is a record like any other, which nobody can read the key from.
+import { hash, randomBytes } from 'node:crypto'
+import { Refusal } from '../errors.js'
+import { API_KEY_MODEL } from '../model/auth.js'
+import type { Criteria } from '../model/criteria.js'
+import { Faults } from '../model/faults.js'
+import { Fault, parseValue } from '../model/field.js'
+import type { Model } from '../model/model.js'
+import { ID, stepOf } from '../model/path.js'
+import { didYouMean } from '../model/similar.js'
+import { isObject } from '../model/value.js'
+import * as store from '../store/records.js'
+import type { WireRecord } from '../wire.js'
+import type { App } from './app.js'
+import { NOBODY, type Caller } from './caller.js'
+import { storeEvent } from './events.js'
+import { checkId, missing } from './ids.js'
+import { DAY_MS, latestExpiry, TOO_LATE } from './key-rules.js'
+import { remove } from './removals.js'
+import { saveWith } from './saves.js'
+
+const MARK = 'vk_'
+/** Of the key in plain, so that its owner recognises it: too few characters to guess the others from. */
+const PREFIX_LENGTH = 9
+const USUAL_DAYS = 90
+const MAX_KEYS = 1_000
+const INPUT = ['name', 'roles', 'expiresOn']
+
+export interface NewKey {
+  readonly user: number
+  /** As they were sent: `name`, and `roles` by name or id, `expiresOn`. */
+  readonly [field: string]: unknown
+}
+
+export interface MadeKey {
+  readonly record: WireRecord
+  /** Nobody can read it again. */
+  readonly key: string
+}
+
+/**
+ * A key for a user: by themselves, or by the command line. Without `roles` it has those that the user has now.
+ * Never under an Idempotency-Key, where the answer would be kept.
+ */
+export async function makeKey(app: App, by: Caller, { user: userId, ...sent }: NewKey): Promise<MadeKey> {
+  refuseOthers(by, userId)
+  const model = app.catalog.get(API_KEY_MODEL)
+  const user = await store.read(app.db.reader, app.tables.of(app.catalog.user), userId)
+  if (!user) return missing(app.catalog.user, userId)
+  const data = checked(app, model, user, sent)
+  const key = MARK + randomBytes(32).toString('base64url')
+  const kept = { user: { id: userId }, ...keptOf(key) }
+  const made = await saveWith(
+    ...([app, { ...by, rights: undefined }, model, data] as const),
+    {
+      valuesIn: async (tx, changes) => {
+        const event = { kind: 'key-made', userId, note: kept.prefix, by: by.actor } as const
+        changes.push(await storeEvent(app, tx, event))
+        return kept
+      },
+    },
+    {},
+  )
+  return { record: made.data, key }
+}
+
+/** Those of one user, the oldest first; of everybody if none is named. */
+export async function keysOf(app: App, userId: number | undefined): Promise<readonly WireRecord[]> {
+  const model = app.catalog.get(API_KEY_MODEL)
+  const user = model.fields.get('user')
+  const isOf = (id: number): Criteria | undefined =>
+    user && {
+      ...{ kind: 'comparison', steps: [stepOf(app.catalog, model, user)], field: ID },
+      ...{ operator: 'in', values: [id] },
+    }
+  const where = userId === undefined ? undefined : isOf(userId)
+  return store.walk(app.db.reader, app.tables.of(model), {
+    ...{ after: 0, limit: MAX_KEYS },
+    ...(where ? { where } : {}),
+  })
+}
+
+/** One that is somebody else's is not there. */
+export async function removeOwnKey(app: App, by: Caller, id: number): Promise<number> {
+  const model = app.catalog.get(API_KEY_MODEL)
+  const record = await store.read(app.db.reader, app.tables.of(model), checkId(model, id))
+  const owner = record?.['user']
+  if (!by.actor || !isObject(owner) || owner['id'] !== by.actor.id) return missing(model, id)
+  refuseOthers(by, by.actor.id)
+  return (await remove(app, { ...by, rights: undefined }, model, id)).data
+}
+
+export async function revokeKey(app: App, id: number): Promise<number> {
+  return (await remove(app, NOBODY, app.catalog.get(API_KEY_MODEL), id)).data
+}
+
+/** What is stored of a key, and what it is found by. 256 random bits need no slower hash: nobody can try them out. */
+export function keptOf(key: string): { readonly prefix: string; readonly hash: string } {
+  return { prefix: key.slice(0, PREFIX_LENGTH), hash: hash('sha256', key, 'base64url') }
+}
+
+/** Whether it could be a key at all. */
+export function isKey(text: string): boolean {
+  return /^vk_[A-Za-z0-9_-]{43}$/.test(text)
+}
+
+function refuseOthers({ actor }: Caller, userId: number): void {
+  if (!actor) return
+  if (actor.keyId !== undefined) throw new Refusal('forbidden', 'A key makes no keys: log in with a password')
+  if (actor.id !== userId) throw new Refusal('forbidden', 'A key is made by its own user')
+}
+
+type Input = Readonly<Record<string, unknown>>
+
+/** What is stored of what was sent, or every fault of it. */
+function checked(app: App, model: Model, user: WireRecord, sent: Input): object {
+  const faults = new Faults()
+  for (const name of Object.keys(sent))
+    if (!INPUT.includes(name)) faults.add(name, `cannot be set${didYouMean(name, INPUT)}`)
+  const name = valueOf(model, 'name', sent['name'], faults)
+  const roles = rolesFor(user, sent['roles'], faults)
+  const now = app.clock.now()
+  const usual = new Date(now + USUAL_DAYS * DAY_MS).toISOString()
+  const expiresOn = valueOf(model, 'expiresOn', sent['expiresOn'] ?? usual, faults)
+  const expiresMs = Date.parse(String(expiresOn))
+  if (expiresMs <= now) faults.add('expiresOn', 'must be in the future')
+  if (expiresMs > latestExpiry(now)) faults.add('expiresOn', TOO_LATE)
+  faults.refuseIfAny(model)
+  return { name, roles, expiresOn }
+}
+
+function valueOf(model: Model, name: string, input: unknown, faults: Faults): unknown {
+  const field = model.fields.get(name)
+  if (!field || input === undefined || input === null) {
+    faults.add(name, 'is required')
+    return undefined
+  }
+  const value = parseValue(field, input)
+  if (!(value instanceof Fault)) return value
+  faults.add(name, value.message)
+  return undefined
+}
+
+/** Names, or objects with an id; all that the user has if nothing was said, none if the list is empty. */
+function rolesFor(user: WireRecord, input: unknown, faults: Faults): readonly { readonly id: number }[] {
+  const own = (user['roles'] ?? []) as readonly { readonly id: number; readonly name: string }[]
+  if (input === undefined) return own.map(({ id }) => ({ id }))
+  if (!Array.isArray(input)) {
+    faults.add('roles', 'must be a list of names; an empty one means none')
+    return []
+  }
+  const chosen = new Set<number>()
+  for (const [index, item] of (input as unknown[]).entries()) {
+    const role = own.find(({ id, name }) => (isObject(item) ? item['id'] === id : item === name))
+    if (role) chosen.add(role.id)
+    else
+      faults.add(
+        `roles[${index}]`,
+        `is no role of this user: ${own.map(({ name }) => name).join(', ') || 'there is none'}`,
+      )
+  }
+  return [...chosen].map((id) => ({ id }))
+}

@@ -1,0 +1,336 @@
+// API keys: how they are made, what they are good for, and when they are over.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { addUser } from '../../src/service/accounts.js'
+import { NOBODY } from '../../src/service/caller.js'
+import { makeKey } from '../../src/service/keys.js'
+import { findLogin } from '../../src/store/accounts.js'
+import { changesBetween } from '../../src/store/log.js'
+import { HttpClient } from '../http-client.js'
+import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
+import { envelope, expectRefusal, json, JSON_BODY, only, send, withServer, type Sent } from './exchange.js'
+
+const CONTACTS = '/ws/rest/crm.Contact'
+const KEYS = '/ws/rest/verso.auth.ApiKey'
+const ALLOWED = 'https://partner.example'
+const DAY_MS = 86_400_000
+
+onEveryEngine((engine) => {
+  let service: Service
+  let ada: HttpClient
+  let bob: HttpClient
+  let bobId: number
+
+  beforeAll(async () => {
+    service = await startService(engine, { http: { allowOrigins: [ALLOWED], trustProxy: ['127.0.0.1'] } })
+    ada = await HttpClient.login(service.url, USERNAME, PASSWORD)
+    bobId = await addUser(service.app, { username: 'bob', password: PASSWORD, roles: ['editor', 'reader'] })
+    bob = await HttpClient.login(service.url, 'bob', PASSWORD)
+  })
+  beforeEach(() => service.app.db.transaction((tx) => tx.run('delete from verso_login_failure')))
+  afterAll(() => service.close())
+
+  const make = async (data: object, who = bob) => who.request('POST', '/ws/me/keys', { data })
+  const made = async (data: object, who = bob) => {
+    const response = await make(data, who)
+    expect(response.status).toBe(200)
+    const { data: [key] } = (await response.json()) as { data: [{ id: number; version: number; key: string }] } // prettier-ignore
+    return key
+  }
+  const withKey = (key: string, sent: Sent) =>
+    send(service.url, { ...sent, headers: { 'api-key': key, ...sent.headers } })
+  const statusOf = async (key: string, sent: Sent = { path: CONTACTS }) => (await withKey(key, sent)).status
+  const creation = { method: 'PUT', path: CONTACTS, headers: JSON_BODY, body: '{"data":{"firstName":"K"}}' }
+  const lastUsedOn = async (id: number) => (await ada.read('verso.auth.ApiKey', id))['lastUsedOn']
+
+  describe('a key', () => {
+    test('is shown once, and never stored', async () => {
+      const response = await make({ name: 'backup' })
+      expect(response.headers.get('cache-control')).toBe('no-store')
+      const body = (await response.json()) as { data: [Record<string, unknown>] }
+      const { key, ...rest } = body.data[0]
+      expect(key).toMatch(/^vk_[A-Za-z0-9_-]{43}$/)
+      expect(rest).toMatchObject({ version: 0, name: 'backup', prefix: String(key).slice(0, 9), roles: ['editor', 'reader'] }) // prettier-ignore
+      const days = (Date.parse(String(rest['expiresOn'])) - service.clock.now()) / DAY_MS
+      expect(Math.round(days)).toBe(90)
+      const listed = (await (await bob.request('GET', '/ws/me/keys')).json()) as { data: object[] }
+      expect(listed.data).toContainEqual(rest)
+      expect(JSON.stringify(listed)).not.toContain(key)
+      const record = await ada.read('verso.auth.ApiKey', Number(rest['id']))
+      expect(record).toMatchObject({ user: { id: bobId, name: 'bob' }, createdBy: { id: bobId } })
+      expect(Object.keys(record)).not.toContain('hash')
+    })
+
+    test('raises its user, and both have their Change', async () => {
+      const { version } = await ada.read('verso.auth.User', bobId)
+      const { id } = await made({ name: 'noted' })
+      const user = await ada.read('verso.auth.User', bobId)
+      expect(user.version).toBe(version + 1)
+      expect(user['keys']).toContainEqual(expect.objectContaining({ id, name: 'noted' }))
+      const [change] = await changesBetween(service.app.db.reader, 'verso.auth.ApiKey', id, -1, 0)
+      expect(change).toMatchObject({ action: 'create', by: { id: bobId } })
+      expect(Object.keys(change?.changes ?? {}).sort()).toEqual(['expiresOn', 'name', 'roles'])
+      const [raised] = await changesBetween(
+        service.app.db.reader,
+        'verso.auth.User',
+        bobId,
+        version,
+        version + 1,
+      )
+      expect(Object.keys(raised?.changes ?? {})).toEqual(['keys'])
+    })
+
+    test('comes in either header, and in both if they agree', async () => {
+      const { key } = await made({ name: 'headers' })
+      const other = (await made({ name: 'other' })).key
+      const read = (headers: Record<string, string>) => send(service.url, { path: CONTACTS, headers })
+      expect((await read({ 'api-key': key })).status).toBe(200)
+      expect((await read({ authorization: `Bearer ${key}` })).status).toBe(200)
+      expect((await read({ authorization: `bearer  ${key}` })).status).toBe(200)
+      expect((await read({ 'api-key': key, authorization: `Bearer ${key}` })).status).toBe(200)
+      expectRefusal(await read({ 'api-key': key, authorization: `Bearer ${other}` }), 400, 'bad-request')
+    })
+
+    test('acts as its user, who is named by what it writes', async () => {
+      const { key } = await made({ name: 'writer' })
+      expect(only(await withKey(key, creation))).toMatchObject({ createdBy: { id: bobId, name: 'bob' } })
+      const info = await withKey(key, { path: '/ws/public/app/info' })
+      expect(json(info)).toMatchObject({ user: { login: 'bob' } })
+    })
+
+    test('is good for the roles that it was given', async () => {
+      const reading = await made({ name: 'reading', roles: ['reader'] })
+      const nothing = await made({ name: 'nothing', roles: [] })
+      expect([await statusOf(reading.key), await statusOf(reading.key, creation)]).toEqual([200, 403])
+      expectRefusal(await withKey(nothing.key, { path: CONTACTS }), 404, 'unknown-model')
+      const [reader] = (await ada.find('verso.auth.Role', { filter: "name = 'reader'" })).data
+      const byId = await made({ name: 'by id', roles: [{ id: reader?.id }] })
+      expect(await statusOf(byId.key, creation)).toBe(403)
+    })
+
+    test('is marked as used once a minute, beside its version', async () => {
+      const { id, key } = await made({ name: 'marked' })
+      expect(await lastUsedOn(id)).toBeNull()
+      await statusOf(key)
+      await expect.poll(() => lastUsedOn(id)).not.toBeNull()
+      const first = await lastUsedOn(id)
+      await statusOf(key)
+      service.clock.advance(30_000)
+      await statusOf(key)
+      expect(await lastUsedOn(id)).toBe(first)
+      service.clock.advance(31_000)
+      await statusOf(key)
+      await expect.poll(() => lastUsedOn(id)).not.toBe(first)
+      expect((await ada.read('verso.auth.ApiKey', id)).version).toBe(0)
+      expect(await changesBetween(service.app.db.reader, 'verso.auth.ApiKey', id, -1, 9)).toHaveLength(1)
+    })
+
+    test.for([
+      ['without a name', {}, 'name'],
+      ['with a role that the user has not', { name: 'x', roles: ['administrator'] }, 'roles[0]'],
+      ['with a role that nobody has', { name: 'x', roles: ['editor', 'emperor'] }, 'roles[1]'],
+      ['with roles that are no list', { name: 'x', roles: null }, 'roles'],
+      ['that is over already', { name: 'x', expiresOn: '2020-01-01T00:00:00Z' }, 'expiresOn'],
+      ['that lasts for ever', { name: 'x', expiresOn: '9999-01-01T00:00:00Z' }, 'expiresOn'],
+      ['with an end that is no moment', { name: 'x', expiresOn: 'soon' }, 'expiresOn'],
+      ['with a hash of somebody', { name: 'x', hash: 'x' }, 'hash'],
+      ['for somebody else', { name: 'x', user: 1 }, 'user'],
+      ['with a slip of the pen', { name: 'x', role: ['reader'] }, 'role'],
+    ] as const)('%s is refused', async ([, data, field]) => {
+      const response = await make(data)
+      expect(response.status).toBe(422)
+      expect(Object.keys(((await response.json()) as { errors: object }).errors)).toEqual([field])
+    })
+
+    test('is not made under an Idempotency-Key, where its answer would be kept', async () => {
+      const response = await bob.request(
+        'POST',
+        '/ws/me/keys',
+        { data: { name: 'x' } },
+        { 'idempotency-key': 'k' },
+      )
+      expect(response.status).toBe(400)
+    })
+
+    test('makes no keys, and sees none', async () => {
+      const { id, key } = await made({ name: 'no parent' })
+      const sent: Sent[] = [
+        { path: '/ws/me/keys' },
+        { method: 'POST', path: '/ws/me/keys', headers: JSON_BODY, body: '{"data":{"name":"child"}}' },
+        { method: 'DELETE', path: `/ws/me/keys/${id}` },
+      ]
+      for (const each of sent) expectRefusal(await withKey(key, each), 403, 'forbidden')
+    })
+  })
+
+  describe('a wrong key', () => {
+    const wrong = `vk_${'A'.repeat(43)}`
+
+    test.for([wrong, '', 'vk_', 'null', `${wrong}A`, `vk_${'é'.repeat(43)}`])(
+      'such as "%s" is refused, even beside a cookie that would do',
+      async (key) => {
+        const sent = {
+          path: CONTACTS,
+          headers: { cookie: ada.cookie, 'api-key': Buffer.from(key).toString('latin1') },
+        }
+        const answer = await send(service.url, sent)
+        expectRefusal(answer, 401, 'unauthenticated')
+        expect(answer.headers['www-authenticate']).toBe('Session realm="verso", Bearer realm="verso"')
+        expect(answer.text).toContain('There is no such key, or it is over')
+        const bearer = await send(service.url, {
+          path: CONTACTS,
+          headers: { cookie: ada.cookie, authorization: `Bearer ${Buffer.from(key).toString('latin1')}` },
+        })
+        expectRefusal(bearer, 401, 'unauthenticated')
+      },
+    )
+
+    test('is told about Basic where that is on', async () => {
+      await withServer(service, { basicAuth: true }, async (url) => {
+        const { headers } = await send(url, { path: CONTACTS, headers: { 'api-key': wrong } })
+        expect(headers['www-authenticate']).toBe(
+          'Session realm="verso", Bearer realm="verso", Basic realm="verso"',
+        )
+      })
+    })
+
+    test('counts against its address, is noted once a minute, and holds up no right one', async () => {
+      const { key } = await made({ name: 'right' })
+      const from = (address: string, sent: string) =>
+        send(service.url, { path: CONTACTS, headers: { 'api-key': sent, 'x-forwarded-for': address } })
+      const noted = async () =>
+        (await ada.find('verso.auth.Event', { filter: "kind = 'key-refused' and address = '10.0.0.9'" }))
+          .total
+      for (let i = 0; i < 3; i++) expect((await from('10.0.0.9', wrong)).status).toBe(401)
+      expect(await noted()).toBe(1)
+      service.clock.advance(61_000)
+      expect((await from('10.0.0.9', wrong)).status).toBe(401)
+      expect(await noted()).toBe(2)
+      await service.app.db.transaction((tx) =>
+        tx.run("update verso_login_failure set failures = 300 where key = '10.0.0.9'"),
+      )
+      expectRefusal(await from('10.0.0.9', wrong), 429, 'too-many')
+      expect((await from('10.0.0.9', key)).status).toBe(200)
+      expect((await from('10.0.0.8', wrong)).status).toBe(401)
+    })
+  })
+
+  describe('pages of other origins', () => {
+    const browser = (origin: string) => ({ origin, 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors' })
+
+    test('that are let in write with a key: first the preflight, then the request', async () => {
+      const { key } = await made({ name: 'page' })
+      const preflight = await send(service.url, {
+        ...{ method: 'OPTIONS', path: CONTACTS },
+        headers: {
+          ...browser(ALLOWED),
+          'access-control-request-method': 'PUT',
+          'access-control-request-headers': 'api-key,content-type',
+        },
+      })
+      expect(preflight.status).toBe(204)
+      expect(preflight.headers['access-control-allow-origin']).toBe(ALLOWED)
+      const allowed = String(preflight.headers['access-control-allow-headers']).toLowerCase()
+      expect(allowed).toContain('api-key')
+      expect(allowed).toContain('authorization')
+      for (const header of [{ 'api-key': key }, { authorization: `Bearer ${key}` }]) {
+        const headers = { ...JSON_BODY, ...browser(ALLOWED), ...header }
+        const answer = await send(service.url, { ...creation, headers })
+        expect(only(answer)).toMatchObject({ firstName: 'K' })
+        expect(answer.headers['access-control-allow-origin']).toBe(ALLOWED)
+      }
+    })
+
+    test('that are not let in get no CORS answer, neither to the preflight nor with a key', async () => {
+      const { key } = await made({ name: 'elsewhere' })
+      const evil = browser('https://evil.example')
+      const preflight = { ...evil, 'access-control-request-method': 'PUT' }
+      const answers = [
+        await send(service.url, { method: 'OPTIONS', path: CONTACTS, headers: preflight }),
+        await send(service.url, { ...creation, headers: { ...JSON_BODY, ...evil, 'api-key': key } }),
+      ]
+      expect(answers.map(({ status }) => status)).toEqual([401, 200])
+      for (const { headers } of answers)
+        for (const name of Object.keys(headers)) expect(name).not.toMatch(/^access-control/)
+    })
+
+    test('write nothing with a cookie and a wrong key', async () => {
+      const headers = { ...JSON_BODY, ...browser(ALLOWED), cookie: ada.cookie, 'api-key': 'vk_wrong' }
+      expectRefusal(await send(service.url, { ...creation, headers }), 401, 'unauthenticated')
+    })
+
+    test('do not log in or out by sending a key, too', async () => {
+      const { key } = await made({ name: 'no login' })
+      for (const path of ['/callback', '/login.jsp', '/logout']) {
+        const headers = { ...JSON_BODY, ...browser(ALLOWED), 'api-key': key }
+        expectRefusal(
+          await send(service.url, { method: 'POST', path, headers, body: '{}' }),
+          403,
+          'forbidden',
+        )
+      }
+    })
+  })
+
+  describe('records of keys', () => {
+    test('are made only where a key is made', async () => {
+      const data = { name: 'x', expiresOn: '2030-01-01T00:00:00Z', roles: [], user: { id: 1 }, hash: 'x' }
+      expect((await ada.request('PUT', KEYS, { data })).status).toBe(403)
+      const { version } = await ada.read('verso.auth.User', bobId)
+      const keys = [{ name: 'x', expiresOn: '2030-01-01T00:00:00Z' }]
+      const inside = await ada.request('POST', `/ws/rest/verso.auth.User/${bobId}`, {
+        data: { version, keys },
+      })
+      expect(inside.status).toBe(403)
+    })
+
+    test('stay with their user, and end in time', async () => {
+      const { id, version } = await made({ name: 'stays' })
+      const user = await ada.read('verso.auth.User', 1)
+      const moved = await ada.request('POST', '/ws/rest/verso.auth.User/1', {
+        data: { version: user.version, keys: [{ id, version }] },
+      })
+      expect(moved.status).toBe(422)
+      const longer = { version, expiresOn: '9999-01-01T00:00:00Z' }
+      const answer = await ada.request('POST', `${KEYS}/${id}`, { data: longer })
+      expect([answer.status, await answer.text()]).toEqual([422, expect.stringContaining('400 days')])
+      const renamed = await ada.request('POST', `${KEYS}/${id}`, {
+        data: { version, name: 'renamed', user: { id: 1 } },
+      })
+      expect(await renamed.json()).toMatchObject({ data: [{ name: 'renamed', user: { id: bobId } }] })
+    })
+
+    test('are removed by their user and by administrators, not by others', async () => {
+      const [own, theirs] = [await made({ name: 'own' }), await made({ name: 'theirs' })]
+      const strange = await made({ name: 'of Ada' }, ada)
+      expect((await bob.request('DELETE', `/ws/me/keys/${strange.id}`)).status).toBe(404)
+      expect((await bob.request('DELETE', `${KEYS}/${strange.id}`)).status).toBe(404)
+      expect(await (await bob.request('DELETE', `/ws/me/keys/${own.id}`)).json()).toEqual({
+        status: 0,
+        data: [own.id],
+      })
+      expect((await ada.request('DELETE', `${KEYS}/${theirs.id}`)).status).toBe(200)
+      expect([await statusOf(own.key), await statusOf(theirs.key), await statusOf(strange.key)]).toEqual([
+        401, 401, 200,
+      ])
+    })
+
+    test('an administrator makes no key for somebody else over HTTP, and the command line does', async () => {
+      const found = await findLogin(service.app.db.reader, USERNAME)
+      if (!found) throw new Error('the account of the tests is missing')
+      const by = await service.app.gate.callerOf(found.user)
+      await expect(makeKey(service.app, by, { user: bobId, name: 'x' })).rejects.toMatchObject({
+        kind: 'forbidden',
+      })
+      const { key } = await makeKey(service.app, NOBODY, { user: bobId, name: 'by nobody' })
+      expect(await statusOf(key)).toBe(200)
+    })
+  })
+
+  test('a key is over when its time is', async () => {
+    const expiresOn = new Date(service.clock.now() + 10_000).toISOString()
+    const { key } = await made({ name: 'short', expiresOn })
+    expect(await statusOf(key)).toBe(200)
+    service.clock.advance(10_001)
+    expect(envelope(await withKey(key, { path: CONTACTS })).data.kind).toBe('unauthenticated')
+  })
+})
