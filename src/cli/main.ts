@@ -7,6 +7,8 @@ import { addImport } from './import.js'
 import { addInit } from './init.js'
 import { addModelsCommands } from './models-command.js'
 import { packageVersion } from './package-files.js'
+import { addKeyCommands } from './key.js'
+import { addRoleCommands } from './role.js'
 import { addSchema } from './schema.js'
 import { addServe } from './serve.js'
 import { addUserCommands } from './user.js'
@@ -30,7 +32,16 @@ const program = new Command('verso')
   .configureHelp({ helpWidth: Math.min(process.stdout.columns || 100, 110) })
   .exitOverride()
 
-const commands = [addDemo, addServe, addUserCommands, addSchema, addModelsCommands, addInit]
+const commands = [
+  addDemo,
+  addServe,
+  addUserCommands,
+  addRoleCommands,
+  addKeyCommands,
+  addSchema,
+  addModelsCommands,
+  addInit,
+]
 for (const add of [...commands, addExport, addImport]) add(program)
 
 // Whoever reads our words may stop: `verso export … | head -3`. The work goes on to its end.

@@ -8,7 +8,8 @@ import type { Settings } from '../service/settings.js'
 import * as kinds from './kinds.js'
 import type { Kind } from './kinds.js'
 
-export type CommandName = 'demo' | 'serve' | 'user' | 'schema' | 'models' | 'export' | 'import'
+export type CommandName =
+  'demo' | 'serve' | 'user' | 'role' | 'key' | 'schema' | 'models' | 'export' | 'import'
 
 interface Setting<T> extends Kind<T> {
   /** The commands that take it. */
@@ -41,14 +42,14 @@ export const SETTINGS = {
     description: 'The port to listen on; 0 is any free one, which is printed.',
   },
   db: {
-    ...{ ...kinds.database, of: [...SERVERS, 'user', 'schema', ...TRANSFERS] },
+    ...{ ...kinds.database, of: [...SERVERS, 'user', 'role', 'key', 'schema', ...TRANSFERS] },
     ...{ default: 'sqlite:data/verso.db', demoDefault: 'sqlite:data/demo.db' },
     description: 'The database: sqlite:path/to/file or postgres://user:password@host/database.',
   },
   models: {
     ...{
       ...kinds.place,
-      of: [...SERVERS, 'schema', 'models', ...TRANSFERS],
+      of: [...SERVERS, 'role', 'schema', 'models', ...TRANSFERS],
       neededBy: ['serve', 'schema', 'models', ...TRANSFERS],
     },
     ifMissing: 'name a file or folder with models; to get a starter folder, run: verso init',

@@ -1,14 +1,29 @@
 import type { Command } from 'commander'
-import { addUser, allUsers, changePassword, setDisabled } from '../service/accounts.js'
+import { StartFaults } from '../errors.js'
+import { counted } from '../model/counted.js'
+import { addUser, changePassword, setDisabled } from '../service/accounts.js'
 import type { App } from '../service/app.js'
 import { ADMINISTRATOR } from '../service/roles.js'
-import { openApp, requireDatabase, shownDatabase } from './open.js'
+import {
+  changeRolesOf,
+  endSessionsOf,
+  namesIn,
+  requireFreeName,
+  userNamed,
+  userRecords,
+} from '../service/user-records.js'
+import { sessionsOf } from '../store/sessions.js'
+import { collect, say, subcommand, withAccounts } from './account-command.js'
+import { inColumns, shownMoment } from './columns.js'
+import { shownDatabase } from './open.js'
 import { askPassword } from './password.js'
-import { addSettings, readSettings, type Flags } from './settings.js'
+import type { Flags } from './settings.js'
 
 const EXAMPLES = `
 Examples:
   $ verso user add ada --name "Ada Lovelace" --admin
+  $ verso user add bob --role editor
+  $ verso user roles bob --add reader --remove editor
   $ verso user passwd ada --password-stdin < password.txt
   $ verso user list --db postgres://verso@db.example.org/verso
   $ verso user passwd admin --db sqlite:data/demo.db`
@@ -16,96 +31,135 @@ Examples:
 interface AddFlags extends Flags {
   readonly name?: string
   readonly admin?: boolean
+  readonly role?: readonly string[]
   readonly passwordStdin?: boolean
+}
+
+interface RolesFlags extends Flags {
+  readonly add?: readonly string[]
+  readonly remove?: readonly string[]
 }
 
 export function addUserCommands(program: Command): void {
   const user = program.command('user').description('add and change the people who may log in')
   user.addHelpText('after', EXAMPLES)
+  addMaking(user)
 
-  subcommand(user, 'add <username>', 'add a user')
+  subcommand(user, 'user', 'list', 'list the users').action(async (flags: Flags) => {
+    await withAccounts('user', flags, async (app) => {
+      say(await listing(app))
+    })
+  })
+  subcommand(user, 'user', 'roles <username>', 'show the roles of a user, or change them')
+    .option('--add <role>', 'one more role; may be given several times', collect)
+    .option('--remove <role>', 'one role less; may be given several times', collect)
+    .action(async (username: string, flags: RolesFlags) => {
+      await withAccounts('user', flags, async (app) => {
+        const roles = await rolesOf(app, username, flags)
+        say(`${username} has ${roles.length === 0 ? 'no roles, and may do nothing' : roles.join(', ')}`)
+      })
+    })
+  addDoors(user)
+}
+
+function addMaking(user: Command): void {
+  subcommand(user, 'user', 'add <username>', 'add a user')
     .option('--name <name>', 'the name that others see')
     .option('--admin', 'an administrator')
+    .option('--role <role>', 'what the user may do; may be given several times', collect)
     .option('--password-stdin', 'read the password from standard input')
     .action(async (username: string, flags: AddFlags) => {
-      await withUsers(
-        flags,
-        async (app) => {
-          const password = await askPassword(username, flags.passwordStdin)
-          await addUser(app, {
-            username,
-            name: flags.name,
-            password,
-            roles: flags.admin ? [ADMINISTRATOR] : [],
-          })
-          say(`added ${username}${flags.admin ? ', an administrator' : ''}`)
-        },
-        true,
-      )
+      const roles = [...new Set([...(flags.admin ? [ADMINISTRATOR] : []), ...(flags.role ?? [])])]
+      const add = async (app: App) => {
+        await requireFreeName(app, username, roles)
+        const password = await askPassword(username, flags.passwordStdin)
+        await addUser(app, { username, name: flags.name, password, roles })
+        say(`added ${username}, ${saidOf(roles)}`)
+      }
+      await withAccounts('user', flags, add, { mayCreate: true })
     })
-
-  subcommand(user, 'passwd <username>', 'give a user another password; ends their sessions')
+  subcommand(user, 'user', 'passwd <username>', 'give a user another password; ends their sessions')
     .option('--password-stdin', 'read the password from standard input')
     .action(async (username: string, flags: AddFlags) => {
-      await withUsers(flags, async (app) => {
+      await withAccounts('user', flags, async (app) => {
+        await userNamed(app, username)
         await changePassword(app, username, await askPassword(username, flags.passwordStdin))
         say(`${username} has another password; every session of theirs is over`)
       })
     })
-
-  subcommand(user, 'list', 'list the users').action(async (flags: Flags) => {
-    await withUsers(flags, async (app) => say(await listing(app)))
-  })
-
-  subcommand(user, 'disable <username>', 'keep a user from logging in; ends their sessions').action(
-    async (username: string, flags: Flags) => {
-      await withUsers(flags, async (app) => {
-        await setDisabled(app, username, true)
-        say(`${username} can no longer log in; every session of theirs is over`)
-      })
-    },
-  )
-
-  subcommand(user, 'enable <username>', 'let a disabled user log in again').action(
-    async (username: string, flags: Flags) => {
-      await withUsers(flags, async (app) => {
-        await setDisabled(app, username, false)
-        say(`${username} can log in`)
-      })
-    },
-  )
 }
 
-function subcommand(user: Command, usage: string, description: string): Command {
-  return addSettings(user.command(usage).description(description), 'user')
-}
-
-/** Users need no models: tables of models stay as they are. */
-async function withUsers(flags: Flags, work: (app: App) => Promise<void>, mayCreate = false): Promise<void> {
-  const { db } = readSettings('user', flags, process.env)
-  if (!mayCreate) requireDatabase(db)
-  const app = await openApp({ settings: { db }, models: [] })
-  try {
-    await work(app)
-  } finally {
-    await app.close()
+/** What lets people in, and what keeps them out. */
+function addDoors(user: Command): void {
+  const each = (
+    usage: string,
+    description: string,
+    work: (app: App, username: string) => Promise<string>,
+  ) => {
+    subcommand(user, 'user', `${usage} <username>`, description).action(
+      async (username: string, flags: Flags) => {
+        await withAccounts('user', flags, async (app) => {
+          say(await work(app, username))
+        })
+      },
+    )
   }
+  each(
+    'disable',
+    'keep a user from logging in; ends their sessions, and their keys rest',
+    async (app, username) => {
+      await setDisabled(app, username, true)
+      return `${username} can no longer log in; every session of theirs is over`
+    },
+  )
+  each('enable', 'let a disabled user log in again', async (app, username) => {
+    await setDisabled(app, username, false)
+    return `${username} can log in`
+  })
+  each('sessions', 'list the sessions of a user', sessionListing)
+  each('logout', 'end all sessions of a user; keys stay', async (app, username) => {
+    const ended = await endSessionsOf(app, username)
+    return `${username} is logged out: ${counted(ended, 'session')} ended`
+  })
+}
+
+function saidOf(roles: readonly string[]): string {
+  if (roles.length === 0) return 'who may do nothing yet: give them a role with verso user roles'
+  return roles.length === 1 && roles[0] === ADMINISTRATOR
+    ? 'an administrator'
+    : `with the roles ${roles.join(', ')}`
+}
+
+async function rolesOf(app: App, username: string, { add = [], remove = [] }: RolesFlags): Promise<string[]> {
+  const both = add.filter((role) => remove.includes(role))
+  if (both.length > 0)
+    throw new StartFaults('Nothing was changed', [`${both.join(', ')}: either added or removed, not both`])
+  if (add.length + remove.length > 0) return changeRolesOf(app, username, { add, remove })
+  return namesIn((await userNamed(app, username))['roles'])
 }
 
 async function listing(app: App): Promise<string> {
-  const users = await allUsers(app)
+  const users = await userRecords(app)
   if (users.length === 0)
     return `there is no user in ${shownDatabase(app.settings.db)}; to add one, run: verso user add`
   const rows = users.map((user) => [
-    String(user.id),
-    user.username,
-    user.name ?? '',
-    user.disabled ? 'disabled' : 'enabled',
+    ...[String(user.id), String(user['username']), typeof user['name'] === 'string' ? user['name'] : ''],
+    namesIn(user['roles']).join(', ') || 'none',
+    user['disabled'] === true ? 'disabled' : 'enabled',
+    shownMoment(user['lastLoginOn']),
   ])
-  const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')).join('\n')
+  return inColumns(['id', 'user', 'name', 'roles', 'state', 'last login'], rows)
 }
 
-function say(text: string): void {
-  process.stdout.write(`${text}\n`)
+async function sessionListing(app: App, username: string): Promise<string> {
+  const { id } = await userNamed(app, username)
+  const { sessionIdleMs, sessionMaxMs } = app.settings
+  const now = app.clock.now()
+  const alive = (await sessionsOf(app.db.reader, id)).filter(
+    ({ createdMs, seenMs }) => now - seenMs <= sessionIdleMs && now - createdMs <= sessionMaxMs,
+  )
+  if (alive.length === 0) return `${username} has no session`
+  const shown = (ms: number) => shownMoment(new Date(ms).toISOString())
+  const rows = alive.map(({ createdMs, seenMs }) => [shown(createdMs), shown(seenMs)])
+  return inColumns(['since', 'last seen'], rows)
 }

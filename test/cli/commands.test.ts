@@ -18,10 +18,12 @@ test('users are added, listed, disabled and enabled', async () => {
   await verso(['user', 'add', 'bob', '--password-stdin', ...db], PASSWORD)
   await verso(['user', 'disable', 'bob', ...db])
   expect((await verso(['user', 'list', ...db])).stdout).toBe(
-    '1  ada  Ada L  administrator  enabled\n2  bob  bob    user           disabled\n',
+    'id  user  name   roles          state     last login\n' +
+      '1   ada   Ada L  administrator  enabled   never\n' +
+      '2   bob   bob    none           disabled  never\n',
   )
   await verso(['user', 'enable', 'bob', ...db])
-  expect((await verso(['user', 'list', ...db])).stdout).toContain('bob  bob    user           enabled')
+  expect((await verso(['user', 'list', ...db])).stdout).toContain('bob   bob    none           enabled')
   const nobody = await verso(['user', 'disable', 'nobody', ...db])
   expect(nobody).toEqual({ code: 1, stdout: '', stderr: 'There is no user "nobody"\n' })
   const again = await verso(['user', 'add', 'ADA', '--password-stdin', ...db], PASSWORD)

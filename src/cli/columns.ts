@@ -1,0 +1,12 @@
+/** Rows of texts as lines of aligned columns, under their headings. */
+export function inColumns(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const all = [headings, ...rows]
+  const widths = headings.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)))
+  const lines = all.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
+  return lines.map((line) => line.trimEnd()).join('\n')
+}
+
+/** A moment as people read it, to the minute; `never` if there was none. */
+export function shownMoment(moment: unknown): string {
+  return typeof moment === 'string' ? `${moment.slice(0, 16).replace('T', ' ')} UTC` : 'never'
+}

@@ -1,0 +1,70 @@
+// Roles and what they permit, by name: what the command line does with them.
+import { Refusal } from '../errors.js'
+import { PERMISSION_MODEL, ROLE_MODEL } from '../model/auth.js'
+import type { Criteria } from '../model/criteria.js'
+import { ID, stepOf } from '../model/path.js'
+import * as store from '../store/records.js'
+import type { WireRecord } from '../wire.js'
+import type { App } from './app.js'
+import { NOBODY } from './caller.js'
+import { missing } from './ids.js'
+import { remove } from './removals.js'
+import { allRoles, rolesNamed } from './roles.js'
+import { create } from './saves.js'
+
+/** More than any role has. */
+const MAX_PERMISSIONS = 10_000
+
+export interface NewRole {
+  readonly name: string
+  readonly description?: string | undefined
+  readonly admin?: boolean | undefined
+}
+
+export async function addRole(app: App, { name, description = '', admin = false }: NewRole): Promise<number> {
+  const data = { name, description: description === '' ? null : description, admin }
+  try {
+    return (await create(app, NOBODY, app.catalog.get(ROLE_MODEL), data)).data.id
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
+    throw new Refusal('not-unique', `There is a role "${name}" already`, error.details)
+  }
+}
+
+export async function roleNamed(app: App, name: string): Promise<WireRecord> {
+  const [reference] = await rolesNamed(app, [name])
+  const role = (await allRoles(app)).find(({ id }) => id === reference?.id)
+  return role ?? missing(app.catalog.get(ROLE_MODEL), reference?.id ?? 0)
+}
+
+export async function permissionsOf(app: App, role: WireRecord): Promise<readonly WireRecord[]> {
+  const model = app.catalog.get(PERMISSION_MODEL)
+  const field = model.fields.get('role')
+  if (!field) return []
+  const steps = [stepOf(app.catalog, model, field)]
+  const where: Criteria = { kind: 'comparison', steps, field: ID, operator: 'in', values: [role.id] }
+  return store.walk(app.db.reader, app.tables.of(model), { after: 0, limit: MAX_PERMISSIONS, where })
+}
+
+/** One more permission of a role. */
+export async function permit(app: App, name: string, permission: object): Promise<WireRecord> {
+  const [role] = await rolesNamed(app, [name])
+  return (await create(app, NOBODY, app.catalog.get(PERMISSION_MODEL), { ...permission, role })).data
+}
+
+export async function forbid(app: App, name: string, id: number): Promise<void> {
+  const role = await roleNamed(app, name)
+  const permissions = await permissionsOf(app, role)
+  if (!permissions.some((each) => each.id === id)) {
+    const ids = permissions.map((each) => each.id)
+    const there = ids.length === 0 ? 'it has none' : `it has ${ids.join(', ')}`
+    throw new Refusal('not-found', `The role "${name}" has no permission ${id}; ${there}`)
+  }
+  await remove(app, NOBODY, app.catalog.get(PERMISSION_MODEL), id)
+}
+
+/** With its permissions. Whoever had it has it no more. */
+export async function removeRole(app: App, name: string): Promise<void> {
+  const { id } = await roleNamed(app, name)
+  await remove(app, NOBODY, app.catalog.get(ROLE_MODEL), id)
+}

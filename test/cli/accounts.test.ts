@@ -1,0 +1,173 @@
+// Users, roles and keys from the command line, beside a server that runs.
+import { readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { newDatabase, PASSWORD, scratch, start, verso, type Outcome } from './program.js'
+
+const MODELS = fileURLToPath(new URL('../../examples/contacts', import.meta.url))
+const CONTACT = 'com.axelor.contact.db.Contact'
+const db = newDatabase()
+
+const run = (command: string, input = '') => verso([...command.split(' '), '--db', db], input)
+const said = async (command: string, input = '') => {
+  const { code, stdout, stderr } = await run(command, input)
+  expect([code, stderr], command).toEqual([0, ''])
+  return stdout
+}
+const refused = async (command: string): Promise<Outcome> => {
+  const outcome = await run(command)
+  expect([outcome.code, outcome.stdout], command).toEqual([1, ''])
+  return outcome
+}
+
+beforeAll(async () => {
+  await said('user add ada --admin --password-stdin', PASSWORD)
+})
+
+describe('users', () => {
+  test('are given roles, and lose them', async () => {
+    const added = await said('user add bob --role editor --role reader --password-stdin', PASSWORD)
+    expect(added).toBe('added bob, with the roles editor, reader\n')
+    expect(await said('user roles bob --add administrator --remove editor')).toBe(
+      'bob has administrator, reader\n',
+    )
+    expect(await said('user roles bob')).toBe('bob has administrator, reader\n')
+    expect(await said('user roles bob --remove administrator --remove reader')).toBe(
+      'bob has no roles, and may do nothing\n',
+    )
+    expect((await refused('user roles bob --add emperor')).stderr).toContain(
+      'There is no role "emperor"; there are administrator',
+    )
+    expect((await refused('user roles bob --add reader --remove reader')).stderr).toContain(
+      'either added or removed',
+    )
+    expect((await refused('user roles eve')).stderr).toBe('There is no user "eve"\n')
+  })
+
+  test('are not asked for a password that would be in vain', async () => {
+    // There is no terminal: whoever asked would say so.
+    expect((await refused('user add ADA')).stderr).toBe('There is a user "ada" already\n')
+    expect((await refused('user add a/b')).stderr).toContain('The user name must be')
+    expect((await refused('user add eve --role emperor')).stderr).toContain('There is no role "emperor"')
+    expect((await refused('user passwd eve')).stderr).toBe('There is no user "eve"\n')
+    expect((await refused('user add eve')).stderr).toContain('There is no terminal')
+  })
+})
+
+describe('roles', () => {
+  test('permit what was said, and no more once it is taken back', async () => {
+    expect(await said('role list')).toContain('3   reader         1 permission  Reads all records.')
+    await said('role add guest')
+    expect((await refused('role add guest')).stderr).toBe('There is a role "guest" already\n')
+    expect(await said('role show guest')).toContain('permits nothing')
+    expect((await refused(`role permit guest ${CONTACT}`)).stderr).toContain(
+      'say what is permitted: --read, --create',
+    )
+    expect((await refused(`role permit gust ${CONTACT} --read`)).stderr).toContain('There is no role "gust"')
+    const permit = ['role', 'permit', 'guest', CONTACT, '--read', '--update', '--db', db]
+    const permitted = await verso([
+      ...permit,
+      '--condition',
+      'createdBy = :user',
+      '--readable',
+      'fullName, email',
+      '--writable',
+      '',
+    ])
+    expect(permitted.stdout).toMatch(/^guest has permission \d+: read, update \S+ where createdBy = :user\n$/)
+    const id = /permission (\d+)/.exec(permitted.stdout)?.[1] ?? ''
+    const shown = await said('role show guest')
+    expect(shown).toContain(`${CONTACT}  read,update  createdBy = :user  fullName,email  none`)
+    expect(shown).toContain('users: none')
+    expect((await refused('role forbid reader ' + id)).stderr).toContain(
+      `The role "reader" has no permission ${id}`,
+    )
+    expect((await refused('role forbid guest x')).stderr).toContain('"x" is no id')
+    expect(await said(`role forbid guest ${id}`)).toBe(`guest no longer has permission ${id}\n`)
+    expect(await said('role remove guest')).toBe('removed the role guest\n')
+    expect((await refused('role remove guest')).stderr).toContain('There is no role "guest"')
+  })
+
+  test('with models, a command changes no table', async () => {
+    const { code, stderr } = await verso([
+      'role',
+      'permit',
+      'reader',
+      CONTACT,
+      '--read',
+      '--models',
+      MODELS,
+      '--db',
+      db,
+    ])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('are not those of the models')])
+  })
+})
+
+describe('keys', () => {
+  test('are printed alone, listed without the key, and revoked while a server runs', async () => {
+    await said('user add carol --role reader --password-stdin', PASSWORD)
+    const { url } = await start(['serve', '--port', '0', '--models', MODELS, '--db', db])
+    const { code, stdout, stderr } = await run('key add carol --name backup --expires 30d')
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^vk_[\w-]{43}\n$/)])
+    expect(stderr).toMatch(/^key 1 of carol, good for reader, until .* UTC; it is not shown again\n$/)
+    const key = stdout.trim()
+    const file = path.join(scratch, 'backup.key')
+    writeFileSync(file, stdout)
+    const statusOf = async (method = 'GET') => {
+      const headers = { 'api-key': readFileSync(file, 'utf8').trim(), 'content-type': 'application/json' }
+      const body = method === 'GET' ? {} : { body: '{"data":{}}' }
+      return (await fetch(`${url}/ws/rest/${CONTACT}`, { method, headers, ...body })).status
+    }
+    expect([await statusOf(), await statusOf('PUT')]).toEqual([200, 403])
+    const listed = await said('key list carol')
+    expect(listed).toContain(`carol  backup  ${key.slice(0, 9)}…  reader`)
+    expect(listed).not.toContain(key)
+    await said('user roles carol --add editor')
+    expect(await statusOf('PUT')).toBe(403)
+    await said('user roles carol --remove reader')
+    expect(await statusOf()).toBe(404)
+    await said('user disable carol')
+    expect(await statusOf()).toBe(401)
+    await said('user enable carol')
+    expect(await statusOf()).toBe(404)
+    expect(await said('key revoke 1')).toBe('key 1 is over\n')
+    expect(await statusOf()).toBe(401)
+    expect((await refused('key revoke 1')).stderr).toContain('There is no verso.auth.ApiKey with id 1')
+
+    const login = await fetch(`${url}/callback`, {
+      method: 'POST',
+      body: JSON.stringify({ username: 'carol', password: PASSWORD }),
+    })
+    const cookie = login.headers
+      .getSetCookie()
+      .map((each) => each.split(';')[0])
+      .join('; ')
+    const sessionStatus = async () => (await fetch(`${url}/ws/meta/models`, { headers: { cookie } })).status
+    expect(await sessionStatus()).toBe(200)
+    expect((await said('user sessions carol')).trim().split('\n')).toHaveLength(2)
+    expect(await said('user logout carol')).toBe('carol is logged out: 1 session ended\n')
+    expect(await sessionStatus()).toBe(401)
+    expect(await said('user list')).toMatch(
+      /carol {2}carol {2}editor +enabled {2}\d{4}-\d\d-\d\d \d\d:\d\d UTC\n/,
+    )
+  })
+
+  test('are refused in a line', async () => {
+    expect((await refused('key add eve --name x')).stderr).toBe('There is no user "eve"\n')
+    expect((await refused('key add ada --name x --role reader')).stderr).toContain(
+      'is no role of this user: administrator',
+    )
+    expect((await refused('key add ada --name x --expires 500d')).stderr).toContain(
+      '--expires must be a time from 1m to 400d',
+    )
+    expect((await run('key add ada')).code).toBe(2)
+    expect((await verso(['key', 'list', '--db', newDatabase()])).stderr).toContain('there is no such file')
+  })
+})
+
+test.for(['user', 'role', 'key'])('verso %s has examples in its help', async (command) => {
+  const { code, stdout } = await verso([command, '--help'])
+  expect([code, stdout]).toEqual([0, expect.stringContaining('Examples:')])
+})
