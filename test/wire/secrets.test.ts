@@ -1,0 +1,335 @@
+// Passwords, sessions and keys lie nowhere: not in a table, not in a file, not in an answer, not in the log. And what lies there opens no door.
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { Writable } from 'node:stream'
+import { pino } from 'pino'
+import { describe, expect, test } from 'vitest'
+import type { Source } from '../../src/model/catalog.js'
+import { changePassword } from '../../src/service/accounts.js'
+import { NOBODY } from '../../src/service/caller.js'
+import { makeKey } from '../../src/service/keys.js'
+import { findLogin } from '../../src/store/accounts.js'
+import type { Database } from '../../src/store/database.js'
+import { openDatabase } from '../../src/store/open.js'
+import { scratch, verso } from '../cli/program.js'
+import { leakingHashes } from '../key-twins.js'
+import { copiedFiles, filesIn, leaksIn, storedColumns, type Secret, type Trace } from '../secrets.js'
+import { ENGINES, newPlace, PASSWORD, startService, USERNAME, type Engine, type Service } from '../targets.js'
+import { credentials, JSON_BODY, login, send, sessionIdOf, type Answer, type Sent } from './exchange.js'
+
+const USERS = '/ws/rest/verso.auth.User'
+const CARDS = '/ws/rest/shop.Card'
+const PASSWORD_COLUMN = 'verso.auth.User.password'
+const CARD = {
+  name: 'shop.Card',
+  fields: {
+    label: { type: 'string' },
+    pin: { type: 'string', secret: true },
+    password: { type: 'string', secret: 'password' },
+  },
+}
+
+/** A service that people have lived in, and all that can be found of it. */
+interface Lived {
+  readonly service: Service
+  readonly secrets: readonly Secret[]
+  readonly traces: readonly Trace[]
+  readonly hashes: { readonly password: string; readonly session: string; readonly key: string }
+}
+
+class Life {
+  readonly secrets: Secret[] = []
+  readonly traces: Trace[] = []
+
+  constructor(readonly service: Service) {}
+
+  secret(what: string, text: string, onlyIn: readonly string[] = []): string {
+    this.secrets.push({ what, text, onlyIn })
+    return text
+  }
+
+  /** What is answered may be searched later, unless it is the one answer that tells a secret. */
+  async send(what: string, sent: Sent, tellsIt = false): Promise<Answer> {
+    const answer = await send(this.service.url, sent)
+    if (!tellsIt)
+      this.traces.push({
+        where: `the answer to ${what}`,
+        bytes: Buffer.from(JSON.stringify(answer.headers) + answer.text),
+      })
+    return answer
+  }
+
+  /** A session, known by its cookie. */
+  async login(username: string, password: string): Promise<string> {
+    const id = sessionIdOf(await login(this.service.url, {}, credentials(username, password)))
+    this.secret(`a session of ${username}`, id)
+    return `JSESSIONID=${id}`
+  }
+
+  async write(
+    what: string,
+    cookie: string,
+    method: string,
+    path: string,
+    data: unknown,
+    more = {},
+  ): Promise<Answer> {
+    const headers = { ...JSON_BODY, cookie, ...more }
+    return this.send(what, { method, path, headers, body: JSON.stringify({ data }) })
+  }
+
+  /** Of the password that an account has now. */
+  async keepHashOf(username: string): Promise<string> {
+    const found = await findLogin(this.service.app.db.reader, username)
+    return this.secret(`a password hash of ${username}`, found?.passwordHash ?? '', [
+      ...[PASSWORD_COLUMN, 'copy/verso.db', 'copy/verso.db-wal'],
+    ])
+  }
+}
+
+async function live(engine: Engine, twin?: (db: Database) => Database): Promise<Lived> {
+  const folder = mkdtempSync(path.join(scratch, 'secrets-'))
+  const file = path.join(folder, 'card.json')
+  writeFileSync(file, JSON.stringify(CARD))
+  const models = [{ file, definition: CARD }] as unknown as readonly Source[]
+  const place = await newPlace(engine)
+  const logged: Buffer[] = []
+  const sink = new Writable({
+    write: (chunk: Buffer, _, done) => {
+      logged.push(Buffer.from(chunk))
+      done()
+    },
+  })
+  const service = await startService(engine, {
+    ...{ models, place, log: pino({ level: 'trace' }, sink), http: { basicAuth: true } },
+    ...(twin
+      ? { database: twin(await openDatabase(place.url, { poolSize: 10, statementTimeoutMs: 10_000 })) }
+      : {}),
+  })
+  const life = new Life(service)
+  const admin = await liveWithAccounts(life)
+  const session = await liveAtTheDoors(life, admin)
+  const { key, id: keyId } = await liveWithKeys(life, admin, session)
+  const exported = path.join(folder, 'out')
+  const outcome = await verso(['export', '--db', place.url, '--models', file, '--out', exported])
+  expect(outcome.code, outcome.stderr).toBe(0)
+  life.traces.push({ where: 'the process log', bytes: Buffer.concat(logged) }, ...filesIn(exported, 'export'))
+  life.traces.push(...copiedFiles(engine, place), ...(await storedColumns(engine, service.app.db)))
+  expect(key).not.toBe('')
+  const one = async (sql: string, params: (string | number)[]) =>
+    String(Object.values((await service.app.db.reader.all(sql, params))[0] ?? {})[0])
+  const hashes = {
+    password: (await findLogin(service.app.db.reader, 'bob'))?.passwordHash ?? '',
+    session: await one('select hash from verso_session order by created_ms desc limit 1', []),
+    key: await one('select "hash" from "verso.auth.ApiKey" where "id" = ?', [keyId]),
+  }
+  return { service, secrets: life.secrets, traces: life.traces, hashes }
+}
+
+/** Accounts: made, refused, repeated, changed, in conflict. */
+async function liveWithAccounts(life: Life): Promise<string> {
+  const { service } = life
+  life.secret('the first password', PASSWORD)
+  await life.keepHashOf(USERNAME)
+  const admin = await life.login(USERNAME, PASSWORD)
+  const roles = [{ id: 2 }]
+  const bob = {
+    username: 'bob',
+    name: 'Bob',
+    roles,
+    password: life.secret('the password of Bob', 'the "first" one of Bob ü'),
+  }
+  for (let i = 0; i < 2; i++) {
+    const answer = await life.write('an idempotent create', admin, 'PUT', USERS, bob, {
+      'idempotency-key': 'make bob',
+    })
+    expect([answer.status, answer.headers['idempotency-replayed']]).toEqual([
+      200,
+      i === 0 ? undefined : 'true',
+    ])
+  }
+  await life.keepHashOf('bob')
+  const other = { ...bob, password: life.secret('the password of a repeat', 'another one for a repeat') }
+  expect(
+    (await life.write('another repeat', admin, 'PUT', USERS, other, { 'idempotency-key': 'make bob' }))
+      .status,
+  ).toBe(422)
+  const taken = { ...bob, password: life.secret('a password in vain', 'for a name that is taken') }
+  expect((await life.write('a name that is taken', admin, 'PUT', USERS, taken)).status).toBe(409)
+  const wrong = {
+    ...bob,
+    username: 'eve',
+    rank: 1,
+    password: life.secret('a refused password', 'of a request with a fault'),
+  }
+  expect((await life.write('a request with a fault', admin, 'PUT', USERS, wrong)).status).toBe(422)
+  const second = life.secret('the second password of Bob', 'the second one of Bob')
+  const changed = { version: 0, password: second }
+  const update = () =>
+    life.write('a change of a password', admin, 'POST', `${USERS}/2`, changed, {
+      'idempotency-key': 'change',
+    })
+  expect([(await update()).status, (await update()).status]).toEqual([200, 200])
+  await life.keepHashOf('bob')
+  const stale = {
+    version: 0,
+    name: 'Robert',
+    password: life.secret('a stale password', 'from an older version'),
+  }
+  expect((await life.write('a conflict', admin, 'POST', `${USERS}/2`, stale)).status).toBe(409)
+  await changePassword(service.app, 'bob', life.secret('the third password of Bob', 'the third one of Bob'))
+  await life.keepHashOf('bob')
+  return admin
+}
+
+/** The doors: right and wrong passwords, by form, JSON and Basic. */
+async function liveAtTheDoors(life: Life, admin: string): Promise<string> {
+  const wrong = life.secret('a wrong password', 'not the password of Bob')
+  await life.send('a wrong login', {
+    method: 'POST',
+    path: '/callback',
+    headers: JSON_BODY,
+    body: credentials('bob', wrong),
+  })
+  const form = new URLSearchParams({ username: 'bob', password: wrong }).toString()
+  await life.send('a wrong form', { method: 'POST', path: '/login.jsp', body: form })
+  const basic = (password: string) => ({
+    authorization: `Basic ${Buffer.from(`bob:${password}`).toString('base64')}`,
+  })
+  expect((await life.send('a wrong Basic', { path: '/ws/meta/models', headers: basic(wrong) })).status).toBe(
+    401,
+  )
+  const right = await life.send('a right Basic', {
+    path: '/ws/meta/models',
+    headers: basic('the third one of Bob'),
+  })
+  expect(right.status).toBe(200)
+  const gone = await life.login('bob', 'the third one of Bob')
+  await life.send('a logout', { path: '/logout', headers: { cookie: gone } }, true)
+  const card = { label: 'gold', pin: life.secret('a pin', 'pin-of-the-gold-card', ['shop.Card.pin', 'copy/verso.db', 'copy/verso.db-wal']), password: life.secret('the password of a card', 'the password of the card') } // prettier-ignore
+  expect((await life.write('a card', admin, 'PUT', CARDS, card, { 'idempotency-key': 'card' })).status).toBe(
+    200,
+  )
+  return life.login('bob', 'the third one of Bob')
+}
+
+/** Keys: made, used, wrong, gone; and all that can be read of everything. */
+async function liveWithKeys(
+  life: Life,
+  admin: string,
+  session: string,
+): Promise<{ key: string; id: number }> {
+  const headers = { ...JSON_BODY, cookie: session }
+  const sent = { method: 'POST', path: '/ws/me/keys', headers, body: '{"data":{"name":"of Bob"}}' }
+  const made = JSON.parse((await life.send('a new key', sent, true)).text) as {
+    data: [{ id: number; key: string }]
+  }
+  const [{ id, key }] = made.data
+  life.secret('a key', key)
+  life.secret(
+    'a key of the command line',
+    (await makeKey(life.service.app, NOBODY, { user: 2, name: 'x' })).key,
+  )
+  const used = {
+    method: 'PUT',
+    path: CARDS,
+    headers: { ...JSON_BODY, 'api-key': key, 'idempotency-key': 'k' },
+    body: '{"data":{}}',
+  }
+  expect((await life.send('a write with a key', used)).status).toBe(200)
+  expect(
+    (await life.send('a read with a key', { path: CARDS, headers: { authorization: `Bearer ${key}` } }))
+      .status,
+  ).toBe(200)
+  const wrong = life.secret('a wrong key', `vk_${'wrong'.repeat(9).slice(2)}`)
+  expect((await life.send('a wrong key', { path: CARDS, headers: { 'api-key': wrong } })).status).toBe(401)
+  const read = { cookie: admin }
+  const models = ['verso.auth.User', 'verso.auth.ApiKey', 'verso.auth.Event', 'verso.auth.Role', 'shop.Card']
+  for (const model of models) {
+    await life.send(`a find of ${model}`, { path: `/ws/rest/${model}`, headers: read })
+    await life.send(`a read of ${model}`, { path: `/ws/rest/${model}/1`, headers: read })
+    const exported = {
+      method: 'POST',
+      path: `/ws/rest/${model}/export`,
+      headers: { ...JSON_BODY, ...read },
+      body: '{}',
+    }
+    expect((await life.send(`an export of ${model}`, exported)).status).toBe(200)
+    for (const field of ['password', 'hash', 'pin']) {
+      const asked = await life.send(`fields=${field}`, {
+        path: `/ws/rest/${model}?fields=${field}`,
+        headers: read,
+      })
+      expect(asked.status).toBe(400)
+    }
+  }
+  await life.send('the list of keys', { path: '/ws/me/keys', headers: { cookie: session } })
+  return { key, id }
+}
+
+describe.for(ENGINES)('%s', (engine) => {
+  test('no secret lies anywhere, and nothing that lies there opens a door', async () => {
+    const { service, secrets, traces, hashes } = await live(engine)
+    try {
+      expect(secrets.filter(({ text }) => text.length < 12)).toEqual([])
+      expect(secrets.length).toBeGreaterThan(20)
+      // What is searched is what there is: the passwords are found where they are to be.
+      const where = traces.map((trace) => trace.where)
+      expect(where).toEqual(
+        expect.arrayContaining([PASSWORD_COLUMN, 'the process log', 'export/shop.Card.ndjson']),
+      )
+      if (engine === 'sqlite') expect(where).toContain('copy/verso.db-wal')
+      const isBare = leaksIn(traces, secrets.map((secret) => ({ ...secret, onlyIn: [] }))) // prettier-ignore
+      expect(isBare.some((leak) => leak.endsWith(`in ${PASSWORD_COLUMN}`))).toBe(true)
+      expect(leaksIn(traces, secrets)).toEqual([])
+      await expectShut(service, hashes)
+    } finally {
+      await service.close()
+      service.place.remove()
+    }
+  })
+
+  test('a Change that holds a password is found, in its table and in a copy of the files', async () => {
+    const { service, secrets } = await live(engine)
+    try {
+      const change = JSON.stringify({ password: { before: null, after: 'the "first" one of Bob ü' } })
+      await service.app.db.transaction((tx) =>
+        tx.run('update verso_log set changes = ? where seq = 1', [change]),
+      )
+      const traces = [...copiedFiles(engine, service.place), ...(await storedColumns(engine, service.app.db))]
+      const found = leaksIn(traces, secrets)
+      expect(found).toContain('the password of Bob in verso_log.changes')
+      expect(found.some((leak) => leak.includes('in copy/'))).toBe(engine === 'sqlite')
+    } finally {
+      await service.close()
+      service.place.remove()
+    }
+  })
+})
+
+test('a store that keeps the hash of a password in the Log is found out', async () => {
+  const { service, secrets, traces } = await live('sqlite', leakingHashes)
+  try {
+    expect(leaksIn(traces, secrets)).toContain('a password hash of bob in verso_log.changes')
+  } finally {
+    await service.close()
+    service.place.remove()
+  }
+})
+
+async function expectShut({ url }: Service, { password, session, key }: Lived['hashes']): Promise<void> {
+  expect([password.startsWith('$argon2id$'), session.length, key.length]).toEqual([true, 43, 43])
+  const path = '/ws/meta/models'
+  const basic = Buffer.from(`bob:${password}`).toString('base64')
+  const attempts: Sent[] = [
+    { path, headers: { cookie: `JSESSIONID=${session}` } },
+    { path, headers: { 'api-key': key } },
+    { path, headers: { 'api-key': `vk_${key}` } },
+    { path, headers: { authorization: `Bearer vk_${key}` } },
+    { path, headers: { cookie: `JSESSIONID=${key}` } },
+    { path, headers: { 'api-key': `vk_${session}` } },
+    { path, headers: { authorization: `Basic ${basic}` } },
+    { method: 'POST', path: '/callback', headers: JSON_BODY, body: credentials('bob', password) },
+  ]
+  for (const attempt of attempts) expect((await send(url, attempt)).status, JSON.stringify(attempt)).toBe(401)
+}
