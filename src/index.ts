@@ -37,6 +37,7 @@ export type {
 export type { Actor } from './service/actor.js'
 export type { App, Clock } from './service/app.js'
 export { createApp, type AppOptions } from './service/create-app.js'
+export { authenticateKey } from './service/key-logins.js'
 export { recordsFor } from './service/records.js'
 export type { Settings } from './service/settings.js'
 export type { Credentials } from './service/password-proof.js'

@@ -39,9 +39,9 @@ test('those of the filters', async () => {
   }
 })
 
-test('those of the README: a tour that ends in a resolved conflict, and a search', async () => {
+test('those of the README: a tour that ends in a resolved conflict, a search, and an assistant', async () => {
   const answers = await paste('README.md')
-  expect(answers.map(({ status }) => status)).toEqual([0, 0, 0, -1, 0, 0])
+  expect(answers.map(({ status }) => status)).toEqual([0, 0, 0, -1, 0, 0, ...[0, 0, 0, 0, -1, 0, 0]])
   expect(answers[1]?.data).toMatchObject([{ id: 13, version: 0 }])
   expect(answers[3]?.data).toMatchObject({
     kind: 'conflict',
@@ -51,6 +51,63 @@ test('those of the README: a tour that ends in a resolved conflict, and a search
   })
   expect(answers[4]?.data).toMatchObject([{ version: 2, lastName: 'Lovelace', phone: '555-0100' }])
   expect(answers[5]?.data).toMatchObject([{ 'company.name': 'Nordlicht Optik' }])
+  const [role, user, bob, foreign, refused, own, changed] = answers.slice(6).map(({ data }) => data)
+  expect(role).toMatchObject([{ id: 4, name: 'assistant' }])
+  expect(role?.[0]?.['permissions']).toHaveLength(2)
+  expect([user, bob]).toMatchObject([
+    [{ username: 'bob', roles: [{ id: 4 }] }],
+    [{ username: 'bob', roles: ['assistant'] }],
+  ])
+  const shown = ['id', 'version', 'fullName', 'firstName', 'lastName', 'email', 'phone']
+  expect(Object.keys(foreign?.[0] ?? {}).sort()).toEqual(shown.sort())
+  expect(refused).toMatchObject({ kind: 'forbidden' })
+  expect([own, changed]).toMatchObject([
+    [{ id: 14, version: 0 }],
+    [{ id: 14, version: 1, fullName: 'Grace Hopper' }],
+  ])
+})
+
+test('those of API keys: made, used, listed, ended', async () => {
+  const answers = await paste('docs/api-keys.md')
+  expect(answers.map(({ status }) => status)).toEqual([0, 0, 0, 0, 0, 0, -1])
+  expect(answers.map(({ data }) => data).slice(1)).toMatchObject([
+    [
+      {
+        id: 1,
+        version: 0,
+        name: 'nightly backup',
+        roles: ['administrator'],
+        key: expect.stringMatching(/^vk_/),
+      },
+    ],
+    [{ id: 1 }, { id: 2 }],
+    [{ firstName: 'Ada', createdBy: { name: 'Administrator' } }],
+    [{ id: 1, name: 'nightly backup' }],
+    [1],
+    { kind: 'unauthenticated' },
+  ])
+})
+
+test('those of users, roles and keys, and what they print', async () => {
+  const db = newDatabase()
+  const { url } = await start(['demo', '--port', '0', '--db', db])
+  const text = readFileSync(new URL('../../docs/commands.md', import.meta.url), 'utf8')
+  const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
+  const program = `verso() { '${process.execPath}' '${MAIN}' "$@"; }\n`
+  const script = `${program}${blocks.join('')}`
+    // Whoever sits at a terminal is asked for it.
+    .replace('verso user add bob', `printf 'grey heron on a mast' | verso user add bob --password-stdin`)
+    .replaceAll('http://localhost:8080', url)
+  const cwd = mkdtempSync(path.join(scratch, 'docs-'))
+  const printed = execFileSync('sh', ['-e', '-c', script], {
+    cwd,
+    encoding: 'utf8',
+    env: { ...process.env, VERSO_DB: db },
+  })
+  const shown = /^```\n(assistant: .*?)^```$/ms.exec(text)?.[1] ?? 'nothing is shown'
+  expect(printed).toContain(shown)
+  expect(printed).toMatch(/"total":12,/)
+  expect(printed).toContain('key 1 is over')
 })
 
 test('those of the README for existing models and clients', async () => {
