@@ -23,7 +23,7 @@ const MARK = 'vk_'
 /** Of the key in plain, so that its owner recognises it: too few characters to guess the others from. */
 const PREFIX_LENGTH = 9
 const USUAL_DAYS = 90
-const MAX_KEYS = 1_000
+const PAGE = 1_000
 const INPUT = ['name', 'roles', 'expiresOn']
 
 export interface NewKey {
@@ -67,17 +67,20 @@ export async function makeKey(app: App, by: Caller, { user: userId, ...sent }: N
 /** Those of one user, the oldest first; of everybody if none is named. */
 export async function keysOf(app: App, userId: number | undefined): Promise<readonly WireRecord[]> {
   const model = app.catalog.get(API_KEY_MODEL)
+  const where = userId === undefined ? undefined : ofUser(app, model, userId)
+  const all: WireRecord[] = []
+  for (;;) {
+    const page = { after: all.at(-1)?.id ?? 0, limit: PAGE, ...(where ? { where } : {}) }
+    const keys = await store.walk(app.db.reader, app.tables.of(model), page)
+    all.push(...keys)
+    if (keys.length < PAGE) return all
+  }
+}
+
+function ofUser(app: App, model: Model, id: number): Criteria {
   const user = model.fields.get('user')
-  const isOf = (id: number): Criteria | undefined =>
-    user && {
-      ...{ kind: 'comparison', steps: [stepOf(app.catalog, model, user)], field: ID },
-      ...{ operator: 'in', values: [id] },
-    }
-  const where = userId === undefined ? undefined : isOf(userId)
-  return store.walk(app.db.reader, app.tables.of(model), {
-    ...{ after: 0, limit: MAX_KEYS },
-    ...(where ? { where } : {}),
-  })
+  const steps = user ? [stepOf(app.catalog, model, user)] : []
+  return { kind: 'comparison', steps, field: ID, operator: 'in', values: [id] }
 }
 
 /** One that is somebody else's is not there. */
