@@ -3,8 +3,10 @@ import { Refusal } from '../errors.js'
 import { bind } from './binding.js'
 import type { Catalog } from './catalog.js'
 import type { Condition } from './condition.js'
+import type { Criteria } from './criteria.js'
 import { parseFilter } from './filter.js'
-import { USER_MODEL, type Model } from './model.js'
+import { isReference, USER_MODEL, type Model } from './model.js'
+import { ID } from './path.js'
 import { PERMITTED_ACTIONS, type Grant, type PermittedAction } from './rights.js'
 import { isAuth, META_MODEL, USER } from './system.js'
 
@@ -90,7 +92,14 @@ export function grantOf(
   const condition = parsedFor(permission.condition, user)
   if (!condition) return undefined
   const where = bind(catalog, model, condition, [])
-  return where ? { actions, where, looksAt: new Set(fieldsIn(condition)), ...lists } : undefined
+  return where
+    ? {
+        actions,
+        where,
+        looksAt: LOOKS_AT_USER.test(permission.condition) ? undefined : fieldsOf(where),
+        ...lists,
+      }
+    : undefined
 }
 
 /** Whoever decides what others may do could do everything: that is for administrators. */
@@ -116,7 +125,18 @@ function parsedFor(text: string, user: Readonly<Record<string, unknown>>): Condi
   }
 }
 
-function fieldsIn(condition: Condition): string[] {
-  if (condition.kind === 'group') return condition.conditions.flatMap(fieldsIn)
-  return [condition.path.split('.')[0] ?? '']
+/** `:user` is who somebody is, which never changes; what else their record holds may. */
+const LOOKS_AT_USER = /:user[.$]/
+
+function fieldsOf(criteria: Criteria): ReadonlySet<string> | undefined {
+  if (criteria.kind === 'comparison') {
+    const { steps, field } = criteria
+    const [step, ...others] = steps
+    if (!step) return new Set([field.name])
+    const isOwn = others.length === 0 && field === ID && isReference(step.field)
+    return isOwn ? new Set([step.field.name]) : undefined
+  }
+  const parts = [criteria.criteria].flat().map(fieldsOf)
+  const known = parts.filter((part) => part !== undefined)
+  return known.length < parts.length ? undefined : new Set(known.flatMap((names) => [...names]))
 }

@@ -14,8 +14,8 @@ export interface Grant {
   readonly actions: ReadonlySet<PermittedAction>
   /** The records that it is for; all of them if undefined. */
   readonly where: Criteria | undefined
-  /** The own fields that the condition looks at. */
-  readonly looksAt: ReadonlySet<string>
+  /** The own fields that the condition looks at; undefined if it looks further, at neighbours or at the user's record. */
+  readonly looksAt: ReadonlySet<string> | undefined
   /** The fields that it is for, to read and to write; all of them if undefined. */
   readonly readable: ReadonlySet<string> | undefined
   readonly writable: ReadonlySet<string> | undefined

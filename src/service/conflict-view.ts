@@ -60,7 +60,7 @@ export interface Sides {
 
 /**
  * The past of a field is told where a grant shows it now and where nothing that the grant looks at has changed since: then it
- * showed it in the past, too. Otherwise nobody is told who changed it.
+ * showed it in the past, too. Otherwise nobody is told who changed it. What a neighbour was in the past is not looked up.
  */
 export async function mergeVisible(
   viewer: Viewer,
@@ -70,9 +70,8 @@ export async function mergeVisible(
 ): Promise<Merge> {
   const ours = pick(new Set([...names].filter((name) => Object.hasOwn(sent, name))), sent)
   if (!base || !grants) return merge(base && pick(names, base), ours, now)
-  const showing = grants.filter(({ looksAt }) =>
-    [...looksAt].every((name) => sameValue(base[name] ?? null, full[name] ?? null)),
-  )
+  const isSame = (name: string) => sameValue(base[name] ?? null, full[name] ?? null)
+  const showing = grants.filter(({ looksAt }) => looksAt && [...looksAt].every(isSame))
   const isKnown = (name: string) => showing.some((grant) => includes(grant, name))
   const known = new Set([...names].filter(isKnown))
   const unknown = new Set([...names].filter((name) => !isKnown(name)))
