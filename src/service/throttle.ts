@@ -1,4 +1,5 @@
 // Failed logins are counted per pair of account and address, and per address, in the store: all nodes agree.
+import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../errors.js'
 import { countFailure, findFailures, type FailureCount } from '../store/login-failures.js'
@@ -18,7 +19,15 @@ const MAX_DELAY_MS = 500
 type Keys = readonly { readonly key: string; readonly factor: number }[]
 
 export function throttleKeys(username: string, address: string): Keys {
-  return [{ key: JSON.stringify([username, networkOf(address)]), factor: 1 }, ...addressKeys(address)]
+  return [{ key: pairKey(username, address), factor: 1 }, ...addressKeys(address)]
+}
+
+/**
+ * Not the name itself: people type passwords into the wrong field, and the key is stored. Three characters tell accounts apart well
+ * enough, and are too few to find out what was typed.
+ */
+export function pairKey(username: string, address: string): string {
+  return `${hash('sha256', username, 'base64url').slice(0, 3)} ${networkOf(address)}`
 }
 
 /** For what names no account. */

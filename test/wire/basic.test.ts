@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { hash } from '@node-rs/argon2'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { USER } from '../../src/model/system.js'
+import { pairKey } from '../../src/service/throttle.js'
 import { NOBODY } from '../../src/service/caller.js'
 import { addUser, changePassword, setDisabled } from '../../src/service/accounts.js'
 import { remove } from '../../src/service/removals.js'
@@ -99,8 +100,8 @@ onEveryEngine((engine) => {
       expect(posted.status).toBe(401)
     })
     const [row] = await service.app.db.reader.all(
-      'select count(*) as "n" from verso_login_failure where key like ?',
-      ['%ada%'],
+      'select count(*) as "n" from verso_login_failure where key = ?',
+      [pairKey('ada', '127.0.0.1')],
     )
     expect(Number(row?.['n'])).toBe(0)
   })

@@ -1,5 +1,6 @@
 // Every kind of refusal there is, provoked over HTTP, with its status and its envelope.
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { pairKey } from '../../src/service/throttle.js'
 import { Refusal, REFUSAL_KINDS, type RefusalKind } from '../../src/errors.js'
 import { newPlace, onEveryEngine, startService, type Place, type Service } from '../targets.js'
 import { FailingDatabase } from './failing-database.js'
@@ -84,7 +85,7 @@ onEveryEngine((engine) => {
     await user.ask('POST', `${CONTACTS}/${id}`, { version: 0 })
     await user.create('test.Limited', { code: 'TAKE' })
     await user.create('crm.Contact', { firstName: 'A' }, { 'idempotency-key': 'used' })
-    const failures = ['["throttled","127.0.0.1"]', service.clock.now(), 30]
+    const failures = [pairKey('throttled', '127.0.0.1'), service.clock.now(), 30]
     await database.transaction((tx) =>
       tx.run('insert into verso_login_failure (key, since_ms, failures) values (?, ?, ?)', failures),
     )

@@ -1,6 +1,7 @@
 // What is noted of logins, and what is not: nothing that was typed, and no more than somebody could read.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { EVENT_MODEL } from '../../src/model/auth.js'
+import { pairKey } from '../../src/service/throttle.js'
 import { USER } from '../../src/model/system.js'
 import { NOBODY } from '../../src/service/caller.js'
 import { recordsOf } from '../../src/service/records.js'
@@ -89,8 +90,8 @@ onEveryEngine((engine) => {
   })
 
   test('refused logins once in a minute for each address, on all nodes together', async () => {
-    await setCount('["ada","10.0.0.1"]', 30)
-    await setCount('["ada","10.0.0.2"]', 30)
+    await setCount(pairKey('ada', '10.0.0.1'), 30)
+    await setCount(pairKey('ada', '10.0.0.2'), 30)
     const other = await startService(engine, { http: { trustProxy: ['127.0.0.1'] }, place: service.place })
     try {
       const tries = [service, other, service].flatMap(({ url }) =>
