@@ -103,6 +103,11 @@ async function main() {
   if (isFolderInMemory())
     notes.push('the databases were in memory, so commits were free: set TMPDIR to a folder on a disk')
   console.log(['', printText(table), '', ...notes].join('\n'))
+  // Alone on the machine.
+  await stopAll()
+  const { measurePermissions } = await import('./permissions.mjs')
+  const permissions = await measurePermissions(rows)
+  console.log(permissions.join('\n'))
   if (flags.markdown !== undefined) writeFileSync(flags.markdown, printMarkdown(table, about, notes))
 }
 

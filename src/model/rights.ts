@@ -23,9 +23,15 @@ export interface Grant {
 
 /** The grants of one model. */
 export class ModelRights {
+  readonly #byAction: ReadonlyMap<PermittedAction, readonly Grant[]>
+  readonly #rows: ReadonlyMap<PermittedAction, Criteria | undefined>
   readonly #masks = new Map<string, Criteria>()
 
-  constructor(readonly grants: readonly Grant[]) {}
+  constructor(readonly grants: readonly Grant[]) {
+    const of = (action: PermittedAction) => grants.filter(({ actions }) => actions.has(action))
+    this.#byAction = new Map(PERMITTED_ACTIONS.map((action) => [action, of(action)]))
+    this.#rows = new Map(PERMITTED_ACTIONS.map((action) => [action, this.#anyOf(this.for(action))]))
+  }
 
   /** Whether the model may be known at all. */
   get isKnown(): boolean {
@@ -37,12 +43,12 @@ export class ModelRights {
   }
 
   for(action: PermittedAction): readonly Grant[] {
-    return this.grants.filter(({ actions }) => actions.has(action))
+    return this.#byAction.get(action) ?? []
   }
 
   /** The records that the action is permitted for; all of them if undefined. */
   rows(action: PermittedAction): Criteria | undefined {
-    return this.#anyOf(this.for(action))
+    return this.#rows.get(action)
   }
 
   reads(name: string): boolean {

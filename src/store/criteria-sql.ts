@@ -179,6 +179,20 @@ export class Scope {
   }
 }
 
+const PREDICATES = new WeakMap<Criteria, Map<Dialect, Rendered>>()
+
+/** Whether a condition of a permission holds for a record `t`. It is asked again and again, and made once. */
+export function predicateOf(dialect: Dialect, criteria: Criteria): Rendered {
+  const known = PREDICATES.get(criteria) ?? new Map<Dialect, Rendered>()
+  PREDICATES.set(criteria, known)
+  const made = known.get(dialect)
+  if (made) return made
+  const scope = new Scope(dialect)
+  const predicate = scope.render(scope.holds(criteria))
+  known.set(dialect, predicate)
+  return predicate
+}
+
 interface Test {
   readonly sql: (dialect: Dialect, column: string, field: Field, marks: readonly string[]) => string
   readonly params: (dialect: Dialect, field: Field, values: readonly Value[]) => readonly SqlValue[]

@@ -3,7 +3,7 @@ import type { Criteria } from '../model/criteria.js'
 import type { Search } from '../model/search.js'
 import type { Values } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
-import { Scope } from './criteria-sql.js'
+import { predicateOf, Scope } from './criteria-sql.js'
 import { UniqueViolation, type Queryable, type Transaction } from './database.js'
 import { indexName, quote } from './names.js'
 import type { Rendered } from './parameters.js'
@@ -96,10 +96,10 @@ export async function read(
   select = table.full,
   seen?: Criteria,
 ): Promise<WireRecord | undefined> {
-  const scope = new Scope(table.dialect)
-  const { sql, params } = scope.render(seen ? ` and ${scope.holds(seen)}` : '')
-  const statement = `select ${select.columns} from ${table.name} as t where t."id" = ?${sql}`
-  const [row] = await db.all(statement, [...select.params, id, ...params])
+  const permitted = seen && predicateOf(table.dialect, seen)
+  const where = permitted ? `t."id" = ? and ${permitted.sql}` : 't."id" = ?'
+  const params = [...select.params, id, ...(permitted?.params ?? [])]
+  const [row] = await db.all(`select ${select.columns} from ${table.name} as t where ${where}`, params)
   return row && select.read(row)
 }
 
@@ -129,8 +129,7 @@ export async function among(
   ids: readonly number[],
   criteria: Criteria,
 ): Promise<Set<number>> {
-  const scope = new Scope(table.dialect)
-  const { sql, params } = scope.render(scope.holds(criteria))
+  const { sql, params } = predicateOf(table.dialect, criteria)
   const some = `t."id" in (${table.dialect.json.rows('integer')})`
   const statement = `select t."id" as "id" from ${table.name} as t where ${some} and ${sql}`
   const rows = await db.all(statement, [JSON.stringify(ids), ...params])

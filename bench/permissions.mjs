@@ -1,0 +1,113 @@
+// What permissions cost: the same calls by somebody who may do everything and by somebody with a role with a condition, in turns.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { loadModels } from '../dist/cli/models.js'
+import { sampleContact } from '../dist/cli/sample.js'
+import { addUser } from '../dist/service/accounts.js'
+import { NOBODY } from '../dist/service/caller.js'
+import { createApp } from '../dist/service/create-app.js'
+import { recordsOf } from '../dist/service/records.js'
+import { seenBy, selectFor } from '../dist/service/shown.js'
+import { walk } from '../dist/store/records.js'
+
+const MODEL = 'com.axelor.contact.db.Contact'
+const CONDITION = 'createdBy = :user'
+const PAGE = 40
+const CHUNK = 500
+const ROUNDS = 15
+const WARM_UP_ROUNDS = 3
+/** Prime, so that the ids lie all over the table. */
+const STRIDE = 7919
+
+/** Answers lines for people: each a ratio of times, the middle one of the rounds, and from the lowest to the highest. */
+export async function measurePermissions(rows) {
+  const folder = mkdtempSync(path.join(tmpdir(), 'verso-bench-'))
+  const models = await loadModels(new URL('../examples/contacts', import.meta.url).pathname)
+  const app = await createApp({ settings: { db: `sqlite:${path.join(folder, 'verso.db')}` }, models })
+  try {
+    const model = app.catalog.get(MODEL)
+    const callers = await callersOf(app)
+    await fill(recordsOf(app, callers.admin), rows)
+    const calls = callsOf(app, model, rows)
+    const lines = [
+      `permissions: a role with the condition ${CONDITION} ÷ everything permitted, time for each call`,
+    ]
+    for (const [name, { times, call }] of Object.entries(calls)) {
+      const ratios = await measure(callers, times, call)
+      lines.push(`  ${name.padEnd(52)} ${spread(ratios)}`)
+    }
+    return lines
+  } finally {
+    await app.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function fill(records, rows) {
+  for (let start = 0; start < rows; start += CHUNK) {
+    const chunk = Array.from({ length: Math.min(CHUNK, rows - start) }, (_, index) =>
+      sampleContact(start + index),
+    )
+    await Promise.all(chunk.map((contact) => records.create(MODEL, contact)))
+  }
+}
+
+/** The same user twice, so that the condition holds for every record: as administrator, and with the role alone. */
+async function callersOf(app) {
+  // The neighbours are seen by both, so that both are answered the same.
+  const others = app.catalog.models.filter(({ name }) => name !== MODEL)
+  const permissions = [
+    { model: MODEL, canRead: true, condition: CONDITION },
+    ...others.map(({ name }) => ({ model: name, canRead: true })),
+  ]
+  await recordsOf(app, NOBODY).create('verso.auth.Role', { name: 'clerk', permissions })
+  const id = await addUser(app, { username: 'ada', password: 'a long and unused one', roles: ['clerk'] })
+  const actor = { id, version: 0, username: 'ada', name: 'ada' }
+  return { admin: { ...NOBODY, actor }, clerk: await app.gate.callerOf(actor) }
+}
+
+function callsOf(app, model, rows) {
+  const table = app.tables.of(model)
+  return {
+    'read one record': {
+      times: 2_000,
+      call: (by, turn) => recordsOf(app, by).read(MODEL, 1 + ((turn * STRIDE) % rows)),
+    },
+    [`the page query of a find, ${PAGE} records`]: {
+      times: 400,
+      call: (by, turn) => {
+        const shown = { select: selectFor(app, by, model, 'list'), seen: seenBy(by, model) }
+        return walk(app.db.reader, table, { after: (turn * STRIDE) % (rows - PAGE), limit: PAGE, ...shown })
+      },
+    },
+    [`a find with its exact total, counted among ${rows}`]: {
+      times: 20,
+      call: (by) => recordsOf(app, by).find(MODEL, { limit: PAGE }),
+    },
+  }
+}
+
+async function measure({ admin, clerk }, times, call) {
+  const ratios = []
+  for (let round = -WARM_UP_ROUNDS; round < ROUNDS; round++) {
+    // Nobody is always first.
+    const order = round % 2 === 0 ? [admin, clerk] : [clerk, admin]
+    const spent = new Map()
+    for (const by of order) spent.set(by, await timeOf(times, (turn) => call(by, turn)))
+    if (round >= 0) ratios.push(spent.get(clerk) / spent.get(admin))
+  }
+  return ratios
+}
+
+async function timeOf(times, call) {
+  const start = performance.now()
+  for (let turn = 0; turn < times; turn++) await call(turn)
+  return performance.now() - start
+}
+
+function spread(ratios) {
+  const sorted = [...ratios].sort((a, b) => a - b)
+  const [low, middle, high] = [sorted[0], sorted[Math.floor(sorted.length / 2)], sorted.at(-1)]
+  return `${middle.toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)})`
+}
