@@ -1,0 +1,244 @@
+// The lab as a running service: a user for each role, the same records on every target, and writes that leave nothing behind.
+import { createServer, type Server } from '../../src/http/server.js'
+import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/settings.js'
+import { addUser } from '../../src/service/accounts.js'
+import type { Actor } from '../../src/service/actor.js'
+import type { App } from '../../src/service/app.js'
+import { NOBODY } from '../../src/service/caller.js'
+import { recordsFor, recordsOf } from '../../src/service/records.js'
+import type { Database, Transaction } from '../../src/store/database.js'
+import * as store from '../../src/store/records.js'
+import type { Records, WireRecord } from '../../src/wire.js'
+import { HttpClient } from '../http-client.js'
+import type { Cell, Row, World } from '../properties/search-oracle.js'
+import {
+  PASSWORD,
+  startService,
+  type Door,
+  type Engine,
+  type Service,
+  type ServiceOptions,
+} from '../targets.js'
+import { MODELS, plannedWorld, SHAPES, sources, USER, USERS } from './lab.js'
+import { complete, Reference, type Grant } from './reference.js'
+import { ROLES } from './roles.js'
+
+const ACTIONS = { r: 'canRead', c: 'canCreate', u: 'canUpdate', d: 'canRemove', x: 'canExport' } as const
+const FIRST_ROLES: readonly string[] = ['editor', 'reader']
+
+export interface Lab {
+  readonly service: Service
+  readonly app: App
+  readonly url: string
+  readonly world: World
+  /** The verbs of the user of a role. */
+  as(role: string, door: Door): Records
+  /** The same with any request. */
+  client(role: string): HttpClient
+  actor(role: string): Actor
+  reference(role: string, world?: World): Reference
+  /** Does what it is told, looks at the records, and undoes all of it. */
+  undone<T>(work: () => Promise<T>): Promise<{ readonly answer: T; readonly after: World | undefined }>
+  close(): Promise<void>
+}
+
+export type Roles = Readonly<Record<string, readonly Grant[] | 'everything'>>
+
+/** A lab behind both doors. `changed` may hand in an app that is broken in some way. */
+export async function openLab(
+  engine: Engine,
+  { roles = ROLES, ...options }: ServiceOptions & { readonly roles?: Roles } = {},
+  changed: (app: App) => App = (app) => app,
+): Promise<Lab> {
+  const service = await startService(engine, { models: sources, ...options })
+  const actors = await addUsers(service.app, roles)
+  await addRecords(service.app, actors)
+  const world = await worldOf(service.app, [...actors.values()])
+  const undo = new Undo(service.app)
+  const app = changed({ ...service.app, db: undo.around(service.app.db) })
+  const { server, url } = await serverOf(app, options.http)
+  const clients = new Map(
+    await Promise.all(
+      [...actors.keys()].map(async (role) => [role, await HttpClient.login(url, role, PASSWORD)] as const),
+    ),
+  )
+  const actorOf = (role: string) => found(actors, role)
+  return {
+    ...{ service, app, url, world, actor: actorOf },
+    as: (role, door) => (door === 'http' ? found(clients, role) : recordsFor(app, actorOf(role))),
+    client: (role) => found(clients, role),
+    reference: (role, of = world) => {
+      const user = of[USER]?.find(({ id }) => id === actorOf(role).id)
+      return new Reference(SHAPES, of, user ?? { id: 0 }, roles[role] ?? [])
+    },
+    undone: (work) => undo.undone(work),
+    close: async () => {
+      await server.close()
+      await service.close()
+    },
+  }
+}
+
+async function serverOf(
+  app: App,
+  http: Partial<HttpSettings> = {},
+): Promise<{ readonly server: Server; readonly url: string }> {
+  const settings = { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1', port: 0, ...http }
+  const server = await createServer(app, settings)
+  const [url = ''] = await server.listen()
+  return { server, url }
+}
+
+function found<T>(map: ReadonlyMap<string, T>, key: string): T {
+  const value = map.get(key)
+  if (value === undefined) throw new Error(`there is no role ${key}`)
+  return value
+}
+
+async function addUsers(app: App, roles: Roles): Promise<Map<string, Actor>> {
+  const records = recordsOf(app, NOBODY)
+  const names = Object.keys(roles)
+  for (const name of names) {
+    const grants = roles[name] ?? []
+    if (grants !== 'everything' && !FIRST_ROLES.includes(name))
+      await records.create('verso.auth.Role', { name, permissions: grants.map(permissionOf) })
+  }
+  // A hash is dear: all cores at once.
+  const others = names.filter((name) => roles[name] !== 'everything')
+  await Promise.all(
+    others.map((name) => addUser(app, { username: name, name, password: PASSWORD, roles: [name] })),
+  )
+  const { data } = await records.find(USER, { fields: ['username', 'name'], limit: 100 })
+  return new Map(
+    data.map(({ id, version, username, name }) => [
+      String(username),
+      { id, version, username: String(username), name: String(name) },
+    ]),
+  )
+}
+
+export function permissionOf({ model, can, text, readable, writable }: Grant): Record<string, unknown> {
+  const actions = Array.from(can, (letter) => [ACTIONS[letter as keyof typeof ACTIONS], true] as const)
+  const condition = text === undefined ? {} : { condition: text }
+  const lists = { ...(readable ? { readable } : {}), ...(writable ? { writable } : {}) }
+  return { model, ...Object.fromEntries(actions), ...condition, ...lists }
+}
+
+async function addRecords(app: App, actors: ReadonlyMap<string, Actor>): Promise<void> {
+  const ids = Object.fromEntries([...actors].map(([role, { id }]) => [role, id]))
+  const byId = new Map([...actors.values()].map((actor) => [actor.id, actor]))
+  for (const [model, rows] of Object.entries(plannedWorld(ids))) {
+    for (const { id, createdBy, ...cells } of rows) {
+      const by = { ...NOBODY, actor: byId.get(Number(createdBy)) ?? null }
+      const { data } = await recordsOf(app, by).create(model, dataOf(model, cells))
+      if (data.id !== id) throw new Error(`${model} ${id} was given the id ${data.id}`)
+    }
+  }
+  const cover = {
+    data: { id: 1, version: 2 },
+    field: 'cover',
+    name: 'a.txt',
+    content: contentOf('cover of 1'),
+  }
+  await recordsOf(app, NOBODY).upload('lab.Project', cover)
+  for (const [role, cells] of Object.entries(USERS)) {
+    const actor = actors.get(role)
+    if (!actor) continue
+    const data = { ...dataOf(USER, cells), version: actor.version }
+    await recordsOf(app, NOBODY).update(USER, actor.id, data)
+  }
+}
+
+export async function* contentOf(text: string): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(Buffer.from(text))
+}
+
+/** Ids as references; of a user the fields that were added. */
+export function dataOf(model: string, cells: Readonly<Record<string, Cell>>): Record<string, unknown> {
+  const isRelation = (name: string) =>
+    model === USER ? name !== 'level' : typeof SHAPES[model]?.fields[name] === 'object'
+  const reference = (cell: Cell): unknown =>
+    Array.isArray(cell) ? cell.map(reference) : cell === null ? null : { id: cell }
+  return Object.fromEntries(
+    Object.entries(cells).map(([name, cell]) => [name, isRelation(name) ? reference(cell) : cell]),
+  )
+}
+
+/** Everything, as those see it who see everything. */
+async function worldOf(app: App, actors: readonly Actor[]): Promise<World> {
+  const entries = await Promise.all(
+    MODELS.map(async (model) => [model, await rowsOf(app, app.db.reader, model)] as const),
+  )
+  const records = recordsOf(app, NOBODY)
+  const users = await Promise.all(
+    actors.map(async ({ id, username }): Promise<Row> => {
+      const { version, name } = await records.read(USER, id)
+      return { id, version, name: name as string, teams: [], ...USERS[username] }
+    }),
+  )
+  return complete(SHAPES, { ...Object.fromEntries(entries), [USER]: users })
+}
+
+async function rowsOf(app: App, db: Pick<Transaction, 'all'>, model: string): Promise<Row[]> {
+  const table = app.tables.of(app.catalog.get(model))
+  return (await store.walk(db, table, { after: 0, limit: 1_000 })).map(rowFrom)
+}
+
+/** A record as it is answered, with ids for neighbours. */
+export function rowFrom(record: WireRecord): Row {
+  const cellOf = (value: unknown): Cell => {
+    if (Array.isArray(value)) return value.map((each) => Number(cellOf(each)))
+    return typeof value === 'object' && value !== null && 'id' in value ? Number(value.id) : (value as Cell)
+  }
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, cellOf(value)])) as Row
+}
+
+class Undone extends Error {}
+
+/** A database whose transactions can be told to leave nothing behind. */
+class Undo {
+  #isOn = false
+  #after: World | undefined
+
+  constructor(readonly app: App) {}
+
+  around(db: Database): Database {
+    return {
+      ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher, contents: db.contents },
+      close: () => db.close(),
+      transaction: async (work, options) => {
+        if (!this.#isOn) return db.transaction(work, options)
+        let answer: { readonly value: Awaited<ReturnType<typeof work>> } | undefined
+        try {
+          return await db.transaction(async (tx) => {
+            answer = { value: await work(tx) }
+            this.#after = await this.#look(tx)
+            throw new Undone()
+          }, options)
+        } catch (error) {
+          if (error instanceof Undone && answer) return answer.value
+          throw error
+        }
+      },
+    }
+  }
+
+  async #look(tx: Transaction): Promise<World> {
+    const entries: [string, Row[]][] = []
+    for (const model of MODELS) entries.push([model, await rowsOf(this.app, tx, model)])
+    return Object.fromEntries(entries)
+  }
+
+  async undone<T>(
+    work: () => Promise<T>,
+  ): Promise<{ readonly answer: T; readonly after: World | undefined }> {
+    this.#isOn = true
+    this.#after = undefined
+    try {
+      const answer = await work()
+      return { answer, after: this.#after }
+    } finally {
+      this.#isOn = false
+    }
+  }
+}

@@ -1,0 +1,84 @@
+// The cells of the matrix, and what differs in them.
+import { isDeepStrictEqual } from 'node:util'
+import type { Records } from '../../src/wire.js'
+import type { Door } from '../targets.js'
+import { MODELS } from './lab.js'
+import type { Lab } from './laboratory.js'
+import { guardedCells, tableCells } from './leaving.js'
+import { chunks, readingCells, type CellOf } from './reading.js'
+import { ROLES } from './roles.js'
+import { writingCells } from './writing.js'
+
+const STRIDE = 7
+const AT_ONCE = 8
+
+export interface Compared {
+  readonly count: number
+  readonly differences: readonly string[]
+}
+
+export interface Part {
+  /** Every so many cells, from one of them on. */
+  readonly every: number
+  readonly from: number
+  readonly roles?: readonly string[]
+  /** After so many differences it is known well enough. */
+  readonly atMost?: number
+}
+
+type Enter = (role: string) => Records
+
+export async function compareReading(lab: Lab, door: Door, part: Part, enter: Enter): Promise<Compared> {
+  return compared(part, AT_ONCE, (role) => {
+    const [records, reference] = [enter(role), lab.reference(role)]
+    const tables = door === 'http' ? tableCells(lab.client(role), reference) : []
+    const cells = MODELS.flatMap((model) => within(model, readingCells(records, reference, model, STRIDE)))
+    return [...sampled(part, cells), ...guardedCells(records, reference), ...tables]
+  })
+}
+
+/** One after the other: each is undone before the next. */
+export async function compareWriting(lab: Lab, part: Part, enter: Enter): Promise<Compared> {
+  return compared(part, 1, (role) =>
+    sampled(
+      part,
+      MODELS.flatMap((model) => within(model, writingCells(lab, enter(role), role, model))),
+    ),
+  )
+}
+
+function within(model: string, cells: readonly CellOf[]): CellOf[] {
+  return cells.map((cell) => ({ ...cell, what: `${model}: ${cell.what}` }))
+}
+
+function sampled({ every, from }: Part, cells: readonly CellOf[]): CellOf[] {
+  return cells.filter((_, index) => (index + from) % every === 0)
+}
+
+async function compared(
+  { roles = Object.keys(ROLES), atMost = Infinity }: Part,
+  atOnce: number,
+  cellsOf: (role: string) => readonly CellOf[],
+): Promise<Compared> {
+  const differences: string[] = []
+  let count = 0
+  for (const role of roles) {
+    for (const batch of chunks(cellsOf(role), atOnce)) {
+      const answers = await Promise.all(batch.map(async ({ actual }) => plain(await actual())))
+      count += batch.length
+      batch.forEach(({ what, expected }, index) => {
+        const [is, should] = [answers[index], plain(expected())]
+        if (!isDeepStrictEqual(is, should))
+          differences.push(
+            `${role} on ${what}\n   is     ${JSON.stringify(is)}\n   should ${JSON.stringify(should)}`,
+          )
+      })
+      if (differences.length >= atMost) return { count, differences }
+    }
+  }
+  return { count, differences }
+}
+
+function plain(value: unknown): unknown {
+  return value === undefined ? null : (JSON.parse(JSON.stringify(value)) as unknown)
+}
