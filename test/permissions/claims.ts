@@ -1,0 +1,100 @@
+// What the matrix and the two worlds claim; a quick run asks every so many questions, a long one all of them.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ENGINES, onEveryTarget, type Door, type Engine } from '../targets.js'
+import { openLab, type Lab } from './laboratory.js'
+import { compareReading, compareWriting, type Compared } from './matrix.js'
+import { COMPAT_PROBES, PROBES, type Probe } from './probes.js'
+import { printed, tellApart } from './two-worlds.js'
+import { HIDERS, openVault, type Vault } from './vault.js'
+
+const SHOWN = 20
+const FEW = 60
+const TIMEOUT = { timeout: 600_000 }
+/** What is said of models is the same whatever their records hold. */
+const OF_MODELS = ['meta', 'did you mean']
+
+type Every = Readonly<Record<Engine, Readonly<Record<Door, number>>>>
+
+/** Each role on each model through each door: what is answered is what the reference answers. */
+export function claimMatrix(every: { readonly read: Every; readonly written: Every }): void {
+  const labs = new Map<Engine, Lab>()
+  const labOf = (engine: Engine): Lab => {
+    const lab = labs.get(engine)
+    if (!lab) throw new Error(`${engine} is not there`)
+    return lab
+  }
+  beforeAll(async () => {
+    await Promise.all(ENGINES.map(async (engine) => labs.set(engine, await openLab(engine))))
+  })
+  afterAll(async () => {
+    await Promise.all([...labs.values()].map((lab) => lab.close()))
+  })
+
+  onEveryTarget((engine, door) => {
+    test('what is read is what may be read', TIMEOUT, async () => {
+      const [lab, part] = [labOf(engine), { every: every.read[engine][door], from: 0 }]
+      const compared = await compareReading(lab, door, part, (role) => lab.as(role, door))
+      expectNone(`${engine}, ${door}, read`, compared)
+    })
+
+    test('what is written is what may be written', TIMEOUT, async () => {
+      const [lab, part] = [labOf(engine), { every: every.written[engine][door], from: 0 }]
+      const compared = await compareWriting(lab, part, (role) => lab.as(role, door))
+      expectNone(`${engine}, ${door}, written`, compared)
+    })
+  })
+}
+
+function expectNone(what: string, { count, differences }: Compared): void {
+  console.info(`${what}: ${count} cells were compared`)
+  expect(differences.length, differences.slice(0, SHOWN).join('\n')).toBe(0)
+}
+
+interface Setting {
+  readonly engine: Engine
+  readonly compat: 'axelor' | 'none'
+  readonly every: number
+}
+
+/** Nobody learns a hidden value: two worlds that differ in nothing else give the same answers, to the byte. */
+export function claimTwoWorlds(settings: readonly Setting[]): void {
+  describe.for(settings)('$engine, compat $compat', ({ engine, compat, every }) => {
+    const all = compat === 'none' ? PROBES : [...PROBES, ...COMPAT_PROBES]
+    const probes = sampleOf(all, every)
+    let left: Vault
+    let right: Vault
+    beforeAll(async () => {
+      const open = (side: 'left' | 'right') => openVault(engine, side, { compat })
+      ;[left, right] = await Promise.all([open('left'), open('right')])
+    })
+    afterAll(async () => {
+      await Promise.all([left.close(), right.close()])
+    })
+
+    test.for(HIDERS)('%s learns nothing', TIMEOUT, async (role) => {
+      const told = await tellApart(left, right, role, probes)
+      console.info(
+        `${engine}, ${compat}, ${role}: ${probes.length} requests in two worlds, ${told.length} differ`,
+      )
+      expect(told.length, told.slice(0, SHOWN).map(printed).join('\n')).toBe(0)
+    })
+
+    test('each method tells the worlds apart for those who may read', TIMEOUT, async () => {
+      const told = new Set((await tellApart(left, right, 'control', probes)).map(({ probe }) => probe.by))
+      const methods = new Set(probes.map(({ by }) => by))
+      expect([...methods].filter((by) => !told.has(by) && !OF_MODELS.includes(by))).toEqual([])
+    })
+  })
+}
+
+/** Every so many of each method; all where there are few, so that none is blind for want of questions. */
+function sampleOf(probes: readonly Probe[], every: number): readonly Probe[] {
+  const totals = new Map<string, number>()
+  for (const { by } of probes) totals.set(by, (totals.get(by) ?? 0) + 1)
+  const counts = new Map<string, number>()
+  return probes.filter(({ by }) => {
+    const count = counts.get(by) ?? 0
+    counts.set(by, count + 1)
+    return (totals.get(by) ?? 0) <= FEW || count % every === 0
+  })
+}

@@ -1,0 +1,248 @@
+// Two worlds that differ only in what is hidden: the same ids, the same versions, the same moments.
+import pino from 'pino'
+import { createServer } from '../../src/http/server.js'
+import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/settings.js'
+import { defineModel } from '../../src/model/definition.js'
+import { addUser } from '../../src/service/accounts.js'
+import type { Actor } from '../../src/service/actor.js'
+import type { App } from '../../src/service/app.js'
+import { NOBODY } from '../../src/service/caller.js'
+import { createApp } from '../../src/service/create-app.js'
+import { recordsOf } from '../../src/service/records.js'
+import type { Database } from '../../src/store/database.js'
+import { newPlace, PASSWORD, type Engine } from '../targets.js'
+import { openSession } from '../wire/exchange.js'
+import { contentOf, permissionOf } from './laboratory.js'
+import type { Grant } from './reference.js'
+
+export const ITEM = 'vault.Item'
+export const PLACE = 'vault.Place'
+export const PART = 'vault.Part'
+export const TAG = 'vault.Tag'
+
+const definitions = [
+  defineModel({
+    name: PLACE,
+    fields: { name: { type: 'string' }, size: { type: 'integer' }, isOpen: { type: 'boolean' } },
+  }),
+  defineModel({ name: TAG, fields: { name: { type: 'string' } } }),
+  defineModel({
+    name: PART,
+    fields: {
+      name: { type: 'string' },
+      weight: { type: 'integer' },
+      item: { type: 'many-to-one', target: ITEM },
+    },
+  }),
+  defineModel({
+    name: ITEM,
+    fields: {
+      name: { type: 'string' },
+      note: { type: 'string' },
+      amount: { type: 'integer' },
+      day: { type: 'date' },
+      done: { type: 'boolean' },
+      place: { type: 'many-to-one', target: PLACE },
+      tags: { type: 'many-to-many', target: TAG },
+      spot: { type: 'many-to-one', target: PLACE },
+      parts: { type: 'one-to-many', target: PART, mappedBy: 'item', owned: true },
+      paper: { type: 'binary' },
+      shared: { type: 'string' },
+    },
+    listFields: ['name', 'note', 'amount', 'day', 'done', 'place', 'spot', 'shared'],
+  }),
+]
+const models = definitions.map((definition) => ({ file: 'vault.ts', definition }))
+
+const SHOWN = ['name', 'spot', 'parts', 'shared', 'updatedOn', 'createdBy']
+const others: readonly Grant[] = [
+  { model: PLACE, can: 'r', text: 'isOpen = true' },
+  { model: PART, can: 'rcud', text: 'weight < 10' },
+  { model: TAG, can: 'r' },
+]
+
+/** Each hides the same in another way; `control` hides nothing. */
+export const HIDING: Readonly<Record<string, readonly Grant[]>> = {
+  /** In all rows: like fields that do not exist. */
+  never: [{ model: ITEM, can: 'rcudx', readable: SHOWN, writable: SHOWN }, ...others],
+  /** In the rows of others; what is written there is only what is seen. */
+  foreign: [
+    { model: ITEM, can: 'rudx', readable: SHOWN, writable: SHOWN },
+    { model: ITEM, can: 'rcudx', text: 'createdBy = :user' },
+    ...others,
+  ],
+  /** They may be written blindly. */
+  blind: [
+    { model: ITEM, can: 'rcudx', readable: SHOWN },
+    { model: ITEM, can: 'r', text: 'createdBy = :user' },
+    ...others,
+  ],
+  /** Whole rows are hidden: those of others. */
+  rows: [{ model: ITEM, can: 'rcudx', text: 'createdBy = :user' }, ...others],
+  /** What was hidden when it was written is shown by now: in 8 since its name changed, in 9 since its neighbour did. */
+  lately: [
+    { model: ITEM, can: 'rud', readable: SHOWN },
+    { model: ITEM, can: 'r', text: "name = 'opened'" },
+    { model: ITEM, can: 'r', text: "spot.name = 'Yard' and spot.isOpen = true" },
+    ...others,
+  ],
+  control: [ITEM, PLACE, PART, TAG].map((model) => ({ model, can: 'rcudx' })),
+}
+export const HIDERS = Object.keys(HIDING).filter((role) => role !== 'control')
+
+export type Side = 'left' | 'right'
+type Cells = Readonly<Record<string, unknown>>
+
+/** What is hidden in the foreign rows, before and after the change that made version 1. */
+function hiddenIn(side: Side, index: number): readonly [before: Cells, after: Cells] {
+  const isLeft = side === 'left'
+  const before = {
+    note: isLeft ? `amber ${index}` : `zinc ${9 - index}`,
+    amount: isLeft ? 10 + index : 90 - index,
+    day: isLeft ? `2001-01-0${index}` : `2031-01-0${9 - index}`,
+    done: isLeft,
+    place: { id: isLeft ? 1 : 2 },
+    tags: isLeft ? [{ id: 1 }] : [{ id: 2 }, { id: 3 }],
+  }
+  const [one, other] = [
+    { note: `${before.note}!`, day: '2015-05-05' },
+    { amount: 55, done: index % 2 === 0 },
+  ]
+  return [before, isLeft ? one : other]
+}
+
+export interface Vault {
+  readonly app: App
+  readonly url: string
+  readonly cookies: ReadonlyMap<string, string>
+  close(): Promise<void>
+}
+
+const MOMENT = Date.UTC(2026, 0, 2, 3, 4, 5)
+/** Those whose past is hidden, and not what they are now. */
+export const OPENED_IDS = [8, 9]
+/** Of nobody; those of `foreign`, `blind` and `rows` follow. */
+export const FOREIGN_IDS = [1, 2, 3, 4]
+
+export async function openVault(
+  engine: Engine,
+  side: Side,
+  http: Partial<HttpSettings> = {},
+): Promise<Vault> {
+  const place = await newPlace(engine)
+  const whole = await createApp({
+    ...{ models, clock: { now: () => MOMENT }, settings: { db: place.url } },
+    log: pino({ level: 'silent' }),
+  })
+  const { app, undo } = undoing(whole)
+  await fill(app, side)
+  const settings = { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1', port: 0, ...http }
+  const server = await createServer(app, settings)
+  const [url = ''] = await server.listen()
+  const cookies = new Map<string, string>()
+  for (const role of Object.keys(HIDING)) {
+    const body = JSON.stringify({ username: role, password: PASSWORD })
+    cookies.set(role, await openSession(url, {}, body))
+  }
+  undo()
+  return {
+    ...{ app, url, cookies },
+    close: async () => {
+      await server.close()
+      await whole.close()
+      place.remove()
+    },
+  }
+}
+
+/** The app, and what makes every later write leave nothing behind. */
+function undoing(app: App): { readonly app: App; readonly undo: () => void } {
+  let isOn = false
+  const { db: real } = app
+  class Undone extends Error {}
+  const db: Database = {
+    ...{ dialect: real.dialect, reader: real.reader, searcher: real.searcher, contents: real.contents },
+    close: () => real.close(),
+    transaction: async (work, options) => {
+      if (!isOn) return real.transaction(work, options)
+      let answer: { readonly value: Awaited<ReturnType<typeof work>> } | undefined
+      try {
+        return await real.transaction(async (tx) => {
+          answer = { value: await work(tx) }
+          throw new Undone()
+        }, options)
+      } catch (error) {
+        if (error instanceof Undone && answer) return answer.value
+        throw error
+      }
+    },
+  }
+  const undo = () => {
+    isOn = true
+  }
+  return { app: { ...app, db }, undo }
+}
+
+async function fill(app: App, side: Side): Promise<void> {
+  const all = recordsOf(app, NOBODY)
+  const actors = new Map<string, Actor>()
+  for (const [name, grants] of Object.entries(HIDING)) {
+    await all.create('verso.auth.Role', { name, permissions: grants.map(permissionOf) })
+    const id = await addUser(app, { username: name, name, password: PASSWORD, roles: [name] })
+    actors.set(name, { id, version: 0, username: name, name })
+  }
+  const isLeft = side === 'left'
+  for (const name of ['Attic', 'Barn']) await all.create(PLACE, { name, size: 1, isOpen: true })
+  // These two nobody sees: not what they are called, and not which of them is referred to.
+  for (const name of isLeft ? ['Cave', 'Well'] : ['Mine', 'Tomb'])
+    await all.create(PLACE, { name, size: isLeft ? 3 : 8, isOpen: false })
+  for (const name of ['red', 'green', 'blue']) await all.create(TAG, { name })
+  await addItems(app, side, actors)
+}
+
+/** Two of each user whose condition speaks of what is their own, then those of nobody. */
+async function addItems(app: App, side: Side, actors: ReadonlyMap<string, Actor>): Promise<void> {
+  const isLeft = side === 'left'
+  const owners = ['foreign', 'blind', 'rows'].flatMap((name) => actors.get(name) ?? [])
+  const all = recordsOf(app, NOBODY)
+  const part = { name: isLeft ? 'bolt' : 'nut', weight: isLeft ? 20 : 30 }
+  for (const index of FOREIGN_IDS.keys()) {
+    const [before, after] = hiddenIn(side, index + 1)
+    const spot = { id: isLeft ? 3 : 4 }
+    const parts = [{ name: 'lid', weight: 1 }, part]
+    const shared = { name: `item ${index}`, spot, parts, shared: 'same' }
+    const { data } = await all.create(ITEM, { ...shared, ...before })
+    const request = { data: { id: data.id, version: 0 }, field: 'paper', name: 'a.txt' }
+    await all.upload(ITEM, { ...request, content: contentOf(isLeft ? 'left' : 'right!') })
+    await all.update(ITEM, data.id, { version: 1, ...after })
+  }
+  for (const actor of owners) {
+    const own = {
+      name: `of ${actor.username}`,
+      note: 'own',
+      amount: 5,
+      day: '2010-01-01',
+      done: false,
+      shared: 'own',
+    }
+    await recordsOf(app, { ...NOBODY, actor }).create(ITEM, { ...own, place: { id: 1 }, tags: [{ id: 2 }] })
+  }
+  await addOpened(app, isLeft)
+}
+
+async function addOpened(app: App, isLeft: boolean): Promise<void> {
+  const all = recordsOf(app, NOBODY)
+  const { data: yard } = await all.create(PLACE, { name: 'Yard', size: 2, isOpen: false })
+  const past = {
+    note: isLeft ? 'public' : 'secret',
+    amount: isLeft ? 7 : 8,
+    done: isLeft,
+    tags: [{ id: isLeft ? 1 : 2 }],
+  }
+  const now = { note: 'public', amount: 9, done: true, tags: [{ id: 1 }] }
+  const first = await all.create(ITEM, { name: 'closed', ...past })
+  await all.update(ITEM, first.data.id, { version: 0, name: 'opened', ...now })
+  const second = await all.create(ITEM, { name: 'in the yard', spot: { id: yard.id }, ...past })
+  await all.update(ITEM, second.data.id, { version: 0, ...now })
+  await all.update(PLACE, yard.id, { version: 0, isOpen: true })
+}
