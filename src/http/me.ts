@@ -27,16 +27,16 @@ export function meResources(app: App, guards: Guards, settings: HttpSettings): r
     return answer(reply, [])
   }
   const listSessions: Handler = async (request, reply) =>
-    answer(reply, await openSessions(app, actorOf(request).id, currentOf(request)))
+    answer(reply, await openSessions(app, personOf(request).id, currentOf(request)))
   const endOthers: Handler = async (request, reply) => {
-    const actor = actorOf(request)
+    const actor = personOf(request)
     // Who has no session of their own here ends them all.
     await endSessions(app, actor, actor.id, currentOf(request))
     return answer(reply, [])
   }
   const endOne: Handler = async (request, reply) => {
     const { id } = request.params as { readonly id: string }
-    const actor = actorOf(request)
+    const actor = personOf(request)
     await endSession(app, actor, actor.id, id)
     return answer(reply, [])
   }
@@ -56,6 +56,13 @@ export function actorOf(request: FastifyRequest): Actor {
   const { actor } = callerOf(request)
   if (!actor) throw new Error('whoever comes over HTTP is somebody')
   return actor
+}
+
+/** A key stands for a part of what its user may do: their sessions are not in it. */
+function personOf(request: FastifyRequest): Actor {
+  const actor = actorOf(request)
+  if (actor.keyId === undefined) return actor
+  throw new Refusal('forbidden', 'A key is for records: log in to see or end sessions')
 }
 
 function viaOf(request: FastifyRequest, { basicAuth }: HttpSettings): OwnAccount['via'] {

@@ -83,7 +83,7 @@ export function grantOf(
   if (actions.size === 0) return undefined
   const { readable } = permission
   const writable =
-    model.name === USER_MODEL ? writableOfUser(model, permission.writable) : permission.writable
+    model.name === USER_MODEL ? writableOfUser(model, permission.writable ?? undefined) : permission.writable
   const lists = {
     readable: readable ? new Set(readable) : undefined,
     writable: writable ? new Set(writable) : undefined,
@@ -109,10 +109,10 @@ function limited({ name }: Model, actions: ReadonlySet<PermittedAction>): Readon
   return new Set(possible.filter((action) => actions.has(action)))
 }
 
-/** Of a user what does not decide who they are and what they may do. */
-function writableOfUser({ fields }: Model, writable: readonly string[] | null): readonly string[] {
-  const harmless = [...fields.keys()].filter((name) => name === 'name' || !USER.fields.has(name))
-  return writable ? harmless.filter((name) => writable.includes(name)) : harmless
+/** Of a user never what decides who they are and what they may do; what was added to users, since conditions may look at it, only by name. */
+function writableOfUser({ fields }: Model, writable: readonly string[] = ['name']): readonly string[] {
+  const possible = [...fields.keys()].filter((name) => name === 'name' || !USER.fields.has(name))
+  return possible.filter((name) => writable.includes(name))
 }
 
 function parsedFor(text: string, user: Readonly<Record<string, unknown>>): Condition | undefined {
@@ -128,13 +128,16 @@ function parsedFor(text: string, user: Readonly<Record<string, unknown>>): Condi
 /** `:user` is who somebody is, which never changes; what else their record holds may. */
 const LOOKS_AT_USER = /:user[.$]/
 
+/** Of what the service keeps itself the Log tells no past; these have none. */
+const UNCHANGING = ['id', 'createdOn', 'createdBy']
+
 function fieldsOf(criteria: Criteria): ReadonlySet<string> | undefined {
   if (criteria.kind === 'comparison') {
     const { steps, field } = criteria
     const [step, ...others] = steps
-    if (!step) return new Set([field.name])
-    const isOwn = others.length === 0 && field === ID && isReference(step.field)
-    return isOwn ? new Set([step.field.name]) : undefined
+    const isFurther = step && (others.length > 0 || field !== ID || !isReference(step.field))
+    const own = step?.field ?? field
+    return isFurther || (own.kept && !UNCHANGING.includes(own.name)) ? undefined : new Set([own.name])
   }
   const parts = [criteria.criteria].flat().map(fieldsOf)
   const known = parts.filter((part) => part !== undefined)

@@ -62,9 +62,17 @@ export class ModelRights {
 
   /** The records in which the field may be read, among those that may be read at all. */
   mask(name: string): Criteria | undefined {
-    const reading = this.for('read')
-    const showing = reading.filter(({ readable }) => !readable || readable.has(name))
-    return showing.length === reading.length ? undefined : this.#anyOf(showing)
+    const showing = this.#showing(name)
+    return showing.length === this.for('read').length ? undefined : this.#anyOf(showing)
+  }
+
+  /** The same among all records, whether they may be read or not. */
+  shownIn(name: string): Criteria | undefined {
+    return this.#anyOf(this.#showing(name))
+  }
+
+  #showing(name: string): readonly Grant[] {
+    return this.for('read').filter(({ readable }) => !readable || readable.has(name))
   }
 
   /** The same criteria for the same grants: what is masked alike is looked at once. */
@@ -128,8 +136,10 @@ export class Rights implements Sight {
   }
 
   mask(model: Model, field: Field): Criteria | undefined {
-    const isAlwaysShown = field === ID || field === VERSION || isNameOfUser(model, field.name)
-    return isAlwaysShown ? undefined : this.of(model).mask(field.name)
+    if (field === ID || field === VERSION || isNameOfUser(model, field.name)) return undefined
+    const rights = this.of(model)
+    // Users are neighbours that everybody sees, also those who may not read them.
+    return model.name === USER_MODEL ? rights.shownIn(field.name) : rights.mask(field.name)
   }
 
   /** A relation to what may never be seen would tell nothing but that there is such a model. */

@@ -23,14 +23,11 @@ const SAMPLES: Readonly<Partial<Record<FieldTypeName, unknown>>> = {
 /** `others` are fields that may have been added to users where the catalog does not know of it. */
 export function sampleOf(catalog: Catalog, others: readonly string[]): Sample {
   const user: Record<string, unknown> = Object.fromEntries(others.map((name) => [name, []]))
-  for (const field of catalog.user.fields.values())
-    if (isShown(field)) user[field.name] = valueOf(catalog, field)
+  for (const field of catalog.user.fields.values()) if (isShown(field)) user[field.name] = valueOf(field)
   return { ...user, id: 1, version: 0 }
 }
 
-function valueOf(catalog: Catalog, { type, relation, selection }: Field): unknown {
+function valueOf({ type, relation, selection }: Field): unknown {
   if (!relation) return selection?.[0]?.value ?? SAMPLES[type] ?? null
-  const { nameField } = catalog.target(relation)
-  const neighbour = { id: 1, $version: 0, ...(nameField === undefined ? {} : { [nameField]: 'x' }) }
-  return relation.isList ? [neighbour] : neighbour
+  return relation.isList ? [{ id: 1 }] : { id: 1 }
 }

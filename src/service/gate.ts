@@ -7,6 +7,7 @@ import { ID, stepOf } from '../model/path.js'
 import { grantOf, permissionFrom, type Permission } from '../model/permission.js'
 import { Rights, type Grant } from '../model/rights.js'
 import { isObject } from '../model/value.js'
+import { valuesOf } from '../model/values.js'
 import type { Database } from '../store/database.js'
 import { rightsEpoch } from '../store/epoch.js'
 import * as store from '../store/records.js'
@@ -65,9 +66,11 @@ export class Gate {
     const roles = await this.#rolesOf(user, actor.keyId)
     const names = roles.map((role) => String(role['name']))
     if (roles.some((role) => role['admin'] === true)) return { rights: undefined, roles: names }
+    // Of the neighbours of a user who they are: what they hold may change without anybody noticing here.
+    const asParameter = user ? { id: user.id, ...valuesOf(catalog.user, user) } : {}
     const permissions = await this.#permissionsOf(roles.map(({ id }) => id))
     const rights: Rights = new Rights(catalog, (model): readonly Grant[] => [
-      ...permissions.flatMap((each) => grantOf(catalog, model, each, user ?? {}) ?? []),
+      ...permissions.flatMap((each) => grantOf(catalog, model, each, asParameter) ?? []),
       ...builtInGrants(catalog, model, (other) => rights.of(other).isKnown),
     ])
     return { rights, roles: names }

@@ -60,12 +60,13 @@ export class Lists {
     const record = seen.has(id) ? await store.readLocked(this.work.tx, table, id) : undefined
     const owner = record?.[parent.list.field.relation?.mappedBy ?? '']
     if (!record) throw refusalAt(model, place, `there is no ${model.name} ${id}`)
-    if (isObject(owner))
-      throw refusalAt(
-        model,
-        place,
-        `is in the list of ${parent.list.model.name} ${String(owner['id'])}: send its "version" to move it`,
-      )
+    if (isObject(owner)) {
+      // Whose list it is may not be told to everybody.
+      const whose = this.work.rights
+        ? 'another list'
+        : `the list of ${parent.list.model.name} ${String(owner['id'])}`
+      throw refusalAt(model, place, `is in ${whose}: send its "version" to move it`)
+    }
     const key = { id, version: record.version }
     await this.write({ ...NOTHING, model, key, place: `${place}.` }, parent)
   }

@@ -90,9 +90,10 @@ async function removeOne(
   const table = app.tables.of(model)
   // A member of one that was removed before it.
   const gone = saving.goneFrom(model, id)
-  if (!gone) await saving.requireRemovable(table, id)
   for (;;) {
     const record = gone ?? (await store.read(tx, table, id)) ?? missing(model, id)
+    // Between the read and the guarded delete: it was at this version all the time, and so was what is permitted.
+    if (!gone) await saving.requireRemovable(table, id)
     if (expected && record.version !== expected.version)
       throw await conflict(work, tx, table, record, expected, null)
     // Somebody was faster: the record is read again, and by now it is locked.
