@@ -1,6 +1,7 @@
 // Who asks, and from where. Guards hang on routes: one that looked at the start of the URL would be passed by another spelling.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
+import type { Actor } from '../service/actor.js'
 import type { App } from '../service/app.js'
 import { BasicLogins } from '../service/basic-logins.js'
 import type { Caller } from '../service/caller.js'
@@ -85,6 +86,23 @@ function unknownBecause(request: FastifyRequest, hasBasic: boolean): string {
 export function callerOf(request: FastifyRequest): Caller {
   if (!request.caller) throw new Error(`${request.routeOptions.url ?? 'a route'} has no guard`)
   return request.caller
+}
+
+/** Who has come; over HTTP nobody acts as nobody. */
+export function actorIn(request: FastifyRequest): Actor {
+  const { actor } = callerOf(request)
+  if (!actor) throw new Error('whoever comes over HTTP is somebody')
+  return actor
+}
+
+/** For what people do with their own account: a key stands for a part of what its user may do, and has nothing to say there. */
+export function personIn(request: FastifyRequest): Actor {
+  const actor = actorIn(request)
+  if (actor.keyId === undefined) return actor
+  throw new Refusal(
+    'forbidden',
+    'A key is for records, not for the account of its user: log in with a password',
+  )
 }
 
 function isSameSite(request: FastifyRequest, settings: HttpSettings): boolean {

@@ -3,11 +3,10 @@ import type { FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
 import { API_KEY_MODEL } from '../model/auth.js'
 import { isObject } from '../model/value.js'
-import type { Actor } from '../service/actor.js'
 import type { App } from '../service/app.js'
 import { keysOf, makeKey, removeOwnKey } from '../service/keys.js'
 import type { WireRecord } from '../wire.js'
-import { callerOf, type Guards } from './guard.js'
+import { callerOf, personIn, type Guards } from './guard.js'
 import { idOf } from './record-requests.js'
 import { sendJson, type Resource } from './resource.js'
 
@@ -18,18 +17,17 @@ export function keyResources(app: App, guards: Guards): readonly Resource[] {
       ...{ ...shared, path: '/ws/me/keys' },
       handlers: {
         GET: async (request, reply) => {
-          const data = (await keysOf(app, personOf(request).id)).map(shownKey)
+          const data = (await keysOf(app, personIn(request).id)).map(shownKey)
           return sendJson(reply, JSON.stringify({ status: 0, total: data.length, data }))
         },
         POST: async (request, reply) => {
-          const { id: user } = personOf(request)
+          const { id: user } = personIn(request)
           if (request.headers['idempotency-key'] !== undefined)
             throw new Refusal(
               'bad-request',
               'A key is shown once: its answer cannot be kept under an Idempotency-Key',
             )
           const { record, key } = await makeKey(app, callerOf(request), { ...dataOf(request), user })
-          void reply.header('cache-control', 'no-store')
           return sendJson(reply, JSON.stringify({ status: 0, data: [{ ...shownKey(record), key }] }))
         },
       },
@@ -38,20 +36,13 @@ export function keyResources(app: App, guards: Guards): readonly Resource[] {
       ...{ ...shared, path: '/ws/me/keys/:id' },
       handlers: {
         DELETE: async (request, reply) => {
-          personOf(request)
+          personIn(request)
           const id = await removeOwnKey(app, callerOf(request), idOf(app.catalog.get(API_KEY_MODEL), request))
           return sendJson(reply, JSON.stringify({ status: 0, data: [id] }))
         },
       },
     },
   ]
-}
-
-/** Whoever logged in with a password: a key has nothing to say about keys. */
-function personOf(request: FastifyRequest): Actor {
-  const { actor } = callerOf(request)
-  if (actor && actor.keyId === undefined) return actor
-  throw new Refusal('forbidden', 'A key makes no keys, and sees none: log in with a password')
 }
 
 function dataOf({ body }: FastifyRequest): Readonly<Record<string, unknown>> {

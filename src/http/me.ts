@@ -1,8 +1,7 @@
 // One's own account: who somebody is here, their password, their sessions.
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
 import { isObject } from '../model/value.js'
-import type { Actor } from '../service/actor.js'
 import type { App } from '../service/app.js'
 import { changeOwnPassword } from '../service/new-password.js'
 import { endSession, endSessions, openSessions } from '../service/open-sessions.js'
@@ -10,33 +9,33 @@ import { ownAccount, type OwnAccount } from '../service/own-account.js'
 import { hashOf } from '../service/sessions.js'
 import { basicCredentialsOf } from './basic.js'
 import { sessionIdOf } from './cookies.js'
-import { callerOf, type Guards } from './guard.js'
-import { sendJson, type Handler, type Resource } from './resource.js'
+import { actorIn, callerOf, personIn, type Guards } from './guard.js'
+import { answer, type Handler, type Resource } from './resource.js'
 import type { HttpSettings } from './settings.js'
 
 export function meResources(app: App, guards: Guards, settings: HttpSettings): readonly Resource[] {
   const shared = { guards: [guards.session], writeGuards: [guards.sameSite] }
   const currentOf = (request: FastifyRequest) => currentSession(request, viaOf(request, settings))
   const show: Handler = async (request, reply) => {
-    const account = await ownAccount(app, callerOf(request), actorOf(request), viaOf(request, settings))
+    const account = await ownAccount(app, callerOf(request), actorIn(request), viaOf(request, settings))
     return answer(reply, [account])
   }
   const changePassword: Handler = async (request, reply) => {
     const sent = { ...passwordsIn(request.body), address: request.ip, session: currentOf(request) }
-    await changeOwnPassword(app, actorOf(request), sent)
+    await changeOwnPassword(app, actorIn(request), sent)
     return answer(reply, [])
   }
   const listSessions: Handler = async (request, reply) =>
-    answer(reply, await openSessions(app, personOf(request).id, currentOf(request)))
+    answer(reply, await openSessions(app, personIn(request).id, currentOf(request)))
   const endOthers: Handler = async (request, reply) => {
-    const actor = personOf(request)
+    const actor = personIn(request)
     // Who has no session of their own here ends them all.
     await endSessions(app, actor, actor.id, currentOf(request))
     return answer(reply, [])
   }
   const endOne: Handler = async (request, reply) => {
     const { id } = request.params as { readonly id: string }
-    const actor = personOf(request)
+    const actor = personIn(request)
     await endSession(app, actor, actor.id, id)
     return answer(reply, [])
   }
@@ -48,25 +47,8 @@ export function meResources(app: App, guards: Guards, settings: HttpSettings): r
   ]
 }
 
-export function answer(reply: FastifyReply, data: readonly unknown[]): FastifyReply {
-  return sendJson(reply, JSON.stringify({ status: 0, data }))
-}
-
-export function actorOf(request: FastifyRequest): Actor {
-  const { actor } = callerOf(request)
-  if (!actor) throw new Error('whoever comes over HTTP is somebody')
-  return actor
-}
-
-/** A key stands for a part of what its user may do: their sessions are not in it. */
-function personOf(request: FastifyRequest): Actor {
-  const actor = actorOf(request)
-  if (actor.keyId === undefined) return actor
-  throw new Refusal('forbidden', 'A key is for records: log in to see or end sessions')
-}
-
 function viaOf(request: FastifyRequest, { basicAuth }: HttpSettings): OwnAccount['via'] {
-  if (actorOf(request).keyId !== undefined) return 'key'
+  if (actorIn(request).keyId !== undefined) return 'key'
   return basicAuth && basicCredentialsOf(request) ? 'basic' : 'session'
 }
 

@@ -6,8 +6,7 @@ import { isObject } from '../model/value.js'
 import type { App } from '../service/app.js'
 import { resetPassword, userOfLink } from '../service/new-password.js'
 import type { Guards } from './guard.js'
-import { answer } from './me.js'
-import type { Resource } from './resource.js'
+import { answer, type Resource } from './resource.js'
 
 export function resetResource(app: App, guards: Guards): Resource {
   const tokenIn = (request: FastifyRequest) => (request.query as Readonly<Record<string, unknown>>)['token']
@@ -31,7 +30,7 @@ export function resetResource(app: App, guards: Guards): Resource {
   }
 }
 
-/** The address holds the token: no other page is told it, and no cache keeps it. */
+/** The address holds the token: no other page is told it. With no referrer at all, browsers would hide the origin of the form, too. */
 function sendPage(reply: FastifyReply): FastifyReply {
   return reply
     .header('content-type', 'text/html; charset=utf-8')
@@ -40,7 +39,6 @@ function sendPage(reply: FastifyReply): FastifyReply {
       `default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'`,
     )
     .header('referrer-policy', 'strict-origin')
-    .header('cache-control', 'no-store')
     .send(PAGE)
 }
 

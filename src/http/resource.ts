@@ -66,6 +66,10 @@ export function aboutRecords(guards: Guards) {
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
+export function answer(reply: FastifyReply, data: readonly unknown[]): FastifyReply {
+  return sendJson(reply, JSON.stringify({ status: 0, data }))
+}
+
 /** Sends text that is JSON already. */
 export function sendJson(reply: FastifyReply, body: string): FastifyReply {
   return reply.header('content-type', JSON_TYPE).serializer(String).send(body)

@@ -138,8 +138,14 @@ async function addRoutes(
       add(base, recordResources(app, guards, habits, basePath))
       add(base, [exportResource(app, guards, habits), fileResource(app, guards)])
       add(base, [...metaResources(app, guards), infoResource(app, guards, settings)])
-      add(base, [...meResources(app, guards, settings), ...userResources(app, guards, settings)])
-      add(base, keyResources(app, guards))
+      await base.register(async (scope) => {
+        // What is told of accounts is for the moment, and some of it is told once.
+        scope.addHook('onRequest', async (_, reply) => {
+          neverStored(reply)
+        })
+        add(scope, [...meResources(app, guards, settings), ...userResources(app, guards, settings)])
+        add(scope, keyResources(app, guards))
+      })
       await base.register(
         async (scope) => {
           // What is not there is 401 too, as long as nobody is logged in.

@@ -5,10 +5,9 @@ import type { App } from '../service/app.js'
 import { makeResetLink } from '../service/new-password.js'
 import { endSessions, openSessions } from '../service/open-sessions.js'
 import { requireAdmin } from '../service/permitted.js'
-import { callerOf, type Guards } from './guard.js'
-import { actorOf, answer } from './me.js'
+import { actorIn, callerOf, type Guards } from './guard.js'
 import { idOf } from './record-requests.js'
-import type { Handler, Resource } from './resource.js'
+import { answer, type Handler, type Resource } from './resource.js'
 import type { HttpSettings } from './settings.js'
 
 export function userResources(app: App, guards: Guards, settings: HttpSettings): readonly Resource[] {
@@ -20,11 +19,11 @@ export function userResources(app: App, guards: Guards, settings: HttpSettings):
   const listSessions: Handler = async (request, reply) =>
     answer(reply, await openSessions(app, await userIn(request)))
   const endAll: Handler = async (request, reply) => {
-    await endSessions(app, actorOf(request), await userIn(request))
+    await endSessions(app, actorIn(request), await userIn(request))
     return answer(reply, [])
   }
   const makeLink: Handler = async (request, reply) => {
-    const { token, expiresOn } = await makeResetLink(app, actorOf(request), await userIn(request))
+    const { token, expiresOn } = await makeResetLink(app, actorIn(request), await userIn(request))
     return answer(reply, [{ link: `${baseOf(request, settings)}/reset?token=${token}`, expiresOn }])
   }
   return [

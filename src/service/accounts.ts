@@ -14,7 +14,7 @@ import type { App } from './app.js'
 import { NOBODY } from './caller.js'
 import { missing } from './ids.js'
 import { verifyPassword } from './passwords.js'
-import { ADMINISTRATOR, giveRole, rolesNamed } from './roles.js'
+import { administratorRole, giveRole, rolesNamed } from './roles.js'
 import { create, update } from './saves.js'
 
 const FIRST_ACCOUNT = 'the first account'
@@ -88,20 +88,21 @@ export async function ensureDemoAccount(app: App): Promise<void> {
     username: DEMO_USERNAME,
     name: 'Administrator',
     password: DEMO_PASSWORD,
-    roles: [ADMINISTRATOR],
   })
 }
 
 /** The first administrator, if there is none; answers whether it was made. An account of that name becomes it. */
 export async function ensureFirstAdmin(app: App, username: string, password: string): Promise<boolean> {
-  return ensureFirst(app, { username, password, roles: [ADMINISTRATOR] })
+  return ensureFirst(app, { username, password })
 }
 
-async function ensureFirst(app: App, user: NewUser): Promise<boolean> {
+async function ensureFirst(app: App, first: Omit<NewUser, 'roles'>): Promise<boolean> {
   if (!(await isWithoutAdministrator(app))) return false
   try {
+    const role = await administratorRole(app)
+    const user = { ...first, roles: [role] }
     const there = await findLogin(app.db.reader, normalizeUsername(user.username) ?? '')
-    if (there) await takeOver(app, there.user, user)
+    if (there) await takeOver(app, there.user, user, role)
     // One key for all who try at once on an empty database: there is one first account.
     else if (await hasUsers(app.db.reader)) await addUser(app, user)
     else await addUser(app, user, { idempotencyKey: FIRST_ACCOUNT })
@@ -114,12 +115,17 @@ async function ensureFirst(app: App, user: NewUser): Promise<boolean> {
   }
 }
 
-async function takeOver(app: App, { id, version }: UserRow, { password }: NewUser): Promise<void> {
+async function takeOver(
+  app: App,
+  { id, version }: UserRow,
+  { password }: NewUser,
+  role: string,
+): Promise<void> {
   const again = { version, password, disabled: false }
   await update(app, NOBODY, app.catalog.user, id, again).catch((error: unknown) => {
     throw inWords(error)
   })
-  await giveRole(app, id, ADMINISTRATOR)
+  await giveRole(app, id, role)
 }
 
 /** Whether anybody could log in with the password that is printed in the documentation. */

@@ -1,11 +1,10 @@
 // A user name and a password with every request, without paying for a hash each time, and without keeping the password.
 import { createHmac, randomBytes } from 'node:crypto'
 import { normalizeUsername } from '../model/auth.js'
-import { findLogin } from '../store/accounts.js'
+import { findLogin, type Login } from '../store/accounts.js'
 import { actorOf, type Actor } from './actor.js'
 import type { App } from './app.js'
-import { verifyPassword } from './passwords.js'
-import { noteFailure, refuseIfThrottled, throttleKeys, type FailedLogin } from './throttle.js'
+import { provePassword, type Credentials } from './password-proof.js'
 
 const REMEMBERED_MS = 5 * 60_000
 const MAX_REMEMBERED = 1_000
@@ -20,7 +19,7 @@ interface Proof {
 export class BasicLogins {
   readonly #key = randomBytes(32)
   readonly #proofs = new Map<string, Proof>()
-  readonly #running = new Map<string, Promise<boolean>>()
+  readonly #running = new Map<string, Promise<Login | undefined>>()
 
   constructor(private readonly app: App) {}
 
@@ -37,44 +36,22 @@ export class BasicLogins {
       app.clock.now() < proof.untilMs &&
       !found.user.disabled
     if (isProved) return actorOf(found.user)
-    const stored = found && !found.user.disabled ? found.passwordHash : undefined
-    const failed = { address, userId: found?.user.id }
-    const isRight = await this.#verify(digest, name ?? '', stored, password, failed)
-    if (!found || !isRight) return undefined
-    this.#remember(digest, found.passwordHash)
-    return actorOf(found.user)
+    const login = await this.#prove(digest, { username, password }, address)
+    if (!login) return undefined
+    this.#remember(digest, login.passwordHash)
+    return actorOf(login.user)
   }
 
   /** Many requests at once with the same password are one look at it. */
-  async #verify(
-    digest: string,
-    name: string,
-    stored: string | undefined,
-    password: string,
-    failed: FailedLogin,
-  ): Promise<boolean> {
-    const id = `${digest} ${stored ?? ''} ${failed.address}`
-    const running = this.#running.get(id) ?? this.#look(name, stored, password, failed)
+  async #prove(digest: string, credentials: Credentials, address: string): Promise<Login | undefined> {
+    const id = `${digest} ${address}`
+    const running = this.#running.get(id) ?? provePassword(this.app, credentials, address)
     this.#running.set(id, running)
     try {
       return await running
     } finally {
       this.#running.delete(id)
     }
-  }
-
-  async #look(
-    name: string,
-    stored: string | undefined,
-    password: string,
-    failed: FailedLogin,
-  ): Promise<boolean> {
-    const { address } = failed
-    const keys = throttleKeys(name, address)
-    await refuseIfThrottled(this.app, keys, address)
-    const isRight = await verifyPassword(stored, password, () => refuseIfThrottled(this.app, keys, address))
-    if (!isRight) await noteFailure(this.app, keys, failed)
-    return isRight
   }
 
   #remember(digest: string, passwordHash: string): void {

@@ -61,15 +61,15 @@ export class Permits {
     throw new Refusal('forbidden', `You may not remove ${what}: nothing was deleted`)
   }
 
-  /** Before it is made, what can be said without it; the rest at the end. */
+  /** Judged at the end: its lists are not there yet. */
   made(table: Table, id: number, names: readonly string[], place: string): void {
     if (this.work.rights) this.#pending.push({ table, id, action: 'create', names, place })
   }
 
-  /** What is to be changed in a record, as it was permitted before. */
+  /** What is to be changed in a record, as it was permitted before; judged again at the end. */
   changing(table: Table, id: number, permit: Permit, names: readonly string[], place: string): void {
     if (!this.work.rights) return
-    if (!permit.isGranted) throw forbidden('update', table.model, id)
+    requireGranted(permit, table, id)
     refuseFields('update', table.model, permit.fields, names, place)
     this.#pending.push({ table, id, action: 'update', names, place })
   }
@@ -77,13 +77,16 @@ export class Permits {
   /** Once everything is written. */
   async finish(): Promise<void> {
     for (const { table, id, action, names, place } of this.#pending) {
-      const isThere = (await store.versionOf(this.work.tx, table, id)) !== undefined
-      if (!isThere) continue
       const { isGranted, fields } = await this.of(action, table, id)
       if (!isGranted) throw forbidden(action, table.model, id)
       refuseFields(action, table.model, fields, names, place)
     }
   }
+}
+
+/** Before anything is said of its version. */
+export function requireGranted({ isGranted }: Permit, { model }: Table, id: number): void {
+  if (!isGranted) throw forbidden('update', model, id)
 }
 
 /** Which of these are true of a record; one that is undefined is true of all. */

@@ -16,6 +16,8 @@ import type { Work } from './work.js'
 
 export class Removing {
   readonly #removed = new Map<Model, number[]>()
+  /** What was asked about, where not everything may be removed. */
+  readonly #judged = new Set<string>()
 
   constructor(
     private readonly work: Work,
@@ -25,7 +27,7 @@ export class Removing {
 
   /** False if the record is no longer at this version. */
   async remove(table: Table, record: WireRecord): Promise<boolean> {
-    await this.#requireRemovable(await this.#partsOf(table.model, record.id), new Set())
+    await this.#requireRemovable(await this.#partsOf(table.model, record.id))
     return this.#remove(table, record)
   }
 
@@ -62,7 +64,7 @@ export class Removing {
   async removeMember(table: Table, id: number): Promise<void> {
     const record = await store.readLocked(this.work.tx, table, id)
     if (!record) return
-    await this.#requireRemovable([{ table, record }], new Set())
+    await this.#requireRemovable([{ table, record }])
     await this.#removeRead({ table, record })
   }
 
@@ -85,13 +87,13 @@ export class Removing {
   }
 
   /** Each part of what goes, while everything is still there: a condition may look at the owner. */
-  async #requireRemovable(parts: readonly Member[], seen: Set<string>): Promise<void> {
+  async #requireRemovable(parts: readonly Member[]): Promise<void> {
     for (const { table, record } of parts) {
-      const name = `${table.model.name} ${record.id}`
-      if (seen.has(name) || this.touched.goneFrom(table.model, record.id)) continue
-      seen.add(name)
+      const name = nameOf(table.model, record.id)
+      if (this.#judged.has(name) || this.touched.goneFrom(table.model, record.id)) continue
+      this.#judged.add(name)
       await this.permits.requireRemovable(table, record.id, true)
-      await this.#requireRemovable(await this.#partsOf(table.model, record.id), seen)
+      await this.#requireRemovable(await this.#partsOf(table.model, record.id))
     }
   }
 
@@ -149,8 +151,15 @@ export class Removing {
   /** Records may own each other: one may be gone already. */
   async #removeRead({ table, record }: Member): Promise<void> {
     if (this.touched.goneFrom(table.model, record.id)) return
+    // One that came in between was not asked about.
+    if (this.work.rights && !this.#judged.has(nameOf(table.model, record.id)))
+      await this.#requireRemovable([{ table, record }])
     if (!(await this.#remove(table, record))) throw new Error(`${table.model.name} ${record.id} was locked`)
   }
+}
+
+function nameOf({ name }: Model, id: number): string {
+  return `${name} ${id}`
 }
 
 interface Member {

@@ -6,7 +6,7 @@ import * as store from '../store/records.js'
 import type { WireRecord } from '../wire.js'
 import type { App } from './app.js'
 import { NOBODY } from './caller.js'
-import { create, update } from './saves.js'
+import { create, save, update } from './saves.js'
 
 export const ADMINISTRATOR = 'administrator'
 /** What everybody could do before there were permissions. */
@@ -48,21 +48,40 @@ export async function rolesNamed(app: App, names: readonly string[]): Promise<{ 
 
 /** At start: roles where there are none at all, and for each account of a time before them the one that permits what it could do. */
 export async function ensureRoles(app: App): Promise<void> {
-  if ((await allRoles(app)).length === 0) for (const role of FIRST_ROLES) await ensureRole(app, role)
+  if ((await allRoles(app)).length === 0) await makeFirstRoles(app)
   const former = await formerAccounts(app.db.reader)
+  const there = new Set((await allRoles(app)).map((role) => role['name']))
   for (const { id, isAdmin } of former) {
-    await giveRole(app, id, isAdmin ? ADMINISTRATOR : EDITOR)
+    const name = isAdmin ? ADMINISTRATOR : EDITOR
+    if (there.has(name)) await giveRole(app, id, name)
+    else
+      app.log.warn(
+        `the user ${id} could do what the role ${name} permits, and there is no such role any more`,
+      )
     await app.db.transaction((tx) => forgetFormer(tx, id))
   }
 }
 
-/** Several nodes may start at once. */
-async function ensureRole(app: App, role: (typeof FIRST_ROLES)[number]): Promise<void> {
+/** All of them or none: several nodes may start at once, and one may be ended in the middle. */
+async function makeFirstRoles(app: App): Promise<void> {
   try {
-    await create(app, NOBODY, app.catalog.get(ROLE_MODEL), role)
+    await save(app, NOBODY, app.catalog.get(ROLE_MODEL), FIRST_ROLES)
   } catch (error) {
     if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
   }
+}
+
+/** The name of a role that permits everything; made if there is none. */
+export async function administratorRole(app: App): Promise<string> {
+  const roles = await allRoles(app)
+  const there = roles.find((role) => role['admin'] === true)
+  if (there) return String(there['name'])
+  const taken = new Set(roles.map((role) => role['name']))
+  const names = [ADMINISTRATOR, `${ADMINISTRATOR} of everything`]
+  const [first] = FIRST_ROLES
+  const name = names.find((each) => !taken.has(each)) ?? ADMINISTRATOR
+  await create(app, NOBODY, app.catalog.get(ROLE_MODEL), { ...first, name })
+  return name
 }
 
 /** One more role for a user; nothing happens if they have it already, or are gone. */

@@ -21,7 +21,7 @@ import { missing } from './ids.js'
 import { refuseStrangeKey } from './key-rules.js'
 import { backReference, Lists, type Parent } from './lists.js'
 import { requirePermitted } from './permitted.js'
-import { Permits } from './permits.js'
+import { Permits, requireGranted } from './permits.js'
 import { Removing } from './removing.js'
 import { readFor, seenAmong } from './shown.js'
 import { Touched } from './touched.js'
@@ -84,7 +84,7 @@ export class Saving {
     const permit = await this.#permits.of('update', table, key.id)
     const before = permit.isSeen ? record : undefined
     if (!before) return isRoot ? missing(model, key.id) : gone(asked, key.id)
-    if (isRoot) this.#permits.changing(table, key.id, permit, [], place)
+    if (isRoot) requireGranted(permit, table, key.id)
     if (this.#touched.isRaised(model, key.id)) throw changedTwice(asked, key.id)
     if (before.version !== key.version) throw await conflict(this.work, tx, table, before, expected, asked)
     if (isRoot) await this.refuseStaleInside(asked)
@@ -96,8 +96,9 @@ export class Saving {
     // One of its neighbours may have had it in a list.
     if (this.#touched.isRaised(model, key.id)) throw changedTwice(draft, key.id)
     const changed = namesChanged(draft, before, sent, permit)
-    if (changed.length > 0) this.#permits.changing(table, key.id, permit, changed, place)
-    if (isRoot || changed.length > 0)
+    const isRaised = isRoot || changed.length > 0
+    if (isRaised) this.#permits.changing(table, key.id, permit, changed, place)
+    if (isRaised)
       await this.#raise(draft, table, before, sent, expected, parent, isRoot && this.#isAlone(asked))
     await this.#lists.save(draft, key.id)
     return key.id
@@ -190,7 +191,7 @@ export class Saving {
   async #asShown({ model, copies }: Draft, before: WireRecord): Promise<WireRecord> {
     const { app, rights, tx } = this.work
     if (!rights || copies.size === 0) return before
-    return (await readFor(app, this.work, tx, model, before.id)) ?? before
+    return (await readFor(app, this.work, tx, model, before.id)) ?? missing(model, before.id)
   }
 
   /** Whether nothing but this record is written: then nothing of it has to be looked up again. */
