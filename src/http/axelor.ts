@@ -115,7 +115,7 @@ function isFew(names: unknown): names is unknown[] {
 function knownRelated(sight: Sight, model: Model, related: Data): Data {
   const known: Record<string, unknown> = {}
   for (const [name, fields] of Object.entries(related)) {
-    const relation = model.fields.get(name)?.relation
+    const relation = sight.readable(model, name)?.relation
     if (!relation) continue
     known[name] = wantedFrom(sight, sight.target(relation), { fields }).fields
   }

@@ -233,7 +233,7 @@ class DraftReader {
       return undefined
     }
     const { id = null, version = null } = input
-    const fault = neighbourFault(input, target, isWrittenInside(target))
+    const fault = neighbourFault(this.sight, input, target, isWrittenInside(target))
     if (fault !== undefined) this.#faults.add(name, fault)
     if (fault !== undefined || (id !== null && version === null)) {
       return typeof id === 'number' && fault === undefined ? { id } : undefined

@@ -1,4 +1,5 @@
 import type { Model } from './model.js'
+import type { Sight } from './sight.js'
 import { didYouMean } from './similar.js'
 import { isId, isVersion } from './value.js'
 
@@ -8,6 +9,7 @@ export const NEIGHBOUR_KEYS = new Set([...KEYS, '$version'])
 
 /** What is wrong with the way a neighbour is named: whom it refers to, and whether it is to be changed. */
 export function neighbourFault(
+  sight: Sight,
   input: Readonly<Record<string, unknown>>,
   target: Model,
   isChangeable: boolean,
@@ -22,9 +24,12 @@ export function neighbourFault(
   const isBare = more.length === 0
   if (!isChangeable && (id === null || version !== null || ($version === null && !isBare)))
     return `can only refer to a ${target.name}: send no more than { "id": ${id ?? 1} }`
-  const unknown = more.find((key) => !target.fields.has(key))
+  const known = [...target.fields.values()]
+    .filter((field) => sight.knows(target, field))
+    .map(({ name }) => name)
+  const unknown = more.find((key) => !known.includes(key))
   if (id !== null && version === null && unknown !== undefined)
-    return `has "${unknown.slice(0, 100)}", which is no field of ${target.name}${didYouMean(unknown, target.fields.keys())}`
+    return `has "${unknown.slice(0, 100)}", which is no field of ${target.name}${didYouMean(unknown, known)}`
   if (id !== null && version === null && $version === null && !isBare)
     return `refers to ${target.name} ${id} and has more than its id: send its "version" too to change it`
   return undefined

@@ -1,5 +1,5 @@
 // Dotted paths over relations: `company.country.name`.
-import type { Step } from './criteria.js'
+import { both, type Step } from './criteria.js'
 import { BLANK, type Field } from './field.js'
 import type { Model } from './model.js'
 import type { Sight } from './sight.js'
@@ -55,6 +55,9 @@ export function isOverList({ steps }: Path): boolean {
 export function stepOf(sight: Sight, from: Model, field: Field): Step {
   if (!field.relation) throw new Error(`${field.name} is no relation`)
   const target = sight.target(field.relation)
-  const [mask, seen] = [sight.mask(from, field), sight.seen(target)]
+  const mask = sight.mask(from, field)
+  // Seen from the other side, a relation tells what the field holds that holds it.
+  const holder = target.fields.get(field.relation.mappedBy ?? '')
+  const seen = both(sight.seen(target), holder && sight.mask(target, holder))
   return { from, field, target, ...(mask ? { mask } : {}), ...(seen ? { seen } : {}) }
 }

@@ -144,8 +144,10 @@ export class Rights implements Sight {
 
   /** A relation to what may never be seen would tell nothing but that there is such a model. */
   #leadsSomewhere({ relation }: Field): boolean {
-    if (!relation || relation.target === USER_MODEL) return true
-    return this.of(this.catalog.target(relation)).may('read')
+    if (!relation) return true
+    const rights = this.of(this.catalog.target(relation))
+    if (relation.mappedBy !== undefined) return rights.reads(relation.mappedBy)
+    return relation.target === USER_MODEL || rights.may('read')
   }
 }
 

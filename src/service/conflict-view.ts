@@ -1,6 +1,7 @@
 // What of a conflict may be told to whoever is refused: the fields that they may read, as they are and as they were.
 import { merge, type Merge } from '../model/merge.js'
 import { isShown, isWritable, type Model } from '../model/model.js'
+import { stepOf } from '../model/path.js'
 import type { Grant } from '../model/rights.js'
 import { idOf, sameValue, type Value, type Values } from '../model/value.js'
 import type { Queryable } from '../store/database.js'
@@ -95,11 +96,11 @@ async function asSeen(
   name: string,
   value: Value,
 ): Promise<Value> {
-  const { relation } = model.fields.get(name) ?? {}
-  if (!relation || value === null) return value
+  const field = model.fields.get(name)
+  if (!viewer.rights || !field?.relation || value === null) return value
   const neighbours = (Array.isArray(value) ? value : [value]) as readonly Value[]
-  const target = viewer.app.catalog.target(relation)
-  const seen = await seenAmong(viewer.app, viewer, db, target, neighbours.map(idOf))
+  const step = stepOf(viewer.rights, model, field)
+  const seen = await seenAmong(viewer.app, viewer, db, step.target, neighbours.map(idOf), step.seen)
   const told = neighbours.filter((neighbour) => seen.has(idOf(neighbour)))
   return Array.isArray(value) ? told : (told[0] ?? null)
 }

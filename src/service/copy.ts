@@ -9,9 +9,9 @@ import type { Value, Values } from '../model/value.js'
 import * as store from '../store/records.js'
 import type { WireRecord } from '../wire.js'
 import type { App } from './app.js'
-import type { Caller } from './caller.js'
+import { sightOf, type Caller } from './caller.js'
 import { checkId, missing } from './ids.js'
-import { readFor, seenBy, selectFor } from './shown.js'
+import { readFor, selectFor } from './shown.js'
 
 const MARK = ' (copy)'
 
@@ -57,7 +57,8 @@ class Copying {
     if (!reference) return []
     const steps = [stepOf(app.catalog, target, reference)]
     const where: Criteria = { kind: 'comparison', steps, field: ID, operator: '=', values: [owner] }
-    const shown = { seen: seenBy(this.by, target), select: selectFor(app, this.by, target, 'full') }
+    const { seen } = stepOf(sightOf(app, this.by), model, field)
+    const shown = { seen, select: selectFor(app, this.by, target, 'full') }
     const walk = { after: 0, limit: MAX_RECORDS - this.#records + 1, where, ...shown }
     const copies: Values[] = []
     for (const member of await store.walk(app.db.searcher, app.tables.of(target), walk))

@@ -52,7 +52,7 @@ export async function seenAmong(
   db: Queryable,
   model: Model,
   ids: readonly number[],
+  seen = rights?.seen(model),
 ): Promise<ReadonlySet<number>> {
-  const seen = rights?.seen(model)
   return seen && ids.length > 0 ? store.among(db, app.tables.of(model), ids, seen) : new Set(ids)
 }

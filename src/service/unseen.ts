@@ -2,6 +2,7 @@
 import type { Draft, Member } from '../model/draft.js'
 import { Faults } from '../model/faults.js'
 import type { Field } from '../model/field.js'
+import { stepOf } from '../model/path.js'
 import { idOf, type Value } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
 import { keyOf } from './lists.js'
@@ -30,11 +31,12 @@ export async function refuseUnseen(
     )
   }
   faults.refuseIfAny(model)
-  async function check({ relation }: Field, named: readonly { at: string; id: number }[]): Promise<void> {
-    if (!relation || named.length === 0) return
-    const target = work.app.catalog.target(relation)
+  async function check(field: Field, named: readonly { at: string; id: number }[]): Promise<void> {
+    if (!work.rights || named.length === 0) return
+    const step = stepOf(work.rights, model, field)
+    const { target } = step
     const ids = named.map(({ id }) => id)
-    const seen = await seenAmong(work.app, work, work.tx, target, ids)
+    const seen = await seenAmong(work.app, work, work.tx, target, ids, step.seen)
     for (const { at, id } of named) if (!seen.has(id)) faults.add(at, `there is no ${target.name} ${id}`)
   }
 }
@@ -44,11 +46,12 @@ export async function keepUnseen(work: Work, draft: Draft, before: WireRecord): 
   if (!work.rights || draft.lists.size === 0) return draft
   const lists = new Map<string, readonly Member[]>()
   for (const [name, members] of draft.lists) {
-    const { relation } = draft.model.fields.get(name) ?? {}
+    const field = draft.model.fields.get(name)
     const there = before[name]
-    if (!relation || !Array.isArray(there)) continue
+    if (!field || !Array.isArray(there)) continue
     const ids = there.map((member: Value) => idOf(member))
-    const seen = await seenAmong(work.app, work, work.tx, work.app.catalog.target(relation), ids)
+    const step = stepOf(work.rights, draft.model, field)
+    const seen = await seenAmong(work.app, work, work.tx, step.target, ids, step.seen)
     const named = new Set(members.map(keyOf))
     const unseen = ids.filter((id) => !seen.has(id) && !named.has(id))
     lists.set(name, [...members, ...unseen.map((id) => ({ id }))])

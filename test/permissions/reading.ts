@@ -147,7 +147,7 @@ function relatedCells(
     const expected = (row: Row): Shown => {
       const plain = reference.show(model, row, [name])
       if (!reference.shows(model, row, name) || !(name in plain) || plain[name] === null) return plain
-      const near = reference.near(shape.target, row[name])
+      const near = reference.near(shape.target, row[name], shape.through)
       const shown = near.map((each) => reference.show(shape.target, each, inner))
       return { ...plain, [name]: shape.kind === 'many' ? shown : shown[0] }
     }
@@ -178,7 +178,7 @@ function copyOf(reference: Reference, model: string, row: Row): Shown {
   const names = namesOf(model).filter((name) => !LEFT_BEHIND.includes(name))
   const shown = reference.show(model, row, names)
   if (model === 'lab.Badge' && 'holder' in shown) shown['holder'] = null
-  const tasks = reference.near('lab.Task', row['tasks'])
+  const tasks = reference.near('lab.Task', row['tasks'], 'project')
   if (model === 'lab.Project' && 'tasks' in shown)
     shown['tasks'] = tasks.map((task) => omit(copyOf(reference, 'lab.Task', task), ['project']))
   return omit(shown, ['id', 'version'])

@@ -98,16 +98,14 @@ export class Reference {
     const shape = this.shapes[model]?.fields[name]
     if (shape === undefined) return false
     if (model === USER) return true
-    if (typeof shape === 'object' && shape.target !== USER && this.grantsOn(shape.target, 'r').length === 0)
-      return false
+    if (typeof shape === 'object' && !this.leads(shape)) return false
     return this.grantsOn(model, 'r').some((grant) => isAmong(grant.readable, name))
   }
 
   /** Whether it may stand in what is sent: what may be written may be, also where it is never read. */
   sends(model: string, name: string): boolean {
     const shape = this.shapes[model]?.fields[name]
-    const isSeen =
-      typeof shape !== 'object' || shape.target === USER || this.grantsOn(shape.target, 'r').length > 0
+    const isSeen = typeof shape !== 'object' || this.leads(shape)
     const writing = [...this.grantsOn(model, 'c'), ...this.grantsOn(model, 'u')]
     const isShown = this.grantsOn(model, 'r').some(({ readable }) => isAmong(readable, name))
     if (ALWAYS.includes(name) || (isShown && isSeen)) return true
@@ -127,10 +125,20 @@ export class Reference {
     )
   }
 
+  /** Whether a relation can show anybody: the other side of one only as far as the side that holds it. */
+  leads({ target, through }: { readonly target: string; readonly through?: string }): boolean {
+    if (target === USER) return true
+    return this.grantsOn(target, 'r').some(
+      ({ readable }) => through === undefined || isAmong(readable, through),
+    )
+  }
+
   /** The neighbours in a field that may be seen. */
-  near(target: string, cell: Cell | undefined): readonly Row[] {
+  near(target: string, cell: Cell | undefined, through?: string): readonly Row[] {
     const rows = [cell ?? []].flat().flatMap((id) => this.look.at(target, Number(id)) ?? [])
-    return rows.filter((row) => this.sees(target, row))
+    const holds = (row: Row) =>
+      through === undefined || this.met(target, row, 'r').some(({ readable }) => isAmong(readable, through))
+    return rows.filter((row) => this.sees(target, row) && holds(row))
   }
 
   /** The world as this person sees it: what is hidden is null, who is hidden is not there. */
@@ -140,7 +148,9 @@ export class Reference {
       const cellOf = (row: Row, name: string): Cell => {
         const shape = this.shapes[model]?.fields[name]
         if (typeof shape !== 'object') return this.shows(model, row, name) ? (row[name] ?? null) : null
-        const ids = this.shows(model, row, name) ? this.near(shape.target, row[name]).map(({ id }) => id) : []
+        const ids = this.shows(model, row, name)
+          ? this.near(shape.target, row[name], shape.through).map(({ id }) => id)
+          : []
         return shape.kind === 'many' ? ids : (ids[0] ?? null)
       }
       const seen = rows.filter((row) => this.sees(model, row))
@@ -165,7 +175,9 @@ export class Reference {
       const shape = this.shapes[model]?.fields[name]
       if (typeof shape !== 'object') shown[name] = row[name] ?? null
       else {
-        const near = this.near(shape.target, row[name]).map((each) => this.brief(shape.target, each))
+        const near = this.near(shape.target, row[name], shape.through).map((each) =>
+          this.brief(shape.target, each),
+        )
         if (shape.kind === 'many') shown[name] = near
         else if (near[0]) shown[name] = near[0]
         // One that is not seen is left out, or null where the other side holds it.
@@ -186,7 +198,7 @@ export class Reference {
     if (!row || !this.shows(model, row, name)) return null
     const shape = this.shapes[model]?.fields[name]
     if (typeof shape !== 'object') return row[name] ?? null
-    const near = this.near(shape.target, row[name])
+    const near = this.near(shape.target, row[name], shape.through)
     if (rest.length > 0) return this.along(shape.target, near[0], rest)
     const briefs = near.map((each) => this.brief(shape.target, each))
     return shape.kind === 'many' ? briefs : (briefs[0] ?? null)

@@ -76,7 +76,9 @@ function leadsNowhere(reference: Reference, { model, cells = {} }: Step): boolea
   return Object.entries(cells).some(([name, cell]) => {
     const shape = SHAPES[model]?.fields[name]
     const wanted = [cell ?? []].flat().filter((id) => Number(id) < NEW_ID) as readonly number[]
-    return typeof shape === 'object' && reference.near(shape.target, wanted).length < wanted.length
+    return (
+      typeof shape === 'object' && reference.near(shape.target, wanted, shape.through).length < wanted.length
+    )
   })
 }
 

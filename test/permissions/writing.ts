@@ -190,7 +190,7 @@ function nested(reference: Reference, cell: Make): CellOf[] {
   return rowsOf(reference, PROJECT).flatMap(({ id }) => {
     const at = version(reference, PROJECT, id)
     const owner: Step = { model: PROJECT, action: 'update', id, cells: {} }
-    const seen = reference.near(TASK, membersOf(reference, id))
+    const seen = reference.near(TASK, membersOf(reference, id), 'project')
     const kept = seen.map((task) => ({ id: task.id }))
     const [first] = seen
     const taskNew: Step = { model: TASK, action: 'create', cells: { hours: 3, project: id } }
