@@ -41,7 +41,7 @@ export function uploadResource(
       // Nothing of the body has been read yet: what can be refused without it is refused first.
       POST: async (request, reply) => {
         const model = writable(modelOf(app, request))
-        requireBinary(model)
+        requireBinary(model, callerOf(request))
         const options = { ...keyOf(request), ...ifMatchOf(request) }
         if (Number(request.headers['content-length'] ?? 0) > limitBytes)
           throw new Refusal('too-large', 'The file is larger than this service takes (--upload-limit)')

@@ -38,6 +38,12 @@ export interface Step {
 /** An empty set means nothing, never everything. */
 export const NOTHING: Criteria = { kind: 'or', criteria: [] }
 
+/** Whether it looks at more than one neighbour of a record: how many there are, nobody knows. */
+export function looksFurther(criteria: Criteria): boolean {
+  if (criteria.kind !== 'comparison') return [criteria.criteria].flat().some(looksFurther)
+  return criteria.steps.length > 1 || criteria.steps.some(({ field }) => field.relation?.isList === true)
+}
+
 /** Both, where either may be missing, which says nothing. */
 export function both(one: Criteria | undefined, other: Criteria | undefined): Criteria | undefined {
   return one && other ? { kind: 'and', criteria: [one, other] } : (one ?? other)

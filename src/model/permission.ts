@@ -92,14 +92,9 @@ export function grantOf(
   const condition = parsedFor(permission.condition, user)
   if (!condition) return undefined
   const where = bind(catalog, model, condition, [])
-  return where
-    ? {
-        actions,
-        where,
-        looksAt: LOOKS_AT_USER.test(permission.condition) ? undefined : fieldsOf(where),
-        ...lists,
-      }
-    : undefined
+  if (!where || reachFault(where) !== undefined) return undefined
+  const looksAt = LOOKS_AT_USER.test(permission.condition) ? undefined : fieldsOf(where)
+  return { actions, where, looksAt, ...lists }
 }
 
 /** Whoever decides what others may do could do everything: that is for administrators. */
@@ -123,6 +118,23 @@ function parsedFor(text: string, user: Readonly<Record<string, unknown>>): Condi
     if (error instanceof Refusal) return undefined
     throw error
   }
+}
+
+/** It is asked of every record, also where others wait for a write. */
+const MAX_CONDITION_STEPS = 4
+const MAX_CONDITION_LISTS = 1
+
+/** Why a condition goes too far; undefined if it does not. */
+export function reachFault(criteria: Criteria): string | undefined {
+  if (criteria.kind !== 'comparison')
+    return [criteria.criteria]
+      .flat()
+      .map(reachFault)
+      .find((fault) => fault !== undefined)
+  const { steps } = criteria
+  const lists = steps.filter(({ field }) => field.relation?.isList).length
+  if (steps.length <= MAX_CONDITION_STEPS && lists <= MAX_CONDITION_LISTS) return undefined
+  return `it goes over at most ${MAX_CONDITION_STEPS} relations, ${MAX_CONDITION_LISTS} of them a list`
 }
 
 /** `:user` is who somebody is, which never changes; what else their record holds may. */

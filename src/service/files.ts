@@ -123,14 +123,15 @@ export async function clear(
 }
 
 /** Whether anything can be uploaded to the model at all. */
-export function requireBinary(model: Model): void {
-  if (binaryFields(model).length === 0) throw new Refusal('not-found', `${model.name} has no binary field`)
+export function requireBinary(model: Model, by: Caller): void {
+  if (binaryFields(model, by).length === 0)
+    throw new Refusal('not-found', `${model.name} has no binary field`)
 }
 
 /** The binary field of that name; without a name the only one. */
-function binaryField(model: Model, name: string | undefined, { rights }: Caller): Field {
-  requireBinary(model)
-  const fields = binaryFields(model).filter((field) => !rights || rights.knows(model, field))
+function binaryField(model: Model, name: string | undefined, by: Caller): Field {
+  requireBinary(model, by)
+  const fields = binaryFields(model, by)
   const names = fields.map((field) => field.name)
   if (name === undefined && fields.length > 1)
     throw new Refusal('bad-request', `Name the binary field of ${model.name}: ${names.join(', ')}`)
@@ -144,8 +145,10 @@ function unknownBinary({ name: model }: Model, wrong: string, names: readonly st
   return new Refusal('not-found', message)
 }
 
-function binaryFields(model: Model): Field[] {
-  return [...model.fields.values()].filter(({ type }) => type === 'binary')
+/** Those that may be known. */
+function binaryFields(model: Model, { rights }: Caller): Field[] {
+  const fields = [...model.fields.values()].filter(({ type }) => type === 'binary')
+  return fields.filter((field) => !rights || rights.knows(model, field))
 }
 
 /** A file that stands for itself is called as it was where it came from, unless it is given another name. */

@@ -9,11 +9,15 @@ const MAX_WAITING = 64
 // Argon2id, the default of the package; the prefix of every hash says so.
 const ARGON2: Options = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
+type Queue = (() => void)[]
+
 let running = 0
-const waiting: (() => void)[] = []
+/** Logins have a queue of their own: whoever writes records with passwords keeps nobody from logging in. */
+const logins: Queue = []
+const writes: Queue = []
 
 export async function hashPassword(password: string): Promise<string> {
-  return inTurn(() => hash(password, ARGON2))
+  return inTurn(writes, () => hash(password, ARGON2))
 }
 
 /** Without a stored hash it takes as long, and fails. `beforehand` runs when its turn has come, and may still refuse. */
@@ -24,7 +28,7 @@ export async function verifyPassword(
 ): Promise<boolean> {
   const isPossible = stored !== undefined && Buffer.byteLength(password) <= MAX_PASSWORD_BYTES
   const against = isPossible ? stored : await dummyHash()
-  const isRight = await inTurn(async () => {
+  const isRight = await inTurn(logins, async () => {
     await beforehand()
     return verify(against, isPossible ? password : 'nobody')
   })
@@ -34,7 +38,7 @@ export async function verifyPassword(
 /** The same for the same secret and salt, and as dear to guess as a password. */
 export async function fingerprint(secret: string, salt: string): Promise<string> {
   const bytes = createHash('sha256').update(salt).digest()
-  return (await inTurn(() => hashRaw(secret, { ...ARGON2, salt: bytes }))).toString('base64url')
+  return (await inTurn(writes, () => hashRaw(secret, { ...ARGON2, salt: bytes }))).toString('base64url')
 }
 
 let dummy: string | undefined
@@ -45,16 +49,18 @@ export async function dummyHash(): Promise<string> {
   return dummy
 }
 
-async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+async function inTurn<T>(queue: Queue, work: () => Promise<T>): Promise<T> {
   if (running >= AT_ONCE) {
-    if (waiting.length >= MAX_WAITING)
-      throw new Refusal('too-many', 'Too many logins at once', { retryAfterS: 1 })
-    await new Promise<void>((resolve) => waiting.push(resolve))
+    if (queue.length >= MAX_WAITING)
+      throw new Refusal('too-many', 'Too many passwords at once', { retryAfterS: 1 })
+    await new Promise<void>((resolve) => queue.push(resolve))
   } else running++
   try {
     return await work()
   } finally {
-    const next = waiting.shift()
+    // In turns, so that neither queue waits for the end of the other.
+    const [first, second] = queue === logins ? [writes, logins] : [logins, writes]
+    const next = first.shift() ?? second.shift()
     if (next) next()
     else running--
   }

@@ -5,7 +5,7 @@ import type { Draft } from '../model/draft.js'
 import type { Faults } from '../model/faults.js'
 import { parseFilter } from '../model/filter.js'
 import type { Model } from '../model/model.js'
-import { isAbout, isPattern, packageOf } from '../model/permission.js'
+import { isAbout, isPattern, packageOf, reachFault } from '../model/permission.js'
 import { sampleOf } from '../model/sample-user.js'
 import { didYouMean } from '../model/similar.js'
 import { completed } from './account-rules.js'
@@ -70,8 +70,9 @@ function conditionFault(app: App, models: readonly Model[], condition: unknown):
     const parsed = parseFilter(condition, { user: sample }, 'condition')
     const all = models.map((model) => {
       const faults: string[] = []
-      bind(app.catalog, model, parsed, faults)
-      return faults
+      const criteria = bind(app.catalog, model, parsed, faults)
+      const fault = criteria && reachFault(criteria)
+      return fault === undefined ? faults : [...faults, fault]
     })
     const [first] = all
     if (!first || all.some((faults) => faults.length === 0)) return undefined

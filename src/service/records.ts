@@ -1,9 +1,10 @@
 // What may be done with records: the verbs that both doors offer, and those that only read.
+import { looksFurther, type Criteria } from '../model/criteria.js'
 import type { Model } from '../model/model.js'
 import { searchFromQuery, searchFromRequest, type Query, type Search } from '../model/search.js'
 import { countRelations, selectionForRecord, type Selection, type Wanted } from '../model/selection.js'
 import * as store from '../store/records.js'
-import { compileSelection } from '../store/select.js'
+import { compileSelection, type Select } from '../store/select.js'
 import type { Page, Records, SearchOptions, WireRecord } from '../wire.js'
 import type { Actor } from './actor.js'
 import type { App } from './app.js'
@@ -83,28 +84,36 @@ async function search(
 async function pageOf(app: App, by: Caller, model: Model, asked: Search): Promise<Page> {
   const search = { ...asked, seen: seenBy(by, model) }
   // A page by id of what every record shows is quick; whatever looks into more rows may take long.
-  const looksFurther = search.where ?? search.seen ?? search.sort[0]
-  const isPlain = !looksFurther && !goesFurther(search.selection)
-  const db = isPlain ? app.db.reader : app.db.searcher
+  const isAsked = search.where ?? search.seen ?? search.sort[0]
   const list = selectFor(app, by, model, 'list')
+  const isShort = search.selection ? !goesFurther(search.selection) : !list.asksFurther
+  const db = !isAsked && isShort ? app.db.reader : app.db.searcher
   const { total, records } = await store.find(db, app.tables.of(model), search, list)
   return { offset: search.offset, limit: search.limit, total, data: records }
 }
 
 async function read(app: App, by: Caller, model: Model, id: number): Promise<WireRecord> {
-  return (await readFor(app, by, app.db.reader, model, checkId(model, id))) ?? missing(model, id)
+  const select = selectFor(app, by, model, 'full')
+  const db = isFar(select, seenBy(by, model)) ? app.db.searcher : app.db.reader
+  return (await readFor(app, by, db, model, checkId(model, id), select)) ?? missing(model, id)
 }
 
 /** A part of a record, or more than a read shows. */
 async function fetch(app: App, by: Caller, model: Model, id: number, wanted: Wanted): Promise<WireRecord> {
   checkId(model, id)
   const selection = selectionForRecord(sightOf(app, by), model, wanted)
-  const db = goesFurther(selection) ? app.db.searcher : app.db.reader
   const select = compileSelection(app.db.dialect, selection)
+  const isLong = goesFurther(selection) || isFar(select, seenBy(by, model))
+  const db = isLong ? app.db.searcher : app.db.reader
   return (await readFor(app, by, db, model, id, select)) ?? missing(model, id)
 }
 
 /** Whether a client named relations to be shown: how much is behind them, nobody knows. */
 function goesFurther(selection: Selection | undefined): boolean {
   return selection !== undefined && countRelations(selection) > 0
+}
+
+/** Whether what may be seen is decided by neighbours. */
+function isFar({ asksFurther }: Select, seen: Criteria | undefined): boolean {
+  return asksFurther || (seen !== undefined && looksFurther(seen))
 }

@@ -1,5 +1,6 @@
 // Removing a record with all that is part of it, and nothing that others still need.
 import { Refusal } from '../errors.js'
+import { both } from '../model/criteria.js'
 import { isOwnedList, type Model } from '../model/model.js'
 import { isObject } from '../model/value.js'
 import { membersOf, ownersOf, unlinkAll } from '../store/members.js'
@@ -107,8 +108,10 @@ export class Removing {
     const { app, rights, tx } = this.work
     if (!rights) return [reference]
     const model = app.catalog.stored.find(({ name }) => name === reference.entityName)
-    if (!model || !rights.readable(model, reference.field)) return []
-    const ids = [...(await seenAmong(app, this.work, tx, model, reference.ids))]
+    const field = model && rights.readable(model, reference.field)
+    if (!model || !field) return []
+    const told = both(rights.of(model).rows('read'), rights.mask(model, field))
+    const ids = [...(await seenAmong(app, this.work, tx, model, reference.ids, told))]
     return ids.length > 0 ? [{ ...reference, total: ids.length, ids }] : []
   }
 

@@ -2,7 +2,7 @@
 // is shown, of one moment, without a join for each relation.
 import { Refusal } from '../errors.js'
 import { storageOf, type Field } from '../model/field.js'
-import type { Step } from '../model/criteria.js'
+import { looksFurther, type Criteria, type Step } from '../model/criteria.js'
 import { isOwnedList, isReference } from '../model/model.js'
 import type { Entry, Selection } from '../model/selection.js'
 import type { Json, Value } from '../model/value.js'
@@ -19,6 +19,8 @@ export interface Select {
   readonly columns: string
   /** Of the columns, in their order. */
   readonly params: readonly SqlValue[]
+  /** Whether what is hidden in it is found out at neighbours. */
+  readonly asksFurther: boolean
   read(row: Row): WireRecord
 }
 
@@ -53,6 +55,7 @@ export function compileSelection(dialect: Dialect, selection: Selection): Select
   return {
     columns: `t."id" as "id", t."version" as "version"${sql}`,
     params,
+    asksFurther: conditionsIn(selection).some(looksFurther),
     read: (row) => {
       const record: Record<string, Value> & { id: number; version: number } = {
         id: Number(row['id']),
@@ -66,6 +69,15 @@ export function compileSelection(dialect: Dialect, selection: Selection): Select
       return record
     },
   }
+}
+
+/** Those that decide what of it is shown. */
+function conditionsIn({ entries }: Selection): Criteria[] {
+  return entries.flatMap(({ steps, mask, neighbour }) => {
+    const taken = [...steps, ...(neighbour ? [neighbour.step] : [])]
+    const own = [mask, ...taken.flatMap((step) => [step.mask, step.seen])]
+    return [...own.filter((each) => each !== undefined), ...(neighbour ? conditionsIn(neighbour.shown) : [])]
+  })
 }
 
 function compileEntry({ key, steps, field, neighbour, mask }: Entry, place: Place): Part {

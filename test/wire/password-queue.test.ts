@@ -96,3 +96,16 @@ test('a login that finds the queue full is 429 with Retry-After, and is no faile
     await service.close()
   }
 })
+
+test('whoever writes records with passwords keeps nobody from logging in', async () => {
+  const service = await startService('sqlite')
+  try {
+    const written = Array.from({ length: CALLS }, () => hashPassword(PASSWORD).catch(() => 'refused'))
+    expect((await login(service.url)).status).toBe(200)
+    expect((await Promise.all(written)).filter((each) => each === 'refused')).toHaveLength(
+      CALLS - AT_ONCE - WAITING,
+    )
+  } finally {
+    await service.close()
+  }
+})
