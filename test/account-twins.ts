@@ -2,8 +2,9 @@
 import type { Actor } from '../src/service/actor.js'
 import type { Caller } from '../src/service/caller.js'
 import { Gate } from '../src/service/gate.js'
-import type { Database } from '../src/store/database.js'
+import type { Database, Row, Transaction } from '../src/store/database.js'
 import { EPOCH_TABLE } from '../src/store/epoch.js'
+import { faceOf } from './twins.js'
 
 /** Works rights out once, and never hears that they have changed. */
 export class DeafGate extends Gate {
@@ -15,8 +16,7 @@ export class DeafGate extends Gate {
 /** Transactions that change rights no longer take turns: the number that makes them wait for each other is left alone. */
 export function withoutTurns(db: Database): Database {
   return {
-    ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher, contents: db.contents },
-    close: () => db.close(),
+    ...faceOf(db),
     transaction: (work, options) =>
       db.transaction(
         (tx) =>
@@ -28,5 +28,52 @@ export function withoutTurns(db: Database): Database {
           }),
         options,
       ),
+  }
+}
+
+/** The session that stays is ended with all others and opened again, as it was when the transaction began. */
+export function reopeningSessions(db: Database): Database {
+  const reopening = (tx: Transaction): Transaction => {
+    let sessions: Row[] | undefined
+    return {
+      all: async (sql, params) => {
+        sessions ??= await tx.all('select hash, user_id, created_ms, seen_ms from verso_session')
+        return tx.all(sql, params)
+      },
+      insert: (sql, params) => tx.insert(sql, params),
+      run: async (sql, params = []) => {
+        const isEnd = sql.startsWith('delete from verso_session where user_id = ?')
+        const kept = isEnd ? sessions?.find(({ hash }) => hash === params[1]) : undefined
+        if (!kept) return tx.run(sql, params)
+        const ended = await tx.run('delete from verso_session where user_id = ?', params.slice(0, 1))
+        const insert = 'insert into verso_session (hash, user_id, created_ms, seen_ms) values (?, ?, ?, ?)'
+        await tx.run(insert, Object.values(kept))
+        return ended
+      },
+    }
+  }
+  return {
+    ...faceOf(db),
+    transaction: (work, options) => db.transaction((tx) => work(reopening(tx)), options),
+  }
+}
+
+/** Whether something is permitted is asked once in a transaction, however often what it is about is read again. */
+export function askingOnce(db: Database): Database {
+  const remembering = (tx: Transaction): Transaction => {
+    const answers = new Map<string, Row[]>()
+    return {
+      ...{ run: (sql, params) => tx.run(sql, params), insert: (sql, params) => tx.insert(sql, params) },
+      all: async (sql, params) => {
+        if (!sql.startsWith('select 1 as "one", case when ')) return tx.all(sql, params)
+        const answer = answers.get(sql) ?? (await tx.all(sql, params))
+        answers.set(sql, answer)
+        return answer
+      },
+    }
+  }
+  return {
+    ...faceOf(db),
+    transaction: (work, options) => db.transaction((tx) => work(remembering(tx)), options),
   }
 }

@@ -11,6 +11,8 @@ export interface Caller {
   readonly rights: Rights | undefined
   /** The names of their roles. */
   readonly roles: readonly string[]
+  /** What it was worked out under; the service itself has none. */
+  readonly epoch?: number | undefined
 }
 
 /** The service itself. */

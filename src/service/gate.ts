@@ -1,4 +1,5 @@
 // Who may do what: the roles of a user and their permissions, worked out once and kept until something of it changes.
+import { Refusal } from '../errors.js'
 import type { Catalog } from '../model/catalog.js'
 import { API_KEY_MODEL, PERMISSION_MODEL, ROLE_MODEL } from '../model/auth.js'
 import type { Criteria } from '../model/criteria.js'
@@ -26,10 +27,11 @@ interface Composed {
 const MAX_KEPT = 10_000
 /** More than anybody has. */
 const MAX_READ = 10_000
+const MAX_ATTEMPTS = 10
 
 interface Kept {
   readonly epoch: number
-  readonly caller: Promise<Omit<Caller, 'actor'>>
+  readonly caller: Promise<Omit<Caller, 'actor' | 'epoch'>>
 }
 
 export class Gate {
@@ -42,11 +44,11 @@ export class Gate {
     const now = epoch ?? (await rightsEpoch(this.app.db.reader))
     const key = `${actor.id} ${actor.keyId ?? ''}`
     const known = this.#kept.get(key)
-    if (known?.epoch === now) return { actor, ...(await known.caller) }
-    const kept = { epoch: now, caller: this.#work(actor) }
+    if (known?.epoch === now) return { actor, epoch: now, ...(await known.caller) }
+    const kept = { epoch: now, caller: this.#settled(actor, now) }
     this.#keep(key, kept)
     try {
-      return { actor, ...(await kept.caller) }
+      return { actor, epoch: now, ...(await kept.caller) }
     } catch (error) {
       if (this.#kept.get(key) === kept) this.#kept.delete(key)
       throw error
@@ -60,7 +62,19 @@ export class Gate {
     this.#kept.set(key, kept)
   }
 
-  async #work(actor: Actor): Promise<Omit<Caller, 'actor'>> {
+  /** Read in several statements: what was changed between them is not to be mixed, so they are read again. */
+  async #settled(actor: Actor, epoch: number): Promise<Omit<Caller, 'actor' | 'epoch'>> {
+    let before = epoch
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+      const caller = await this.#work(actor)
+      const after = await rightsEpoch(this.app.db.reader)
+      if (after === before) return caller
+      before = after
+    }
+    throw new Refusal('busy', 'Who may do what is being changed: try again', { retryAfterS: 1 })
+  }
+
+  async #work(actor: Actor): Promise<Omit<Caller, 'actor' | 'epoch'>> {
     const { catalog, db, tables } = this.app
     const user = await store.read(db.reader, tables.of(catalog.user), actor.id)
     const roles = await this.#rolesOf(user, actor.keyId)

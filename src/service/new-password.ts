@@ -5,7 +5,6 @@ import { draftToUpdate } from '../model/draft.js'
 import { lockLogin, lockUser, type UserRow } from '../store/accounts.js'
 import type { Transaction } from '../store/database.js'
 import { findResetLink, keepResetLink, useResetLink } from '../store/reset-links.js'
-import { findSession, openSession } from '../store/sessions.js'
 import { actorOf, type Actor } from './actor.js'
 import type { App } from './app.js'
 import type { Caller } from './caller.js'
@@ -41,9 +40,8 @@ export async function changeOwnPassword(app: App, actor: Actor, change: Password
     const still = await lockLogin(tx, app.db.dialect, username)
     // It may have been changed while it was being checked.
     if (still?.passwordHash !== proved.passwordHash || still.user.disabled) throw wrongOld()
-    const kept = change.session === undefined ? undefined : await findSession(tx, change.session)
-    await set(still.user)
-    if (kept?.user.id === actor.id) await openSession(tx, kept.session)
+    // It is left alone, not opened again: it may have been ended meanwhile.
+    await set(still.user, change.session)
   })
 }
 
@@ -91,7 +89,7 @@ export async function resetPassword(
   })
 }
 
-type Set = (still: UserRow) => Promise<void>
+type Set = (still: UserRow, keptSession?: string) => Promise<void>
 
 /** By the user, whatever their rights: the account is theirs. `name` is what the password was called where it was sent. */
 async function setPassword(
@@ -109,9 +107,9 @@ async function setPassword(
   })
   const request = { action: 'update', model: model.name, id: actor.id } as const
   await write(app, by, request, undefined, async ({ tx, changes }) => {
-    await work(tx, async ({ id, version }) => {
+    await work(tx, async ({ id, version }, keptSession) => {
       const draft = { ...hashed, key: { id, version } }
-      const saving = new Saving({ app, ...by, tx, now }, [draft])
+      const saving = new Saving({ app, ...by, tx, now, keptSession }, [draft])
       await saving.update(draft, draft.key, { version, by: 'version' })
       changes.push(...(await saving.finish()))
     })

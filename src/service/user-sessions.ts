@@ -10,14 +10,14 @@ import type { Work } from './work.js'
 
 /** `changed` is what becomes different. Answers what is to go into the Log besides. */
 export async function endSessionsIfChanged(
-  { app, tx, actor }: Work,
+  { app, tx, actor, keptSession }: Work,
   model: Model,
   id: number,
   changed: Values,
 ): Promise<readonly NewChange[]> {
   const isOver = 'password' in changed || 'username' in changed || changed['disabled'] === true
   if (model.name !== USER_MODEL || !isOver) return []
-  await endAll(tx, id)
+  await endAll(tx, id, keptSession)
   if (!('password' in changed)) return []
   return [await storeEvent(app, tx, { kind: 'password-changed', userId: id, by: actor })]
 }
@@ -26,7 +26,7 @@ export async function endSessionsIfRemoved(tx: Transaction, model: Model, id: nu
   if (model.name === USER_MODEL) await endAll(tx, id)
 }
 
-async function endAll(tx: Transaction, id: number): Promise<void> {
-  await closeSessionsOf(tx, id)
+async function endAll(tx: Transaction, id: number, except?: string): Promise<void> {
+  await closeSessionsOf(tx, id, except)
   await dropResetLink(tx, id)
 }

@@ -7,6 +7,8 @@ export interface Work extends Caller {
   readonly app: App
   readonly tx: Transaction
   readonly now: string
+  /** What the one session is kept under that stays where all others of its user end. */
+  readonly keptSession?: string | undefined
 }
 
 /** One moment for all that a request writes. */

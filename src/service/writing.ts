@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto'
 import { Refusal } from '../errors.js'
 import type { Model } from '../model/model.js'
 import { decidesRights } from '../model/system.js'
-import type { Json } from '../model/value.js'
+import { isObject, type Json } from '../model/value.js'
 import type { Transaction } from '../store/database.js'
 import { raiseRightsEpoch } from '../store/epoch.js'
-import { claim, keepAnswer, type Claim } from '../store/idempotency.js'
+import { claim, keepAnswer, type Claim, type StoredAnswer } from '../store/idempotency.js'
 import { append, type NewChange } from '../store/log.js'
 import { isCurrent } from '../store/schema.js'
 import type { Action, SaveOptions, Written } from '../wire.js'
@@ -50,7 +50,7 @@ export async function write<T>(
     const stored = claimed && (await claim(tx, claimed, IDEMPOTENCY_KEPT_MS))
     if (stored) {
       if (stored.digest === claimed.digest)
-        return { data: JSON.parse(stored.answer) as T, replayed: true, changes: [] }
+        return { data: answerFor(by, stored) as T, replayed: true, changes: [] }
       throw new Refusal('key-reused', 'This Idempotency-Key was used for another request: make a new one')
     }
     const changes: NewChange[] = []
@@ -58,12 +58,24 @@ export async function write<T>(
     await refuseIfOutdated(app, tx, changes)
     if (changes.some(({ model }) => decidesRights(model))) await raiseRightsEpoch(tx)
     await keepAnAdministrator(tx, by, changes)
-    if (claimed) await keepAnswer(tx, claimed, JSON.stringify(data))
+    if (claimed) await keepAnswer(tx, claimed, JSON.stringify(data), by.epoch ?? null)
     await append(tx, app.db.dialect, changes)
     return { data, replayed: false, changes }
   })
   if (changes.some(({ model }) => app.catalog.hasFiles(model))) await app.db.contents.sweep()
   return written
+}
+
+/** As it was; but who may see other things by now is shown of each record that it was written, and no more. */
+function answerFor({ rights, epoch }: Caller, stored: StoredAnswer): unknown {
+  const answer: unknown = JSON.parse(stored.answer)
+  if (!rights || stored.epoch === epoch) return answer
+  return Array.isArray(answer) ? answer.map(keyOf) : keyOf(answer)
+}
+
+/** Of a removed record there is the id alone. */
+function keyOf(written: unknown): unknown {
+  return isObject(written) ? { id: written['id'], version: written['version'] } : written
 }
 
 /** What a repeat under the same key must be equal to. */

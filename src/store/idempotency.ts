@@ -11,6 +11,8 @@ export interface Claim {
 export interface StoredAnswer {
   readonly digest: string
   readonly answer: string
+  /** Of the rights that it was made by; null if it was made without, or by an older node. */
+  readonly epoch: number | null
 }
 
 /**
@@ -31,16 +33,27 @@ export async function claim(tx: Transaction, { userId, key, digest, nowMs }: Cla
 }
 
 async function findAnswer(db: Queryable, userId: number, key: string): Promise<StoredAnswer> {
-  const [row] = await db.all('select digest, answer from verso_idempotency where user_id = ? and key = ?', [
-    userId,
-    key,
-  ])
+  const [row] = await db.all(
+    'select digest, answer, epoch from verso_idempotency where user_id = ? and key = ?',
+    [userId, key],
+  )
   if (!row) throw new Error('an idempotency key was there and is gone')
-  return { digest: String(row['digest']), answer: String(row['answer']) }
+  return {
+    digest: String(row['digest']),
+    answer: String(row['answer']),
+    epoch: row['epoch'] === null ? null : Number(row['epoch']),
+  }
 }
 
-export async function keepAnswer(tx: Transaction, { userId, key }: Claim, answer: string): Promise<void> {
-  await tx.run('update verso_idempotency set answer = ? where user_id = ? and key = ?', [answer, userId, key])
+export async function keepAnswer(
+  tx: Transaction,
+  { userId, key }: Claim,
+  answer: string,
+  epoch: number | null,
+): Promise<void> {
+  await tx.run('update verso_idempotency set answer = ?, epoch = ? where user_id = ? and key = ?', [
+    ...[answer, epoch, userId, key],
+  ])
 }
 
 export async function forgetAnswers(tx: Transaction, beforeMs: number): Promise<number> {

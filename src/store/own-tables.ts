@@ -23,14 +23,15 @@ export async function makeOwnTables(tx: Transaction, dialect: Dialect): Promise<
 
 /** Of tables that were once made without them. They may be null: an older node beside this one does not know them. */
 const LATER_COLUMNS = [
-  { table: 'verso_session', column: 'address' },
-  { table: 'verso_session', column: 'agent' },
-]
+  { table: 'verso_session', column: 'address', type: 'text' },
+  { table: 'verso_session', column: 'agent', type: 'text' },
+  { table: 'verso_idempotency', column: 'epoch', type: 'integer' },
+] as const
 
 async function addLaterColumns(tx: Transaction, { columns, findColumn }: Dialect): Promise<void> {
-  for (const { table, column } of LATER_COLUMNS) {
+  for (const { table, column, type } of LATER_COLUMNS) {
     if ((await tx.all(findColumn, [table, column])).length === 0)
-      await tx.run(`alter table ${table} add column ${column} ${columns.text.type}`)
+      await tx.run(`alter table ${table} add column ${column} ${columns[type].type}`)
   }
 }
 
@@ -79,6 +80,8 @@ function ownTables({ columns, identity }: Dialect): Readonly<Record<string, read
       `key ${text} not null`,
       `digest ${text} not null`,
       `answer ${text}`,
+      // Of the rights that it was made by.
+      `epoch ${integer}`,
       `created_ms ${integer} not null`,
       'primary key (user_id, key)',
     ],

@@ -1,11 +1,14 @@
-// A database of a time when sessions said nothing of where they came from.
+// A database of a time when sessions said nothing of where they came from, and answers nothing of the rights that they were made by.
 import { expect, test } from 'vitest'
 import { createApp } from '../../src/service/create-app.js'
 import { openSessions } from '../../src/service/open-sessions.js'
 import { authenticate, login } from '../../src/service/sessions.js'
+import { recordsFor } from '../../src/service/records.js'
 import { findLogin } from '../../src/store/accounts.js'
 import { models } from '../models.js'
-import { newPlace, onEveryEngine, PASSWORD, startService, USERNAME } from '../targets.js'
+import { actorIn, newPlace, onEveryEngine, PASSWORD, startService, USERNAME } from '../targets.js'
+
+const NOTE = { title: 'once' }
 
 onEveryEngine((engine) => {
   test('its sessions stay, and new ones say where they are from; two nodes may start at once', async () => {
@@ -17,10 +20,13 @@ onEveryEngine((engine) => {
       '10.0.0.1',
       undefined,
     )
+    const options = { idempotencyKey: 'once' }
+    const first = await recordsFor(before.app, await actorIn(before)).create('test.Note', NOTE, options)
     await before.app.db.transaction(async (tx) => {
       for (const column of ['address', 'agent'])
         await tx.run(`alter table verso_session drop column ${column}`)
       await tx.run('drop table verso_reset_link')
+      await tx.run('alter table verso_idempotency drop column epoch')
     })
     await before.close()
     const open = () => createApp({ settings: { db: place.url }, models })
@@ -35,6 +41,9 @@ onEveryEngine((engine) => {
         ['10.0.0.2', 'Browser/1'],
         [null, null],
       ])
+      if (!caller?.actor) throw new Error('there is nobody')
+      const again = await recordsFor(other, caller.actor).create('test.Note', NOTE, options)
+      expect(again).toEqual({ ...first, replayed: true })
       // An older node beside them does not know the columns.
       await app.db.transaction((tx) =>
         tx.run('insert into verso_session (hash, user_id, created_ms, seen_ms) values (?, ?, ?, ?)', [

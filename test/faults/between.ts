@@ -1,0 +1,43 @@
+// Something else that happens, and is committed, in the middle of a transaction: the same moment in every run.
+import type { Database, Queryable, Transaction } from '../../src/store/database.js'
+import { faceOf } from '../twins.js'
+
+export class Interruption {
+  #next: { readonly isAfter: (sql: string) => boolean; readonly act: () => Promise<unknown> } | undefined
+
+  /** Once, after the next statement that reads and is like this. */
+  after(isAfter: (sql: string) => boolean, act: () => Promise<unknown>): void {
+    this.#next = { isAfter, act }
+  }
+
+  /** Whether it has come to that. */
+  get isOver(): boolean {
+    return this.#next === undefined
+  }
+
+  in(db: Database): Database {
+    const transaction = (tx: Transaction): Transaction => ({
+      ...this.#reading(tx),
+      run: (sql, params) => tx.run(sql, params),
+      insert: (sql, params) => tx.insert(sql, params),
+    })
+    return {
+      ...faceOf(db),
+      reader: this.#reading(db.reader),
+      transaction: (work, options) => db.transaction((tx) => work(transaction(tx)), options),
+    }
+  }
+
+  #reading(db: Queryable): Queryable {
+    return {
+      all: async (sql, params) => {
+        const rows = await db.all(sql, params)
+        const next = this.#next
+        if (!next?.isAfter(sql)) return rows
+        this.#next = undefined
+        await next.act()
+        return rows
+      },
+    }
+  }
+}

@@ -1,0 +1,76 @@
+// Somebody who may do what a list of permissions says, in a small office.
+import { defineModel } from '../../src/model/definition.js'
+import { extendModel } from '../../src/model/extension.js'
+import { ROLE_MODEL } from '../../src/model/auth.js'
+import { USER_MODEL } from '../../src/model/model.js'
+import { addUser } from '../../src/service/accounts.js'
+import { NOBODY } from '../../src/service/caller.js'
+import { recordsOf } from '../../src/service/records.js'
+import type { Records } from '../../src/wire.js'
+import { HttpClient } from '../http-client.js'
+import { models } from '../models.js'
+import { PASSWORD, type Service } from '../targets.js'
+
+export const TEAM = 'office.Team'
+export const PROJECT = 'office.Project'
+
+const definitions = [
+  defineModel({ name: TEAM, fields: { name: { type: 'string' } } }),
+  defineModel({
+    name: PROJECT,
+    fields: {
+      name: { type: 'string' },
+      secret: { type: 'string' },
+      region: { type: 'string' },
+      team: { type: 'many-to-one', target: TEAM },
+    },
+  }),
+  extendModel({
+    name: USER_MODEL,
+    fields: { region: { type: 'string' }, home: { type: 'many-to-one', target: TEAM } },
+  }),
+]
+
+export const officeModels = [
+  ...models,
+  ...definitions.map((definition) => ({ file: 'office.ts', definition })),
+]
+
+export interface Grantee {
+  readonly id: number
+  readonly username: string
+  readonly role: number
+  readonly client: HttpClient
+}
+
+let count = 0
+
+/** `more` is what else their record holds. */
+export async function grantee(
+  { app, url }: Service,
+  permissions: readonly object[],
+  more: object = {},
+): Promise<Grantee> {
+  const root = rootOf({ app })
+  const username = `grantee${++count}`
+  const role = (await root.create(ROLE_MODEL, { name: `role of ${username}`, permissions })).data.id
+  const id = await addUser(app, { username, password: PASSWORD, roles: [`role of ${username}`] })
+  const { version } = await root.read(USER_MODEL, id)
+  await root.update(USER_MODEL, id, { version, ...more })
+  return { id, username, role, client: await HttpClient.login(url, username, PASSWORD) }
+}
+
+/** The verbs of those who may do everything. */
+export function rootOf({ app }: Pick<Service, 'app'>): Records {
+  return recordsOf(app, NOBODY)
+}
+
+export async function permit(
+  service: Pick<Service, 'app'>,
+  { role }: Grantee,
+  permissions: readonly object[],
+): Promise<void> {
+  const root = rootOf(service)
+  const { version } = await root.read(ROLE_MODEL, role)
+  await root.update(ROLE_MODEL, role, { version, permissions })
+}
