@@ -17,6 +17,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Whoever a guard found; null on routes that are open to all. */
     caller: Caller | null
+    /** Whether its body was still on its way when they were found. */
+    isAwaited: boolean
   }
 }
 
@@ -25,6 +27,8 @@ type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 export interface Guards {
   /** For routes below /ws: 401 without a session, before anything else is looked at. */
   readonly session: Guard
+  /** Once the body is there: whoever takes their time with it may be nobody by then, or may do less. */
+  readonly again: Guard
   /** For routes that are open to all and tell more to those who are known. */
   readonly anybody: Guard
   /** For login, logout and all else that is for people: not from another site's page. */
@@ -51,11 +55,16 @@ export function makeGuards(app: App, settings: HttpSettings): Guards {
     // Pages of other origins authenticate by key, never by cookie.
     return authenticate(app, isAllowedOrigin(request, settings) ? undefined : sessionIdOf(request))
   }
+  const session: Guard = async (request) => {
+    request.caller = (await find(request)) ?? null
+    request.isAwaited = !request.raw.complete
+    if (request.caller) return
+    throw new Refusal('unauthenticated', unknownBecause(request, logins !== undefined))
+  }
   return {
-    session: async (request) => {
-      request.caller = (await find(request)) ?? null
-      if (request.caller) return
-      throw new Refusal('unauthenticated', unknownBecause(request, logins !== undefined))
+    session,
+    again: async (request, reply) => {
+      if (request.isAwaited) await session(request, reply)
     },
     anybody: async (request) => {
       request.caller = (await find(request)) ?? null

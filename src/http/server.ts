@@ -78,6 +78,7 @@ export async function createServer(
   addHooks(server, app, settings, { setHeaders, limits })
   announceStop(server, () => isStopping)
   const guards = limits.counted(makeGuards(app, settings))
+  server.addHook('preHandler', guards.again)
   await addRoutes(server, app, settings, { guards, habits }, options, () => isStopping)
   await server.ready()
   const connections = new Connections(settings.maxConnections)
@@ -199,6 +200,7 @@ function addHooks(
   // The fields of this line are fixed and hold no secret: looking for one in each would be the dearest part of a read.
   const requestLog = app.log.child({}, { redact: [] })
   server.decorateRequest('caller', null)
+  server.decorateRequest('isAwaited', false)
   server.addHook('onRequest', (request, reply, done) => {
     setHeaders(request, reply)
     try {

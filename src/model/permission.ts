@@ -122,7 +122,7 @@ function parsedFor(text: string, user: Readonly<Record<string, unknown>>): Condi
 
 /** It is asked of every record, also where others wait for a write. */
 const MAX_CONDITION_STEPS = 4
-const MAX_CONDITION_LISTS = 1
+const MAX_CONDITION_LISTS = 2
 
 /** Why a condition goes too far; undefined if it does not. */
 export function reachFault(criteria: Criteria): string | undefined {

@@ -1,0 +1,174 @@
+// What decides somebody's rights is decided by others, and what no longer holds gives none.
+import http from 'node:http'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { API_KEY_MODEL, PERMISSION_MODEL } from '../../src/model/auth.js'
+import { USER_MODEL } from '../../src/model/model.js'
+import type { Records } from '../../src/wire.js'
+import { HttpClient } from '../http-client.js'
+import { onEveryEngine, PASSWORD, refusalOf, startService, type Service } from '../targets.js'
+import { grantee, officeModels, PROJECT, rootOf, TEAM, type Grantee } from './grantee.js'
+
+onEveryEngine((engine) => {
+  let service: Service
+  let root: Records
+
+  beforeAll(async () => {
+    service = await startService(engine, { models: officeModels })
+    root = rootOf(service)
+  })
+  afterAll(() => service.close())
+
+  const change = async (id: number, values: object) => {
+    const { version } = await root.read(USER_MODEL, id)
+    await root.update(USER_MODEL, id, { version, ...values })
+  }
+
+  /** As it may have been stored before there was a rule against it. */
+  const storeCondition = async ({ id, role }: Grantee, condition: string) => {
+    const update = `update "${PERMISSION_MODEL}" set "condition" = ? where "role" = ?`
+    await service.app.db.transaction((tx) => tx.run(update, [condition, role]))
+    await change(id, { name: 'So that rights are worked out again' })
+  }
+
+  describe('a condition', () => {
+    test('may ask whom a user refers to, and nothing that others can change', async () => {
+      const role = (await grantee(service, [])).role
+      const permission = { role: { id: role }, model: PROJECT, canRead: true }
+      const refusal = await refusalOf(
+        root.create(PERMISSION_MODEL, { ...permission, condition: 'region = :user.home.name' }),
+      )
+      expect([refusal.kind, Object.keys(refusal.details.errors ?? {})]).toEqual(['invalid', ['condition']])
+      for (const condition of ['team = :user.home', 'team.id = :user.home.id'])
+        await root.create(PERMISSION_MODEL, { ...permission, condition })
+    })
+
+    test('that was stored all the same permits nothing by the name of a neighbour', async () => {
+      const home = (await root.create(TEAM, { name: 'North' })).data.id
+      await root.create(PROJECT, { region: 'North' })
+      const canRead = { model: PROJECT, canRead: true }
+      const who = await grantee(service, [{ ...canRead, condition: 'region = :user.region' }], {
+        home: { id: home },
+        region: 'North',
+      })
+      expect((await who.client.find(PROJECT)).total).toBe(1)
+      await storeCondition(who, 'region = :user.home.name')
+      expect((await refusalOf(who.client.find(PROJECT))).kind).toBe('unknown-model')
+    })
+  })
+
+  describe('the condition of a permission', () => {
+    const FAR = 'company.people.circles.members.name is null'
+
+    test('looks over two lists, and no further', async () => {
+      const { role } = await grantee(service, [])
+      const permission = { role: { id: role }, model: 'rel.Person', canRead: true }
+      const refusal = await refusalOf(root.create(PERMISSION_MODEL, { ...permission, condition: FAR }))
+      expect(refusal.details.errors?.['condition']).toMatch(/at most 4 steps, 2 of them over lists/)
+      const condition = 'company.people.circles.name is null'
+      await root.create(PERMISSION_MODEL, { ...permission, condition })
+    })
+
+    test('that looks further and was stored all the same permits nothing', async () => {
+      const who = await grantee(service, [{ model: 'rel.Person', canRead: true, condition: 'name is null' }])
+      await root.create('rel.Person', {})
+      expect((await who.client.find('rel.Person')).total).toBeGreaterThan(0)
+      await storeCondition(who, FAR)
+      expect((await refusalOf(who.client.find('rel.Person'))).kind).toBe('unknown-model')
+    })
+  })
+
+  describe('who may change their own account', () => {
+    const OWN = { model: USER_MODEL, canRead: true, canUpdate: true, condition: 'id = :user' }
+    const sees = { model: PROJECT, canRead: true, condition: 'region = :user.region' }
+    const move = async ({ id, client }: Grantee, values: object) => {
+      const { version } = await client.read(USER_MODEL, id)
+      return client.update(USER_MODEL, id, { version, ...values })
+    }
+
+    test('changes the name, and no field that conditions may look at', async () => {
+      await root.create(PROJECT, { region: 'secretland' })
+      const who = await grantee(service, [OWN, sees])
+      expect((await refusalOf(move(who, { region: 'secretland' }))).kind).toBe('forbidden')
+      expect((await who.client.find(PROJECT)).total).toBe(0)
+      expect((await move(who, { name: 'Another name' })).data).toMatchObject({ name: 'Another name' })
+    })
+
+    test('changes such a field where it is named', async () => {
+      const who = await grantee(service, [{ ...OWN, writable: ['region', 'username'] }])
+      expect((await move(who, { region: 'openland' })).data).toMatchObject({ region: 'openland' })
+      expect((await refusalOf(move(who, { name: 'x' }))).kind).toBe('forbidden')
+      expect((await refusalOf(move(who, { username: 'somebody.else' }))).kind).toBe('forbidden')
+    })
+  })
+
+  describe('a key', () => {
+    const keyFor = async (client: HttpClient, data: object): Promise<string> => {
+      const made = await client.request('POST', '/ws/me/keys', { data })
+      const body = (await made.json()) as { data: readonly { key: string }[] }
+      return body.data[0]?.key ?? ''
+    }
+    const statusOf = async (key: string, path: string, method = 'GET') =>
+      (await fetch(`${service.url}${path}`, { method, headers: { 'api-key': key } })).status
+
+    test('sees and ends no sessions of its user', async () => {
+      const { client } = await grantee(service, [{ model: PROJECT, canRead: true }])
+      const own = (await (await client.request('GET', '/ws/me/sessions')).json()) as {
+        data: readonly { id: string }[]
+      }
+      for (const data of [{ name: 'none', roles: [] }, { name: 'all' }]) {
+        const key = await keyFor(client, data)
+        const statuses = [
+          await statusOf(key, '/ws/me'),
+          await statusOf(key, '/ws/me/sessions'),
+          await statusOf(key, '/ws/me/sessions', 'DELETE'),
+          await statusOf(key, `/ws/me/sessions/${own.data[0]?.id}`, 'DELETE'),
+        ]
+        expect(statuses).toEqual([200, 403, 403, 403])
+      }
+      expect((await client.request('GET', '/ws/me')).status).toBe(200)
+    })
+
+    test('that is removed while the body is on its way is over when it has come', async () => {
+      const { client } = await grantee(service, [{ model: TEAM, canRead: true, canCreate: true }])
+      const key = await keyFor(client, { name: 'slow' })
+      const { id } = (await root.find(API_KEY_MODEL, { filter: `name = 'slow'` })).data[0] ?? { id: 0 }
+      const body = JSON.stringify({ data: { name: 'late' } })
+      const { port } = new URL(service.url)
+      const headers = { 'api-key': key, 'content-length': body.length, 'content-type': 'application/json' }
+      const request = http.request({ port, method: 'PUT', path: `/ws/rest/${TEAM}`, headers })
+      const answered = new Promise<number | undefined>((resolve, reject) => {
+        request.on('error', reject)
+        request.on('response', (response) => {
+          response.resume()
+          resolve(response.statusCode)
+        })
+      })
+      request.write(body.slice(0, 5))
+      // By then it was found to be a key.
+      await expect
+        .poll(async () => (await root.read(API_KEY_MODEL, id))['lastUsedOn'], { timeout: 30_000 })
+        .not.toBeNull()
+      await root.remove(API_KEY_MODEL, id)
+      request.end(body.slice(5))
+      expect(await answered).toBe(401)
+      expect((await root.find(TEAM, { filter: `name = 'late'` })).total).toBe(0)
+    })
+
+    test('has a role again that its user lost and was given again, and none that is new', async () => {
+      const who = await grantee(service, [{ model: PROJECT, canRead: true }])
+      const other = await grantee(service, [{ model: TEAM, canRead: true }])
+      const key = await keyFor(who.client, { name: 'k' })
+      const seen = async () => [
+        await statusOf(key, `/ws/rest/${PROJECT}`),
+        await statusOf(key, `/ws/rest/${TEAM}`),
+      ]
+      expect(await seen()).toEqual([200, 404])
+      await change(who.id, { roles: [{ id: other.role }] })
+      expect(await seen()).toEqual([404, 404])
+      await change(who.id, { roles: [{ id: other.role }, { id: who.role }] })
+      expect(await seen()).toEqual([200, 404])
+      const entered = await HttpClient.login(service.url, who.username, PASSWORD)
+      expect((await entered.find(TEAM)).total).toBeGreaterThanOrEqual(0)
+    })
+  })
+})
