@@ -134,7 +134,7 @@ export function reachFault(criteria: Criteria): string | undefined {
   const { steps } = criteria
   const lists = steps.filter(({ field }) => field.relation?.isList).length
   if (steps.length <= MAX_CONDITION_STEPS && lists <= MAX_CONDITION_LISTS) return undefined
-  return `it goes over at most ${MAX_CONDITION_STEPS} relations, ${MAX_CONDITION_LISTS} of them a list`
+  return `a path has at most ${MAX_CONDITION_STEPS} steps, ${MAX_CONDITION_LISTS} of them over lists`
 }
 
 /** `:user` is who somebody is, which never changes; what else their record holds may. */

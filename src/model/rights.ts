@@ -122,9 +122,9 @@ export class Rights implements Sight {
   }
 
   knows(model: Model, field: Field): boolean {
-    const isReadable = this.of(model).reads(field.name)
+    const isRead = this.of(model).reads(field.name) || isNameOfUser(model, field.name)
     // Files and secrets are not read with a record, and may be written.
-    return (isReadable || this.writes(model, field)) && this.#leadsSomewhere(field)
+    return (isRead || this.writes(model, field)) && this.#leadsSomewhere(field)
   }
 
   writes(model: Model, field: Field): boolean {

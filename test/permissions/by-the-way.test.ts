@@ -86,7 +86,13 @@ onEveryEngine((engine) => {
   test('in whose list a record is, is told to those who may see everything', async () => {
     const { client } = await grantee(service, [
       { model: COMPANY, canRead: true, canUpdate: true, canCreate: true, condition: 'createdBy = :user' },
-      { model: ADDRESS, canRead: true, readable: ['city'], canUpdate: true, writable: ['company'] },
+      {
+        model: ADDRESS,
+        canRead: true,
+        readable: ['city', 'company'],
+        canUpdate: true,
+        writable: ['company'],
+      },
     ])
     const hidden = (await root.create(COMPANY, { name: 'Hidden', addresses: [{ city: 'Oslo' }] })).data
     const [address] = hidden['addresses'] as readonly { readonly id: number }[]
