@@ -18,6 +18,7 @@ export interface Kind<T> {
 const HOUR_MS = 3_600_000
 const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: HOUR_MS, d: 24 * HOUR_MS } as const
 const UNITS_BYTES = { '': 1, b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 } as const
+const TIMES = ['500ms', '10s', '60m', '12h', '7d']
 const PROXY_NAMES = new Set(['loopback', 'linklocal', 'uniquelocal'])
 
 export const host: Kind<string> = {
@@ -115,9 +116,10 @@ export function size(least: string, most: string): Kind<number> {
 
 export function duration(least: string, most: string): Kind<number> {
   const bounds = [measure(least, UNITS_MS), measure(most, UNITS_MS)] as const
+  const examples = TIMES.filter((text) => within(measure(text, UNITS_MS), ...bounds) !== undefined)
   return {
     placeholder: '<time>',
-    mustBe: `a time from ${least} to ${most}, such as 500ms, 10s, 60m, 12h or 7d`,
+    mustBe: `a time from ${least} to ${most}, such as ${examples.slice(0, -1).join(', ')} or ${examples.at(-1) ?? most}`,
     parse: (text) => within(measure(text, UNITS_MS), ...bounds),
   }
 }

@@ -51,10 +51,17 @@ for (const stream of [process.stdout, process.stderr])
   })
 
 try {
-  await program.parseAsync()
+  await program.parseAsync(asFlag(process.argv))
 } catch (error) {
   // At once: a connection that failed half-way would keep the process alive.
   process.exit(explain(error))
+}
+
+/** `verso help user add` is `verso user add --help`: by itself, help knows the first word alone. */
+function asFlag(argv: readonly string[]): string[] {
+  const [node = '', script = '', first, ...words] = argv
+  const isDeep = first === 'help' && words.length > 1
+  return isDeep ? [node, script, ...words, '--help'] : [...argv]
 }
 
 /** Says what went wrong, if it was not said already; answers the exit code. */

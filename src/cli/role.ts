@@ -22,6 +22,9 @@ Examples:
   $ verso role forbid assistant 7
   $ verso user roles ada --add assistant`
 
+const UNCHECKED =
+  'whether there are such models and fields was not checked: that needs the models of the server, with --models'
+
 interface AddFlags extends Flags {
   readonly description?: string
   readonly admin?: boolean
@@ -111,11 +114,26 @@ function addPermit(role: Command): void {
       }
       await withAccounts('role', flags, async (app) => {
         const { id } = await permit(app, name, permission)
-        say(
-          `${name} has permission ${id}: ${actions.join(', ')} ${model}${condition === null ? '' : ` where ${condition}`}`,
-        )
+        say(`${name} has permission ${id}: ${actions.join(', ')} ${model}${limitsOf(permission)}`)
+        if (app.catalog.models.length === 0) process.stderr.write(`${UNCHECKED}\n`)
       })
     })
+}
+
+interface Limits {
+  readonly condition: string | null
+  readonly readable: readonly string[] | null
+  readonly writable: readonly string[] | null
+}
+
+/** What keeps it from being about all records and all fields. */
+function limitsOf({ condition, readable, writable }: Limits): string {
+  const shown = (list: readonly string[]) => list.join(', ') || 'no field'
+  return [
+    condition === null ? '' : ` where ${condition}`,
+    readable ? `; readable: ${shown(readable)}` : '',
+    writable ? `; writable: ${shown(writable)}` : '',
+  ].join('')
 }
 
 /** All of them if nothing was said, none if it was an empty text. */

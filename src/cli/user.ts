@@ -3,6 +3,7 @@ import { StartFaults } from '../errors.js'
 import { counted } from '../model/counted.js'
 import { addUser, changePassword, setDisabled } from '../service/accounts.js'
 import type { App } from '../service/app.js'
+import { openSessions } from '../service/open-sessions.js'
 import { ADMINISTRATOR } from '../service/roles.js'
 import {
   changeRolesOf,
@@ -12,7 +13,6 @@ import {
   userNamed,
   userRecords,
 } from '../service/user-records.js'
-import { sessionsOf } from '../store/sessions.js'
 import { collect, say, subcommand, withAccounts } from './account-command.js'
 import { inColumns, shownMoment } from './columns.js'
 import { shownDatabase } from './open.js'
@@ -55,8 +55,13 @@ export function addUserCommands(program: Command): void {
     .option('--remove <role>', 'one role less; may be given several times', collect)
     .action(async (username: string, flags: RolesFlags) => {
       await withAccounts('user', flags, async (app) => {
+        const before = namesIn((await userNamed(app, username))['roles'])
         const roles = await rolesOf(app, username, flags)
-        say(`${username} has ${roles.length === 0 ? 'no roles, and may do nothing' : roles.join(', ')}`)
+        const strange = (flags.remove ?? []).filter((role) => !before.includes(role))
+        const told = strange.length === 0 ? '' : `; ${strange.join(', ')} could not be taken: they had it not`
+        say(
+          `${username} has ${roles.length === 0 ? 'no roles, and may do nothing' : roles.join(', ')}${told}`,
+        )
       })
     })
   addDoors(user)
@@ -153,13 +158,11 @@ async function listing(app: App): Promise<string> {
 
 async function sessionListing(app: App, username: string): Promise<string> {
   const { id } = await userNamed(app, username)
-  const { sessionIdleMs, sessionMaxMs } = app.settings
-  const now = app.clock.now()
-  const alive = (await sessionsOf(app.db.reader, id)).filter(
-    ({ createdMs, seenMs }) => now - seenMs <= sessionIdleMs && now - createdMs <= sessionMaxMs,
-  )
-  if (alive.length === 0) return `${username} has no session`
-  const shown = (ms: number) => shownMoment(new Date(ms).toISOString())
-  const rows = alive.map(({ createdMs, seenMs }) => [shown(createdMs), shown(seenMs)])
-  return inColumns(['since', 'last seen'], rows)
+  const open = await openSessions(app, id)
+  if (open.length === 0) return `${username} has no session`
+  const rows = open.map(({ createdOn, lastSeenOn, address, agent }) => [
+    ...[shownMoment(createdOn), shownMoment(lastSeenOn)],
+    ...[address ?? 'unknown', agent ?? 'unknown'],
+  ])
+  return inColumns(['since', 'last seen', 'address', 'program'], rows)
 }

@@ -37,7 +37,7 @@ export const ROLE_DEFINITION = defineModel({
   name: ROLE_MODEL,
   title: 'Role',
   fields: {
-    name: { type: 'string', required: true, unique: true, length: 100 },
+    name: { type: 'string', required: true, unique: true, length: { min: 1, max: 100 } },
     description: { type: 'string' },
     admin: { type: 'boolean', default: false, help: 'Whoever has this role may do everything.' },
     permissions: { type: 'one-to-many', target: PERMISSION_MODEL, mappedBy: 'role', owned: true },
@@ -54,6 +54,7 @@ export const PERMISSION_DEFINITION = defineModel({
     model: {
       type: 'string',
       required: true,
+      length: { min: 1 },
       help: 'The name of a model, a package such as crm.*, or * for all that people declare.',
     },
     canRead: { type: 'boolean', default: false },
@@ -70,14 +71,25 @@ export const PERMISSION_DEFINITION = defineModel({
     writable: { type: 'json', help: 'The fields that may be written, as a list of names; all if empty.' },
   },
   nameField: 'model',
-  listFields: ['model', 'role', 'canRead', 'canCreate', 'canUpdate', 'canRemove', 'canExport', 'condition'],
+  listFields: [
+    'model',
+    'role',
+    'canRead',
+    'canCreate',
+    'canUpdate',
+    'canRemove',
+    'canExport',
+    'condition',
+    'readable',
+    'writable',
+  ],
 })
 
 export const API_KEY_DEFINITION = defineModel({
   name: API_KEY_MODEL,
   title: 'API key',
   fields: {
-    name: { type: 'string', required: true, length: 100 },
+    name: { type: 'string', required: true, length: { min: 1, max: 100 } },
     user: { type: 'many-to-one', target: USER_MODEL, required: true },
     roles: {
       type: 'many-to-many',

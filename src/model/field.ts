@@ -1,3 +1,4 @@
+import { counted } from './counted.js'
 import { compareDecimals, parseDecimal } from './decimal.js'
 import { parseDate, parseDatetime, parseTime } from './moment.js'
 import { jsonFault, lengthOf, textFault, type Json, type Value, type Values } from './value.js'
@@ -262,7 +263,8 @@ function parseText(input: unknown, field: Field): Value | Fault {
     return new Fault(`must be at most ${MAX_TEXT_BYTES} bytes of UTF-8`)
   const length = lengthOf(input)
   if (length > field.maxLength) return new Fault(`must have at most ${field.maxLength} characters`)
-  if (length < field.minLength) return new Fault(`must have at least ${field.minLength} characters`)
+  if (length < field.minLength)
+    return new Fault(`must have at least ${counted(field.minLength, 'character')}`)
   return input
 }
 

@@ -3,6 +3,7 @@ import { Refusal } from '../errors.js'
 import { API_KEY_MODEL } from '../model/auth.js'
 import type { Draft } from '../model/draft.js'
 import { refusalAt } from '../model/faults.js'
+import type { Model } from '../model/model.js'
 import { isObject, type Values } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
 
@@ -14,6 +15,12 @@ export function latestExpiry(nowMs: number): number {
   return nowMs + MAX_DAYS * DAY_MS
 }
 
+/** Before a word about its fields: with no others could it be made so. */
+export function refuseNewKey({ name }: Model): void {
+  if (name === API_KEY_MODEL)
+    throw new Refusal('forbidden', 'A key is made by its user, with POST /ws/me/keys, or by: verso key add')
+}
+
 /** It is made where a key is made, stays with its user, and does not last for ever. `before` is undefined for a new one. */
 export function refuseStrangeKey(
   { model, place }: Draft,
@@ -23,8 +30,7 @@ export function refuseStrangeKey(
 ): void {
   if (model.name !== API_KEY_MODEL) return
   const { expiresOn = null, user = null } = sent
-  if (!before && !('hash' in sent))
-    throw new Refusal('forbidden', 'A key is made by its user, with POST /ws/me/keys, or by: verso key add')
+  if (!before && !('hash' in sent)) refuseNewKey(model)
   if (before && user !== null && userIn(before) !== userIn(sent))
     throw refusalAt(model, `${place}user`, 'stays who it is: whoever has the key would become somebody else')
   if (typeof expiresOn === 'string' && Date.parse(expiresOn) > latestExpiry(Date.parse(now)))

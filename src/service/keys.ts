@@ -159,7 +159,9 @@ function rolesFor(user: WireRecord, input: unknown, faults: Faults): readonly { 
     else
       faults.add(
         `roles[${index}]`,
-        `is no role of this user: ${own.map(({ name }) => name).join(', ') || 'there is none'}`,
+        own.length === 0
+          ? 'must be a role of this user, who has none'
+          : `must be a role that this user has: ${own.map(({ name }) => name).join(', ')}`,
       )
   }
   return [...chosen].map((id) => ({ id }))

@@ -36,6 +36,10 @@ export async function changeOwnPassword(app: App, actor: Actor, change: Password
   const { username } = actor
   const proved = await provePassword(app, { username, password: change.old }, change.address)
   if (!proved) throw wrongOld()
+  if (change.new === change.old) {
+    const fault = 'must be another than the old one'
+    throw new Refusal('invalid', `The new password ${fault}`, { errors: { new: fault } })
+  }
   await setPassword(app, actor, change.new, 'new', async (tx, set) => {
     const still = await lockLogin(tx, app.db.dialect, username)
     // It may have been changed while it was being checked.
@@ -55,7 +59,12 @@ export async function makeResetLink(app: App, by: Actor, userId: number): Promis
   const token = randomBytes(32).toString('base64url')
   const expiresMs = app.clock.now() + LINK_MS
   await app.db.transaction(async (tx) => {
-    if (!(await lockUser(tx, app.db.dialect, userId))) missing(app.catalog.user, userId)
+    const user = (await lockUser(tx, app.db.dialect, userId)) ?? missing(app.catalog.user, userId)
+    if (user.disabled)
+      throw new Refusal(
+        'invalid',
+        `${user.username} is disabled, and a link would open nothing: enable the account first`,
+      )
     await keepResetLink(tx, userId, { hash: hashOf(token), expiresMs })
     await noteEvent(app, tx, { kind: 'reset-link-made', userId, by })
   })

@@ -1,6 +1,8 @@
 // What somebody is told of themselves: who they are, and what they may do.
+import { API_KEY_MODEL } from '../model/auth.js'
 import type { Model } from '../model/model.js'
-import type { Grant, ModelRights, PermittedAction } from '../model/rights.js'
+import { ID, VERSION } from '../model/path.js'
+import type { Grant, PermittedAction, Rights } from '../model/rights.js'
 import { isReadOnly } from '../model/system.js'
 import * as store from '../store/records.js'
 import type { Actor } from './actor.js'
@@ -39,7 +41,7 @@ export async function ownAccount(
   const user = await store.read(app.db.reader, app.tables.of(app.catalog.user), id)
   const lastLoginOn = (user?.['lastLoginOn'] ?? null) as string | null
   const known = app.catalog.stored.filter((model) => !rights || rights.of(model).isKnown)
-  const permissions = known.map((model) => (rights ? granted(model, rights.of(model)) : everything(model)))
+  const permissions = known.map((model) => (rights ? granted(model, rights) : everything(model)))
   return {
     ...{ id, version, username, name, roles, admin: rights === undefined, lastLoginOn, via },
     permissions: permissions.sort((a, b) => (a.model < b.model ? -1 : 1)),
@@ -52,7 +54,8 @@ function everything(model: Model): ModelPermission {
     ...{
       model: model.name,
       read: true,
-      create: isWritten,
+      // Keys are made elsewhere, by their users.
+      create: isWritten && model.name !== API_KEY_MODEL,
       update: isWritten,
       remove: isWritten,
       export: true,
@@ -61,24 +64,43 @@ function everything(model: Model): ModelPermission {
   }
 }
 
-function granted(model: Model, rights: ModelRights): ModelPermission {
+function granted(model: Model, all: Rights): ModelPermission {
+  const rights = all.of(model)
   const may = (action: PermittedAction) =>
     rights.may(action) && (action === 'read' || action === 'export' || !isReadOnly(model))
   const writing = isReadOnly(model) ? [] : [...rights.for('create'), ...rights.for('update')]
   return {
     ...{ model: model.name, read: may('read'), create: may('create'), update: may('update') },
     ...{ remove: may('remove'), export: may('export') },
-    readable: namesIn(rights.for('read').map(({ readable }) => readable)),
-    writable: namesIn(writing.map(({ writable }) => writable)),
+    readable: named(
+      rights.for('read').map(({ readable }) => readable),
+      (name) => ALWAYS_READABLE.includes(name) || all.readable(model, name) !== undefined,
+    ),
+    writable: named(
+      writing.map(({ writable }) => writable),
+      (name) => isWritable(model, all, name),
+    ),
     conditional: rights.grants.some(({ where }) => where !== undefined),
   }
 }
 
-function namesIn(lists: readonly Grant['readable'][]): readonly string[] | null {
+const ALWAYS_READABLE = [ID.name, VERSION.name]
+
+/** A relation to records that they may not read is no field for them, whatever is granted. */
+function isWritable(model: Model, rights: Rights, name: string): boolean {
+  const field = model.fields.get(name)
+  return field !== undefined && rights.writes(model, field) && rights.knows(model, field)
+}
+
+/** Of the names in the lists those that mean something: a grant may name fields that other models of its package have. */
+function named(
+  lists: readonly Grant['readable'][],
+  isMeant: (name: string) => boolean,
+): readonly string[] | null {
   const names = new Set<string>()
   for (const list of lists) {
     if (!list) return null
-    for (const name of list) names.add(name)
+    for (const name of list) if (isMeant(name)) names.add(name)
   }
   return [...names].sort()
 }

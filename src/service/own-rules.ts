@@ -7,7 +7,7 @@ import { isAuth } from '../model/system.js'
 import { checkAccount } from './account-rules.js'
 import type { App } from './app.js'
 import type { Caller } from './caller.js'
-import { checkPermission } from './permission-rules.js'
+import { checkPermission, JUDGED_TOGETHER } from './permission-rules.js'
 
 /** The drafts as they may be written, or one Refusal that names every fault. Before secrets are hashed: nobody could judge them then. */
 export async function keepRules(
@@ -49,7 +49,7 @@ async function checked(app: App, by: Caller, draft: Draft, faults: Faults): Prom
 /** What is judged together with the rest of its record. */
 const SINGLE: Readonly<Record<string, readonly string[]>> = {
   [USER_MODEL]: ['username'],
-  [PERMISSION_MODEL]: ['model', 'condition', 'readable', 'writable'],
+  [PERMISSION_MODEL]: JUDGED_TOGETHER,
 }
 
 export function refuseInMany({ model, values }: Draft): void {

@@ -5,13 +5,16 @@ import type { Draft } from '../model/draft.js'
 import type { Faults } from '../model/faults.js'
 import { parseFilter } from '../model/filter.js'
 import type { Model } from '../model/model.js'
-import { isAbout, isPattern, packageOf, reachFault } from '../model/permission.js'
+import { ACTION_FIELDS, isAbout, isPattern, packageOf, reachFault } from '../model/permission.js'
 import { sampleOf } from '../model/sample-user.js'
 import { didYouMean } from '../model/similar.js'
 import { completed } from './account-rules.js'
 import type { App } from './app.js'
 
 const FIELD_LISTS = ['readable', 'writable'] as const
+const ACTIONS = Object.values(ACTION_FIELDS)
+/** What is judged together: one of them makes no sense without the others. */
+export const JUDGED_TOGETHER: readonly string[] = ['model', 'condition', ...FIELD_LISTS, ...ACTIONS]
 /** What a permission speaks of: all models, a package, or one. */
 const NAMED = /^(\*|[A-Za-z]\w*(\.[A-Za-z]\w*)*\.(\*|[A-Za-z]\w*))$/
 const ALWAYS_READABLE = ['id', 'version']
@@ -20,8 +23,7 @@ const MAX_NAME = 100
 /** Faults of what was sent, seen together with what is there. */
 export async function checkPermission(app: App, draft: Draft, faults: Faults): Promise<void> {
   const { values, place } = draft
-  const isConcerned = ['model', 'condition', ...FIELD_LISTS].some((name) => Object.hasOwn(values, name))
-  if (!isConcerned) return
+  if (!JUDGED_TOGETHER.some((name) => Object.hasOwn(values, name))) return
   const all = await completed(app, draft)
   const named = typeof all['model'] === 'string' ? all['model'] : ''
   const models = modelsNamed(app, named)
@@ -37,6 +39,11 @@ export async function checkPermission(app: App, draft: Draft, faults: Faults): P
     const fault = listFault(isKnown ? models : [], all[name], name)
     if (fault !== undefined) faults.add(place + name, fault)
   }
+  if (!ACTIONS.some((name) => all[name] === true))
+    faults.add(
+      `${place}canRead`,
+      `or another of the actions must be true, or it permits nothing: ${ACTIONS.join(', ')}`,
+    )
 }
 
 /** Opened for a command that needs no models. */

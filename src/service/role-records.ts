@@ -11,6 +11,7 @@ import { missing } from './ids.js'
 import { remove } from './removals.js'
 import { allRoles, rolesNamed } from './roles.js'
 import { create } from './saves.js'
+import { namesIn, userRecords } from './user-records.js'
 
 /** More than any role has. */
 const MAX_PERMISSIONS = 10_000
@@ -65,6 +66,19 @@ export async function forbid(app: App, name: string, id: number): Promise<void> 
 
 /** With its permissions. Whoever had it has it no more. */
 export async function removeRole(app: App, name: string): Promise<void> {
-  const { id } = await roleNamed(app, name)
-  await remove(app, NOBODY, app.catalog.get(ROLE_MODEL), id)
+  const role = await roleNamed(app, name)
+  if (role['admin'] === true && !(await isAdministeredWithout(app, name)))
+    throw new Refusal(
+      'forbidden',
+      `Without the role "${name}" nobody would be left who can log in and may do everything. Give somebody another first: verso role add <role> --admin, then verso user roles <name> --add <role>`,
+    )
+  await remove(app, NOBODY, app.catalog.get(ROLE_MODEL), role.id)
+}
+
+/** Whether somebody who can log in has another role that permits everything. */
+async function isAdministeredWithout(app: App, name: string): Promise<boolean> {
+  const others = (await allRoles(app)).filter((role) => role['admin'] === true && role['name'] !== name)
+  const names = new Set(others.map((role) => String(role['name'])))
+  const users = (await userRecords(app)).filter((user) => user['disabled'] !== true)
+  return users.some((user) => namesIn(user['roles']).some((each) => names.has(each)))
 }

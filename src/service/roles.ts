@@ -22,7 +22,7 @@ const FIRST_ROLES = [
   },
   {
     name: 'reader',
-    description: 'Reads all records.',
+    description: 'Reads and exports all records.',
     permissions: [{ model: '*', canRead: true, canExport: true }],
   },
 ]
@@ -41,9 +41,14 @@ export async function rolesNamed(app: App, names: readonly string[]): Promise<{ 
   if (unknown.length > 0)
     throw new Refusal(
       'not-found',
-      `There is no role ${unknown.map((name) => `"${name}"`).join(', ')}; there are ${[...all.keys()].join(', ')}`,
+      `There is no role ${unknown.map((name) => `"${name}"`).join(', ')}; there are ${[...all.keys()].join(', ')}${hintFor(unknown)}`,
     )
   return names.map((name) => ({ id: all.get(name) ?? 0 }))
+}
+
+/** Without this one nobody could be made an administrator: it is said how to have it again. */
+function hintFor(unknown: readonly string[]): string {
+  return unknown.includes(ADMINISTRATOR) ? `. To make it, run: verso role add ${ADMINISTRATOR} --admin` : ''
 }
 
 /** At start: roles where there are none at all, and for each account of a time before them the one that permits what it could do. */

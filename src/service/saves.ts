@@ -12,6 +12,7 @@ import type { SaveOptions, UpdateOptions, WireRecord, Written } from '../wire.js
 import type { App } from './app.js'
 import { sightOf, type Caller } from './caller.js'
 import { checkId, missing } from './ids.js'
+import { refuseNewKey } from './key-rules.js'
 import { lockInOrder } from './lock-order.js'
 import { keepRules } from './own-rules.js'
 import { requirePermitted } from './permitted.js'
@@ -29,6 +30,8 @@ export async function create(
   data: unknown,
   options: SaveOptions = {},
 ): Promise<Written<WireRecord>> {
+  requirePermitted(by, 'create', model)
+  refuseNewKey(model)
   return writeOne(app, by, await creationOf(app, by, model, data), { data }, options)
 }
 
@@ -146,6 +149,7 @@ export async function save(
 ): Promise<Written<readonly WireRecord[]>> {
   const now = nowOf(app)
   const sent = records.map((data, index) => ({ data, key: keyIn(model, data, `records[${index}]`) }))
+  if (sent.some(({ key }) => !key)) refuseNewKey(model)
   const drafts: Draft[] = []
   const asked = draftsToSave(sightOf(app, by), model, sent, now)
   for (const draft of await keepRules(app, by, model, asked)) drafts.push(await hashSecrets(draft))

@@ -34,6 +34,9 @@ type Faults = Readonly<Record<string, RegExp>> | undefined
 const CASES: readonly (readonly [object, Faults])[] = [
   [{ model: '*' }, undefined],
   [{ model: 'office.*' }, undefined],
+  [{ model: 'office.*', canRead: false, canRemove: true }, undefined],
+  [{ model: 'office.*', canRead: false }, { canRead: /^or another of the actions must be true.*canExport$/ }],
+  [{ model: '' }, { model: /^must have at least 1 character$/ }],
   [{ model: 'verso.auth.User', readable: ['name', 'grade'] }, undefined],
   [
     { model: 'office.Brunch' },
@@ -109,7 +112,7 @@ onEveryTarget((engine, door) => {
   afterAll(() => service.close())
 
   test.each(CASES)('%j', async (permission, faults) => {
-    const made = records.create(PERMISSION_MODEL, { role: { id: role }, ...permission })
+    const made = records.create(PERMISSION_MODEL, { role: { id: role }, canRead: true, ...permission })
     if (!faults) {
       await made
       return
@@ -120,25 +123,33 @@ onEveryTarget((engine, door) => {
   })
 
   test('inside of a role faults have their places', async () => {
-    const permissions = [{ model: '*' }, { model: 'office.Brunch', readable: ['nmae'] }]
+    const canRead = true
+    const permissions = [
+      { model: '*', canRead },
+      { model: 'office.Brunch', canRead, readable: ['nmae'] },
+    ]
     const refusal = await refusalOf(records.create(ROLE_MODEL, { name: 'other', permissions }))
     expect(Object.keys(refusal.details.errors ?? {})).toEqual(['permissions[1].model'])
   })
 
   test('a change is judged with what is there already', async () => {
-    const sent = { role: { id: role }, model: 'office.Branch', condition: 'size > 3', readable: ['size'] }
-    const { data } = await records.create(PERMISSION_MODEL, sent)
+    const sent = { model: 'office.Branch', condition: 'size > 3', readable: ['size'], canRead: true }
+    const { data } = await records.create(PERMISSION_MODEL, { role: { id: role }, ...sent })
     const change = (values: object) => records.update(PERMISSION_MODEL, data.id, { version: 0, ...values })
     expect((await refusalOf(change({ readable: ['place'] }))).details.errors).toHaveProperty('readable')
     const { errors } = (await refusalOf(change({ model: 'office.Region' }))).details
     expect(Object.keys(errors ?? {})).toEqual(['condition', 'readable'])
-    await change({ model: 'office.Region', condition: null, readable: ['name'] })
+    expect((await refusalOf(change({ canRead: false }))).details.errors).toHaveProperty('canRead')
+    const other = { canRead: false, canExport: true }
+    await change({ model: 'office.Region', condition: null, readable: ['name'], ...other })
   })
 
   test('what is judged together is not set in many records at once', async () => {
     const data = { criteria: [{ fieldName: 'id', operator: '>', value: 0 }] }
-    const call = records.updateMass(PERMISSION_MODEL, { data, values: { model: 'office.Brunch' } })
-    expect((await refusalOf(call)).details.errors).toHaveProperty('model')
+    for (const values of [{ model: 'office.Brunch' }, { canRead: false }]) {
+      const { details } = await refusalOf(records.updateMass(PERMISSION_MODEL, { data, values }))
+      expect(Object.keys(details.errors ?? {})).toEqual(Object.keys(values))
+    }
   })
 })
 
@@ -149,7 +160,10 @@ test('who knows no models checks what can be checked without them', async () => 
   try {
     const roles = app.catalog.get(ROLE_MODEL)
     const about = (permission: object) =>
-      create(app, NOBODY, roles, { name: JSON.stringify(permission), permissions: [permission] })
+      create(app, NOBODY, roles, {
+        name: JSON.stringify(permission),
+        permissions: [{ canRead: true, ...permission }],
+      })
     await about({ model: 'office.Branch', condition: 'region in :user.regions', readable: ['anything'] })
     await about({ model: 'office.*', condition: 'size <= :user.grade' })
     const { errors } = (await refusalOf(about({ model: 'no name', condition: 'size >', readable: 1 })))

@@ -33,6 +33,9 @@ describe('users', () => {
       'bob has administrator, reader\n',
     )
     expect(await said('user roles bob')).toBe('bob has administrator, reader\n')
+    expect(await said('user roles bob --remove editor')).toBe(
+      'bob has administrator, reader; editor could not be taken: they had it not\n',
+    )
     expect(await said('user roles bob --remove administrator --remove reader')).toBe(
       'bob has no roles, and may do nothing\n',
     )
@@ -57,8 +60,12 @@ describe('users', () => {
 
 describe('roles', () => {
   test('permit what was said, and no more once it is taken back', async () => {
-    expect(await said('role list')).toContain('3   reader         1 permission  Reads all records.')
+    expect(await said('role list')).toContain(
+      '3   reader         1 permission  Reads and exports all records.',
+    )
     await said('role add guest')
+    const nameless = await verso(['role', 'add', '', '--db', db])
+    expect([nameless.code, nameless.stderr]).toEqual([1, expect.stringContaining('at least 1 character\n')])
     expect((await refused('role add guest')).stderr).toBe('There is a role "guest" already\n')
     expect(await said('role show guest')).toContain('permits nothing')
     expect((await refused(`role permit guest ${CONTACT}`)).stderr).toContain(
@@ -75,7 +82,10 @@ describe('roles', () => {
       '--writable',
       '',
     ])
-    expect(permitted.stdout).toMatch(/^guest has permission \d+: read, update \S+ where createdBy = :user\n$/)
+    expect(permitted.stdout).toMatch(
+      /^guest has permission \d+: read, update \S+ where createdBy = :user; readable: fullName, email; writable: no field\n$/,
+    )
+    expect(permitted.stderr).toContain('was not checked')
     const id = /permission (\d+)/.exec(permitted.stdout)?.[1] ?? ''
     const shown = await said('role show guest')
     expect(shown).toContain(`${CONTACT}  read,update  createdBy = :user  fullName,email  none`)
@@ -87,6 +97,23 @@ describe('roles', () => {
     expect(await said(`role forbid guest ${id}`)).toBe(`guest no longer has permission ${id}\n`)
     expect(await said('role remove guest')).toBe('removed the role guest\n')
     expect((await refused('role remove guest')).stderr).toContain('There is no role "guest"')
+  })
+
+  test('the last one that makes an administrator stays; where there is none, it is said how to make it', async () => {
+    expect((await refused('role remove administrator')).stderr).toContain(
+      'verso role add <role> --admin, then verso user roles <name> --add <role>',
+    )
+    await said('role add chief --admin')
+    // Nobody has it yet.
+    expect((await refused('role remove administrator')).stderr).toContain('nobody would be left')
+    await said('user roles ada --add chief')
+    expect(await said('role remove administrator')).toBe('removed the role administrator\n')
+    expect((await refused('user add eve --admin')).stderr).toContain(
+      'To make it, run: verso role add administrator --admin\n',
+    )
+    await said('role add administrator --admin')
+    await said('user roles ada --add administrator')
+    expect(await said('role remove chief')).toBe('removed the role chief\n')
   })
 
   test('with models, a command changes no table', async () => {
@@ -146,7 +173,8 @@ describe('keys', () => {
       .join('; ')
     const sessionStatus = async () => (await fetch(`${url}/ws/meta/models`, { headers: { cookie } })).status
     expect(await sessionStatus()).toBe(200)
-    expect((await said('user sessions carol')).trim().split('\n')).toHaveLength(2)
+    const sessions = (await said('user sessions carol')).trim().split('\n')
+    expect(sessions).toEqual([expect.stringContaining('address'), expect.stringMatching(/127\.0\.0\.1|::1/)])
     expect(await said('user logout carol')).toBe('carol is logged out: 1 session ended\n')
     expect(await sessionStatus()).toBe(401)
     expect(await said('user list')).toMatch(
@@ -157,14 +185,20 @@ describe('keys', () => {
   test('are refused in a line', async () => {
     expect((await refused('key add eve --name x')).stderr).toBe('There is no user "eve"\n')
     expect((await refused('key add ada --name x --role reader')).stderr).toContain(
-      'is no role of this user: administrator',
+      'must be a role that this user has: administrator',
     )
     expect((await refused('key add ada --name x --expires 500d')).stderr).toContain(
-      '--expires must be a time from 1m to 400d',
+      '--expires must be a time from 1m to 400d, such as 60m, 12h or 7d',
     )
     expect((await run('key add ada')).code).toBe(2)
     expect((await verso(['key', 'list', '--db', newDatabase()])).stderr).toContain('there is no such file')
   })
+})
+
+test.for(['user add', 'role permit', 'key revoke'])('verso help %s has its flags', async (command) => {
+  const { code, stdout } = await verso(['help', ...command.split(' ')])
+  expect([code, stdout]).toEqual([0, expect.stringContaining(`Usage: verso ${command} [options]`)])
+  expect(stdout).toContain('--db <url>')
 })
 
 test.for(['user', 'role', 'key'])('verso %s has examples in its help', async (command) => {

@@ -126,6 +126,7 @@ onEveryEngine((engine) => {
 
     test.for([
       ['without a name', {}, 'name'],
+      ['with an empty name', { name: '' }, 'name'],
       ['with a role that the user has not', { name: 'x', roles: ['administrator'] }, 'roles[0]'],
       ['with a role that nobody has', { name: 'x', roles: ['editor', 'emperor'] }, 'roles[1]'],
       ['with roles that are no list', { name: 'x', roles: null }, 'roles'],
@@ -275,6 +276,9 @@ onEveryEngine((engine) => {
     test('are made only where a key is made', async () => {
       const data = { name: 'x', expiresOn: '2030-01-01T00:00:00Z', roles: [], user: { id: 1 }, hash: 'x' }
       expect((await ada.request('PUT', KEYS, { data })).status).toBe(403)
+      // Not a word about what is missing: with it, none would be made either.
+      expect((await ada.request('PUT', KEYS, { data: {} })).status).toBe(403)
+      expect((await ada.request('POST', KEYS, { records: [{ name: 'x' }] })).status).toBe(403)
       const { version } = await ada.read('verso.auth.User', bobId)
       const keys = [{ name: 'x', expiresOn: '2030-01-01T00:00:00Z' }]
       const inside = await ada.request('POST', `/ws/rest/verso.auth.User/${bobId}`, {

@@ -1,6 +1,6 @@
 // One's own account, and what administrators do with those of others.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { EVENT_MODEL, PERMISSION_MODEL, ROLE_MODEL } from '../../src/model/auth.js'
+import { API_KEY_MODEL, EVENT_MODEL, PERMISSION_MODEL, ROLE_MODEL } from '../../src/model/auth.js'
 import { pairKey } from '../../src/service/throttle.js'
 import { addUser, setDisabled } from '../../src/service/accounts.js'
 import { NOBODY } from '../../src/service/caller.js'
@@ -101,6 +101,30 @@ onEveryEngine((engine) => {
       ])
     })
 
+    test('names only fields that can be read and sent, whatever a permission names', async () => {
+      const { app } = service
+      const may = { canRead: true, canUpdate: true }
+      const permissions = [
+        // They may read neither companies nor circles.
+        { ...may, model: 'rel.Person', readable: ['id', 'name', 'company'], writable: ['name', 'circles'] },
+        {
+          ...may,
+          model: 'crm.*',
+          readable: ['email', 'fullName', 'pin'],
+          writable: ['email', 'fullName', 'pin'],
+        },
+      ]
+      await create(app, NOBODY, app.catalog.get(ROLE_MODEL), { name: 'outsider', permissions })
+      const { cookie } = await newUser(['outsider'])
+      const [me] = dataOf<OwnAccount>(await asUser(service.url, cookie).get('/ws/me'))
+      const fieldsOf = (name: string) => me?.permissions.find(({ model }) => model === name)
+      expect(fieldsOf('rel.Person')).toMatchObject({ readable: ['id', 'name'], writable: ['name'] })
+      expect(fieldsOf('crm.Contact')).toMatchObject({
+        readable: ['email', 'fullName'],
+        writable: ['email', 'pin'],
+      })
+    })
+
     test('shows administrators every model', async () => {
       const [me] = dataOf<OwnAccount>(await asUser(service.url, await openSession(service.url)).get('/ws/me'))
       expect([me?.admin, me?.roles]).toEqual([true, ['administrator']])
@@ -111,6 +135,9 @@ onEveryEngine((engine) => {
         ...{ model: 'crm.Contact', read: true, create: true, update: true, remove: true, export: true },
         ...{ readable: null, writable: null, conditional: false },
       })
+      // Keys are made at /ws/me/keys, and nowhere else.
+      const ofKeys = me?.permissions.find(({ model }) => model === API_KEY_MODEL)
+      expect(ofKeys).toMatchObject({ create: false, update: true, remove: true })
       // What only the service writes, nobody else does.
       expect(me?.permissions.find(({ model }) => model === EVENT_MODEL)).toMatchObject({
         read: true,
@@ -206,6 +233,11 @@ onEveryEngine((engine) => {
         errors: { new: 'must have at least 12 characters' },
         data: { message: 'The new password must have at least 12 characters' },
       })
+      const same = await change(cookie, { old: PASSWORD, new: PASSWORD })
+      expectRefusal(same, 422, 'invalid')
+      expect(envelope(same)).toMatchObject({ errors: { new: 'must be another than the old one' } })
+      // Nobody finds out by it what the old one is.
+      expectRefusal(await change(cookie, { old: NEW_PASSWORD, new: NEW_PASSWORD }), 403, 'forbidden')
       for (const data of [{}, { old: PASSWORD }, { old: 1, new: 2 }, [], 'x'])
         expectRefusal(await change(cookie, data), 400, 'bad-request')
       expect((await login(service.url, {}, credentials(username))).status).toBe(200)
@@ -323,6 +355,15 @@ onEveryEngine((engine) => {
       expectRefusal(await get(path), 404, 'not-found')
       expect((await login(service.url, {}, credentials(username, NEW_PASSWORD))).status).toBe(200)
       expect(await eventsOf(id)).toEqual(['login', 'reset-link-made', 'password-changed', 'login'])
+    })
+
+    test('are not made for an account that is disabled', async () => {
+      const { id, username } = await newUser()
+      await setDisabled(service.app, username, true)
+      const admin = asUser(service.url, await openSession(service.url))
+      expectRefusal(await admin.ask('POST', `/ws/users/${id}/reset`), 422, 'invalid')
+      await setDisabled(service.app, username, false)
+      expect((await get((await makeLink(id)).path)).status).toBe(200)
     })
 
     test('of many who use one at once, one does', async () => {
