@@ -89,22 +89,17 @@ test('those of API keys: made, used, listed, ended', async () => {
 })
 
 test('those of users, roles and keys, and what they print', async () => {
-  const db = newDatabase()
-  const { url } = await start(['demo', '--port', '0', '--db', db])
+  const cwd = mkdtempSync(path.join(scratch, 'docs-'))
+  const { url } = await start(['demo', '--port', '0', '--db', `sqlite:${path.join(cwd, 'data/demo.db')}`])
   const text = readFileSync(new URL('../../docs/commands.md', import.meta.url), 'utf8')
   const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
   const program = `verso() { '${process.execPath}' '${MAIN}' "$@"; }\n`
   const script = `${program}${blocks.join('')}`
-    // Whoever sits at a terminal is asked for it.
-    .replace('verso user add bob', `printf 'grey heron on a mast' | verso user add bob --password-stdin`)
+    .replaceAll('npm run -s verso --', 'verso')
     .replaceAll('http://localhost:8080', url)
-  const cwd = mkdtempSync(path.join(scratch, 'docs-'))
-  const printed = execFileSync('sh', ['-e', '-c', script], {
-    cwd,
-    encoding: 'utf8',
-    env: { ...process.env, VERSO_DB: db },
-  })
-  const shown = /^```\n(assistant: .*?)^```$/ms.exec(text)?.[1] ?? 'nothing is shown'
+    .replaceAll('examples/contacts', fileURLToPath(new URL('../../examples/contacts', import.meta.url)))
+  const printed = execFileSync('sh', ['-e', '-c', script], { cwd, encoding: 'utf8' })
+  const shown = /^```\n(helper: .*?)^```$/ms.exec(text)?.[1] ?? 'nothing is shown'
   expect(printed).toContain(shown)
   expect(printed).toMatch(/"total":12,/)
   expect(printed).toContain('key 1 is over')
