@@ -92,16 +92,18 @@ onEveryTarget((engine, door) => {
     expect(data['username']).toBe('marg\u00f3t')
     const twin = await refusalOf(records.create(USER_MODEL, { username: 'Marg\u00d3t', password: PASSWORD }))
     expect(twin.kind).toBe('not-unique')
-    const desk = { place: 'north', holder: { username: 'a b', password: 'short' } }
-    const refusal = await refusalOf(records.save('office.Desk', [desk, desk]))
+    const wrong = { username: 'a b', password: 'short' }
+    const refusal = await refusalOf(records.save(USER_MODEL, [wrong, wrong]))
     expect(Object.keys(refusal.details.errors ?? {})).toEqual([
-      ...['records[0].holder.username', 'records[0].holder.password'],
-      ...['records[1].holder.username', 'records[1].holder.password'],
+      ...['records[0].username', 'records[0].password'],
+      ...['records[1].username', 'records[1].password'],
     ])
+  })
+
+  test('a user is never made inside of another record', async () => {
     const inside = { place: 'south', holder: { username: 'OWL', password: PASSWORD } }
-    const made = await records.create('office.Desk', inside)
-    const holder = made.data['holder'] as WireRecord
-    expect(await records.read(USER_MODEL, holder.id)).toMatchObject({ username: 'owl' })
+    const refusal = await refusalOf(records.create('office.Desk', inside))
+    expect(refusal.details.errors).toHaveProperty('holder')
   })
 
   test('user names are not set in many records at once', async () => {

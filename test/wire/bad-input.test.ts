@@ -1,6 +1,7 @@
 // Whatever comes in: the right refusal, the same on both engines, nothing leaked, nothing changed, and the service goes on.
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { EVENT_MODEL } from '../../src/model/auth.js'
 import type { App } from '../../src/service/app.js'
 import { onEveryEngine, PASSWORD, startService, type Service } from '../targets.js'
 import { bodies } from './bad-input/bodies.js'
@@ -94,9 +95,11 @@ function expectRefused(answer: Answer, { status, kind, faults }: Case): void {
 
 /** Everything that is kept, but for what every request may change: sessions and failed logins. */
 async function digestOf({ db }: App): Promise<string> {
-  const tables = await Promise.all(
+  const all = await Promise.all(
     TABLES.map((table) => db.reader.all(`select * from "${table}" order by 1, 2`)),
   )
+  // That a login failed is noted, whatever was wrong with it.
+  const tables = all.map((rows) => rows.filter(({ model }) => model !== EVENT_MODEL))
   const counts = tables.map((rows) => rows.length).join()
   return `${counts} ${createHash('sha256').update(JSON.stringify(tables)).digest('hex')}`
 }
