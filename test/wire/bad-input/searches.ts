@@ -249,7 +249,7 @@ const fetches: readonly Case[] = [
     { related: { name: ['x'] } },
     { related: { company: ['nope'] } },
     { related: { 'company.parent': ['name'] } },
-    { related: { createdBy: ['hash'] } },
+    { related: { createdBy: ['password'] } },
     { related: { createdBy: ['hash'] } },
     { fields: ['createdBy.password'] },
     { fields: ['company.people.circles.members.name'] },
