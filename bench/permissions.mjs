@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { loadModels } from '../dist/cli/models.js'
 import { sampleContact } from '../dist/cli/sample.js'
-import { addUser } from '../dist/service/accounts.js'
-import { NOBODY } from '../dist/service/caller.js'
+import { addUser } from '../dist/service/accounts/accounts.js'
+import { SERVICE } from '../dist/service/rights/caller.js'
 import { createApp } from '../dist/service/create-app.js'
 import { recordsOf } from '../dist/service/records.js'
-import { seenBy, selectFor } from '../dist/service/shown.js'
+import { seenBy, selectFor } from '../dist/service/rights/shown.js'
 import { walk } from '../dist/store/records.js'
 
 const MODEL = 'com.axelor.contact.db.Contact'
@@ -61,10 +61,10 @@ async function callersOf(app) {
     { model: MODEL, canRead: true, condition: CONDITION },
     ...others.map(({ name }) => ({ model: name, canRead: true })),
   ]
-  await recordsOf(app, NOBODY).create('verso.auth.Role', { name: 'clerk', permissions })
+  await recordsOf(app, SERVICE).create('verso.auth.Role', { name: 'clerk', permissions })
   const id = await addUser(app, { username: 'ada', password: 'a long and unused one', roles: ['clerk'] })
   const actor = { id, version: 0, username: 'ada', name: 'ada' }
-  return { admin: { ...NOBODY, actor }, clerk: await app.gate.callerOf(actor) }
+  return { admin: { ...SERVICE, actor }, clerk: await app.gate.callerOf(actor) }
 }
 
 function callsOf(app, model, rows) {

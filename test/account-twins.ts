@@ -1,7 +1,7 @@
 // Broken twins of what guards accounts.
 import type { Actor } from '../src/service/actor.js'
-import type { Caller } from '../src/service/caller.js'
-import { Gate } from '../src/service/gate.js'
+import type { Caller } from '../src/service/rights/caller.js'
+import { Gate } from '../src/service/rights/gate.js'
 import type { Database, Row, Transaction } from '../src/store/database.js'
 import { EPOCH_TABLE } from '../src/store/epoch.js'
 import { faceOf } from './twins.js'

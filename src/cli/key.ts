@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { StartFaults } from '../errors.js'
 import type { App } from '../service/app.js'
-import { NOBODY } from '../service/caller.js'
-import { keysOf, makeKey, revokeKey } from '../service/keys.js'
-import { namesIn, userNamed, userRecords } from '../service/user-records.js'
+import { SERVICE } from '../service/rights/caller.js'
+import { keysOf, makeKey, revokeKey } from '../service/accounts/keys.js'
+import { namesIn, userNamed, userRecords } from '../service/accounts/user-records.js'
 import { collect, idFrom, say, subcommand, withAccounts } from './account-command.js'
 import { inColumns, shownMoment } from './columns.js'
 import { duration } from './kinds.js'
@@ -63,7 +63,7 @@ export function addKeyCommands(program: Command): void {
 async function add(app: App, username: string, { name, role }: AddFlags, lifeMs: number): Promise<void> {
   const { id: user } = await userNamed(app, username)
   const expiresOn = new Date(app.clock.now() + lifeMs).toISOString()
-  const { key, record } = await makeKey(app, NOBODY, {
+  const { key, record } = await makeKey(app, SERVICE, {
     user,
     name,
     expiresOn,

@@ -3,9 +3,16 @@ import { StartFaults } from '../errors.js'
 import { ACTION_FIELDS } from '../model/permission.js'
 import { PERMITTED_ACTIONS, type PermittedAction } from '../model/rights.js'
 import type { App } from '../service/app.js'
-import { addRole, forbid, permissionsOf, permit, removeRole, roleNamed } from '../service/role-records.js'
-import { allRoles } from '../service/roles.js'
-import { namesIn, userRecords } from '../service/user-records.js'
+import {
+  addRole,
+  forbid,
+  permissionsOf,
+  permit,
+  removeRole,
+  roleNamed,
+} from '../service/accounts/role-records.js'
+import { allRoles } from '../service/accounts/roles.js'
+import { namesIn, userRecords } from '../service/accounts/user-records.js'
 import type { WireRecord } from '../wire.js'
 import { idFrom, say, subcommand, withAccounts } from './account-command.js'
 import { inColumns } from './columns.js'

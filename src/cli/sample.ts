@@ -2,7 +2,7 @@
 import type { Model } from '../model/model.js'
 import type { Actor } from '../service/actor.js'
 import type { App } from '../service/app.js'
-import { NOBODY } from '../service/caller.js'
+import { SERVICE } from '../service/rights/caller.js'
 import { recordsFor } from '../service/records.js'
 import { create } from '../service/saves.js'
 import { CIRCLES, COMPANIES, DOMAINS, NOTES, PEOPLE, PHONES } from './sample-lists.js'
@@ -39,7 +39,7 @@ export async function makeSample(app: App, actor: Actor | null, model: Model, co
       ...sampleContact(start + index),
       ...placeOf(start + index, companies, circles),
     }))
-    const by = actor ? await app.gate.callerOf(actor) : NOBODY
+    const by = actor ? await app.gate.callerOf(actor) : SERVICE
     await Promise.all(chunk.map((contact) => create(app, by, model, contact)))
   }
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import type { ServerOptions } from '../http/server.js'
-import { ensureFirstAdmin, isWithoutAdministrator } from '../service/accounts.js'
+import { ensureFirstAdmin, isWithoutAdministrator } from '../service/accounts/accounts.js'
 import type { App } from '../service/app.js'
 import { loadReported } from './models.js'
 import { run } from './run.js'

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import { StartFaults } from '../errors.js'
 import { counted } from '../model/counted.js'
-import { addUser, changePassword, setDisabled } from '../service/accounts.js'
+import { addUser, changePassword, setDisabled } from '../service/accounts/accounts.js'
 import type { App } from '../service/app.js'
-import { openSessions } from '../service/open-sessions.js'
-import { ADMINISTRATOR } from '../service/roles.js'
+import { openSessions } from '../service/accounts/open-sessions.js'
+import { ADMINISTRATOR } from '../service/accounts/roles.js'
 import {
   changeRolesOf,
   endSessionsOf,
@@ -12,7 +12,7 @@ import {
   requireFreeName,
   userNamed,
   userRecords,
-} from '../service/user-records.js'
+} from '../service/accounts/user-records.js'
 import { collect, say, subcommand, withAccounts } from './account-command.js'
 import { inColumns, shownMoment } from './columns.js'
 import { shownDatabase } from './open.js'

@@ -9,7 +9,7 @@ import type { Sight } from '../model/sight.js'
 import { isObject } from '../model/value.js'
 import type { Actor } from '../service/actor.js'
 import type { App } from '../service/app.js'
-import { sightOf } from '../service/caller.js'
+import { sightOf } from '../service/rights/caller.js'
 import { nowOf } from '../service/work.js'
 import { CONTRACT, type Asked, type Compatibility, type Habits } from './habits.js'
 

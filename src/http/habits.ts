@@ -2,7 +2,7 @@
 import type { Model } from '../model/model.js'
 import type { SearchRequest } from '../model/search.js'
 import type { Wanted } from '../model/selection.js'
-import type { Caller } from '../service/caller.js'
+import type { Caller } from '../service/rights/caller.js'
 import type { SearchOptions } from '../wire.js'
 
 export const COMPATIBILITIES = ['none', 'axelor'] as const

@@ -2,7 +2,7 @@
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
-import { networkOf } from '../service/network.js'
+import { networkOf } from '../service/accounts/network.js'
 import type { Guards } from './guard.js'
 import { Load } from './load.js'
 import { RateLimit } from './rate-limit.js'

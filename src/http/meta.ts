@@ -2,7 +2,7 @@
 import { describeModel, type ModelDescription } from '../model/describe.js'
 import type { Model } from '../model/model.js'
 import type { App } from '../service/app.js'
-import { sightOf, type Caller } from '../service/caller.js'
+import { sightOf, type Caller } from '../service/rights/caller.js'
 import { callerOf, type Guards } from './guard.js'
 import { modelOf } from './record-requests.js'
 import { aboutRecords, sendJson, type Resource } from './resource.js'

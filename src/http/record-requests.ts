@@ -5,7 +5,7 @@ import type { Model } from '../model/model.js'
 import type { Wanted } from '../model/selection.js'
 import { isObject } from '../model/value.js'
 import type { App } from '../service/app.js'
-import { modelFor } from '../service/permitted.js'
+import { modelFor } from '../service/rights/permitted.js'
 import { callerOf } from './guard.js'
 
 export interface Params {

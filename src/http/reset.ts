@@ -4,7 +4,7 @@ import { Refusal } from '../errors.js'
 import { MIN_PASSWORD_LENGTH } from '../model/auth.js'
 import { isObject } from '../model/value.js'
 import type { App } from '../service/app.js'
-import { resetPassword, userOfLink } from '../service/new-password.js'
+import { resetPassword, userOfLink } from '../service/accounts/new-password.js'
 import type { Guards } from './guard.js'
 import { answer, type Resource } from './resource.js'
 

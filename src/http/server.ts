@@ -4,7 +4,7 @@ import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node
 import { fastify, type FastifyInstance } from 'fastify'
 import { Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
-import { dummyHash } from '../service/passwords.js'
+import { dummyHash } from '../service/accounts/passwords.js'
 import { HABITS } from './axelor.js'
 import { acceptCredentials, acceptJson } from './bodies.js'
 import { answerPreflight } from './cors.js'

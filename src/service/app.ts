@@ -3,7 +3,7 @@ import type { Catalog } from '../model/catalog.js'
 import type { Database } from '../store/database.js'
 import type { Referrer } from '../store/references.js'
 import type { Tables } from '../store/table.js'
-import type { Gate } from './gate.js'
+import type { Gate } from './rights/gate.js'
 import type { Settings } from './settings.js'
 
 export interface Clock {

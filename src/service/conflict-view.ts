@@ -8,9 +8,9 @@ import type { Queryable } from '../store/database.js'
 import type { Table } from '../store/table.js'
 import type { WireRecord } from '../wire.js'
 import type { App } from './app.js'
-import type { Caller } from './caller.js'
-import { holding } from './permits.js'
-import { readFor, seenAmong } from './shown.js'
+import type { Caller } from './rights/caller.js'
+import { holding } from './rights/permits.js'
+import { readFor, seenAmong } from './rights/shown.js'
 
 type Viewer = Caller & { readonly app: App }
 

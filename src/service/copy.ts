@@ -9,9 +9,9 @@ import type { Value, Values } from '../model/value.js'
 import * as store from '../store/records.js'
 import type { WireRecord } from '../wire.js'
 import type { App } from './app.js'
-import { sightOf, type Caller } from './caller.js'
+import { sightOf, type Caller } from './rights/caller.js'
 import { checkId, missing } from './ids.js'
-import { readFor, selectFor } from './shown.js'
+import { readFor, selectFor } from './rights/shown.js'
 
 const MARK = ' (copy)'
 

@@ -7,10 +7,10 @@ import { openDatabase } from '../store/open.js'
 import { applySchema } from '../store/schema.js'
 import { Tables } from '../store/table.js'
 import type { App, Clock } from './app.js'
-import { Gate } from './gate.js'
+import { Gate } from './rights/gate.js'
 import { startHousekeeping } from './housekeeping.js'
 import { keepMetaModels } from './meta-models.js'
-import { ensureRoles } from './roles.js'
+import { ensureRoles } from './accounts/roles.js'
 import { DEFAULT_SETTINGS, type Settings } from './settings.js'
 
 export interface AppOptions {

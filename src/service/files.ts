@@ -14,7 +14,7 @@ import { filesOf, insertFile } from '../store/files.js'
 import * as store from '../store/records.js'
 import type { Download, RemoveOptions, UpdateOptions, Upload, WireRecord, Written } from '../wire.js'
 import type { App } from './app.js'
-import type { Caller } from './caller.js'
+import type { Caller } from './rights/caller.js'
 import { checkId, missing } from './ids.js'
 import { saveWith } from './saves.js'
 

@@ -4,7 +4,7 @@ import { dropResetLinksBefore } from '../store/reset-links.js'
 import { closeSessionsBefore } from '../store/sessions.js'
 import type { App } from './app.js'
 import { IDEMPOTENCY_KEPT_MS } from './writing.js'
-import { FAILURE_WINDOW_MS } from './throttle.js'
+import { FAILURE_WINDOW_MS } from './accounts/throttle.js'
 
 const EVERY_MS = 5 * 60_000
 

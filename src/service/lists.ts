@@ -8,7 +8,7 @@ import { holdReferenced } from '../store/references.js'
 import * as store from '../store/records.js'
 import type { Table } from '../store/table.js'
 import type { Removing } from './removing.js'
-import { seenAmong } from './shown.js'
+import { seenAmong } from './rights/shown.js'
 import type { Work } from './work.js'
 
 /** The list that a record is written for: it decides one of the record's references. */

@@ -9,10 +9,10 @@ import { referrerOf, referringTo } from '../store/references.js'
 import type { Table } from '../store/table.js'
 import type { WireRecord } from '../wire.js'
 import { fileChanges, filesToReplace, letGo } from './held-files.js'
-import type { Permits } from './permits.js'
-import { seenAmong } from './shown.js'
+import type { Permits } from './rights/permits.js'
+import { seenAmong } from './rights/shown.js'
 import type { Touched } from './touched.js'
-import { endSessionsIfRemoved } from './user-sessions.js'
+import { endSessionsIfRemoved } from './accounts/user-sessions.js'
 import type { Work } from './work.js'
 
 export class Removing {

@@ -3,7 +3,7 @@ import type { Catalog } from '../model/catalog.js'
 import type { Draft, Member } from '../model/draft.js'
 import type { Model } from '../model/model.js'
 import { isObject, type Values } from '../model/value.js'
-import { fingerprint, hashPassword } from './passwords.js'
+import { fingerprint, hashPassword } from './accounts/passwords.js'
 
 /** Passwords are hashed before the transaction: nothing inside one waits for anything but the database. */
 export async function hashSecrets(draft: Draft): Promise<Draft> {

@@ -5,11 +5,11 @@ import type { Sight } from '../model/sight.js'
 import { isId, isObject, isVersion } from '../model/value.js'
 import * as store from '../store/records.js'
 import type { App } from './app.js'
-import { sightOf, type Caller } from './caller.js'
+import { sightOf, type Caller } from './rights/caller.js'
 import { refuseIfStale } from './conflict.js'
 import { missing } from './ids.js'
-import { holding } from './permits.js'
-import { seenBy } from './shown.js'
+import { holding } from './rights/permits.js'
+import { seenBy } from './rights/shown.js'
 
 const MAX_VERIFIED = 1_000
 

@@ -1,6 +1,6 @@
 import type { Transaction } from '../store/database.js'
 import type { App } from './app.js'
-import type { Caller } from './caller.js'
+import type { Caller } from './rights/caller.js'
 
 /** What is done in one attempt of a transaction: by whom, when. */
 export interface Work extends Caller {

@@ -11,8 +11,8 @@ import { append, type NewChange } from '../store/log.js'
 import { isCurrent } from '../store/schema.js'
 import type { Action, SaveOptions, Written } from '../wire.js'
 import type { App } from './app.js'
-import type { Caller } from './caller.js'
-import { keepAnAdministrator } from './last-administrator.js'
+import type { Caller } from './rights/caller.js'
+import { keepAnAdministrator } from './accounts/last-administrator.js'
 import { withoutSecrets } from './secrets.js'
 
 export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60_000

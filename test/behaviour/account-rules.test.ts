@@ -3,9 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROLE_MODEL } from '../../src/model/auth.js'
 import { defineModel } from '../../src/model/definition.js'
 import { USER_MODEL } from '../../src/model/model.js'
-import { addUser, changePassword, ensureDemoAccount, hasDemoPassword } from '../../src/service/accounts.js'
+import {
+  addUser,
+  changePassword,
+  ensureDemoAccount,
+  hasDemoPassword,
+} from '../../src/service/accounts/accounts.js'
 import { createApp } from '../../src/service/create-app.js'
-import { rolesNamed } from '../../src/service/roles.js'
+import { rolesNamed } from '../../src/service/accounts/roles.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { models } from '../models.js'
 import {

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EVENT_MODEL } from '../../src/model/auth.js'
 import { USER_MODEL } from '../../src/model/model.js'
-import { addUser } from '../../src/service/accounts.js'
-import { noteEvent } from '../../src/service/events.js'
+import { addUser } from '../../src/service/accounts/accounts.js'
+import { noteEvent } from '../../src/service/accounts/events.js'
 import { changesSince } from '../../src/store/log.js'
 import { enter, onEveryTarget, PASSWORD, refusalOf, startService, type Service } from '../targets.js'
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition.js'
 import { createApp } from '../../src/service/create-app.js'
-import { NOBODY } from '../../src/service/caller.js'
+import { SERVICE } from '../../src/service/rights/caller.js'
 import { recordsOf } from '../../src/service/records.js'
 import { changesSince } from '../../src/store/log.js'
 import type { Records } from '../../src/wire.js'
@@ -150,7 +150,7 @@ describe('over restarts', () => {
         Array.from({ length: 4 }, () => createApp({ settings: { db: place.url }, models })),
       )
       for (const app of apps) {
-        const { data } = await recordsOf(app, NOBODY).search(META, everything)
+        const { data } = await recordsOf(app, SERVICE).search(META, everything)
         expect(data.map(({ fullName }) => fullName).toSorted()).toEqual([...NAMES, ...SYSTEM].toSorted())
       }
       await Promise.all(apps.map((app) => app.close()))

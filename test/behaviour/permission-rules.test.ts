@@ -4,7 +4,7 @@ import { PERMISSION_MODEL, ROLE_MODEL } from '../../src/model/auth.js'
 import { defineModel } from '../../src/model/definition.js'
 import { extendModel } from '../../src/model/extension.js'
 import { USER_MODEL } from '../../src/model/model.js'
-import { NOBODY } from '../../src/service/caller.js'
+import { SERVICE } from '../../src/service/rights/caller.js'
 import { createApp } from '../../src/service/create-app.js'
 import { create } from '../../src/service/saves.js'
 import type { Records } from '../../src/wire.js'
@@ -160,7 +160,7 @@ test('who knows no models checks what can be checked without them', async () => 
   try {
     const roles = app.catalog.get(ROLE_MODEL)
     const about = (permission: object) =>
-      create(app, NOBODY, roles, {
+      create(app, SERVICE, roles, {
         name: JSON.stringify(permission),
         permissions: [{ canRead: true, ...permission }],
       })

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { createApp } from '../../src/service/create-app.js'
-import { NOBODY } from '../../src/service/caller.js'
+import { SERVICE } from '../../src/service/rights/caller.js'
 import { create } from '../../src/service/saves.js'
 import { newDatabase, PASSWORD, scratch, start, verso } from './program.js'
 
@@ -74,7 +74,7 @@ test('schema shows the plan, refuses to lose data, and drops what is named', asy
   expect((await verso(args)).stdout).toMatch(/^Nothing to do in /)
 
   const app = await createApp({ settings: { db }, models: [first] })
-  await create(app, NOBODY, app.catalog.get('t.Thing'), { a: 'kept', b: 'kept' })
+  await create(app, SERVICE, app.catalog.get('t.Thing'), { a: 'kept', b: 'kept' })
   await app.close()
   declare({ a: { type: 'string' } })
   for (const refused of [args, [...args, '--apply']]) {

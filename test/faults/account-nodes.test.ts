@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ROLE_MODEL } from '../../src/model/auth.js'
 import { USER_MODEL } from '../../src/model/model.js'
-import { addUser } from '../../src/service/accounts.js'
-import { rolesNamed } from '../../src/service/roles.js'
+import { addUser } from '../../src/service/accounts/accounts.js'
+import { rolesNamed } from '../../src/service/accounts/roles.js'
 import { DeafGate } from '../account-twins.js'
 import { HttpClient } from '../http-client.js'
 import {

@@ -1,7 +1,7 @@
 // Two administrators who disable each other at the same moment: one of them stays.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { USER_MODEL } from '../../src/model/model.js'
-import { addUser, setDisabled } from '../../src/service/accounts.js'
+import { addUser, setDisabled } from '../../src/service/accounts/accounts.js'
 import { actorOf } from '../../src/service/actor.js'
 import type { App } from '../../src/service/app.js'
 import { createApp } from '../../src/service/create-app.js'

@@ -2,7 +2,7 @@
 // measured. TWIN=searchingOnReader, or another name of test/twins.ts, puts that twin in the place of the database.
 import { createJiti } from 'jiti'
 import { createApp, recordsFor } from '../../dist/index.js'
-import { addUser } from '../../dist/service/accounts.js'
+import { addUser } from '../../dist/service/accounts/accounts.js'
 import { openDatabase } from '../../dist/store/open.js'
 
 /** So that the whole ends in bounded time, whatever a search would take. */

@@ -9,7 +9,7 @@ import { onNodes, type Nodes, type Twin } from './nodes.js'
 const CREATES = 100
 /** Of rel.Badge.number, see test/models.ts. */
 const FIRST = 7
-const NOBODY = 987_654
+const SERVICE = 987_654
 
 onEveryEngine((engine) => {
   test(`${CREATES} creates through two nodes leave no gap and no duplicate`, async () => {
@@ -57,7 +57,7 @@ async function numbered(
     const taken = await takenHolder(nodes)
     const dataOf = (index: number) => {
       const holder = index % 3 === 2 ? holders[Math.floor(index / 3) % holders.length] : undefined
-      return holder ? { holder: { id: holder === 'taken' ? taken : NOBODY } } : {}
+      return holder ? { holder: { id: holder === 'taken' ? taken : SERVICE } } : {}
     }
     const outcomes = await Promise.allSettled(
       Array.from({ length: CREATES }, (_, index) =>

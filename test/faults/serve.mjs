@@ -3,7 +3,7 @@
 // FIRST_TWIN puts one there from the beginning. By a message it is told where to end itself: see failpoints.ts.
 import { createJiti } from 'jiti'
 import { createApp, createServer, DEFAULT_HTTP_SETTINGS } from '../../dist/index.js'
-import { ensureFirstAdmin } from '../../dist/service/accounts.js'
+import { ensureFirstAdmin } from '../../dist/service/accounts/accounts.js'
 import { openDatabase } from '../../dist/store/open.js'
 
 const [db, username, password] = process.argv.slice(2)

@@ -3,8 +3,8 @@ import { defineModel } from '../../src/model/definition.js'
 import { extendModel } from '../../src/model/extension.js'
 import { ROLE_MODEL } from '../../src/model/auth.js'
 import { USER_MODEL } from '../../src/model/model.js'
-import { addUser } from '../../src/service/accounts.js'
-import { NOBODY } from '../../src/service/caller.js'
+import { addUser } from '../../src/service/accounts/accounts.js'
+import { SERVICE } from '../../src/service/rights/caller.js'
 import { recordsOf } from '../../src/service/records.js'
 import type { Records } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
@@ -62,7 +62,7 @@ export async function grantee(
 
 /** The verbs of those who may do everything. */
 export function rootOf({ app }: Pick<Service, 'app'>): Records {
-  return recordsOf(app, NOBODY)
+  return recordsOf(app, SERVICE)
 }
 
 export async function permit(

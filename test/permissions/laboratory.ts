@@ -1,10 +1,10 @@
 // The lab as a running service: a user for each role, the same records on every target, and writes that leave nothing behind.
 import { createServer, type Server } from '../../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/settings.js'
-import { addUser } from '../../src/service/accounts.js'
+import { addUser } from '../../src/service/accounts/accounts.js'
 import type { Actor } from '../../src/service/actor.js'
 import type { App } from '../../src/service/app.js'
-import { NOBODY } from '../../src/service/caller.js'
+import { SERVICE } from '../../src/service/rights/caller.js'
 import { recordsFor, recordsOf } from '../../src/service/records.js'
 import type { Database, Transaction } from '../../src/store/database.js'
 import * as store from '../../src/store/records.js'
@@ -96,7 +96,7 @@ function found<T>(map: ReadonlyMap<string, T>, key: string): T {
 }
 
 async function addUsers(app: App, roles: Roles): Promise<Map<string, Actor>> {
-  const records = recordsOf(app, NOBODY)
+  const records = recordsOf(app, SERVICE)
   const names = Object.keys(roles)
   for (const name of names) {
     const grants = roles[name] ?? []
@@ -129,7 +129,7 @@ async function addRecords(app: App, actors: ReadonlyMap<string, Actor>): Promise
   const byId = new Map([...actors.values()].map((actor) => [actor.id, actor]))
   for (const [model, rows] of Object.entries(plannedWorld(ids))) {
     for (const { id, createdBy, ...cells } of rows) {
-      const by = { ...NOBODY, actor: byId.get(Number(createdBy)) ?? null }
+      const by = { ...SERVICE, actor: byId.get(Number(createdBy)) ?? null }
       const { data } = await recordsOf(app, by).create(model, dataOf(model, cells))
       if (data.id !== id) throw new Error(`${model} ${id} was given the id ${data.id}`)
     }
@@ -140,12 +140,12 @@ async function addRecords(app: App, actors: ReadonlyMap<string, Actor>): Promise
     name: 'a.txt',
     content: contentOf('cover of 1'),
   }
-  await recordsOf(app, NOBODY).upload('lab.Project', cover)
+  await recordsOf(app, SERVICE).upload('lab.Project', cover)
   for (const [role, cells] of Object.entries(USERS)) {
     const actor = actors.get(role)
     if (!actor) continue
     const data = { ...dataOf(USER, cells), version: actor.version }
-    await recordsOf(app, NOBODY).update(USER, actor.id, data)
+    await recordsOf(app, SERVICE).update(USER, actor.id, data)
   }
 }
 
@@ -169,7 +169,7 @@ async function worldOf(app: App, actors: readonly Actor[]): Promise<World> {
   const entries = await Promise.all(
     MODELS.map(async (model) => [model, await rowsOf(app, app.db.reader, model)] as const),
   )
-  const records = recordsOf(app, NOBODY)
+  const records = recordsOf(app, SERVICE)
   const users = await Promise.all(
     actors.map(async ({ id, username }): Promise<Row> => {
       const { version, name } = await records.read(USER, id)

@@ -5,7 +5,7 @@ import type { Field } from '../../src/model/field.js'
 import type { Model } from '../../src/model/model.js'
 import type { Actor } from '../../src/service/actor.js'
 import type { App } from '../../src/service/app.js'
-import type { Gate } from '../../src/service/gate.js'
+import type { Gate } from '../../src/service/rights/gate.js'
 import type { Database, Row, SqlValue, Transaction } from '../../src/store/database.js'
 import { PROJECT } from './lab.js'
 

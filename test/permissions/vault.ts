@@ -3,10 +3,10 @@ import pino from 'pino'
 import { createServer } from '../../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/settings.js'
 import { defineModel } from '../../src/model/definition.js'
-import { addUser } from '../../src/service/accounts.js'
+import { addUser } from '../../src/service/accounts/accounts.js'
 import type { Actor } from '../../src/service/actor.js'
 import type { App } from '../../src/service/app.js'
-import { NOBODY } from '../../src/service/caller.js'
+import { SERVICE } from '../../src/service/rights/caller.js'
 import { createApp } from '../../src/service/create-app.js'
 import { recordsOf } from '../../src/service/records.js'
 import type { Database } from '../../src/store/database.js'
@@ -184,7 +184,7 @@ function undoing(app: App): { readonly app: App; readonly undo: () => void } {
 }
 
 async function fill(app: App, side: Side): Promise<void> {
-  const all = recordsOf(app, NOBODY)
+  const all = recordsOf(app, SERVICE)
   const actors = new Map<string, Actor>()
   for (const [name, grants] of Object.entries(HIDING)) {
     await all.create('verso.auth.Role', { name, permissions: grants.map(permissionOf) })
@@ -204,7 +204,7 @@ async function fill(app: App, side: Side): Promise<void> {
 async function addItems(app: App, side: Side, actors: ReadonlyMap<string, Actor>): Promise<void> {
   const isLeft = side === 'left'
   const owners = ['foreign', 'blind', 'rows'].flatMap((name) => actors.get(name) ?? [])
-  const all = recordsOf(app, NOBODY)
+  const all = recordsOf(app, SERVICE)
   const part = { name: isLeft ? 'bolt' : 'nut', weight: isLeft ? 20 : 30 }
   for (const index of FOREIGN_IDS.keys()) {
     const [before, after] = hiddenIn(side, index + 1)
@@ -225,13 +225,13 @@ async function addItems(app: App, side: Side, actors: ReadonlyMap<string, Actor>
       done: false,
       shared: 'own',
     }
-    await recordsOf(app, { ...NOBODY, actor }).create(ITEM, { ...own, place: { id: 1 }, tags: [{ id: 2 }] })
+    await recordsOf(app, { ...SERVICE, actor }).create(ITEM, { ...own, place: { id: 1 }, tags: [{ id: 2 }] })
   }
   await addOpened(app, isLeft)
 }
 
 async function addOpened(app: App, isLeft: boolean): Promise<void> {
-  const all = recordsOf(app, NOBODY)
+  const all = recordsOf(app, SERVICE)
   const { data: yard } = await all.create(PLACE, { name: 'Yard', size: 2, isOpen: false })
   const past = {
     note: isLeft ? 'public' : 'secret',

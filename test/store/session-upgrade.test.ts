@@ -1,8 +1,8 @@
 // A database of a time when sessions said nothing of where they came from, and answers nothing of the rights that they were made by.
 import { expect, test } from 'vitest'
 import { createApp } from '../../src/service/create-app.js'
-import { openSessions } from '../../src/service/open-sessions.js'
-import { authenticate, login } from '../../src/service/sessions.js'
+import { openSessions } from '../../src/service/accounts/open-sessions.js'
+import { authenticate, login } from '../../src/service/accounts/sessions.js'
 import { recordsFor } from '../../src/service/records.js'
 import { findLogin } from '../../src/store/accounts.js'
 import { models } from '../models.js'

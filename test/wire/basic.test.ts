@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url'
 import { hash } from '@node-rs/argon2'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { USER } from '../../src/model/system.js'
-import { pairKey } from '../../src/service/throttle.js'
-import { NOBODY } from '../../src/service/caller.js'
-import { addUser, changePassword, setDisabled } from '../../src/service/accounts.js'
+import { pairKey } from '../../src/service/accounts/throttle.js'
+import { SERVICE } from '../../src/service/rights/caller.js'
+import { addUser, changePassword, setDisabled } from '../../src/service/accounts/accounts.js'
 import { remove } from '../../src/service/removals.js'
 import { findLogin } from '../../src/store/accounts.js'
 import { newPlace, onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
@@ -194,7 +194,7 @@ onEveryEngine((engine) => {
     expect((await get(basic(username, password))).status).toBe(401)
     await setDisabled(service.app, username, false)
     expect((await get(basic(username, password))).status).toBe(200)
-    await remove(service.app, NOBODY, USER, id)
+    await remove(service.app, SERVICE, USER, id)
     expect(await findLogin(service.app.db.reader, username)).toBeUndefined()
     expect((await get(basic(username, password))).status).toBe(401)
     // One of the same name is another account.

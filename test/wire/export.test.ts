@@ -3,7 +3,7 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { csvLine } from '../../src/model/transfer/csv.js'
-import { NOBODY } from '../../src/service/caller.js'
+import { SERVICE } from '../../src/service/rights/caller.js'
 import { exportFound } from '../../src/service/transfer/export.js'
 import { importRecords } from '../../src/service/transfer/import.js'
 import type { Database, Queryable } from '../../src/store/database.js'
@@ -230,7 +230,7 @@ onEveryEngine((engine) => {
       const hasty = http.createServer((_, response) => {
         void (async () => {
           const model = modelOf(service.app, 'crm.Contact')
-          const { pages } = exportFound(service.app, NOBODY, model, { fields: ['id', 'notes'] })
+          const { pages } = exportFound(service.app, SERVICE, model, { fields: ['id', 'notes'] })
           for await (const page of pages)
             response.write(page.map((record) => `${String(record['notes'])}\r\n`).join(''))
           response.end()

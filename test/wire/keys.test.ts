@@ -1,8 +1,8 @@
 // API keys: how they are made, what they are good for, and when they are over.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { addUser } from '../../src/service/accounts.js'
-import { NOBODY } from '../../src/service/caller.js'
-import { makeKey } from '../../src/service/keys.js'
+import { addUser } from '../../src/service/accounts/accounts.js'
+import { SERVICE } from '../../src/service/rights/caller.js'
+import { makeKey } from '../../src/service/accounts/keys.js'
 import { findLogin } from '../../src/store/accounts.js'
 import { changesBetween } from '../../src/store/log.js'
 import { HttpClient } from '../http-client.js'
@@ -325,7 +325,7 @@ onEveryEngine((engine) => {
       await expect(makeKey(service.app, by, { user: bobId, name: 'x' })).rejects.toMatchObject({
         kind: 'forbidden',
       })
-      const { key } = await makeKey(service.app, NOBODY, { user: bobId, name: 'by nobody' })
+      const { key } = await makeKey(service.app, SERVICE, { user: bobId, name: 'by nobody' })
       expect(await statusOf(key)).toBe(200)
     })
   })

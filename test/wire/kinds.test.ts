@@ -1,6 +1,6 @@
 // Every kind of refusal there is, provoked over HTTP, with its status and its envelope.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { pairKey } from '../../src/service/throttle.js'
+import { pairKey } from '../../src/service/accounts/throttle.js'
 import { Refusal, REFUSAL_KINDS, type RefusalKind } from '../../src/errors.js'
 import { newPlace, onEveryEngine, startService, type Place, type Service } from '../targets.js'
 import { FailingDatabase } from './failing-database.js'

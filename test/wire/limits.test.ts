@@ -7,7 +7,7 @@ import { Load } from '../../src/http/load.js'
 import { RateLimit } from '../../src/http/rate-limit.js'
 import { createServer } from '../../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS } from '../../src/http/settings.js'
-import { addUser } from '../../src/service/accounts.js'
+import { addUser } from '../../src/service/accounts/accounts.js'
 import { onEveryEngine, PASSWORD, refusalOf, startService, type Service } from '../targets.js'
 import {
   credentials,

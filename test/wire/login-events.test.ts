@@ -1,9 +1,9 @@
 // What is noted of logins, and what is not: nothing that was typed, and no more than somebody could read.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { EVENT_MODEL } from '../../src/model/auth.js'
-import { pairKey } from '../../src/service/throttle.js'
+import { pairKey } from '../../src/service/accounts/throttle.js'
 import { USER } from '../../src/model/system.js'
-import { NOBODY } from '../../src/service/caller.js'
+import { SERVICE } from '../../src/service/rights/caller.js'
 import { recordsOf } from '../../src/service/records.js'
 import { changesSince } from '../../src/store/log.js'
 import { onEveryEngine, startService, USERNAME, type Service } from '../targets.js'
@@ -27,7 +27,7 @@ onEveryEngine((engine) => {
 
   const events = async () => {
     const criteria = [{ fieldName: 'id', operator: '>', value: since }]
-    const found = await recordsOf(service.app, NOBODY).search(EVENT_MODEL, {
+    const found = await recordsOf(service.app, SERVICE).search(EVENT_MODEL, {
       data: { criteria },
       sortBy: ['id'],
       limit: 500,
@@ -109,7 +109,7 @@ onEveryEngine((engine) => {
   })
 
   test('fifty logins at once leave the record of the user as it was, but for the time of the last', async () => {
-    const records = recordsOf(service.app, NOBODY)
+    const records = recordsOf(service.app, SERVICE)
     const [{ id } = { id: 0 }] = (
       await records.search(USER.name, {
         data: { criteria: [{ fieldName: 'username', operator: '=', value: USERNAME }] },

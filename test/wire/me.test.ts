@@ -1,13 +1,13 @@
 // One's own account, and what administrators do with those of others.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { API_KEY_MODEL, EVENT_MODEL, PERMISSION_MODEL, ROLE_MODEL } from '../../src/model/auth.js'
-import { pairKey } from '../../src/service/throttle.js'
-import { addUser, setDisabled } from '../../src/service/accounts.js'
-import { NOBODY } from '../../src/service/caller.js'
+import { pairKey } from '../../src/service/accounts/throttle.js'
+import { addUser, setDisabled } from '../../src/service/accounts/accounts.js'
+import { SERVICE } from '../../src/service/rights/caller.js'
 import { recordsOf } from '../../src/service/records.js'
 import { create } from '../../src/service/saves.js'
-import type { OpenSession } from '../../src/service/open-sessions.js'
-import type { OwnAccount } from '../../src/service/own-account.js'
+import type { OpenSession } from '../../src/service/accounts/open-sessions.js'
+import type { OwnAccount } from '../../src/service/accounts/own-account.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import {
   asUser,
@@ -33,7 +33,7 @@ onEveryEngine((engine) => {
   beforeAll(async () => {
     service = await startService(engine, TRUSTING)
     const { app } = service
-    const role = await create(app, NOBODY, app.catalog.get(ROLE_MODEL), { name: 'clerk' })
+    const role = await create(app, SERVICE, app.catalog.get(ROLE_MODEL), { name: 'clerk' })
     for (const permission of [
       { model: 'crm.Contact', canRead: true, readable: ['email', 'firstName'] },
       {
@@ -46,7 +46,7 @@ onEveryEngine((engine) => {
       },
       { model: 'test.Note', canRead: true, canCreate: true, canExport: true },
     ])
-      await create(app, NOBODY, app.catalog.get(PERMISSION_MODEL), {
+      await create(app, SERVICE, app.catalog.get(PERMISSION_MODEL), {
         role: { id: role.data.id },
         ...permission,
       })
@@ -67,7 +67,7 @@ onEveryEngine((engine) => {
   }
   const eventsOf = async (userId: number) => {
     const criteria = [{ fieldName: 'user', operator: '=', value: userId }]
-    const found = await recordsOf(service.app, NOBODY).search(EVENT_MODEL, {
+    const found = await recordsOf(service.app, SERVICE).search(EVENT_MODEL, {
       data: { criteria },
       sortBy: ['id'],
     })
@@ -114,7 +114,7 @@ onEveryEngine((engine) => {
           writable: ['email', 'fullName', 'pin'],
         },
       ]
-      await create(app, NOBODY, app.catalog.get(ROLE_MODEL), { name: 'outsider', permissions })
+      await create(app, SERVICE, app.catalog.get(ROLE_MODEL), { name: 'outsider', permissions })
       const { cookie } = await newUser(['outsider'])
       const [me] = dataOf<OwnAccount>(await asUser(service.url, cookie).get('/ws/me'))
       const fieldsOf = (name: string) => me?.permissions.find(({ model }) => model === name)

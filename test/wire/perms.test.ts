@@ -1,7 +1,7 @@
 // What one may do, asked before it is tried.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { addUser } from '../../src/service/accounts.js'
-import { NOBODY } from '../../src/service/caller.js'
+import { addUser } from '../../src/service/accounts/accounts.js'
+import { SERVICE } from '../../src/service/rights/caller.js'
 import { recordsOf } from '../../src/service/records.js'
 import type { Records } from '../../src/wire.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
@@ -19,7 +19,7 @@ onEveryEngine((engine) => {
 
   beforeAll(async () => {
     service = await startService(engine)
-    const records: Records = recordsOf(service.app, NOBODY)
+    const records: Records = recordsOf(service.app, SERVICE)
     await records.create('verso.auth.Role', {
       name: 'clerk',
       permissions: [

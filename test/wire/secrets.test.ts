@@ -5,9 +5,9 @@ import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
 import type { Source } from '../../src/model/catalog.js'
-import { changePassword } from '../../src/service/accounts.js'
-import { NOBODY } from '../../src/service/caller.js'
-import { makeKey } from '../../src/service/keys.js'
+import { changePassword } from '../../src/service/accounts/accounts.js'
+import { SERVICE } from '../../src/service/rights/caller.js'
+import { makeKey } from '../../src/service/accounts/keys.js'
 import { findLogin } from '../../src/store/accounts.js'
 import type { Database } from '../../src/store/database.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -228,7 +228,7 @@ async function liveWithKeys(
   life.secret('a key', key)
   life.secret(
     'a key of the command line',
-    (await makeKey(life.service.app, NOBODY, { user: 2, name: 'x' })).key,
+    (await makeKey(life.service.app, SERVICE, { user: 2, name: 'x' })).key,
   )
   const used = {
     method: 'PUT',

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { USER } from '../../src/model/system.js'
-import { NOBODY } from '../../src/service/caller.js'
-import { addUser, changePassword, setDisabled } from '../../src/service/accounts.js'
+import { SERVICE } from '../../src/service/rights/caller.js'
+import { addUser, changePassword, setDisabled } from '../../src/service/accounts/accounts.js'
 import { remove } from '../../src/service/removals.js'
 import type { Queryable } from '../../src/store/database.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
@@ -172,7 +172,7 @@ onEveryEngine((engine) => {
 
     test('a deleted user is logged out and unknown', async () => {
       const { id, cookie } = await newUser('erin')
-      await remove(service.app, NOBODY, USER, id)
+      await remove(service.app, SERVICE, USER, id)
       expect(await statusOf(cookie)).toBe(401)
       expect((await login(service.url, {}, credentials('erin', SECRET))).status).toBe(401)
     })
@@ -187,7 +187,7 @@ onEveryEngine((engine) => {
         for (const end of [
           () => changePassword(service.app, 'frank', SECRET),
           () => setDisabled(service.app, 'frank', true).then(() => setDisabled(service.app, 'frank', false)),
-          () => remove(service.app, NOBODY, USER, id),
+          () => remove(service.app, SERVICE, USER, id),
         ]) {
           const here = await openSession(service.url, {}, credentials('frank', SECRET))
           await end()

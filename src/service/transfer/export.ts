@@ -12,9 +12,9 @@ import { walk, type Walk } from '../../store/records.js'
 import { compileSelection } from '../../store/select.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../app.js'
-import { sightOf, type Caller } from '../caller.js'
-import { requirePermitted } from '../permitted.js'
-import { seenBy } from '../shown.js'
+import { sightOf, type Caller } from '../rights/caller.js'
+import { requirePermitted } from '../rights/permitted.js'
+import { seenBy } from '../rights/shown.js'
 import { FileExport, type KeepContent, type Reading } from './export-files.js'
 
 const FIRST_PAGE = 50

@@ -12,7 +12,7 @@ import { insert } from '../../store/records.js'
 import { holdReferenced } from '../../store/references.js'
 import { nextNumber } from '../../store/sequences.js'
 import type { App } from '../app.js'
-import { NOBODY } from '../caller.js'
+import { SERVICE } from '../rights/caller.js'
 import { differences } from '../changes.js'
 import { fileChanges } from '../held-files.js'
 import type { Checked } from './import-check.js'
@@ -92,9 +92,9 @@ async function attempt(
   const { app } = context
   const { model } = reader
   const request = { action: 'create', model: model.name } as const
-  const { data } = await write(app, NOBODY, request, undefined, async ({ tx, changes }) => {
+  const { data } = await write(app, SERVICE, request, undefined, async ({ tx, changes }) => {
     const fresh = await leaveOutExisting(context, tx, reader, lines)
-    const touched = new Touched({ app, ...NOBODY, tx, now: context.now })
+    const touched = new Touched({ app, ...SERVICE, tx, now: context.now })
     const rows = fresh.map((line) => ({
       line,
       values: reader.withUsers(line, (name) => idOf(context, name)),

@@ -14,7 +14,7 @@ import { Check, type Checked } from './import-check.js'
 import { splitByContents } from './import-contents.js'
 import type { NumberedLine } from './import-existing.js'
 import { LineRefused, type ImportSource, type RawLine } from './import-source.js'
-import { NOBODY } from '../caller.js'
+import { SERVICE } from '../rights/caller.js'
 import { create } from '../saves.js'
 
 export interface ImportOptions {
@@ -90,7 +90,7 @@ async function knowUsers(
 async function makeUser(app: App, username: string): Promise<number> {
   const password = randomBytes(32).toString('base64url')
   const user = { username, name: username, password, disabled: true }
-  return (await create(app, NOBODY, app.catalog.user, user)).data.id
+  return (await create(app, SERVICE, app.catalog.user, user)).data.id
 }
 
 /** The next portion is read, and its lines too, while one is written. */

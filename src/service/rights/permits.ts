@@ -1,14 +1,14 @@
 // What a transaction may write. Asked of the database, before a record is changed and again once everything is written: a condition
 // holds for the record that somebody finds, and for the one that they leave.
-import { Refusal } from '../errors.js'
-import type { Criteria } from '../model/criteria.js'
-import type { Model } from '../model/model.js'
-import type { PermittedAction } from '../model/rights.js'
-import type { Queryable } from '../store/database.js'
-import * as store from '../store/records.js'
-import type { Table } from '../store/table.js'
-import { missing } from './ids.js'
-import type { Work } from './work.js'
+import { Refusal } from '../../errors.js'
+import type { Criteria } from '../../model/criteria.js'
+import type { Model } from '../../model/model.js'
+import type { PermittedAction } from '../../model/rights.js'
+import type { Queryable } from '../../store/database.js'
+import * as store from '../../store/records.js'
+import type { Table } from '../../store/table.js'
+import { missing } from '../ids.js'
+import type { Work } from '../work.js'
 
 /** What may be done with one record as it is now. */
 export interface Permit {

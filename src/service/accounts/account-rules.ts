@@ -1,12 +1,12 @@
 // What an account must be, besides what its model says.
-import { normalizeUsername } from '../model/auth.js'
-import type { Draft } from '../model/draft.js'
-import type { Faults } from '../model/faults.js'
-import { passwordFault } from '../model/password.js'
-import type { Values } from '../model/value.js'
-import * as store from '../store/records.js'
-import type { App } from './app.js'
-import type { Caller } from './caller.js'
+import { normalizeUsername } from '../../model/auth.js'
+import type { Draft } from '../../model/draft.js'
+import type { Faults } from '../../model/faults.js'
+import { passwordFault } from '../../model/password.js'
+import type { Values } from '../../model/value.js'
+import * as store from '../../store/records.js'
+import type { App } from '../app.js'
+import type { Caller } from '../rights/caller.js'
 
 /** The one account that may have a password which everybody knows, in the demo alone. */
 export const DEMO_USERNAME = 'admin'

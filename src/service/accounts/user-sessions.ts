@@ -1,12 +1,12 @@
 // What a change of a user means for the sessions and the reset link of that user, in the same transaction.
-import { USER_MODEL, type Model } from '../model/model.js'
-import type { Values } from '../model/value.js'
-import type { Transaction } from '../store/database.js'
-import type { NewChange } from '../store/log.js'
-import { dropResetLink } from '../store/reset-links.js'
-import { closeSessionsOf } from '../store/sessions.js'
+import { USER_MODEL, type Model } from '../../model/model.js'
+import type { Values } from '../../model/value.js'
+import type { Transaction } from '../../store/database.js'
+import type { NewChange } from '../../store/log.js'
+import { dropResetLink } from '../../store/reset-links.js'
+import { closeSessionsOf } from '../../store/sessions.js'
 import { storeEvent } from './events.js'
-import type { Work } from './work.js'
+import type { Work } from '../work.js'
 
 /** `changed` is what becomes different. Answers what is to go into the Log besides. */
 export async function endSessionsIfChanged(

@@ -1,16 +1,16 @@
 // Roles and what they permit, by name: what the command line does with them.
-import { Refusal } from '../errors.js'
-import { PERMISSION_MODEL, ROLE_MODEL } from '../model/auth.js'
-import type { Criteria } from '../model/criteria.js'
-import { ID, stepOf } from '../model/path.js'
-import * as store from '../store/records.js'
-import type { WireRecord } from '../wire.js'
-import type { App } from './app.js'
-import { NOBODY } from './caller.js'
-import { missing } from './ids.js'
-import { remove } from './removals.js'
+import { Refusal } from '../../errors.js'
+import { PERMISSION_MODEL, ROLE_MODEL } from '../../model/auth.js'
+import type { Criteria } from '../../model/criteria.js'
+import { ID, stepOf } from '../../model/path.js'
+import * as store from '../../store/records.js'
+import type { WireRecord } from '../../wire.js'
+import type { App } from '../app.js'
+import { SERVICE } from '../rights/caller.js'
+import { missing } from '../ids.js'
+import { remove } from '../removals.js'
 import { allRoles, rolesNamed } from './roles.js'
-import { create } from './saves.js'
+import { create } from '../saves.js'
 import { namesIn, userRecords } from './user-records.js'
 
 /** More than any role has. */
@@ -25,7 +25,7 @@ export interface NewRole {
 export async function addRole(app: App, { name, description = '', admin = false }: NewRole): Promise<number> {
   const data = { name, description: description === '' ? null : description, admin }
   try {
-    return (await create(app, NOBODY, app.catalog.get(ROLE_MODEL), data)).data.id
+    return (await create(app, SERVICE, app.catalog.get(ROLE_MODEL), data)).data.id
   } catch (error) {
     if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
     throw new Refusal('not-unique', `There is a role "${name}" already`, error.details)
@@ -50,7 +50,7 @@ export async function permissionsOf(app: App, role: WireRecord): Promise<readonl
 /** One more permission of a role. */
 export async function permit(app: App, name: string, permission: object): Promise<WireRecord> {
   const [role] = await rolesNamed(app, [name])
-  return (await create(app, NOBODY, app.catalog.get(PERMISSION_MODEL), { ...permission, role })).data
+  return (await create(app, SERVICE, app.catalog.get(PERMISSION_MODEL), { ...permission, role })).data
 }
 
 export async function forbid(app: App, name: string, id: number): Promise<void> {
@@ -61,7 +61,7 @@ export async function forbid(app: App, name: string, id: number): Promise<void> 
     const there = ids.length === 0 ? 'it has none' : `it has ${ids.join(', ')}`
     throw new Refusal('not-found', `The role "${name}" has no permission ${id}; ${there}`)
   }
-  await remove(app, NOBODY, app.catalog.get(PERMISSION_MODEL), id)
+  await remove(app, SERVICE, app.catalog.get(PERMISSION_MODEL), id)
 }
 
 /** With its permissions. Whoever had it has it no more. */
@@ -72,7 +72,7 @@ export async function removeRole(app: App, name: string): Promise<void> {
       'forbidden',
       `Without the role "${name}" nobody would be left who can log in and may do everything. Give somebody another first: verso role add <role> --admin, then verso user roles <name> --add <role>`,
     )
-  await remove(app, NOBODY, app.catalog.get(ROLE_MODEL), role.id)
+  await remove(app, SERVICE, app.catalog.get(ROLE_MODEL), role.id)
 }
 
 /** Whether somebody who can log in has another role that permits everything. */

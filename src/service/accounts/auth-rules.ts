@@ -1,12 +1,12 @@
 // The records of the service itself have rules of their own. They hold wherever such a record is written, inside of others too.
-import { PERMISSION_MODEL } from '../model/auth.js'
-import type { Draft, Member } from '../model/draft.js'
-import { Faults, refusalAt } from '../model/faults.js'
-import { USER_MODEL, type Model } from '../model/model.js'
-import { isAuth } from '../model/system.js'
+import { PERMISSION_MODEL } from '../../model/auth.js'
+import type { Draft, Member } from '../../model/draft.js'
+import { Faults, refusalAt } from '../../model/faults.js'
+import { USER_MODEL, type Model } from '../../model/model.js'
+import { isAuth } from '../../model/system.js'
 import { checkAccount } from './account-rules.js'
-import type { App } from './app.js'
-import type { Caller } from './caller.js'
+import type { App } from '../app.js'
+import type { Caller } from '../rights/caller.js'
 import { checkPermission, JUDGED_TOGETHER } from './permission-rules.js'
 
 /** The drafts as they may be written, or one Refusal that names every fault. Before secrets are hashed: nobody could judge them then. */

@@ -1,6 +1,6 @@
-import { normalizeUsername } from '../model/auth.js'
-import { findLogin, type Login } from '../store/accounts.js'
-import type { App } from './app.js'
+import { normalizeUsername } from '../../model/auth.js'
+import { findLogin, type Login } from '../../store/accounts.js'
+import type { App } from '../app.js'
 import { verifyPassword } from './passwords.js'
 import { noteFailure, refuseIfThrottled, throttleKeys } from './throttle.js'
 

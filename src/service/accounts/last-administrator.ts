@@ -1,10 +1,10 @@
-import { Refusal } from '../errors.js'
-import { ROLE_MODEL } from '../model/auth.js'
-import { USER_MODEL } from '../model/model.js'
-import { hasAdministrator } from '../store/accounts.js'
-import type { Transaction } from '../store/database.js'
-import type { NewChange } from '../store/log.js'
-import type { Caller } from './caller.js'
+import { Refusal } from '../../errors.js'
+import { ROLE_MODEL } from '../../model/auth.js'
+import { USER_MODEL } from '../../model/model.js'
+import { hasAdministrator } from '../../store/accounts.js'
+import type { Transaction } from '../../store/database.js'
+import type { NewChange } from '../../store/log.js'
+import type { Caller } from '../rights/caller.js'
 
 /** What of an account and of a role decides whether somebody can log in who may do everything. */
 const DECIDING: Readonly<Record<string, readonly string[]>> = {

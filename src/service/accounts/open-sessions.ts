@@ -1,9 +1,9 @@
 // The sessions of a user, for themselves and for administrators to see and to end.
 import { hash } from 'node:crypto'
-import { Refusal } from '../errors.js'
-import * as store from '../store/sessions.js'
-import type { Actor } from './actor.js'
-import type { App } from './app.js'
+import { Refusal } from '../../errors.js'
+import * as store from '../../store/sessions.js'
+import type { Actor } from '../actor.js'
+import type { App } from '../app.js'
 import { noteEvent } from './events.js'
 import { isAlive } from './sessions.js'
 

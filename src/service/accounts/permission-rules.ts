@@ -1,15 +1,15 @@
 // What a permission must be: about models that there are, with a condition and with fields that mean something for them.
-import { Refusal } from '../errors.js'
-import { bind } from '../model/binding.js'
-import type { Draft } from '../model/draft.js'
-import type { Faults } from '../model/faults.js'
-import { parseFilter } from '../model/filter.js'
-import type { Model } from '../model/model.js'
-import { ACTION_FIELDS, isAbout, isPattern, packageOf, reachFault } from '../model/permission.js'
-import { sampleOf } from '../model/sample-user.js'
-import { didYouMean } from '../model/similar.js'
+import { Refusal } from '../../errors.js'
+import { bind } from '../../model/binding.js'
+import type { Draft } from '../../model/draft.js'
+import type { Faults } from '../../model/faults.js'
+import { parseFilter } from '../../model/filter.js'
+import type { Model } from '../../model/model.js'
+import { ACTION_FIELDS, isAbout, isPattern, packageOf, reachFault } from '../../model/permission.js'
+import { sampleOf } from '../../model/sample-user.js'
+import { didYouMean } from '../../model/similar.js'
 import { completed } from './account-rules.js'
-import type { App } from './app.js'
+import type { App } from '../app.js'
 
 const FIELD_LISTS = ['readable', 'writable'] as const
 const ACTIONS = Object.values(ACTION_FIELDS)

@@ -1,10 +1,16 @@
 import { hash, randomBytes } from 'node:crypto'
-import { briefly, Refusal } from '../errors.js'
-import { lockLogin, markLogin } from '../store/accounts.js'
-import { closeSession, findSession, openSession, touchSession, type SessionRow } from '../store/sessions.js'
-import { actorOf, type Actor } from './actor.js'
-import type { App } from './app.js'
-import type { Caller } from './caller.js'
+import { briefly, Refusal } from '../../errors.js'
+import { lockLogin, markLogin } from '../../store/accounts.js'
+import {
+  closeSession,
+  findSession,
+  openSession,
+  touchSession,
+  type SessionRow,
+} from '../../store/sessions.js'
+import { actorOf, type Actor } from '../actor.js'
+import type { App } from '../app.js'
+import type { Caller } from '../rights/caller.js'
 import { noteEvent } from './events.js'
 import { provePassword, type Credentials } from './password-proof.js'
 

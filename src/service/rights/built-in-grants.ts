@@ -1,8 +1,8 @@
 // What everybody who is logged in may do, whatever their roles.
-import type { Catalog } from '../model/catalog.js'
-import type { Model } from '../model/model.js'
-import type { Grant } from '../model/rights.js'
-import { META_MODEL } from '../model/system.js'
+import type { Catalog } from '../../model/catalog.js'
+import type { Model } from '../../model/model.js'
+import type { Grant } from '../../model/rights.js'
+import { META_MODEL } from '../../model/system.js'
 
 /** Of the models they see those that they may do anything with; nobody is told that there are others. */
 export function builtInGrants(

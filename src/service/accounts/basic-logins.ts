@@ -1,9 +1,9 @@
 // A user name and a password with every request, without paying for a hash each time, and without keeping the password.
 import { createHmac, randomBytes } from 'node:crypto'
-import { normalizeUsername } from '../model/auth.js'
-import { findLogin, type Login } from '../store/accounts.js'
-import { actorOf, type Actor } from './actor.js'
-import type { App } from './app.js'
+import { normalizeUsername } from '../../model/auth.js'
+import { findLogin, type Login } from '../../store/accounts.js'
+import { actorOf, type Actor } from '../actor.js'
+import type { App } from '../app.js'
 import { provePassword, type Credentials } from './password-proof.js'
 
 const REMEMBERED_MS = 5 * 60_000

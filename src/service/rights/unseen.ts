@@ -1,13 +1,13 @@
 // Neighbours that the sender of a draft does not see: they cannot be named, and they are not dropped.
-import type { Draft, Member } from '../model/draft.js'
-import { Faults } from '../model/faults.js'
-import type { Field } from '../model/field.js'
-import { stepOf } from '../model/path.js'
-import { idOf, type Value } from '../model/value.js'
-import type { WireRecord } from '../wire.js'
-import { keyOf } from './lists.js'
+import type { Draft, Member } from '../../model/draft.js'
+import { Faults } from '../../model/faults.js'
+import type { Field } from '../../model/field.js'
+import { stepOf } from '../../model/path.js'
+import { idOf, type Value } from '../../model/value.js'
+import type { WireRecord } from '../../wire.js'
+import { keyOf } from '../lists.js'
 import { seenAmong } from './shown.js'
-import type { Work } from './work.js'
+import type { Work } from '../work.js'
 
 /** Also where nothing changes by it: nobody is to find out by naming a record where others lead. */
 export async function refuseUnseen(

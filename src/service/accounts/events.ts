@@ -1,13 +1,13 @@
 // What has happened at the doors, as records: nobody but the service writes them, and each has its Change in the Log.
-import { EVENT_MODEL, type EventKind } from '../model/auth.js'
-import type { Values } from '../model/value.js'
-import type { Transaction } from '../store/database.js'
-import { append, type NewChange } from '../store/log.js'
-import * as store from '../store/records.js'
-import { userOf, type Actor } from './actor.js'
-import type { App } from './app.js'
-import { differences } from './changes.js'
-import { nowOf } from './work.js'
+import { EVENT_MODEL, type EventKind } from '../../model/auth.js'
+import type { Values } from '../../model/value.js'
+import type { Transaction } from '../../store/database.js'
+import { append, type NewChange } from '../../store/log.js'
+import * as store from '../../store/records.js'
+import { userOf, type Actor } from '../actor.js'
+import type { App } from '../app.js'
+import { differences } from '../changes.js'
+import { nowOf } from '../work.js'
 
 const MAX_ADDRESS = 100
 const MAX_NOTE = 255

@@ -1,13 +1,13 @@
 // What somebody is told of themselves: who they are, and what they may do.
-import { API_KEY_MODEL } from '../model/auth.js'
-import type { Model } from '../model/model.js'
-import { ID, VERSION } from '../model/path.js'
-import type { Grant, PermittedAction, Rights } from '../model/rights.js'
-import { isReadOnly } from '../model/system.js'
-import * as store from '../store/records.js'
-import type { Actor } from './actor.js'
-import type { App } from './app.js'
-import type { Caller } from './caller.js'
+import { API_KEY_MODEL } from '../../model/auth.js'
+import type { Model } from '../../model/model.js'
+import { ID, VERSION } from '../../model/path.js'
+import type { Grant, PermittedAction, Rights } from '../../model/rights.js'
+import { isReadOnly } from '../../model/system.js'
+import * as store from '../../store/records.js'
+import type { Actor } from '../actor.js'
+import type { App } from '../app.js'
+import type { Caller } from '../rights/caller.js'
 
 type Actions = Readonly<Record<PermittedAction, boolean>>
 

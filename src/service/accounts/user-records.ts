@@ -1,16 +1,16 @@
 // Users by name, with their roles: what the command line does with them.
-import { Refusal } from '../errors.js'
-import { normalizeUsername } from '../model/auth.js'
-import { isObject } from '../model/value.js'
-import { findLogin } from '../store/accounts.js'
-import * as store from '../store/records.js'
-import { closeSessionsOf } from '../store/sessions.js'
-import type { WireRecord } from '../wire.js'
-import type { App } from './app.js'
-import { NOBODY } from './caller.js'
+import { Refusal } from '../../errors.js'
+import { normalizeUsername } from '../../model/auth.js'
+import { isObject } from '../../model/value.js'
+import { findLogin } from '../../store/accounts.js'
+import * as store from '../../store/records.js'
+import { closeSessionsOf } from '../../store/sessions.js'
+import type { WireRecord } from '../../wire.js'
+import type { App } from '../app.js'
+import { SERVICE } from '../rights/caller.js'
 import { noteEvent } from './events.js'
 import { rolesNamed } from './roles.js'
-import { update } from './saves.js'
+import { update } from '../saves.js'
 
 const PAGE = 1_000
 
@@ -64,7 +64,7 @@ export async function changeRolesOf(app: App, username: string, changes: RoleCha
     )
     const roles = [...ids].map((id) => ({ id }))
     try {
-      const { data } = await update(app, NOBODY, user, record.id, { version: record.version, roles })
+      const { data } = await update(app, SERVICE, user, record.id, { version: record.version, roles })
       return namesIn(data['roles'])
     } catch (error) {
       // Somebody changed the account at the same time: with what they wrote in it, once more.

@@ -1,23 +1,23 @@
 // The keys of programs: made for a user, shown once, kept as a hash. A key is a record like any other, which nobody can read the key from.
 import { hash, randomBytes } from 'node:crypto'
-import { Refusal } from '../errors.js'
-import { API_KEY_MODEL } from '../model/auth.js'
-import type { Criteria } from '../model/criteria.js'
-import { Faults } from '../model/faults.js'
-import { Fault, parseValue } from '../model/field.js'
-import type { Model } from '../model/model.js'
-import { ID, stepOf } from '../model/path.js'
-import { didYouMean } from '../model/similar.js'
-import { isObject } from '../model/value.js'
-import * as store from '../store/records.js'
-import type { WireRecord } from '../wire.js'
-import type { App } from './app.js'
-import { NOBODY, type Caller } from './caller.js'
+import { Refusal } from '../../errors.js'
+import { API_KEY_MODEL } from '../../model/auth.js'
+import type { Criteria } from '../../model/criteria.js'
+import { Faults } from '../../model/faults.js'
+import { Fault, parseValue } from '../../model/field.js'
+import type { Model } from '../../model/model.js'
+import { ID, stepOf } from '../../model/path.js'
+import { didYouMean } from '../../model/similar.js'
+import { isObject } from '../../model/value.js'
+import * as store from '../../store/records.js'
+import type { WireRecord } from '../../wire.js'
+import type { App } from '../app.js'
+import { SERVICE, type Caller } from '../rights/caller.js'
 import { storeEvent } from './events.js'
-import { checkId, missing } from './ids.js'
+import { checkId, missing } from '../ids.js'
 import { DAY_MS, latestExpiry, TOO_LATE } from './key-rules.js'
-import { remove } from './removals.js'
-import { saveWith } from './saves.js'
+import { remove } from '../removals.js'
+import { saveWith } from '../saves.js'
 
 const MARK = 'vk_'
 /** Of the key in plain, so that its owner recognises it: too few characters to guess the others from. */
@@ -94,7 +94,7 @@ export async function removeOwnKey(app: App, by: Caller, id: number): Promise<nu
 }
 
 export async function revokeKey(app: App, id: number): Promise<number> {
-  return (await remove(app, NOBODY, app.catalog.get(API_KEY_MODEL), id)).data
+  return (await remove(app, SERVICE, app.catalog.get(API_KEY_MODEL), id)).data
 }
 
 /** What is stored of a key, and what it is found by. 256 random bits need no slower hash: nobody can try them out. */

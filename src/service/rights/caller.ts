@@ -1,7 +1,7 @@
-import type { Catalog } from '../model/catalog.js'
-import type { Rights } from '../model/rights.js'
-import type { Sight } from '../model/sight.js'
-import type { Actor } from './actor.js'
+import type { Catalog } from '../../model/catalog.js'
+import type { Rights } from '../../model/rights.js'
+import type { Sight } from '../../model/sight.js'
+import type { Actor } from '../actor.js'
 
 /** Who acts, and what they may do. */
 export interface Caller {
@@ -16,7 +16,7 @@ export interface Caller {
 }
 
 /** The service itself. */
-export const NOBODY: Caller = { actor: null, rights: undefined, roles: [] }
+export const SERVICE: Caller = { actor: null, rights: undefined, roles: [] }
 
 /** The models as the caller sees them. */
 export function sightOf(app: { readonly catalog: Catalog }, { rights }: Caller): Sight {

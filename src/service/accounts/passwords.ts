@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { hash, hashRaw, verify, type Options } from '@node-rs/argon2'
-import { Refusal } from '../errors.js'
-import { MAX_PASSWORD_BYTES } from '../model/auth.js'
+import { Refusal } from '../../errors.js'
+import { MAX_PASSWORD_BYTES } from '../../model/auth.js'
 
 // A hash takes 19 MiB and about 15 ms of a core: more at once would starve everything else.
 const AT_ONCE = 2

@@ -1,5 +1,5 @@
-import { Refusal } from '../errors.js'
-import { normalizeUsername } from '../model/auth.js'
+import { Refusal } from '../../errors.js'
+import { normalizeUsername } from '../../model/auth.js'
 import {
   findLogin,
   findUser as findUserById,
@@ -7,15 +7,15 @@ import {
   hasUsers,
   listUsers,
   type UserRow,
-} from '../store/accounts.js'
-import type { WriteOptions } from '../wire.js'
+} from '../../store/accounts.js'
+import type { WriteOptions } from '../../wire.js'
 import { DEMO_PASSWORD, DEMO_USERNAME } from './account-rules.js'
-import type { App } from './app.js'
-import { NOBODY } from './caller.js'
-import { missing } from './ids.js'
+import type { App } from '../app.js'
+import { SERVICE } from '../rights/caller.js'
+import { missing } from '../ids.js'
 import { verifyPassword } from './passwords.js'
 import { administratorRole, giveRole, rolesNamed } from './roles.js'
-import { create, update } from './saves.js'
+import { create, update } from '../saves.js'
 
 const FIRST_ACCOUNT = 'the first account'
 
@@ -35,7 +35,7 @@ export async function addUser(
   const normal = normalizeUsername(username) ?? username
   try {
     const user = { username: normal, name: name ?? normal, password, roles: await rolesNamed(app, roles) }
-    const { data } = await create(app, NOBODY, app.catalog.user, user, options)
+    const { data } = await create(app, SERVICE, app.catalog.user, user, options)
     return data.id
   } catch (error) {
     if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw inWords(error)
@@ -57,7 +57,7 @@ function inWords(error: unknown): unknown {
 /** Ends every session of the user, on every node. */
 export async function changePassword(app: App, username: string, password: string): Promise<void> {
   const { id, version } = await findUser(app, username)
-  await update(app, NOBODY, app.catalog.user, id, { version, password }).catch((error: unknown) => {
+  await update(app, SERVICE, app.catalog.user, id, { version, password }).catch((error: unknown) => {
     throw inWords(error)
   })
 }
@@ -65,7 +65,7 @@ export async function changePassword(app: App, username: string, password: strin
 /** A disabled user cannot log in, and every session of theirs is over. */
 export async function setDisabled(app: App, username: string, disabled: boolean): Promise<void> {
   const { id, version } = await findUser(app, username)
-  await update(app, NOBODY, app.catalog.user, id, { version, disabled })
+  await update(app, SERVICE, app.catalog.user, id, { version, disabled })
 }
 
 /** The id of an account, which must be there. */
@@ -122,7 +122,7 @@ async function takeOver(
   role: string,
 ): Promise<void> {
   const again = { version, password, disabled: false }
-  await update(app, NOBODY, app.catalog.user, id, again).catch((error: unknown) => {
+  await update(app, SERVICE, app.catalog.user, id, again).catch((error: unknown) => {
     throw inWords(error)
   })
   await giveRole(app, id, role)

@@ -1,9 +1,9 @@
 // Failed logins are counted per pair of account and address, and per address, in the store: all nodes agree.
 import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Refusal } from '../errors.js'
-import { countFailure, findFailures, type FailureCount } from '../store/login-failures.js'
-import type { App } from './app.js'
+import { Refusal } from '../../errors.js'
+import { countFailure, findFailures, type FailureCount } from '../../store/login-failures.js'
+import type { App } from '../app.js'
 import { noteEvent } from './events.js'
 import { networkOf } from './network.js'
 

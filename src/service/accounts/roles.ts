@@ -1,12 +1,12 @@
 // The roles that every database begins with, and what accounts of a time before roles are given.
-import { Refusal } from '../errors.js'
-import { ROLE_MODEL } from '../model/auth.js'
-import { forgetFormer, formerAccounts } from '../store/former-admins.js'
-import * as store from '../store/records.js'
-import type { WireRecord } from '../wire.js'
-import type { App } from './app.js'
-import { NOBODY } from './caller.js'
-import { create, save, update } from './saves.js'
+import { Refusal } from '../../errors.js'
+import { ROLE_MODEL } from '../../model/auth.js'
+import { forgetFormer, formerAccounts } from '../../store/former-admins.js'
+import * as store from '../../store/records.js'
+import type { WireRecord } from '../../wire.js'
+import type { App } from '../app.js'
+import { SERVICE } from '../rights/caller.js'
+import { create, save, update } from '../saves.js'
 
 export const ADMINISTRATOR = 'administrator'
 /** What everybody could do before there were permissions. */
@@ -70,7 +70,7 @@ export async function ensureRoles(app: App): Promise<void> {
 /** All of them or none: several nodes may start at once, and one may be ended in the middle. */
 async function makeFirstRoles(app: App): Promise<void> {
   try {
-    await save(app, NOBODY, app.catalog.get(ROLE_MODEL), FIRST_ROLES)
+    await save(app, SERVICE, app.catalog.get(ROLE_MODEL), FIRST_ROLES)
   } catch (error) {
     if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
   }
@@ -85,7 +85,7 @@ export async function administratorRole(app: App): Promise<string> {
   const names = [ADMINISTRATOR, `${ADMINISTRATOR} of everything`]
   const [first] = FIRST_ROLES
   const name = names.find((each) => !taken.has(each)) ?? ADMINISTRATOR
-  await create(app, NOBODY, app.catalog.get(ROLE_MODEL), { ...first, name })
+  await create(app, SERVICE, app.catalog.get(ROLE_MODEL), { ...first, name })
   return name
 }
 
@@ -99,7 +99,7 @@ export async function giveRole(app: App, userId: number, name: string): Promise<
     if (!record || !role || roles.some(({ id }) => id === role.id)) return
     try {
       const all = [...roles.map(({ id }) => ({ id })), role]
-      await update(app, NOBODY, user, userId, { version: record.version, roles: all })
+      await update(app, SERVICE, user, userId, { version: record.version, roles: all })
       return
     } catch (error) {
       // Somebody changed the account at the same time: with what they wrote in it, once more.

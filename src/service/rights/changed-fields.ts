@@ -1,10 +1,10 @@
 // Which fields of a record a write sets or changes: each of them needs a right.
-import type { Draft } from '../model/draft.js'
-import { isWritable } from '../model/model.js'
-import { idOf, sameValue, type Value, type Values } from '../model/value.js'
-import { defaultOf, valuesOf } from '../model/values.js'
-import type { WireRecord } from '../wire.js'
-import { keyOf } from './lists.js'
+import type { Draft } from '../../model/draft.js'
+import { isWritable } from '../../model/model.js'
+import { idOf, sameValue, type Value, type Values } from '../../model/value.js'
+import { defaultOf, valuesOf } from '../../model/values.js'
+import type { WireRecord } from '../../wire.js'
+import { keyOf } from '../lists.js'
 import type { Permit } from './permits.js'
 
 /** What a new record holds that it would not hold by itself. */

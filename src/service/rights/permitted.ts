@@ -1,14 +1,14 @@
 // Whether a caller may do something at all; which records it is for is decided where they are.
-import { Refusal } from '../errors.js'
-import { unknownModel } from '../model/catalog.js'
-import type { Criteria } from '../model/criteria.js'
-import type { Model } from '../model/model.js'
-import { PERMITTED_ACTIONS, type PermittedAction } from '../model/rights.js'
-import { isReadOnly } from '../model/system.js'
-import * as store from '../store/records.js'
-import type { App } from './app.js'
+import { Refusal } from '../../errors.js'
+import { unknownModel } from '../../model/catalog.js'
+import type { Criteria } from '../../model/criteria.js'
+import type { Model } from '../../model/model.js'
+import { PERMITTED_ACTIONS, type PermittedAction } from '../../model/rights.js'
+import { isReadOnly } from '../../model/system.js'
+import * as store from '../../store/records.js'
+import type { App } from '../app.js'
 import type { Caller } from './caller.js'
-import { missing } from './ids.js'
+import { missing } from '../ids.js'
 
 /** The model of that name. One that the caller may do nothing with is like one that is not there. */
 export function modelFor(app: Pick<App, 'catalog'>, { rights }: Caller, name: string): Model {

@@ -1,11 +1,11 @@
 // What holds for the record of a key, from wherever it is written.
-import { Refusal } from '../errors.js'
-import { API_KEY_MODEL } from '../model/auth.js'
-import type { Draft } from '../model/draft.js'
-import { refusalAt } from '../model/faults.js'
-import type { Model } from '../model/model.js'
-import { isObject, type Values } from '../model/value.js'
-import type { WireRecord } from '../wire.js'
+import { Refusal } from '../../errors.js'
+import { API_KEY_MODEL } from '../../model/auth.js'
+import type { Draft } from '../../model/draft.js'
+import { refusalAt } from '../../model/faults.js'
+import type { Model } from '../../model/model.js'
+import { isObject, type Values } from '../../model/value.js'
+import type { WireRecord } from '../../wire.js'
 
 export const DAY_MS = 24 * 60 * 60_000
 const MAX_DAYS = 400
