@@ -6,7 +6,7 @@ import type { App } from '../service/app.js'
 import { changeOwnPassword } from '../service/accounts/new-password.js'
 import { endSession, endSessions, openSessions } from '../service/accounts/open-sessions.js'
 import { ownAccount, type OwnAccount } from '../service/accounts/own-account.js'
-import { hashOf } from '../service/accounts/sessions.js'
+import { hashOfToken } from '../service/accounts/tokens.js'
 import { basicCredentialsOf } from './basic.js'
 import { sessionIdOf } from './cookies.js'
 import { actorIn, callerOf, personIn, type Guards } from './guard.js'
@@ -54,7 +54,7 @@ function viaOf(request: FastifyRequest, { basicAuth }: HttpSettings): OwnAccount
 
 function currentSession(request: FastifyRequest, via: OwnAccount['via']): string | undefined {
   const id = via === 'session' ? sessionIdOf(request) : undefined
-  return id === undefined ? undefined : hashOf(id)
+  return id === undefined ? undefined : hashOfToken(id)
 }
 
 /** In `data` as everywhere, or bare. */

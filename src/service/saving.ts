@@ -4,8 +4,8 @@ import { Refusal } from '../errors.js'
 import { refuseEditedCopies } from '../model/copies.js'
 import { draftsIn, type Draft, type Key } from '../model/draft.js'
 import { refusalAt, Faults } from '../model/faults.js'
-import { isOwnedList, isReference, isShown, type Model } from '../model/model.js'
-import { idOf, sameValue, type Value, type Values } from '../model/value.js'
+import { isReference, type Model } from '../model/model.js'
+import { idOf, sameValue, type Values } from '../model/value.js'
 import { computeValues, valuesOf } from '../model/values.js'
 import type { NewChange } from '../store/log.js'
 import { holdReferenced } from '../store/references.js'
@@ -29,6 +29,7 @@ import { keepUnseen, refuseUnseen } from './rights/unseen.js'
 import { endSessionsIfChanged } from './accounts/user-sessions.js'
 import type { Expected } from './versions.js'
 import type { Work } from './work.js'
+import { emptyLists, recordOf, referencesIn } from './written-record.js'
 
 export class Saving {
   readonly #roots: ReadonlySet<Draft>
@@ -253,28 +254,6 @@ export class Saving {
     }
     return numbers
   }
-}
-
-/** The record as it was just written. */
-function recordOf(model: Model, id: number, version: number, values: object): WireRecord {
-  const record: Record<string, Value> & { id: number; version: number } = { id, version }
-  for (const field of model.fields.values()) {
-    if (isShown(field)) record[field.name] = (values as Values)[field.name] ?? null
-  }
-  return record
-}
-
-function referencesIn(model: Model, values: Values): Value[] {
-  return Object.entries(values).flatMap(([name, value]) => {
-    const field = model.fields.get(name)
-    return field && isReference(field) ? [value] : []
-  })
-}
-
-/** Of a new record that nobody can refer to yet. */
-function emptyLists(model: Model): Values {
-  const lists = [...model.fields.values()].filter(isOwnedList)
-  return Object.fromEntries(lists.map(({ name }) => [name, []]))
 }
 
 /** A field that is not unique is named with its place, as every other fault. */

@@ -26,14 +26,12 @@ export async function keepResetLink(
 export async function findResetLink(
   db: Queryable,
   hash: string,
-): Promise<{ readonly user: UserRow; readonly link: ResetLink } | undefined> {
+): Promise<{ readonly user: UserRow; readonly expiresMs: number } | undefined> {
   const [row] = await db.all(
-    `select l.hash, l.expires_ms, ${USER_COLUMNS} from ${RESET_LINK_TABLE} as l join ${USERS} as u on u."id" = l.user_id where l.hash = ?`,
+    `select l.expires_ms, ${USER_COLUMNS} from ${RESET_LINK_TABLE} as l join ${USERS} as u on u."id" = l.user_id where l.hash = ?`,
     [hash],
   )
-  return (
-    row && { user: toUser(row), link: { hash: String(row['hash']), expiresMs: Number(row['expires_ms']) } }
-  )
+  return row && { user: toUser(row), expiresMs: Number(row['expires_ms']) }
 }
 
 /** False if somebody was faster: it is good for one use. */

@@ -1,5 +1,4 @@
 // The keys of programs: made for a user, shown once, kept as a hash. A key is a record like any other, which nobody can read the key from.
-import { hash, randomBytes } from 'node:crypto'
 import { Refusal } from '../../errors.js'
 import { API_KEY_MODEL } from '../../model/auth.js'
 import type { Criteria } from '../../model/criteria.js'
@@ -18,6 +17,7 @@ import { checkId, missing } from '../ids.js'
 import { DAY_MS, latestExpiry, TOO_LATE } from './key-rules.js'
 import { remove } from '../removals.js'
 import { saveWith } from '../saves.js'
+import { hashOfToken, isToken, newToken } from './tokens.js'
 
 const MARK = 'vk_'
 /** Of the key in plain, so that its owner recognises it: too few characters to guess the others from. */
@@ -48,7 +48,7 @@ export async function makeKey(app: App, by: Caller, { user: userId, ...sent }: N
   const user = await store.read(app.db.reader, app.tables.of(app.catalog.user), userId)
   if (!user) return missing(app.catalog.user, userId)
   const data = checked(app, model, user, sent)
-  const key = MARK + randomBytes(32).toString('base64url')
+  const key = MARK + newToken()
   const kept = { user: { id: userId }, ...keptOf(key) }
   const made = await saveWith(
     ...([app, { ...by, rights: undefined }, model, data] as const),
@@ -97,14 +97,14 @@ export async function revokeKey(app: App, id: number): Promise<number> {
   return (await remove(app, SERVICE, app.catalog.get(API_KEY_MODEL), id)).data
 }
 
-/** What is stored of a key, and what it is found by. 256 random bits need no slower hash: nobody can try them out. */
+/** What is stored of a key, and what it is found by. */
 export function keptOf(key: string): { readonly prefix: string; readonly hash: string } {
-  return { prefix: key.slice(0, PREFIX_LENGTH), hash: hash('sha256', key, 'base64url') }
+  return { prefix: key.slice(0, PREFIX_LENGTH), hash: hashOfToken(key) }
 }
 
 /** Whether it could be a key at all. */
 export function isKey(text: string): boolean {
-  return /^vk_[A-Za-z0-9_-]{43}$/.test(text)
+  return text.startsWith(MARK) && isToken(text.slice(MARK.length))
 }
 
 function refuseOthers({ actor }: Caller, userId: number): void {

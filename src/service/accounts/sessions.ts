@@ -1,4 +1,3 @@
-import { hash, randomBytes } from 'node:crypto'
 import { briefly, Refusal } from '../../errors.js'
 import { lockLogin, markLogin } from '../../store/accounts.js'
 import {
@@ -13,8 +12,8 @@ import type { App } from '../app.js'
 import type { Caller } from '../rights/caller.js'
 import { noteEvent } from './events.js'
 import { provePassword, type Credentials } from './password-proof.js'
+import { hashOfToken, isToken, newToken } from './tokens.js'
 
-const SESSION_ID = /^[A-Za-z0-9_-]{43}$/
 /** How often a session in use is marked as seen, at most: a write for every request would cost too much. */
 const MAX_TOUCH_MS = 60_000
 const MAX_AGENT = 200
@@ -34,16 +33,16 @@ export async function login(
 ): Promise<LoggedIn> {
   const found = await provePassword(app, credentials, address)
   if (!found) throw wrongCredentials()
-  const sessionId = randomBytes(32).toString('base64url')
+  const sessionId = newToken()
   const now = app.clock.now()
   const user = await app.db.transaction(async (tx) => {
     // The password may have been changed while it was being checked.
     const still = await lockLogin(tx, app.db.dialect, found.user.username)
     if (!still || still.passwordHash !== found.passwordHash || still.user.disabled) throw wrongCredentials()
-    if (oldSessionId !== undefined) await closeSession(tx, hashOf(oldSessionId))
+    if (oldSessionId !== undefined) await closeSession(tx, hashOfToken(oldSessionId))
     await markLogin(tx, app.db.dialect, still.user.id, now)
     const opened = { userId: still.user.id, createdMs: now, seenMs: now, address, agent: shortened(agent) }
-    await openSession(tx, { hash: hashOf(sessionId), ...opened })
+    await openSession(tx, { hash: hashOfToken(sessionId), ...opened })
     const by = actorOf(still.user)
     await noteEvent(app, tx, { kind: 'login', userId: by.id, address, by })
     return still.user
@@ -53,8 +52,8 @@ export async function login(
 
 /** Who a session belongs to; undefined if it is none, or over. */
 export async function authenticate(app: App, sessionId: string | undefined): Promise<Caller | undefined> {
-  if (sessionId === undefined || !SESSION_ID.test(sessionId)) return undefined
-  const key = hashOf(sessionId)
+  if (sessionId === undefined || !isToken(sessionId)) return undefined
+  const key = hashOfToken(sessionId)
   const found = await findSession(app.db.reader, key)
   if (!found || found.user.disabled) return undefined
   if (!isAlive(app, found.session)) return undefined
@@ -70,9 +69,9 @@ export function isAlive({ clock, settings }: App, { createdMs, seenMs }: Session
 }
 
 export async function logout(app: App, sessionId: string | undefined, address?: string): Promise<void> {
-  if (sessionId === undefined || !SESSION_ID.test(sessionId)) return
+  if (sessionId === undefined || !isToken(sessionId)) return
   await app.db.transaction(async (tx) => {
-    const userId = await closeSession(tx, hashOf(sessionId))
+    const userId = await closeSession(tx, hashOfToken(sessionId))
     if (userId !== undefined) await noteEvent(app, tx, { kind: 'logout', userId, address })
   })
 }
@@ -90,11 +89,6 @@ function shortened(agent: string): string | null {
   // Whole characters only; what is no text is not kept.
   const text = Array.from(agent.replace(/\p{C}/gu, ' ')).slice(0, MAX_AGENT).join('').trim()
   return text === '' ? null : text
-}
-
-/** What a session is kept under. */
-export function hashOf(sessionId: string): string {
-  return hash('sha256', sessionId, 'base64url')
 }
 
 function wrongCredentials(): Refusal {
