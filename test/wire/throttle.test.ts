@@ -75,9 +75,8 @@ onEveryEngine((engine) => {
         times[earlier].push(performance.now() - began)
       }
     }
-    const median = (all: number[]) => all.sort((a, b) => a - b)[4] ?? 0
-    // It waits 50 ms; half of that is far above what the medians of equals differ by.
-    expect(median(times[5]) - median(times[4])).toBeGreaterThan(25)
+    // It waits 50 ms; half of that is far above what the quickest of equals differ by, however busy the machine is.
+    expect(Math.min(...times[5]) - Math.min(...times[4])).toBeGreaterThan(25)
   })
 
   test('one address may fail ten times as often over all accounts', async () => {
