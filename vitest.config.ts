@@ -7,7 +7,7 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/**/*.long.test.ts'],
+    exclude: ['test/**/*.{long,full}.test.ts'],
     globalSetup: 'test/setup.ts',
     pool: 'forks',
     // Most of the time is spent waiting for processes and disks: two at once, also on two cores.
