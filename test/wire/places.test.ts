@@ -140,7 +140,7 @@ onEveryEngine((engine) => {
       expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
       expect(answer.headers['content-security-policy']).toMatch(/default-src 'none'.*frame-ancestors 'none'/)
       // Without a referrer a browser would not tell its form's origin either.
-      expect(answer.headers['referrer-policy']).toBe('same-origin')
+      expect(answer.headers['referrer-policy']).toBe('strict-origin')
       expect(answer.headers).toMatchObject({ 'cache-control': 'no-store', 'x-frame-options': 'SAMEORIGIN' })
       expect(answer.text).toContain('<form method="post">')
       expect(answer.text).not.toContain(TOKEN)
