@@ -55,7 +55,10 @@ export async function openLab(
   await addRecords(service.app, actors)
   const world = await worldOf(service.app, [...actors.values()])
   const undo = new Undo(service.app)
-  const app = changed({ ...service.app, db: undo.around(service.app.db) })
+  // Time stands still: a session that is marked as seen, beside a request, would be taken for what is to be undone.
+  const openedMs = service.app.clock.now()
+  const clock = { now: () => openedMs }
+  const app = changed({ ...service.app, clock, db: undo.around(service.app.db) })
   const { server, url } = await serverOf(app, options.http)
   const clients = new Map(
     await Promise.all(
