@@ -3,17 +3,18 @@ import { describeModel, type ModelDescription } from '../model/describe.js'
 import type { Model } from '../model/model.js'
 import type { App } from '../service/app.js'
 import { sightOf, type Caller } from '../service/rights/caller.js'
+import { actionsOf, modelsKnownTo } from '../service/rights/permitted.js'
 import { callerOf, type Guards } from './guard.js'
 import { modelOf } from './record-requests.js'
 import { aboutRecords, sendJson, type Resource } from './resource.js'
 
 /** The protocol calls an update a write. */
-function permsOf({ rights }: Caller, model: Model): ModelDescription['perms'] {
-  if (!rights) return null
-  const may = rights.of(model)
+function permsOf(by: Caller, model: Model): ModelDescription['perms'] {
+  if (!by.rights) return null
+  const may = new Set(actionsOf(by, model))
   return {
-    ...{ read: may.may('read'), write: may.may('update'), create: may.may('create') },
-    ...{ remove: may.may('remove'), export: may.may('export') },
+    ...{ read: may.has('read'), write: may.has('update'), create: may.has('create') },
+    ...{ remove: may.has('remove'), export: may.has('export') },
   }
 }
 
@@ -24,8 +25,7 @@ export function metaResources(app: App, guards: Guards): readonly Resource[] {
       ...{ ...shared, path: '/ws/meta/models' },
       handlers: {
         GET: async (request, reply) => {
-          const { rights } = callerOf(request)
-          const known = app.catalog.stored.filter((model) => !rights || rights.of(model).isKnown)
+          const known = modelsKnownTo(app, callerOf(request))
           const data = known.map(({ name }) => name).sort()
           return sendJson(reply, JSON.stringify({ status: 0, total: data.length, data }))
         },

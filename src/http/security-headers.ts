@@ -3,14 +3,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HttpSettings } from './settings.js'
 
 /** No answer of the interface is a page: whatever one holds, it loads nothing, runs nothing and is shown in no frame. */
-export const API_CSP = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+const API_CSP = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 /** For the pages of a web application, whose files come from the service itself. */
 export const APP_CSP =
   "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; connect-src 'self'"
 
 /** A browser that has seen it asks by https only, for a year. Over plain http it would be ignored. */
-export const STRICT_TRANSPORT = 'max-age=31536000; includeSubDomains'
+const STRICT_TRANSPORT = 'max-age=31536000; includeSubDomains'
 
 /** What helmet sends, but for what its test names. */
 export const SECURITY_HEADERS = Object.freeze({

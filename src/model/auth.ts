@@ -139,7 +139,9 @@ export const EVENT_DEFINITION = defineModel({
 /** An event refers to its account as `createdBy` does: it does not keep the account from being removed. */
 export const KEPT_OF_EVENT = ['user']
 
-/** One spelling for each user name, so that two accounts never look alike; undefined if it cannot be one. */
+export const USERNAME_RULE = `must be 1 to ${MAX_USERNAME} letters, digits or any of . _ @ + -`
+
+/** One spelling for each user name, so that no two accounts differ in case or spelling alone; undefined if it cannot be one. */
 export function normalizeUsername(input: string): string | undefined {
   const name = input.normalize('NFC').toLowerCase()
   return /^[\p{L}\p{N}._@+-]+$/u.test(name) && lengthOf(name) <= MAX_USERNAME ? name : undefined

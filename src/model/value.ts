@@ -76,3 +76,8 @@ function firstFault<T>(items: readonly T[], check: (item: T) => string | undefin
   }
   return undefined
 }
+
+/** The ids in a list of neighbours. */
+export function idsIn(list: unknown): number[] {
+  return Array.isArray(list) ? list.filter(isObject).map(({ id }) => Number(id)) : []
+}

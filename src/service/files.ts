@@ -103,7 +103,7 @@ async function refuseUnseen(app: App, by: Caller, model: Model, id: number, fiel
   const rights = by.rights.of(model)
   if (!rights.reads(field.name)) throw unknownBinary(model, field.name, [])
   const seen = both(rights.rows('read'), rights.mask(field.name))
-  const [isSeen] = (seen && (await store.test(app.db.reader, app.tables.of(model), id, [seen]))) ?? [!seen]
+  const [isSeen] = (seen && (await store.test(app.db.searcher, app.tables.of(model), id, [seen]))) ?? [!seen]
   if (!isSeen) missing(model, id)
 }
 

@@ -98,9 +98,10 @@ export class Saving {
     if (this.#touched.isRaised(model, key.id)) throw changedTwice(draft, key.id)
     const changed = namesChanged(draft, before, sent, permit)
     const isRaised = isRoot || changed.length > 0
-    if (isRaised) this.#permits.changing(table, key.id, permit, changed, place)
-    if (isRaised)
+    if (isRaised) {
+      this.#permits.changing(table, key.id, permit, changed, place)
       await this.#raise(draft, table, before, sent, expected, parent, isRoot && this.#isAlone(asked))
+    }
     await this.#lists.save(draft, key.id)
     return key.id
   }

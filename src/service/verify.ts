@@ -28,7 +28,7 @@ export async function verify(app: App, by: Caller, model: Model, data: unknown):
     throw new Refusal('bad-request', '"data" must name the id and the version of at least one record')
   for (const { model: claimed, id, version } of claims) {
     const table = app.tables.of(claimed)
-    const [isSeen] = await holding(app.db.reader, table, id, [seenBy(by, claimed)])
+    const [isSeen] = await holding(app.db.searcher, table, id, [seenBy(by, claimed)])
     if (!isSeen) missing(claimed, id)
     await refuseIfStale({ app, ...by }, app.db.reader, table, id, { version, by: 'version' }, null)
     if ((await store.versionOf(app.db.reader, table, id)) === undefined) missing(claimed, id)

@@ -1,5 +1,5 @@
 // What an account must be, besides what its model says.
-import { normalizeUsername } from '../../model/auth.js'
+import { normalizeUsername, USERNAME_RULE } from '../../model/auth.js'
 import type { Draft } from '../../model/draft.js'
 import type { Faults } from '../../model/faults.js'
 import { passwordFault } from '../../model/password.js'
@@ -11,8 +11,6 @@ import type { Caller } from '../rights/caller.js'
 /** The one account that may have a password which everybody knows, in the demo alone. */
 export const DEMO_USERNAME = 'admin'
 export const DEMO_PASSWORD = 'admin'
-
-const USERNAME_RULE = 'must be 1 to 64 letters, digits or any of . _ @ + -'
 
 /** The draft with its user name in the one spelling that it is kept in. */
 export async function checkAccount(app: App, by: Caller, draft: Draft, faults: Faults): Promise<Draft> {

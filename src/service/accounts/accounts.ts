@@ -2,7 +2,7 @@ import { Refusal } from '../../errors.js'
 import { normalizeUsername } from '../../model/auth.js'
 import {
   findLogin,
-  findUser as findUserById,
+  findUser,
   hasAdministrator,
   hasUsers,
   listUsers,
@@ -14,7 +14,8 @@ import type { App } from '../app.js'
 import { SERVICE } from '../rights/caller.js'
 import { missing } from '../ids.js'
 import { verifyPassword } from './passwords.js'
-import { administratorRole, giveRole, rolesNamed } from './roles.js'
+import { administratorRole, changeRoles, rolesNamed } from './roles.js'
+import { userNamed } from './user-records.js'
 import { create, update } from '../saves.js'
 
 const FIRST_ACCOUNT = 'the first account'
@@ -56,7 +57,7 @@ function inWords(error: unknown): unknown {
 
 /** Ends every session of the user, on every node. */
 export async function changePassword(app: App, username: string, password: string): Promise<void> {
-  const { id, version } = await findUser(app, username)
+  const { id, version } = await userNamed(app, username)
   await update(app, SERVICE, app.catalog.user, id, { version, password }).catch((error: unknown) => {
     throw inWords(error)
   })
@@ -64,13 +65,13 @@ export async function changePassword(app: App, username: string, password: strin
 
 /** A disabled user cannot log in, and every session of theirs is over. */
 export async function setDisabled(app: App, username: string, disabled: boolean): Promise<void> {
-  const { id, version } = await findUser(app, username)
+  const { id, version } = await userNamed(app, username)
   await update(app, SERVICE, app.catalog.user, id, { version, disabled })
 }
 
 /** The id of an account, which must be there. */
 export async function requireUser(app: App, id: number): Promise<number> {
-  return (await findUserById(app.db.reader, id))?.id ?? missing(app.catalog.user, id)
+  return (await findUser(app.db.reader, id))?.id ?? missing(app.catalog.user, id)
 }
 
 export async function allUsers(app: App): Promise<UserRow[]> {
@@ -125,7 +126,7 @@ async function takeOver(
   await update(app, SERVICE, app.catalog.user, id, again).catch((error: unknown) => {
     throw inWords(error)
   })
-  await giveRole(app, id, role)
+  await changeRoles(app, id, { add: [role], remove: [] })
 }
 
 /** Whether anybody could log in with the password that is printed in the documentation. */
@@ -134,10 +135,4 @@ export async function hasDemoPassword(app: App): Promise<boolean> {
   return (
     found !== undefined && !found.user.disabled && (await verifyPassword(found.passwordHash, DEMO_PASSWORD))
   )
-}
-
-async function findUser(app: App, username: string): Promise<UserRow> {
-  const found = await findLogin(app.db.reader, normalizeUsername(username) ?? '')
-  if (!found) throw new Refusal('not-found', `There is no user "${username}"`)
-  return found.user
 }

@@ -39,8 +39,13 @@ export async function endSession(app: App, by: Actor, userId: number, id: string
   })
 }
 
-/** All of them, or all but one; answers how many. */
-export async function endSessions(app: App, by: Actor, userId: number, except?: string): Promise<number> {
+/** All of them, or all but one; answers how many. Nobody ends them where the command line does. */
+export async function endSessions(
+  app: App,
+  by: Actor | null,
+  userId: number,
+  except?: string,
+): Promise<number> {
   return app.db.transaction(async (tx) => {
     const count = await store.closeSessionsOf(tx, userId, except)
     const note = except === undefined ? 'all' : 'all but one'

@@ -8,6 +8,7 @@ import * as store from '../../store/records.js'
 import type { Actor } from '../actor.js'
 import type { App } from '../app.js'
 import type { Caller } from '../rights/caller.js'
+import { actionsOf, modelsKnownTo } from '../rights/permitted.js'
 
 type Actions = Readonly<Record<PermittedAction, boolean>>
 
@@ -34,44 +35,44 @@ export interface OwnAccount {
 
 export async function ownAccount(
   app: App,
-  { rights, roles }: Caller,
+  by: Caller,
   { id, version, username, name }: Actor,
   via: OwnAccount['via'],
 ): Promise<OwnAccount> {
   const user = await store.read(app.db.reader, app.tables.of(app.catalog.user), id)
   const lastLoginOn = (user?.['lastLoginOn'] ?? null) as string | null
-  const known = app.catalog.stored.filter((model) => !rights || rights.of(model).isKnown)
-  const permissions = known.map((model) => (rights ? granted(model, rights) : everything(model)))
+  const { rights, roles } = by
+  const permissions = modelsKnownTo(app, by).map((model) => ({
+    model: model.name,
+    ...actionsIn(by, model),
+    ...(rights
+      ? granted(model, rights)
+      : { readable: null, writable: isReadOnly(model) ? [] : null, conditional: false }),
+  }))
   return {
     ...{ id, version, username, name, roles, admin: rights === undefined, lastLoginOn, via },
     permissions: permissions.sort((a, b) => (a.model < b.model ? -1 : 1)),
   }
 }
 
-function everything(model: Model): ModelPermission {
-  const isWritten = !isReadOnly(model)
+function actionsIn(by: Caller, model: Model): Actions {
+  const may = new Set(actionsOf(by, model))
   return {
     ...{
-      model: model.name,
-      read: true,
-      // Keys are made elsewhere, by their users.
-      create: isWritten && model.name !== API_KEY_MODEL,
-      update: isWritten,
-      remove: isWritten,
-      export: true,
+      read: may.has('read'),
+      update: may.has('update'),
+      remove: may.has('remove'),
+      export: may.has('export'),
     },
-    ...{ readable: null, writable: isWritten ? null : [], conditional: false },
+    // Keys are made elsewhere, by their users.
+    create: may.has('create') && model.name !== API_KEY_MODEL,
   }
 }
 
-function granted(model: Model, all: Rights): ModelPermission {
+function granted(model: Model, all: Rights): Omit<ModelPermission, 'model' | PermittedAction> {
   const rights = all.of(model)
-  const may = (action: PermittedAction) =>
-    rights.may(action) && (action === 'read' || action === 'export' || !isReadOnly(model))
   const writing = isReadOnly(model) ? [] : [...rights.for('create'), ...rights.for('update')]
   return {
-    ...{ model: model.name, read: may('read'), create: may('create'), update: may('update') },
-    ...{ remove: may('remove'), export: may('export') },
     readable: named(
       rights.for('read').map(({ readable }) => readable),
       (name) => ALWAYS_READABLE.includes(name) || all.readable(model, name) !== undefined,

@@ -3,6 +3,7 @@ import { Refusal } from '../../errors.js'
 import { ROLE_MODEL } from '../../model/auth.js'
 import { forgetFormer, formerAccounts } from '../../store/former-admins.js'
 import * as store from '../../store/records.js'
+import { idsIn } from '../../model/value.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../app.js'
 import { SERVICE } from '../rights/caller.js'
@@ -58,7 +59,7 @@ export async function ensureRoles(app: App): Promise<void> {
   const there = new Set((await allRoles(app)).map((role) => role['name']))
   for (const { id, isAdmin } of former) {
     const name = isAdmin ? ADMINISTRATOR : EDITOR
-    if (there.has(name)) await giveRole(app, id, name)
+    if (there.has(name)) await changeRoles(app, id, { add: [name], remove: [] })
     else
       app.log.warn(
         `the user ${id} could do what the role ${name} permits, and there is no such role any more`,
@@ -89,18 +90,29 @@ export async function administratorRole(app: App): Promise<string> {
   return name
 }
 
-/** One more role for a user; nothing happens if they have it already, or are gone. */
-export async function giveRole(app: App, userId: number, name: string): Promise<void> {
-  const [role] = await rolesNamed(app, [name])
+export interface RoleChanges {
+  readonly add: readonly string[]
+  readonly remove: readonly string[]
+}
+
+/** The account as it is then; undefined if it is gone. Where nothing changes, nothing is written. */
+export async function changeRoles(
+  app: App,
+  userId: number,
+  changes: RoleChanges,
+): Promise<WireRecord | undefined> {
   const { user } = app.catalog
+  const added = idsIn(await rolesNamed(app, changes.add))
+  const removed = new Set(idsIn(await rolesNamed(app, changes.remove)))
   for (;;) {
     const record = await store.read(app.db.reader, app.tables.of(user), userId)
-    const roles = (record?.['roles'] ?? []) as readonly { readonly id: number }[]
-    if (!record || !role || roles.some(({ id }) => id === role.id)) return
+    if (!record) return undefined
+    const before = idsIn(record['roles'])
+    const ids = [...new Set([...before, ...added])].filter((id) => !removed.has(id))
+    if (ids.join() === before.join()) return record
     try {
-      const all = [...roles.map(({ id }) => ({ id })), role]
-      await update(app, SERVICE, user, userId, { version: record.version, roles: all })
-      return
+      const roles = ids.map((id) => ({ id }))
+      return (await update(app, SERVICE, user, userId, { version: record.version, roles })).data
     } catch (error) {
       // Somebody changed the account at the same time: with what they wrote in it, once more.
       if (!(error instanceof Refusal) || error.kind !== 'conflict') throw error

@@ -1,16 +1,13 @@
 // Users by name, with their roles: what the command line does with them.
 import { Refusal } from '../../errors.js'
-import { normalizeUsername } from '../../model/auth.js'
+import { normalizeUsername, USERNAME_RULE } from '../../model/auth.js'
 import { isObject } from '../../model/value.js'
 import { findLogin } from '../../store/accounts.js'
 import * as store from '../../store/records.js'
-import { closeSessionsOf } from '../../store/sessions.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../app.js'
-import { SERVICE } from '../rights/caller.js'
-import { noteEvent } from './events.js'
-import { rolesNamed } from './roles.js'
-import { update } from '../saves.js'
+import { endSessions } from './open-sessions.js'
+import { changeRoles, rolesNamed, type RoleChanges } from './roles.js'
 
 const PAGE = 1_000
 
@@ -28,49 +25,22 @@ export async function userRecords(app: App): Promise<readonly WireRecord[]> {
 /** Before anybody is asked for a password: whether the name can be taken, and whether there are such roles. */
 export async function requireFreeName(app: App, username: string, roles: readonly string[]): Promise<void> {
   const normal = normalizeUsername(username)
-  if (normal === undefined) {
-    const rule = 'must be 1 to 64 letters, digits or any of . _ @ + -'
-    throw new Refusal('invalid', `The user name ${rule}`, { errors: { username: rule } })
-  }
+  if (normal === undefined)
+    throw new Refusal('invalid', `The user name ${USERNAME_RULE}`, { errors: { username: USERNAME_RULE } })
   if (await findLogin(app.db.reader, normal))
     throw new Refusal('not-unique', `There is a user "${normal}" already`)
   await rolesNamed(app, roles)
 }
 
-/** Ends all of them, on every node. */
+/** Ends all of them, on every node; answers how many. */
 export async function endSessionsOf(app: App, username: string): Promise<number> {
-  const { id } = await userNamed(app, username)
-  return app.db.transaction(async (tx) => {
-    const ended = await closeSessionsOf(tx, id)
-    if (ended > 0) await noteEvent(app, tx, { kind: 'sessions-ended', userId: id })
-    return ended
-  })
-}
-
-export interface RoleChanges {
-  readonly add: readonly string[]
-  readonly remove: readonly string[]
+  return endSessions(app, null, (await userNamed(app, username)).id)
 }
 
 /** Answers the names of the roles that the user has now. */
 export async function changeRolesOf(app: App, username: string, changes: RoleChanges): Promise<string[]> {
-  const [added, removed] = [await rolesNamed(app, changes.add), await rolesNamed(app, changes.remove)]
-  const { user } = app.catalog
-  for (;;) {
-    const record = await userNamed(app, username)
-    const gone = new Set(removed.map(({ id }) => id))
-    const ids = new Set(
-      [...idsIn(record['roles']), ...added.map(({ id }) => id)].filter((id) => !gone.has(id)),
-    )
-    const roles = [...ids].map((id) => ({ id }))
-    try {
-      const { data } = await update(app, SERVICE, user, record.id, { version: record.version, roles })
-      return namesIn(data['roles'])
-    } catch (error) {
-      // Somebody changed the account at the same time: with what they wrote in it, once more.
-      if (!(error instanceof Refusal) || error.kind !== 'conflict') throw error
-    }
-  }
+  const record = await changeRoles(app, (await userNamed(app, username)).id, changes)
+  return namesIn(record?.['roles'])
 }
 
 export async function userNamed(app: App, username: string): Promise<WireRecord> {
@@ -83,8 +53,4 @@ export async function userNamed(app: App, username: string): Promise<WireRecord>
 /** The names in a list of neighbours. */
 export function namesIn(list: unknown): string[] {
   return Array.isArray(list) ? list.filter(isObject).map(({ name }) => String(name)) : []
-}
-
-function idsIn(list: unknown): number[] {
-  return Array.isArray(list) ? list.filter(isObject).map(({ id }) => Number(id)) : []
 }

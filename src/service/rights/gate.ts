@@ -7,7 +7,7 @@ import type { Model } from '../../model/model.js'
 import { ID, stepOf } from '../../model/path.js'
 import { grantOf, permissionFrom, type Permission } from '../../model/permission.js'
 import { Rights, type Grant } from '../../model/rights.js'
-import { isObject } from '../../model/value.js'
+import { idsIn } from '../../model/value.js'
 import { valuesOf } from '../../model/values.js'
 import type { Database } from '../../store/database.js'
 import { rightsEpoch } from '../../store/epoch.js'
@@ -121,8 +121,4 @@ export class Gate {
     const { db, tables } = this.app
     return store.walk(db.reader, tables.of(model), { after: 0, limit: MAX_READ, where })
   }
-}
-
-function idsIn(list: unknown): number[] {
-  return Array.isArray(list) ? list.filter(isObject).map(({ id }) => Number(id)) : []
 }

@@ -22,23 +22,32 @@ export function requirePermitted({ rights }: Caller, action: PermittedAction, mo
   throw new Refusal('forbidden', `You may not ${action} records of ${model.name}`)
 }
 
-/** What may be done with some record of the model, or with this one as it is now. */
+/** Those that the caller may do anything with. */
+export function modelsKnownTo({ catalog }: Pick<App, 'catalog'>, { rights }: Caller): readonly Model[] {
+  return catalog.stored.filter((model) => !rights || rights.of(model).isKnown)
+}
+
+/** What may be done with some record of the model. */
+export function actionsOf({ rights }: Caller, model: Model): readonly PermittedAction[] {
+  const isPossible = (action: PermittedAction) =>
+    action === 'read' || action === 'export' || !isReadOnly(model)
+  return PERMITTED_ACTIONS.filter((action) => isPossible(action) && (!rights || rights.of(model).may(action)))
+}
+
+/** The same, or what may be done with this one as it is now. */
 export async function permittedActions(
   app: App,
   by: Caller,
   model: Model,
   id?: number,
 ): Promise<PermittedAction[]> {
-  const possible = PERMITTED_ACTIONS.filter(
-    (action) => action === 'read' || action === 'export' || !isReadOnly(model),
-  )
-  const rights = by.rights?.of(model)
-  const permitted = possible.filter((action) => !rights || rights.may(action))
+  const permitted = [...actionsOf(by, model)]
   if (id === undefined) return permitted
+  const rights = by.rights?.of(model)
   const table = app.tables.of(model)
   const rows = permitted.map((action) => rights?.rows(action))
   const asked = [rights?.rows('read'), ...rows].map((row) => row ?? EVERYTHING)
-  const [isSeen, ...holds] = (await store.test(app.db.reader, table, id, asked)) ?? [false]
+  const [isSeen, ...holds] = (await store.test(app.db.searcher, table, id, asked)) ?? [false]
   return isSeen === true ? permitted.filter((_, index) => holds[index]) : missing(model, id)
 }
 
