@@ -65,13 +65,12 @@ export class HttpClient implements Records {
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) params.set(name, String(value))
     const response = await this.request('GET', `/ws/rest/${model}?${params.toString()}`)
-    const body = await bodyOf<Omit<Page, 'limit'>>(response)
-    return { limit: NaN, ...body }
+    return pageFrom(response)
   }
 
   async search(model: string, request?: SearchRequest): Promise<Page> {
     const response = await this.request('POST', `/ws/rest/${model}/search`, request)
-    return { limit: NaN, ...(await bodyOf<Omit<Page, 'limit'>>(response)) }
+    return pageFrom(response)
   }
 
   async fetch(model: string, id: number, wanted: Wanted = {}): Promise<WireRecord> {
@@ -228,4 +227,10 @@ function first<T>({ data }: { data: readonly T[] }): T {
   const [only] = data
   if (only === undefined || data.length !== 1) throw new Error(`one answer was expected, not ${data.length}`)
   return only
+}
+
+/** How many were asked for is not answered. */
+async function pageFrom(response: Response): Promise<Page> {
+  const body = await bodyOf<Omit<Page, 'limit' | 'seq'>>(response)
+  return { limit: NaN, seq: Number(response.headers.get('x-commit-seq')), ...body }
 }

@@ -243,6 +243,7 @@ export function faceOf(db: Database): Database {
     reader: db.reader,
     searcher: db.searcher,
     contents: db.contents,
+    commits: db.commits,
     transaction: (work, options) => db.transaction(work, options),
     close: () => db.close(),
   }

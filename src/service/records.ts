@@ -88,8 +88,8 @@ async function pageOf(app: App, by: Caller, model: Model, asked: Search): Promis
   const list = selectFor(app, by, model, 'list')
   const isShort = search.selection ? !goesFurther(search.selection) : !list.asksFurther
   const db = !isAsked && isShort ? app.db.reader : app.db.searcher
-  const { total, records } = await store.find(db, app.tables.of(model), search, list)
-  return { offset: search.offset, limit: search.limit, total, data: records }
+  const { total, seq, records } = await store.find(db, app.tables.of(model), search, list)
+  return { offset: search.offset, limit: search.limit, total, seq, data: records }
 }
 
 async function read(app: App, by: Caller, model: Model, id: number): Promise<WireRecord> {

@@ -1,6 +1,7 @@
 import { LAST_SIMPLE, LEFT_ALONE, LETTERS, MARKS, type CodePoints } from '../model/fold.js'
 import type { Json } from '../model/value.js'
 import type { Column, Dialect } from './database.js'
+import { quote } from './names.js'
 
 /** Values travel as text in both directions; the session's time zone is UTC. */
 const plain: Omit<Column, 'type'> = {
@@ -120,6 +121,13 @@ export const postgresDialect: Dialect = {
     rows: (storage, mark = '?') => {
       const type = storage === 'text' || storage === 'none' ? 'text' : postgresDialect.columns[storage].type
       return `select "value"::${type} from json_array_elements_text(${mark}::json)`
+    },
+    table: (columns, mark = '?') => {
+      const values = columns.map(
+        ({ name, storage }, index) =>
+          `("value"->>${index})::${postgresDialect.columns[storage].type} as ${quote(name)}`,
+      )
+      return `select ${values.join(', ')} from json_array_elements(${mark}::json)`
     },
   },
 }
