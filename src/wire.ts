@@ -99,6 +99,8 @@ export interface Records {
   copy(model: string, id: number): Promise<Values>
   /** Refuses where the record, or one inside of it, is no longer at the version that is named. */
   verify(model: string, data: unknown): Promise<void>
+  /** Changes in commit order, after one that was seen. */
+  changes(query?: FeedQuery): Promise<ChangePage>
   create(model: string, data: unknown, options?: SaveOptions): Promise<Written<WireRecord>>
   update(model: string, id: number, data: unknown, options?: UpdateOptions): Promise<Written<WireRecord>>
   /** Makes those without an id and changes the others: all of them or none. */

@@ -5,7 +5,9 @@ import type { Query, SearchRequest } from '../src/model/search.js'
 import type { Wanted } from '../src/model/selection.js'
 import type { Values } from '../src/model/value.js'
 import type {
+  ChangePage,
   Download,
+  FeedQuery,
   MassUpdate,
   Page,
   Records,
@@ -83,6 +85,16 @@ export class HttpClient implements Records {
 
   async read(model: string, id: number): Promise<WireRecord> {
     return first(await bodyOf<{ data: WireRecord[] }>(await this.request('GET', `/ws/rest/${model}/${id}`)))
+  }
+
+  async changes(query: FeedQuery = {}): Promise<ChangePage> {
+    const params = new URLSearchParams()
+    for (const [name, value] of Object.entries(query)) params.set(name, String(value))
+    const body = await bodyOf<Omit<ChangePage, 'isLast'>>(
+      await this.request('GET', `/ws/changes?${params.toString()}`),
+    )
+    // Not answered: whoever gets nothing has reached the end.
+    return { ...body, isLast: body.data.length === 0 }
   }
 
   async copy(model: string, id: number): Promise<Values> {

@@ -64,7 +64,7 @@ async function stream(
   try {
     for (let following: Following = { ...asked, waitMs: HEARTBEAT_MS }; !signal.aborted;) {
       for (const change of page.data) await events.send(change.seq, 'change', change)
-      await events.position(page.next)
+      if (page.data.at(-1)?.seq !== page.next) await events.position(page.next)
       following = { ...following, since: page.next }
       page = await followingChanges(app, () => guards.still(request), following, signal)
     }

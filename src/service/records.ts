@@ -13,6 +13,7 @@ import { copy } from './copy.js'
 import { clear, download, upload } from './files.js'
 import { checkId, missing, writable } from './ids.js'
 import { updateMass } from './mass-update.js'
+import { changesNow } from './log/feed.js'
 import { modelFor, requirePermitted } from './rights/permitted.js'
 import { remove, removeAll } from './removals.js'
 import { create, save, update } from './saves.js'
@@ -52,6 +53,7 @@ function verbsOf(app: App, caller: () => Promise<Caller>): Records {
     fetch: async (model, id, wanted) => fetch(app, ...(await reading(model)), id, wanted ?? {}),
     copy: async (model, id) => copy(app, ...(await reading(model)), id),
     verify: async (model, data) => verify(app, ...(await reading(model)), data),
+    changes: async (query) => changesNow(app, caller, query),
     create: async (model, data, options) => create(app, ...(await writing(model)), data, options),
     update: async (model, id, data, options) => update(app, ...(await writing(model)), id, data, options),
     save: async (model, records, options) => save(app, ...(await writing(model)), records, options),

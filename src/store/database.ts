@@ -147,8 +147,8 @@ export interface Dialect {
   /** The same for rows that are about to go: nobody changes them, and nobody begins to refer to them. */
   readonly lockToRemove: string
   readonly json: JsonSql
-  /** Run before the Log is appended to, so that its numbers are in commit order. */
-  readonly lockLog: readonly string[]
+  /** Stands before and at the end of each select that is inserted into the Log, so that its numbers are in commit order. */
+  readonly lockLog: { readonly with: string; readonly from: string }
 }
 
 /** A value that was there already. The engines say it in different words; the store finds the field. */

@@ -28,16 +28,17 @@ export async function append(
   dialect: Dialect,
   changes: readonly NewChange[],
 ): Promise<void> {
-  if (changes.length === 0) return
-  for (const lock of dialect.lockLog) await tx.all(lock)
+  const { columns, lockLog } = dialect
+  const [text, integer] = ['cast(? as text)', `cast(? as ${columns.integer.type})`]
+  const row = `select ${[text, integer, integer, text, integer, integer, text].join(', ')}${lockLog.from}`
   for (let start = 0; start < changes.length; start += CHANGES_AT_ONCE) {
     const some = changes.slice(start, start + CHANGES_AT_ONCE)
-    const marks = some.map(() => '(?, ?, ?, ?, ?, ?, ?)').join(', ')
     const params: SqlValue[] = []
     for (const { model, id, version, action, by, atMs, changes: made } of some)
       params.push(model, id, version, action, by, atMs, JSON.stringify(made))
     await tx.run(
-      `insert into ${LOG_TABLE} (model, record, version, action, by_user, at_ms, changes) values ${marks}`,
+      `${lockLog.with}insert into ${LOG_TABLE} (model, record, version, action, by_user, at_ms, changes) ` +
+        some.map(() => row).join(' union all '),
       params,
     )
   }

@@ -105,7 +105,8 @@ export const postgresDialect: Dialect = {
       part integer not null, data bytea not null, primary key (file, part))`,
   ],
   // Sequence numbers commit out of order; without this a reader of the Log could skip a change for ever.
-  lockLog: [`select ${LOCK}2)`],
+  // The number of a row is drawn when the row is there, and it is there once the lock is.
+  lockLog: { with: `with "lock" as materialized (select ${LOCK}2)) `, from: ' from "lock"' },
   findColumn:
     'select 1 as "one" from information_schema.columns where table_schema = current_schema() and table_name = ? and column_name = ?',
   lockRows: ' for no key update',

@@ -53,7 +53,7 @@ export const sqliteDialect: Dialect = {
   obstacles: [],
   setUp: [],
   contentTables: ['create table if not exists verso_file_gone (key text primary key) strict'],
-  lockLog: [],
+  lockLog: { with: '', from: '' },
   findColumn: 'select 1 as "one" from pragma_table_info(?) where name = ?',
   lockRows: '',
   lockReferenced: '',

@@ -66,6 +66,15 @@ export async function followingChanges(
   }
 }
 
+/** For whoever waits to the end, come what may. */
+export async function changesNow(
+  app: App,
+  caller: () => Promise<Caller>,
+  query: FeedQuery = {},
+): Promise<ChangePage> {
+  return followingChanges(app, caller, followingFrom(app, query), new AbortController().signal)
+}
+
 /** Undefined for all there are. */
 function modelsOf(app: App, by: Caller, names: readonly string[] | undefined): readonly string[] | undefined {
   if (!names && !by.rights) return undefined
