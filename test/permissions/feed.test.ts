@@ -1,0 +1,150 @@
+// The feed tells everybody what they may see: by the rights of today, and by what a record held then.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Change, Records } from '../../src/wire.js'
+import { onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
+import { grantee, officeModels, PROJECT, rootOf, TEAM, type Grantee } from './grantee.js'
+
+onEveryEngine((engine) => {
+  let service: Service
+  let root: Records
+
+  beforeAll(async () => {
+    service = await startService(engine, { models: officeModels })
+    root = rootOf(service)
+  })
+  afterAll(() => service.close())
+
+  /** What somebody is told of what is done; the work comes after them. */
+  const told = async (who: Grantee, work: () => Promise<void>): Promise<readonly Change[]> => {
+    const { next: since } = await root.changes({ limit: 1000 }).then(async (first) => {
+      let page = first
+      while (!page.isLast) page = await root.changes({ since: page.next, limit: 1000 })
+      return page
+    })
+    await work()
+    return (await who.client.changes({ since, limit: 1000 })).data
+  }
+  const make = async (data: object) => (await root.create(PROJECT, data)).data
+  const change = async (id: number, data: object) => {
+    const { version } = await root.read(PROJECT, id)
+    await root.update(PROJECT, id, { version, ...data })
+  }
+  const inShort = (changes: readonly Change[]) =>
+    changes.map(({ id, version, action, changes: made }) => [
+      ...[id, version, action],
+      Object.fromEntries(Object.entries(made).map(([name, { before, after }]) => [name, [before, after]])),
+    ])
+
+  test('without a right to read there is nothing, and a model may not be named', async () => {
+    const who = await grantee(service, [])
+    expect(
+      await told(who, async () => {
+        await make({ name: 'unseen' })
+      }),
+    ).toEqual([])
+    expect((await refusalOf(who.client.changes({ model: PROJECT }))).kind).toBe('unknown-model')
+    const writer = await grantee(service, [{ model: PROJECT, canCreate: true }])
+    expect((await refusalOf(writer.client.changes({ model: PROJECT }))).kind).toBe('forbidden')
+  })
+
+  test('fields that may not be read are left out, also where nothing else has changed', async () => {
+    const who = await grantee(service, [{ model: PROJECT, canRead: true, readable: ['name'] }])
+    let id = 0
+    const changes = await told(who, async () => {
+      ;({ id } = await make({ name: 'a', secret: 'hush' }))
+      await change(id, { secret: 'hush, too' })
+      await change(id, { name: 'b', secret: 'quiet' })
+      await root.remove(PROJECT, id)
+    })
+    expect(inShort(changes)).toEqual([
+      [id, 0, 'create', { name: [null, 'a'] }],
+      [id, 1, 'update', {}],
+      [id, 2, 'update', { name: ['a', 'b'] }],
+      [id, 3, 'delete', { name: ['b', null] }],
+    ])
+    expect(JSON.stringify(changes)).not.toMatch(/hush|quiet/)
+  })
+
+  test('what comes into sight comes whole, and what leaves it goes', async () => {
+    const who = await grantee(service, [{ model: PROJECT, canRead: true, condition: "region = 'north'" }])
+    let id = 0
+    const changes = await told(who, async () => {
+      ;({ id } = await make({ name: 'a', region: 'south', secret: 'unseen' }))
+      await change(id, { name: 'b', secret: 'seen' })
+      await change(id, { region: 'north' })
+      await change(id, { name: 'c' })
+      await change(id, { region: 'east', name: 'd' })
+      await change(id, { name: 'e' })
+      await change(id, { region: 'north' })
+      await root.remove(PROJECT, id)
+    })
+    expect(inShort(changes)).toEqual([
+      [id, 2, 'update', { name: [null, 'b'], secret: [null, 'seen'], region: [null, 'north'] }],
+      [id, 3, 'update', { name: ['b', 'c'] }],
+      [id, 4, 'delete', { name: ['c', null], secret: ['seen', null], region: ['north', null] }],
+      [id, 6, 'update', { name: [null, 'e'], secret: [null, 'seen'], region: [null, 'north'] }],
+      [id, 7, 'delete', { name: ['e', null], secret: ['seen', null], region: ['north', null] }],
+    ])
+    expect(JSON.stringify(changes)).not.toMatch(/unseen|south|east/)
+  })
+
+  test('who made a record is known when it is gone', async () => {
+    const who = await grantee(service, [
+      { model: PROJECT, canRead: true, canCreate: true, canRemove: true, condition: 'createdBy = :user' },
+    ])
+    let own = 0
+    const changes = await told(who, async () => {
+      own = (await who.client.create(PROJECT, { name: 'own' })).data.id
+      await make({ name: 'of another' })
+      await who.client.remove(PROJECT, own)
+    })
+    expect(changes.map(({ id, action }) => [id, action])).toEqual([
+      [own, 'create'],
+      [own, 'delete'],
+    ])
+  })
+
+  test('neighbours that may not be seen are not told', async () => {
+    const seen = (await root.create(TEAM, { name: 'seen' })).data.id
+    const unseen = (await root.create(TEAM, { name: 'unseen' })).data.id
+    const who = await grantee(service, [
+      { model: PROJECT, canRead: true },
+      { model: TEAM, canRead: true, condition: `id = ${seen}` },
+    ])
+    let id = 0
+    const changes = await told(who, async () => {
+      ;({ id } = await make({ name: 'a', team: { id: unseen } }))
+      await change(id, { team: { id: seen } })
+      await change(id, { team: { id: unseen } })
+    })
+    expect(inShort(changes)).toEqual([
+      [id, 0, 'create', { name: [null, 'a'] }],
+      [id, 1, 'update', { team: [null, { id: seen }] }],
+      [id, 2, 'update', { team: [{ id: seen }, null] }],
+    ])
+  })
+
+  test('a condition over a neighbour goes by the neighbour of then as it is today', async () => {
+    const [north, south] = [
+      (await root.create(TEAM, { name: 'north' })).data.id,
+      (await root.create(TEAM, { name: 'south' })).data.id,
+    ]
+    const who = await grantee(service, [
+      { model: TEAM, canRead: true },
+      { model: PROJECT, canRead: true, condition: "team.name = 'north'" },
+    ])
+    let id = 0
+    const changes = await told(who, async () => {
+      ;({ id } = await make({ name: 'a', team: { id: south } }))
+      await change(id, { name: 'b', team: { id: north } })
+      await change(id, { name: 'c' })
+    })
+    expect(
+      changes.filter(({ model }) => model === PROJECT).map(({ version, action }) => [version, action]),
+    ).toEqual([
+      [1, 'update'],
+      [2, 'update'],
+    ])
+    expect(JSON.stringify(changes)).not.toContain('"a"')
+  })
+})

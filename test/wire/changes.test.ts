@@ -1,0 +1,184 @@
+// The feed over HTTP: pages, long polls, streams, and what is wrong with a question.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { raiseHorizon } from '../../src/store/feed.js'
+import { EventReader } from '../feed.js'
+import { HttpClient } from '../http-client.js'
+import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
+import { asUser, envelope, expectRefusal, json, openSession, send, type User } from './exchange.js'
+
+const MODEL = 'crm.Contact'
+
+onEveryEngine((engine) => {
+  let service: Service
+  let user: User
+  let client: HttpClient
+
+  beforeAll(async () => {
+    service = await startService(engine)
+    user = asUser(service.url, await openSession(service.url))
+    client = await HttpClient.login(service.url, USERNAME, PASSWORD)
+  })
+  afterAll(() => service.close())
+
+  const end = async () => (await client.find(MODEL, { limit: 0 })).seq
+
+  test('a page has the Changes after a number, and where to go on', async () => {
+    const since = await end()
+    const { data } = await client.create(MODEL, { firstName: 'Ada', pin: '1234' })
+    await client.update(MODEL, data.id, { version: 0, lastName: 'L' })
+    await client.remove(MODEL, data.id)
+    const answer = await user.get(`/ws/changes?since=${since}`)
+    const by = data['createdBy']
+    const common = { model: MODEL, id: data.id, by, on: expect.stringMatching(/^\d{4}-.*Z$/) as unknown }
+    expect(json(answer)).toEqual({
+      status: 0,
+      data: [
+        {
+          ...{ ...common, seq: since + 1, version: 0, action: 'create' },
+          changes: { firstName: { before: null, after: 'Ada' }, fullName: { before: null, after: 'Ada' } },
+        },
+        {
+          ...{ ...common, seq: since + 2, version: 1, action: 'update' },
+          changes: { lastName: { before: null, after: 'L' }, fullName: { before: 'Ada', after: 'Ada L' } },
+        },
+        {
+          ...{ ...common, seq: since + 3, version: 2, action: 'delete' },
+          changes: {
+            ...{ firstName: { before: 'Ada', after: null }, lastName: { before: 'L', after: null } },
+            fullName: { before: 'Ada L', after: null },
+          },
+        },
+      ],
+      next: since + 3,
+    })
+  })
+
+  test('a limit cuts, and going on misses nothing', async () => {
+    const since = await end()
+    for (let count = 0; count < 5; count++) await client.create(MODEL, { firstName: `n${count}` })
+    const names: unknown[] = []
+    for (let from = since, isOver = false; !isOver;) {
+      const { data, next } = await client.changes({ since: from, limit: 2 })
+      names.push(...data.map(({ changes }) => changes['firstName']?.after))
+      isOver = data.length === 0
+      from = next
+    }
+    expect(names).toEqual(['n0', 'n1', 'n2', 'n3', 'n4'])
+  })
+
+  test('models are chosen by name, one or several', async () => {
+    const since = await end()
+    await client.create(MODEL, {})
+    await client.create('rel.Circle', { name: 'c' })
+    await client.create('rel.Company', { name: 'c' })
+    const modelsOf = async (query: string) =>
+      (json(await user.get(`/ws/changes?since=${since}&${query}`)) as { data: { model: string }[] }).data.map(
+        ({ model }) => model,
+      )
+    expect(await modelsOf(`model=${MODEL}`)).toEqual([MODEL])
+    expect(await modelsOf(`model=${MODEL},rel.Circle`)).toEqual([MODEL, 'rel.Circle'])
+    expect(await modelsOf(`model=${MODEL}&model=rel.Company`)).toEqual([MODEL, 'rel.Company'])
+    // Where there is nothing of these, the place to go on is still the end.
+    expect(json(await user.get(`/ws/changes?since=${since}&model=rel.Badge`))).toEqual({
+      status: 0,
+      data: [],
+      next: await end(),
+    })
+  })
+
+  test('a long poll is answered by the next write, of this node or another', async () => {
+    const other = await startService(engine, { place: service.place })
+    const writer = await HttpClient.login(other.url, USERNAME, PASSWORD)
+    for (const by of [client, writer]) {
+      const since = await end()
+      const waiting = client.changes({ since, wait: 30, model: MODEL })
+      const { data } = await by.create(MODEL, { firstName: 'late' })
+      expect(await waiting).toMatchObject({ data: [{ id: data.id, action: 'create' }] })
+    }
+    await other.close()
+  })
+
+  test('a find says which Change it shows last', async () => {
+    const { seq } = await client.find(MODEL)
+    await client.create(MODEL, {})
+    expect((await client.find(MODEL)).seq).toBe(seq + 1)
+    expect((await client.find(MODEL, { offset: 10_000 })).seq).toBe(seq + 1)
+    expect((await client.search(MODEL, { data: { criteria: [] } })).seq).toBe(seq + 1)
+  })
+
+  describe('a stream', () => {
+    test('has an event for each Change, and goes on where the last one was seen', async () => {
+      const since = await end()
+      await client.create(MODEL, { firstName: 'a\nb' })
+      await client.create(MODEL, { firstName: 'second' })
+      const first = new EventReader(client, `since=${since}&model=${MODEL}`)
+      const { headers, status } = await first.response
+      expect([status, headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8'])
+      expect(headers.get('cache-control')).toBe('no-store')
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      const seen = await nextEvent(first)
+      expect(seen).toMatchObject({ id: String(since + 1), event: 'change' })
+      expect(JSON.parse(seen?.data ?? '')).toMatchObject({ changes: { firstName: { after: 'a\nb' } } })
+      first.close()
+      const again = new EventReader(client, `since=0`, { 'last-event-id': first.lastId })
+      expect((await nextEvent(again))?.id).toBe(String(since + 2))
+      again.close()
+    })
+
+    test('says what is wrong before it begins, as every answer does', async () => {
+      const answer = await user.get('/ws/changes?since=x', { accept: 'text/event-stream' })
+      expectRefusal(answer, 400, 'bad-request')
+      expectRefusal(
+        await send(service.url, { path: '/ws/changes', headers: { accept: 'text/event-stream' } }),
+        401,
+        'unauthenticated',
+      )
+    })
+
+    test('is not counted among the requests under way', async () => {
+      const narrow = await startService(engine, { place: service.place, http: { maxInFlight: 2 } })
+      const reader = await HttpClient.login(narrow.url, USERNAME, PASSWORD)
+      const streams: EventReader[] = []
+      for (let count = 0; count < 5; count++) {
+        const stream = new EventReader(reader, 'since=0')
+        streams.push(stream)
+        expect((await nextEvent(stream))?.event).toBe('change')
+      }
+      expect((await reader.find(MODEL)).data.length).toBeGreaterThan(0)
+      for (const stream of streams) stream.close()
+      await narrow.close()
+    })
+  })
+
+  test.each([
+    ['since=-1', /since must be a whole number/],
+    ['since=1.5', /since must be/],
+    ['since=&limit=x&wait=y', /since must be.*limit must be.*wait must be/],
+    ['limit=0', /limit must be 1 at least/],
+    ['since=99999999999999999999', /since must be/],
+    ['since=1&since=2', /since must be/],
+  ])('%s is refused, and every fault is named', async (query, words) => {
+    const answer = await user.get(`/ws/changes?${query}`)
+    expectRefusal(answer, 400, 'bad-request')
+    expect(envelope(answer).data['message']).toMatch(words)
+  })
+
+  test('a model that is not there is refused', async () => {
+    expectRefusal(await user.get('/ws/changes?model=crm.Nothing'), 404, 'unknown-model')
+  })
+
+  test('whoever is behind the beginning, or ahead of the end, is to read anew', async () => {
+    const ahead = await user.get(`/ws/changes?since=${(await end()) + 1}`)
+    expectRefusal(ahead, 410, 'gone')
+    await service.app.db.transaction((tx) => raiseHorizon(tx, 5))
+    const behind = await user.get('/ws/changes?since=4')
+    expectRefusal(behind, 410, 'gone')
+    expect(envelope(behind).data).toMatchObject({ since: 4, horizon: 5, last: await end() })
+    expect((await user.get('/ws/changes?since=5')).status).toBe(200)
+  })
+})
+
+async function nextEvent(reader: EventReader) {
+  const { value } = await reader.events().next()
+  return value as { readonly id: string; readonly event: string; readonly data: string } | undefined
+}
