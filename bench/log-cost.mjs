@@ -1,25 +1,38 @@
-// What the Log and the idempotency table cost: the same writes with both, and with a database that drops what would go there, in turns.
+// What the Log and the idempotency table cost: the same service with both, and with a database that drops what would go there, in turns.
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createJiti } from 'jiti'
+import { createServer, DEFAULT_HTTP_SETTINGS, createApp } from '../dist/index.js'
 import { loadModels } from '../dist/cli/models.js'
 import { sampleContact } from '../dist/cli/sample.js'
 import { addUser } from '../dist/service/accounts/accounts.js'
-import { createApp } from '../dist/service/create-app.js'
 import { recordsOf } from '../dist/service/records.js'
 import { SERVICE } from '../dist/service/rights/caller.js'
+import { LAST_SEQ } from '../dist/store/feed.js'
 import { openDatabase } from '../dist/store/open.js'
+import { logIn, own } from './servers.mjs'
 
 const MODEL = 'com.axelor.contact.db.Contact'
-const CLIENTS = 32
-/** PostgreSQL takes longer for each: it waits for the disk. */
-const WRITES_EACH = { SQLite: 40, PostgreSQL: 8 }
-const ROUNDS = 11
-const WARM_UP_ROUNDS = 3
+const USER = { username: 'ada', password: 'a long and unused one' }
+const CONNECTIONS = 32
+const ROWS = 1_000
+const SECONDS = 1.5
+const ROUNDS = 7
 const OPTIONS = { poolSize: 10, statementTimeoutMs: 10_000 }
 
-/** Answers lines for people: throughput with both ÷ throughput without, the middle one of the rounds, and from lowest to highest. */
+const OPERATIONS = {
+  read: 'read one record',
+  find: 'find, with X-Commit-Seq',
+  create: 'create',
+  update: 'update',
+  keyedCreate: 'create, with an Idempotency-Key',
+  keyedUpdate: 'update, with an Idempotency-Key',
+}
+
+/** Answers lines for people: throughput with both ÷ without, the middle one of the rounds, and from the lowest to the highest. */
 export async function measureLogCost() {
   const folder = mkdtempSync(path.join(tmpdir(), 'verso-bench-'))
   const { startPostgres, createDatabase } = await createJiti(import.meta.url).import('../test/postgres.ts')
@@ -28,7 +41,7 @@ export async function measureLogCost() {
     const files = ['both', 'neither'].map((name) => `sqlite:${path.join(folder, name)}.db`)
     const databases = [await createDatabase(postgres.url), await createDatabase(postgres.url)]
     return [
-      `the Log and idempotency keys ÷ a build without them, writes a second, ${CLIENTS} clients`,
+      `the Log and idempotency keys ÷ the same service without them, requests/s, ${CONNECTIONS} connections`,
       ...(await measureOn('SQLite', files)),
       ...(await measureOn('PostgreSQL', databases)),
     ]
@@ -41,102 +54,79 @@ export async function measureLogCost() {
 async function measureOn(engine, [withBoth, withNeither]) {
   const both = await start(withBoth, (db) => db)
   const neither = await start(withNeither, withoutLog)
+  const load = own(fork(new URL('./load.mjs', import.meta.url)))
   try {
     const lines = []
-    for (const [name, work] of Object.entries(WORK)) {
-      const ratios = await measure(both, neither, work, WRITES_EACH[engine])
-      lines.push(`  ${`${engine}: ${name}`.padEnd(52)} ${spread(ratios)}`)
+    for (const [operation, title] of Object.entries(OPERATIONS)) {
+      const ratios = await measure(load, operation, both, neither)
+      lines.push(`  ${`${engine}: ${title}`.padEnd(52)} ${spread(ratios)}`)
     }
     return lines
   } finally {
-    for (const { app } of [both, neither]) await app.close()
+    load.kill()
+    for (const { app, server } of [both, neither]) {
+      await server.close()
+      await app.close()
+    }
   }
 }
 
 async function start(url, change) {
   const models = await loadModels(new URL('../examples/contacts', import.meta.url).pathname)
-  const app = await createApp({
-    settings: { db: url },
-    models,
-    database: change(await openDatabase(url, OPTIONS)),
-  })
-  const id = await addUser(app, {
-    username: 'ada',
-    password: 'a long and unused one',
-    roles: ['administrator'],
-  })
-  const records = recordsOf(app, { ...SERVICE, actor: { id, version: 0, username: 'ada', name: 'ada' } })
-  const own = await Promise.all(
-    Array.from(
-      { length: CLIENTS },
-      async (_, index) => (await records.create(MODEL, sampleContact(index))).data,
-    ),
-  )
-  return { app, records, own: own.map(({ id, version }) => ({ id, version })), keys: 0 }
+  const database = change(await openDatabase(url, OPTIONS))
+  const app = await createApp({ settings: { db: url }, models, database })
+  await addUser(app, { ...USER, roles: ['administrator'] })
+  const records = recordsOf(app, SERVICE)
+  await Promise.all(Array.from({ length: ROWS }, (_, index) => records.create(MODEL, sampleContact(index))))
+  const http = { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1', port: 0, rateLimitPerMinute: 0, maxLateMs: 0 }
+  const server = await createServer(app, http)
+  const [address] = await server.listen()
+  return { app, server, about: { pid: process.pid, url: address, cookie: await logIn(address, USER) } }
 }
 
 /** The switch: nothing reaches the Log or the table of the keys, and nothing is asked of them. */
 function withoutLog(db) {
-  const isDropped = (sql) => /\bverso_(log|idempotency)\b/.test(sql) && !sql.startsWith('create')
+  const isDropped = (sql) => /\bverso_(log|idempotency)\b/.test(sql) && !/^(create|alter)/.test(sql)
   const dropping = (tx) => ({
     all: async (sql, params) => (isDropped(sql) ? [] : tx.all(sql, params)),
     // As many rows as a key that nobody has used.
     run: async (sql, params) => (isDropped(sql) ? 1 : tx.run(sql, params)),
     insert: (sql, params) => tx.insert(sql, params),
   })
-  const { reader, searcher, contents, commits } = db
+  const blind = (inner) => ({ all: (sql, params) => inner.all(sql.replaceAll(LAST_SEQ, '0'), params) })
   return {
-    dialect: { ...db.dialect, lockLog: { with: '', from: '' } },
-    ...{ reader, searcher, contents, commits },
+    ...{ dialect: db.dialect, contents: db.contents, commits: db.commits },
+    ...{ reader: blind(db.reader), searcher: blind(db.searcher) },
     transaction: (work, options) => db.transaction((tx) => work(dropping(tx)), options),
     close: () => db.close(),
   }
 }
 
-const keyOf = (service) => ({ idempotencyKey: `key-${service.keys++}` })
-
-const WORK = {
-  'create, without a key': async ({ records }, client, turn) => {
-    await records.create(MODEL, sampleContact(client + turn * CLIENTS))
-  },
-  'update, without a key': async (service, client, turn) => update(service, client, turn, {}),
-  'create, with an Idempotency-Key': async (service, client, turn) => {
-    await service.records.create(MODEL, sampleContact(client + turn * CLIENTS), keyOf(service))
-  },
-  'update, with an Idempotency-Key': async (service, client, turn) =>
-    update(service, client, turn, keyOf(service)),
-}
-
-async function update({ records, own }, client, turn, options) {
-  const record = own[client]
-  const data = {
-    version: record.version,
-    phone: `+44 20 7946 ${String(turn).padStart(4, '0')}`,
-    notes: `note ${turn}`,
-  }
-  record.version = (await records.update(MODEL, record.id, data, options)).data.version
-}
-
-async function measure(both, neither, work, times) {
+async function measure(load, operation, both, neither) {
   const ratios = []
-  for (let round = -WARM_UP_ROUNDS; round < ROUNDS; round++) {
+  for (let round = -1; round < ROUNDS; round++) {
     // Nobody is always first.
     const order = round % 2 === 0 ? [both, neither] : [neither, both]
-    const spent = new Map()
-    for (const service of order) spent.set(service, await timeOf(service, work, times))
-    if (round >= 0) ratios.push(spent.get(neither) / spent.get(both))
+    const perSecond = new Map()
+    for (const service of order) perSecond.set(service, await runOn(load, operation, service))
+    if (round >= 0) ratios.push(perSecond.get(both) / perSecond.get(neither))
   }
   return ratios
 }
 
-async function timeOf(service, work, times) {
-  const start = performance.now()
-  await Promise.all(
-    Array.from({ length: CLIENTS }, async (_, client) => {
-      for (let turn = 0; turn < times; turn++) await work(service, client, turn)
-    }),
-  )
-  return performance.now() - start
+async function runOn(load, operation, { about }) {
+  load.send({
+    operation,
+    server: about,
+    connections: CONNECTIONS,
+    rows: ROWS,
+    seconds: SECONDS,
+    recordsPerConnection: 4,
+  })
+  const [{ result, error }] = await once(load, 'message')
+  if (error) throw new Error(error)
+  if (result.faults.length > 0) throw new Error(`${operation}: ${JSON.stringify(result.faults)}`)
+  return result.perSecond
 }
 
 function spread(ratios) {

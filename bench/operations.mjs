@@ -1,4 +1,5 @@
 // What each connection asks for. Every operation answers a function: number of the connection → requests for autocannon.
+import { randomUUID } from 'node:crypto'
 import { sampleContact } from '../dist/cli/sample.js'
 
 const PATH = '/ws/rest/com.axelor.contact.db.Contact'
@@ -9,7 +10,11 @@ const JSON_HEADER = { 'content-type': 'application/json' }
 /** Prime, so that the ids of one connection lie all over the table. */
 const STRIDE = 7919
 
-export const operations = { read, find, update, create }
+export const operations = {
+  ...{ read, find, update, create },
+  keyedUpdate: async (run) => keyed(await update(run)),
+  keyedCreate: async (run) => keyed(await create(run)),
+}
 
 async function read({ rows }) {
   return (connection) =>
@@ -58,6 +63,18 @@ async function update({ url, headers, connections, recordsPerConnection }) {
     }
     return [{ method: 'POST', headers: { ...headers, ...JSON_HEADER }, setupRequest, onResponse }]
   }
+}
+
+/** The same requests, each under a key that nobody has used. */
+function keyed(requestsOf) {
+  return (connection) =>
+    requestsOf(connection).map(({ setupRequest = (request) => request, ...request }) => ({
+      ...request,
+      setupRequest: (asked) => {
+        const made = setupRequest(asked)
+        return { ...made, headers: { ...made.headers, 'idempotency-key': randomUUID() } }
+      },
+    }))
 }
 
 function list(length, make) {

@@ -108,6 +108,8 @@ async function main() {
   const { measurePermissions } = await import('./permissions.mjs')
   const permissions = await measurePermissions(rows)
   console.log(permissions.join('\n'))
+  const { measureLogCost } = await import('./log-cost.mjs')
+  console.log((await measureLogCost()).join('\n'))
   if (flags.markdown !== undefined) writeFileSync(flags.markdown, printMarkdown(table, about, notes))
 }
 

@@ -84,7 +84,7 @@ async function addressOf(child) {
   throw new Error('it ended before it listened')
 }
 
-async function logIn(url, credentials) {
+export async function logIn(url, credentials) {
   const response = await fetch(`${url}/callback`, { method: 'POST', body: JSON.stringify(credentials) })
   if (!response.ok) throw new Error(`the login was answered with ${response.status}`)
   return response.headers
