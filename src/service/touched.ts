@@ -61,8 +61,10 @@ export class Touched {
     return entry?.fate === 'gone' ? entry.before : undefined
   }
 
-  isRaised(model: Model, id: number): boolean {
-    return this.#entries.get(key(model, id))?.fate === 'raised'
+  /** What was written of it already; undefined if nothing was, or if it is gone. */
+  doneTo(model: Model, id: number): 'made' | 'changed' | undefined {
+    const fate = this.#entries.get(key(model, id))?.fate
+    return fate === 'raised' ? 'changed' : fate === 'made' ? 'made' : undefined
   }
 
   made(table: Table, id: number, after: WireRecord | undefined): void {
