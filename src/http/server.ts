@@ -6,6 +6,7 @@ import { Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
 import { dummyHash } from '../service/accounts/passwords.js'
 import { HABITS } from './axelor.js'
+import { batchResource } from './batch.js'
 import { acceptCredentials, acceptJson } from './bodies.js'
 import { answerPreflight } from './cors.js'
 import { fileResource, uploadResource } from './files.js'
@@ -136,7 +137,7 @@ async function addRoutes(
         acceptForms(scope)
         add(scope, [uploadResource(app, guards, habits, settings)])
       })
-      add(base, recordResources(app, guards, habits, basePath))
+      add(base, [...recordResources(app, guards, habits, basePath), batchResource(app, guards, habits)])
       add(base, [exportResource(app, guards, habits), fileResource(app, guards)])
       add(base, [...metaResources(app, guards), infoResource(app, guards, settings)])
       await base.register(async (scope) => {
