@@ -13,6 +13,7 @@ export const REFUSAL_KINDS = [
   'not-unique',
   'still-referenced',
   'stale-match',
+  'gone',
   'invalid',
   'key-reused',
   'too-many',

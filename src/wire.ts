@@ -17,6 +17,8 @@ export interface Page {
   readonly limit: number
   /** Every match, not the length of the page. */
   readonly total: number
+  /** The number of the last Change that the page shows: whoever follows the feed from here misses nothing. */
+  readonly seq: number
   readonly data: readonly WireRecord[]
 }
 
@@ -97,6 +99,8 @@ export interface Records {
   copy(model: string, id: number): Promise<Values>
   /** Refuses where the record, or one inside of it, is no longer at the version that is named. */
   verify(model: string, data: unknown): Promise<void>
+  /** Changes in commit order, after one that was seen. */
+  changes(query?: FeedQuery): Promise<ChangePage>
   create(model: string, data: unknown, options?: SaveOptions): Promise<Written<WireRecord>>
   update(model: string, id: number, data: unknown, options?: UpdateOptions): Promise<Written<WireRecord>>
   /** Makes those without an id and changes the others: all of them or none. */
@@ -143,6 +147,28 @@ export interface Change {
   readonly on: string
   readonly by: UserReference | null
   readonly changes: Readonly<Record<string, { readonly before: Value; readonly after: Value }>>
+  /** Its values are gone for good: `changes` does not tell them. */
+  readonly purged?: true
+}
+
+/** What a reader of the feed may say. Numbers may also be texts, as in a query string. */
+export interface FeedQuery {
+  /** The last number that was seen; 0 for the beginning. */
+  readonly since?: unknown
+  readonly limit?: unknown
+  /** Seconds to wait for the next Change, if there is none. */
+  readonly wait?: unknown
+  /** One model or several. */
+  readonly model?: unknown
+}
+
+/** Changes in commit order. */
+export interface ChangePage {
+  readonly data: readonly Change[]
+  /** Where to go on. */
+  readonly next: number
+  /** Whether there was nothing after it. */
+  readonly isLast: boolean
 }
 
 /** What a refused update says, so that its sender can go on. */

@@ -21,6 +21,10 @@ export class CountingDatabase implements Database {
     return this.inner.contents
   }
 
+  get commits(): Database['commits'] {
+    return this.inner.commits
+  }
+
   transaction: Database['transaction'] = (work, options) =>
     this.inner.transaction((tx) => work(this.#countedTransaction(tx)), options)
 

@@ -5,7 +5,9 @@ import type { Query, SearchRequest } from '../src/model/search.js'
 import type { Wanted } from '../src/model/selection.js'
 import type { Values } from '../src/model/value.js'
 import type {
+  ChangePage,
   Download,
+  FeedQuery,
   MassUpdate,
   Page,
   Records,
@@ -65,13 +67,12 @@ export class HttpClient implements Records {
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) params.set(name, String(value))
     const response = await this.request('GET', `/ws/rest/${model}?${params.toString()}`)
-    const body = await bodyOf<Omit<Page, 'limit'>>(response)
-    return { limit: NaN, ...body }
+    return pageFrom(response)
   }
 
   async search(model: string, request?: SearchRequest): Promise<Page> {
     const response = await this.request('POST', `/ws/rest/${model}/search`, request)
-    return { limit: NaN, ...(await bodyOf<Omit<Page, 'limit'>>(response)) }
+    return pageFrom(response)
   }
 
   async fetch(model: string, id: number, wanted: Wanted = {}): Promise<WireRecord> {
@@ -84,6 +85,16 @@ export class HttpClient implements Records {
 
   async read(model: string, id: number): Promise<WireRecord> {
     return first(await bodyOf<{ data: WireRecord[] }>(await this.request('GET', `/ws/rest/${model}/${id}`)))
+  }
+
+  async changes(query: FeedQuery = {}): Promise<ChangePage> {
+    const params = new URLSearchParams()
+    for (const [name, value] of Object.entries(query)) params.set(name, String(value))
+    const body = await bodyOf<Omit<ChangePage, 'isLast'>>(
+      await this.request('GET', `/ws/changes?${params.toString()}`),
+    )
+    // Not answered: whoever gets nothing has reached the end.
+    return { ...body, isLast: body.data.length === 0 }
   }
 
   async copy(model: string, id: number): Promise<Values> {
@@ -235,4 +246,10 @@ function first<T>({ data }: { data: readonly T[] }): T {
   const [only] = data
   if (only === undefined || data.length !== 1) throw new Error(`one answer was expected, not ${data.length}`)
   return only
+}
+
+/** How many were asked for is not answered. */
+async function pageFrom(response: Response): Promise<Page> {
+  const body = await bodyOf<Omit<Page, 'limit' | 'seq'>>(response)
+  return { limit: NaN, seq: Number(response.headers.get('x-commit-seq')), ...body }
 }

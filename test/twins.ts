@@ -32,7 +32,7 @@ export function readCheckWrite(db: Database): Database {
 
 /** Numbers of the Log are given as they come, not in the order of the commits. */
 export function withoutLogLock(db: Database): Database {
-  return { ...faceOf(db), dialect: { ...db.dialect, lockLog: [] } }
+  return { ...faceOf(db), dialect: { ...db.dialect, lockLog: { with: '', from: '' } } }
 }
 
 /** Says done when the work is done; the COMMIT comes later, if nothing comes between. */
@@ -243,6 +243,7 @@ export function faceOf(db: Database): Database {
     reader: db.reader,
     searcher: db.searcher,
     contents: db.contents,
+    commits: db.commits,
     transaction: (work, options) => db.transaction(work, options),
     close: () => db.close(),
   }
@@ -329,4 +330,18 @@ export function blindToOtherNodes(db: Database): Database {
     insert: (sql, params) => tx.insert(sql, params),
   })
   return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(blind(tx)), options) }
+}
+
+/** A find asks for the number of the last Change by itself, after it has its page. */
+export function withLateSeq(db: Database): Database {
+  const late = (inner: Queryable): Queryable => ({
+    all: async (sql, params) => {
+      const rows = await inner.all(sql, params)
+      if (rows[0]?.['$seq'] === undefined) return rows
+      await sleep(COMMIT_LATE_MS)
+      const [last] = await inner.all('select max(seq) as "last" from verso_log')
+      return rows.map((row) => ({ ...row, $seq: last?.['last'] ?? 0 }))
+    },
+  })
+  return { ...faceOf(db), reader: late(db.reader), searcher: late(db.searcher) }
 }

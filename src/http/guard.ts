@@ -29,6 +29,8 @@ export interface Guards {
   readonly session: Guard
   /** Once the body is there: whoever takes their time with it may be nobody by then, or may do less. */
   readonly again: Guard
+  /** For what takes long: whoever it is for, as they are now; 401 once they are nobody. */
+  readonly still: (request: FastifyRequest) => Promise<Caller>
   /** For routes that are open to all and tell more to those who are known. */
   readonly anybody: Guard
   /** For login, logout and all else that is for people: not from another site's page. */
@@ -65,6 +67,11 @@ export function makeGuards(app: App, settings: HttpSettings): Guards {
     session,
     again: async (request, reply) => {
       if (request.isAwaited) await session(request, reply)
+    },
+    still: async (request) => {
+      const caller = await find(request)
+      if (caller) return caller
+      throw new Refusal('unauthenticated', unknownBecause(request, logins !== undefined))
     },
     anybody: async (request) => {
       request.caller = (await find(request)) ?? null

@@ -13,6 +13,8 @@ export interface Limits {
   readonly check: (request: FastifyRequest, reply: FastifyReply) => void
   /** The same guards; who they find is counted by account, and no more by address. */
   readonly counted: (guards: Guards) => Guards
+  /** From here on the request only waits. */
+  readonly setAside: (reply: FastifyReply) => void
   readonly stop: () => void
 }
 
@@ -48,6 +50,9 @@ export function makeLimits({ clock }: App, settings: HttpSettings): Limits {
       session: countAccount(guards.session),
       anybody: countAccount(guards.anybody),
     }),
+    setAside: (reply) => {
+      load.setAside(reply.raw)
+    },
     stop: () => {
       load.stop()
     },

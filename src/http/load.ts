@@ -12,6 +12,7 @@ export class Load {
   #inFlight = 0
   #isLate = false
   readonly #slots = new WeakMap<Socket, Slots>()
+  readonly #counted = new WeakMap<ServerResponse, Slots>()
   readonly #timer: NodeJS.Timeout | undefined
 
   /** No lateness is too much where `maxLateMs` is 0. */
@@ -37,9 +38,17 @@ export class Load {
     const slots = this.#slots.get(socket) ?? this.#watch(socket)
     slots.count++
     this.#inFlight++
+    this.#counted.set(response, slots)
     response.once('close', () => {
-      this.#release(slots, Math.min(1, slots.count))
+      this.setAside(response)
     })
+  }
+
+  /** What waits for something to happen costs next to nothing: it is not counted any more. */
+  setAside(response: ServerResponse): void {
+    const slots = this.#counted.get(response)
+    if (slots) this.#release(slots, Math.min(1, slots.count))
+    this.#counted.delete(response)
   }
 
   stop(): void {

@@ -5,8 +5,8 @@ import type { Page, WireRecord, Written } from '../wire.js'
 import type { Query } from './record-requests.js'
 import { sendJson } from './resource.js'
 
-export function sendPage(reply: FastifyReply, { offset, total, data }: Page): FastifyReply {
-  return sendJson(reply, JSON.stringify({ status: 0, offset, total, data }))
+export function sendPage(reply: FastifyReply, { offset, total, seq, data }: Page): FastifyReply {
+  return sendJson(reply.header('x-commit-seq', seq), JSON.stringify({ status: 0, offset, total, data }))
 }
 
 /** What was written, and whether it was answered before. */

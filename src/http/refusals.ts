@@ -17,6 +17,7 @@ const ANSWERS: Readonly<Record<RefusalKind, readonly [status: number, title: str
   conflict: [409, 'Not the current version'],
   'not-unique': [409, 'Not unique'],
   'still-referenced': [409, 'Still referred to'],
+  gone: [410, 'No longer kept'],
   'stale-match': [412, 'Not the current version'],
   'too-large': [413, 'Too large'],
   'media-type': [415, 'Wrong content type'],

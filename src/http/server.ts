@@ -8,6 +8,7 @@ import { dummyHash } from '../service/accounts/passwords.js'
 import { HABITS } from './axelor.js'
 import { batchResource } from './batch.js'
 import { acceptCredentials, acceptJson } from './bodies.js'
+import { changesResource } from './changes.js'
 import { answerPreflight } from './cors.js'
 import { fileResource, uploadResource } from './files.js'
 import { acceptForms } from './form.js'
@@ -69,7 +70,8 @@ export async function createServer(
   settings: HttpSettings,
   options: ServerOptions = {},
 ): Promise<Server> {
-  let isStopping = false
+  const stopping = new AbortController()
+  const isStopping = () => stopping.signal.aborted
   await dummyHash()
   const habits = HABITS[settings.compat](app)
   const setHeaders = makeHeaders(settings)
@@ -77,10 +79,11 @@ export async function createServer(
   const schemes = ['Session', 'Bearer', ...(settings.basicAuth ? ['Basic'] : [])]
   const server = makeFastify({ log: app.log, habits, schemes }, settings, setHeaders)
   addHooks(server, app, settings, { setHeaders, limits })
-  announceStop(server, () => isStopping)
+  announceStop(server, isStopping)
   const guards = limits.counted(makeGuards(app, settings))
   server.addHook('preHandler', guards.again)
-  await addRoutes(server, app, settings, { guards, habits }, options, () => isStopping)
+  const parts = { guards, habits, limits, stopping: stopping.signal }
+  await addRoutes(server, app, settings, parts, options)
   await server.ready()
   const connections = new Connections(settings.maxConnections)
   connections.watch(server.server)
@@ -100,7 +103,7 @@ export async function createServer(
       )
     },
     close: async () => {
-      isStopping = true
+      stopping.abort()
       limits.stop()
       await connections.end(other ? [server.server, other] : [server.server])
       await server.close()
@@ -111,19 +114,26 @@ export async function createServer(
   }
 }
 
+/** What routes are made of. */
+interface Parts {
+  readonly guards: Guards
+  readonly habits: Habits
+  readonly limits: Limits
+  readonly stopping: AbortSignal
+}
+
 async function addRoutes(
   server: FastifyInstance,
   app: App,
   settings: HttpSettings,
-  { guards, habits }: { readonly guards: Guards; readonly habits: Habits },
+  { guards, habits, limits, stopping }: Parts,
   { setupToken }: ServerOptions,
-  isStopping: () => boolean,
 ): Promise<void> {
   const { basePath } = settings
   const cookiePath = basePath === '' ? '/' : basePath
   await server.register(
     async (base) => {
-      add(base, [startResource(), ...healthResources(app, isStopping)])
+      add(base, [startResource(), ...healthResources(app, () => stopping.aborted)])
       await base.register(async (scope) => {
         acceptCredentials(scope)
         scope.addHook('onRequest', async (_, reply) => {
@@ -137,7 +147,8 @@ async function addRoutes(
         acceptForms(scope)
         add(scope, [uploadResource(app, guards, habits, settings)])
       })
-      add(base, [...recordResources(app, guards, habits, basePath), batchResource(app, guards, habits)])
+      add(base, recordResources(app, guards, habits, basePath))
+      add(base, [batchResource(app, guards, habits), changesResource({ app, guards, limits, stopping })])
       add(base, [exportResource(app, guards, habits), fileResource(app, guards)])
       add(base, [...metaResources(app, guards), infoResource(app, guards, settings)])
       await base.register(async (scope) => {

@@ -143,6 +143,11 @@ export class Catalog implements Sight {
     return faults
   }
 
+  /** Undefined for one that is not there; the Log may still know of it. */
+  known(name: string): Model | undefined {
+    return this.#stored.get(name)
+  }
+
   /** What clients may name. */
   get(name: string): Model {
     const model = this.#stored.get(name)

@@ -3,6 +3,7 @@ import type { Catalog } from '../model/catalog.js'
 import type { Database } from '../store/database.js'
 import type { Referrer } from '../store/references.js'
 import type { Tables } from '../store/table.js'
+import type { Waiting } from './log/waiting.js'
 import type { Gate } from './rights/gate.js'
 import type { Settings } from './settings.js'
 
@@ -22,6 +23,8 @@ export interface App {
   /** The relations of stored models that this node does not know. */
   readonly undeclared: readonly Referrer[]
   readonly gate: Gate
+  /** Those who wait for the next Change. */
+  readonly waiting: Waiting
   readonly clock: Clock
   readonly log: Logger
   close(): Promise<void>

@@ -66,7 +66,7 @@ class Running {
     private readonly tasks: readonly Task[],
     private readonly refs: Refs,
   ) {
-    this.#saving = new Saving(work, [], tasks.length === 1)
+    this.#saving = new Saving(work, [], { isOfOne: tasks.length === 1 })
   }
 
   async lock(): Promise<void> {

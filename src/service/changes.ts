@@ -2,7 +2,10 @@ import { isShown, type Model } from '../model/model.js'
 import { sameValue, type Value, type Values } from '../model/value.js'
 import type { Change } from '../wire.js'
 
-/** What came, what went, or before and after of what changed; never a secret, and nothing that the service keeps. */
+/** What the service writes beside the version of a record, or what follows from its Changes. */
+const UNLOGGED = ['createdOn', 'createdBy', 'updatedOn', 'updatedBy', 'lastLoginOn', 'lastUsedOn']
+
+/** What came, what went, or before and after of what changed; never a secret, nor what follows from who made the Change and when. */
 export function differences(
   model: Model,
   before: Readonly<Values>,
@@ -10,7 +13,7 @@ export function differences(
 ): Change['changes'] {
   const changes: Record<string, { before: Value; after: Value }> = {}
   for (const field of model.fields.values()) {
-    if (field.kept || !isShown(field)) continue
+    if ((field.kept && UNLOGGED.includes(field.name)) || !isShown(field)) continue
     const change = { before: before[field.name] ?? null, after: after[field.name] ?? null }
     if (!sameValue(change.before, change.after) && !isNothing(change.before, change.after))
       changes[field.name] = change

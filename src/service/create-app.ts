@@ -7,6 +7,7 @@ import { openDatabase } from '../store/open.js'
 import { applySchema } from '../store/schema.js'
 import { Tables } from '../store/table.js'
 import type { App, Clock } from './app.js'
+import { Waiting } from './log/waiting.js'
 import { Gate } from './rights/gate.js'
 import { startHousekeeping } from './housekeeping.js'
 import { keepMetaModels } from './meta-models.js'
@@ -49,11 +50,13 @@ export async function createApp(options: AppOptions): Promise<App> {
   })
   for (const note of notes) log.warn(note)
   const gate = new Gate({ catalog, db, tables })
-  const composed = { settings, catalog, db, tables, shapes, undeclared, gate, clock, log }
+  const waiting = new Waiting(db)
+  const composed = { settings, catalog, db, tables, shapes, undeclared, gate, waiting, clock, log }
   const stopHousekeeping = startHousekeeping(composed)
   const app: App = {
     ...composed,
     close: async () => {
+      await waiting.close()
       await stopHousekeeping()
       await db.close()
     },

@@ -14,6 +14,7 @@ import { copy } from './copy.js'
 import { clear, download, upload } from './files.js'
 import { checkId, missing, writable } from './ids.js'
 import { updateMass } from './mass-update.js'
+import { changesNow } from './log/feed.js'
 import { modelFor, requirePermitted } from './rights/permitted.js'
 import { remove, removeAll } from './removals.js'
 import { create, save, update } from './saves.js'
@@ -53,6 +54,7 @@ function verbsOf(app: App, caller: () => Promise<Caller>): Records {
     fetch: async (model, id, wanted) => fetch(app, ...(await reading(model)), id, wanted ?? {}),
     copy: async (model, id) => copy(app, ...(await reading(model)), id),
     verify: async (model, data) => verify(app, ...(await reading(model)), data),
+    changes: async (query) => changesNow(app, caller, query),
     create: async (model, data, options) => create(app, ...(await writing(model)), data, options),
     update: async (model, id, data, options) => update(app, ...(await writing(model)), id, data, options),
     save: async (model, records, options) => save(app, ...(await writing(model)), records, options),
@@ -90,8 +92,8 @@ async function pageOf(app: App, by: Caller, model: Model, asked: Search): Promis
   const list = selectFor(app, by, model, 'list')
   const isShort = search.selection ? !goesFurther(search.selection) : !list.asksFurther
   const db = !isAsked && isShort ? app.db.reader : app.db.searcher
-  const { total, records } = await store.find(db, app.tables.of(model), search, list)
-  return { offset: search.offset, limit: search.limit, total, data: records }
+  const { total, seq, records } = await store.find(db, app.tables.of(model), search, list)
+  return { offset: search.offset, limit: search.limit, total, seq, data: records }
 }
 
 async function read(app: App, by: Caller, model: Model, id: number): Promise<WireRecord> {

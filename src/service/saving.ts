@@ -44,7 +44,7 @@ export class Saving {
     /** The records that the request is about; none where they are removed. */
     roots: readonly Draft[] = [],
     /** Whether it is about one record and no other. */
-    private readonly isOfOne = roots.length === 1,
+    private readonly about: { readonly isOfOne: boolean } = { isOfOne: roots.length === 1 },
   ) {
     this.#roots = new Set(roots)
     this.#touched = new Touched(work)
@@ -204,7 +204,7 @@ export class Saving {
     const { model, neighbours, lists } = draft
     // A record may be its own neighbour, which then has a new version.
     const isOwnKind = [...model.fields.values()].some(({ relation }) => relation?.target === model.name)
-    const isOnly = this.isOfOne && this.#roots.has(draft)
+    const isOnly = this.about.isOfOne && this.#roots.has(draft)
     return isOnly && neighbours.size === 0 && lists.size === 0 && !isOwnKind
   }
 

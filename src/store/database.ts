@@ -31,12 +31,22 @@ export interface Database {
   readonly searcher: Queryable
   /** What lies beside the tables: the content of files. */
   readonly contents: Contents
+  readonly commits: Commits
   /**
    * Runs the work and answers after its COMMIT. The work may be run again from its beginning when it could not be committed
    * through no fault of its own, so it awaits nothing but `tx` and keeps nothing outside.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>
   close(): Promise<void>
+}
+
+/**
+ * Tells that something may have been committed, by whichever process. It may tell too often, and late where a connection was lost; it
+ * never stays silent.
+ */
+export interface Commits {
+  /** Answers how to stop listening. */
+  listen(listener: () => void): () => void
 }
 
 /** Content that has arrived whole, and waits for the transaction that decides whether it stays. */
@@ -97,6 +107,14 @@ export interface JsonSql {
   readonly nested: (subselect: string) => string
   /** The values of a parameter that holds a JSON list, as rows of one column. */
   readonly rows: (storage: Storage, mark?: string) => string
+  /** The lists in a parameter that holds a JSON list of them, as rows with these columns. */
+  readonly table: (columns: readonly JsonColumn[], mark?: string) => string
+}
+
+/** A column of rows that are made of JSON. */
+export interface JsonColumn {
+  readonly name: string
+  readonly storage: Exclude<Storage, 'none'>
 }
 
 /** What differs between the engines, as data. */
@@ -131,8 +149,8 @@ export interface Dialect {
   /** The same for rows that are about to go: nobody changes them, and nobody begins to refer to them. */
   readonly lockToRemove: string
   readonly json: JsonSql
-  /** Run before the Log is appended to, so that its numbers are in commit order. */
-  readonly lockLog: readonly string[]
+  /** Stands before and at the end of each select that is inserted into the Log, so that its numbers are in commit order. */
+  readonly lockLog: { readonly with: string; readonly from: string }
 }
 
 /** A value that was there already. The engines say it in different words; the store finds the field. */

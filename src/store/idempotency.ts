@@ -20,14 +20,11 @@ export interface StoredAnswer {
  * its end; if that one is rolled back, the key is free.
  */
 export async function claim(tx: Transaction, { userId, key, digest, nowMs }: Claim, keptMs: number) {
-  await tx.run('delete from verso_idempotency where user_id = ? and key = ? and created_ms < ?', [
-    userId,
-    key,
-    nowMs - keptMs,
-  ])
   const taken = await tx.run(
-    'insert into verso_idempotency (user_id, key, digest, created_ms) values (?, ?, ?, ?) on conflict do nothing',
-    [userId, key, digest, nowMs],
+    'insert into verso_idempotency (user_id, key, digest, created_ms) values (?, ?, ?, ?) on conflict (user_id, key) ' +
+      'do update set digest = excluded.digest, answer = null, epoch = null, created_ms = excluded.created_ms ' +
+      'where verso_idempotency.created_ms < ?',
+    [userId, key, digest, nowMs, nowMs - keptMs],
   )
   return taken === 1 ? undefined : findAnswer(tx, userId, key)
 }

@@ -28,23 +28,26 @@ export async function append(
   dialect: Dialect,
   changes: readonly NewChange[],
 ): Promise<void> {
-  if (changes.length === 0) return
-  for (const lock of dialect.lockLog) await tx.all(lock)
+  const { columns, lockLog } = dialect
+  const [text, integer] = ['cast(? as text)', `cast(? as ${columns.integer.type})`]
+  const row = `select ${[text, integer, integer, text, integer, integer, text].join(', ')}${lockLog.from}`
   for (let start = 0; start < changes.length; start += CHANGES_AT_ONCE) {
     const some = changes.slice(start, start + CHANGES_AT_ONCE)
-    const marks = some.map(() => '(?, ?, ?, ?, ?, ?, ?)').join(', ')
     const params: SqlValue[] = []
     for (const { model, id, version, action, by, atMs, changes: made } of some)
       params.push(model, id, version, action, by, atMs, JSON.stringify(made))
     await tx.run(
-      `insert into ${LOG_TABLE} (model, record, version, action, by_user, at_ms, changes) values ${marks}`,
+      `${lockLog.with}insert into ${LOG_TABLE} (model, record, version, action, by_user, at_ms, changes) ` +
+        some.map(() => row).join(' union all '),
       params,
     )
   }
 }
 
-const CHANGE_COLUMNS = `l.seq, l.model, l.record, l.version, l.action, l.by_user, l.at_ms, l.changes, u."version" as user_version, u."name" as user_name`
-const FROM_LOG = `from ${LOG_TABLE} as l left join ${quote(tableName(USER.name))} as u on u."id" = l.by_user`
+export const CHANGE_COLUMNS = `l.seq, l.model, l.record, l.version, l.action, l.by_user, l.at_ms, l.changes, l.purged, u."version" as user_version, u."name" as user_name`
+/** Who made each of the Changes `l`. */
+export const WITH_USER = `left join ${quote(tableName(USER.name))} as u on u."id" = l.by_user`
+export const FROM_LOG = `from ${LOG_TABLE} as l ${WITH_USER}`
 
 /** The changes of one record that made the versions after `from`, up to `to`, newest first. */
 export async function changesBetween(
@@ -144,7 +147,7 @@ export async function valuesAt(
   return values
 }
 
-function toChange(row: Row): Change {
+export function toChange(row: Row): Change {
   const version = row['user_version'] ?? null
   return {
     seq: Number(row['seq']),
@@ -158,5 +161,6 @@ function toChange(row: Row): Change {
         ? null
         : { id: Number(row['by_user']), $version: Number(version), name: row['user_name'] as string | null },
     changes: JSON.parse(String(row['changes'])) as Change['changes'],
+    ...(row['purged'] === 1 ? { purged: true } : {}),
   }
 }

@@ -17,6 +17,7 @@ export async function makeOwnTables(tx: Transaction, dialect: Dialect): Promise<
   }
   await addLaterColumns(tx, dialect)
   for (const create of dialect.contentTables) await tx.run(create)
+  await tx.run(`create index if not exists verso_log_at on ${LOG_TABLE} (at_ms)`)
   await tx.run('create index if not exists verso_session_user on verso_session (user_id)')
   await tx.run('create index if not exists verso_idempotency_created on verso_idempotency (created_ms)')
 }
@@ -26,6 +27,7 @@ const LATER_COLUMNS = [
   { table: 'verso_session', column: 'address', type: 'text' },
   { table: 'verso_session', column: 'agent', type: 'text' },
   { table: 'verso_idempotency', column: 'epoch', type: 'integer' },
+  { table: LOG_TABLE, column: 'purged', type: 'integer' },
 ] as const
 
 async function addLaterColumns(tx: Transaction, { columns, findColumn }: Dialect): Promise<void> {
@@ -58,6 +60,8 @@ function ownTables({ columns, identity }: Dialect): Readonly<Record<string, read
       `by_user ${integer}`,
       `at_ms ${integer} not null`,
       `changes ${text} not null`,
+      // 1 where the values are gone for good.
+      `purged ${integer}`,
       // The second lock on versions: whatever else fails, no version of a record is made twice.
       'unique (model, record, version)',
     ],

@@ -1,6 +1,7 @@
 import { LAST_SIMPLE, LEFT_ALONE, LETTERS, MARKS, type CodePoints } from '../model/fold.js'
 import type { Json } from '../model/value.js'
 import type { Column, Dialect } from './database.js'
+import { quote } from './names.js'
 
 /** Values travel as text in both directions; the session's time zone is UTC. */
 const plain: Omit<Column, 'type'> = {
@@ -104,7 +105,8 @@ export const postgresDialect: Dialect = {
       part integer not null, data bytea not null, primary key (file, part))`,
   ],
   // Sequence numbers commit out of order; without this a reader of the Log could skip a change for ever.
-  lockLog: [`select ${LOCK}2)`],
+  // The number of a row is drawn when the row is there, and it is there once the lock is.
+  lockLog: { with: `with "lock" as materialized (select ${LOCK}2)) `, from: ' from "lock"' },
   findColumn:
     'select 1 as "one" from information_schema.columns where table_schema = current_schema() and table_name = ? and column_name = ?',
   lockRows: ' for no key update',
@@ -121,6 +123,13 @@ export const postgresDialect: Dialect = {
     rows: (storage, mark = '?') => {
       const type = storage === 'text' || storage === 'none' ? 'text' : postgresDialect.columns[storage].type
       return `select "value"::${type} from json_array_elements_text(${mark}::json)`
+    },
+    table: (columns, mark = '?') => {
+      const values = columns.map(
+        ({ name, storage }, index) =>
+          `("value"->>${index})::${postgresDialect.columns[storage].type} as ${quote(name)}`,
+      )
+      return `select ${values.join(', ')} from json_array_elements(${mark}::json)`
     },
   },
 }

@@ -12,6 +12,7 @@ import {
   type Transaction,
   type TransactionOptions,
 } from './database.js'
+import { PostgresCommits } from './postgres-commits.js'
 import { PostgresContents } from './postgres-contents.js'
 import { postgresDialect } from './postgres-dialect.js'
 
@@ -39,7 +40,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   const third = Math.max(1, Math.floor(options.poolSize / 3))
   const [readers, searchers] = [openPool(url, third, options), openPool(url, third, options)]
   const writers = openPool(url, Math.max(1, options.poolSize - 2 * third), options)
-  return new Postgres(readers, searchers, writers, options)
+  return new Postgres(url, readers, searchers, writers, options)
 }
 
 function openPool(url: string, max: number, { statementTimeoutMs, onLost }: PostgresOptions): pg.Pool {
@@ -75,8 +76,10 @@ class Postgres implements Database {
   readonly reader: Queryable
   readonly searcher: Queryable
   readonly contents: PostgresContents
+  readonly commits: PostgresCommits
 
   constructor(
+    url: string,
     private readonly readers: pg.Pool,
     private readonly searchers: pg.Pool,
     private readonly writers: pg.Pool,
@@ -92,13 +95,18 @@ class Postgres implements Database {
         this.#withClient(searchers, async (client) => (await query(client, sql, params, ONCE)).rows as Row[]),
     }
     this.contents = new PostgresContents(this.reader)
+    this.commits = new PostgresCommits({
+      url,
+      run: (sql) => this.#withClient(readers, (client) => query(client, sql, [], ONCE)),
+      onLost: options.onLost,
+    })
   }
 
   async transaction<T>(
     work: (tx: Transaction) => Promise<T>,
     { isLong = false }: TransactionOptions = {},
   ): Promise<T> {
-    return this.#withClient(this.writers, async (client) => {
+    const result = await this.#withClient(this.writers, async (client) => {
       let isCommitting = false
       try {
         await query(client, 'begin')
@@ -115,10 +123,13 @@ class Postgres implements Database {
         throw error
       }
     })
+    this.commits.announce()
+    return result
   }
 
   async close(): Promise<void> {
     await this.contents.close()
+    await Promise.race([this.commits.close(), sleep(CLOSE_MS, undefined, { ref: false })])
     // A connection that failed half-way never says that it has ended.
     await Promise.race([
       Promise.all([this.readers, this.searchers, this.writers].map((pool) => pool.end())),

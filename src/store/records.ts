@@ -4,7 +4,8 @@ import type { Search } from '../model/search.js'
 import type { Values } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
 import { predicateOf, Scope } from './criteria-sql.js'
-import { UniqueViolation, type Queryable, type Transaction } from './database.js'
+import { UniqueViolation, type Queryable, type Row, type Transaction } from './database.js'
+import { LAST_SEQ } from './feed.js'
 import { indexName, quote } from './names.js'
 import type { Rendered } from './parameters.js'
 import { compileSelection, type Select } from './select.js'
@@ -14,6 +15,8 @@ import type { Table } from './table.js'
 const MAX_ATTEMPTS = 3
 
 export interface Found {
+  /** The number of the last Change that it shows. */
+  readonly seq: number
   readonly total: number
   readonly records: readonly WireRecord[]
 }
@@ -24,13 +27,16 @@ export async function find(db: Queryable, table: Table, search: Search, list = t
   const { page, count } = compileSearch(table, select, search)
   for (let attempt = 1; ; attempt++) {
     const rows = await db.all(page.sql, [...page.params, search.limit, search.offset])
-    if (rows.length > 0)
-      return { total: Number(rows[0]?.['$total']), records: rows.map((row) => select.read(row)) }
-    const total = Number((await db.all(count.sql, count.params))[0]?.['$total'])
+    if (rows.length > 0) return { ...momentOf(rows), records: rows.map((row) => select.read(row)) }
+    const { total, seq } = momentOf(await db.all(count.sql, count.params))
     // Records may have come in between: then there is a page after all.
     const isEmpty = total <= search.offset || search.limit === 0
-    if (isEmpty || attempt === MAX_ATTEMPTS) return { total, records: [] }
+    if (isEmpty || attempt === MAX_ATTEMPTS) return { total, seq, records: [] }
   }
+}
+
+function momentOf([row]: readonly Row[]): Omit<Found, 'records'> {
+  return { total: Number(row?.['$total']), seq: Number(row?.['$seq']) }
 }
 
 interface SearchSql {
@@ -48,15 +54,17 @@ function compileSearch(table: Table, select: Select, search: Search): SearchSql 
     ...(search.where ? [scope.where(search.where)] : []),
   ]
   const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
-  const count = scope.render(`select count(*) as "$total" from ${table.name} as t ${scope.joins} ${where}`)
+  const counted = `from ${table.name} as t ${scope.joins} ${where}`
+  const count = scope.render(`select count(*) as "$total", ${LAST_SEQ} as "$seq" ${counted}`)
+  const total = scope.render(`select count(*) ${counted}`)
   const keys = search.sort.map(
     ({ steps, field, descending, mask }) =>
       `${scope.column(steps, field, mask)} ${descending ? 'desc' : 'asc'} nulls last`,
   )
   const order = `order by ${[...keys, 't."id"'].join(', ')}`
   const from = scope.render(`from ${table.name} as t ${scope.joins} ${where} ${order}`)
-  const sql = `select (${count.sql}) as "$total", ${select.columns} ${from.sql} limit ? offset ?`
-  return { page: { sql, params: [...count.params, ...select.params, ...from.params] }, count }
+  const sql = `select (${total.sql}) as "$total", ${LAST_SEQ} as "$seq", ${select.columns} ${from.sql} limit ? offset ?`
+  return { page: { sql, params: [...total.params, ...select.params, ...from.params] }, count }
 }
 
 export interface Walk {

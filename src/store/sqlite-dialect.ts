@@ -1,5 +1,6 @@
 import type { Json, Value } from '../model/value.js'
 import type { Column, Dialect, SqlValue } from './database.js'
+import { quote } from './names.js'
 import { decodeDecimal, encodeDecimal } from './sortable-decimal.js'
 
 const text: Column = { type: 'text', encode: (value) => value as string | null, decode: (stored) => stored }
@@ -52,7 +53,7 @@ export const sqliteDialect: Dialect = {
   obstacles: [],
   setUp: [],
   contentTables: ['create table if not exists verso_file_gone (key text primary key) strict'],
-  lockLog: [],
+  lockLog: { with: '', from: '' },
   findColumn: 'select 1 as "one" from pragma_table_info(?) where name = ?',
   lockRows: '',
   lockReferenced: '',
@@ -65,6 +66,12 @@ export const sqliteDialect: Dialect = {
     // What comes out of a subselect is text again until it is said to be JSON.
     nested: (subselect) => `json(${subselect})`,
     rows: (_storage, mark = '?') => `select "value" from json_each(${mark})`,
+    table: (columns, mark = '?') => {
+      const values = columns.map(
+        ({ name }, index) => `json_extract("value", '$[${index}]') as ${quote(name)}`,
+      )
+      return `select ${values.join(', ')} from json_each(${mark})`
+    },
   },
 }
 

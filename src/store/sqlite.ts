@@ -5,6 +5,7 @@ import { Refusal } from '../errors.js'
 import type { Database, Queryable, Transaction, TransactionOptions } from './database.js'
 import { makeFolder } from './folder.js'
 import { keepPrivate } from './private-files.js'
+import { SqliteCommits } from './sqlite-commits.js'
 import { connect, Session, Unhurried } from './sqlite-connection.js'
 import { SqliteContents } from './sqlite-contents.js'
 import { sqliteDialect } from './sqlite-dialect.js'
@@ -54,6 +55,7 @@ class Sqlite implements Database {
   readonly reader: Queryable
   readonly searcher: SqliteSearcher
   readonly contents: SqliteContents
+  readonly commits: SqliteCommits
   readonly #waiting: Member[] = []
   #pumping: Promise<void> | undefined
   #isBroken = false
@@ -76,6 +78,7 @@ class Sqlite implements Database {
     }
     this.searcher = new SqliteSearcher(path.resolve(file), options.statementTimeoutMs ?? STATEMENT_MS)
     this.contents = new SqliteContents(`${path.resolve(file)}.files`, this)
+    this.commits = new SqliteCommits(() => dataVersionOf(readerSession))
   }
 
   async transaction<T>(work: (tx: Transaction) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
@@ -104,6 +107,7 @@ class Sqlite implements Database {
   async #close(): Promise<void> {
     // It may still have something to write.
     await this.contents.close()
+    this.commits.close()
     this.#isClosed = true
     await Promise.all([this.#pumping, this.searcher.close()])
     this.readerSession.close()
@@ -129,6 +133,7 @@ class Sqlite implements Database {
     const outcomes = await this.#attempt(group)
     if (outcomes) outcomes.forEach(answer)
     else for (const member of group) answer(await this.#runAlone(member))
+    this.commits.announce()
   }
 
   async #attempt(group: readonly Member[]): Promise<Outcome[] | undefined> {
@@ -246,4 +251,13 @@ async function run(member: Member, tx: Transaction): Promise<Outcome> {
 function answer(outcome: Outcome): void {
   if ('error' in outcome) outcome.member.reject(outcome.error)
   else outcome.member.resolve(outcome.value)
+}
+
+function dataVersionOf(session: Session): number | undefined {
+  try {
+    const [row] = session.connection.prepare('pragma data_version').all() as { data_version: number }[]
+    return row?.data_version
+  } catch {
+    return undefined
+  }
 }

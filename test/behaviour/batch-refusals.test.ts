@@ -49,6 +49,18 @@ onEveryTarget((engine, door) => {
     })
   })
 
+  test('a batch of one is as strict as any', async () => {
+    const company = await make(COMPANY, { name: 'base' })
+    await change(COMPANY, company.id, { version: 0, name: 'theirs' })
+    const stale = { model: COMPANY, id: company.id, version: 0 }
+    for (const request of [
+      { op: 'update', data: { code: `1${engine}${door}` } },
+      { op: 'delete' },
+      { op: 'assert' },
+    ])
+      expect(summary(await refused({ ...stale, ...request }))).toEqual({ kind: 'conflict', index: 0 })
+  })
+
   test('the faults of all requests are named at once; the index is that of the first', async () => {
     const refusal = await refused(
       { op: 'create', model: PERSON, data: {} },

@@ -296,6 +296,7 @@ async function onRacedService(
   }
   const database: Database = {
     ...{ dialect: inner.dialect, reader: inner.reader, searcher, contents: inner.contents },
+    commits: inner.commits,
     transaction: (task, options) => inner.transaction(task, options),
     close: () => inner.close(),
   }
@@ -323,7 +324,7 @@ async function namesOf(records: Records): Promise<unknown[]> {
 /** The condition is not asked again in the transaction: there every record that was found still matches. */
 function withoutSecondLook(db: Database): Database {
   return {
-    ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher, contents: db.contents },
+    ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher, contents: db.contents, commits: db.commits },
     transaction: (work, options) =>
       db.transaction(
         (tx) =>

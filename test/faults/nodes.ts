@@ -87,6 +87,7 @@ export class Halt {
       reader: db.reader,
       searcher: db.searcher,
       contents: db.contents,
+      commits: db.commits,
       transaction: (work, options) => db.transaction((tx) => work(this.#stopping(tx)), options),
       close: () => db.close(),
     }

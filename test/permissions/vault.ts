@@ -162,6 +162,7 @@ function undoing(app: App): { readonly app: App; readonly undo: () => void } {
   class Undone extends Error {}
   const db: Database = {
     ...{ dialect: real.dialect, reader: real.reader, searcher: real.searcher, contents: real.contents },
+    commits: real.commits,
     close: () => real.close(),
     transaction: async (work, options) => {
       if (!isOn) return real.transaction(work, options)

@@ -41,7 +41,7 @@ function afterFirst(db: Database, meet: () => Promise<void>): Database {
   let transactions = 0
   return {
     ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher },
-    ...{ contents: db.contents, close: () => db.close() },
+    ...{ contents: db.contents, commits: db.commits, close: () => db.close() },
     transaction: async (work, options) => {
       const result = await db.transaction(work, options)
       if (++transactions === 1) await meet()
@@ -113,7 +113,7 @@ onEveryEngine((engine) => {
       let transactions = 0
       const failing: Database = {
         ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher },
-        ...{ contents: db.contents, close: () => db.close() },
+        ...{ contents: db.contents, commits: db.commits, close: () => db.close() },
         transaction: async (work, options) => {
           if (++transactions > 2) throw new Error('cut off')
           return db.transaction(work, options)

@@ -38,6 +38,10 @@ class Ailing implements Database {
     return this.inner.dialect
   }
 
+  get commits() {
+    return this.inner.commits
+  }
+
   get contents() {
     return this.inner.contents
   }

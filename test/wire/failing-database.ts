@@ -19,6 +19,10 @@ export class FailingDatabase implements Database {
     return this.inner.contents
   }
 
+  get commits(): Database['commits'] {
+    return this.inner.commits
+  }
+
   readonly reader: Queryable = {
     all: async (sql, params) => {
       if (this.failure) throw this.failure

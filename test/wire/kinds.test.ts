@@ -1,6 +1,7 @@
 // Every kind of refusal there is, provoked over HTTP, with its status and its envelope.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { pairKey } from '../../src/service/accounts/throttle.js'
+import { raiseHorizon } from '../../src/store/feed.js'
 import { Refusal, REFUSAL_KINDS, type RefusalKind } from '../../src/errors.js'
 import { newPlace, onEveryEngine, startService, type Place, type Service } from '../targets.js'
 import { FailingDatabase } from './failing-database.js'
@@ -55,6 +56,13 @@ const provocations: Readonly<Record<RefusalKind, readonly [status: number, provo
       const { id } = only(await user.create('rel.Company', { name: 'C' }))
       await user.create('rel.Person', { company: { id } })
       return user.ask('DELETE', `/ws/rest/rel.Company/${id}`)
+    },
+  ],
+  gone: [
+    410,
+    async ({ service, user }) => {
+      await service.app.db.transaction((tx) => raiseHorizon(tx, 1))
+      return user.get('/ws/changes')
     },
   ],
   'stale-match': [412, ({ user, id }) => user.ask('POST', `${CONTACTS}/${id}`, {}, { 'if-match': '"0"' })],

@@ -1,0 +1,96 @@
+// The feed of Changes: a page of JSON, at once or as soon as there is one, or a stream of events.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { App } from '../service/app.js'
+import { followingChanges, followingFrom, type Following } from '../service/log/feed.js'
+import type { FeedQuery } from '../wire.js'
+import { EventStream } from './event-stream.js'
+import type { Guards } from './guard.js'
+import type { Limits } from './limits.js'
+import { sendJson, type Resource } from './resource.js'
+import { varyAlso } from './security-headers.js'
+
+export interface FeedContext {
+  readonly app: App
+  readonly guards: Guards
+  readonly limits: Limits
+  /** Aborted when the service stops: whoever waits is answered. */
+  readonly stopping: AbortSignal
+}
+
+export function changesResource(context: FeedContext): Resource {
+  const { guards } = context
+  return {
+    path: '/ws/changes',
+    guards: [guards.session],
+    writeGuards: [guards.sameSiteOrKey],
+    handlers: {
+      GET: async (request, reply) => {
+        varyAlso(reply, 'Accept')
+        return wantsEvents(request) ? stream(context, request, reply) : sendChanges(context, request, reply)
+      },
+    },
+  }
+}
+
+async function sendChanges(
+  context: FeedContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { app, guards, limits } = context
+  const following = followingFrom(app, request.query as FeedQuery)
+  if (following.waitMs > 0) limits.setAside(reply)
+  const signal = AbortSignal.any([context.stopping, goneSignal(reply)])
+  const { data, next } = await followingChanges(app, () => guards.still(request), following, signal)
+  return sendJson(reply, JSON.stringify({ status: 0, data, next }))
+}
+
+/** How long a stream says nothing, at most. */
+const HEARTBEAT_MS = 15_000
+
+async function stream(
+  context: FeedContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { app, guards, limits, stopping } = context
+  const asked = followingFrom(app, sinceLastEvent(request))
+  const first = { ...asked, waitMs: 0 }
+  const signal = AbortSignal.any([stopping, goneSignal(reply)])
+  // Whatever is wrong from the start is still an ordinary refusal.
+  let page = await followingChanges(app, () => guards.still(request), first, signal)
+  limits.setAside(reply)
+  const events = new EventStream(reply)
+  try {
+    for (let following: Following = { ...asked, waitMs: HEARTBEAT_MS }; !signal.aborted;) {
+      for (const change of page.data) await events.send(change.seq, 'change', change)
+      if (page.data.at(-1)?.seq !== page.next) await events.position(page.next)
+      following = { ...following, since: page.next }
+      page = await followingChanges(app, () => guards.still(request), following, signal)
+    }
+  } catch (error) {
+    await events.refuse(error)
+  }
+  events.end()
+  return reply
+}
+
+/** A browser that comes back says which event it has seen last. */
+function sinceLastEvent(request: FastifyRequest): FeedQuery {
+  const query = request.query as FeedQuery
+  const last = request.headers['last-event-id']
+  return last === undefined ? query : { ...query, since: last }
+}
+
+function wantsEvents(request: FastifyRequest): boolean {
+  return request.headers.accept?.toLowerCase().includes('text/event-stream') ?? false
+}
+
+/** Aborted once nobody is there to be answered. */
+function goneSignal(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController()
+  reply.raw.once('close', () => {
+    gone.abort()
+  })
+  return gone.signal
+}

@@ -1,0 +1,109 @@
+// The feed: Changes in commit order, from a number that the reader has seen.
+import { Refusal } from '../../errors.js'
+import { feedPage } from '../../store/feed.js'
+import type { ChangePage, FeedQuery } from '../../wire.js'
+import type { App } from '../app.js'
+import type { Caller } from '../rights/caller.js'
+import { modelFor, modelsKnownTo, requirePermitted } from '../rights/permitted.js'
+import { changesFor } from './shown-changes.js'
+
+const DEFAULT_CHANGES = 100
+const MAX_WAIT_S = 30
+const MAX_MODELS = 100
+
+/** What a reader wants of the feed. */
+export interface Following {
+  readonly since: number
+  readonly limit: number
+  /** Undefined for all that the reader may see. */
+  readonly models: readonly string[] | undefined
+  readonly waitMs: number
+}
+
+/** A request that is understood, or one Refusal with all of its faults. */
+export function followingFrom(app: App, query: FeedQuery): Following {
+  const faults: string[] = []
+  const since = wholeNumber('since', query.since ?? 0, faults)
+  const limit = wholeNumber('limit', query.limit ?? DEFAULT_CHANGES, faults)
+  const wait = wholeNumber('wait', query.wait ?? 0, faults)
+  const models = namesFrom(query.model)
+  if (models && models.length > MAX_MODELS) faults.push(`model names at most ${MAX_MODELS} models`)
+  if (limit === 0) faults.push('limit must be 1 at least')
+  if (faults.length > 0) throw new Refusal('bad-request', faults.join('; '))
+  return {
+    ...{ since, models, limit: Math.min(limit, app.settings.maxLimit) },
+    waitMs: Math.min(wait, MAX_WAIT_S) * 1_000,
+  }
+}
+
+/** The next Changes that the caller sees, at once; `next` is where to go on, also where there was nothing to see. */
+export async function followingPage(app: App, by: Caller, following: Following): Promise<ChangePage> {
+  const { since, limit } = following
+  const models = modelsOf(app, by, following.models)
+  if (models?.length === 0) return { data: [], next: since, isLast: true }
+  const db = app.db.searcher
+  const { horizon, last, changes, isCut } = await feedPage(db, app.db.dialect, { since, limit, models })
+  if (since < horizon || since > last) throw goneSince(since, horizon, last)
+  const isLast = changes.length < limit && !isCut
+  const next = isLast ? last : (changes.at(-1)?.seq ?? last)
+  return { data: await changesFor(app, by, db, changes), next, isLast }
+}
+
+/** The same; where there is nothing to see yet, it is waited for. */
+export async function followingChanges(
+  app: App,
+  caller: () => Promise<Caller>,
+  following: Following,
+  signal: AbortSignal,
+): Promise<ChangePage> {
+  const until = performance.now() + following.waitMs
+  for (let { since } = following; ;) {
+    const page = await followingPage(app, await caller(), { ...following, since })
+    const left = until - performance.now()
+    if (page.data.length > 0 || left <= 0 || signal.aborted) return page
+    since = page.next
+    if (page.isLast) await app.waiting.wait(since, left, signal)
+  }
+}
+
+/** For whoever waits to the end, come what may. */
+export async function changesNow(
+  app: App,
+  caller: () => Promise<Caller>,
+  query: FeedQuery = {},
+): Promise<ChangePage> {
+  return followingChanges(app, caller, followingFrom(app, query), new AbortController().signal)
+}
+
+/** Undefined for all there are. */
+function modelsOf(app: App, by: Caller, names: readonly string[] | undefined): readonly string[] | undefined {
+  if (!names && !by.rights) return undefined
+  const asked = names?.map((name) => modelFor(app, by, name))
+  for (const model of asked ?? []) requirePermitted(by, 'read', model)
+  const seen = asked ?? modelsKnownTo(app, by).filter((model) => by.rights?.of(model).may('read'))
+  return seen.map(({ name }) => name)
+}
+
+function goneSince(since: number, horizon: number, last: number): Refusal {
+  const why =
+    since < horizon
+      ? `The Log begins after ${horizon}: what came after ${since} is no longer all there`
+      : `The Log ends at ${last}: there never was a Change ${since} here`
+  const message = `${why}. Read the records anew, and go on from the X-Commit-Seq of that answer`
+  return new Refusal('gone', message, { data: { since, horizon, last } })
+}
+
+function wholeNumber(name: string, value: unknown, faults: string[]): number {
+  const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value
+  if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number
+  faults.push(`${name} must be a whole number from 0`)
+  return 0
+}
+
+/** One or several, each also with commas. */
+function namesFrom(model: unknown): readonly string[] | undefined {
+  if (model === undefined || model === null) return undefined
+  const texts = [model].flat().filter((each) => typeof each === 'string')
+  const names = texts.flatMap((each) => each.split(','))
+  return [...new Set(names.map((name) => name.trim()).filter((name) => name !== ''))]
+}

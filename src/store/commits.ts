@@ -1,0 +1,33 @@
+import type { Commits } from './database.js'
+
+/** Who wants to know of commits; each engine hears of them in its own way. */
+export abstract class CommitListeners implements Commits {
+  readonly #listeners = new Set<() => void>()
+
+  listen(listener: () => void): () => void {
+    if (this.#listeners.size === 0) this.startHearing()
+    // One of its own, so that the same function may listen twice.
+    const own = () => {
+      listener()
+    }
+    this.#listeners.add(own)
+    return () => {
+      if (this.#listeners.delete(own) && this.#listeners.size === 0) this.stopHearing()
+    }
+  }
+
+  /** After a commit of this process. */
+  abstract announce(): void
+
+  protected get isHeard(): boolean {
+    return this.#listeners.size > 0
+  }
+
+  protected tell(): void {
+    for (const listener of [...this.#listeners]) listener()
+  }
+
+  /** From now on commits of other processes count, too. */
+  protected abstract startHearing(): void
+  protected abstract stopHearing(): void
+}

@@ -1,0 +1,197 @@
+// Records as they were: what they are now, with every later Change taken back.
+import { Refusal } from '../errors.js'
+import type { Model } from '../model/model.js'
+import type { Value, Values } from '../model/value.js'
+import { valuesOf } from '../model/values.js'
+import type { Change } from '../wire.js'
+import { readAll } from './bulk.js'
+import type { Queryable } from './database.js'
+import { factsOf } from '../model/file-facts.js'
+import { filesOf } from './files.js'
+import { CHANGE_COLUMNS, FROM_LOG, toChange } from './log.js'
+import type { Table } from './table.js'
+
+/** What a record held; `gone` where it was not there, `unknown` where the Log no longer tells. */
+export type State = Values | 'gone' | 'unknown'
+
+/** One Change of a record, with the record before and after it. */
+export interface Moment {
+  readonly change: Change
+  readonly before: State
+  readonly after: State
+}
+
+/** From which version on the Changes of a record are wanted. */
+export type Wanted = ReadonlyMap<number, number>
+
+const CHANGES_AT_ONCE = 1_000
+const MAX_ATTEMPTS = 10
+
+/**
+ * The Changes of these records from the version on that is wanted of each, oldest first, with the record before and after each one.
+ * Fields go by the names that they have today; what the models no longer have is left out.
+ */
+export async function momentsOf(db: Queryable, table: Table, wanted: Wanted): Promise<Map<number, Moment[]>> {
+  const now = await currentValues(db, table, [...wanted.keys()])
+  const moments = new Map<number, Moment[]>()
+  for (const [id, from] of wanted) moments.set(id, await momentsFrom(db, table, id, from, now.get(id)))
+  return moments
+}
+
+interface Current {
+  readonly version: number
+  readonly values: Values
+}
+
+/** As they are now, with the facts of their files; those that are there. */
+async function currentValues(
+  db: Queryable,
+  table: Table,
+  ids: readonly number[],
+): Promise<Map<number, Current>> {
+  const current = new Map<number, Current>()
+  for (const record of await readAll(db, table, ids, table.full)) {
+    const files = table.binary.length === 0 ? undefined : await filesOf(db, table, record.id)
+    const facts = [...(files ?? [])].map(([name, file]) => [name, factsOf(file)] as const)
+    const values = { ...valuesOf(table.model, record), ...Object.fromEntries(facts) }
+    current.set(record.id, { version: record.version, values })
+  }
+  return current
+}
+
+async function momentsFrom(
+  db: Queryable,
+  table: Table,
+  id: number,
+  from: number,
+  known: Current | undefined,
+): Promise<Moment[]> {
+  const { model } = table
+  let current = known
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+    // One more than is wanted: it tells who made what the first one changed.
+    const changes = await changesFrom(db, model.name, id, from - 1, current?.version)
+    const last = changes[0]
+    // What is at a version has the Change that made it, unless it was taken out of the Log; what is gone was deleted.
+    if (current || !last || last.action === 'delete') {
+      const origin = current ? originIn(current.values) : originOf(await firstChange(db, model.name, id))
+      const moments = takeBack(model, changes, current, origin)
+      return moments.filter(({ change }) => change.version >= from)
+    }
+    current = (await currentValues(db, table, [id])).get(id)
+  }
+  throw new Refusal('busy', `${model.name} ${id} is changed again and again: try later`, { retryAfterS: 1 })
+}
+
+/** Who made a record and when, which never changes. */
+type Origin = Pick<Values, 'createdOn' | 'createdBy'>
+
+function originIn({ createdOn = null, createdBy = null }: Values): Origin {
+  return { createdOn, createdBy }
+}
+
+/** Of a record that is gone; unknown where that Change is gone, too. */
+function originOf(first: Change | undefined): Origin {
+  if (first?.action !== 'create') return { createdOn: null, createdBy: null }
+  return { createdOn: first.on, createdBy: first.by ? { id: first.by.id } : null }
+}
+
+async function firstChange(db: Queryable, model: string, id: number): Promise<Change | undefined> {
+  const [row] = await db.all(
+    `select ${CHANGE_COLUMNS} ${FROM_LOG} where l.model = ? and l.record = ? order by l.version limit 1`,
+    [model, id],
+  )
+  return row && toChange(row)
+}
+
+/** Newest first, up to the version that the record was read at. */
+async function changesFrom(
+  db: Queryable,
+  model: string,
+  id: number,
+  from: number,
+  upTo = Number.MAX_SAFE_INTEGER,
+): Promise<Change[]> {
+  const changes: Change[] = []
+  for (let next = upTo; ;) {
+    const rows = await db.all(
+      `select ${CHANGE_COLUMNS} ${FROM_LOG} where l.model = ? and l.record = ? and l.version >= ? and l.version <= ? ` +
+        `order by l.version desc limit ${CHANGES_AT_ONCE}`,
+      [model, id, from, next],
+    )
+    changes.push(...rows.map(toChange))
+    const last = changes.at(-1)
+    if (rows.length < CHANGES_AT_ONCE || !last) return changes
+    next = last.version - 1
+  }
+}
+
+function takeBack(
+  model: Model,
+  newestFirst: readonly Change[],
+  current: Current | undefined,
+  origin: Origin,
+): Moment[] {
+  const moments: Moment[] = []
+  let version = current?.version ?? newestFirst[0]?.version ?? 0
+  let state: State = current?.values ?? 'gone'
+  newestFirst.forEach((logged, index) => {
+    const change = inTodaysNames(model, logged)
+    if (change.version !== version) state = 'unknown'
+    const after = withMakers(state, change, origin)
+    state = stateBefore(model, change, state)
+    moments.push({ change, before: withMakers(state, newestFirst[index + 1], origin), after })
+    version = change.version - 1
+  })
+  return moments.reverse()
+}
+
+function stateBefore({ fields }: Model, { action, changes, purged }: Change, after: State): State {
+  if (action === 'create') return 'gone'
+  if (purged) return 'unknown'
+  const before = Object.fromEntries(Object.entries(changes).map(([name, change]) => [name, change.before]))
+  if (action === 'delete') {
+    const nothing = [...fields.values()].map(
+      (field) => [field.name, field.relation?.isList ? [] : null] as const,
+    )
+    return { ...(Object.fromEntries(nothing) as Values), ...before }
+  }
+  return typeof after === 'string' ? after : { ...after, ...before }
+}
+
+/** Who made it, and who changed it last, which follows from the Change that left it so. */
+function withMakers(state: State, change: Change | undefined, origin: Origin): State {
+  if (typeof state === 'string') return state
+  const update = change?.action === 'update' ? change : undefined
+  return {
+    ...{ ...state, ...origin },
+    updatedOn: update?.on ?? null,
+    updatedBy: update?.by ? { id: update.by.id } : null,
+  }
+}
+
+const NAMES = new WeakMap<Model, ReadonlyMap<string, string>>()
+
+/** By the names that fields have today, without those that are no more, or are secrets by now. */
+export function inTodaysNames(model: Model, change: Change): Change {
+  const names = NAMES.get(model) ?? namesOf(model)
+  NAMES.set(model, names)
+  const entries = Object.entries(change.changes)
+  if (entries.every(([name]) => names.get(name) === name)) return change
+  const told = entries.flatMap(([name, each]) => {
+    const today = names.get(name)
+    return today === undefined ? [] : [[today, each] as const]
+  })
+  return { ...change, changes: Object.fromEntries(told) }
+}
+
+function namesOf(model: Model): ReadonlyMap<string, string> {
+  const told = [...model.fields.values()].filter(({ secret }) => secret === undefined)
+  const former = told.flatMap(({ name, was }) => (was === undefined ? [] : [[was, name] as const]))
+  return new Map([...former, ...told.map(({ name }) => [name, name] as const)])
+}
+
+/** The values of a state by their names. */
+export function valueIn(state: State, name: string): Value {
+  return typeof state === 'string' ? null : (state[name] ?? null)
+}
