@@ -28,6 +28,8 @@ export interface RefusalDetails {
   readonly errors?: Readonly<Record<string, string>>
   /** What the caller needs to go on; becomes part of the answer. */
   readonly data?: Readonly<Record<string, unknown>>
+  /** What of a request that writes several records it is about, as in `errors`: `records[1].` Not told by itself. */
+  readonly place?: string
   /** When it is worth trying again, in seconds. */
   readonly retryAfterS?: number
   /** The methods that would have been allowed. */

@@ -118,6 +118,14 @@ export interface Records {
     records: readonly unknown[],
     options?: WriteOptions,
   ): Promise<Written<readonly Removed[]>>
+  /**
+   * Each is `{op, model, id, version, data, ref}`: makes, changes, removes or only asserts a record, of whichever model. All of it is
+   * done, or nothing. One answer for each: the record, the id of what is removed, `{id, version}` of what is asserted.
+   */
+  batch(
+    requests: readonly unknown[],
+    options?: WriteOptions,
+  ): Promise<Written<readonly (WireRecord | number)[]>>
   /** Puts a file into a binary field: an update of a record under its version, or a new record. */
   upload(model: string, upload: Upload, options?: UpdateOptions): Promise<Written<WireRecord>>
   /** What a binary field holds; undefined if it is empty. */

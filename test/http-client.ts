@@ -150,6 +150,13 @@ export class HttpClient implements Records {
     )
   }
 
+  async batch(
+    requests: readonly unknown[],
+    options: WriteOptions = {},
+  ): Promise<Written<readonly (WireRecord | number)[]>> {
+    return allWritten(await this.request('POST', '/ws/batch', { requests }, headersOf(options)))
+  }
+
   async remove(model: string, id: number, options: RemoveOptions = {}): Promise<Written<number>> {
     const query = options.version === undefined ? '' : `?version=${options.version}`
     return written(

@@ -5,6 +5,7 @@ import type { Model } from '../model/model.js'
 import { parseDatetime } from '../model/moment.js'
 import { isOverList, pathOf } from '../model/path.js'
 import { MAX_FIELDS, type Wanted } from '../model/selection.js'
+import { isRef } from '../model/refs.js'
 import type { Sight } from '../model/sight.js'
 import { isObject } from '../model/value.js'
 import type { Actor } from '../service/actor.js'
@@ -64,7 +65,8 @@ function valueFrom(sight: Sight, field: Field, value: unknown): unknown {
 /** Without a version only who it is counts; with one it is changed too. */
 function neighbourFrom(sight: Sight, target: Model, value: unknown): unknown {
   if (typeof value === 'number' && value > 0) return { id: value }
-  if (!isObject(value)) return value
+  // What a batch calls by a ref is no new record.
+  if (!isObject(value) || isRef(value)) return value
   const { id, version = null } = value
   return !isOfNew(id) && version === null ? { id } : recordFrom(sight, target, value)
 }

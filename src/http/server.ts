@@ -6,6 +6,7 @@ import { Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
 import { dummyHash } from '../service/accounts/passwords.js'
 import { HABITS } from './axelor.js'
+import { batchResource } from './batch.js'
 import { acceptCredentials, acceptJson } from './bodies.js'
 import { changesResource } from './changes.js'
 import { answerPreflight } from './cors.js'
@@ -147,7 +148,7 @@ async function addRoutes(
         add(scope, [uploadResource(app, guards, habits, settings)])
       })
       add(base, recordResources(app, guards, habits, basePath))
-      add(base, [changesResource({ app, guards, limits, stopping })])
+      add(base, [batchResource(app, guards, habits), changesResource({ app, guards, limits, stopping })])
       add(base, [exportResource(app, guards, habits), fileResource(app, guards)])
       add(base, [...metaResources(app, guards), infoResource(app, guards, settings)])
       await base.register(async (scope) => {

@@ -4,6 +4,7 @@ import { Faults } from './faults.js'
 import { Fault, parseValue, type Field } from './field.js'
 import { isOwnedList, isView, isWritable, type Model } from './model.js'
 import { didYouMean } from './similar.js'
+import type { Refs } from './refs.js'
 import type { Sight } from './sight.js'
 import { isWrittenInside } from './system.js'
 import { isObject, type Values } from './value.js'
@@ -77,6 +78,17 @@ export function draftsToSave(sight: Sight, model: Model, records: readonly Sent[
   return new DraftReader(sight, now).roots(model, records)
 }
 
+/** Records of several models, one after the other; their places say which is which. */
+export interface Drafting {
+  read(model: Model, sent: Sent, place: string): Draft
+  /** Refuses if any of them has a fault, and names those of all. */
+  finish(): void
+}
+
+export function draftsOf(sight: Sight, refs: Refs, now: string): Drafting {
+  return new DraftReader(sight, now, refs)
+}
+
 /** Only what was sent. */
 export function draftToUpdate(sight: Sight, model: Model, data: unknown, key: Key, now: string): Draft {
   return new DraftReader(sight, now).root(model, data, key)
@@ -88,8 +100,9 @@ interface Parent {
   readonly id: number | undefined
 }
 
-class DraftReader {
+class DraftReader implements Drafting {
   readonly #faults = new Faults()
+  #firstFaulty: Model | undefined
   readonly #seen = new Set<string>()
   #records = 0
   #items = 0
@@ -98,22 +111,32 @@ class DraftReader {
   constructor(
     readonly sight: Sight,
     readonly now: string,
+    /** What neighbours may be called by besides their ids. */
+    readonly refs?: Refs,
   ) {}
 
   root(model: Model, data: unknown, key: Key | undefined): Draft {
-    if (!isObject(data)) throw new Refusal('bad-request', '"data" must be an object of fields')
-    const draft = this.#read(model, data, key, '', 1, undefined)
-    this.#faults.refuseIfAny(model)
+    const draft = this.read(model, { data, key }, '')
+    this.finish()
     return draft
   }
 
   roots(model: Model, records: readonly Sent[]): Draft[] {
-    const drafts = records.map(({ data, key }, index) => {
-      if (!isObject(data)) throw new Refusal('bad-request', `records[${index}] must be an object of fields`)
-      return this.#read(model, data, key, `records[${index}].`, 1, undefined)
-    })
-    this.#faults.refuseIfAny(model)
+    const drafts = records.map((sent, index) => this.read(model, sent, `records[${index}].`))
+    this.finish()
     return drafts
+  }
+
+  read(model: Model, { data, key }: Sent, place: string): Draft {
+    const what = place === '' ? '"data"' : place.replace(/\.$/, '')
+    if (!isObject(data)) throw new Refusal('bad-request', `${what} must be an object of fields`)
+    const draft = this.#read(model, data, key, place, 1, undefined)
+    if (!this.#faults.areNone) this.#firstFaulty ??= model
+    return draft
+  }
+
+  finish(): void {
+    if (this.#firstFaulty) this.#faults.refuseIfAny(this.#firstFaulty)
   }
 
   #read(
@@ -224,6 +247,9 @@ class DraftReader {
   ): Member | undefined {
     if (!relation) return undefined
     const target = this.sight.target(relation)
+    const standIn = this.refs?.standInFor(input, target)
+    if (standIn instanceof Fault) this.#faults.add(name, standIn.message)
+    if (standIn !== undefined) return standIn instanceof Fault ? undefined : { id: standIn }
     if (!isObject(input)) {
       const example = parent ? 'an object' : 'null or an object'
       this.#faults.add(

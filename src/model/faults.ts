@@ -12,6 +12,10 @@ export class Faults {
     if (!this.#byField.has(field)) this.#byField.set(field, message)
   }
 
+  get areNone(): boolean {
+    return this.#byField.size === 0
+  }
+
   /** No more of them will be named: nothing is worth looking up for the rest. */
   get areMany(): boolean {
     return this.#byField.size >= MAX_NAMED_FAULTS

@@ -44,7 +44,7 @@ export class Lists {
     const current = new Set(await membersOf(this.work.tx, list, id))
     const staying = new Set(members.map(keyOf))
     for (const member of current) {
-      if (!staying.has(member)) await this.removing.removeMember(table, member)
+      if (!staying.has(member)) await this.removing.removeMember(table, member, draft.place)
     }
     for (const [index, member] of members.entries()) {
       if (member.draft) await this.write(member.draft, { list, id })

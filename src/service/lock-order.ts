@@ -5,6 +5,7 @@ import type { Catalog, FieldOf } from '../model/catalog.js'
 import { draftsIn, type Draft } from '../model/draft.js'
 import type { Model } from '../model/model.js'
 import { idOf } from '../model/value.js'
+import type { Transaction } from '../store/database.js'
 import { ownersOfAny } from '../store/members.js'
 import * as store from '../store/records.js'
 import type { App } from './app.js'
@@ -21,19 +22,26 @@ export async function lockInOrder(locking: Locking, drafts: readonly Draft[]): P
 }
 
 /** From here on nobody else changes what these drafts name. */
-export async function lockToChange({ app, tx }: Locking, drafts: readonly Draft[]): Promise<void> {
+export async function lockToChange(locking: Locking, drafts: readonly Draft[]): Promise<void> {
+  const { app, tx } = locking
   const { dialect } = app.db
   if (dialect.lockRows === '') return
+  const wanted = await changedBy(locking, drafts)
+  for (const model of [...wanted.keys()].sort(byRank(app.catalog)))
+    await store.lockAll(tx, app.tables.of(model), [...(wanted.get(model) ?? [])], dialect.lockRows)
+}
+
+async function changedBy({ app, tx }: Locking, drafts: readonly Draft[]): Promise<LockSet> {
   const wanted: LockSet = new Map()
   for (const draft of drafts) collect(app, draft, wanted)
   for (const [model, ids] of [...wanted]) {
     for (const list of listsOf(app, model)) {
       // Where they are now: a member that moves changes the list that it leaves, too.
-      for (const owner of await ownersOfAny(tx, dialect, list, [...ids])) want(wanted, list.model, owner)
+      for (const owner of await ownersOfAny(tx, app.db.dialect, list, [...ids]))
+        want(wanted, list.model, owner)
     }
   }
-  for (const model of [...wanted.keys()].sort(byRank(app.catalog)))
-    await store.lockAll(tx, app.tables.of(model), [...(wanted.get(model) ?? [])], dialect.lockRows)
+  return wanted
 }
 
 /** Records that are about to go: first those whose lists they are in, which change with it, then they themselves. */
@@ -44,9 +52,7 @@ export async function lockToRemove(
 ): Promise<void> {
   const { dialect } = app.db
   if (dialect.lockToRemove === '') return
-  const owners: LockSet = new Map()
-  for (const list of [...listsOf(app, model), ...app.catalog.linksTo(model)])
-    for (const owner of await ownersOfAny(tx, dialect, list, ids)) want(owners, list.model, owner)
+  const owners = await ownersOfThese(app, tx, model, ids)
   const own = owners.get(model) ?? new Set()
   owners.delete(model)
   for (const other of [...owners.keys()].sort(byRank(app.catalog)))
@@ -59,8 +65,91 @@ export interface Identity {
   readonly id: number
 }
 
+/** What a batch names. */
+export interface Named {
+  readonly drafts: readonly Draft[]
+  readonly removed: readonly Identity[]
+  /** Nobody else may change these, though we do not either. */
+  readonly asserted: readonly Identity[]
+}
+
+/** Weakest first: what is named for two reasons is locked once, for the stronger one. */
+const REASONS = ['lockReferenced', 'lockAsserted', 'lockRows', 'lockToRemove'] as const
+type Reason = (typeof REASONS)[number]
+
+/** All that a batch names is locked in one go, each as it needs to be: whatever the order of its requests, others have the same. */
+export async function lockNamed(locking: Locking, named: Named): Promise<void> {
+  const { app, tx } = locking
+  const { dialect } = app.db
+  if (dialect.lockRows === '') return
+  const locks = await locksFor(locking, named)
+  const all = inLockOrder(
+    app.catalog,
+    [...locks].flatMap(([model, ids]) => [...ids].map(([id, reason]) => ({ model, id, reason }))),
+  )
+  for (let from = 0, to = 0; from < all.length; from = to) {
+    const first = all[from]
+    if (!first) return
+    while (all[to]?.model === first.model && all[to]?.reason === first.reason) to++
+    const ids = all.slice(from, to).map(({ id }) => id)
+    await store.lockAll(tx, app.tables.of(first.model), ids, dialect[first.reason])
+  }
+}
+
+async function locksFor(locking: Locking, { drafts, removed, asserted }: Named) {
+  const { app, tx } = locking
+  const locks = new Map<Model, Map<number, Reason>>()
+  const lock = (model: Model, ids: Iterable<number>, reason: Reason) => {
+    const reasons = locks.get(model) ?? new Map<number, Reason>()
+    locks.set(model, reasons)
+    for (const id of ids) {
+      const other = reasons.get(id)
+      const isWeaker = other !== undefined && REASONS.indexOf(other) >= REASONS.indexOf(reason)
+      // What is yet to be made is known to nobody else.
+      if (id > 0 && !isWeaker) reasons.set(id, reason)
+    }
+  }
+  for (const { model, id } of asserted) lock(model, [id], 'lockAsserted')
+  for (const [model, ids] of await changedBy(locking, drafts)) lock(model, ids, 'lockRows')
+  for (const draft of drafts)
+    for (const { model, id } of referredTo(app.catalog, draft)) lock(model, [id], 'lockReferenced')
+  const going: LockSet = new Map()
+  for (const { model, id } of removed) want(going, model, id)
+  for (const [model, ids] of going) {
+    lock(model, ids, 'lockToRemove')
+    for (const [owner, owners] of await ownersOfThese(app, tx, model, [...ids]))
+      lock(owner, owners, 'lockRows')
+  }
+  return locks
+}
+
+function referredTo(catalog: Catalog, draft: Draft): Identity[] {
+  const { model, values, lists } = draft
+  const named = [...model.fields.values()].flatMap(({ name, relation }) => {
+    if (!relation) return []
+    const value = values[name] ?? null
+    const members = (lists.get(name) ?? []).flatMap((member) => (member.draft ? [] : [member.id]))
+    const ids = value === null ? members : [idOf(value), ...members]
+    return ids.map((id) => ({ model: catalog.target(relation), id }))
+  })
+  return [...named, ...draftsIn(draft).flatMap((inner) => referredTo(catalog, inner))]
+}
+
+/** Those whose lists have them. */
+async function ownersOfThese(
+  app: App,
+  tx: Transaction,
+  model: Model,
+  ids: readonly number[],
+): Promise<LockSet> {
+  const owners: LockSet = new Map()
+  for (const list of [...listsOf(app, model), ...app.catalog.linksTo(model)])
+    for (const owner of await ownersOfAny(tx, app.db.dialect, list, ids)) want(owners, list.model, owner)
+  return owners
+}
+
 /** Owners before members, then by the name of the model, then by id. */
-export function inLockOrder(catalog: Catalog, records: readonly Identity[]): Identity[] {
+export function inLockOrder<T extends Identity>(catalog: Catalog, records: readonly T[]): T[] {
   const compare = byRank(catalog)
   return [...records].sort((a, b) => compare(a.model, b.model) || a.id - b.id)
 }

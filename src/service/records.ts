@@ -9,6 +9,7 @@ import type { Page, Records, SearchOptions, WireRecord } from '../wire.js'
 import type { Actor } from './actor.js'
 import type { App } from './app.js'
 import { sightOf, type Caller } from './rights/caller.js'
+import { batch } from './batch.js'
 import { copy } from './copy.js'
 import { clear, download, upload } from './files.js'
 import { checkId, missing, writable } from './ids.js'
@@ -61,6 +62,7 @@ function verbsOf(app: App, caller: () => Promise<Caller>): Records {
       updateMass(app, ...(await writing(model)), request, options),
     remove: async (model, id, options) => remove(app, ...(await writing(model)), id, options),
     removeAll: async (model, records, options) => removeAll(app, ...(await writing(model)), records, options),
+    batch: async (requests, options) => batch(app, await caller(), requests, options),
     upload: async (model, sent, options) => upload(app, ...(await writing(model)), sent, options),
     download: async (model, id, field) => download(app, ...(await reading(model)), id, field),
     clear: async (model, id, field, options) => clear(app, ...(await writing(model)), id, field, options),

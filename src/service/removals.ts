@@ -79,12 +79,14 @@ async function refuseStale(
 }
 
 /** Answers the version that it had. */
-async function removeOne(
+export async function removeOne(
   work: Omit<Work, 'now'>,
   saving: Saving,
   model: Model,
   id: number,
   expected: Expected | undefined,
+  /** Where in the request that is asked for. */
+  place = '',
 ): Promise<number> {
   const { app, tx } = work
   const table = app.tables.of(model)
@@ -97,7 +99,7 @@ async function removeOne(
     if (expected && record.version !== expected.version)
       throw await conflict(work, tx, table, record, expected, null)
     // Somebody was faster: the record is read again, and by now it is locked.
-    if (gone ?? (await saving.remove(table, record))) return record.version
+    if (gone ?? (await saving.remove(table, record, place))) return record.version
   }
 }
 

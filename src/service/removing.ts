@@ -16,7 +16,8 @@ import { endSessionsIfRemoved } from './accounts/user-sessions.js'
 import type { Work } from './work.js'
 
 export class Removing {
-  readonly #removed = new Map<Model, number[]>()
+  /** And where in the request that was asked for. */
+  readonly #removed = new Map<Model, Map<number, string>>()
   /** What was asked about, where not everything may be removed. */
   readonly #judged = new Set<string>()
 
@@ -27,16 +28,17 @@ export class Removing {
   ) {}
 
   /** False if the record is no longer at this version. */
-  async remove(table: Table, record: WireRecord): Promise<boolean> {
+  async remove(table: Table, record: WireRecord, place: string): Promise<boolean> {
     await this.#requireRemovable(await this.#partsOf(table.model, record.id))
-    return this.#remove(table, record)
+    return this.#remove(table, record, place)
   }
 
-  async #remove(table: Table, record: WireRecord): Promise<boolean> {
+  async #remove(table: Table, record: WireRecord, place: string): Promise<boolean> {
     const { tx, app } = this.work
     const { model } = table
-    if (this.touched.isRaised(model, record.id))
-      throw new Refusal('bad-request', `${model.name} ${record.id} is changed and dropped in one request`)
+    const done = this.touched.doneTo(model, record.id)
+    if (done !== undefined)
+      throw new Refusal('bad-request', `${model.name} ${record.id} is ${done} and dropped in one request`)
     await this.#lockParents(model, record)
     await store.lockToRemove(tx, table, record.id)
     await this.#lockLinked(model, record)
@@ -49,10 +51,10 @@ export class Removing {
     await letGo(this.work, files.values())
     this.touched.changedFiles(table, record.id, fileChanges(table, files))
     const removed = this.#removed.get(model)
-    if (removed) removed.push(record.id)
-    else this.#removed.set(model, [record.id])
+    if (removed) removed.set(record.id, place)
+    else this.#removed.set(model, new Map([[record.id, place]]))
     await endSessionsIfRemoved(tx, model, record.id)
-    for (const member of members) await this.#removeRead(member)
+    for (const member of members) await this.#removeRead(member, place)
     for (const field of model.fields.values()) {
       const isLinks = isOwnedList(field) && field.relation?.mappedBy === undefined
       if (isLinks) await unlinkAll(tx, { model, field }, 'owner', record.id)
@@ -62,29 +64,30 @@ export class Removing {
   }
 
   /** A member by its id, which may be gone already. */
-  async removeMember(table: Table, id: number): Promise<void> {
+  async removeMember(table: Table, id: number, place: string): Promise<void> {
     const record = await store.readLocked(this.work.tx, table, id)
     if (!record) return
     await this.#requireRemovable([{ table, record }])
-    await this.#removeRead({ table, record })
+    await this.#removeRead({ table, record }, place)
   }
 
   /** Once everything is written: what is gone must not be referred to. */
   async refuseIfReferenced(): Promise<void> {
     const { app, tx } = this.work
     const references: Reference[] = []
-    let needed: { readonly model: Model; readonly id: number } | undefined
-    for (const [model, ids] of this.#removed) {
+    let needed: Needed | undefined
+    for (const [model, places] of this.#removed) {
+      const ids = [...places.keys()]
       const strangers = app.undeclared.filter(({ target }) => target === model.name)
       for (const referrer of [...app.catalog.referencesTo(model).map(referrerOf), ...strangers]) {
         const { total, ids: shown, to } = await referringTo(tx, app.db.dialect, referrer, ids)
         if (total === 0) continue
-        needed ??= { model, id: to }
+        needed ??= { model, id: to, place: places.get(to) ?? '' }
         const reference = { entityName: referrer.model, field: referrer.field, total, ids: shown }
         references.push(...(await this.#asSeen(reference)))
       }
     }
-    if (needed) throw stillReferenced(needed.model, needed.id, references)
+    if (needed) throw stillReferenced(needed, references)
   }
 
   /** Each part of what goes, while everything is still there: a condition may look at the owner. */
@@ -152,12 +155,13 @@ export class Removing {
   }
 
   /** Records may own each other: one may be gone already. */
-  async #removeRead({ table, record }: Member): Promise<void> {
+  async #removeRead({ table, record }: Member, place: string): Promise<void> {
     if (this.touched.goneFrom(table.model, record.id)) return
     // One that came in between was not asked about.
     if (this.work.rights && !this.#judged.has(nameOf(table.model, record.id)))
       await this.#requireRemovable([{ table, record }])
-    if (!(await this.#remove(table, record))) throw new Error(`${table.model.name} ${record.id} was locked`)
+    if (!(await this.#remove(table, record, place)))
+      throw new Error(`${table.model.name} ${record.id} was locked`)
   }
 }
 
@@ -170,6 +174,12 @@ interface Member {
   readonly record: WireRecord
 }
 
+interface Needed {
+  readonly model: Model
+  readonly id: number
+  readonly place: string
+}
+
 interface Reference {
   readonly entityName: string
   readonly field: string
@@ -178,7 +188,7 @@ interface Reference {
   readonly ids: readonly number[]
 }
 
-function stillReferenced(model: Model, id: number, references: readonly Reference[]): Refusal {
+function stillReferenced({ model, id, place }: Needed, references: readonly Reference[]): Refusal {
   const who = references.map(({ entityName, field, total, ids }) => {
     const more = total > ids.length ? ` and ${total - ids.length} more` : ''
     return `${entityName} ${ids.join(', ')}${more} (${field})`
@@ -187,5 +197,6 @@ function stillReferenced(model: Model, id: number, references: readonly Referenc
   const message = `${model.name} ${id} is still referred to by ${by}: nothing was deleted`
   return new Refusal('still-referenced', message, {
     data: { entityName: model.name, entityId: id, references },
+    place,
   })
 }

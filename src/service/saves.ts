@@ -97,7 +97,7 @@ async function updateOf(
   { ifMatch }: UpdateOptions,
 ): Promise<Save> {
   checkId(model, id)
-  if (by.rights && !by.rights.of(model).may('update')) await refuseUpdate(app, by, model, id)
+  await requireUpdatable(app, by, model, id)
   const expected = versionToUpdate(data, id, ifMatch)
   const now = nowOf(app)
   const key = { id, version: expected.version }
@@ -106,13 +106,14 @@ async function updateOf(
 }
 
 /** As it may be stored. */
-async function ready(app: App, by: Caller, draft: Draft): Promise<Draft> {
+export async function ready(app: App, by: Caller, draft: Draft): Promise<Draft> {
   const [kept = draft] = await keepRules(app, by, draft.model, [draft])
   return hashSecrets(kept)
 }
 
 /** Who may change no record of this model is told so, if there is one to be changed. */
-async function refuseUpdate(app: App, by: Caller, model: Model, id: number): Promise<void> {
+export async function requireUpdatable(app: App, by: Caller, model: Model, id: number): Promise<void> {
+  if (!by.rights || by.rights.of(model).may('update')) return
   if (!(await readFor(app, by, app.db.reader, model, id))) missing(model, id)
   requirePermitted(by, 'update', model)
 }
@@ -181,10 +182,10 @@ function keyIn(model: Model, data: unknown, place: string): Key | undefined {
   throw new Refusal('bad-request', `${place} has an id: it must name the version that it was made from, too`)
 }
 
-type Shown = (saving: Saving, tx: Transaction, id: number) => Promise<WireRecord>
+export type Shown = (saving: Saving, tx: Transaction, id: number) => Promise<WireRecord>
 
 /** What the answer shows of a record that was written. */
-function shownTo(app: App, by: Caller, model: Model, { wanted }: SaveOptions): Shown {
+export function shownTo(app: App, by: Caller, model: Model, { wanted }: SaveOptions): Shown {
   if (wanted === undefined && !by.rights) return async (saving, _, id) => saving.recordOf(model, id)
   const select = wanted
     ? compileSelection(app.db.dialect, selectionForRecord(sightOf(app, by), model, wanted))

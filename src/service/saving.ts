@@ -32,7 +32,7 @@ import type { Work } from './work.js'
 import { emptyLists, recordOf, referencesIn } from './written-record.js'
 
 export class Saving {
-  readonly #roots: ReadonlySet<Draft>
+  readonly #roots: Set<Draft>
   readonly #touched: Touched
   readonly #permits: Permits
   readonly #removing: Removing
@@ -43,6 +43,8 @@ export class Saving {
     private readonly work: Work,
     /** The records that the request is about; none where they are removed. */
     roots: readonly Draft[] = [],
+    /** Whether it is about one record and no other. */
+    private readonly about: { readonly isOfOne: boolean } = { isOfOne: roots.length === 1 },
   ) {
     this.#roots = new Set(roots)
     this.#touched = new Touched(work)
@@ -86,7 +88,7 @@ export class Saving {
     const before = permit.isSeen ? record : undefined
     if (!before) return isRoot ? missing(model, key.id) : gone(asked, key.id)
     if (isRoot) requireGranted(permit, table, key.id)
-    if (this.#touched.isRaised(model, key.id)) throw changedTwice(asked, key.id)
+    this.#refuseSecond(asked, key.id)
     if (before.version !== key.version) throw await conflict(this.work, tx, table, before, expected, asked)
     if (isRoot) await this.refuseStaleInside(asked)
     refuseEditedCopies(asked, await this.#asShown(asked, before))
@@ -95,7 +97,7 @@ export class Saving {
     const sent = { ...draft.values, ...(await this.#saveNeighbours(draft)), ...backReference(parent) }
     refuseStrangeKey(draft, sent, now, before)
     // One of its neighbours may have had it in a list.
-    if (this.#touched.isRaised(model, key.id)) throw changedTwice(draft, key.id)
+    this.#refuseSecond(draft, key.id)
     const changed = namesChanged(draft, before, sent, permit)
     const isRaised = isRoot || changed.length > 0
     if (isRaised) {
@@ -121,8 +123,9 @@ export class Saving {
     await this.refuseStale(draftsIn(draft))
   }
 
-  /** A new record, or one that is changed from the version it names. */
+  /** What the request is about: a new record, or one that is changed from the version it names. */
   async save(draft: Draft): Promise<number> {
+    this.#roots.add(draft)
     return this.#save(draft)
   }
 
@@ -132,8 +135,8 @@ export class Saving {
   }
 
   /** False if the record is no longer at this version. */
-  async remove(table: Table, record: WireRecord): Promise<boolean> {
-    return this.#removing.remove(table, record)
+  async remove(table: Table, record: WireRecord, place = ''): Promise<boolean> {
+    return this.#removing.remove(table, record, place)
   }
 
   /** The Changes of all that was written, unless something that is gone is still referred to. */
@@ -201,7 +204,7 @@ export class Saving {
     const { model, neighbours, lists } = draft
     // A record may be its own neighbour, which then has a new version.
     const isOwnKind = [...model.fields.values()].some(({ relation }) => relation?.target === model.name)
-    const isOnly = this.#roots.size === 1 && this.#roots.has(draft)
+    const isOnly = this.about.isOfOne && this.#roots.has(draft)
     return isOnly && neighbours.size === 0 && lists.size === 0 && !isOwnKind
   }
 
@@ -209,6 +212,13 @@ export class Saving {
     const { key } = draft
     if (!key) return this.create(draft, parent)
     return this.update(draft, key, { version: key.version, by: 'version' }, parent)
+  }
+
+  /** A list may take in, by its id alone, what is written elsewhere in the request: each record gets one version and one Change. */
+  #refuseSecond({ model, place }: Draft, id: number): void {
+    const done = this.#touched.doneTo(model, id)
+    if (done === undefined) return
+    throw refusalAt(model, place, `changes ${model.name} ${id}, which is ${done} in this request already`)
   }
 
   async #saveNeighbours({ neighbours }: Draft): Promise<Values> {
@@ -274,12 +284,6 @@ async function inPlace<T>({ rights }: Work, { model, place }: Draft, write: () =
 
 function pick(values: Values, names: readonly string[]): Values {
   return Object.fromEntries(names.map((name) => [name, values[name] ?? null]))
-}
-
-/** A list may take in, by its id alone, what is changed elsewhere in the request: each record gets one version and one Change. */
-function changedTwice({ model, place }: Draft, id: number): Refusal {
-  const message = `changes ${model.name} ${id}, which is changed in this request already`
-  return refusalAt(model, place, message)
 }
 
 function gone({ model, place }: Draft, id: number): never {

@@ -24,20 +24,25 @@ export async function hashSecrets(draft: Draft): Promise<Draft> {
   return { ...draft, values, neighbours, lists }
 }
 
-export interface Told {
+/** What was sent for a record of the model. */
+export interface SentFor {
+  readonly model: Model
   readonly data: unknown
+}
+
+export interface Told {
+  readonly data: readonly unknown[]
   readonly secret?: string | undefined
 }
 
-/** What a repeat must be equal to. A secret is in it by its fingerprint only: the digest is stored. */
+/** What a repeat must be equal to. The secrets are in it by one fingerprint only: the digest is stored. */
 export async function withoutSecrets(
   catalog: Catalog,
-  model: Model,
-  data: unknown,
+  sent: readonly SentFor[],
   salt: string,
 ): Promise<Told> {
   const secrets: unknown[] = []
-  const told = strip(catalog, model, data, secrets)
+  const told = sent.map(({ model, data }) => strip(catalog, model, data, secrets))
   return {
     data: told,
     secret: secrets.length === 0 ? undefined : await fingerprint(JSON.stringify(secrets), salt),

@@ -2,7 +2,7 @@
 import { Refusal } from '../errors.js'
 import { MAX_MEMBERS } from '../model/draft.js'
 import { isOwnedList, type Model } from '../model/model.js'
-import { sameValue } from '../model/value.js'
+import { sameValue, type Values } from '../model/value.js'
 import { valuesOf } from '../model/values.js'
 import type { NewChange } from '../store/log.js'
 import { membersOf } from '../store/members.js'
@@ -61,8 +61,10 @@ export class Touched {
     return entry?.fate === 'gone' ? entry.before : undefined
   }
 
-  isRaised(model: Model, id: number): boolean {
-    return this.#entries.get(key(model, id))?.fate === 'raised'
+  /** What was written of it already; undefined if nothing was, or if it is gone. */
+  doneTo(model: Model, id: number): 'made' | 'changed' | undefined {
+    const fate = this.#entries.get(key(model, id))?.fate
+    return fate === 'raised' ? 'changed' : fate === 'made' ? 'made' : undefined
   }
 
   made(table: Table, id: number, after: WireRecord | undefined): void {
@@ -141,12 +143,7 @@ export class Touched {
     for (const field of model.fields.values()) {
       if (!isOwnedList(field)) continue
       const members = (await membersOf(tx, { model, field }, id)).map((member) => ({ id: member }))
-      const there = old[field.name] ?? []
-      if (sameValue(there, members)) continue
-      // One that was longer before it became owned may still shrink.
-      if (members.length > MAX_MEMBERS && Array.isArray(there) && members.length > there.length)
-        throw tooLong(model, id, field.name)
-      isChanged = true
+      if (!sameValue(old[field.name] ?? [], members)) isChanged = true
     }
     if (!isChanged) return
     const values = { updatedOn: now, updatedBy: userOf(actor) }
@@ -156,14 +153,16 @@ export class Touched {
   }
 
   async #changeOf({ table: { model }, id, before, fate, files }: Entry): Promise<NewChange> {
-    const { actor, now } = this.work
+    const { actor, now: at } = this.work
     const after = fate === 'gone' ? undefined : await this.recordOf(model, id)
     const action: Action = fate === 'gone' ? 'delete' : before ? 'update' : 'create'
+    const [old, now] = [before ? valuesOf(model, before) : {}, after ? valuesOf(model, after) : {}]
+    refuseTooLong(model, id, old, now)
     return {
-      ...{ model: model.name, id, action, by: actor?.id ?? null, atMs: Date.parse(now) },
+      ...{ model: model.name, id, action, by: actor?.id ?? null, atMs: Date.parse(at) },
       version: after ? after.version : (before?.version ?? 0) + 1,
       changes: {
-        ...differences(model, before ? valuesOf(model, before) : {}, after ? valuesOf(model, after) : {}),
+        ...differences(model, old, now),
         ...files,
       },
     }
@@ -174,7 +173,13 @@ function key(model: Model, id: number): string {
   return `${model.name} ${id}`
 }
 
-function tooLong(model: Model, id: number, name: string): Refusal {
-  const message = `${model.name} ${id} has ${MAX_MEMBERS} ${name} already, and no list holds more`
-  return new Refusal('invalid', message, { errors: { [name]: `must have at most ${MAX_MEMBERS} members` } })
+/** A list grows by those who join it as well as by being written. One that was longer before it became owned may still shrink. */
+function refuseTooLong(model: Model, id: number, before: Values, after: Values): void {
+  for (const { name } of [...model.fields.values()].filter(isOwnedList)) {
+    const [there, members] = [before[name] ?? [], after[name] ?? []]
+    if (!Array.isArray(there) || !Array.isArray(members)) continue
+    if (members.length <= MAX_MEMBERS || members.length <= there.length) continue
+    const message = `${model.name} ${id} has ${MAX_MEMBERS} ${name} already, and no list holds more`
+    throw new Refusal('invalid', message, { errors: { [name]: `must have at most ${MAX_MEMBERS} members` } })
+  }
 }

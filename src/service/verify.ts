@@ -1,8 +1,10 @@
 // Whether what somebody looks at is still as it was read.
 import { Refusal } from '../errors.js'
+import type { Key } from '../model/draft.js'
 import { USER_MODEL, type Model } from '../model/model.js'
 import type { Sight } from '../model/sight.js'
 import { isId, isObject, isVersion } from '../model/value.js'
+import type { Queryable } from '../store/database.js'
 import * as store from '../store/records.js'
 import type { App } from './app.js'
 import { sightOf, type Caller } from './rights/caller.js'
@@ -27,12 +29,22 @@ export async function verify(app: App, by: Caller, model: Model, data: unknown):
   if (claims.length === 0)
     throw new Refusal('bad-request', '"data" must name the id and the version of at least one record')
   for (const { model: claimed, id, version } of claims) {
-    const table = app.tables.of(claimed)
-    const [isSeen] = await holding(app.db.searcher, table, id, [seenBy(by, claimed)])
+    const [isSeen] = await holding(app.db.searcher, app.tables.of(claimed), id, [seenBy(by, claimed)])
     if (!isSeen) missing(claimed, id)
-    await refuseIfStale({ app, ...by }, app.db.reader, table, id, { version, by: 'version' }, null)
-    if ((await store.versionOf(app.db.reader, table, id)) === undefined) missing(claimed, id)
+    await requireVersion({ app, ...by }, app.db.reader, claimed, { id, version })
   }
+}
+
+/** Refuses unless the record is there and at the version. Whether it may be seen is for the caller to say. */
+export async function requireVersion(
+  refused: Caller & { readonly app: App },
+  db: Queryable,
+  model: Model,
+  { id, version }: Key,
+): Promise<void> {
+  const table = refused.app.tables.of(model)
+  await refuseIfStale(refused, db, table, id, { version, by: 'version' }, null)
+  if ((await store.versionOf(db, table, id)) === undefined) missing(model, id)
 }
 
 function collect(

@@ -20,8 +20,9 @@ const MAX_KEY_LENGTH = 255
 
 /** What a repeat must be equal to. */
 export interface WriteRequest {
-  readonly action: Action | 'save' | 'update-mass' | 'delete-all'
-  readonly model: string
+  readonly action: Action | 'save' | 'update-mass' | 'delete-all' | 'batch'
+  /** Undefined for a batch, whose requests name their own. */
+  readonly model?: string
   readonly id?: number | undefined
   readonly version?: number | undefined
   readonly data?: unknown
@@ -88,7 +89,8 @@ export async function requestOf(
 ): Promise<WriteRequest> {
   const request = { ...rest, action, model: model.name, ...(wanted ? { wanted } : {}) }
   if (idempotencyKey === undefined) return { ...request, data }
-  return { ...request, ...(await withoutSecrets(app.catalog, model, data, idempotencyKey)) }
+  const { data: told, secret } = await withoutSecrets(app.catalog, [{ model, data }], idempotencyKey)
+  return { ...request, data: told[0], secret }
 }
 
 /** A node with older models would leave out the defaults and computed fields that newer ones have. */

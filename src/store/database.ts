@@ -144,6 +144,8 @@ export interface Dialect {
   readonly lockRows: string
   /** The same for rows that are referred to: others may change them, and nobody removes them. */
   readonly lockReferenced: string
+  /** The same for rows that are only read: nobody changes them, and others may hold them so, too. */
+  readonly lockAsserted: string
   /** The same for rows that are about to go: nobody changes them, and nobody begins to refer to them. */
   readonly lockToRemove: string
   readonly json: JsonSql

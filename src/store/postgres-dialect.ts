@@ -111,6 +111,7 @@ export const postgresDialect: Dialect = {
     'select 1 as "one" from information_schema.columns where table_schema = current_schema() and table_name = ? and column_name = ?',
   lockRows: ' for no key update',
   lockReferenced: ' for key share',
+  lockAsserted: ' for share',
   lockToRemove: ' for update',
   json: {
     array: (values) => `json_build_array(${values.join(', ')})`,

@@ -57,6 +57,7 @@ export const sqliteDialect: Dialect = {
   findColumn: 'select 1 as "one" from pragma_table_info(?) where name = ?',
   lockRows: '',
   lockReferenced: '',
+  lockAsserted: '',
   lockToRemove: '',
   json: {
     array: (values) => `json_array(${values.join(', ')})`,

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EVENT_MODEL } from '../../src/model/auth.js'
 import type { App } from '../../src/service/app.js'
 import { onEveryEngine, PASSWORD, startService, type Service } from '../targets.js'
+import { batches } from './bad-input/batches.js'
 import { bodies } from './bad-input/bodies.js'
 import type { Case } from './bad-input/case.js'
 import { manyRecords } from './bad-input/many.js'
@@ -16,7 +17,7 @@ import { asUser, envelope, openSession, send, sendRaw, type Answer } from './exc
 
 const cases: readonly Case[] = [
   ...[...paths, ...bodies, ...fieldValues, ...protocol],
-  ...[...relations, ...searches, ...manyRecords],
+  ...[...relations, ...searches, ...manyRecords, ...batches],
 ]
 
 const LEAK =

@@ -78,7 +78,7 @@ export class Permits {
   async finish(): Promise<void> {
     for (const { table, id, action, names, place } of this.#pending) {
       const { isGranted, fields } = await this.of(action, table, id)
-      if (!isGranted) throw forbidden(action, table.model, id)
+      if (!isGranted) throw forbidden(action, table.model, id, place)
       refuseFields(action, table.model, fields, names, place)
     }
   }
@@ -111,9 +111,9 @@ function union(lists: readonly (ReadonlySet<string> | undefined)[]): ReadonlySet
   return names
 }
 
-function forbidden(action: 'create' | 'update', { name }: Model, id: number): Refusal {
+function forbidden(action: 'create' | 'update', { name }: Model, id: number, place = ''): Refusal {
   const what = action === 'create' ? `make such a ${name}` : `change ${name} ${id} in this way`
-  return new Refusal('forbidden', `You may not ${what}: nothing was written`)
+  return new Refusal('forbidden', `You may not ${what}: nothing was written`, { place })
 }
 
 function refuseFields(

@@ -1,0 +1,41 @@
+import type { FastifyRequest } from 'fastify'
+import { MAX_REQUESTS } from '../model/batch.js'
+import { isObject } from '../model/value.js'
+import type { App } from '../service/app.js'
+import { recordsOf } from '../service/records.js'
+import { modelsKnownTo } from '../service/rights/permitted.js'
+import { callerOf, type Guards } from './guard.js'
+import type { Habits } from './habits.js'
+import { sendWritten } from './record-answers.js'
+import { keyOf, refuseIfMatch } from './record-requests.js'
+import { aboutRecords, type Resource } from './resource.js'
+
+/** Several requests about records of any model, all of them or none. */
+export function batchResource(app: App, guards: Guards, habits: Habits): Resource {
+  return {
+    ...aboutRecords(guards),
+    path: '/ws/batch',
+    handlers: {
+      POST: async (request, reply) => {
+        refuseIfMatch(request)
+        const requests = requestsIn(app, habits, request)
+        const records = recordsOf(app, callerOf(request))
+        return sendWritten(reply, await records.batch(requests, keyOf(request)))
+      },
+    },
+  }
+}
+
+/** As they were sent, but for what is sent for records: that may be in the habits of existing clients. */
+function requestsIn(app: App, habits: Habits, { body, caller }: FastifyRequest): readonly unknown[] {
+  const requests = isObject(body) ? body['requests'] : undefined
+  // What is no list, or too long, is refused further on.
+  if (!caller || !Array.isArray(requests)) return []
+  if (requests.length > MAX_REQUESTS) return requests
+  const models = new Map(modelsKnownTo(app, caller).map((model) => [model.name, model]))
+  return requests.map((request: unknown) => {
+    const model = isObject(request) ? models.get(String(request['model'])) : undefined
+    if (!model || !isObject(request) || !isObject(request['data'])) return request
+    return { ...request, data: habits.record(caller, model, request['data']) }
+  })
+}

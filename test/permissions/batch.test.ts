@@ -1,0 +1,137 @@
+// A batch permits what its requests would be permitted alone, tells no more, and says which of them was refused.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Records } from '../../src/wire.js'
+import { onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
+import { grantee, officeModels, permit, PROJECT, rootOf, TEAM, type Grantee } from './grantee.js'
+
+const PERSON = 'rel.Person'
+const NORTH = { condition: "region = 'north'" }
+const GRANTS = [
+  { model: PROJECT, canRead: true, readable: ['name', 'region', 'team'], ...NORTH },
+  { model: PROJECT, canCreate: true, writable: ['name', 'region', 'team'], ...NORTH },
+  { model: PROJECT, canUpdate: true, writable: ['name', 'region', 'team'], ...NORTH },
+  { model: PROJECT, canRemove: true, condition: "region = 'north' and name != 'kept'" },
+  { model: TEAM, canRead: true, condition: "name = 'ours'" },
+]
+
+onEveryEngine((engine) => {
+  let service: Service
+  let root: Records
+  let user: Grantee
+  let [north, south, kept, ours, theirs] = [0, 0, 0, 0, 0]
+
+  beforeAll(async () => {
+    service = await startService(engine, { models: officeModels })
+    root = rootOf(service)
+    user = await grantee(service, GRANTS)
+    const make = async (model: string, data: object) => (await root.create(model, data)).data.id
+    north = await make(PROJECT, { name: 'n', region: 'north', secret: 'HIDDEN' })
+    south = await make(PROJECT, { name: 's', region: 'south' })
+    kept = await make(PROJECT, { name: 'kept', region: 'north' })
+    ours = await make(TEAM, { name: 'ours' })
+    theirs = await make(TEAM, { name: 'theirs' })
+  })
+  afterAll(() => service.close())
+
+  interface Pair {
+    readonly alone: (records: Records) => Promise<unknown>
+    readonly request: () => object
+  }
+  const create = (model: string, data: () => object): Pair => ({
+    alone: (records) => records.create(model, data()),
+    request: () => ({ op: 'create', model, data: data() }),
+  })
+  const update = (model: string, id: () => number, data: object, version = 0): Pair => ({
+    alone: (records) => records.update(model, id(), { version, ...data }),
+    request: () => ({ op: 'update', model, id: id(), version, data }),
+  })
+  const remove = (model: string, id: () => number, version?: number): Pair => ({
+    alone: (records) => records.remove(model, id(), version === undefined ? {} : { version }),
+    request: () => ({ op: 'delete', model, id: id(), version }),
+  })
+  const assert = (model: string, id: () => number, version = 0): Pair => ({
+    alone: (records) => records.verify(model, { id: id(), version }),
+    request: () => ({ op: 'assert', model, id: id(), version }),
+  })
+
+  const REFUSED: Readonly<Record<string, readonly [kind: string, pair: Pair]>> = {
+    'a create of an unknown model': ['unknown-model', create(PERSON, () => ({}))],
+    'an assert of an unknown model': ['unknown-model', assert(PERSON, () => 1)],
+    'a create that nothing permits': ['forbidden', create(TEAM, () => ({ name: 'ours' }))],
+    'a create that no condition permits': ['forbidden', create(PROJECT, () => ({ region: 'south' }))],
+    'a field that may not be set': ['invalid', create(PROJECT, () => ({ region: 'north', secret: 's' }))],
+    'an update that nothing permits': ['forbidden', update(TEAM, () => ours, { name: 'x' })],
+    'an update of what is hidden, where nothing permits it': [
+      'not-found',
+      update(TEAM, () => theirs, { name: 'x' }),
+    ],
+    'an update of what is hidden': ['not-found', update(PROJECT, () => south, { name: 'x' })],
+    'an update that moves it out of reach': ['forbidden', update(PROJECT, () => north, { region: 'south' })],
+    'a stale update': ['conflict', update(PROJECT, () => north, { name: 'x' }, 5)],
+    'a stale update of what is hidden': ['not-found', update(PROJECT, () => south, { name: 'x' }, 5)],
+    'a delete that nothing permits': ['forbidden', remove(TEAM, () => ours)],
+    'a delete of what is hidden': ['not-found', remove(PROJECT, () => south)],
+    'a delete that no condition permits': ['forbidden', remove(PROJECT, () => kept)],
+    'a stale delete': ['conflict', remove(PROJECT, () => north, 5)],
+    'a stale delete of what is hidden': ['not-found', remove(PROJECT, () => south, 5)],
+    'an assert of what is hidden': ['not-found', assert(PROJECT, () => south)],
+    'a stale assert': ['conflict', assert(PROJECT, () => north, 5)],
+    'a stale assert of what is hidden': ['not-found', assert(TEAM, () => theirs, 5)],
+    'a reference to what is hidden': [
+      'invalid',
+      create(PROJECT, () => ({ region: 'north', team: { id: theirs } })),
+    ],
+  }
+
+  test.for(Object.entries(REFUSED))('%s is refused as it is alone', async ([, [kind, pair]]) => {
+    const alone = await refusalOf(pair.alone(user.client))
+    const good = { op: 'create', model: PROJECT, data: { region: 'north' } }
+    const { total } = await root.find(PROJECT)
+    const refusal = await refusalOf(user.client.batch([good, pair.request(), good]))
+    expect([alone.kind, refusal.kind, refusal.details.data?.['index']]).toEqual([kind, kind, 1])
+    expect(refusal.details.data).toEqual({ ...alone.details.data, index: 1 })
+    // A field has another place here.
+    expect(refusal.message.replaceAll('requests[1].', '')).toBe(alone.message)
+    expect(JSON.stringify(refusal.details)).not.toContain('HIDDEN')
+    expect((await root.find(PROJECT)).total).toBe(total)
+  })
+
+  test('what is permitted is done, and the answer shows what may be read', async () => {
+    const made = (await root.create(PROJECT, { name: 'm', region: 'north', secret: 'HIDDEN' })).data.id
+    const { data } = await user.client.batch([
+      { op: 'assert', model: TEAM, id: ours, version: 0 },
+      { op: 'update', model: PROJECT, id: made, version: 0, data: { team: { id: ours } } },
+      { op: 'create', model: PROJECT, data: { name: 'new', region: 'north' } },
+      { op: 'delete', model: PROJECT, id: north },
+    ])
+    expect(data).toMatchObject([
+      { id: ours, version: 0 },
+      { id: made, version: 1, team: { id: ours, name: 'ours' } },
+      { name: 'new', version: 0 },
+      north,
+    ])
+    for (const record of data.slice(1, 3)) expect(record).not.toHaveProperty('secret')
+    expect(data[1]).toEqual(await user.client.read(PROJECT, made))
+  })
+
+  test('whoever may see less by now is given the ids and versions of a batch again, and no more', async () => {
+    const other = await grantee(service, GRANTS)
+    const gone = (await root.create(PROJECT, { name: 'gone', region: 'north' })).data.id
+    const requests = [
+      { op: 'create', model: PROJECT, data: { name: 'told once', region: 'north' } },
+      { op: 'delete', model: PROJECT, id: gone },
+      { op: 'assert', model: TEAM, id: ours, version: 0 },
+    ]
+    const options = { idempotencyKey: 'less by now' }
+    const { data } = await other.client.batch(requests, options)
+    const [made] = data
+    if (typeof made !== 'object') throw new Error('a record was expected')
+    expect(made).toMatchObject({ name: 'told once' })
+    await permit(service, other, GRANTS.slice(1))
+    // The models must still be known: what may not be named at all is refused before.
+    expect(await other.client.batch(requests, options)).toEqual({
+      data: [{ id: made.id, version: 0 }, gone, { id: ours, version: 0 }],
+      replayed: true,
+    })
+  })
+})

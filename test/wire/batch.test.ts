@@ -1,0 +1,164 @@
+// Batches: the answers to the letter, and in the manners of existing clients.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { onEveryEngine, startService, type Service } from '../targets.js'
+import { asUser, envelope, json, JSON_BODY, only, openSession, send, type Answer } from './exchange.js'
+
+const [CONTACT, PERSON] = ['crm.Contact', 'rel.Person']
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+onEveryEngine((engine) => {
+  let service: Service
+  let habits: Service
+  let cookies: readonly string[]
+  beforeAll(async () => {
+    service = await startService(engine)
+    habits = await startService(engine, { http: { compat: 'axelor' } })
+    cookies = [await openSession(service.url), await openSession(habits.url)]
+  })
+  afterAll(async () => {
+    await service.close()
+    await habits.close()
+  })
+
+  const ask = ({ url }: Service, path: string, body: unknown, headers: object = {}, method = 'POST') => {
+    const cookie = cookies[url === service.url ? 0 : 1]
+    const sent = { method, path, headers: { cookie, ...JSON_BODY, ...headers }, body: JSON.stringify(body) }
+    return send(url, sent)
+  }
+  const batch = (to: Service, requests: readonly unknown[], headers: object = {}) =>
+    ask(to, '/ws/batch', { requests }, headers)
+  const make = async (to: Service, model: string, data: object) =>
+    only(await ask(to, `/ws/rest/${model}`, { data }, {}, 'PUT'))
+  const dataOf = (answer: Answer) => (json(answer) as { data: readonly Record<string, unknown>[] }).data
+
+  test('what is written, removed and asserted stands in the order of the requests, and nothing else', async () => {
+    const [kept, gone] = [await make(service, CONTACT, {}), await make(service, CONTACT, {})]
+    const answer = await batch(service, [
+      { op: 'assert', model: CONTACT, id: kept.id, version: 0 },
+      { op: 'delete', model: CONTACT, id: gone.id },
+      { op: 'create', model: 'rel.Circle', data: { name: 'C' } },
+    ])
+    expect([answer.status, answer.headers['content-type']], answer.text).toEqual([200, JSON_TYPE])
+    expect(answer.headers.etag).toBeUndefined()
+    expect(answer.headers['idempotency-replayed']).toBeUndefined()
+    const circle = JSON.stringify(dataOf(answer)[2])
+    expect(answer.text).toBe(`{"status":0,"data":[{"id":${kept.id},"version":0},${gone.id},${circle}]}`)
+  })
+
+  test('a repeat says that it is one, and its text is the same', async () => {
+    const requests = [{ op: 'create', model: CONTACT, data: { firstName: 'once', pin: 'secret 4711' } }]
+    const key = { 'idempotency-key': 'batch' }
+    const first = await batch(service, requests, key)
+    const again = await batch(service, requests, key)
+    expect([again.text, again.headers['idempotency-replayed']]).toEqual([first.text, 'true'])
+    expect(first.text).not.toContain('4711')
+    const stored = await service.app.db.reader.all('select * from verso_idempotency')
+    expect(JSON.stringify(stored)).not.toContain('4711')
+    const other = await batch(service, [{ ...requests[0], data: { firstName: 'other' } }], key)
+    expect(envelope(other)).toMatchObject({ status: -1, data: { kind: 'key-reused' } })
+    expect(envelope(other).data).not.toHaveProperty('index')
+  })
+
+  test('a repeat that arrives while the first is running waits for its answer', async () => {
+    const requests = [{ op: 'create', model: CONTACT, data: { firstName: 'at once' } }]
+    const key = { 'idempotency-key': 'batch at once' }
+    const answers = await Promise.all(Array.from({ length: 5 }, () => batch(service, requests, key)))
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    const replayed = answers.filter(({ headers }) => headers['idempotency-replayed'] === 'true')
+    expect(replayed).toHaveLength(4)
+  })
+
+  test('a conflict has all that a conflict has, and the index', async () => {
+    const { id } = await make(service, CONTACT, { firstName: 'base' })
+    await ask(service, `/ws/rest/${CONTACT}/${id}`, { data: { version: 0, firstName: 'theirs' } })
+    const stale = { op: 'update', model: CONTACT, id, version: 0, data: { firstName: 'ours' } }
+    const answer = await batch(service, [{ op: 'create', model: PERSON, data: {} }, stale])
+    const alone = await ask(service, `/ws/rest/${CONTACT}/${id}`, { data: { version: 0, firstName: 'ours' } })
+    expect(answer.status).toBe(409)
+    expect({ ...envelope(answer).data, requestId: '' }).toEqual({
+      ...{ ...envelope(alone).data, requestId: '' },
+      index: 1,
+    })
+  })
+
+  test('field faults have their places, and all shapes are looked at before them', async () => {
+    const wrong = { op: 'create', model: CONTACT, data: { firstName: 5 } }
+    const fields = await batch(service, [{ op: 'create', model: PERSON, data: {} }, wrong, wrong])
+    expect([fields.status, envelope(fields).status, envelope(fields).errors]).toEqual([
+      ...[422, -4],
+      { 'requests[1].firstName': 'must be text', 'requests[2].firstName': 'must be text' },
+    ])
+    expect(envelope(fields).data['index']).toBe(1)
+    const shapes = await batch(service, [wrong, { op: 'assert', model: CONTACT, id: 0 }, { op: 'x' }])
+    expect([shapes.status, envelope(shapes).status, envelope(shapes).data['index']]).toEqual([400, -1, 1])
+    expect(Object.keys(envelope(shapes).errors ?? {})).toEqual([
+      ...['requests[1].id', 'requests[1].version', 'requests[2].op', 'requests[2].model'],
+    ])
+    for (const place of [
+      'requests[1].version is needed',
+      'requests[2].op must be create, update, delete, assert',
+    ])
+      expect(envelope(shapes).data.message).toContain(place)
+  })
+
+  test('as problem+json, the index is a member like others', async () => {
+    const answer = await batch(service, [{ op: 'delete', model: CONTACT, id: 987_654 }], {
+      accept: 'application/problem+json',
+    })
+    expect(answer.headers['content-type']).toContain('application/problem+json')
+    expect(json(answer)).toMatchObject({ status: 404, kind: 'not-found', index: 0 })
+  })
+
+  test('the habits of existing clients hold for what is sent, and refs stay refs', async () => {
+    const { id } = await make(habits, PERSON, {})
+    const answer = await batch(habits, [
+      { op: 'create', model: PERSON, ref: 'a', data: { id: -1, name: 5, unknown: true, rate: '' } },
+      {
+        ...{ op: 'create', model: PERSON },
+        data: {
+          boss: { $ref: 'a' },
+          circles: [
+            { id: -2, name: 'C' },
+            { id: null, name: 'D' },
+          ],
+        },
+      },
+      { op: 'update', model: PERSON, id, data: { id, version: 0, boss: { id: { $ref: 'a' } } } },
+    ])
+    expect(answer.status, answer.text).toBe(200)
+    const [first, second, third] = dataOf(answer)
+    expect(first).toMatchObject({ name: '5', rate: null })
+    expect(second).toMatchObject({ boss: { id: first?.['id'] }, circles: [{ name: 'C' }, { name: 'D' }] })
+    expect(third).toMatchObject({ version: 1, boss: { id: first?.['id'] } })
+  })
+
+  test('their refusals are answers with a status of their own', async () => {
+    const faults: readonly object[] = [
+      { op: 'x' },
+      { op: 'create', model: 'no.Model', data: {} },
+      { op: 'update', model: PERSON, id: 987_654, version: 0, data: {} },
+      { op: 'create', model: PERSON, data: { born: 'yesterday' } },
+    ]
+    for (const fault of faults) {
+      const requests = [{ op: 'create', model: PERSON, data: {} }, fault]
+      const [one, two] = [await batch(service, requests), await batch(habits, requests)]
+      expect(one.status).toBeGreaterThanOrEqual(400)
+      expect([two.status, envelope(two).status, envelope(two).data['index']]).toEqual([200, -1, 1])
+      expect({ ...envelope(two).data, requestId: '' }).toEqual({ ...envelope(one).data, requestId: '' })
+    }
+    const forbidden = await batch(habits, [{ op: 'create', model: 'com.axelor.meta.db.MetaModel', data: {} }])
+    expect(forbidden.status).toBe(403)
+  })
+
+  test('whoever asks for its methods is told', async () => {
+    const answer = await send(service.url, {
+      ...{ method: 'OPTIONS', path: '/ws/batch', headers: { cookie: cookies[0] } },
+    })
+    expect([answer.status, answer.headers.allow]).toEqual([204, 'POST, OPTIONS'])
+    const trailing = await ask(service, '/ws/batch/', {
+      requests: [{ op: 'create', model: PERSON, data: {} }],
+    })
+    expect(trailing.status).toBe(200)
+    expect((await asUser(service.url, cookies[0] ?? '').get('/ws/batch')).status).toBe(405)
+  })
+})
