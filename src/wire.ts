@@ -30,11 +30,18 @@ export interface WriteOptions {
 export interface SaveOptions extends WriteOptions {
   /** What the answer is to show of each record; all of it if absent. */
   readonly wanted?: Wanted
+  /**
+   * Of a version that is no longer the current one: `fields` writes on top of what others wrote since, if they changed nothing of
+   * what is sent. Else, and if absent, it is a conflict.
+   */
+  readonly merge?: 'fields'
 }
 
 export interface UpdateOptions extends SaveOptions {
   /** The version of `If-Match`. */
   readonly ifMatch?: number
+  /** Objects that are sent for json fields change what is there, as RFC 7396 says, instead of taking its place. */
+  readonly patch?: boolean
 }
 
 export interface RemoveOptions extends WriteOptions {

@@ -116,8 +116,13 @@ export class HttpClient implements Records {
     data: unknown,
     options: UpdateOptions = {},
   ): Promise<Written<WireRecord>> {
+    const headers = headersOf(options)
+    if (options.patch) {
+      const patch = { 'content-type': 'application/merge-patch+json' }
+      return written(await this.request('PATCH', `/ws/rest/${model}/${id}`, data, { ...headers, ...patch }))
+    }
     const body = { data, ...options.wanted }
-    return written(await this.request('POST', `/ws/rest/${model}/${id}`, body, headersOf(options)))
+    return written(await this.request('POST', `/ws/rest/${model}/${id}`, body, headers))
   }
 
   async save(
@@ -205,10 +210,11 @@ export class HttpClient implements Records {
   }
 }
 
-function headersOf({ idempotencyKey, ifMatch }: RemoveOptions): Record<string, string> {
+function headersOf({ idempotencyKey, ifMatch, merge }: RemoveOptions & SaveOptions): Record<string, string> {
   return {
     ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
     ...(ifMatch === undefined ? {} : { 'if-match': `"${ifMatch}"` }),
+    ...(merge === undefined ? {} : { prefer: `merge=${merge}` }),
   }
 }
 

@@ -1,24 +1,36 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
 import { isObject } from '../model/value.js'
 
 /** Far beyond any record, and far below what would exhaust the stack of whoever walks through the value. */
 const MAX_DEPTH = 1_000
 
+export const MERGE_PATCH = 'application/merge-patch+json'
+
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /** JSON bodies only; Fastify's own parsers would take more, and replace what is no UTF-8. */
 export function acceptJson(server: FastifyInstance): void {
   server.removeAllContentTypeParsers()
-  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
-    try {
-      checkCharset(request.headers['content-type'])
-      checkEncoding(request.headers['content-encoding'])
-      done(null, readJson(body as Buffer))
-    } catch (error) {
-      done(error as Error)
-    }
-  })
+  server.addContentTypeParser(
+    ['application/json', MERGE_PATCH],
+    { parseAs: 'buffer' },
+    (request, body, done) => {
+      try {
+        if (isMergePatch(request) && request.method !== 'PATCH')
+          throw new Refusal('media-type', `${MERGE_PATCH} is for PATCH: send the body as application/json`)
+        checkCharset(request.headers['content-type'])
+        checkEncoding(request.headers['content-encoding'])
+        done(null, readJson(body as Buffer))
+      } catch (error) {
+        done(error as Error)
+      }
+    },
+  )
+}
+
+function isMergePatch({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
+  return headers['content-type']?.split(';')[0]?.trim().toLowerCase() === MERGE_PATCH
 }
 
 /** On the login paths: what begins with `{` is JSON whatever its content type says, all else is a form. */
@@ -103,6 +115,13 @@ export function checkEncoding(encoding: string | undefined): void {
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw new Refusal('media-type', 'Compressed bodies are not taken here')
   }
+}
+
+/** What a PATCH sends: the fields themselves, without an envelope. */
+export function patchOf(request: FastifyRequest): unknown {
+  if (!isMergePatch(request)) throw new Refusal('media-type', `Send the body of a PATCH as ${MERGE_PATCH}`)
+  if (isObject(request.body)) return request.body
+  throw new Refusal('bad-request', 'The body of a PATCH must be a JSON object of the fields to change')
 }
 
 /** The `data` of a request body. */

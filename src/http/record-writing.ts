@@ -4,10 +4,11 @@ import type { Model } from '../model/model.js'
 import { isObject } from '../model/value.js'
 import type { App } from '../service/app.js'
 import { recordsOf } from '../service/records.js'
-import type { RemoveOptions, SaveOptions } from '../wire.js'
-import { dataOf } from './bodies.js'
+import type { RemoveOptions, SaveOptions, UpdateOptions, WireRecord } from '../wire.js'
+import { dataOf, patchOf } from './bodies.js'
 import { callerOf } from './guard.js'
 import type { Habits } from './habits.js'
+import { prefers, sayApplied } from './preferences.js'
 import { sendRecord, sendWritten } from './record-answers.js'
 import {
   idOf,
@@ -21,9 +22,10 @@ import {
 } from './record-requests.js'
 import type { Handler } from './resource.js'
 
-type Verb = 'create' | 'update' | 'save' | 'updateMass' | 'remove' | 'removeAll'
+type Verb = 'create' | 'update' | 'patch' | 'save' | 'updateMass' | 'remove' | 'removeAll'
 
 const REPRESENTATION = 'return=representation'
+const MERGE = 'merge=fields'
 
 export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
   const records = (request: FastifyRequest) => recordsOf(app, callerOf(request))
@@ -31,6 +33,7 @@ export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
     const wanted = wantedIn(request.body)
     return {
       ...keyOf(request),
+      ...mergeOf(request),
       ...(wanted ? { wanted: habits.wanted(callerOf(request), model, wanted) } : {}),
     }
   }
@@ -42,7 +45,20 @@ export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
   ) => {
     refuseIfMatch(request)
     const all = sent.map((data) => habits.record(callerOf(request), model, data))
-    return sendWritten(reply, await records(request).save(model.name, all, optionsOf(model, request)))
+    const written = await records(request).save(model.name, all, optionsOf(model, request))
+    if (all.some((data, index) => isMerged(versionIn(data), written.data[index]))) sayApplied(reply, MERGE)
+    return sendWritten(reply, written)
+  }
+  const updateOne = async (
+    model: Model,
+    id: number,
+    data: unknown,
+    options: UpdateOptions,
+    [request, reply]: Parameters<Handler>,
+  ) => {
+    const written = await records(request).update(model.name, id, data, options)
+    if (isMerged(options.ifMatch ?? versionIn(data), written.data)) sayApplied(reply, MERGE)
+    return sendRecord(reply, written)
   }
   /** One record, or several as `records`; `mayUpdate` says what becomes of those that have an id. */
   const save = async (request: FastifyRequest, reply: FastifyReply, mayUpdate: boolean) => {
@@ -63,7 +79,7 @@ export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
       throw new Refusal('bad-request', 'A new record has no version yet: leave If-Match out')
     if (id === null) return sendRecord(reply, await records(request).create(model.name, data, options))
     if (typeof id !== 'number') throw new Refusal('bad-request', 'data.id must be a whole number from 1')
-    return sendRecord(reply, await records(request).update(model.name, id, data, options))
+    return updateOne(model, id, data, options, [request, reply])
   }
   return {
     create: async (request, reply) => save(request, reply, habits.createsSave),
@@ -73,7 +89,14 @@ export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
       const id = idOf(model, request)
       const data = habits.record(callerOf(request), model, dataOf(request.body))
       const options = { ...optionsOf(model, request), ...ifMatchOf(request) }
-      return sendRecord(reply, await records(request).update(model.name, id, data, options))
+      return updateOne(model, id, data, options, [request, reply])
+    },
+    patch: async (request, reply) => {
+      const model = modelOf(app, request)
+      const id = idOf(model, request)
+      const data = habits.record(callerOf(request), model, patchOf(request))
+      const options = { ...keyOf(request), ...mergeOf(request), ...ifMatchOf(request), patch: true }
+      return updateOne(model, id, data, options, [request, reply])
     },
     updateMass: async (request, reply) => {
       const model = modelOf(app, request)
@@ -116,11 +139,23 @@ function refuseIds(all: readonly unknown[]): void {
     )
 }
 
+function mergeOf(request: FastifyRequest): Pick<SaveOptions, 'merge'> {
+  return prefers(request, MERGE) ? { merge: 'fields' } : {}
+}
+
+function versionIn(data: unknown): number | undefined {
+  const version = isObject(data) ? data['version'] : undefined
+  return typeof version === 'number' ? version : undefined
+}
+
+/** Each write makes one version: if there are more, somebody else's came before it. */
+function isMerged(from: number | undefined, record: WireRecord | undefined): boolean {
+  return from !== undefined && record !== undefined && record.version > from + 1
+}
+
 /** Some clients take whatever is in `data` for an object, also what was deleted. */
 function wantsObject(request: FastifyRequest, reply: FastifyReply): boolean {
-  const { prefer } = request.headers
-  const isWanted =
-    typeof prefer === 'string' && prefer.split(',').some((each) => each.trim() === REPRESENTATION)
-  if (isWanted) void reply.header('preference-applied', REPRESENTATION)
+  const isWanted = prefers(request, REPRESENTATION)
+  if (isWanted) sayApplied(reply, REPRESENTATION)
   return isWanted
 }

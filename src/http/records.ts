@@ -23,7 +23,7 @@ export function recordResources(
     },
     {
       ...{ ...shared, path: `${model}/:id` },
-      handlers: { GET: reading.read, POST: writing.update, DELETE: writing.remove },
+      handlers: { GET: reading.read, POST: writing.update, PATCH: writing.patch, DELETE: writing.remove },
     },
     { ...shared, path: `${model}/search`, handlers: { POST: reading.search } },
     { ...shared, path: `${model}/perms`, handlers: { GET: reading.perms } },

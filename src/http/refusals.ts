@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { briefly, Refusal, type RefusalKind } from '../errors.js'
+import { MERGE_PATCH } from './bodies.js'
 import type { Habits } from './habits.js'
 import { JSON_TYPE } from './resource.js'
 import { SECURITY_HEADERS, varyAlso } from './security-headers.js'
@@ -78,6 +79,8 @@ export function answerError(
   const { errors, data, retryAfterS, allow } = refusal?.details ?? {}
   if (retryAfterS !== undefined) void reply.header('retry-after', retryAfterS)
   if (allow) void reply.header('allow', allow.join(', '))
+  if (status === 415 && configOf(request)?.hasPatch && request.method === 'PATCH')
+    void reply.header('accept-patch', MERGE_PATCH)
   if (status === 401)
     void reply.header('www-authenticate', schemes.map((scheme) => `${scheme} realm="verso"`).join(', '))
   const faults = errors ? { errors } : {}
@@ -94,7 +97,10 @@ export function answerError(
     return
   }
   const report = { kind, title, message, requestId: request.id, ...data }
-  const isAnswer = habits.refusalsAreAnswers && RECORD_STATUSES.includes(status) && isAboutRecords(request)
+  const isAnswer =
+    habits.refusalsAreAnswers &&
+    RECORD_STATUSES.includes(status) &&
+    configOf(request)?.isAboutRecords === true
   send(reply, isAnswer ? 200 : status, JSON_TYPE, {
     status: kind === 'invalid' && !isAnswer ? -4 : -1,
     ...faults,
@@ -103,8 +109,8 @@ export function answerError(
 }
 
 /** No route is found for a path that cannot be read. */
-function isAboutRecords({ routeOptions }: FastifyRequest): boolean {
-  return (routeOptions.config as FastifyContextConfig | undefined)?.isAboutRecords === true
+function configOf({ routeOptions }: FastifyRequest): FastifyContextConfig | undefined {
+  return routeOptions.config
 }
 
 function send(reply: FastifyReply, status: number, type: string, body: object): void {

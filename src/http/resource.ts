@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { Refusal } from '../errors.js'
+import { MERGE_PATCH } from './bodies.js'
 import type { Guards } from './guard.js'
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -28,6 +29,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     readonly isAboutRecords?: boolean
     readonly isAlwaysAnswered?: boolean
+    readonly hasPatch?: boolean
   }
 }
 
@@ -35,7 +37,8 @@ declare module 'fastify' {
 export function addResource(server: FastifyInstance, resource: Resource): void {
   const { path, guards, writeGuards = [], handlers, hint, hasHead = true } = resource
   const { isAboutRecords = false, isAlwaysAnswered = false } = resource
-  const config = { isAboutRecords, isAlwaysAnswered }
+  const hasPatch = handlers.PATCH !== undefined
+  const config = { isAboutRecords, isAlwaysAnswered, hasPatch }
   const offered = METHODS.filter((method) => handlers[method])
   const allow = [...offered, ...(handlers.GET && hasHead ? ['HEAD'] : []), 'OPTIONS']
   for (const method of METHODS) {
@@ -51,7 +54,10 @@ export function addResource(server: FastifyInstance, resource: Resource): void {
     url: path,
     onRequest: [...guards],
     config,
-    handler: async (_, reply) => reply.code(204).header('allow', allow.join(', ')).send(),
+    handler: async (_, reply) => {
+      if (hasPatch) void reply.header('accept-patch', MERGE_PATCH)
+      return reply.code(204).header('allow', allow.join(', ')).send()
+    },
   })
   async function refuseMethod(request: FastifyRequest): Promise<never> {
     const message = `${request.method} is not possible here, but ${allow.join(', ')}${hint ? `: ${hint}` : ''}`

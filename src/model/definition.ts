@@ -133,6 +133,8 @@ export interface ModelDefinition {
   /** Sets of fields that no two records share. */
   readonly unique?: readonly (readonly string[])[]
   readonly indexes?: readonly (readonly string[])[]
+  /** Sets of fields that change only together: where two people changed some of them, nobody's part stands beside the other's. */
+  readonly together?: readonly (readonly string[])[]
   /** Records may be archived: they get a field `archived`, and a find leaves them out. */
   readonly archived?: boolean
 }

@@ -24,6 +24,8 @@ export interface Draft {
   readonly lists: ReadonlyMap<string, readonly Member[]>
   /** Neighbours that came along as they were read, by field. */
   readonly copies: ReadonlyMap<string, readonly Copy[]>
+  /** The json fields whose values change what is there, instead of taking its place. */
+  readonly patched?: ReadonlySet<string>
   /** Where it stands in the request, in front of the names of its fields: `addresses[0].` */
   readonly place: string
 }

@@ -9,6 +9,8 @@ export interface ModelExtension {
   readonly fields?: Readonly<Record<string, FieldDefinition>>
   readonly nameField?: string
   readonly listFields?: readonly string[]
+  /** More sets of fields that change only together. */
+  readonly together?: readonly (readonly string[])[]
 }
 
 // A symbol of the registry: a model file may load its own copy of this module.
@@ -39,11 +41,12 @@ export function isModelExtension(value: unknown): value is ModelExtension {
 /** The definition with what the extensions say, the last one first heard. */
 export function extend(definition: ModelDefinition, extensions: readonly ModelExtension[]): ModelDefinition {
   return extensions.reduce<ModelDefinition>(
-    (before, { fields, nameField, listFields }) => ({
+    (before, { fields, nameField, listFields, together }) => ({
       ...before,
       fields: { ...before.fields, ...inPlace(before.fields, fields ?? {}) },
       ...(nameField === undefined ? {} : { nameField }),
       ...(listFields === undefined ? {} : { listFields }),
+      ...(together === undefined ? {} : { together: [...(before.together ?? []), ...together] }),
     }),
     definition,
   )

@@ -15,6 +15,8 @@ export interface Model {
   /** Unique fields and unique sets alike. */
   readonly unique: readonly (readonly string[])[]
   readonly indexes: readonly (readonly string[])[]
+  /** Sets of fields that change only together; no field is in two of them. */
+  readonly together: readonly (readonly string[])[]
   readonly archived: boolean
 }
 
@@ -23,7 +25,10 @@ export const USER_MODEL = 'verso.auth.User'
 // SQLite keeps names that begin with sqlite_ for itself.
 const MODEL_NAME = /^(?!sqlite_)[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+$/i
 const MAX_MODEL_NAME = 200
-const OPTIONS = ['name', 'title', 'fields', 'nameField', 'listFields', 'unique', 'indexes', 'archived']
+const OPTIONS = [
+  ...['name', 'title', 'fields', 'nameField', 'listFields'],
+  ...['unique', 'indexes', 'together', 'archived'],
+]
 
 const kept = { ...BLANK, kept: true, copied: false }
 const user: Relation = { target: USER_MODEL, isList: false, mappedBy: undefined, owned: false }
@@ -70,6 +75,7 @@ export function checkModel(definition: unknown, report: (fault: string) => void)
     listFields: checkListFields(definition['listFields'], fields, complain),
     unique: [...single, ...checkSets('unique', definition['unique'], fields, complain)],
     indexes: checkSets('indexes', definition['indexes'], fields, complain),
+    together: checkGroups(definition['together'], fields, complain),
     archived: definition['archived'] === true,
   }
   for (const set of single) checkIndexable('unique', set, fields, complain)
@@ -176,17 +182,36 @@ function checkSets(
   fields: ReadonlyMap<string, Field>,
   complain: Complain,
 ): string[][] {
-  if (sets === undefined) return []
-  if (!Array.isArray(sets)) {
-    complain(`${option} must be a list of lists of field names`)
-    return []
-  }
-  return sets.map((set: unknown) => {
+  return listIn(option, sets, complain).map((set) => {
     const names = namesOf(option, set, fields, complain)
     if (names.length === 0) complain(`${option}: a set names at least one field`)
     checkIndexable(option, names, fields, complain)
     return names
   })
+}
+
+/** What nobody writes, or what nobody can compare, cannot be held together with anything. */
+function checkGroups(sets: unknown, fields: ReadonlyMap<string, Field>, complain: Complain): string[][] {
+  const grouped = new Set<string>()
+  return listIn('together', sets, complain).map((set) => {
+    const names = namesOf('together', set, fields, complain)
+    if (names.length < 2) complain('together: a set names at least two fields')
+    for (const name of new Set(names)) {
+      const field = fields.get(name)
+      if (field && !isWritable(field)) complain(`together: "${name}" is not written by clients`)
+      else if (field?.secret) complain(`together: "${name}" is secret, and cannot be compared`)
+      if (grouped.has(name)) complain(`together: "${name}" is in two sets`)
+      grouped.add(name)
+    }
+    return names
+  })
+}
+
+function listIn(option: string, sets: unknown, complain: Complain): readonly unknown[] {
+  if (sets === undefined) return []
+  if (Array.isArray(sets)) return sets as readonly unknown[]
+  complain(`${option} must be a list of lists of field names`)
+  return []
 }
 
 function checkIndexable(

@@ -83,10 +83,10 @@ export function extendUser(
   extensions: readonly ModelExtension[],
   report: (fault: string) => void,
 ): Model | undefined {
-  for (const { fields = {}, nameField, listFields } of extensions) {
+  for (const { fields = {}, nameField, listFields, together } of extensions) {
     for (const name of Object.keys(fields))
       if (USER.fields.has(name)) report(`${USER.name}.${name}: the service has this field itself`)
-    if (nameField !== undefined || listFields !== undefined)
+    if ([nameField, listFields, together].some((option) => option !== undefined))
       report(`${USER.name}: an extension of it adds fields, and nothing else`)
   }
   const model = checkModel(extend(USER_DEFINITION, extensions), report)

@@ -1,5 +1,6 @@
 // What of a conflict may be told to whoever is refused: the fields that they may read, as they are and as they were.
 import { merge, type Merge } from '../model/merge.js'
+import { patchValues } from '../model/merge-patch.js'
 import { isShown, isWritable, type Model } from '../model/model.js'
 import { stepOf } from '../model/path.js'
 import type { Grant } from '../model/rights.js'
@@ -53,6 +54,8 @@ export async function visibleFields(
 export interface Sides {
   readonly base: Values | undefined
   readonly sent: Values
+  /** Which of it changes what was there. */
+  readonly patched: ReadonlySet<string> | undefined
   /** What is there, as far as it may be read. */
   readonly now: Values
   /** All of it. */
@@ -67,10 +70,12 @@ export async function mergeVisible(
   viewer: Viewer,
   db: Queryable,
   { model, names, grants }: VisibleFields,
-  { base, sent, now, full }: Sides,
+  { base, sent, patched, now, full }: Sides,
 ): Promise<Merge> {
-  const ours = pick(new Set([...names].filter((name) => Object.hasOwn(sent, name))), sent)
-  if (!base || !grants) return merge(base && pick(names, base), ours, now)
+  const { together } = model
+  const ours = pickThere(names, sent)
+  if (!base || !grants)
+    return merge(base && pick(names, base), patchValues(ours, patched, base ?? {}), now, together)
   const isSame = (name: string) => sameValue(base[name] ?? null, full[name] ?? null)
   const showing = grants.filter(({ looksAt }) => looksAt && [...looksAt].every(isSame))
   const isKnown = (name: string) => showing.some((grant) => includes(grant, name))
@@ -78,13 +83,17 @@ export async function mergeVisible(
   const unknown = new Set([...names].filter((name) => !isKnown(name)))
   const past: Values = {}
   for (const name of known) past[name] = await asSeen(viewer, db, model, name, base[name] ?? null)
-  const told = merge(past, pickThere(known, ours), pick(known, now))
+  const ourKnown = patchValues(pickThere(known, ours), patched, past)
+  const told = merge(past, ourKnown, pick(known, now), together)
   const untold = merge(undefined, pickThere(unknown, ours), pick(unknown, now))
   const isWhole = Object.keys(untold.fields).length === 0
+  // Whether they changed the rest of a group is not told, not even by a merge that is done or refused.
+  const isOpen = (group: readonly string[]) =>
+    group.every((name) => known.has(name)) || !group.some((name) => Object.hasOwn(sent, name))
   return {
     baseKnown: isWhole,
     fields: { ...told.fields, ...untold.fields },
-    mergeable: told.mergeable && isWhole,
+    mergeable: told.mergeable && isWhole && together.every(isOpen),
   }
 }
 
@@ -110,7 +119,9 @@ function includes({ readable }: Grant, name: string): boolean {
 }
 
 export function pick(names: ReadonlySet<string>, values: Values): Values {
-  return Object.fromEntries([...names].map((name) => [name, values[name] ?? null]))
+  const picked: Values = {}
+  for (const name of names) picked[name] = values[name] ?? null
+  return picked
 }
 
 function pickThere(names: ReadonlySet<string>, values: Values): Values {

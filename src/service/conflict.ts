@@ -1,6 +1,7 @@
 import { Refusal } from '../errors.js'
 import type { Draft, Member } from '../model/draft.js'
 import { factsOf } from '../model/file-facts.js'
+import { standsOnTop } from '../model/merge.js'
 import type { Value, Values } from '../model/value.js'
 import { valuesOf } from '../model/values.js'
 import type { Queryable } from '../store/database.js'
@@ -29,32 +30,72 @@ export async function conflict(
   /** What was to be written; null for a delete. */
   draft: Draft | null,
 ): Promise<Refusal> {
+  const { data } = await compare(refused, db, table, record, expected, draft)
+  return refusalWith(data, expected)
+}
+
+/** Refuses what is not made from the current version; one that may be merged, only if somebody changed since what is sent. */
+export async function refuseStale(
+  refused: Refused,
+  db: Queryable,
+  table: Table,
+  record: WireRecord,
+  expected: Expected,
+  draft: Draft | null,
+  mayMerge: boolean,
+): Promise<void> {
+  const { data, isOnTop } = await compare(refused, db, table, record, expected, draft)
+  if (!mayMerge || !isOnTop) throw refusalWith(data, expected)
+}
+
+interface Comparison {
+  readonly data: ConflictData
+  /** Whether what was sent can be written as if it had been made from the record as it is. */
+  readonly isOnTop: boolean
+}
+
+async function compare(
+  refused: Refused,
+  db: Queryable,
+  table: Table,
+  record: WireRecord,
+  expected: Expected,
+  draft: Draft | null,
+): Promise<Comparison> {
   const { model } = table
   const { id, version } = record
   const sent = draft ? sentOf(draft) : {}
   const visible = await visibleFields(refused, db, table, record)
   const { theirs } = visible
   const files = await fileValues(db, table, id)
-  const now = pick(visible.names, { ...valuesOf(model, theirs), ...files })
-  const past = { version, values: { ...valuesOf(model, record), ...files } }
+  const full = { ...valuesOf(model, record), ...files }
+  const now = pick(visible.names, theirs === record ? full : { ...valuesOf(model, theirs), ...files })
+  const past = { version, values: full }
   const base = await valuesAt(db, model, id, past, expected.version)
-  const merged = await mergeVisible(refused, db, visible, { base, sent, now, full: past.values })
+  const sides = { base, sent, patched: draft?.patched, now, full }
+  const merged = await mergeVisible(refused, db, visible, sides)
   // A delete takes their changes with it, and who changed what is not shown is not told: neither can stand beside the other.
   const isBlind = draft === null || Object.keys(sent).some((name) => !visible.names.has(name))
+  const mergeable = merged.mergeable && !isBlind
   const data: ConflictData = {
     entityName: model.name,
     entityId: id,
     expected: expected.version,
     current: version,
     ...merged,
-    mergeable: merged.mergeable && !isBlind,
+    mergeable,
     changedBy: (theirs[record['updatedOn'] === null ? 'createdBy' : 'updatedBy'] ??
       null) as ConflictData['changedBy'],
     changedOn: (theirs['updatedOn'] ?? theirs['createdOn'] ?? null) as string | null,
     theirs,
   }
-  const kind = expected.by === 'if-match' ? 'stale-match' : 'conflict'
-  const message = `${model.name} ${id} is at version ${version}, not ${expected.version}: nothing was written`
+  return { data, isOnTop: mergeable && standsOnTop(merged, sent) }
+}
+
+function refusalWith(data: ConflictData, { by }: Expected): Refusal {
+  const { entityName, entityId, current, expected } = data
+  const kind = by === 'if-match' ? 'stale-match' : 'conflict'
+  const message = `${entityName} ${entityId} is at version ${current}, not ${expected}: nothing was written`
   return new Refusal(kind, message, { data: { ...data } })
 }
 
@@ -66,12 +107,13 @@ export async function refuseIfStale(
   id: number,
   expected: Expected,
   draft: Draft | null,
+  mayMerge = false,
 ): Promise<void> {
   const version = await store.versionOf(db, table, id)
   if (version === undefined || version === expected.version) return
   const [isSeen] = await holding(db, table, id, [seenBy(refused, table.model)])
   const record = isSeen ? await store.read(db, table, id) : undefined
-  if (record) throw await conflict(refused, db, table, record, expected, draft)
+  if (record) await refuseStale(refused, db, table, record, expected, draft, mayMerge)
 }
 
 /** What was to be written, in the form that the Log knows it. */

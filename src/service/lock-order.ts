@@ -15,10 +15,14 @@ type LockSet = Map<Model, Set<number>>
 
 type Locking = Pick<Work, 'app' | 'tx'>
 
-/** Where one record alone is written there is no order to keep. */
-export async function lockInOrder(locking: Locking, drafts: readonly Draft[]): Promise<void> {
+/** Where one record alone is written there is no order to keep, unless it is held while it is looked at. */
+export async function lockInOrder(
+  locking: Locking,
+  drafts: readonly Draft[],
+  areHeld = false,
+): Promise<void> {
   const isAlone = drafts.length === 1 && drafts.every((draft) => draftsIn(draft).length === 0)
-  if (!isAlone) await lockToChange(locking, drafts)
+  if (!isAlone || areHeld) await lockToChange(locking, drafts)
 }
 
 /** From here on nobody else changes what these drafts name. */

@@ -1,8 +1,10 @@
 // Making and changing records: check → transaction → Changes.
 import { Refusal } from '../errors.js'
 import { draftsToSave, draftToCreate, draftToUpdate, type Draft, type Key } from '../model/draft.js'
+import { asPatch } from '../model/merge-patch.js'
 import type { Model } from '../model/model.js'
 import { selectionForRecord } from '../model/selection.js'
+import { isAuth } from '../model/system.js'
 import { isObject, type Values } from '../model/value.js'
 import type { Transaction } from '../store/database.js'
 import type { NewChange } from '../store/log.js'
@@ -43,7 +45,8 @@ export async function update(
   data: unknown,
   options: UpdateOptions = {},
 ): Promise<Written<WireRecord>> {
-  return writeOne(app, by, await updateOf(app, by, model, id, data, options), { data }, options)
+  const told = { data, ...(options.patch ? { patch: true } : {}) }
+  return writeOne(app, by, await updateOf(app, by, model, id, data, options), told, options)
 }
 
 /** What a record gets besides what was sent for it: a file that has arrived, what only the service sets. */
@@ -94,7 +97,7 @@ async function updateOf(
   model: Model,
   id: number,
   data: unknown,
-  { ifMatch }: UpdateOptions,
+  { ifMatch, patch }: UpdateOptions,
 ): Promise<Save> {
   checkId(model, id)
   await requireUpdatable(app, by, model, id)
@@ -102,7 +105,7 @@ async function updateOf(
   const now = nowOf(app)
   const key = { id, version: expected.version }
   const draft = draftToUpdate(sightOf(app, by), model, data, key, now)
-  return { draft: await ready(app, by, draft), expected, now }
+  return { draft: await ready(app, by, patch ? asPatch(draft) : draft), expected, now }
 }
 
 /** As it may be stored. */
@@ -122,7 +125,7 @@ async function writeOne(
   app: App,
   by: Caller,
   { draft: sent, expected, now }: Save,
-  told: { readonly data: unknown; readonly file?: object },
+  told: { readonly data: unknown; readonly file?: object; readonly patch?: boolean },
   options: SaveOptions,
   valuesIn?: Addition['valuesIn'],
 ): Promise<Written<WireRecord>> {
@@ -131,8 +134,9 @@ async function writeOne(
   const request = await requestOf(app, model, key ? 'update' : 'create', { ...key, ...told }, options)
   return write(app, by, request, options.idempotencyKey, async ({ tx, changes }) => {
     const draft = valuesIn ? { ...sent, values: { ...sent.values, ...(await valuesIn(tx, changes)) } } : sent
-    const saving = new Saving({ app, ...by, tx, now }, [draft])
-    await lockInOrder({ app, tx }, [draft])
+    const merges = mayMerge(model, options)
+    const saving = new Saving({ app, ...by, tx, now }, [draft], { merges })
+    await lockInOrder({ app, tx }, [draft], merges)
     if (!key) await saving.refuseStaleInside(draft)
     const id = key && expected ? await saving.update(draft, key, expected) : await saving.create(draft)
     changes.push(...(await saving.finish()))
@@ -157,8 +161,9 @@ export async function save(
   const shown = shownTo(app, by, model, options)
   const request = await requestOf(app, model, 'save', { data: records }, options)
   return write(app, by, request, options.idempotencyKey, async ({ tx, changes }) => {
-    const saving = new Saving({ app, ...by, tx, now }, drafts)
-    await lockInOrder({ app, tx }, drafts)
+    const merges = mayMerge(model, options)
+    const saving = new Saving({ app, ...by, tx, now }, drafts, { merges })
+    await lockInOrder({ app, tx }, drafts, merges)
     await saving.refuseStale(drafts)
     const ids: number[] = []
     for (const draft of drafts) ids.push(await saving.save(draft))
@@ -167,6 +172,11 @@ export async function save(
     for (const id of ids) saved.push(await shown(saving, tx, id))
     return saved
   })
+}
+
+/** The rules of users, roles and permissions look at a whole record before it is written: there every version is the one they looked at. */
+function mayMerge(model: Model, { merge }: SaveOptions): boolean {
+  return merge === 'fields' && !isAuth(model)
 }
 
 /** Which record is to be changed, and from which version; undefined for a new one. */

@@ -4,6 +4,7 @@ import { Refusal } from '../errors.js'
 import { refuseEditedCopies } from '../model/copies.js'
 import { draftsIn, type Draft, type Key } from '../model/draft.js'
 import { refusalAt, Faults } from '../model/faults.js'
+import { patchDraft } from '../model/merge-patch.js'
 import { isReference, type Model } from '../model/model.js'
 import { idOf, sameValue, type Values } from '../model/value.js'
 import { computeValues, valuesOf } from '../model/values.js'
@@ -15,7 +16,7 @@ import type { Table } from '../store/table.js'
 import type { WireRecord } from '../wire.js'
 import { userOf } from './actor.js'
 import { namesChanged, namesSet } from './rights/changed-fields.js'
-import { conflict, refuseIfStale } from './conflict.js'
+import { conflict, refuseIfStale, refuseStale } from './conflict.js'
 import { fileChanges, filesToReplace, letGo } from './held-files.js'
 import { missing } from './ids.js'
 import { refuseStrangeKey } from './accounts/key-rules.js'
@@ -31,6 +32,13 @@ import type { Expected } from './versions.js'
 import type { Work } from './work.js'
 import { emptyLists, recordOf, referencesIn } from './written-record.js'
 
+interface HowSaved {
+  /** Whether the request is about one record and no other; as many as there are roots, if absent. */
+  readonly isOfOne?: boolean
+  /** Whether the roots may be written on top of what others wrote since the versions that they name. */
+  readonly merges?: boolean
+}
+
 export class Saving {
   readonly #roots: Set<Draft>
   readonly #touched: Touched
@@ -43,8 +51,7 @@ export class Saving {
     private readonly work: Work,
     /** The records that the request is about; none where they are removed. */
     roots: readonly Draft[] = [],
-    /** Whether it is about one record and no other. */
-    private readonly about: { readonly isOfOne: boolean } = { isOfOne: roots.length === 1 },
+    private readonly how: HowSaved = {},
   ) {
     this.#roots = new Set(roots)
     this.#touched = new Touched(work)
@@ -81,19 +88,23 @@ export class Saving {
     const { app, tx, now } = this.work
     const { model, place } = asked
     const table = app.tables.of(model)
-    // Where its lists are replaced, nobody may add a member meanwhile, even if the record itself stays as it is.
-    const read = asked.lists.size > 0 ? store.readLocked : store.read
+    const isMerging = isRoot && this.how.merges === true
+    // Where its lists are replaced, nobody may add a member meanwhile, even if the record itself stays as it is. And what is
+    // written on top of a record must still be on top of it when it is written.
+    const read = asked.lists.size > 0 || isMerging ? store.readLocked : store.read
     const record = await read(tx, table, key.id)
     const permit = await this.#permits.of('update', table, key.id)
     const before = permit.isSeen ? record : undefined
     if (!before) return isRoot ? missing(model, key.id) : gone(asked, key.id)
     if (isRoot) requireGranted(permit, table, key.id)
     this.#refuseSecond(asked, key.id)
-    if (before.version !== key.version) throw await conflict(this.work, tx, table, before, expected, asked)
+    if (before.version !== key.version)
+      await refuseStale(this.work, tx, table, before, expected, asked, isMerging)
     if (isRoot) await this.refuseStaleInside(asked)
     refuseEditedCopies(asked, await this.#asShown(asked, before))
     await refuseUnseen(this.work, asked)
-    const draft = await keepUnseen(this.work, asked, before)
+    const patched = asked.patched ? patchDraft(asked, valuesOf(model, before)) : asked
+    const draft = await keepUnseen(this.work, patched, before)
     const sent = { ...draft.values, ...(await this.#saveNeighbours(draft)), ...backReference(parent) }
     refuseStrangeKey(draft, sent, now, before)
     // One of its neighbours may have had it in a list.
@@ -114,7 +125,9 @@ export class Saving {
       const { model, key } = draft
       const table = this.work.app.tables.of(model)
       const expected = key && ({ version: key.version, by: 'version' } as const)
-      if (key && expected) await refuseIfStale(this.work, this.work.tx, table, key.id, expected, draft)
+      const isMerging = this.how.merges === true && this.#roots.has(draft)
+      if (key && expected)
+        await refuseIfStale(this.work, this.work.tx, table, key.id, expected, draft, isMerging)
       await this.refuseStaleInside(draft)
     }
   }
@@ -204,7 +217,7 @@ export class Saving {
     const { model, neighbours, lists } = draft
     // A record may be its own neighbour, which then has a new version.
     const isOwnKind = [...model.fields.values()].some(({ relation }) => relation?.target === model.name)
-    const isOnly = this.about.isOfOne && this.#roots.has(draft)
+    const isOnly = (this.how.isOfOne ?? this.#roots.size === 1) && this.#roots.has(draft)
     return isOnly && neighbours.size === 0 && lists.size === 0 && !isOwnKind
   }
 

@@ -30,6 +30,8 @@ export interface WriteRequest {
   readonly file?: object
   /** What the answer is to show. */
   readonly wanted?: unknown
+  readonly merge?: SaveOptions['merge']
+  readonly patch?: boolean
   readonly secret?: string | undefined
 }
 
@@ -85,9 +87,10 @@ export async function requestOf(
   model: Model,
   action: WriteRequest['action'],
   { data, ...rest }: Omit<WriteRequest, 'action' | 'model'>,
-  { idempotencyKey, wanted }: SaveOptions,
+  { idempotencyKey, wanted, merge }: SaveOptions,
 ): Promise<WriteRequest> {
-  const request = { ...rest, action, model: model.name, ...(wanted ? { wanted } : {}) }
+  const asked = { ...(wanted ? { wanted } : {}), ...(merge ? { merge } : {}) }
+  const request = { ...rest, action, model: model.name, ...asked }
   if (idempotencyKey === undefined) return { ...request, data }
   const { data: told, secret } = await withoutSecrets(app.catalog, [{ model, data }], idempotencyKey)
   return { ...request, data: told[0], secret }

@@ -20,7 +20,10 @@ export interface NewChange {
 export const LOG_TABLE = 'verso_log'
 const CHANGES_AT_ONCE = 100
 /** Whoever is further behind reads the record anew. */
-const MAX_CHANGES_TAKEN_BACK = 1_000
+const MAX_CHANGES_TAKEN_BACK = 10_000
+/** They are looked at in pages; one alone may be as large as it is. */
+const CHANGES_IN_A_PAGE = 1_000
+const CHARACTERS_IN_A_PAGE = 8_000_000
 
 /** The last thing a transaction does: from here to its end no other writer gets a number. */
 export async function append(
@@ -132,19 +135,44 @@ export async function valuesAt(
   version: number,
 ): Promise<Values | undefined> {
   if (version > now.version || now.version - version > MAX_CHANGES_TAKEN_BACK) return undefined
-  const later = await changesBetween(db, model.name, id, version, now.version)
-  if (later.length !== now.version - version) return undefined
   const values = { ...now.values }
   const renamed = new Map([...model.fields.values()].map((field) => [field.was, field.name]))
-  for (const { changes } of later) {
-    for (const [logged, { before }] of Object.entries(changes)) {
-      const name = renamed.get(logged) ?? logged
-      // A field that was renamed or removed since: whose value this is, nobody knows any more.
-      if (!model.fields.has(name)) return undefined
-      values[name] = before
+  for (let reached = now.version; reached > version;) {
+    const page = await changesBack(db, model.name, id, version, reached)
+    if (page.length === 0) return undefined
+    for (const { version: made, changes, isPurged } of page) {
+      if (made !== reached-- || isPurged) return undefined
+      for (const [logged, { before }] of Object.entries(changes)) {
+        const name = renamed.get(logged) ?? logged
+        // A field that was renamed or removed since: whose value this is, nobody knows any more.
+        if (!model.fields.has(name)) return undefined
+        values[name] = before
+      }
     }
   }
   return values
+}
+
+/** From the change that made `to` back to the one after `from`, or as many of them as are a page. */
+async function changesBack(
+  db: Queryable,
+  model: string,
+  id: number,
+  from: number,
+  to: number,
+): Promise<(LoggedUpdate & { readonly isPurged: boolean })[]> {
+  const rows = await db.all(
+    `select version, changes, purged from (select version, changes, purged, sum(length(changes)) over (order by version desc) as size ` +
+      `from ${LOG_TABLE} where model = ? and record = ? and version > ? and version <= ? ` +
+      `order by version desc limit ${CHANGES_IN_A_PAGE}) as page ` +
+      `where size <= ${CHARACTERS_IN_A_PAGE} or version = ? order by version desc`,
+    [model, id, from, to, to],
+  )
+  return rows.map((row) => ({
+    version: Number(row['version']),
+    changes: JSON.parse(String(row['changes'])) as Change['changes'],
+    isPurged: row['purged'] === 1,
+  }))
 }
 
 export function toChange(row: Row): Change {

@@ -12,6 +12,7 @@ import {
   type Transaction,
   type TransactionOptions,
 } from './database.js'
+import { Line } from './line.js'
 import { PostgresCommits } from './postgres-commits.js'
 import { PostgresContents } from './postgres-contents.js'
 import { postgresDialect } from './postgres-dialect.js'
@@ -20,6 +21,8 @@ const MAX_NAMED_STATEMENTS = 1_000
 const MAX_ATTEMPTS = 3
 const CONNECT_MS = 5_000
 const CLOSE_MS = 5_000
+/** How long a write may wait for others to be done: each is quick, and they may be a thousand. */
+const PATIENCE_MS = 30_000
 const LOCK_MS = 3_000
 const IDLE_IN_TRANSACTION_MS = 30_000
 /** The longest that a timer can wait. */
@@ -39,8 +42,8 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   // Writers that wait for a lock, and searches that take long, must not keep readers from theirs.
   const third = Math.max(1, Math.floor(options.poolSize / 3))
   const [readers, searchers] = [openPool(url, third, options), openPool(url, third, options)]
-  const writers = openPool(url, Math.max(1, options.poolSize - 2 * third), options)
-  return new Postgres(url, readers, searchers, writers, options)
+  const writing = Math.max(1, options.poolSize - 2 * third)
+  return new Postgres(url, readers, searchers, openPool(url, writing, options), writing, options)
 }
 
 function openPool(url: string, max: number, { statementTimeoutMs, onLost }: PostgresOptions): pg.Pool {
@@ -77,14 +80,17 @@ class Postgres implements Database {
   readonly searcher: Queryable
   readonly contents: PostgresContents
   readonly commits: PostgresCommits
+  readonly #line: Line
 
   constructor(
     url: string,
     private readonly readers: pg.Pool,
     private readonly searchers: pg.Pool,
     private readonly writers: pg.Pool,
+    writing: number,
     private readonly options: PostgresOptions,
   ) {
+    this.#line = new Line(writing, PATIENCE_MS, crowded)
     this.reader = {
       all: (sql, params) =>
         this.#withClient(readers, async (client) => (await query(client, sql, params)).rows as Row[]),
@@ -106,7 +112,14 @@ class Postgres implements Database {
     work: (tx: Transaction) => Promise<T>,
     { isLong = false }: TransactionOptions = {},
   ): Promise<T> {
-    const result = await this.#withClient(this.writers, async (client) => {
+    // The pool would wait as long for others as for a server that does not answer.
+    const result = await this.#line.inTurn(() => this.#transaction(work, isLong))
+    this.commits.announce()
+    return result
+  }
+
+  async #transaction<T>(work: (tx: Transaction) => Promise<T>, isLong: boolean): Promise<T> {
+    return this.#withClient(this.writers, async (client) => {
       let isCommitting = false
       try {
         await query(client, 'begin')
@@ -123,8 +136,6 @@ class Postgres implements Database {
         throw error
       }
     })
-    this.commits.announce()
-    return result
   }
 
   async close(): Promise<void> {
@@ -151,7 +162,10 @@ class Postgres implements Database {
 
   async #once<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const client = await pool.connect().catch((error: unknown) => {
-      throw new Failure(error, 'connecting')
+      const failure = new Failure(error, 'connecting')
+      // Those behind would find out one after the other.
+      if (pool === this.writers) this.#line.refuseAll(() => failure.translate())
+      throw failure
     })
     // The pool does not listen while a client is lent out: a database restart would end the process.
     const onError = (error: Error) => this.options.onLost?.(error)
@@ -237,6 +251,11 @@ const OUT_OF_TIME = '57014'
 const TURNED_AWAY = new Set(['53200', '53300', '53400', '55P03', '25006'])
 const REPEATABLE = new Set(['40001', '40P01'])
 
+function crowded(cause?: unknown): Refusal {
+  const message = 'No connection to the database was free in time: nothing was written'
+  return new Refusal('busy', message, { retryAfterS: 1, cause })
+}
+
 /** What PostgreSQL, or the way to it, could not do. */
 class Failure extends Error {
   constructor(
@@ -278,12 +297,7 @@ class Failure extends Error {
     if (this.stage === 'committing') {
       return new Refusal('busy', 'The database was lost while committing: read before you try again', details)
     }
-    if (this.#isCrowded)
-      return new Refusal(
-        'busy',
-        'No connection to the database was free in time: nothing was written',
-        details,
-      )
+    if (this.#isCrowded) return crowded(this.cause)
     if (this.isLost)
       return new Refusal('busy', 'The database cannot be reached: nothing was written', details)
     if (code !== undefined && STORAGE_FULL.has(code)) {

@@ -1,5 +1,5 @@
 // One request and its answer over kept connections: fetch costs three times the time, and load is what these tests are about.
-import { Agent, request, type IncomingHttpHeaders } from 'node:http'
+import { Agent, request, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http'
 
 /** Where, and as whom: an HttpClient is one. */
 export interface Session {
@@ -13,7 +13,13 @@ export interface Answer {
   readonly body: { readonly data: unknown }
 }
 
-const agent = new Agent({ keepAlive: true, maxSockets: 64 })
+const few = new Agent({ keepAlive: true, maxSockets: 64 })
+
+export interface Manner {
+  readonly headers?: OutgoingHttpHeaders
+  /** How many connections there are, at most; 64 to each node if absent. */
+  readonly agent?: Agent
+}
 
 /** Fails only if the connection does. */
 export async function exchange(
@@ -21,10 +27,11 @@ export async function exchange(
   method: string,
   path: string,
   body?: unknown,
+  { headers: more = {}, agent = few }: Manner = {},
 ): Promise<Answer> {
   const json = body === undefined ? '' : JSON.stringify(body)
   const type = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(json) }
-  const headers = { cookie: session.cookie, ...(json === '' ? {} : type) }
+  const headers = { cookie: session.cookie, ...(json === '' ? {} : type), ...more }
   return new Promise((resolve, reject) => {
     const sent = request(`${session.url}${path}`, { method, agent, headers }, (response) => {
       let text = ''

@@ -1,6 +1,6 @@
 // A node of the service in a process of its own, to be raced against and killed: serve.mjs <database> <user> <password>.
 // TWIN=answersBeforeCommit, or another name of test/twins.ts, puts that twin in the place of the database once it is set up;
-// FIRST_TWIN puts one there from the beginning. By a message it is told where to end itself: see failpoints.ts.
+// FIRST_TWIN puts one there from the beginning. MODELS is a file with other models than test/models.ts. By a message it is told where to end itself: see failpoints.ts.
 import { createJiti } from 'jiti'
 import { createApp, createServer, DEFAULT_HTTP_SETTINGS } from '../../dist/index.js'
 import { ensureFirstAdmin } from '../../dist/service/accounts/accounts.js'
@@ -8,7 +8,7 @@ import { openDatabase } from '../../dist/store/open.js'
 
 const [db, username, password] = process.argv.slice(2)
 const jiti = createJiti(import.meta.url)
-const { models } = await jiti.import('../models.ts')
+const { models } = await jiti.import(process.env['MODELS'] ?? '../models.ts')
 
 // Whoever started this is gone: nobody else would end it.
 process.on('disconnect', () => process.exit())

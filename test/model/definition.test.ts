@@ -2,6 +2,7 @@ import { describe, expect, expectTypeOf, test } from 'vitest'
 import { StartFaults } from '../../src/errors.js'
 import { Catalog } from '../../src/model/catalog.js'
 import { defineModel, type InputOf, type RecordOf, type UserReference } from '../../src/model/definition.js'
+import { extend, extendModel } from '../../src/model/extension.js'
 import type { Json } from '../../src/model/value.js'
 
 function faultsOf(...definitions: readonly unknown[]): readonly string[] {
@@ -15,6 +16,14 @@ function faultsOf(...definitions: readonly unknown[]): readonly string[] {
 }
 
 const field = (definition: unknown) => ({ name: 'a.B', fields: { f: definition } })
+
+const pair = {
+  name: 'a.B',
+  fields: {
+    ...{ f: { type: 'string' }, g: { type: 'integer' }, h: { type: 'json' } },
+    ...{ c: { type: 'string', computed: '{f}' }, s: { type: 'string', secret: true } },
+  },
+}
 
 describe('a definition with faults is refused, with file and field named', () => {
   const cases: readonly (readonly [name: string, definition: unknown, fault: RegExp])[] = [
@@ -201,6 +210,36 @@ describe('a definition with faults is refused, with file and field named', () =>
       { ...field({ type: 'string' }), unique: [[]] },
       /unique: a set names at least one field/,
     ],
+    ['together that is no list', { ...pair, together: 'f' }, /together must be a list of lists/],
+    ['together with one field', { ...pair, together: [['f']] }, /together: a set names at least two fields/],
+    [
+      'together with an unknown field',
+      { ...pair, together: [['f', 'gg']] },
+      /together: there is no field "gg" \(did you mean "g"\?\)/,
+    ],
+    ['together with a field twice', { ...pair, together: [['f', 'f']] }, /together names a field twice/],
+    [
+      'a field in two sets of together',
+      {
+        ...pair,
+        together: [
+          ['f', 'g'],
+          ['g', 'h'],
+        ],
+      },
+      /together: "g" is in two sets/,
+    ],
+    [
+      'together with what nobody writes',
+      { ...pair, together: [['f', 'c']] },
+      /together: "c" is not written by clients/,
+    ],
+    [
+      'together with what the service keeps',
+      { ...pair, together: [['f', 'updatedOn']] },
+      /together: "updatedOn" is not written by clients/,
+    ],
+    ['together with a secret', { ...pair, together: [['f', 's']] }, /together: "s" is secret/],
     [
       'a unique text that is too long',
       field({ type: 'string', unique: true, length: 601 }),
@@ -230,6 +269,17 @@ describe('a definition with faults is refused, with file and field named', () =>
     expect(faults[0]).toBe('m2.json: A.b: m1.json has a model of this name too')
     expect(faults.slice(1).every((fault) => fault.startsWith('m3.json: c.D'))).toBe(true)
   })
+})
+
+test('an extension adds sets of fields that change only together', () => {
+  const f = { type: 'string' } as const
+  const model = { name: 'a.B', fields: { f, g: f, h: f, i: f }, together: [['f', 'g']] } as const
+  const extended = extend(model, [extendModel({ name: 'a.B', together: [['h', 'i']] })])
+  expect(faultsOf(extended)).toEqual([])
+  expect(extended.together).toEqual([
+    ['f', 'g'],
+    ['h', 'i'],
+  ])
 })
 
 test('a definition is frozen all the way down', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { merge, type Verdict } from '../../src/model/merge.js'
+import { merge, standsOnTop, type Verdict } from '../../src/model/merge.js'
 import { sameValue, type Values } from '../../src/model/value.js'
 
 const FIELDS = ['a', 'b', 'c', 'd'] as const
@@ -45,6 +45,70 @@ test('the verdict on every field is exact, whatever base, ours and theirs are', 
     }),
     { numRuns: 5_000 },
   )
+})
+
+/** One set of two or three fields, and perhaps another of what is left. */
+const groups = fc
+  .tuple(fc.shuffledSubarray([...FIELDS], { minLength: 2, maxLength: 3 }), fc.boolean())
+  .map(([first, isAll]) => {
+    const rest = FIELDS.filter((name) => !first.includes(name))
+    return isAll && rest.length > 1 ? [first, rest] : [first]
+  })
+
+test('no two people each decide a part of what changes only together', () => {
+  fc.assert(
+    fc.property(whole, some, whole, groups, (base, ours, theirs, together) => {
+      const [plain, result] = [merge(base, ours, theirs), merge(base, ours, theirs, together)]
+      const ourSide: Values = { ...base, ...ours }
+      expect(Object.keys(result.fields)).toEqual(Object.keys(plain.fields))
+      for (const name of FIELDS) {
+        const group = together.find((each) => each.some((other) => other === name)) ?? []
+        const weMoved = group.some((other) => text(ourSide[other]) !== text(base[other]))
+        const theyMoved = group.some((other) => text(theirs[other]) !== text(base[other]))
+        const weDiffer = group.some((other) => other in ours && text(ours[other]) !== text(theirs[other]))
+        const own = plain.fields[name]
+        const isHeld = own !== undefined && weMoved && theyMoved && weDiffer
+        expect(result.fields[name]).toEqual(isHeld ? { ...own, verdict: 'clash' } : own)
+      }
+      expect(result.mergeable).toBe(Object.values(result.fields).every(({ verdict }) => verdict !== 'clash'))
+    }),
+    { numRuns: 5_000 },
+  )
+})
+
+/** Whether what is written of a group is neither what they made of it nor what we did. */
+function isMixed(base: Values, ours: Values, theirs: Values, group: readonly string[]): boolean {
+  const written: Values = { ...theirs, ...ours }
+  const differs = (side: Values) => group.some((name) => text(side[name]) !== text(written[name]))
+  return differs(theirs) && differs({ ...base, ...ours })
+}
+
+test('what stands on top leaves each group as one side made it, and loses nothing that was sent', () => {
+  fc.assert(
+    fc.property(whole, some, whole, groups, (base, ours, theirs, together) => {
+      const isOnTop = standsOnTop(merge(base, ours, theirs, together), ours)
+      const isLost = (name: string) =>
+        text(theirs[name]) !== text(base[name]) && text(theirs[name]) !== text(ours[name])
+      // What they wrote is never taken away: exactly so without groups, and at least so with them.
+      if (isOnTop) {
+        expect(Object.keys(ours).filter(isLost)).toEqual([])
+        expect(together.filter((group) => isMixed(base, ours, theirs, group))).toEqual([])
+      }
+      expect(standsOnTop(merge(base, ours, theirs), ours)).toBe(!Object.keys(ours).some(isLost))
+    }),
+    { numRuns: 5_000 },
+  )
+})
+
+test('a merge that knows no groups is caught', () => {
+  const found = fc.check(
+    fc.property(whole, some, whole, groups, (base, ours, theirs, together) => {
+      const isOnTop = standsOnTop(merge(base, ours, theirs), ours)
+      return !isOnTop || !together.some((group) => isMixed(base, ours, theirs, group))
+    }),
+    { numRuns: 5_000 },
+  )
+  expect(found.failed).toBe(true)
 })
 
 test('without a base every field that was sent is the same or a clash, and nothing is mergeable', () => {

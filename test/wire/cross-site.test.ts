@@ -7,6 +7,7 @@ import {
   expectRefusal,
   JSON_BODY,
   openSession,
+  PATCH_BODY,
   rawRequest,
   send,
   sendRaw,
@@ -39,7 +40,8 @@ const requests: readonly (readonly [
   ],
   [{ method: 'POST', path: MISSING, headers: JSON_BODY, body: '{"data":{"version":0}}' }, 404, true, true],
   [{ method: 'DELETE', path: MISSING }, 404, true, true],
-  [{ method: 'PATCH', path: MISSING, headers: JSON_BODY, body: '{}' }, 405, true, true],
+  [{ method: 'PATCH', path: CONTACTS, headers: JSON_BODY, body: '{}' }, 405, true, true],
+  [{ method: 'PATCH', path: MISSING, headers: PATCH_BODY, body: '{"version":0}' }, 404, true, true],
   [{ method: 'POST', path: '/callback', headers: JSON_BODY, body: '{' }, 400, true, false],
   [{ method: 'POST', path: '/login.jsp', headers: JSON_BODY, body: '{' }, 400, true, false],
   [{ method: 'GET', path: '/logout' }, 200, true, false],
@@ -156,7 +158,7 @@ onEveryEngine((engine) => {
         'access-control-allow-origin': ALLOWED,
         'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
         'access-control-allow-headers':
-          'Accept, API-KEY, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match',
+          'Accept, API-KEY, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Prefer',
         'access-control-max-age': '600',
         vary: 'Cookie, Authorization, API-KEY, Origin',
       })
@@ -168,7 +170,8 @@ onEveryEngine((engine) => {
       expectRefusal(answer, 401, 'unauthenticated')
       expect(answer.headers).toMatchObject({
         'access-control-allow-origin': ALLOWED,
-        'access-control-expose-headers': 'ETag, Link, Idempotency-Replayed, Retry-After, X-Request-Id',
+        'access-control-expose-headers':
+          'ETag, Link, Idempotency-Replayed, Preference-Applied, Retry-After, X-Request-Id',
         vary: 'Cookie, Authorization, API-KEY, Origin, Accept',
       })
       expect(answer.headers['access-control-allow-credentials']).toBeUndefined()

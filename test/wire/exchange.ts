@@ -27,6 +27,7 @@ export interface Envelope {
 }
 
 export const JSON_BODY = { 'content-type': 'application/json' }
+export const PATCH_BODY = { 'content-type': 'application/merge-patch+json' }
 export const OK = '{"status":0,"data":[]}'
 
 const agent = new http.Agent({ keepAlive: true, maxSockets: 64 })

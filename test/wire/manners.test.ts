@@ -36,7 +36,7 @@ onEveryEngine((engine) => {
       ['/login.jsp', 'POST, OPTIONS'],
       ['/logout', 'GET, POST, OPTIONS'],
       [CONTACTS, 'GET, POST, PUT, HEAD, OPTIONS'],
-      [`${CONTACTS}/1`, 'GET, POST, DELETE, HEAD, OPTIONS'],
+      [`${CONTACTS}/1`, 'GET, POST, PATCH, DELETE, HEAD, OPTIONS'],
     ] as const
 
     test.for(allowed)('%s allows %s, says so, and refuses the rest with 405', async ([path, allow]) => {

@@ -1,0 +1,315 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ROLE_MODEL } from '../../src/model/auth.js'
+import { defineModel } from '../../src/model/definition.js'
+import type { Records } from '../../src/wire.js'
+import { models } from '../models.js'
+import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+
+const CONTACT = 'crm.Contact'
+const COMPANY = 'rel.Company'
+const ADDRESS = 'rel.Address'
+const PERSON = 'rel.Person'
+const PLACE = 'test.Place'
+const MERGE = { merge: 'fields' } as const
+
+const Place = defineModel({
+  name: PLACE,
+  fields: {
+    street: { type: 'string' },
+    zip: { type: 'string' },
+    city: { type: 'string' },
+    note: { type: 'string' },
+  },
+  together: [['street', 'zip', 'city']],
+})
+
+onEveryTarget((engine, door) => {
+  let service: Service
+  let records: Records
+
+  beforeAll(async () => {
+    service = await startService(engine, {
+      models: [...models, { file: 'test/behaviour/merge.test.ts', definition: Place }],
+    })
+    records = await enter(service, door)
+  })
+  afterAll(() => service.close())
+
+  /** A record at version 1: somebody has changed something since version 0. */
+  const changed = async (model: string, before: object, change: object): Promise<number> => {
+    const { data } = await records.create(model, before)
+    await records.update(model, data.id, { version: 0, ...change })
+    return data.id
+  }
+
+  describe('on request', () => {
+    test('what nobody else changed is written on top of what others wrote since', async () => {
+      const id = await changed(CONTACT, { firstName: 'A', lastName: 'B' }, { firstName: 'A2', notes: 'n' })
+      const { data } = await records.update(CONTACT, id, { version: 0, lastName: 'B2' }, MERGE)
+      expect(data).toMatchObject({ version: 2, firstName: 'A2', lastName: 'B2', notes: 'n' })
+      // Worked out from both.
+      expect(data['fullName']).toBe('A2 B2')
+      expect(await records.read(CONTACT, id)).toEqual(data)
+    })
+
+    test('a version of long ago will do, and the current one as always', async () => {
+      const { data } = await records.create(CONTACT, { firstName: 'A' })
+      for (let version = 0; version < 30; version++)
+        await records.update(CONTACT, data.id, { version, email: `e${version}` })
+      const old = await records.update(CONTACT, data.id, { version: 0, firstName: 'B' }, MERGE)
+      expect(old.data).toMatchObject({ version: 31, firstName: 'B', email: 'e29' })
+      const current = await records.update(CONTACT, data.id, { version: 31, email: 'new' }, MERGE)
+      expect(current.data).toMatchObject({ version: 32, firstName: 'B', email: 'new' })
+    })
+
+    test('nothing is merged unless it is asked for', async () => {
+      const id = await changed(CONTACT, {}, { firstName: 'A' })
+      const refusal = await refusalOf(records.update(CONTACT, id, { version: 0, lastName: 'B' }))
+      expect(refusal).toMatchObject({ kind: 'conflict', details: { data: { mergeable: true } } })
+    })
+
+    test('a field that both changed differently is a conflict, and nothing is written', async () => {
+      const id = await changed(CONTACT, { firstName: 'A' }, { firstName: 'theirs' })
+      const before = await records.read(CONTACT, id)
+      const data = { version: 0, firstName: 'ours', lastName: 'B' }
+      const refusal = await refusalOf(records.update(CONTACT, id, data, MERGE))
+      expect(refusal).toMatchObject({
+        kind: 'conflict',
+        details: { data: { expected: 0, current: 1, mergeable: false } },
+      })
+      expect(refusal.details.data?.['fields']).toMatchObject({
+        firstName: { base: 'A', ours: 'ours', theirs: 'theirs', verdict: 'clash' },
+        lastName: { verdict: 'ours' },
+      })
+      expect(await records.read(CONTACT, id)).toEqual(before)
+    })
+
+    test('a field that both changed alike is no conflict', async () => {
+      const id = await changed(CONTACT, { phones: { a: 1, b: 2 } }, { phones: { b: 3, a: 4 }, notes: 'n' })
+      const data = { version: 0, phones: { a: 4, b: 3 }, lastName: 'B' }
+      expect((await records.update(CONTACT, id, data, MERGE)).data).toMatchObject({
+        version: 2,
+        lastName: 'B',
+        notes: 'n',
+        phones: { a: 4, b: 3 },
+      })
+    })
+
+    test('a field that is sent as it was, and that others changed, is not dropped without a word', async () => {
+      const id = await changed(CONTACT, { firstName: 'A' }, { firstName: 'A2' })
+      const data = { version: 0, firstName: 'A', lastName: 'B' }
+      const refusal = await refusalOf(records.update(CONTACT, id, data, MERGE))
+      expect(refusal.details.data?.['fields']).toMatchObject({ firstName: { verdict: 'theirs' } })
+    })
+
+    test('what was changed and changed back is as it was', async () => {
+      const id = await changed(CONTACT, { firstName: 'A' }, { firstName: 'A2' })
+      await records.update(CONTACT, id, { version: 1, firstName: 'A' })
+      const { data } = await records.update(CONTACT, id, { version: 0, firstName: 'B' }, MERGE)
+      expect(data).toMatchObject({ version: 3, firstName: 'B' })
+    })
+
+    test('a version that is not there yet is a conflict, and so is one whose past is gone', async () => {
+      const id = await changed(CONTACT, {}, { firstName: 'A' })
+      expect(await refusalOf(records.update(CONTACT, id, { version: 7, notes: 'n' }, MERGE))).toMatchObject({
+        kind: 'conflict',
+        details: { data: { baseKnown: false } },
+      })
+      await service.app.db.transaction((tx) =>
+        tx.run('delete from verso_log where model = ? and record = ?', [CONTACT, id]),
+      )
+      expect(await refusalOf(records.update(CONTACT, id, { version: 0, notes: 'n' }, MERGE))).toMatchObject({
+        kind: 'conflict',
+        details: { data: { baseKnown: false } },
+      })
+    })
+
+    test('a secret is never merged: nobody can tell whether it was changed', async () => {
+      const id = await changed(CONTACT, {}, { firstName: 'A' })
+      expect((await refusalOf(records.update(CONTACT, id, { version: 0, pin: '1' }, MERGE))).kind).toBe(
+        'conflict',
+      )
+    })
+
+    test('If-Match is merged too, and refused as such', async () => {
+      const id = await changed(CONTACT, {}, { firstName: 'A' })
+      const merged = await records.update(CONTACT, id, { lastName: 'B' }, { ...MERGE, ifMatch: 0 })
+      expect(merged.data).toMatchObject({ version: 2, firstName: 'A', lastName: 'B' })
+      const refusal = await refusalOf(
+        records.update(CONTACT, id, { firstName: 'C' }, { ...MERGE, ifMatch: 0 }),
+      )
+      expect(refusal.kind).toBe('stale-match')
+    })
+
+    test('each of several records is merged, or none is written', async () => {
+      const one = await changed(CONTACT, {}, { firstName: 'A' })
+      const two = await changed(CONTACT, {}, { firstName: 'A' })
+      const merged = await records.save(
+        CONTACT,
+        [
+          { firstName: 'new' },
+          { id: one, version: 0, lastName: 'B' },
+          { id: two, version: 1, lastName: 'B' },
+        ],
+        MERGE,
+      )
+      expect(merged.data).toMatchObject([
+        { version: 0, firstName: 'new' },
+        { version: 2, firstName: 'A', lastName: 'B' },
+        { version: 2, firstName: 'A', lastName: 'B' },
+      ])
+      const again = [
+        { id: one, version: 0, notes: 'n' },
+        { id: two, version: 0, firstName: 'other' },
+      ]
+      const refusal = await refusalOf(records.save(CONTACT, again, MERGE))
+      expect(refusal).toMatchObject({ kind: 'conflict', details: { data: { entityId: two, current: 2 } } })
+      expect(await records.read(CONTACT, one)).toMatchObject({ version: 2, notes: null })
+    })
+
+    test('faults of the merged record are refused as ever', async () => {
+      const code = `m${engine === 'sqlite' ? 's' : 'p'}${door === 'http' ? 'h' : 'd'}`
+      const id = await changed('test.Limited', { code, number: 1, country: 'XA' }, { country: 'XB' })
+      await records.create('test.Limited', { code: `${code}2`, number: 2, country: 'XB' })
+      const refusal = await refusalOf(records.update('test.Limited', id, { version: 0, number: 2 }, MERGE))
+      expect(refusal.kind).toBe('not-unique')
+      expect(await records.read('test.Limited', id)).toMatchObject({ version: 1, number: 1 })
+    })
+
+    test('what is asked for with a key is part of what a repeat must be equal to', async () => {
+      const id = await changed(CONTACT, {}, { firstName: 'A' })
+      const data = { version: 0, lastName: 'B' }
+      const options = { ...MERGE, idempotencyKey: `merge-${id}` }
+      const first = await records.update(CONTACT, id, data, options)
+      expect(await records.update(CONTACT, id, data, options)).toEqual({ data: first.data, replayed: true })
+      const strict = { idempotencyKey: `merge-${id}` }
+      expect((await refusalOf(records.update(CONTACT, id, data, strict))).kind).toBe('key-reused')
+    })
+
+    test('the records of the service itself are not merged: their rules look at the whole of one', async () => {
+      const { data } = await records.create(ROLE_MODEL, { name: `merged ${door}` })
+      await records.update(ROLE_MODEL, data.id, { version: 0, name: `renamed ${door}` })
+      const refusal = await refusalOf(records.update(ROLE_MODEL, data.id, { version: 0, description: 'T' }, MERGE))
+      expect(refusal.kind).toBe('conflict')
+    })
+  })
+
+  describe('relations', () => {
+    test('a reference is merged as every other field', async () => {
+      const company = (await records.create(COMPANY, { name: 'C' })).data.id
+      const id = await changed(PERSON, { name: 'P' }, { name: 'P2' })
+      const merged = await records.update(PERSON, id, { version: 0, company: { id: company } }, MERGE)
+      expect(merged.data).toMatchObject({ version: 2, name: 'P2', company: { id: company } })
+      const data = { version: 1, company: null }
+      expect((await refusalOf(records.update(PERSON, id, data, MERGE))).kind).toBe('conflict')
+    })
+
+    test('a list to which somebody added is a conflict where it is sent, and stays where it is not', async () => {
+      const { data } = await records.create(COMPANY, { name: 'C', addresses: [{ city: 'Oslo' }] })
+      const [oslo] = data['addresses'] as { id: number }[]
+      await records.create(ADDRESS, { city: 'Rome', company: { id: data.id } })
+      const sent = { version: 0, addresses: [{ id: oslo?.id }] }
+      expect((await refusalOf(records.update(COMPANY, data.id, sent, MERGE))).kind).toBe('conflict')
+      const merged = await records.update(COMPANY, data.id, { version: 0, name: 'C2' }, MERGE)
+      expect(merged.data).toMatchObject({ version: 2, name: 'C2' })
+      expect(merged.data['addresses']).toHaveLength(2)
+    })
+
+    test('a list that nobody changed is replaced on top of other changes', async () => {
+      const { data } = await records.create(COMPANY, { name: 'C', addresses: [{ city: 'Oslo' }] })
+      await records.update(COMPANY, data.id, { version: 0, name: 'C2' })
+      const sent = { version: 0, addresses: [{ city: 'Rome' }] }
+      const merged = await records.update(COMPANY, data.id, sent, MERGE)
+      expect(merged.data).toMatchObject({ version: 2, name: 'C2', addresses: [{ city: 'Rome' }] })
+    })
+
+    test('records inside of it stay strict', async () => {
+      const { data } = await records.create(COMPANY, { name: 'C', addresses: [{ city: 'Oslo' }] })
+      const [oslo] = data['addresses'] as { id: number }[]
+      await records.update(ADDRESS, oslo?.id ?? 0, { version: 0, street: 'Main' })
+      const sent = { version: 0, addresses: [{ id: oslo?.id, version: 0, city: 'Bergen' }] }
+      const refusal = await refusalOf(records.update(COMPANY, data.id, sent, MERGE))
+      expect(refusal).toMatchObject({ kind: 'conflict', details: { data: { entityName: ADDRESS } } })
+    })
+  })
+
+  describe('fields that change only together', () => {
+    const at = { street: 'Main 1', zip: '1000', city: 'Oslo', note: 'n' }
+
+    test('are in conflict where two people changed different ones of them', async () => {
+      const id = await changed(PLACE, at, { zip: '2000' })
+      const refusal = await refusalOf(records.update(PLACE, id, { version: 0, street: 'Side 2' }, MERGE))
+      expect(refusal.details.data).toMatchObject({
+        mergeable: false,
+        fields: { street: { verdict: 'clash' }, zip: { verdict: 'clash', ours: '1000' } },
+      })
+      const strict = await refusalOf(records.update(PLACE, id, { version: 0, street: 'Side 2' }))
+      expect(strict.details.data).toEqual(refusal.details.data)
+    })
+
+    test('are merged beside others, and where both wrote the same', async () => {
+      const id = await changed(PLACE, at, { zip: '2000', city: 'Bergen' })
+      const other = await records.update(PLACE, id, { version: 0, note: 'n2' }, MERGE)
+      expect(other.data).toMatchObject({ version: 2, zip: '2000', note: 'n2' })
+      const same = await records.update(PLACE, id, { version: 0, zip: '2000' }, MERGE)
+      expect(same.data).toMatchObject({ version: 3, street: 'Main 1', zip: '2000', city: 'Bergen' })
+    })
+  })
+
+  describe('a patch', () => {
+    test('changes what it names, and clears what is null', async () => {
+      const { data } = await records.create(CONTACT, { firstName: 'A', lastName: 'B', notes: 'n' })
+      const patch = { firstName: 'A2', notes: null }
+      const patched = await records.update(CONTACT, data.id, patch, { patch: true, ifMatch: 0 })
+      expect(patched.data).toMatchObject({ version: 1, firstName: 'A2', lastName: 'B', notes: null })
+    })
+
+    test('changes the value of a json field member by member, at every depth', async () => {
+      const phones = { home: { no: 1, since: 2 }, work: [1, 2], old: 'x' }
+      const { data } = await records.create(CONTACT, { phones })
+      const patch = { phones: { home: { no: 5, kind: null }, work: [3], old: null, made: { a: null, b: 1 } } }
+      const patched = await records.update(CONTACT, data.id, patch, { patch: true, ifMatch: 0 })
+      const expected = { home: { no: 5, since: 2 }, work: [3], made: { b: 1 } }
+      expect(patched.data['phones']).toEqual(expected)
+      const replaced = await records.update(CONTACT, data.id, { version: 1, phones: { a: 1 } })
+      expect(replaced.data['phones']).toEqual({ a: 1 })
+      const list = await records.update(CONTACT, data.id, { phones: [1] }, { patch: true, ifMatch: 2 })
+      expect(list.data['phones']).toEqual([1])
+      const anew = await records.update(CONTACT, data.id, { phones: { b: 1 } }, { patch: true, ifMatch: 3 })
+      expect(anew.data['phones']).toEqual({ b: 1 })
+    })
+
+    test('that is stale says what it would have made of the version it names', async () => {
+      const id = await changed(CONTACT, { phones: { a: 1, b: 2 } }, { notes: 'n' })
+      const options = { patch: true, ifMatch: 0 }
+      const refusal = await refusalOf(records.update(CONTACT, id, { phones: { a: null } }, options))
+      expect(refusal.kind).toBe('stale-match')
+      expect(refusal.details.data?.['fields']).toMatchObject({
+        phones: { base: { a: 1, b: 2 }, ours: { b: 2 }, verdict: 'ours' },
+      })
+      const merged = await records.update(CONTACT, id, { phones: { a: null } }, { ...options, ...MERGE })
+      expect(merged.data).toMatchObject({ version: 2, notes: 'n', phones: { b: 2 } })
+    })
+
+    test('of a json value that others changed since is a conflict, unless they made the same of it', async () => {
+      const id = await changed(CONTACT, { phones: { a: 1 } }, { phones: { a: 1, b: 2 } })
+      const options = { patch: true, ifMatch: 0, ...MERGE }
+      expect((await refusalOf(records.update(CONTACT, id, { phones: { c: 3 } }, options))).kind).toBe(
+        'stale-match',
+      )
+      const same = await records.update(CONTACT, id, { phones: { b: 2 }, notes: 'n' }, options)
+      expect(same.data).toMatchObject({ version: 2, phones: { a: 1, b: 2 }, notes: 'n' })
+    })
+
+    test('that makes a json value too large is refused', async () => {
+      const half = 'x'.repeat(600_000)
+      const { data } = await records.create(CONTACT, { phones: { a: half } })
+      const options = { patch: true, ifMatch: 0 }
+      const refusal = await refusalOf(records.update(CONTACT, data.id, { phones: { b: half } }, options))
+      expect(refusal).toMatchObject({
+        kind: 'invalid',
+        details: { errors: { phones: expect.stringMatching(/at most/) as string } },
+      })
+    })
+  })
+})

@@ -1,0 +1,141 @@
+// Many people change one record at once, each another field, and all of them from the version that they have read before: with
+// `Prefer: merge=fields` every change stands, and none takes another away.
+import { Agent } from 'node:http'
+import { fileURLToPath } from 'node:url'
+import { DEFAULT_SETTINGS } from '../../src/service/settings.js'
+import type { Database, Queryable } from '../../src/store/database.js'
+import { changesBetween } from '../../src/store/log.js'
+import { openDatabase } from '../../src/store/open.js'
+import type { WireRecord } from '../../src/wire.js'
+import { HttpClient } from '../http-client.js'
+import { newPlace, PASSWORD, startService, USERNAME, type Engine } from '../targets.js'
+import { exchange, type Answer } from './exchange.js'
+import { startServerProcess } from './server-process.js'
+import { FIELDS, models, WIDE } from './wide-model.js'
+
+export interface MergeRace {
+  /** How many of the fields are changed, each by somebody else. */
+  readonly writers: number
+  readonly connections: number
+}
+
+export interface Result {
+  readonly successes: number
+  readonly version: number
+  /** Nothing of this may ever happen. */
+  readonly violations: readonly string[]
+}
+
+interface Sent extends Answer {
+  readonly field: string
+  readonly value: string
+}
+
+/** On a service in this process; a twin may stand in the place of its database. */
+export async function mergeInProcess(
+  engine: Engine,
+  race: MergeRace,
+  twin: (db: Database) => Database = (db) => db,
+  prepare: (db: Database) => Promise<void> = async () => undefined,
+): Promise<Result> {
+  const place = await newPlace(engine)
+  const { poolSize, statementTimeoutMs } = DEFAULT_SETTINGS
+  const database = await openDatabase(place.url, { poolSize, statementTimeoutMs })
+  const service = await startService(engine, { place, database: twin(database), models })
+  try {
+    await prepare(database)
+    const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
+    return await mergeAtOnce([client], database.reader, race)
+  } finally {
+    await service.close()
+    place.remove()
+  }
+}
+
+/** The same through processes on one database. */
+export async function mergeInProcesses(engine: Engine, count: number, race: MergeRace): Promise<Result> {
+  const place = await newPlace(engine)
+  const file = fileURLToPath(new URL('wide-model.ts', import.meta.url))
+  const start = () => startServerProcess(place.url, undefined, undefined, file)
+  const nodes = await Promise.all(Array.from({ length: count }, start))
+  const observer = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 })
+  try {
+    const clients = await Promise.all(nodes.map(({ url }) => HttpClient.login(url, USERNAME, PASSWORD)))
+    return await mergeAtOnce(clients, observer.reader, race)
+  } finally {
+    await observer.close()
+    await Promise.all(nodes.map((node) => node.kill()))
+    place.remove()
+  }
+}
+
+async function mergeAtOnce(
+  clients: readonly HttpClient[],
+  db: Queryable,
+  { writers, connections }: MergeRace,
+): Promise<Result> {
+  const [judge] = clients
+  if (!judge) throw new Error('a race needs a client')
+  const { data: record } = await judge.create(WIDE, {})
+  const agent = new Agent({ keepAlive: true, maxSockets: connections })
+  const send = async (field: string, index: number): Promise<Sent> => {
+    const value = String(index + 1)
+    const body = { data: { version: 0, [field]: value }, fields: [field, 'total'] }
+    const manner = { agent, headers: { prefer: 'merge=fields' } }
+    const path = `/ws/rest/${WIDE}/${record.id}`
+    const answer = await exchange(clients[index % clients.length] ?? judge, 'POST', path, body, manner)
+    return { ...answer, field, value }
+  }
+  // All of them are under way before the first is answered.
+  const answers = await Promise.all(FIELDS.slice(0, writers).map(send))
+  agent.destroy()
+  const violations = [...faultsInAnswers(answers), ...(await faultsInLog(db, record.id, answers))]
+  for (const client of clients) violations.push(...faultsIn(await client.read(WIDE, record.id), answers))
+  const { version } = await judge.read(WIDE, record.id)
+  return { successes: answers.filter(({ status }) => status === 200).length, version, violations }
+}
+
+function faultsInAnswers(answers: readonly Sent[]): string[] {
+  const faults: string[] = []
+  const statuses = new Map<number, number>()
+  for (const { status } of answers) statuses.set(status, (statuses.get(status) ?? 0) + 1)
+  for (const [status, count] of statuses) if (status !== 200) faults.push(`${count} were answered ${status}`)
+  const versions = new Set<number>()
+  for (const { status, headers, body, field, value } of answers) {
+    if (status !== 200) continue
+    const [record] = body.data as readonly WireRecord[]
+    const { version = 0 } = record ?? {}
+    if (versions.has(version)) faults.push(`version ${version} was given twice`)
+    versions.add(version)
+    if (record?.[field] !== value) faults.push(`${field} was answered as ${String(record?.[field])}`)
+    if ((headers['preference-applied'] === 'merge=fields') !== version > 1)
+      faults.push(`version ${version} was answered with ${String(headers['preference-applied'])}`)
+  }
+  return faults
+}
+
+function faultsIn(record: WireRecord, answers: readonly Sent[]): string[] {
+  const accepted = answers.filter(({ status }) => status === 200)
+  const faults = accepted.flatMap(({ field, value }) =>
+    record[field] === value ? [] : [`${field} was acknowledged, and is lost`],
+  )
+  if (record.version !== accepted.length)
+    faults.push(`${accepted.length} updates succeeded, and the version is ${record.version}`)
+  const total = accepted.reduce((sum, { value }) => sum + Number(value), 0)
+  if (record['total'] !== total) faults.push(`the total is ${String(record['total'])}, not ${total}`)
+  return faults
+}
+
+/** Each version is one Change of one field. */
+async function faultsInLog(db: Queryable, id: number, answers: readonly Sent[]): Promise<string[]> {
+  const made = (await changesBetween(db, WIDE, id, 0, Number.MAX_SAFE_INTEGER)).reverse()
+  const faults: string[] = []
+  const values = new Map(answers.map(({ field, value }) => [field, value]))
+  for (const [index, { version, changes }] of made.entries()) {
+    const own = Object.keys(changes).filter((name) => name !== 'total')
+    const [field = ''] = own
+    const isRight = own.length === 1 && changes[field]?.after === values.get(field)
+    if (version !== index + 1 || !isRight) faults.push(`the Log has ${own.join()} as version ${version}`)
+  }
+  return faults
+}

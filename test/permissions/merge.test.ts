@@ -1,0 +1,110 @@
+// A merge tells no more than a conflict does: whether it is done or refused says nothing of what may not be read.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Refusal } from '../../src/errors.js'
+import { defineModel } from '../../src/model/definition.js'
+import type { Records } from '../../src/wire.js'
+import { onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
+import { grantee, officeModels, rootOf } from './grantee.js'
+
+const MODEL = 'office.Place'
+const MERGE = { merge: 'fields' } as const
+
+const Place = defineModel({
+  name: MODEL,
+  fields: {
+    street: { type: 'string' },
+    zip: { type: 'string' },
+    secret: { type: 'string' },
+    note: { type: 'string' },
+    region: { type: 'string' },
+    facts: { type: 'json' },
+  },
+  together: [['street', 'zip']],
+})
+
+const SHOWN = ['street', 'note', 'region']
+
+onEveryEngine((engine) => {
+  let service: Service
+  let root: Records
+
+  beforeAll(async () => {
+    service = await startService(engine, {
+      models: [...officeModels, { file: 'office.ts', definition: Place }],
+    })
+    root = rootOf(service)
+  })
+  afterAll(() => service.close())
+
+  const changed = async (before: object, change: object): Promise<number> => {
+    const { data } = await root.create(MODEL, before)
+    await root.update(MODEL, data.id, { version: 0, ...change })
+    return data.id
+  }
+  const told = ({ kind, details: { data } }: Refusal) => ({
+    ...{ kind, fields: data?.['fields'], baseKnown: data?.['baseKnown'], mergeable: data?.['mergeable'] },
+  })
+
+  test('what may be read is merged, beside what may not', async () => {
+    const may = { model: MODEL, canRead: true, canUpdate: true, readable: SHOWN, writable: SHOWN }
+    const { client } = await grantee(service, [may])
+    const id = await changed({ note: 'n', secret: 'hidden-1' }, { street: 's', zip: 'z', secret: 'hidden-2' })
+    const { data } = await client.update(MODEL, id, { version: 0, note: 'n2' }, MERGE)
+    expect(data).toMatchObject({ version: 2, street: 's', note: 'n2' })
+    expect(JSON.stringify(data)).not.toMatch(/hidden|zip/)
+    expect(await root.read(MODEL, id)).toMatchObject({ zip: 'z', secret: 'hidden-2', note: 'n2' })
+  })
+
+  test('of a group that is not wholly shown nobody learns whether the rest was changed', async () => {
+    const may = { model: MODEL, canRead: true, canUpdate: true, readable: SHOWN, writable: SHOWN }
+    const { client } = await grantee(service, [may])
+    const inside = await changed({ street: 's' }, { zip: 'hidden' })
+    const outside = await changed({ street: 's' }, { secret: 'hidden' })
+    const ask = (id: number) => refusalOf(client.update(MODEL, id, { version: 0, street: 's2' }, MERGE))
+    const [first, second] = [told(await ask(inside)), told(await ask(outside))]
+    expect(first).toEqual(second)
+    const field = { base: 's', ours: 's2', theirs: 's', verdict: 'ours' }
+    expect(first).toEqual({ kind: 'conflict', fields: { street: field }, baseKnown: true, mergeable: false })
+  })
+
+  test('what may be written and not be read is never merged', async () => {
+    const writable = [...SHOWN, 'secret']
+    const may = { model: MODEL, canRead: true, canUpdate: true, readable: SHOWN, writable }
+    const { client } = await grantee(service, [may])
+    const touched = await changed({ secret: 'hidden' }, { secret: 'guess' })
+    const untouched = await changed({ secret: 'hidden' }, { zip: 'z' })
+    const ask = (id: number) => refusalOf(client.update(MODEL, id, { version: 0, secret: 'guess' }, MERGE))
+    const [first, second] = [told(await ask(touched)), told(await ask(untouched))]
+    expect(first).toEqual(second)
+    expect(first).toMatchObject({ kind: 'conflict', fields: {}, mergeable: false })
+  })
+
+  test('where the past may not be told there is no merge, and a patch does not tell it either', async () => {
+    const may = { model: MODEL, canRead: true, canUpdate: true, condition: `region = 'mine'` }
+    const { client } = await grantee(service, [may])
+    const id = await changed(
+      { region: 'other', facts: { past: 'hidden' } },
+      { region: 'mine', facts: { now: 1 } },
+    )
+    const note = await refusalOf(client.update(MODEL, id, { version: 0, note: 'n' }, MERGE))
+    expect(told(note)).toMatchObject({ kind: 'conflict', baseKnown: false, mergeable: false })
+    const options = { ...MERGE, patch: true, ifMatch: 0 }
+    const patch = await refusalOf(client.update(MODEL, id, { facts: { more: 2 } }, options))
+    expect(told(patch)).toMatchObject({
+      kind: 'stale-match',
+      fields: { facts: { ours: { more: 2 }, theirs: { now: 1 }, verdict: 'clash' } },
+    })
+    expect(JSON.stringify(patch.details)).not.toContain('hidden')
+  })
+
+  test('a merge needs the right to update the record as it is now', async () => {
+    const may = [
+      { model: MODEL, canRead: true },
+      { model: MODEL, canRead: true, canUpdate: true, condition: `region = 'mine'` },
+    ]
+    const { client } = await grantee(service, may)
+    const id = await changed({ region: 'mine' }, { region: 'other' })
+    const refusal = await refusalOf(client.update(MODEL, id, { version: 0, note: 'n' }, MERGE))
+    expect(refusal.kind).toBe('forbidden')
+  })
+})
