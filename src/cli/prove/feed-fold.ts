@@ -22,9 +22,11 @@ export class FeedFold {
     const before = this.#states.get(id)
     // A record of somebody else, made before we began to look.
     if (!before && action !== 'create') return
-    if (before && version <= before.version)
+    if (before && version <= before.version) {
       this.#report('feed-order', `record ${id}: version ${version} came behind version ${before.version}`)
-    else if (version !== (before?.version ?? -1) + 1)
+      return
+    }
+    if (version !== (before?.version ?? -1) + 1)
       this.#report('feed-gap', `record ${id}: version ${version} came behind ${before?.version ?? 'nothing'}`)
     if (action === 'delete') {
       this.#states.delete(id)

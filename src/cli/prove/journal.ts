@@ -28,10 +28,11 @@ export interface Operation {
 
 export class Journal {
   readonly operations: Operation[] = []
-  /** How often each kind came to each outcome: `update ok`. */
-  readonly counts = new Map<string, number>()
   /** Records that were made, as far as clients were told. */
   readonly records = new Set<string>()
+  /** `update ok`: so often. */
+  readonly #counts = new Map<string, number>()
+  readonly #countedKeys = new Set<string>()
   readonly #unknownBases = new Map<string, Set<number>>()
   readonly #lists = new Map<string, readonly string[]>()
   readonly #tokens = new Map<string, string>()
@@ -45,20 +46,28 @@ export class Journal {
   add(operation: Operation): void {
     const { record, tokens, kind, outcome, named } = operation
     this.operations.push(tokens ? { ...operation, tokens: this.#shared(record, tokens) } : operation)
-    const count = `${kind} ${outcome}`
-    this.counts.set(count, (this.counts.get(count) ?? 0) + 1)
+    this.#count(operation)
     if (record === undefined) return
     if (kind === 'create' && outcome === 'ok') this.records.add(record)
     if (outcome === 'unknown' && named !== undefined) this.#remember(record, named)
   }
 
+  /** How many came to this outcome. What was repeated counts once. */
   count(kind: OperationKind, outcome: Outcome): number {
-    return this.counts.get(`${kind} ${outcome}`) ?? 0
+    return this.#counts.get(`${kind} ${outcome}`) ?? 0
   }
 
   /** Whether a write without an answer could still take effect, as long as the record is at this version. */
   isInDoubt(record: string, { version }: State): boolean {
     return this.#unknownBases.get(record)?.has(version) ?? false
+  }
+
+  #count({ kind, outcome, key }: Operation): void {
+    const name = `${kind} ${outcome}`
+    const counted = `${key ?? ''} ${name}`
+    if (key !== undefined && this.#countedKeys.has(counted)) return
+    if (key !== undefined) this.#countedKeys.add(counted)
+    this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1)
   }
 
   #remember(record: string, named: number): void {
