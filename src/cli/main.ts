@@ -8,6 +8,7 @@ import { addInit } from './init.js'
 import { addModelsCommands } from './models-command.js'
 import { packageVersion } from './package-files.js'
 import { addKeyCommands } from './key.js'
+import { addProve } from './prove.js'
 import { addRoleCommands } from './role.js'
 import { addSchema } from './schema.js'
 import { addServe } from './serve.js'
@@ -42,7 +43,7 @@ const commands = [
   addModelsCommands,
   addInit,
 ]
-for (const add of [...commands, addExport, addImport]) add(program)
+for (const add of [...commands, addExport, addImport, addProve]) add(program)
 
 // Whoever reads our words may stop: `verso export … | head -3`. The work goes on to its end.
 for (const stream of [process.stdout, process.stderr])

@@ -9,7 +9,7 @@ import * as kinds from './kinds.js'
 import type { Kind } from './kinds.js'
 
 export type CommandName =
-  'demo' | 'serve' | 'user' | 'role' | 'key' | 'schema' | 'models' | 'export' | 'import'
+  'demo' | 'serve' | 'user' | 'role' | 'key' | 'schema' | 'models' | 'export' | 'import' | 'prove'
 
 interface Setting<T> extends Kind<T> {
   /** The commands that take it. */
@@ -141,6 +141,14 @@ export const SETTINGS = {
   fromPassword: {
     ...{ ...kinds.foreignPassword, of: ['import'], isVariableOnly: true },
     description: 'The password for the service that `--from` names.',
+  },
+  provePassword: {
+    ...{ ...kinds.foreignPassword, of: ['prove'], isVariableOnly: true },
+    description: 'The password of the user that `--user` names.',
+  },
+  proveKey: {
+    ...{ ...kinds.foreignPassword, of: ['prove'], isVariableOnly: true },
+    description: 'An API key for the service that `--url` names.',
   },
   sample: {
     ...{ ...kinds.whole(0, 10_000_000), of: ['demo'], default: '12' },

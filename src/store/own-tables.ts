@@ -1,6 +1,6 @@
 // The tables of the service itself, beside those of the models.
 import { StartFaults } from '../errors.js'
-import type { Dialect, Transaction } from './database.js'
+import type { Database, Dialect, Transaction } from './database.js'
 import { EPOCH_TABLE } from './epoch.js'
 import { FILE_TABLE } from './files.js'
 import { FORMER_ADMIN_TABLE } from './former-admins.js'
@@ -20,6 +20,11 @@ export async function makeOwnTables(tx: Transaction, dialect: Dialect): Promise<
   await tx.run(`create index if not exists verso_log_at on ${LOG_TABLE} (at_ms)`)
   await tx.run('create index if not exists verso_session_user on verso_session (user_id)')
   await tx.run('create index if not exists verso_idempotency_created on verso_idempotency (created_ms)')
+}
+
+/** Whether a service has been here before. */
+export async function hasOwnTables({ reader, dialect }: Database): Promise<boolean> {
+  return (await reader.all(dialect.findColumn, ['verso_schema', 'model'])).length > 0
 }
 
 /** Of tables that were once made without them. They may be null: an older node beside this one does not know them. */

@@ -1,0 +1,77 @@
+// What clients do: they read a record, append to it, and begin again where somebody was faster.
+import { StartFaults } from '../../errors.js'
+import type { State } from './adapter.js'
+import type { Caller } from './caller.js'
+import type { Random } from './random.js'
+
+/** A longer list is replaced by a new one, so that requests stay short. */
+const FULL = 60
+const ATTEMPTS = 6
+const SHARE_OF_TOTALS = 0.03
+const SHARE_OF_VISITS = 0.02
+/** How often a client goes on from its own answer, without a look at the record. */
+const SHARE_OF_SEQUELS = 0.5
+
+/** The record that is edited at this place now. */
+export interface Slot {
+  record: string
+  isBeingReplaced: boolean
+}
+
+/** A place that has a record from the beginning. */
+export async function newSlot(caller: Caller): Promise<Slot> {
+  const made = await caller.create()
+  if (made.outcome === 'ok') return { record: made.id, isBeingReplaced: false }
+  const why = made.outcome === 'unexpected' ? made.message : `the first try was ${made.outcome}`
+  throw new StartFaults('No record could be made', [why])
+}
+
+export async function keepEditing(
+  caller: Caller,
+  random: Random,
+  slots: readonly Slot[],
+  isOver: () => boolean,
+): Promise<void> {
+  while (!isOver()) {
+    const chance = random.next()
+    const slot = slots[random.below(slots.length)]
+    if (chance < SHARE_OF_TOTALS) await caller.total()
+    else if (chance < SHARE_OF_TOTALS + SHARE_OF_VISITS) await visit(caller)
+    else if (slot) await edit(caller, random, slot, isOver)
+  }
+}
+
+async function edit(caller: Caller, random: Random, slot: Slot, isOver: () => boolean): Promise<void> {
+  const { record } = slot
+  let state = await caller.read(record)
+  for (let attempt = 0; attempt < ATTEMPTS && state.outcome === 'ok' && !isOver(); attempt++) {
+    if (state.tokens.length >= FULL) return replace(caller, random, slot, record, state)
+    const answer = await caller.update(record, state)
+    if (answer.outcome === 'ok' && !random.happens(SHARE_OF_SEQUELS)) return
+    state = answer.outcome === 'ok' ? answer : await caller.read(record)
+  }
+}
+
+/** Half of the full ones are removed while others still hold on to them. */
+async function replace(
+  caller: Caller,
+  random: Random,
+  slot: Slot,
+  record: string,
+  { version }: State,
+): Promise<void> {
+  if (slot.record !== record || slot.isBeingReplaced) return
+  slot.isBeingReplaced = true
+  const made = await caller.create()
+  if (made.outcome === 'ok') slot.record = made.id
+  slot.isBeingReplaced = false
+  if (made.outcome === 'ok' && random.happens(0.5)) await caller.remove(record, version)
+}
+
+/** A record that comes and goes, so that totals change. */
+async function visit(caller: Caller): Promise<void> {
+  const made = await caller.create()
+  if (made.outcome !== 'ok') return
+  const changed = await caller.update(made.id, made)
+  if (changed.outcome === 'ok') await caller.remove(made.id, changed.version)
+}

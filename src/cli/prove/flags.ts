@@ -1,0 +1,145 @@
+// What `verso prove` can be told, and what is wrong with it: every fault at once.
+import { randomInt } from 'node:crypto'
+import type { Command } from 'commander'
+import * as kinds from '../kinds.js'
+import type { Kind } from '../kinds.js'
+
+const DEFAULT_NODES = { sqlite: 1, postgres: 3 }
+const SECONDS_BETWEEN_KILLS = 5
+const MAX_SEED = 2 ** 31
+
+/** As commander gives them. */
+export interface ProveFlags {
+  readonly url?: readonly string[]
+  readonly user?: string
+  readonly password?: string
+  readonly key?: string
+  readonly model?: string
+  readonly field?: string
+  readonly mark?: string
+  readonly db?: string
+  readonly nodes?: string
+  readonly adapter: string
+  readonly seconds: string
+  readonly clients: string
+  readonly records: string
+  readonly seed?: string
+  readonly kills?: string | true
+  readonly drop: string
+  readonly duplicates: string
+  readonly atLeast: string
+  readonly journal?: string
+  readonly json?: boolean
+}
+
+/** The same, checked. */
+export interface Wanted {
+  /** Undefined: nodes of our own. */
+  readonly urls: readonly string[] | undefined
+  /** Undefined: SQLite in a temporary folder. */
+  readonly db: string | undefined
+  readonly nodes: number
+  readonly seconds: number
+  readonly clients: number
+  readonly records: number
+  readonly seed: number
+  readonly kills: number
+  readonly drop: number
+  readonly duplicates: number
+  readonly atLeast: number
+}
+
+export function addFlags(command: Command): Command {
+  return command
+    .option('--seconds <number>', 'how long', '60')
+    .option('--clients <number>', 'how many clients at once', '20')
+    .option('--records <number>', 'how many records they edit at once: fewer give more conflicts', '8')
+    .option('--drop <share>', 'how many requests are cut off behind what was sent, 0 to 1', '0.02')
+    .option('--duplicates <share>', 'how many writes are sent twice with one key, 0 to 1', '0.05')
+    .option('--kills [number]', 'kill -9 of nodes that it started itself; one in 5 s without a number')
+    .option('--seed <number>', 'repeats the choices of an earlier run')
+    .option(
+      '--at-least <number>',
+      'go on until so many succeed and conflict, three times as long at most',
+      '0',
+    )
+    .option('--db <url>', 'a database for nodes of its own, empty; SQLite in a temporary folder without it')
+    .option('--nodes <number>', 'nodes of its own; 3 on PostgreSQL, else 1')
+    .option('--url <url...>', 'a service that runs already; several are nodes of one service')
+    .option('--user <name>', 'who logs in there; the password is VERSO_PROVE_PASSWORD')
+    .option('--password <password>', 'in place of the variable, for everybody on this computer to see')
+    .option('--key <key>', 'an API key in place of a user, better in VERSO_PROVE_KEY')
+    .option('--model <name>', 'where it makes records, and removes them at the end')
+    .option('--field <name>', 'a json field of that model, which is edited')
+    .option('--mark <name>', 'a string field that marks these records; totals are checked by it')
+    .option('--adapter <name>', 'verso, last-write-wins or a file with your own', 'verso')
+    .option('--journal <file>', 'writes down all that clients did and were told, as lines of JSON')
+    .option('--json', 'the scoreboard as JSON')
+}
+
+const share: Kind<number> = {
+  mustBe: 'a share from 0 to 1, such as 0.05',
+  parse: (text) => (/^(0(\.\d+)?|1(\.0+)?)$/.test(text) ? Number(text) : undefined),
+}
+const address: Kind<string> = {
+  mustBe: 'an address such as http://localhost:8080',
+  parse: (text) => (/^https?:\/\//.test(text) && URL.canParse(text) ? text.replace(/\/+$/, '') : undefined),
+}
+
+/** The second list has the faults; as long as it has any, the first is of no use. */
+export function readFlags(flags: ProveFlags): readonly [Wanted, readonly string[]] {
+  const faults: string[] = []
+  const read = <T>(flag: string, kind: Kind<T>, text: string | undefined): T | undefined => {
+    const value = text === undefined ? undefined : kind.parse(text)
+    if (text !== undefined && value === undefined)
+      faults.push(`--${flag} must be ${kind.mustBe}${kind.isSecret ? '' : `, not "${text}"`}`)
+    return value
+  }
+  const number = (flag: string, text: string | undefined, least: number, most: number) =>
+    read(flag, kinds.whole(least, most), text)
+  const db = read('db', kinds.database, flags.db)
+  const urls = flags.url?.map((url) => read('url', address, url) ?? '')
+  const usualNodes = /^postgres/.test(flags.db ?? '') ? DEFAULT_NODES.postgres : DEFAULT_NODES.sqlite
+  const seconds = number('seconds', flags.seconds, 1, 86_400) ?? 1
+  const usualKills = Math.max(1, Math.floor(seconds / SECONDS_BETWEEN_KILLS))
+  const wanted: Wanted = {
+    ...{ urls, db, seconds },
+    nodes: urls?.length ?? number('nodes', flags.nodes, 1, 20) ?? usualNodes,
+    // One client alone never loses anything.
+    clients: number('clients', flags.clients, 2, 1_000) ?? 0,
+    records: number('records', flags.records, 1, 1_000) ?? 0,
+    seed: number('seed', flags.seed, 0, MAX_SEED) ?? randomInt(MAX_SEED),
+    kills: flags.kills === true ? usualKills : (number('kills', flags.kills, 0, 1_000) ?? 0),
+    drop: read('drop', share, flags.drop) ?? 0,
+    duplicates: read('duplicates', share, flags.duplicates) ?? 0,
+    atLeast: number('at-least', flags.atLeast, 0, 1_000_000_000) ?? 0,
+  }
+  return [wanted, [...faults, ...contradictions(flags)]]
+}
+
+/** Flags that need or exclude each other. */
+function contradictions(flags: ProveFlags): string[] {
+  const { url, adapter } = flags
+  const given = (...names: readonly (keyof ProveFlags)[]) => names.filter((name) => flags[name] !== undefined)
+  const isVerso = adapter === 'verso'
+  const useless = (names: readonly string[], why: string) => names.map((name) => `--${name} ${why}`)
+  if (url === undefined)
+    return [
+      ...useless(given('user', 'password', 'key', 'model', 'field', 'mark'), 'needs --url'),
+      ...(isVerso
+        ? []
+        : useless(given('db', 'nodes', 'kills'), 'is for nodes of this service: --adapter verso')),
+    ]
+  const missing = isVerso ? (['model', 'field'] as const).filter((name) => flags[name] === undefined) : []
+  return [
+    ...useless(
+      given('db', 'nodes', 'kills'),
+      'is for nodes that are started here, and --url names another service',
+    ),
+    ...useless(missing, 'is missing: name a model and a json field of it'),
+    ...(flags.user !== undefined && flags.key !== undefined ? ['name --user or --key, and not both'] : []),
+    ...(adapter === 'last-write-wins'
+      ? ['--adapter last-write-wins starts its own store: leave --url out']
+      : []),
+  ]
+}

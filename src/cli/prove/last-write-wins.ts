@@ -1,0 +1,79 @@
+// A store as many are: whoever writes last wins, whatever they had read. Prove must catch it, every time: who cannot see this is blind.
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
+import type { Adapter, HttpAnswer, Other, RecordAnswer, State } from './adapter.js'
+
+interface Answer {
+  readonly status: number
+  readonly body?: unknown
+}
+
+/** Records in memory: PUT /, GET, POST and DELETE /<id>, GET / for how many there are. */
+export function startLastWriteWins(): Server {
+  const records = new Map<string, State>()
+  let made = 0
+  const answer = async (request: IncomingMessage): Promise<Answer> => {
+    const id = request.url?.slice(1) ?? ''
+    if (request.method === 'PUT') {
+      const { tokens } = (await json(request)) as State
+      const record = { version: 0, tokens }
+      records.set(String(++made), record)
+      return { status: 200, body: { id: String(made), ...record } }
+    }
+    if (id === '') return { status: 200, body: { total: records.size } }
+    const sent = request.method === 'POST' ? ((await json(request)) as State) : undefined
+    const record = records.get(id)
+    if (!record) return { status: 404 }
+    if (request.method === 'DELETE') records.delete(id)
+    if (!sent) return { status: 200, body: { id, ...record } }
+    // Here somebody should look at the version that was sent.
+    const changed = { version: record.version + 1, tokens: sent.tokens }
+    records.set(id, changed)
+    return { status: 200, body: { id, ...changed } }
+  }
+  return createServer((request, response) => {
+    void answer(request).then(({ status, body }) => {
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body ?? {}))
+    })
+  })
+}
+
+export function lastWriteWins(): Adapter {
+  const server = startLastWriteWins()
+  return {
+    name: 'last-write-wins',
+    start: async () => {
+      server.listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      return [`http://127.0.0.1:${(server.address() as AddressInfo).port}`]
+    },
+    stop: async () => {
+      server.close()
+      server.closeAllConnections()
+    },
+    create: async (send, tokens) => recordOf(await send('PUT', '/', { body: { tokens } })),
+    read: async (send, id) => recordOf(await send('GET', `/${id}`)),
+    update: async (send, id, version, tokens) =>
+      recordOf(await send('POST', `/${id}`, { body: { version, tokens } })),
+    remove: async (send, id) => {
+      const answer = await send('DELETE', `/${id}`)
+      return answer.status === 200 ? { outcome: 'ok' } : otherOf(answer)
+    },
+    total: async (send) => {
+      const answer = await send('GET', '/')
+      return { outcome: 'ok', total: (answer.body as { total: number }).total }
+    },
+  }
+}
+
+function recordOf(answer: HttpAnswer): RecordAnswer {
+  if (answer.status !== 200) return otherOf(answer)
+  return { outcome: 'ok', ...(answer.body as State & { id: string }) }
+}
+
+function otherOf({ status }: HttpAnswer): Other {
+  if (status === 404) return { outcome: 'missing' }
+  return { outcome: 'unexpected', message: `it was answered with ${status}` }
+}

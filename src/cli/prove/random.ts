@@ -1,0 +1,26 @@
+/** Chance that can be repeated: the same seed gives the same numbers. */
+export class Random {
+  #state: number
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0
+  }
+
+  /** At least 0, less than 1 (mulberry32). */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0
+    let mixed = this.#state
+    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+
+  /** Whether it happens, if it happens so often. */
+  happens(share: number): boolean {
+    return this.next() < share
+  }
+
+  below(limit: number): number {
+    return Math.floor(this.next() * limit)
+  }
+}

@@ -1,0 +1,118 @@
+// What a run has shown, in a few lines for people and in one for programs.
+import { counted } from '../../model/counted.js'
+import type { Plan, Result } from './proof.js'
+import { RULES, type Violation } from './violation.js'
+
+const SHOWN = 5
+
+export interface Score {
+  readonly service: string
+  readonly seed: number
+  readonly seconds: number
+  readonly clients: number
+  readonly nodes: number
+  readonly records: number
+  readonly kills: number
+  readonly updates: number
+  readonly conflicts: number
+  readonly unknown: { readonly done: number; readonly undone: number }
+  readonly duplicates: number
+  readonly dropped: number
+  readonly creates: number
+  readonly removals: number
+  /** Finds whose total was checked; null if the service has none. */
+  readonly finds: number | null
+  /** Null if the service has none. */
+  readonly feedChanges: number | null
+  readonly violations: readonly Violation[]
+  /** Whether there was enough to be proved anything by. */
+  readonly isEnough: boolean
+}
+
+export function scoreOf(
+  service: string,
+  nodes: number,
+  hasTotals: boolean,
+  plan: Plan,
+  result: Result,
+): Score {
+  const { journal, violations, kills, dropped, duplicates, feedChanges = null } = result
+  const [updates, conflicts] = [journal.count('update', 'ok'), journal.count('update', 'conflict')]
+  return {
+    ...{ service, nodes, kills, updates, conflicts, duplicates, dropped, feedChanges, violations },
+    ...{ seed: plan.seed, clients: plan.clients, seconds: Math.round(result.seconds * 10) / 10 },
+    records: journal.records.size,
+    unknown: resolved(result),
+    creates: journal.count('create', 'ok'),
+    removals: journal.count('remove', 'ok'),
+    finds: hasTotals ? journal.count('total', 'ok') : null,
+    isEnough: updates >= Math.max(1, plan.atLeast) && conflicts >= plan.atLeast,
+  }
+}
+
+/** Updates without an answer that turned out to be there, and those that did not. */
+function resolved({ journal, table }: Result): Score['unknown'] {
+  const there = new Set<string>()
+  for (const { tokens } of table.values()) for (const token of tokens) there.add(token)
+  for (const { outcome, tokens = [] } of journal.operations)
+    if (outcome === 'ok' && tokens.length > 0) there.add(tokens.at(-1) ?? '')
+  const unknown = new Set(
+    journal.operations.flatMap(({ kind, outcome, token }) =>
+      kind === 'update' && outcome === 'unknown' && token !== undefined ? [token] : [],
+    ),
+  )
+  const done = [...unknown].filter((token) => there.has(token)).length
+  return { done, undone: unknown.size - done }
+}
+
+export function printScore(score: Score, atLeast: number): string {
+  const { updates, conflicts, unknown, duplicates, dropped, finds, feedChanges, violations } = score
+  const rows: [string, number | null, string?][] = [
+    ['updates ok', updates],
+    ['conflicts', conflicts],
+    ['unknown, resolved', unknown.done + unknown.undone, `${unknown.done} done, ${unknown.undone} not`],
+    ['duplicates', duplicates],
+    ['dropped', dropped],
+    ['finds', finds],
+    ['feed changes', feedChanges],
+    ['violations', violations.length],
+  ]
+  const lines = rows.map(([name, value, note]) => {
+    const shown = (value === null ? 'none' : value.toLocaleString('en')).padStart(8)
+    return `  ${name.padEnd(18)}${shown}${note === undefined ? '' : `  (${note})`}`
+  })
+  return [heading(score), ...lines, ...explain(violations), ...shortage(score, atLeast), ''].join('\n')
+}
+
+function heading({ service, clients, nodes, kills, seconds, records, seed }: Score): string {
+  const what = [
+    counted(clients, 'client'),
+    counted(nodes, 'node'),
+    counted(kills, 'kill'),
+    `${seconds} s`,
+    counted(records, 'record'),
+    `seed ${seed}`,
+  ]
+  return `${service}: ${what.join(', ')}`
+}
+
+function explain(violations: readonly Violation[]): string[] {
+  if (violations.length === 0) return []
+  // One of each rule first: ten of a kind say no more than one.
+  const seen = new Set<string>()
+  const isFirst = ({ rule }: Violation) => !seen.has(rule) && seen.add(rule)
+  const ordered = [...violations.filter(isFirst), ...violations].slice(0, SHOWN)
+  const shown = [...new Set(ordered)]
+  const rest = violations.length - shown.length
+  return [
+    '',
+    ...shown.flatMap(({ rule, message }) => [`  ${rule}: ${RULES[rule]}`, `    ${message}`]),
+    ...(rest > 0 ? [`  and ${rest.toLocaleString('en')} more`] : []),
+  ]
+}
+
+function shortage({ isEnough, updates }: Score, atLeast: number): string[] {
+  if (isEnough) return []
+  if (updates === 0) return ['', '  Not one update succeeded: nothing is proved.']
+  return ['', `  Fewer than ${atLeast.toLocaleString('en')} updates succeeded, or conflicted: too few.`]
+}

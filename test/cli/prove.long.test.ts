@@ -1,0 +1,19 @@
+// A minute each: at least 12,000 updates that succeed and 12,000 that conflict, and nothing is lost. On a slow machine it takes longer.
+import { expect, inject, test } from 'vitest'
+import type { Score } from '../../src/cli/prove/scoreboard.js'
+import { createDatabase } from '../postgres.js'
+import { verso } from './program.js'
+
+const COUNT = 12_000
+
+test.each(['SQLite', 'three nodes of PostgreSQL'])('on %s', async (place) => {
+  const db = place === 'SQLite' ? [] : ['--db', await createDatabase(inject('postgresUrl')), '--nodes', '3']
+  const flags = ['--seconds', '60', '--at-least', String(COUNT), '--json']
+  const { code, stdout, stderr } = await verso(['prove', ...flags, ...db])
+  const score = JSON.parse(stdout || '{}') as Score
+  expect(score.violations, stderr).toEqual([])
+  expect(score.nodes).toBe(place === 'SQLite' ? 1 : 3)
+  expect(score.updates).toBeGreaterThanOrEqual(COUNT)
+  expect(score.conflicts).toBeGreaterThanOrEqual(COUNT)
+  expect(code).toBe(0)
+})

@@ -1,0 +1,225 @@
+// `verso prove`, as people run it: short runs against services of its own, against a running one, and against one that loses edits.
+import { execFile, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, inject, test, vi } from 'vitest'
+import type { Operation } from '../../src/cli/prove/journal.js'
+import type { Score } from '../../src/cli/prove/scoreboard.js'
+import { HttpClient } from '../http-client.js'
+import { createDatabase } from '../postgres.js'
+import { MAIN, newDatabase, PASSWORD, scratch, start, verso } from './program.js'
+
+// Each starts several processes, one after the other.
+vi.setConfig({ testTimeout: 300_000 })
+
+const MODELS = path.join(import.meta.dirname, '../../examples/prove')
+const MODEL = 'prove.TokenList'
+/** Enough of each also where the machine is slow. */
+const TROUBLE = '--at-least 20 --drop 0.1 --duplicates 0.2'.split(' ')
+
+async function prove(...args: string[]): Promise<Score & { readonly code: number }> {
+  const { code, stdout, stderr } = await verso(['prove', '--json', ...args])
+  if (stdout === '') throw new Error(stderr)
+  return { code, ...(JSON.parse(stdout) as Score) }
+}
+
+describe('verso prove', () => {
+  test('on SQLite, with kills: nothing is lost', async () => {
+    const { code, ...score } = await prove('--seconds', '3', '--kills', '2', ...TROUBLE)
+    expect(score.violations).toEqual([])
+    expect(code).toBe(0)
+    expect(score).toMatchObject({ nodes: 1, clients: 20, kills: 2 })
+    expect(score.feedChanges).toBeGreaterThanOrEqual(score.updates + score.creates)
+    for (const count of [score.updates, score.conflicts, score.dropped, score.duplicates, score.finds])
+      expect(count).toBeGreaterThan(0)
+  })
+
+  test('on two nodes of PostgreSQL, with a kill: nothing is lost', async () => {
+    const db = await createDatabase(inject('postgresUrl'))
+    const { code, ...score } = await prove(
+      '--db',
+      db,
+      '--nodes',
+      '2',
+      '--seconds',
+      '3',
+      '--kills',
+      '1',
+      ...TROUBLE,
+    )
+    expect(score.violations).toEqual([])
+    expect(code).toBe(0)
+    expect(score).toMatchObject({ nodes: 2, kills: 1 })
+    expect(score.feedChanges).toBeGreaterThanOrEqual(score.updates + score.creates)
+    expect(Math.min(score.updates, score.conflicts)).toBeGreaterThan(0)
+    const again = await verso(['prove', '--db', db, '--seconds', '1'])
+    expect(again).toMatchObject({ code: 1, stdout: '' })
+    expect(again.stderr).toContain('is in use already: name an empty one')
+  })
+
+  test('a store where the last write wins is caught, every time', async () => {
+    for (let run = 1; run <= 5; run++) {
+      const { code, violations } = await prove('--adapter', 'last-write-wins', '--seconds', '1')
+      expect(code).toBe(1)
+      expect(new Set(violations.map(({ rule }) => rule))).toContain('lost-update')
+    }
+  })
+
+  test('the scoreboard says in plain words what was lost', async () => {
+    const { code, stdout } = await verso(['prove', '--adapter', 'last-write-wins', '--seconds', '1'])
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^ {2}updates ok +[\d,]+$/m)
+    expect(stdout).toMatch(/^ {2}violations +[\d,]+$/m)
+    expect(stdout).toContain('lost-update: an update that was acknowledged is not there\n    record ')
+    expect(stdout).toMatch(/and [\d,]+ more\n$/)
+  })
+})
+
+test('a feed that leaves out or repeats changes is caught, a right one is not', async () => {
+  const file = path.join(import.meta.dirname, 'store-with-feed.mjs')
+  const rules = async (twin: string) => {
+    const flags = ['prove', '--json', '--adapter', file, '--seconds', '1']
+    const { stdout } = await verso(flags, '', { FEED_TWIN: twin })
+    const { violations, feedChanges } = JSON.parse(stdout) as Score
+    expect(feedChanges).toBeGreaterThan(0)
+    return [...new Set(violations.map(({ rule }) => rule))]
+  }
+  expect(await rules('none')).toEqual([])
+  expect(await rules('forgets')).toContain('feed-gap')
+  expect(await rules('repeats')).toEqual(['feed-order'])
+})
+
+describe('verso prove --url', () => {
+  test('works beside the records of others, and leaves none of its own', async () => {
+    const db = newDatabase()
+    const { url } = await start(['serve', '--models', MODELS, '--db', db, '--port', '0'], {
+      VERSO_ADMIN_PASSWORD: PASSWORD,
+    })
+    const client = await HttpClient.login(url, 'admin', PASSWORD)
+    const { data: foreign } = await client.create(MODEL, { run: 'somebody else', tokens: ['x'] })
+    const place = ['--url', `${url}/`, '--model', MODEL, '--field', 'tokens']
+    const journal = path.join(scratch, 'journal.ndjson')
+    const flags = [...place, '--user', 'admin', '--mark', 'run', '--seconds', '2', '--journal', journal]
+    const { code, stdout, stderr } = await verso(['prove', ...flags], '', { VERSO_PROVE_PASSWORD: PASSWORD })
+    expect(stdout, stderr).toMatch(/violations +0$/m)
+    expect(code).toBe(0)
+    const { data } = await client.find(MODEL)
+    expect(data).toEqual([expect.objectContaining({ id: foreign.id, version: 0 })])
+    const lines = readFileSync(journal, 'utf8').trimEnd().split('\n')
+    const kinds = lines.map((line) => JSON.parse(line) as Operation).map(({ kind }) => kind)
+    expect(new Set(kinds)).toEqual(new Set(['create', 'read', 'update', 'remove', 'total']))
+
+    const wrong = await verso(['prove', ...place, '--user', 'admin', '--password', 'not it'])
+    expect(wrong).toMatchObject({ code: 1, stdout: '' })
+    expect(wrong.stderr).toContain('the login of admin was refused: 401')
+  })
+
+  test('takes a key, and does without totals where nothing marks its records', async () => {
+    const db = newDatabase()
+    const models = path.join(scratch, 'notes.json')
+    writeFileSync(models, JSON.stringify({ name: 'crm.Note', fields: { extra: { type: 'json' } } }))
+    const { url } = await start(['serve', '--models', models, '--db', db, '--port', '0'], {
+      VERSO_ADMIN_PASSWORD: PASSWORD,
+    })
+    const key = (await verso(['key', 'add', 'admin', '--name', 'prove', '--db', db])).stdout.trim()
+    const place = ['--url', url, '--key', key, '--seconds', '1', '--model']
+    const score = await prove(...place, 'crm.Note', '--field', 'extra')
+    expect(score).toMatchObject({ code: 0, violations: [], finds: null })
+    const unknown = await verso(['prove', ...place, 'crm.Nothing', '--field', 'extra'])
+    expect(unknown).toMatchObject({ code: 1, stdout: '' })
+    expect(unknown.stderr).toContain('crm.Nothing: 404, unknown-model')
+    const unfit = await verso(['prove', ...place, 'crm.Note', '--field', 'other'])
+    expect(unfit).toMatchObject({ code: 1, stdout: '' })
+    expect(unfit.stderr).toContain('No record could be made:\n  - it was answered with 422, invalid')
+  })
+})
+
+describe('verso prove, used wrongly', () => {
+  test('names every fault, and exits with 2', async () => {
+    const flags = ['--seconds', '0', '--clients', 'many', '--drop', '2', '--nodes', '0', '--user', 'ada']
+    const { code, stdout, stderr } = await verso(['prove', ...flags])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    for (const flag of ['--seconds', '--clients', '--drop', '--nodes'])
+      expect(stderr).toContain(`error: ${flag} must be `)
+    expect(stderr).toContain('error: --user needs --url')
+    const other = await verso(['prove', '--url', 'http://localhost:1', '--kills', '--db', 'sqlite:x.db'])
+    expect(other.code).toBe(2)
+    for (const fault of [
+      '--kills is for nodes',
+      '--db is for nodes',
+      '--model is missing',
+      '--field is missing',
+    ])
+      expect(other.stderr).toContain(fault)
+  })
+
+  test('says what is wrong with an adapter', async () => {
+    const file = path.join(scratch, 'adapter.mjs')
+    const missing = await verso(['prove', '--adapter', file])
+    expect(missing.stderr).toContain('there is no such file; adapters with a name are verso, last-write-wins')
+    writeFileSync(file, 'export const adapter = { create() {}, read() {} }')
+    const half = await verso(['prove', '--adapter', file])
+    expect(half).toMatchObject({ code: 1 })
+    expect(half.stderr).toContain('the adapter has no update, remove')
+  })
+})
+
+/** Those that it started and that run. */
+function childrenOf(pid: number | undefined): number[] {
+  const all = execFileSync('ps', ['-A', '-o', 'ppid=,pid='], { encoding: 'utf8' }).trim().split('\n')
+  const pairs = all.map((line) => line.trim().split(/\s+/).map(Number))
+  return pairs.flatMap(([parent, child = 0]) => (parent === pid ? [child] : []))
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+test.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)('its nodes end with it: %s', async (signal) => {
+  const folder = path.join(scratch, `ended by ${signal}`)
+  mkdirSync(folder)
+  const child = spawn(process.execPath, [MAIN, 'prove', '--seconds', '60'], {
+    env: { ...process.env, TMPDIR: folder },
+  })
+  const [said] = (await once(child.stderr, 'data')) as [Buffer]
+  expect(said.toString()).toContain('20 clients for 60 s')
+  const nodes = childrenOf(child.pid)
+  expect(nodes).toHaveLength(1)
+  child.kill(signal)
+  const [code] = (await once(child, 'exit')) as [number | null]
+  expect(code).toBe({ SIGINT: 130, SIGTERM: 143, SIGKILL: null }[signal])
+  await vi.waitUntil(() => !nodes.some(isRunning), { timeout: 30_000 })
+  if (signal !== 'SIGKILL') expect(readdirSync(folder)).toEqual([])
+})
+
+test('the commands and the adapter of docs/prove.md work when they are pasted', async () => {
+  const text = readFileSync(new URL('../../docs/prove.md', import.meta.url), 'utf8')
+  const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
+  const [adapter = ''] = [...text.matchAll(/^```js\n(.*?)^```$/gms)].map(([, block]) => block)
+  const [, password = ''] = /VERSO_PROVE_PASSWORD='(.*?)'/.exec(text) ?? []
+  const { url } = await start(['serve', '--models', MODELS, '--db', newDatabase(), '--port', '0'], {
+    VERSO_ADMIN_PASSWORD: password,
+  })
+  const cwd = path.join(scratch, 'pasted')
+  mkdirSync(cwd)
+  writeFileSync(path.join(cwd, 'lists.mjs'), adapter)
+  const script = blocks.join('').replaceAll('npm run -s verso --', `'${process.execPath}' '${MAIN}'`)
+  // Beside it, as the server writes its log to us.
+  const lines = script.replaceAll('http://localhost:8080', url)
+  const { stdout: printed } = await promisify(execFile)('sh', ['-e', '-c', lines], { cwd })
+  expect(printed.match(/^ {2}violations +0$/gm)).toHaveLength(4)
+  expect(printed).toContain('\ncaught\n')
+
+  const careless = adapter.replace(/^.*412\)\n/m, '')
+  expect(careless).not.toBe(adapter)
+  writeFileSync(path.join(cwd, 'lists.mjs'), careless)
+  const caught = await verso(['prove', '--adapter', path.join(cwd, 'lists.mjs'), '--seconds', '2'])
+  expect(caught.code).toBe(1)
+  expect(caught.stdout).toContain('lost-update')
+})
