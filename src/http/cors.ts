@@ -14,7 +14,7 @@ export function answerPreflight(
   void reply.header('access-control-allow-origin', request.headers.origin)
   void reply.header(
     'access-control-expose-headers',
-    'ETag, Link, Idempotency-Replayed, Preference-Applied, Retry-After, X-Request-Id',
+    'ETag, Link, Idempotency-Replayed, Preference-Applied, Retry-After, X-Commit-Seq, X-Request-Id',
   )
   if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined)
     return false
@@ -23,7 +23,7 @@ export function answerPreflight(
     .header('access-control-allow-methods', 'GET, HEAD, POST, PUT, PATCH, DELETE')
     .header(
       'access-control-allow-headers',
-      'Accept, API-KEY, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Prefer',
+      'Accept, API-KEY, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Prefer',
     )
     .header('access-control-max-age', REMEMBERED_S)
     .send()

@@ -248,6 +248,8 @@ function isSqlError(error: unknown): error is pg.DatabaseError {
 
 const STORAGE_FULL = new Set(['53100'])
 const OUT_OF_TIME = '57014'
+/** Many numbers and short texts: those are kept in the row itself, which has 8 KB. */
+const TOO_LARGE = '54000'
 const TURNED_AWAY = new Set(['53200', '53300', '53400', '55P03', '25006'])
 const REPEATABLE = new Set(['40001', '40P01'])
 
@@ -306,6 +308,12 @@ class Failure extends Error {
         retryAfterS: 10,
       })
     }
+    if (code === TOO_LARGE)
+      return new Refusal(
+        'too-large',
+        'The record is larger than PostgreSQL can keep in one row: nothing was written',
+        details,
+      )
     if (code === OUT_OF_TIME)
       return new Refusal(
         'busy',

@@ -324,7 +324,13 @@ async function namesOf(records: Records): Promise<unknown[]> {
 /** The condition is not asked again in the transaction: there every record that was found still matches. */
 function withoutSecondLook(db: Database): Database {
   return {
-    ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher, contents: db.contents, commits: db.commits },
+    ...{
+      dialect: db.dialect,
+      reader: db.reader,
+      searcher: db.searcher,
+      contents: db.contents,
+      commits: db.commits,
+    },
     transaction: (work, options) =>
       db.transaction(
         (tx) =>

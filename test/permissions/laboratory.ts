@@ -207,7 +207,13 @@ class Undo {
 
   around(db: Database): Database {
     return {
-      ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher, contents: db.contents, commits: db.commits },
+      ...{
+        dialect: db.dialect,
+        reader: db.reader,
+        searcher: db.searcher,
+        contents: db.contents,
+        commits: db.commits,
+      },
       close: () => db.close(),
       transaction: async (work, options) => {
         if (!this.#isOn) return db.transaction(work, options)

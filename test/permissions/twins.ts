@@ -62,7 +62,13 @@ function withDatabase(change: (db: Database) => Partial<Database>): Twin {
   return (app) => {
     const { db } = app
     const face: Database = {
-      ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher, contents: db.contents, commits: db.commits },
+      ...{
+        dialect: db.dialect,
+        reader: db.reader,
+        searcher: db.searcher,
+        contents: db.contents,
+        commits: db.commits,
+      },
       transaction: (work, options) => db.transaction(work, options),
       close: () => db.close(),
     }

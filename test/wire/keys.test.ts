@@ -68,7 +68,13 @@ onEveryEngine((engine) => {
       expect(user['keys']).toContainEqual(expect.objectContaining({ id, name: 'noted' }))
       const [change] = await changesBetween(service.app.db.reader, 'verso.auth.ApiKey', id, -1, 0)
       expect(change).toMatchObject({ action: 'create', by: { id: bobId } })
-      expect(Object.keys(change?.changes ?? {}).sort()).toEqual(['expiresOn', 'name', 'prefix', 'roles', 'user'])
+      expect(Object.keys(change?.changes ?? {}).sort()).toEqual([
+        'expiresOn',
+        'name',
+        'prefix',
+        'roles',
+        'user',
+      ])
       const [raised] = await changesBetween(
         service.app.db.reader,
         'verso.auth.User',
