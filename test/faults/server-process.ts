@@ -23,6 +23,7 @@ export async function startServerProcess(
   db: string,
   twin?: keyof typeof twins,
   firstTwin?: keyof typeof twins,
+  more: NodeJS.ProcessEnv = {},
 ): Promise<ServerProcess> {
   const child = fork(script, [db, USERNAME, PASSWORD], {
     execArgv: [],
@@ -30,6 +31,7 @@ export async function startServerProcess(
       ...process.env,
       ...(twin ? { TWIN: twin } : {}),
       ...(firstTwin ? { FIRST_TWIN: firstTwin } : {}),
+      ...more,
     },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
