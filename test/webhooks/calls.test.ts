@@ -1,13 +1,19 @@
 // One call: where it goes, what it takes for an answer, what it says of how it ended.
-import { createServer } from 'node:net'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer as createSecureServer } from 'node:https'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { call, type Outgoing } from '../../src/service/webhooks/call.js'
 import { pauseAfter } from '../../src/service/webhooks/courier.js'
 import { systemResolve, type Resolve } from '../../src/service/webhooks/destination.js'
 import { Reach } from '../../src/service/webhooks/reach.js'
 import { callByName } from '../webhook-twins.js'
+import { IDENTITY } from './identity.js'
 import { Receiver } from './receiver.js'
 
 let receiver: Receiver
@@ -104,10 +110,59 @@ test('what is no HTTP, nobody there, and no such host are told in words', async 
   )
 })
 
-test('a receiver whose certificate is none is not told anything', async () => {
-  const error = (await call(outgoing(), message(receiver.url.replace('http:', 'https:'))))?.error
-  expect(error).toMatch(/^the call failed \(/)
-  expect(receiver.calls).toEqual([])
+/** A receiver that speaks https as hooks.example, and how often it was called. */
+async function listenSecurely() {
+  const calls: string[] = []
+  const server = createSecureServer(IDENTITY, (request, response) => {
+    calls.push(String(request.headers.host))
+    response.writeHead(204).end()
+  })
+  server.on('tlsClientError', () => undefined)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return { server, calls, port: (server.address() as AddressInfo).port }
+}
+
+test('a receiver whose certificate nobody vouches for is told nothing, whatever the environment says', async () => {
+  const { server, calls, port } = await listenSecurely()
+  const resolve: Resolve = async () => Promise.resolve([{ address: '127.0.0.1', family: 4 }])
+  process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
+  try {
+    const outcome = await call(outgoing({ resolve }), message(`https://hooks.example:${port}/`))
+    expect(outcome?.error).toBe('its certificate is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)')
+    expect(calls).toEqual([])
+  } finally {
+    delete process.env['NODE_TLS_REJECT_UNAUTHORIZED']
+    server.close()
+  }
+})
+
+test('one whose certificate is trusted is called by its name, and by no other', async () => {
+  const { server, calls, port } = await listenSecurely()
+  const folder = mkdtempSync(path.join(tmpdir(), 'verso-calls-'))
+  const authority = path.join(folder, 'authority.pem')
+  writeFileSync(authority, IDENTITY.cert)
+  const built = (file: string) =>
+    JSON.stringify(new URL(`../../dist/service/webhooks/${file}`, import.meta.url).href)
+  const script = `
+    const { call } = await import(${built('call.js')})
+    const { Reach } = await import(${built('reach.js')})
+    const resolve = async () => [{ address: '127.0.0.1', family: 4 }]
+    const outgoing = { reach: new Reach(['127.0.0.1']), resolve, timeoutMs: 10_000, userAgent: 'test' }
+    for (const host of ['hooks.example', 'other.example']) {
+      const outcome = await call(outgoing, { url: 'https://' + host + ':${port}/', headers: {}, body: '{}' })
+      console.log(outcome.status, outcome.error)
+    }`
+  try {
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+      env: { ...process.env, NODE_EXTRA_CA_CERTS: authority },
+    })
+    expect(stdout).toBe('204 null\nnull its certificate is not trusted (ERR_TLS_CERT_ALTNAME_INVALID)\n')
+    expect(calls).toEqual([`hooks.example:${port}`])
+  } finally {
+    server.close()
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test('an address that is not allowed is not called, and the log says why', async () => {
@@ -145,7 +200,9 @@ test('a name that leads elsewhere a moment later is called where it was checked;
 test('pauses grow from about a second to an hour at most, and are never quite the same', () => {
   for (const [failures, seconds] of [1, 2, 4, 8, 16].map((each, index) => [index + 1, each] as const)) {
     expect(pauseAfter(failures, 0)).toBe(seconds * 750)
-    expect(pauseAfter(failures, 1)).toBe(seconds * 1_250)
+    expect(pauseAfter(failures, 1)).toBe(seconds * 1_000)
   }
-  for (const failures of [13, 20, 1_000, 1_000_000]) expect(pauseAfter(failures)).toBe(60 * 60_000)
+  for (const failures of [13, 20, 1_000, 1_000_000])
+    expect([pauseAfter(failures, 0), pauseAfter(failures, 1)]).toEqual([45 * 60_000, 60 * 60_000])
+  expect(new Set(Array.from({ length: 20 }, () => pauseAfter(20))).size).toBeGreaterThan(1)
 })

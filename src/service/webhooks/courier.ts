@@ -34,7 +34,7 @@ export interface Ending {
 /** The pause after so many failures in a row, each about twice as long as the one before: never the same for two. */
 export function pauseAfter(failures: number, chance = Math.random()): number {
   const doubled = FIRST_PAUSE_MS * 2 ** Math.min(failures - 1, 30)
-  return Math.min(MAX_PAUSE_MS, Math.round(doubled * (0.75 + chance / 2)))
+  return Math.round(Math.min(MAX_PAUSE_MS, doubled) * (0.75 + chance / 4))
 }
 
 export class Courier {
