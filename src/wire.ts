@@ -178,6 +178,38 @@ export interface ChangePage {
   readonly isLast: boolean
 }
 
+/** How far a webhook has come. */
+export interface WebhookState {
+  readonly id: number
+  readonly paused: boolean
+  /** The number of the last Change that was delivered, or was not to be. */
+  readonly position: number
+  /** The number of the last Change there is. */
+  readonly last: number
+  readonly lag: number
+  /** In a row. */
+  readonly failures: number
+  /** Null where the last call has arrived, and while it is paused. */
+  readonly nextAttemptOn: string | null
+}
+
+/** One call of a webhook. */
+export interface Delivery {
+  /** The `webhook-id` it was sent with: the same for all attempts to deliver the same. */
+  readonly message: string
+  readonly on: string
+  readonly ms: number
+  readonly attempt: number
+  /** How many there were, and the numbers of the first and the last of them. */
+  readonly changes: number
+  readonly first: number | null
+  readonly last: number | null
+  /** Of the answer; null where there was none. */
+  readonly status: number | null
+  /** Null where it has arrived. */
+  readonly error: string | null
+}
+
 /** What a refused update says, so that its sender can go on. */
 export interface ConflictData {
   readonly entityName: string

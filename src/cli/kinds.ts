@@ -76,6 +76,13 @@ export const proxies: Kind<readonly string[]> = {
   parse: list((text) => (PROXY_NAMES.has(text) || isNetwork(text) ? text : undefined)),
 }
 
+export const destinations: Kind<readonly string[]> = {
+  placeholder: '<host>',
+  mustBe: 'hosts, addresses or networks such as hooks.internal, 127.0.0.1 or 10.0.0.0/8, separated by commas',
+  isList: true,
+  parse: list((text) => (isNetwork(text) || isName(text) ? text.toLowerCase() : undefined)),
+}
+
 export const password: Kind<string> = {
   mustBe: `at least ${MIN_PASSWORD_LENGTH} characters and at most ${MAX_PASSWORD_BYTES} bytes long`,
   isSecret: true,
@@ -154,6 +161,11 @@ function parseOrigin(text: string): string | undefined {
   if (!/^https?:\/\//.test(text) || !URL.canParse(text)) return undefined
   const { origin, href } = new URL(text)
   return href === `${origin}/` ? origin : undefined
+}
+
+/** What ends in a number is an address, or a slip of the pen. */
+function isName(text: string): boolean {
+  return /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(text) && !/(^|\.)\d+$/.test(text)
 }
 
 function isNetwork(text: string): boolean {

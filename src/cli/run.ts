@@ -10,6 +10,7 @@ import { hasDemoPassword } from '../service/accounts/accounts.js'
 import type { App } from '../service/app.js'
 import { openLog } from './log.js'
 import { openApp } from './open.js'
+import { packageVersion } from './package-files.js'
 import { httpSettings, serviceSettings, type SettingValues } from './settings.js'
 import { endOnCrash, endOnSignals } from './ending.js'
 
@@ -40,6 +41,8 @@ export async function run(service: Service): Promise<void> {
     settings: serviceSettings(values, isDemo),
     models,
     log,
+    deliversWebhooks: true,
+    outgoing: { userAgent: `verso/${packageVersion()}` },
     // A little later, so that the answers that say so still leave.
     onBroken: () => setTimeout(() => process.exit(1), BROKEN_MS),
   })

@@ -128,6 +128,11 @@ export const SETTINGS = {
     description:
       'Connections to PostgreSQL, a third each for reading, searching and writing; three at least.',
   },
+  webhookAllow: {
+    ...{ ...kinds.destinations, of: SERVERS },
+    description:
+      'Hosts, addresses and networks such as 10.0.0.0/8 that webhooks may call although they are not public.',
+  },
   logLevel: {
     ...{ ...kinds.oneOf(LOG_LEVELS), of: SERVERS, default: 'info', demoDefault: 'warn' },
     description:
@@ -253,6 +258,7 @@ export function serviceSettings(values: SettingValues, isDemo: boolean): Setting
     sessionMaxMs: values.sessionMax,
     statementTimeoutMs: values.statementTimeout,
     poolSize: values.poolSize,
+    webhookAllow: values.webhookAllow ?? [],
   }
 }
 

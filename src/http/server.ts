@@ -32,6 +32,7 @@ import { makeHeaders, neverStored, type SetHeaders } from './security-headers.js
 import type { HttpSettings } from './settings.js'
 import { setupResource } from './setup.js'
 import { userResources } from './users.js'
+import { webhookResources } from './webhooks.js'
 
 const HTTP_OPTIONS = {
   headersTimeout: 10_000,
@@ -157,7 +158,7 @@ async function addRoutes(
           neverStored(reply)
         })
         add(scope, [...meResources(app, guards, settings), ...userResources(app, guards, settings)])
-        add(scope, keyResources(app, guards))
+        add(scope, [...keyResources(app, guards), ...webhookResources(app, guards)])
       })
       await base.register(
         async (scope) => {

@@ -12,6 +12,7 @@ import {
 import { defineModel } from './definition.js'
 import { extend, type ModelExtension } from './extension.js'
 import { checkModel, type Model } from './model.js'
+import { WEBHOOK_DEFINITION } from './webhook.js'
 
 /** The one model of the service that people may extend; a catalog has it with what they add. */
 export const USER: Model = keeping(KEPT_OF_USER, checked(USER_DEFINITION))
@@ -19,6 +20,7 @@ const ROLE: Model = checked(ROLE_DEFINITION)
 const PERMISSION: Model = checked(PERMISSION_DEFINITION)
 const API_KEY: Model = keeping(KEPT_OF_API_KEY, checked(API_KEY_DEFINITION))
 const EVENT: Model = keeping(KEPT_OF_EVENT, checked(EVENT_DEFINITION))
+const WEBHOOK: Model = checked(WEBHOOK_DEFINITION)
 
 /** The models that are served, as records: clients look models up here. Kept by the service; see `service/meta-models.ts`. */
 export const META_MODEL: Model = checked(
@@ -56,7 +58,10 @@ export const META_FILE: Model = keeping(
 )
 
 /** All of them may be named by clients who have a right to. */
-export const SYSTEM_MODELS: readonly Model[] = [USER, ROLE, PERMISSION, API_KEY, EVENT, META_MODEL, META_FILE]
+export const SYSTEM_MODELS: readonly Model[] = [
+  ...[USER, ROLE, PERMISSION, API_KEY, EVENT, WEBHOOK],
+  ...[META_MODEL, META_FILE],
+]
 
 /** Whether only the service writes records of this model. */
 export function isReadOnly({ name }: Model): boolean {
@@ -68,14 +73,14 @@ export function isWrittenInside(model: Model): boolean {
   return !isReadOnly(model) && model.name !== USER.name
 }
 
-/** Whether it says who may do what: rights to everything do not include rights to these. */
+/** Whether it says who may do what, or who is told of it: rights to everything do not include rights to these. */
 export function isAuth({ name }: Model): boolean {
   return name.startsWith('verso.')
 }
 
 /** Whether rights may change with records of this name. */
 export function decidesRights(name: string): boolean {
-  return name.startsWith('verso.') && name !== EVENT.name
+  return name.startsWith('verso.auth.') && name !== EVENT.name
 }
 
 /** The user with the fields that people add; what is wrong with them is reported. */

@@ -6,6 +6,7 @@ import type { Tables } from '../store/table.js'
 import type { Waiting } from './log/waiting.js'
 import type { Gate } from './rights/gate.js'
 import type { Settings } from './settings.js'
+import type { Outgoing } from './webhooks/call.js'
 
 export interface Clock {
   /** Milliseconds since 1970. */
@@ -25,6 +26,8 @@ export interface App {
   readonly gate: Gate
   /** Those who wait for the next Change. */
   readonly waiting: Waiting
+  /** How others are called. */
+  readonly outgoing: Outgoing
   readonly clock: Clock
   readonly log: Logger
   close(): Promise<void>

@@ -13,6 +13,10 @@ import { startHousekeeping } from './housekeeping.js'
 import { keepMetaModels } from './meta-models.js'
 import { ensureRoles } from './accounts/roles.js'
 import { DEFAULT_SETTINGS, type Settings } from './settings.js'
+import type { Outgoing } from './webhooks/call.js'
+import { startDelivery } from './webhooks/delivery.js'
+import { systemResolve } from './webhooks/destination.js'
+import { Reach } from './webhooks/reach.js'
 
 export interface AppOptions {
   readonly settings?: Partial<Settings>
@@ -22,9 +26,15 @@ export interface AppOptions {
   readonly log?: Logger
   /** Instead of the one that the settings name. */
   readonly database?: Database
+  /** Whether this process calls webhooks; for one of several nodes at least, if there are any. */
+  readonly deliversWebhooks?: boolean
+  /** How webhooks are called, where it is to be otherwise. */
+  readonly outgoing?: Partial<Omit<Outgoing, 'reach'>>
   /** Called when the disk has failed and only a restart helps. */
   readonly onBroken?: (error: unknown) => void
 }
+
+const OUTGOING: Omit<Outgoing, 'reach'> = { resolve: systemResolve, timeoutMs: 10_000, userAgent: 'verso' }
 
 /**
  * Checks the models, opens the database and brings its tables up to date. The answer is what every function of the service takes.
@@ -51,11 +61,14 @@ export async function createApp(options: AppOptions): Promise<App> {
   for (const note of notes) log.warn(note)
   const gate = new Gate({ catalog, db, tables })
   const waiting = new Waiting(db)
-  const composed = { settings, catalog, db, tables, shapes, undeclared, gate, waiting, clock, log }
+  const outgoing = { ...OUTGOING, ...options.outgoing, reach: new Reach(settings.webhookAllow) }
+  const composed = { settings, catalog, db, tables, shapes, undeclared, gate, waiting, outgoing, clock, log }
   const stopHousekeeping = startHousekeeping(composed)
+  let stopDelivery: (() => Promise<void>) | undefined
   const app: App = {
     ...composed,
     close: async () => {
+      await stopDelivery?.()
       await waiting.close()
       await stopHousekeeping()
       await db.close()
@@ -65,6 +78,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     await app.close()
     throw error
   })
+  if (options.deliversWebhooks) stopDelivery = startDelivery(app)
   return app
 }
 

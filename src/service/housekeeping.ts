@@ -1,3 +1,4 @@
+import { forgetDeliveries } from '../store/deliveries.js'
 import { forgetAnswers } from '../store/idempotency.js'
 import { forgetFailures } from '../store/login-failures.js'
 import { dropResetLinksBefore } from '../store/reset-links.js'
@@ -7,6 +8,9 @@ import { IDEMPOTENCY_KEPT_MS } from './writing.js'
 import { FAILURE_WINDOW_MS } from './accounts/throttle.js'
 
 const EVERY_MS = 5 * 60_000
+const DELIVERIES_KEPT_MS = 30 * 24 * 60 * 60_000
+/** Of each webhook. */
+const DELIVERIES_KEPT = 1_000
 
 type Kept = Pick<App, 'db' | 'clock' | 'settings' | 'log'>
 
@@ -34,6 +38,7 @@ export async function tidy({ db, clock, settings }: Kept): Promise<void> {
     await forgetAnswers(tx, now - IDEMPOTENCY_KEPT_MS)
     await forgetFailures(tx, now - FAILURE_WINDOW_MS)
     await dropResetLinksBefore(tx, now)
+    await forgetDeliveries(tx, now - DELIVERIES_KEPT_MS, DELIVERIES_KEPT)
   })
   await db.contents.recover()
 }

@@ -13,6 +13,8 @@ export interface Settings {
   readonly statementTimeoutMs: number
   /** Connections to PostgreSQL. */
   readonly poolSize: number
+  /** Hosts, addresses and networks that are no public ones, and that webhooks may call all the same. */
+  readonly webhookAllow: readonly string[]
 }
 
 const MINUTE_MS = 60_000
@@ -26,4 +28,5 @@ export const DEFAULT_SETTINGS: Settings = {
   sessionMaxMs: 12 * 60 * MINUTE_MS,
   statementTimeoutMs: 10_000,
   poolSize: 10,
+  webhookAllow: [],
 }

@@ -14,6 +14,7 @@ import type { App } from './app.js'
 import type { Caller } from './rights/caller.js'
 import { keepAnAdministrator } from './accounts/last-administrator.js'
 import { withoutSecrets } from './secrets.js'
+import { keepFollowing } from './webhooks/following.js'
 
 export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60_000
 const MAX_KEY_LENGTH = 255
@@ -61,6 +62,7 @@ export async function write<T>(
     await refuseIfOutdated(app, tx, changes)
     if (changes.some(({ model }) => decidesRights(model))) await raiseRightsEpoch(tx)
     await keepAnAdministrator(tx, by, changes)
+    await keepFollowing(tx, changes)
     if (claimed) await keepAnswer(tx, claimed, JSON.stringify(data), by.epoch ?? null)
     await append(tx, app.db.dialect, changes)
     return { data, replayed: false, changes }

@@ -1,12 +1,14 @@
 // The tables of the service itself, beside those of the models.
 import { StartFaults } from '../errors.js'
 import type { Database, Dialect, Transaction } from './database.js'
+import { DELIVERY_TABLE } from './deliveries.js'
 import { EPOCH_TABLE } from './epoch.js'
 import { FILE_TABLE } from './files.js'
 import { FORMER_ADMIN_TABLE } from './former-admins.js'
 import { LOG_TABLE } from './log.js'
 import { RESET_LINK_TABLE } from './reset-links.js'
 import { SEQUENCE_TABLE } from './sequences.js'
+import { WEBHOOK_TABLE } from './webhooks.js'
 
 /** Waits for other nodes that are starting, then makes what is not there. */
 export async function makeOwnTables(tx: Transaction, dialect: Dialect): Promise<void> {
@@ -19,6 +21,7 @@ export async function makeOwnTables(tx: Transaction, dialect: Dialect): Promise<
   for (const create of dialect.contentTables) await tx.run(create)
   await tx.run(`create index if not exists verso_log_at on ${LOG_TABLE} (at_ms)`)
   await tx.run('create index if not exists verso_session_user on verso_session (user_id)')
+  await tx.run(`create index if not exists verso_webhook_delivery_of on ${DELIVERY_TABLE} (webhook, id)`)
   await tx.run('create index if not exists verso_idempotency_created on verso_idempotency (created_ms)')
 }
 
@@ -102,6 +105,28 @@ function ownTables({ columns, identity }: Dialect): Readonly<Record<string, read
       `size ${integer} not null`,
       `sha256 ${text} not null`,
       `created_ms ${integer} not null`,
+    ],
+    [WEBHOOK_TABLE]: [
+      `webhook ${integer} primary key`,
+      `position ${integer} not null`,
+      `until_seq ${integer}`,
+      `failures ${integer} not null`,
+      `next_ms ${integer} not null`,
+      `lease ${text}`,
+      `leased_until_ms ${integer}`,
+    ],
+    [DELIVERY_TABLE]: [
+      `id ${identity}`,
+      `webhook ${integer} not null`,
+      `message ${text} not null`,
+      `first_seq ${integer}`,
+      `last_seq ${integer}`,
+      `changes ${integer} not null`,
+      `attempt ${integer} not null`,
+      `at_ms ${integer} not null`,
+      `ms ${integer} not null`,
+      `status ${integer}`,
+      `error ${text}`,
     ],
     [EPOCH_TABLE]: [`name ${text} primary key`, `value ${integer} not null`],
     [FORMER_ADMIN_TABLE]: [`user_id ${integer} primary key`, `admin ${integer} not null`],

@@ -20,7 +20,7 @@ import {
 const META = 'com.axelor.meta.db.MetaModel'
 /** Those of the service itself that can be asked for. */
 const AUTH = ['User', 'Role', 'Permission', 'ApiKey', 'Event'].map((name) => `verso.auth.${name}`)
-const SYSTEM = [META, 'com.axelor.meta.db.MetaFile', ...AUTH]
+const SYSTEM = [META, 'com.axelor.meta.db.MetaFile', ...AUTH, 'verso.feed.Webhook']
 const NAMES = models.map(({ definition }) => (definition as { name: string }).name)
 const Rule = defineModel({
   name: 'meta.Rule',

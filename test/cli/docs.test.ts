@@ -1,9 +1,12 @@
 // The commands of the documents work when they are pasted, one after the other, into a shell beside a fresh demo.
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { HttpClient } from '../http-client.js'
 import { MAIN, newDatabase, scratch, start } from './program.js'
 
 interface Body {
@@ -154,6 +157,43 @@ test('those of the files: sent, replaced, fetched, emptied', async () => {
     { id: 1, version: 2, fileType: null, fileSize: null },
   ])
 })
+
+test('those of webhooks, and a receiver that is pasted from there', async () => {
+  const answers = await paste('docs/webhooks.md')
+  expect(answers.map(({ status }) => status)).toEqual([0, 0])
+  const { url } = await start(['demo', '--port', '0', '--db', newDatabase(), '--webhook-allow', '127.0.0.1'])
+  const admin = await HttpClient.login(url, 'admin', 'admin')
+  const port = await freePort()
+  const made = await admin.request('POST', '/ws/webhooks', {
+    data: { name: 'pasted', url: `http://127.0.0.1:${port}/` },
+  })
+  const { data: [webhook] } = (await made.json()) as { data: [{ secret: string }] } // prettier-ignore
+  const text = readFileSync(new URL('../../docs/webhooks.md', import.meta.url), 'utf8')
+  const file = path.join(mkdtempSync(path.join(scratch, 'docs-')), 'receiver.mjs')
+  writeFileSync(file, /^```js\n(.*?)^```$/ms.exec(text)?.[1] ?? '')
+  const env = { ...process.env, PORT: String(port), WEBHOOK_SECRET: webhook.secret }
+  const receiver = spawn(process.execPath, [file], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  try {
+    let printed = ''
+    receiver.stdout.on('data', (chunk: Buffer) => (printed += chunk.toString()))
+    const { data } = await admin.create('com.axelor.contact.db.Contact', { firstName: 'Ada' })
+    const line = new RegExp(`^\\d+ create com\\.axelor\\.contact\\.db\\.Contact ${data.id} 0$`, 'm')
+    await expect.poll(() => printed, { timeout: 50_000 }).toMatch(line)
+    const forged = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{"data":[]}' })
+    expect(forged.status).toBe(401)
+  } finally {
+    receiver.kill()
+  }
+})
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  await once(probe, 'close')
+  return port
+}
 
 test('those of import and export', async () => {
   const cwd = mkdtempSync(path.join(scratch, 'docs-'))

@@ -56,7 +56,7 @@ export async function mergeInProcess(
 export async function mergeInProcesses(engine: Engine, count: number, race: MergeRace): Promise<Result> {
   const place = await newPlace(engine)
   const file = fileURLToPath(new URL('wide-model.ts', import.meta.url))
-  const start = () => startServerProcess(place.url, undefined, undefined, file)
+  const start = () => startServerProcess(place.url, undefined, undefined, { MODELS: file })
   const nodes = await Promise.all(Array.from({ length: count }, start))
   const observer = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 })
   try {

@@ -16,7 +16,11 @@ process.on('disconnect', () => process.exit())
 const first = process.env['FIRST_TWIN']
 const options = { poolSize: 10, statementTimeoutMs: 10_000 }
 const database = first ? { database: await twinOf(first, await openDatabase(db, options)) } : {}
-const app = await createApp({ models, settings: { db }, ...database })
+// With WEBHOOKS it calls them, on this machine too, under this name.
+const agent = process.env['WEBHOOKS']
+const calling = agent ? { deliversWebhooks: true, outgoing: { userAgent: agent, timeoutMs: 2_000 } } : {}
+const settings = { db, webhookAllow: ['127.0.0.1'] }
+const app = await createApp({ models, settings, ...database, ...calling })
 await ensureFirstAdmin(app, username, password)
 const { withFailpoints } = await jiti.import('./failpoints.ts')
 const twin = process.env['TWIN']

@@ -23,7 +23,7 @@ export async function startServerProcess(
   db: string,
   twin?: keyof typeof twins,
   firstTwin?: keyof typeof twins,
-  models?: string,
+  more: NodeJS.ProcessEnv = {},
 ): Promise<ServerProcess> {
   const child = fork(script, [db, USERNAME, PASSWORD], {
     execArgv: [],
@@ -31,7 +31,7 @@ export async function startServerProcess(
       ...process.env,
       ...(twin ? { TWIN: twin } : {}),
       ...(firstTwin ? { FIRST_TWIN: firstTwin } : {}),
-      ...(models === undefined ? {} : { MODELS: models }),
+      ...more,
     },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })

@@ -66,7 +66,8 @@ onEveryEngine((engine) => {
     const body = json(await user.get('/ws/meta/models')) as { data: string[] }
     const names = [...models.map(({ definition }) => (definition as { name: string }).name), Form.name]
     const auth = ['User', 'Role', 'Permission', 'ApiKey', 'Event'].map((name) => `verso.auth.${name}`)
-    const data = [...names, ...auth, 'com.axelor.meta.db.MetaFile', 'com.axelor.meta.db.MetaModel'].sort()
+    const own = [...auth, 'verso.feed.Webhook', 'com.axelor.meta.db.MetaFile', 'com.axelor.meta.db.MetaModel']
+    const data = [...names, ...own].sort()
     expect(body).toEqual({ status: 0, total: data.length, data })
   })
 

@@ -15,10 +15,13 @@ import { scratch, verso } from '../cli/program.js'
 import { leakingHashes } from '../key-twins.js'
 import { copiedFiles, filesIn, leaksIn, storedColumns, type Secret, type Trace } from '../secrets.js'
 import { ENGINES, newPlace, PASSWORD, startService, USERNAME, type Engine, type Service } from '../targets.js'
+import { Receiver } from '../webhooks/receiver.js'
 import { credentials, JSON_BODY, login, send, sessionIdOf, type Answer, type Sent } from './exchange.js'
 
 const USERS = '/ws/rest/verso.auth.User'
 const CARDS = '/ws/rest/shop.Card'
+const HOOKS = '/ws/rest/verso.feed.Webhook'
+const SECRET_COLUMN = 'verso.feed.Webhook.secret'
 const PASSWORD_COLUMN = 'verso.auth.User.password'
 const CARD = {
   name: 'shop.Card',
@@ -102,6 +105,7 @@ async function live(engine: Engine, twin?: (db: Database) => Database): Promise<
   })
   const service = await startService(engine, {
     ...{ models, place, log: pino({ level: 'trace' }, sink), http: { basicAuth: true } },
+    ...{ deliversWebhooks: true, settings: { webhookAllow: ['127.0.0.1'] } },
     ...(twin
       ? { database: twin(await openDatabase(place.url, { poolSize: 10, statementTimeoutMs: 10_000 })) }
       : {}),
@@ -110,6 +114,7 @@ async function live(engine: Engine, twin?: (db: Database) => Database): Promise<
   const admin = await liveWithAccounts(life)
   const session = await liveAtTheDoors(life, admin)
   const { key, id: keyId } = await liveWithKeys(life, admin, session)
+  await liveWithWebhooks(life, admin)
   const exported = path.join(folder, 'out')
   const outcome = await verso(['export', '--db', place.url, '--models', file, '--out', exported])
   expect(outcome.code, outcome.stderr).toBe(0)
@@ -267,6 +272,59 @@ async function liveWithKeys(
   return { key, id }
 }
 
+/** Webhooks: made, made anew, in conflict, called in vain and with success, read in every way. */
+async function liveWithWebhooks(life: Life, admin: string): Promise<void> {
+  const stored = [SECRET_COLUMN, 'copy/verso.db', 'copy/verso.db-wal']
+  const receiver = await Receiver.listen()
+  const answered = life.secret('what a receiver answered', 'words that a receiver answers')
+  receiver.answering = (_, response) => {
+    response.writeHead(receiver.calls.length === 1 ? 500 : 200).end(answered)
+    return undefined
+  }
+  try {
+    const headers = { ...JSON_BODY, cookie: admin }
+    const tell = async (what: string, path: string, data: object) => {
+      const sent = { method: 'POST', path, headers, body: JSON.stringify({ data }) }
+      const { text } = await life.send(what, sent, true)
+      const { data: [made] } = JSON.parse(text) as { data: [{ secret: string }] } // prettier-ignore
+      return life.secret(what, made.secret, stored)
+    }
+    const first = await tell('a secret of a webhook', '/ws/webhooks', { name: 'a', url: receiver.url })
+    const second = await tell('another secret of a webhook', '/ws/webhooks/1/secret', {})
+    const own = `whsec_${Buffer.from('a secret that somebody chose').toString('base64')}`
+    const chosen = { version: 1, secret: life.secret('a chosen secret', own, stored) }
+    const key = { 'idempotency-key': 'hook' }
+    expect((await life.write('a chosen secret', admin, 'POST', `${HOOKS}/1`, chosen, key)).status).toBe(200)
+    expect(
+      (await life.write('a conflict', admin, 'POST', `${HOOKS}/1`, { ...chosen, name: 'b' })).status,
+    ).toBe(409)
+    const wrong = { name: 'b', secret: life.secret('a wrong secret', `${own}and more`) }
+    expect((await life.write('a fault', admin, 'PUT', HOOKS, wrong)).status).toBe(422)
+    expect(new Set([first, second, own]).size).toBe(3)
+    expect((await life.write('a card', admin, 'PUT', CARDS, { label: 'silver' })).status).toBe(200)
+    await receiver.until(({ calls }) => calls.length >= 2)
+    const sent = Buffer.from(receiver.calls.map((call) => JSON.stringify([call.headers, call.body])).join())
+    life.traces.push({ where: 'what a receiver was told', bytes: sent })
+    await life.send('a ping', { method: 'POST', path: '/ws/webhooks/1/ping', headers: { cookie: admin } })
+    const paths = [
+      '/ws/webhooks/1',
+      '/ws/webhooks/1/deliveries',
+      '/ws/changes?limit=1000',
+      HOOKS,
+      `${HOOKS}/1`,
+    ]
+    for (const path of [...paths, `${HOOKS}/1/copy`])
+      expect((await life.send(path, { path, headers: { cookie: admin } })).status).toBe(200)
+    expect(
+      (await life.send('a secret', { path: `${HOOKS}?fields=secret`, headers: { cookie: admin } })).status,
+    ).toBe(400)
+    const exported = { method: 'POST', path: `${HOOKS}/export`, headers, body: '{}' }
+    expect((await life.send('an export of webhooks', exported)).status).toBe(200)
+  } finally {
+    await receiver.close()
+  }
+}
+
 describe.for(ENGINES)('%s', (engine) => {
   test('no secret lies anywhere, and nothing that lies there opens a door', async () => {
     const { service, secrets, traces, hashes } = await live(engine)
@@ -276,11 +334,17 @@ describe.for(ENGINES)('%s', (engine) => {
       // What is searched is what there is: the passwords are found where they are to be.
       const where = traces.map((trace) => trace.where)
       expect(where).toEqual(
-        expect.arrayContaining([PASSWORD_COLUMN, 'the process log', 'export/shop.Card.ndjson']),
+        expect.arrayContaining([
+          PASSWORD_COLUMN,
+          SECRET_COLUMN,
+          'the process log',
+          'export/shop.Card.ndjson',
+        ]),
       )
       if (engine === 'sqlite') expect(where).toContain('copy/verso.db-wal')
       const isBare = leaksIn(traces, secrets.map((secret) => ({ ...secret, onlyIn: [] }))) // prettier-ignore
       expect(isBare.some((leak) => leak.endsWith(`in ${PASSWORD_COLUMN}`))).toBe(true)
+      expect(isBare).toContain(`a chosen secret in ${SECRET_COLUMN}`)
       expect(leaksIn(traces, secrets)).toEqual([])
       await expectShut(service, hashes)
     } finally {

@@ -4,9 +4,11 @@ import type { Draft, Member } from '../../model/draft.js'
 import { Faults, refusalAt } from '../../model/faults.js'
 import { USER_MODEL, type Model } from '../../model/model.js'
 import { isAuth } from '../../model/system.js'
+import { WEBHOOK_MODEL } from '../../model/webhook.js'
 import { checkAccount } from './account-rules.js'
 import type { App } from '../app.js'
 import type { Caller } from '../rights/caller.js'
+import { checkWebhook, JUDGED_ALONE } from '../webhooks/rules.js'
 import { checkPermission, JUDGED_TOGETHER } from './permission-rules.js'
 
 /** The drafts as they may be written, or one Refusal that names every fault. Before secrets are hashed: nobody could judge them then. */
@@ -43,6 +45,7 @@ async function checked(app: App, by: Caller, draft: Draft, faults: Faults): Prom
   if (name === USER_MODEL) return checkAccount(app, by, draft, faults)
   // Nobody else may write one, and what is wrong with it would tell them of models and fields.
   if (name === PERMISSION_MODEL && !by.rights) await checkPermission(app, draft, faults)
+  if (name === WEBHOOK_MODEL && !by.rights) return checkWebhook(app, draft, faults)
   return draft
 }
 
@@ -50,6 +53,7 @@ async function checked(app: App, by: Caller, draft: Draft, faults: Faults): Prom
 const SINGLE: Readonly<Record<string, readonly string[]>> = {
   [USER_MODEL]: ['username'],
   [PERMISSION_MODEL]: JUDGED_TOGETHER,
+  [WEBHOOK_MODEL]: JUDGED_ALONE,
 }
 
 export function refuseInMany({ model, values }: Draft): void {

@@ -1,0 +1,82 @@
+// Webhooks: made, tried and looked at, by administrators. Their records are at /ws/rest/verso.feed.Webhook.
+import type { FastifyRequest } from 'fastify'
+import { Refusal } from '../errors.js'
+import { DEFAULT_LIMIT } from '../model/search.js'
+import { isObject } from '../model/value.js'
+import { WEBHOOK_MODEL } from '../model/webhook.js'
+import type { App } from '../service/app.js'
+import { requireAdmin } from '../service/rights/permitted.js'
+import {
+  deliveriesOf,
+  makeWebhook,
+  ping,
+  renewSecret,
+  stateOf,
+  type MadeWebhook,
+} from '../service/webhooks/webhooks.js'
+import { callerOf, type Guards } from './guard.js'
+import { idOf } from './record-requests.js'
+import { answer, sendJson, type Handler, type Resource } from './resource.js'
+
+const PLACE = '/ws/webhooks'
+
+export function webhookResources(app: App, guards: Guards): readonly Resource[] {
+  const administrator = async (request: FastifyRequest) => {
+    requireAdmin(callerOf(request))
+  }
+  const shared = { guards: [guards.session, administrator], writeGuards: [guards.sameSite] }
+  const idIn = (request: FastifyRequest) => idOf(app.catalog.get(WEBHOOK_MODEL), request)
+  const make: Handler = async (request, reply) => {
+    refuseKey(request)
+    const data = isObject(request.body) ? request.body['data'] : undefined
+    return answer(reply, [told(await makeWebhook(app, callerOf(request), data))])
+  }
+  const renew: Handler = async (request, reply) => {
+    refuseKey(request)
+    return answer(reply, [told(await renewSecret(app, callerOf(request), idIn(request)))])
+  }
+  const listDeliveries: Handler = async (request, reply) => {
+    const page = pageOf(request, app.settings.maxLimit)
+    const { total, data } = await deliveriesOf(app, idIn(request), page)
+    return sendJson(reply, JSON.stringify({ status: 0, offset: page.offset, total, data }))
+  }
+  return [
+    { ...shared, path: PLACE, handlers: { POST: make } },
+    {
+      ...{ ...shared, path: `${PLACE}/:id` },
+      handlers: { GET: async (request, reply) => answer(reply, [await stateOf(app, idIn(request))]) },
+    },
+    { ...shared, path: `${PLACE}/:id/deliveries`, handlers: { GET: listDeliveries } },
+    { ...shared, path: `${PLACE}/:id/secret`, handlers: { POST: renew } },
+    {
+      ...{ ...shared, path: `${PLACE}/:id/ping` },
+      handlers: { POST: async (request, reply) => answer(reply, [await ping(app, idIn(request))]) },
+    },
+  ]
+}
+
+/** The only answer that has it. */
+function told({ record, secret }: MadeWebhook): object {
+  return { ...record, secret }
+}
+
+function refuseKey({ headers }: FastifyRequest): void {
+  if (headers['idempotency-key'] !== undefined)
+    throw new Refusal(
+      'bad-request',
+      'A secret is shown once: its answer cannot be kept under an Idempotency-Key',
+    )
+}
+
+function pageOf({ query }: FastifyRequest, maxLimit: number): { offset: number; limit: number } {
+  const { offset = '0', limit = String(DEFAULT_LIMIT) } = query as Readonly<Record<string, unknown>>
+  const faults: string[] = []
+  const count = (name: string, text: unknown) => {
+    if (typeof text === 'string' && /^\d{1,15}$/.test(text)) return Number(text)
+    faults.push(`${name} must be a whole number from 0`)
+    return 0
+  }
+  const page = { offset: count('offset', offset), limit: Math.min(count('limit', limit), maxLimit) }
+  if (faults.length > 0) throw new Refusal('bad-request', faults.join('; '))
+  return page
+}

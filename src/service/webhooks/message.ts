@@ -1,0 +1,104 @@
+// What a webhook is to be told next.
+import { hash } from 'node:crypto'
+import { Refusal } from '../../errors.js'
+import { findUser } from '../../store/accounts.js'
+import { lastSeq } from '../../store/feed.js'
+import type { Webhook } from '../../store/webhooks.js'
+import type { Change } from '../../wire.js'
+import { actorOf } from '../actor.js'
+import type { App } from '../app.js'
+import { followingPage } from '../log/feed.js'
+import { SERVICE, type Caller } from '../rights/caller.js'
+
+const MAX_CHANGES = 100
+/** A Change that is larger goes alone. */
+const MAX_BODY_BYTES = 1024 * 1024
+
+export interface Message {
+  /** The same for the same body, and for no other: whoever has seen it may drop it. */
+  readonly id: string
+  readonly body: string
+  readonly changes: number
+  readonly firstSeq: number | null
+  readonly lastSeq: number | null
+}
+
+export type Next =
+  | { readonly kind: 'message'; readonly message: Message; readonly next: number }
+  | { readonly kind: 'nothing'; readonly next: number; readonly isLast: boolean }
+  /** Why it cannot be told anything. */
+  | { readonly kind: 'fault'; readonly error: string }
+
+/** The Changes after this one that are for the webhook, as a whole call. A call that is repeated ends where it ended before. */
+export async function nextMessage(app: App, webhook: Webhook, since: number): Promise<Next> {
+  const by = await callerFor(app, webhook)
+  if (!by) return { kind: 'fault', error: 'its user is disabled' }
+  const models = modelsFor(app, by, webhook)
+  // Nothing may be seen, so nothing is missed.
+  if (models.length === 0) return { kind: 'nothing', next: await lastSeq(app.db.reader), isLast: true }
+  try {
+    const page = await followingPage(app, by, { since, limit: MAX_CHANGES, models, waitMs: 0 })
+    if (page.data.length === 0) return { kind: 'nothing', next: page.next, isLast: page.isLast }
+    return batchOf(webhook, page.data, page.next)
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.kind !== 'gone') throw error
+    return resyncOf(webhook, error)
+  }
+}
+
+/** A message that says nothing, to see whether it arrives. */
+export function pingOf({ id }: Pick<Webhook, 'id'>, nowMs: number): Message {
+  return messageOf({ webhook: id, ping: true, on: new Date(nowMs).toISOString() }, [])
+}
+
+async function callerFor(app: App, { userId }: Webhook): Promise<Caller | undefined> {
+  if (userId === null) return SERVICE
+  const user = await findUser(app.db.reader, userId)
+  return user && !user.disabled ? app.gate.callerOf(actorOf(user)) : undefined
+}
+
+/** Those that are named, or else those that people declare; as far as they are there and may be seen. */
+function modelsFor({ catalog }: App, { rights }: Caller, { models }: Webhook): string[] {
+  const named = models ? models.flatMap((name) => catalog.known(name) ?? []) : catalog.models
+  return named.filter((model) => !rights || rights.of(model).may('read')).map(({ name }) => name)
+}
+
+function batchOf(webhook: Webhook, changes: readonly Change[], next: number): Next {
+  const { until } = webhook
+  const isRepeat = until !== null && until < next && changes.some(({ seq }) => seq <= until)
+  const within = isRepeat ? changes.filter(({ seq }) => seq <= until) : changes
+  const fitting = within.slice(0, countFitting(within))
+  const end = isRepeat ? until : next
+  const last = fitting.length < within.length ? (fitting.at(-1)?.seq ?? end) : end
+  return {
+    kind: 'message',
+    message: messageOf({ webhook: webhook.id, data: fitting, next: last }, fitting),
+    next: last,
+  }
+}
+
+/** As many as fit into one call, and one at least. */
+function countFitting(changes: readonly Change[]): number {
+  let bytes = 0
+  const tooMany = changes.findIndex((change) => {
+    bytes += Buffer.byteLength(JSON.stringify(change)) + 1
+    return bytes > MAX_BODY_BYTES
+  })
+  return tooMany < 0 ? changes.length : Math.max(tooMany, 1)
+}
+
+/** The past that it needs is gone: it is told to read the records anew. */
+function resyncOf(webhook: Webhook, { details }: Refusal): Next {
+  const { horizon, last } = details.data as { readonly horizon: number; readonly last: number }
+  const { until } = webhook
+  const next = until !== null && until >= horizon && until <= last ? until : last
+  return { kind: 'message', message: messageOf({ webhook: webhook.id, resync: true, next }, []), next }
+}
+
+function messageOf(content: object, changes: readonly Change[]): Message {
+  const body = JSON.stringify(content)
+  return {
+    ...{ id: `msg_${hash('sha256', body, 'base64url')}`, body, changes: changes.length },
+    ...{ firstSeq: changes[0]?.seq ?? null, lastSeq: changes.at(-1)?.seq ?? null },
+  }
+}

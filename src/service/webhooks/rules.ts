@@ -1,0 +1,41 @@
+// What the record of a webhook must be, from wherever it is written.
+import type { Draft } from '../../model/draft.js'
+import type { Faults } from '../../model/faults.js'
+import { didYouMean } from '../../model/similar.js'
+import * as store from '../../store/records.js'
+import type { App } from '../app.js'
+import { urlFault } from './destination.js'
+import { isSecret, newSecret, SECRET_RULE } from './signature.js'
+
+const MAX_MODELS = 100
+const MAX_NAME = 100
+
+/** What is looked at record by record. */
+export const JUDGED_ALONE: readonly string[] = ['url', 'models', 'from']
+
+/** The draft with a secret, where a new webhook comes without one. */
+export async function checkWebhook(app: App, draft: Draft, faults: Faults): Promise<Draft> {
+  const { model, key, values, place } = draft
+  const { url, models, secret, from } = values
+  const add = (name: string, fault: string | undefined) => {
+    if (fault !== undefined) faults.add(place + name, fault)
+  }
+  if (typeof url === 'string') add('url', urlFault(url, app.outgoing.reach))
+  if (models !== undefined && models !== null) add('models', modelsFault(app, models))
+  if (typeof secret === 'string' && !isSecret(secret)) add('secret', SECRET_RULE)
+  if (key && secret === null) add('secret', 'cannot be taken away: nobody could tell whose calls they are')
+  const before = key && from !== undefined && (await store.read(app.db.reader, app.tables.of(model), key.id))
+  if (before && before['from'] !== from) add('from', 'is where it began, and stays as it is')
+  const isMissing = !key && (secret === undefined || secret === null)
+  return isMissing ? { ...draft, values: { ...values, secret: newSecret() } } : draft
+}
+
+function modelsFault({ catalog }: App, models: unknown): string | undefined {
+  if (!Array.isArray(models) || !models.every((name) => typeof name === 'string'))
+    return 'must be a list of names of models, or empty for all that people declare'
+  if (models.length > MAX_MODELS) return `has at most ${MAX_MODELS} names`
+  const unknown = models.find((name) => !catalog.known(name))
+  if (unknown === undefined) return undefined
+  const names = catalog.stored.map(({ name }) => name)
+  return `names no model: there is no ${unknown.slice(0, MAX_NAME)}${didYouMean(unknown, names)}`
+}

@@ -1,0 +1,93 @@
+// What administrators do with webhooks, besides what they write in their records.
+import { Refusal } from '../../errors.js'
+import type { Model } from '../../model/model.js'
+import { isObject } from '../../model/value.js'
+import { WEBHOOK_MODEL } from '../../model/webhook.js'
+import * as deliveries from '../../store/deliveries.js'
+import { lastSeq } from '../../store/feed.js'
+import * as records from '../../store/records.js'
+import { findWebhook, type Webhook } from '../../store/webhooks.js'
+import type { Delivery, WebhookState, WireRecord } from '../../wire.js'
+import type { App } from '../app.js'
+import { missing } from '../ids.js'
+import type { Caller } from '../rights/caller.js'
+import { create, update } from '../saves.js'
+import { rowOf, send } from './courier.js'
+import { pingOf } from './message.js'
+import { newSecret } from './signature.js'
+
+export interface MadeWebhook {
+  readonly record: WireRecord
+  /** Nobody can read it again. */
+  readonly secret: string
+}
+
+/** Never under an Idempotency-Key, where the answer would be kept. */
+export async function makeWebhook(app: App, by: Caller, data: unknown): Promise<MadeWebhook> {
+  if (!isObject(data)) throw new Refusal('bad-request', 'Send { "data": { "name": …, "url": … } }')
+  const secret = typeof data['secret'] === 'string' ? data['secret'] : newSecret()
+  const sent = { ...data, secret: data['secret'] ?? secret }
+  const made = await create(app, by, modelOf(app), sent)
+  return { record: made.data, secret }
+}
+
+/** Another secret from the next call on: an ordinary update of the record. */
+export async function renewSecret(app: App, by: Caller, id: number): Promise<MadeWebhook> {
+  const model = modelOf(app)
+  const secret = newSecret()
+  for (;;) {
+    const record = await records.read(app.db.reader, app.tables.of(model), id)
+    if (!record) return missing(model, id)
+    try {
+      const { data } = await update(app, by, model, id, { version: record.version, secret })
+      return { record: data, secret }
+    } catch (error) {
+      // Somebody changed it at the same time: with what they wrote in it, once more.
+      if (!(error instanceof Refusal) || error.kind !== 'conflict') throw error
+    }
+  }
+}
+
+/** How far it has come. */
+export async function stateOf(app: App, id: number): Promise<WebhookState> {
+  const { position, failures, nextMs, isPaused } = await webhookOf(app, id)
+  const last = await lastSeq(app.db.reader)
+  return {
+    ...{ id, paused: isPaused, position, last, lag: Math.max(0, last - position), failures },
+    nextAttemptOn: failures > 0 && !isPaused ? new Date(nextMs).toISOString() : null,
+  }
+}
+
+/** The newest first. */
+export async function deliveriesOf(
+  app: App,
+  id: number,
+  page: { readonly offset: number; readonly limit: number },
+): Promise<{ readonly total: number; readonly data: readonly Delivery[] }> {
+  await webhookOf(app, id)
+  const { total, rows } = await deliveries.deliveriesOf(app.db.reader, id, page)
+  return { total, data: rows.map(toDelivery) }
+}
+
+/** A call at once that tells nothing, also of one that is paused; it changes nothing of how far the webhook has come. */
+export async function ping(app: App, id: number): Promise<Delivery> {
+  const webhook = await webhookOf(app, id)
+  const atMs = app.clock.now()
+  const message = pingOf(webhook, atMs)
+  const outcome = await send(app, webhook, message)
+  const row = rowOf(webhook, message, outcome ?? { status: null, error: 'cut off', ms: 0 }, atMs)
+  await app.db.transaction((tx) => deliveries.noteDelivery(tx, row))
+  return toDelivery(row)
+}
+
+function modelOf({ catalog }: App): Model {
+  return catalog.get(WEBHOOK_MODEL)
+}
+
+async function webhookOf(app: App, id: number): Promise<Webhook> {
+  return (await findWebhook(app.db.reader, app.db.dialect, id)) ?? missing(modelOf(app), id)
+}
+
+function toDelivery({ webhook: _, atMs, firstSeq, lastSeq, ...rest }: deliveries.DeliveryRow): Delivery {
+  return { ...rest, on: new Date(atMs).toISOString(), first: firstSeq, last: lastSeq }
+}

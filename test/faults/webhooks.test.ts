@@ -1,0 +1,297 @@
+// Every Change arrives at least once and in order, whatever becomes of receivers and nodes.
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { SERVICE } from '../../src/service/rights/caller.js'
+import { create, update } from '../../src/service/saves.js'
+import { makeWebhook, stateOf, deliveriesOf } from '../../src/service/webhooks/webhooks.js'
+import type { Database } from '../../src/store/database.js'
+import { openDatabase } from '../../src/store/open.js'
+import type { WireRecord } from '../../src/wire.js'
+import { HttpClient } from '../http-client.js'
+import {
+  newPlace,
+  onEveryEngine,
+  PASSWORD,
+  startService,
+  USERNAME,
+  type Engine,
+  type Place,
+  type Service,
+  type ServiceOptions,
+} from '../targets.js'
+import { movesBeforeAnswer, withoutLease } from '../webhook-twins.js'
+import { isGenuine, Receiver } from '../webhooks/receiver.js'
+import { startServerProcess } from './server-process.js'
+
+const CONTACT = 'crm.Contact'
+const PAGE = { offset: 0, limit: 1_000 }
+const PATIENTLY = { timeout: 50_000 }
+
+let receiver: Receiver
+const running: Service[] = []
+
+beforeEach(async () => {
+  receiver = await Receiver.listen()
+})
+afterEach(async () => {
+  for (const service of running.splice(0)) await service.close()
+  await receiver.close()
+})
+
+async function start(engine: Engine, options: ServiceOptions = {}): Promise<Service> {
+  const service = await startService(engine, {
+    ...{ deliversWebhooks: true, ...options },
+    settings: { webhookAllow: ['127.0.0.1'], ...options.settings },
+  })
+  running.push(service)
+  return service
+}
+
+const hookOf = async ({ app }: Service, more = {}) =>
+  makeWebhook(app, SERVICE, { name: 'all', url: receiver.url, ...more })
+
+async function write({ app }: Service, count: number): Promise<WireRecord[]> {
+  const model = app.catalog.get(CONTACT)
+  const made: WireRecord[] = []
+  for (let i = 0; i < count; i++) {
+    const { data } = await create(app, SERVICE, model, { firstName: `n${i}` })
+    made.push((await update(app, SERVICE, model, data.id, { version: 0, lastName: 'Doe' })).data)
+  }
+  return made
+}
+
+const seqsOf = (changes: readonly { readonly seq: number }[]) => changes.map(({ seq }) => seq)
+
+/** Each of them once, after repeats are dropped, and each record from version to version. */
+function expectAll(contacts: readonly WireRecord[]): void {
+  const { folded } = receiver
+  expect(seqsOf(folded)).toEqual(seqsOf(folded).sort((a, b) => a - b))
+  const versions = new Map<number, number[]>()
+  for (const { id, version } of folded) versions.set(id, [...(versions.get(id) ?? []), version])
+  for (const { id, version } of contacts)
+    expect(versions.get(id)).toEqual(Array.from({ length: version + 1 }, (_, each) => each))
+}
+
+onEveryEngine((engine) => {
+  test('all Changes arrive in order, signed, and in batches', async () => {
+    const service = await start(engine)
+    const { record, secret } = await hookOf(service)
+    const contacts = await write(service, 150)
+    await receiver.until(({ taken }) => taken.length === 300)
+    expectAll(contacts)
+    expect(receiver.taken).toHaveLength(300)
+    expect(receiver.mostAtOnce).toBe(1)
+    for (const call of receiver.calls) {
+      expect(isGenuine(secret, call)).toBe(true)
+      expect(isGenuine(secret, { ...call, body: `${call.body} ` })).toBe(false)
+      expect(call.message).toMatchObject({ webhook: record.id, next: call.message.data?.at(-1)?.seq })
+      expect(call.message.data?.length).toBeLessThanOrEqual(100)
+      expect(call.headers['content-type']).toBe('application/json; charset=utf-8')
+      expect(call.headers['user-agent']).toBe('verso')
+      expect(Math.abs(Date.now() / 1_000 - Number(call.headers['webhook-timestamp']))).toBeLessThan(120)
+    }
+    const ids = receiver.calls.map(({ headers }) => headers['webhook-id'])
+    expect(new Set(ids).size).toBe(ids.length)
+    await expect
+      .poll(async () => stateOf(service.app, record.id), PATIENTLY)
+      .toMatchObject({ lag: 0, failures: 0, paused: false, nextAttemptOn: null })
+    const { total, data } = await deliveriesOf(service.app, record.id, PAGE)
+    expect(total).toBe(receiver.calls.length)
+    expect(data.map(({ message }) => message)).toEqual(ids.reverse())
+    expect(data.reduce((sum, { changes }) => sum + changes, 0)).toBe(300)
+  })
+
+  test('500s, then success: the same message again, nothing is lost, and the order is kept', async () => {
+    const service = await start(engine)
+    const { contacts, webhook } = await failThrice(service)
+    expectAll(contacts)
+    const [first, second, third, fourth] = receiver.calls.map(({ headers, body }) => ({
+      id: headers['webhook-id'],
+      body,
+    }))
+    // More was committed meanwhile: what is sent again is still the same.
+    expect([second, third, fourth]).toEqual([first, first, first])
+    const { data } = await deliveriesOf(service.app, webhook, PAGE)
+    expect([...data].reverse().slice(0, 4)).toMatchObject([
+      ...[1, 2, 3].map((attempt) => ({ attempt, status: 500, error: 'answered 500' })),
+      { attempt: 4, status: 204, error: null },
+    ])
+  })
+
+  test('a twin that moves on before the answer loses Changes, and is caught', async () => {
+    const place = await newPlace(engine)
+    const database = movesBeforeAnswer(
+      await openDatabase(place.url, { poolSize: 10, statementTimeoutMs: 10_000 }),
+    )
+    const service = await start(engine, { place, database })
+    await expect(failThrice(service).then(({ contacts }) => expectAll(contacts))).rejects.toThrow()
+    await service.close()
+    running.splice(0)
+    place.remove()
+  })
+
+  test('a receiver that does not answer in time is called again', async () => {
+    const service = await start(engine, { outgoing: { timeoutMs: 300 } })
+    receiver.answering = ({ headers }) => {
+      const isFirst =
+        receiver.calls.filter((call) => call.headers['webhook-id'] === headers['webhook-id']).length === 1
+      return isFirst ? undefined : 200
+    }
+    const { record } = await hookOf(service)
+    const contacts = await write(service, 3)
+    await receiver.until(({ folded }) => folded.length === 6)
+    expectAll(contacts)
+    const { data } = await deliveriesOf(service.app, record.id, PAGE)
+    expect(data.at(-1)).toMatchObject({ attempt: 1, status: null, error: 'no answer within 0.3 s' })
+  })
+
+  test('a receiver that is down is called when it is back', async () => {
+    const service = await start(engine)
+    const { port } = receiver
+    await receiver.close()
+    const { record } = await makeWebhook(service.app, SERVICE, {
+      ...{ name: 'down', url: `http://127.0.0.1:${port}/` },
+    })
+    const contacts = await write(service, 2)
+    await expect
+      .poll(async () => (await stateOf(service.app, record.id)).failures, PATIENTLY)
+      .toBeGreaterThan(0)
+    await receiver.listenAgain(port)
+    await receiver.until(({ folded }) => folded.length === 4)
+    expectAll(contacts)
+    const { data } = await deliveriesOf(service.app, record.id, PAGE)
+    expect(data.at(-1)).toMatchObject({ status: null, error: 'nobody listens there' })
+  })
+
+  test('one that is paused is called no more, and goes on where it was when it is resumed', async () => {
+    const service = await start(engine)
+    const model = service.app.catalog.get('verso.feed.Webhook')
+    const { record } = await hookOf(service)
+    const before = await write(service, 2)
+    await receiver.until(({ taken }) => taken.length === 4)
+    const paused = await update(service.app, SERVICE, model, record.id, { version: 0, paused: true })
+    const meanwhile = await write(service, 3)
+    expect(await stateOf(service.app, record.id)).toMatchObject({ paused: true })
+    await update(service.app, SERVICE, model, record.id, { version: paused.data.version, paused: false })
+    await receiver.until(({ folded }) => folded.length === 10)
+    expectAll([...before, ...meanwhile])
+  })
+
+  test('of two nodes one calls at a time; when it stops, the other one goes on', async () => {
+    const place = await newPlace(engine)
+    const nodes = await startTwo(engine, place)
+    const contacts: WireRecord[] = []
+    for (let i = 0; i < 20; i++) for (const node of nodes) contacts.push(...(await write(node, 1)))
+    await receiver.until(({ folded }) => folded.length === 2 * contacts.length)
+    const last = receiver.calls.at(-1)?.headers['user-agent']
+    const [stopped, other] = last === 'a' ? nodes : [nodes[1], nodes[0]]
+    running.splice(running.indexOf(stopped), 1)
+    await stopped.close()
+    contacts.push(...(await write(other, 5)))
+    await receiver.until(({ folded }) => folded.length === 2 * contacts.length)
+    expect(receiver.calls.at(-1)?.headers['user-agent']).not.toBe(last)
+    expectAll(contacts)
+    expect(receiver.mostAtOnce).toBe(1)
+    await other.close()
+    running.splice(0)
+    place.remove()
+  })
+
+  test('nodes that take no lease call at the same time, and are caught', async () => {
+    const place = await newPlace(engine)
+    const nodes = await startTwo(engine, place, withoutLease)
+    while (receiver.mostAtOnce < 2) for (const node of nodes) await write(node, 1)
+    for (const node of running.splice(0)) await node.close()
+    place.remove()
+  })
+
+  test('when the node that calls is killed, another one goes on', async () => {
+    const place = await newPlace(engine)
+    const agents = ['node-a', 'node-b']
+    const nodes = new Map<string, Awaited<ReturnType<typeof startServerProcess>>>()
+    for (const agent of agents)
+      nodes.set(agent, await startServerProcess(place.url, undefined, undefined, { WEBHOOKS: agent }))
+    const all = [...nodes.values()]
+    try {
+      const client = await HttpClient.login(all[0]?.url ?? '', USERNAME, PASSWORD)
+      let killed: string | undefined
+      // In the middle of a call, after it was taken and before it is answered.
+      receiver.answering = async ({ headers }) => {
+        if (killed !== undefined || receiver.taken.length < 10) return 200
+        killed = String(headers['user-agent'])
+        await nodes.get(killed)?.kill()
+        return 200
+      }
+      const made = await client.request('POST', '/ws/webhooks', { data: { name: 'all', url: receiver.url } })
+      expect(made.status).toBe(200)
+      const contacts = await writeThrough(() => clientOf(all, killed, nodes), 30)
+      await receiver.until(({ folded }) => folded.length >= 2 * contacts.length, 'the other node')
+      expect(agents).toContain(killed)
+      expect(receiver.calls.at(-1)?.headers['user-agent']).not.toBe(killed)
+      expectAll(contacts)
+    } finally {
+      for (const node of all) await node.kill()
+      place.remove()
+    }
+  })
+})
+
+/** Three calls are refused, and there is more to tell before each of the next. */
+async function failThrice(service: Service) {
+  let answered = 0
+  receiver.answering = () => (++answered <= 3 ? 500 : 204)
+  const { record } = await hookOf(service)
+  const contacts = await write(service, 5)
+  for (const times of [1, 2, 3]) {
+    await expect
+      .poll(async () => (await stateOf(service.app, record.id)).failures, PATIENTLY)
+      .toBeGreaterThanOrEqual(times)
+    contacts.push(...(await write(service, 3)))
+    service.clock.advance(10_000)
+  }
+  const last = contacts.at(-1)
+  await receiver.until(({ taken }) => taken.some(({ id, version }) => id === last?.id && version === 1))
+  return { contacts, webhook: record.id }
+}
+
+/** Two nodes that write, and call, at the same time. */
+async function startTwo(
+  engine: Engine,
+  place: Place,
+  twin = (db: Database) => db,
+): Promise<[Service, Service]> {
+  receiver.answering = async () => new Promise((resolve) => setTimeout(() => resolve(204), 50))
+  const begin = async (userAgent: string) => {
+    const database = await openDatabase(place.url, { poolSize: 10, statementTimeoutMs: 10_000 })
+    return start(engine, { place, outgoing: { userAgent }, database: twin(database) })
+  }
+  const nodes: [Service, Service] = [await begin('a'), await begin('b')]
+  await hookOf(nodes[0])
+  return nodes
+}
+
+type Process = Awaited<ReturnType<typeof startServerProcess>>
+
+/** Somebody who is still there to write to. */
+async function clientOf(
+  all: readonly Process[],
+  killed: string | undefined,
+  nodes: ReadonlyMap<string, Process>,
+): Promise<HttpClient> {
+  const living = all.find((node) => node.isRunning() && (killed === undefined || nodes.get(killed) !== node))
+  return HttpClient.login(living?.url ?? '', USERNAME, PASSWORD)
+}
+
+/** Each contact made and changed once; what a node was killed over is left out. */
+async function writeThrough(client: () => Promise<HttpClient>, count: number): Promise<WireRecord[]> {
+  const made: WireRecord[] = []
+  let current = await client()
+  while (made.length < count) {
+    try {
+      const { data } = await current.create(CONTACT, { firstName: `n${made.length}` })
+      made.push((await current.update(CONTACT, data.id, { version: 0, lastName: 'Doe' })).data)
+    } catch {
+      current = await client()
+    }
+  }
+  return made
+}

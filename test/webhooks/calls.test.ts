@@ -1,0 +1,208 @@
+// One call: where it goes, what it takes for an answer, what it says of how it ended.
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer as createSecureServer } from 'node:https'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { call, type Outgoing } from '../../src/service/webhooks/call.js'
+import { pauseAfter } from '../../src/service/webhooks/courier.js'
+import { systemResolve, type Resolve } from '../../src/service/webhooks/destination.js'
+import { Reach } from '../../src/service/webhooks/reach.js'
+import { callByName } from '../webhook-twins.js'
+import { IDENTITY } from './identity.js'
+import { Receiver } from './receiver.js'
+
+let receiver: Receiver
+beforeEach(async () => {
+  receiver = await Receiver.listen()
+})
+afterEach(() => receiver.close())
+
+const outgoing = (more: Partial<Outgoing> = {}): Outgoing => ({
+  ...{
+    reach: new Reach(['127.0.0.1']),
+    resolve: systemResolve,
+    timeoutMs: 10_000,
+    userAgent: 'test',
+    ...more,
+  },
+})
+const message = (url: string) => ({ url, headers: { 'x-more': 'a' }, body: '{"webhook":1,"data":"ü"}' })
+
+test('what was sent arrives as it was', async () => {
+  expect(await call(outgoing(), message(`${receiver.url}?a=b%20c`))).toMatchObject({
+    status: 204,
+    error: null,
+  })
+  const [{ headers, body } = { headers: {}, body: '' }] = receiver.calls
+  expect(body).toBe('{"webhook":1,"data":"ü"}')
+  expect(headers).toMatchObject({
+    ...{ 'user-agent': 'test', 'x-more': 'a', 'content-length': '25', host: `127.0.0.1:${receiver.port}` },
+  })
+})
+
+test.for([
+  [200, null],
+  [299, null],
+  [301, 'answered with a redirect, which is not followed'],
+  [307, 'answered with a redirect, which is not followed'],
+  [404, 'answered 404'],
+  [500, 'answered 500'],
+] as const)('%i is told as it is', async ([status, error]) => {
+  receiver.answering = (_, response) => {
+    response.writeHead(status, { location: receiver.url }).end()
+    return undefined
+  }
+  expect(await call(outgoing(), message(receiver.url))).toMatchObject({ status, error })
+  expect(receiver.calls).toHaveLength(1)
+})
+
+test('an answer without an end is cut off', async () => {
+  let written = 0
+  receiver.answering = (_, response) => {
+    response.writeHead(200)
+    const more = () => {
+      while (!response.destroyed && response.write('a'.repeat(16_384))) written += 16_384
+    }
+    response.on('drain', more)
+    response.on('error', () => undefined)
+    more()
+    return undefined
+  }
+  expect(await call(outgoing(), message(receiver.url))).toMatchObject({ status: 200, error: null })
+  expect(written).toBeLessThan(32 * 1024 * 1024)
+})
+
+test('whoever does not answer is given up', async () => {
+  receiver.answering = () => undefined
+  expect(await call(outgoing({ timeoutMs: 200 }), message(receiver.url))).toMatchObject({
+    ...{ status: null, error: 'no answer within 0.2 s' },
+  })
+})
+
+test('a look-up without an end is given up', async () => {
+  const resolve: Resolve = async () => new Promise(() => undefined)
+  expect(await call(outgoing({ timeoutMs: 200, resolve }), message('http://hooks.example/'))).toMatchObject({
+    ...{ status: null, error: 'no answer within 0.2 s' },
+  })
+})
+
+test('what is no HTTP, nobody there, and no such host are told in words', async () => {
+  const strange = createServer((socket) => socket.resume().end('220 mail.example ESMTP\r\n')).listen(
+    0,
+    '127.0.0.1',
+  )
+  await once(strange, 'listening')
+  const { port } = strange.address() as AddressInfo
+  expect((await call(outgoing(), message(`http://127.0.0.1:${port}/`)))?.error).toMatch(
+    /^the call failed \(HPE_/,
+  )
+  strange.close()
+  await once(strange, 'close')
+  expect((await call(outgoing(), message(`http://127.0.0.1:${port}/`)))?.error).toBe('nobody listens there')
+  const nowhere: Resolve = async () => Promise.reject(Object.assign(new Error(''), { code: 'ENOTFOUND' }))
+  expect((await call(outgoing({ resolve: nowhere }), message('http://hooks.example/')))?.error).toBe(
+    'there is no such host',
+  )
+})
+
+/** A receiver that speaks https as hooks.example, and how often it was called. */
+async function listenSecurely() {
+  const calls: string[] = []
+  const server = createSecureServer(IDENTITY, (request, response) => {
+    calls.push(String(request.headers.host))
+    response.writeHead(204).end()
+  })
+  server.on('tlsClientError', () => undefined)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return { server, calls, port: (server.address() as AddressInfo).port }
+}
+
+test('a receiver whose certificate nobody vouches for is told nothing, whatever the environment says', async () => {
+  const { server, calls, port } = await listenSecurely()
+  const resolve: Resolve = async () => Promise.resolve([{ address: '127.0.0.1', family: 4 }])
+  process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
+  try {
+    const outcome = await call(outgoing({ resolve }), message(`https://hooks.example:${port}/`))
+    expect(outcome?.error).toBe('its certificate is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)')
+    expect(calls).toEqual([])
+  } finally {
+    delete process.env['NODE_TLS_REJECT_UNAUTHORIZED']
+    server.close()
+  }
+})
+
+test('one whose certificate is trusted is called by its name, and by no other', async () => {
+  const { server, calls, port } = await listenSecurely()
+  const folder = mkdtempSync(path.join(tmpdir(), 'verso-calls-'))
+  const authority = path.join(folder, 'authority.pem')
+  writeFileSync(authority, IDENTITY.cert)
+  const built = (file: string) =>
+    JSON.stringify(new URL(`../../dist/service/webhooks/${file}`, import.meta.url).href)
+  const script = `
+    const { call } = await import(${built('call.js')})
+    const { Reach } = await import(${built('reach.js')})
+    const resolve = async () => [{ address: '127.0.0.1', family: 4 }]
+    const outgoing = { reach: new Reach(['127.0.0.1']), resolve, timeoutMs: 10_000, userAgent: 'test' }
+    for (const host of ['hooks.example', 'other.example']) {
+      const outcome = await call(outgoing, { url: 'https://' + host + ':${port}/', headers: {}, body: '{}' })
+      console.log(outcome.status, outcome.error)
+    }`
+  try {
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+      env: { ...process.env, NODE_EXTRA_CA_CERTS: authority },
+    })
+    expect(stdout).toBe('204 null\nnull its certificate is not trusted (ERR_TLS_CERT_ALTNAME_INVALID)\n')
+    expect(calls).toEqual([`hooks.example:${port}`])
+  } finally {
+    server.close()
+    rmSync(folder, { recursive: true })
+  }
+})
+
+test('an address that is not allowed is not called, and the log says why', async () => {
+  const outcome = await call(outgoing({ reach: new Reach([]) }), message(receiver.url))
+  expect(outcome).toMatchObject({
+    status: null,
+    error: 'not called: 127.0.0.1 is a loopback address, and --webhook-allow does not name it',
+  })
+  const resolve: Resolve = async () => Promise.resolve([{ address: '10.0.0.1', family: 4 }])
+  expect((await call(outgoing({ resolve }), message('http://hooks.example/')))?.error).toBe(
+    'not called: 10.0.0.1, which hooks.example leads to, is a private address, and --webhook-allow does not name it',
+  )
+  expect(receiver.calls).toEqual([])
+})
+
+test('a name that leads elsewhere a moment later is called where it was checked; one that is called by its name is caught', async () => {
+  const checked = await Receiver.listen('127.0.0.2', receiver.port)
+  try {
+    let asked = 0
+    // Allowed when it is looked at, and not from then on.
+    const resolve: Resolve = async () =>
+      Promise.resolve([{ address: asked++ === 0 ? '127.0.0.2' : '127.0.0.1', family: 4 }])
+    const options = outgoing({ reach: new Reach(['127.0.0.2']), resolve })
+    const url = `http://hooks.example:${receiver.port}/hook`
+    expect(await call(options, message(url))).toMatchObject({ status: 204 })
+    expect([asked, checked.calls.length, receiver.calls.length]).toEqual([1, 1, 0])
+    asked = 0
+    expect(await callByName(options, url, '{}')).toBe(204)
+    expect([asked, checked.calls.length, receiver.calls.length]).toEqual([2, 1, 1])
+  } finally {
+    await checked.close()
+  }
+})
+
+test('pauses grow from about a second to an hour at most, and are never quite the same', () => {
+  for (const [failures, seconds] of [1, 2, 4, 8, 16].map((each, index) => [index + 1, each] as const)) {
+    expect(pauseAfter(failures, 0)).toBe(seconds * 750)
+    expect(pauseAfter(failures, 1)).toBe(seconds * 1_000)
+  }
+  for (const failures of [13, 20, 1_000, 1_000_000])
+    expect([pauseAfter(failures, 0), pauseAfter(failures, 1)]).toEqual([45 * 60_000, 60 * 60_000])
+  expect(new Set(Array.from({ length: 20 }, () => pauseAfter(20))).size).toBeGreaterThan(1)
+})
