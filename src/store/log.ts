@@ -1,5 +1,5 @@
 // The Log: every committed change of every record, in commit order, written in the transaction that made it.
-import type { Model } from '../model/model.js'
+import { isOwnedList, type Model } from '../model/model.js'
 import { USER } from '../model/system.js'
 import type { Values } from '../model/value.js'
 import type { Action, Change } from '../wire.js'
@@ -132,7 +132,7 @@ export async function valuesAt(
 ): Promise<Values | undefined> {
   if (version > now.version || now.version - version > MAX_CHANGES_TAKEN_BACK) return undefined
   const later = await changesBetween(db, model.name, id, version, now.version)
-  if (later.length !== now.version - version) return undefined
+  if (later.length !== now.version - version || later.some(({ purged }) => purged)) return undefined
   const values = { ...now.values }
   const renamed = new Map([...model.fields.values()].map((field) => [field.was, field.name]))
   for (const { changes } of later) {
@@ -143,6 +143,8 @@ export async function valuesAt(
       values[name] = before
     }
   }
+  // Of a record that was gone in between, a list of nobody is not told.
+  for (const field of model.fields.values()) if (isOwnedList(field)) values[field.name] ??= []
   return values
 }
 
