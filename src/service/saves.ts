@@ -106,13 +106,13 @@ async function updateOf(
 }
 
 /** As it may be stored. */
-async function ready(app: App, by: Caller, draft: Draft): Promise<Draft> {
+export async function ready(app: App, by: Caller, draft: Draft): Promise<Draft> {
   const [kept = draft] = await keepRules(app, by, draft.model, [draft])
   return hashSecrets(kept)
 }
 
 /** Who may change no record of this model is told so, if there is one to be changed. */
-async function refuseUpdate(app: App, by: Caller, model: Model, id: number): Promise<void> {
+export async function refuseUpdate(app: App, by: Caller, model: Model, id: number): Promise<void> {
   if (!(await readFor(app, by, app.db.reader, model, id))) missing(model, id)
   requirePermitted(by, 'update', model)
 }
@@ -184,7 +184,7 @@ function keyIn(model: Model, data: unknown, place: string): Key | undefined {
 type Shown = (saving: Saving, tx: Transaction, id: number) => Promise<WireRecord>
 
 /** What the answer shows of a record that was written. */
-function shownTo(app: App, by: Caller, model: Model, { wanted }: SaveOptions): Shown {
+export function shownTo(app: App, by: Caller, model: Model, { wanted }: SaveOptions): Shown {
   if (wanted === undefined && !by.rights) return async (saving, _, id) => saving.recordOf(model, id)
   const select = wanted
     ? compileSelection(app.db.dialect, selectionForRecord(sightOf(app, by), model, wanted))

@@ -20,7 +20,7 @@ const MAX_KEY_LENGTH = 255
 
 /** What a repeat must be equal to. */
 export interface WriteRequest {
-  readonly action: Action | 'save' | 'update-mass' | 'delete-all'
+  readonly action: Action | 'save' | 'update-mass' | 'delete-all' | 'revert'
   readonly model: string
   readonly id?: number | undefined
   readonly version?: number | undefined
