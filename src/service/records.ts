@@ -13,6 +13,7 @@ import { copy } from './copy.js'
 import { clear, download, upload } from './files.js'
 import { checkId, missing, writable } from './ids.js'
 import { history } from './log/history.js'
+import { findAt } from './log/past-list.js'
 import { readAt } from './log/past-record.js'
 import { updateMass } from './mass-update.js'
 import { modelFor, requirePermitted } from './rights/permitted.js'
@@ -73,6 +74,7 @@ function verbsOf(app: App, caller: () => Promise<Caller>): Records {
 
 async function find(app: App, by: Caller, model: Model, query: Query): Promise<Page> {
   requirePermitted(by, 'read', model)
+  if (query.asOf !== undefined) return findAt(app, by, model, query)
   return pageOf(app, by, model, searchFromQuery(sightOf(app, by), model, query, app.settings.maxLimit))
 }
 

@@ -123,14 +123,14 @@ async function headOf(
 }
 
 /** Who made a record and when, which never changes. */
-type Origin = Pick<Values, 'createdOn' | 'createdBy'>
+export type Origin = Pick<Values, 'createdOn' | 'createdBy'>
 
-function originIn({ createdOn = null, createdBy = null }: Values): Origin {
+export function originIn({ createdOn = null, createdBy = null }: Values): Origin {
   return { createdOn, createdBy }
 }
 
 /** Of a record that is gone; unknown where that Change is gone, too. */
-function originOf(first: Change | undefined): Origin {
+export function originOf(first: Change | undefined): Origin {
   if (first?.action !== 'create') return { createdOn: null, createdBy: null }
   return { createdOn: first.on, createdBy: first.by ? { id: first.by.id } : null }
 }
