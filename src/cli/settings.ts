@@ -9,7 +9,7 @@ import * as kinds from './kinds.js'
 import type { Kind } from './kinds.js'
 
 export type CommandName =
-  'demo' | 'serve' | 'user' | 'role' | 'key' | 'schema' | 'models' | 'export' | 'import'
+  'demo' | 'serve' | 'user' | 'role' | 'key' | 'schema' | 'models' | 'history' | 'export' | 'import'
 
 interface Setting<T> extends Kind<T> {
   /** The commands that take it. */
@@ -42,14 +42,14 @@ export const SETTINGS = {
     description: 'The port to listen on; 0 is any free one, which is printed.',
   },
   db: {
-    ...{ ...kinds.database, of: [...SERVERS, 'user', 'role', 'key', 'schema', ...TRANSFERS] },
+    ...{ ...kinds.database, of: [...SERVERS, 'user', 'role', 'key', 'schema', 'history', ...TRANSFERS] },
     ...{ default: 'sqlite:data/verso.db', demoDefault: 'sqlite:data/demo.db' },
     description: 'The database: sqlite:path/to/file or postgres://user:password@host/database.',
   },
   models: {
     ...{
       ...kinds.place,
-      of: [...SERVERS, 'role', 'schema', 'models', ...TRANSFERS],
+      of: [...SERVERS, 'role', 'schema', 'models', 'history', ...TRANSFERS],
       neededBy: ['serve', 'schema', 'models', ...TRANSFERS],
     },
     ifMissing: 'name a file or folder with models; to get a starter folder, run: verso init',
@@ -127,6 +127,11 @@ export const SETTINGS = {
     ...{ ...kinds.whole(1, 1_000), of: SERVERS, default: '10' },
     description:
       'Connections to PostgreSQL, a third each for reading, searching and writing; three at least.',
+  },
+  history: {
+    ...{ ...kinds.retention, of: [...SERVERS, 'history'], default: 'all' },
+    description:
+      'How much of the past is kept: all, the Changes of so many days (90d), or the newest versions of each record (100v).',
   },
   logLevel: {
     ...{ ...kinds.oneOf(LOG_LEVELS), of: SERVERS, default: 'info', demoDefault: 'warn' },
@@ -244,6 +249,7 @@ export function serviceSettings(values: SettingValues, isDemo: boolean): Setting
     sessionIdleMs: values.sessionIdle,
     sessionMaxMs: values.sessionMax,
     statementTimeoutMs: values.statementTimeout,
+    history: values.history,
     poolSize: values.poolSize,
   }
 }
