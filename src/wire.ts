@@ -100,6 +100,10 @@ export interface Records {
   find(model: string, query?: Query): Promise<Page>
   search(model: string, request?: SearchRequest, options?: SearchOptions): Promise<Page>
   read(model: string, id: number): Promise<WireRecord>
+  /** The record as it was at a version, or at a moment: RFC 3339, or a date for its beginning in UTC. */
+  readAt(model: string, id: number, asOf: unknown): Promise<WireRecord>
+  /** The Changes of a record, the newest first, also of one that is gone. */
+  history(model: string, id: number, query?: Pick<Query, 'offset' | 'limit'>): Promise<HistoryPage>
   /** A part of a record, and what is wanted of its neighbours. */
   fetch(model: string, id: number, wanted?: Wanted): Promise<WireRecord>
   /** An unsaved record that holds the same, ready to be created. */
@@ -119,6 +123,8 @@ export interface Records {
   /** The same change in all records that match; answers how many were changed. */
   updateMass(model: string, request: MassUpdate, options?: WriteOptions): Promise<Written<number>>
   remove(model: string, id: number, options?: RemoveOptions): Promise<Written<number>>
+  /** `{version, to}`: an update that makes a record hold what it held; of one that was deleted, its return. */
+  revert(model: string, id: number, data: unknown, options?: UpdateOptions): Promise<Written<WireRecord>>
   /** Each is `{id}` or `{id, version}`: all of them are removed, or none. */
   removeAll(
     model: string,
@@ -156,6 +162,10 @@ export interface Change {
   readonly changes: Readonly<Record<string, { readonly before: Value; readonly after: Value }>>
   /** Its values are gone for good: `changes` does not tell them. */
   readonly purged?: true
+}
+
+export interface HistoryPage extends Omit<Page, 'data'> {
+  readonly data: readonly Change[]
 }
 
 /** What a reader of the feed may say. Numbers may also be texts, as in a query string. */

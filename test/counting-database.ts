@@ -1,16 +1,17 @@
-import type { Database, Queryable, Transaction } from '../src/store/database.js'
+import type { Database, Queryable, Searcher, Transaction } from '../src/store/database.js'
+import { searchingBy } from './searcher.js'
 
 /** A database that remembers the statements it was given. */
 export class CountingDatabase implements Database {
   readonly reader: Queryable
-  readonly searcher: Queryable
+  readonly searcher: Searcher
   #statements: string[] = []
   /** Pages by id that were asked for so far. */
   pages = 0
 
   constructor(private readonly inner: Database) {
     this.reader = this.#counted(inner.reader)
-    this.searcher = this.#counted(inner.searcher)
+    this.searcher = searchingBy(inner.searcher, (queryable) => this.#counted(queryable))
   }
 
   get dialect(): Database['dialect'] {

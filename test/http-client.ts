@@ -8,6 +8,7 @@ import type {
   ChangePage,
   Download,
   FeedQuery,
+  HistoryPage,
   MassUpdate,
   Page,
   Records,
@@ -95,6 +96,38 @@ export class HttpClient implements Records {
     )
     // Not answered: whoever gets nothing has reached the end.
     return { ...body, isLast: body.data.length === 0 }
+  }
+
+  async readAt(model: string, id: number, asOf: unknown): Promise<WireRecord> {
+    const path = `/ws/rest/${model}/${id}`
+    // A version has two ways to be named; both are to be gone.
+    const query =
+      typeof asOf === 'number'
+        ? `${path}/history/${asOf}`
+        : `${path}?asOf=${encodeURIComponent(String(asOf))}`
+    return first(await bodyOf<{ data: WireRecord[] }>(await this.request('GET', query)))
+  }
+
+  async history(
+    model: string,
+    id: number,
+    query: Pick<Query, 'offset' | 'limit'> = {},
+  ): Promise<HistoryPage> {
+    const params = new URLSearchParams(
+      Object.entries(query).map(([name, value]) => [name, String(value)] as [string, string]),
+    )
+    const response = await this.request('GET', `/ws/rest/${model}/${id}/history?${params.toString()}`)
+    return (await pageFrom(response)) as unknown as HistoryPage
+  }
+
+  async revert(
+    model: string,
+    id: number,
+    data: unknown,
+    options: UpdateOptions = {},
+  ): Promise<Written<WireRecord>> {
+    const body = { data, ...options.wanted }
+    return written(await this.request('POST', `/ws/rest/${model}/${id}/revert`, body, headersOf(options)))
   }
 
   async copy(model: string, id: number): Promise<Values> {

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../src/errors.js'
 import type { Contents, Database, Queryable, Row, SqlValue, Transaction } from '../src/store/database.js'
+import { searchingBy, withoutSnapshots } from './searcher.js'
 
 const GUARD = ' and "version" = ?'
 const COMMIT_LATE_MS = 40
@@ -127,7 +128,7 @@ export function withoutPassedIds(db: Database): Database {
 
 /** Searches run where everything else runs: on SQLite, on the event loop. */
 export function searchingOnReader(db: Database): Database {
-  return { ...faceOf(db), searcher: db.reader }
+  return { ...faceOf(db), searcher: withoutSnapshots(db.reader) }
 }
 
 /** Each searches with other SQL than it was given. */
@@ -212,7 +213,7 @@ export function withNeighboursOneByOne(db: Database): Database {
       return rows
     },
   })
-  return { ...faceOf(db), reader: oneByOne(db.reader), searcher: oneByOne(db.searcher) }
+  return { ...faceOf(db), reader: oneByOne(db.reader), searcher: searchingBy(db.searcher, oneByOne) }
 }
 
 function importing(
@@ -233,7 +234,7 @@ function importing(
 function searching(change: (sql: string) => string): (db: Database) => Database {
   return (db) => ({
     ...faceOf(db),
-    searcher: { all: (sql, params) => db.searcher.all(change(sql), params) },
+    searcher: searchingBy(db.searcher, (each) => ({ all: (sql, params) => each.all(change(sql), params) })),
   })
 }
 
@@ -343,5 +344,5 @@ export function withLateSeq(db: Database): Database {
       return rows.map((row) => ({ ...row, $seq: last?.['last'] ?? 0 }))
     },
   })
-  return { ...faceOf(db), reader: late(db.reader), searcher: late(db.searcher) }
+  return { ...faceOf(db), reader: late(db.reader), searcher: searchingBy(db.searcher, late) }
 }

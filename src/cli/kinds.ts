@@ -2,6 +2,7 @@
 import { isIP } from 'node:net'
 import { MAX_PASSWORD_BYTES, MIN_PASSWORD_LENGTH } from '../model/auth.js'
 import { lengthOf } from '../model/value.js'
+import type { Retention } from '../service/settings.js'
 
 export interface Kind<T> {
   /** Stands behind the flag in the help; a flag without one is a switch. */
@@ -129,6 +130,16 @@ export function duration(least: string, most: string): Kind<number> {
     mustBe: `a time from ${least} to ${most}, such as ${examples.slice(0, -1).join(', ')} or ${examples.at(-1) ?? most}`,
     parse: (text) => within(measure(text, UNITS_MS), ...bounds),
   }
+}
+
+export const retention: Kind<Retention> = {
+  placeholder: '<amount>',
+  mustBe: 'all, a number of days such as 90d, or of versions such as 100v',
+  parse: (text) => {
+    const [, count, unit] = /^([1-9]\d{0,5})([dv])$/.exec(text) ?? []
+    if (count !== undefined) return unit === 'd' ? { days: Number(count) } : { versions: Number(count) }
+    return text === 'all' ? 'all' : undefined
+  },
 }
 
 export function oneOf<const T extends string>(words: readonly T[]): Kind<T> {

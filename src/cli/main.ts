@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { Refusal, StartFaults } from '../errors.js'
 import { addDemo } from './demo.js'
 import { addExport } from './export.js'
+import { addHistoryCommands } from './history.js'
 import { addImport } from './import.js'
 import { addInit } from './init.js'
 import { addModelsCommands } from './models-command.js'
@@ -40,6 +41,7 @@ const commands = [
   addRoleCommands,
   addKeyCommands,
   addSchema,
+  addHistoryCommands,
   addModelsCommands,
   addInit,
 ]

@@ -9,7 +9,8 @@ import * as kinds from './kinds.js'
 import type { Kind } from './kinds.js'
 
 export type CommandName =
-  'demo' | 'serve' | 'user' | 'role' | 'key' | 'schema' | 'models' | 'export' | 'import' | 'prove'
+  | ('demo' | 'serve' | 'user' | 'role' | 'key' | 'schema' | 'models' | 'history')
+  | ('export' | 'import' | 'prove')
 
 interface Setting<T> extends Kind<T> {
   /** The commands that take it. */
@@ -42,14 +43,14 @@ export const SETTINGS = {
     description: 'The port to listen on; 0 is any free one, which is printed.',
   },
   db: {
-    ...{ ...kinds.database, of: [...SERVERS, 'user', 'role', 'key', 'schema', ...TRANSFERS] },
+    ...{ ...kinds.database, of: [...SERVERS, 'user', 'role', 'key', 'schema', 'history', ...TRANSFERS] },
     ...{ default: 'sqlite:data/verso.db', demoDefault: 'sqlite:data/demo.db' },
     description: 'The database: sqlite:path/to/file or postgres://user:password@host/database.',
   },
   models: {
     ...{
       ...kinds.place,
-      of: [...SERVERS, 'role', 'schema', 'models', ...TRANSFERS],
+      of: [...SERVERS, 'role', 'schema', 'models', 'history', ...TRANSFERS],
       neededBy: ['serve', 'schema', 'models', ...TRANSFERS],
     },
     ifMissing: 'name a file or folder with models; to get a starter folder, run: verso init',
@@ -132,6 +133,11 @@ export const SETTINGS = {
     ...{ ...kinds.destinations, of: SERVERS },
     description:
       'Hosts, addresses and networks such as 10.0.0.0/8 that webhooks may call although they are not public.',
+  },
+  history: {
+    ...{ ...kinds.retention, of: [...SERVERS, 'history'], default: 'all' },
+    description:
+      'How much of the past is kept: all, the Changes of so many days (90d), or the newest versions of each record (100v).',
   },
   logLevel: {
     ...{ ...kinds.oneOf(LOG_LEVELS), of: SERVERS, default: 'info', demoDefault: 'warn' },
@@ -257,6 +263,7 @@ export function serviceSettings(values: SettingValues, isDemo: boolean): Setting
     sessionIdleMs: values.sessionIdle,
     sessionMaxMs: values.sessionMax,
     statementTimeoutMs: values.statementTimeout,
+    history: values.history,
     poolSize: values.poolSize,
     webhookAllow: values.webhookAllow ?? [],
   }

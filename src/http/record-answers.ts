@@ -1,11 +1,14 @@
 // Answers about records.
 import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
-import type { Page, WireRecord, Written } from '../wire.js'
+import type { HistoryPage, Page, WireRecord, Written } from '../wire.js'
 import type { Query } from './record-requests.js'
 import { sendJson } from './resource.js'
 
-export function sendPage(reply: FastifyReply, { offset, total, seq, data }: Page): FastifyReply {
+export function sendPage(
+  reply: FastifyReply,
+  { offset, total, seq, data }: Page | HistoryPage,
+): FastifyReply {
   return sendJson(reply.header('x-commit-seq', seq), JSON.stringify({ status: 0, offset, total, data }))
 }
 
@@ -37,9 +40,9 @@ export function matchesAny(header: string | undefined, etag: string): boolean {
 }
 
 /** What belongs to the question, and so to every page of the answer. */
-const REPEATED = ['fields', 'sortBy', 'filter', 'q', 'archived']
+const REPEATED = ['fields', 'sortBy', 'filter', 'q', 'archived', 'asOf']
 
-export function linksOf(path: string, { offset, limit, total }: Page, query: Query): string {
+export function linksOf(path: string, { offset, limit, total }: Omit<Page, 'data'>, query: Query): string {
   if (limit === 0) return ''
   const rest = REPEATED.flatMap((name) => {
     const value = query[name]

@@ -59,6 +59,11 @@ export function makeReading(app: App, habits: Habits, basePath: string): Record<
     },
     read: async (request, reply) => {
       const model = modelOf(app, request)
+      const { asOf } = request.query as Query
+      if (asOf !== undefined) {
+        const was = await records(request).readAt(model.name, idOf(model, request), asOf)
+        return sendJson(reply, JSON.stringify({ status: 0, data: [was] }))
+      }
       const record = await records(request).read(model.name, idOf(model, request))
       const [body, etag] = print(record)
       void reply.header('etag', etag)

@@ -1,7 +1,8 @@
-// Records: which path takes which method. What is done is in `record-reading.ts` and `record-writing.ts`.
+// Records: which path takes which method. What is done is in `record-reading.ts`, `record-writing.ts` and `history.ts`.
 import type { App } from '../service/app.js'
 import type { Guards } from './guard.js'
 import type { Habits } from './habits.js'
+import { makePast } from './history.js'
 import { makeReading } from './record-reading.js'
 import { makeWriting } from './record-writing.js'
 import { aboutRecords, type Resource } from './resource.js'
@@ -15,6 +16,7 @@ export function recordResources(
   const shared = aboutRecords(guards)
   const reading = makeReading(app, habits, basePath)
   const writing = makeWriting(app, habits)
+  const past = makePast(app, habits, basePath)
   const model = '/ws/rest/:model'
   return [
     {
@@ -33,5 +35,8 @@ export function recordResources(
     { ...shared, path: `${model}/:id/fetch`, handlers: { POST: reading.fetch } },
     { ...shared, path: `${model}/:id/copy`, handlers: { GET: reading.copy } },
     { ...shared, path: `${model}/:id/details`, handlers: { GET: reading.details } },
+    { ...shared, path: `${model}/:id/history`, handlers: { GET: past.history } },
+    { ...shared, path: `${model}/:id/history/:version`, handlers: { GET: past.version } },
+    { ...shared, path: `${model}/:id/revert`, handlers: { POST: past.revert } },
   ]
 }

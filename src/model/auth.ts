@@ -118,6 +118,7 @@ export const EVENT_KINDS = [
   'sessions-ended',
   'key-made',
   'key-refused',
+  'history-purged',
 ] as const
 
 export type EventKind = (typeof EVENT_KINDS)[number]

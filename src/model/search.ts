@@ -51,6 +51,8 @@ export interface Query {
   readonly filter?: unknown
   /** Words, each of which is in one of the texts that a list shows. */
   readonly q?: unknown
+  /** A moment of the past: RFC 3339, or a date for its beginning in UTC. */
+  readonly asOf?: unknown
 }
 
 /** What a search may say. */
@@ -79,6 +81,7 @@ const MISPLACED: readonly (readonly [key: string, place: string])[] = [
   ['archived', 'data._archived'],
   ['filter', 'data._domain'],
   ['q', 'a find'],
+  ['asOf', 'a find'],
 ]
 
 export function searchFromRequest(sight: Sight, model: Model, request: unknown, maxLimit: number): Search {

@@ -79,7 +79,7 @@ export function countRelations({ entries }: Selection): number {
 }
 
 /** `{id, $version, <name field>}` */
-function compact(sight: Sight, model: Model): Selection {
+export function compact(sight: Sight, model: Model): Selection {
   const name = model.nameField === undefined ? undefined : sight.readable(model, model.nameField)
   const entries = name ? [{ key: name.name, steps: [], field: name, ...maskOf(sight, model, name) }] : []
   return { model, versionKeys: ['$version'], entries }

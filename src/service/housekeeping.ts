@@ -4,6 +4,7 @@ import { forgetFailures } from '../store/login-failures.js'
 import { dropResetLinksBefore } from '../store/reset-links.js'
 import { closeSessionsBefore } from '../store/sessions.js'
 import type { App } from './app.js'
+import { compact } from './log/compaction.js'
 import { IDEMPOTENCY_KEPT_MS } from './writing.js'
 import { FAILURE_WINDOW_MS } from './accounts/throttle.js'
 
@@ -14,16 +15,32 @@ const DELIVERIES_KEPT = 1_000
 
 type Kept = Pick<App, 'db' | 'clock' | 'settings' | 'log'>
 
+/** Looking for what may go takes longer than the rest. */
+const COMPACT_EVERY_MS = 60 * 60_000
+
 /** Removes what has expired, now and then; answers how to stop. */
 export function startHousekeeping(app: Kept): () => Promise<void> {
+  const stopping = new AbortController()
+  const stops = [
+    every(app, EVERY_MS, () => tidy(app)),
+    every(app, COMPACT_EVERY_MS, async () => {
+      const removed = await compact(app, stopping.signal)
+      if (removed > 0) app.log.info({ removed }, 'the Log was compacted')
+    }),
+  ]
+  return async () => {
+    stopping.abort()
+    for (const stop of stops) await stop()
+  }
+}
+
+function every({ log }: Kept, ms: number, work: () => Promise<void>): () => Promise<void> {
   let running = Promise.resolve()
   const timer = setInterval(() => {
-    running = running
-      .then(() => tidy(app))
-      .catch((error: unknown) => {
-        app.log.error({ err: error }, 'housekeeping failed; it is tried again later')
-      })
-  }, EVERY_MS)
+    running = running.then(work).catch((error: unknown) => {
+      log.error({ err: error }, 'housekeeping failed; it is tried again later')
+    })
+  }, ms)
   timer.unref()
   return async () => {
     clearInterval(timer)

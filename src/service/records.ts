@@ -13,11 +13,15 @@ import { batch } from './batch.js'
 import { copy } from './copy.js'
 import { clear, download, upload } from './files.js'
 import { checkId, missing, writable } from './ids.js'
+import { history } from './log/history.js'
+import { findAt } from './log/past-list.js'
+import { readAt } from './log/past-record.js'
 import { updateMass } from './mass-update.js'
 import { changesNow } from './log/feed.js'
 import { modelFor, requirePermitted } from './rights/permitted.js'
 import { remove, removeAll } from './removals.js'
 import { create, save, update } from './saves.js'
+import { revert } from './revert.js'
 import { readFor, seenBy, selectFor } from './rights/shown.js'
 import { verify } from './verify.js'
 
@@ -52,6 +56,8 @@ function verbsOf(app: App, caller: () => Promise<Caller>): Records {
     search: async (model, request, options) => search(app, ...(await reading(model)), request, options),
     read: async (model, id) => read(app, ...(await reading(model)), id),
     fetch: async (model, id, wanted) => fetch(app, ...(await reading(model)), id, wanted ?? {}),
+    readAt: async (model, id, asOf) => readAt(app, ...(await reading(model)), id, asOf),
+    history: async (model, id, query) => history(app, ...(await reading(model)), id, query ?? {}),
     copy: async (model, id) => copy(app, ...(await reading(model)), id),
     verify: async (model, data) => verify(app, ...(await reading(model)), data),
     changes: async (query) => changesNow(app, caller, query),
@@ -61,6 +67,7 @@ function verbsOf(app: App, caller: () => Promise<Caller>): Records {
     updateMass: async (model, request, options) =>
       updateMass(app, ...(await writing(model)), request, options),
     remove: async (model, id, options) => remove(app, ...(await writing(model)), id, options),
+    revert: async (model, id, data, options) => revert(app, ...(await writing(model)), id, data, options),
     removeAll: async (model, records, options) => removeAll(app, ...(await writing(model)), records, options),
     batch: async (requests, options) => batch(app, await caller(), requests, options),
     upload: async (model, sent, options) => upload(app, ...(await writing(model)), sent, options),
@@ -71,6 +78,7 @@ function verbsOf(app: App, caller: () => Promise<Caller>): Records {
 
 async function find(app: App, by: Caller, model: Model, query: Query): Promise<Page> {
   requirePermitted(by, 'read', model)
+  if (query.asOf !== undefined) return findAt(app, by, model, query)
   return pageOf(app, by, model, searchFromQuery(sightOf(app, by), model, query, app.settings.maxLimit))
 }
 

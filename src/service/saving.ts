@@ -8,6 +8,8 @@ import { patchDraft } from '../model/merge-patch.js'
 import { isReference, type Model } from '../model/model.js'
 import { idOf, sameValue, type Values } from '../model/value.js'
 import { computeValues, valuesOf } from '../model/values.js'
+import { insertGiven } from '../store/bulk.js'
+import type { Transaction } from '../store/database.js'
 import type { NewChange } from '../store/log.js'
 import { holdReferenced } from '../store/references.js'
 import * as store from '../store/records.js'
@@ -60,20 +62,23 @@ export class Saving {
     this.#lists = new Lists(work, this.#removing, (draft, parent) => this.#save(draft, parent))
   }
 
-  async create(draft: Draft, parent?: Parent): Promise<number> {
+  /** `back` is what a record has already that was deleted and returns. */
+  async create(draft: Draft, parent?: Parent, back?: Return): Promise<number> {
     const { app, actor, tx, now } = this.work
     const { model, place } = draft
     const table = app.tables.of(model)
     requirePermitted(this.work, 'create', model)
     const sent = { ...draft.values, ...(await this.#saveNeighbours(draft)), ...backReference(parent) }
     refuseStrangeKey(draft, sent, now)
-    await this.#holdReferences(draft, sent, parent)
+    await this.#holdReferences(draft, sent, parent, back?.id)
     await this.#lockOwners(model, sent)
-    const numbered = { ...sent, ...(await this.#numbersFor(model)) }
-    const kept = { createdOn: now, createdBy: userOf(actor), updatedOn: null, updatedBy: null }
+    const numbered = { ...sent, ...(await this.#numbersFor(model, back?.numbers)) }
+    const made = back?.made ?? { createdOn: now, createdBy: userOf(actor) }
+    const kept = { ...made, updatedOn: null, updatedBy: null }
     const values = { ...numbered, ...computeValues(model, numbered, place), ...kept }
-    const [id = 0] = await inPlace(this.work, draft, () => store.insert(tx, table, [values]))
-    const isPlain = this.#isAlone(draft) && referencesIn(model, sent).every((value) => value === null)
+    const id = await inPlace(this.work, draft, () => insertRecord(tx, table, values, back))
+    const isPlain =
+      !back && this.#isAlone(draft) && referencesIn(model, sent).every((value) => value === null)
     const lists = isPlain ? emptyLists(model) : {}
     this.#touched.made(table, id, isPlain ? recordOf(model, id, 0, { ...lists, ...values }) : undefined)
     this.#touched.changedFiles(table, id, fileChanges(table, new Map(), values))
@@ -241,7 +246,12 @@ export class Saving {
   }
 
   /** What is referred to is there, and stays until the transaction ends. */
-  async #holdReferences(draft: Draft, values: Values, parent: Parent | undefined): Promise<void> {
+  async #holdReferences(
+    draft: Draft,
+    values: Values,
+    parent: Parent | undefined,
+    self?: number,
+  ): Promise<void> {
     const { model, place, neighbours } = draft
     const { app, tx } = this.work
     const faults = new Faults()
@@ -252,6 +262,7 @@ export class Saving {
       const isHeld = isMade || name === parent?.list.field.relation?.mappedBy
       if (value === null || isHeld || !field?.relation || !isReference(field)) continue
       const target = app.catalog.target(field.relation)
+      if (target === model && idOf(value) === self) continue
       const there = await holdReferenced(tx, app.tables.of(target), [idOf(value)])
       const seen = await seenAmong(app, this.work, tx, target, [...there])
       if (seen.size === 0) faults.add(place + name, `there is no ${target.name} ${idOf(value)}`)
@@ -271,13 +282,29 @@ export class Saving {
     await this.#touched.lockOwners(owners)
   }
 
-  async #numbersFor(model: Model): Promise<Values> {
+  async #numbersFor(model: Model, given: Values = {}): Promise<Values> {
     const numbers: Values = {}
     for (const field of model.fields.values()) {
-      if (field.sequence) numbers[field.name] = await nextNumber(this.work.tx, model, field)
+      if (field.sequence)
+        numbers[field.name] = given[field.name] ?? (await nextNumber(this.work.tx, model, field))
     }
     return numbers
   }
+}
+
+/** A record that was deleted: it returns under its id, with the next version. */
+export interface Return {
+  readonly id: number
+  readonly version: number
+  /** When it was made, and by whom. */
+  readonly made: Values
+  /** What its sequences gave it. */
+  readonly numbers: Values
+}
+
+async function insertRecord(tx: Transaction, table: Table, values: Values, back?: Return): Promise<number> {
+  if (back) await insertGiven(tx, table, [{ id: back.id, version: back.version, values }])
+  return back ? back.id : ((await store.insert(tx, table, [values]))[0] ?? 0)
 }
 
 /** A field that is not unique is named with its place, as every other fault. */

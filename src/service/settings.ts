@@ -11,11 +11,16 @@ export interface Settings {
   readonly sessionIdleMs: number
   readonly sessionMaxMs: number
   readonly statementTimeoutMs: number
+  /** How much of the past is kept. */
+  readonly history: Retention
   /** Connections to PostgreSQL. */
   readonly poolSize: number
   /** Hosts, addresses and networks that are no public ones, and that webhooks may call all the same. */
   readonly webhookAllow: readonly string[]
 }
+
+/** Everything, the Changes of so many days, or the newest versions of each record. */
+export type Retention = 'all' | { readonly days: number } | { readonly versions: number }
 
 const MINUTE_MS = 60_000
 
@@ -27,6 +32,7 @@ export const DEFAULT_SETTINGS: Settings = {
   sessionIdleMs: 60 * MINUTE_MS,
   sessionMaxMs: 12 * 60 * MINUTE_MS,
   statementTimeoutMs: 10_000,
+  history: 'all',
   poolSize: 10,
   webhookAllow: [],
 }

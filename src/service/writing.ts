@@ -21,7 +21,7 @@ const MAX_KEY_LENGTH = 255
 
 /** What a repeat must be equal to. */
 export interface WriteRequest {
-  readonly action: Action | 'save' | 'update-mass' | 'delete-all' | 'batch'
+  readonly action: Action | 'save' | 'update-mass' | 'delete-all' | 'batch' | 'revert'
   /** Undefined for a batch, whose requests name their own. */
   readonly model?: string
   readonly id?: number | undefined

@@ -1,7 +1,9 @@
 // Many records at once, with ids and versions that they bring along.
 import type { FieldOf } from '../model/catalog.js'
+import type { Criteria } from '../model/criteria.js'
 import type { Values } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
+import { predicateOf } from './criteria-sql.js'
 import type { Queryable, SqlValue, Transaction } from './database.js'
 import { quote, tableName } from './names.js'
 import { naming } from './records.js'
@@ -77,17 +79,20 @@ export async function versionsOf(
   return new Map(rows.map((row) => [Number(row['id']), Number(row['version'])]))
 }
 
-/** Those of these that are there, in no order. */
+/** Those of these that are there, and that whoever asks may see, in no order. */
 export async function readAll(
   db: Queryable,
   { name, dialect }: Table,
   ids: readonly number[],
   select: Select,
+  seen?: Criteria,
 ): Promise<WireRecord[]> {
-  const rows = await db.all(
-    `select ${select.columns} from ${name} as t where t."id" in (${dialect.json.rows('integer')})`,
-    [JSON.stringify(ids)],
-  )
+  const permitted = seen && predicateOf(dialect, seen)
+  const some = `t."id" in (${dialect.json.rows('integer')})${permitted ? ` and ${permitted.sql}` : ''}`
+  const rows = await db.all(`select ${select.columns} from ${name} as t where ${some}`, [
+    ...[...select.params, JSON.stringify(ids)],
+    ...(permitted?.params ?? []),
+  ])
   return rows.map((row) => select.read(row))
 }
 

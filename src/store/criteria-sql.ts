@@ -82,6 +82,11 @@ export class Scope {
     return this.statement.parameters.render(text)
   }
 
+  /** Where a value stands in the text, until it is whole. */
+  mark(value: SqlValue): string {
+    return this.statement.parameters.mark(value)
+  }
+
   /** A field at the end of steps that lead to one record each; null where one of them leads nowhere, and where it is masked. */
   column(steps: readonly Step[], field: Field, mask?: Criteria): string {
     const last = steps.at(-1)

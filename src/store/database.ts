@@ -11,6 +11,12 @@ export interface Queryable {
   all(sql: string, params?: readonly SqlValue[]): Promise<Row[]>
 }
 
+/** What may take long, and what needs several statements that are of one moment. */
+export interface Searcher extends Queryable {
+  /** All that the work reads is as it was at its beginning, whatever is committed meanwhile. It may be run again. */
+  snapshot<T>(work: (db: Queryable) => Promise<T>): Promise<T>
+}
+
 export interface Transaction extends Queryable {
   /** Runs a statement for its effect; answers the number of rows it changed. */
   run(sql: string, params?: readonly SqlValue[]): Promise<number>
@@ -28,7 +34,7 @@ export interface Database {
   /** Sees what is committed; never writes. */
   readonly reader: Queryable
   /** For statements that may take long: never holds up the event loop, and ends with `busy` past the time limit. */
-  readonly searcher: Queryable
+  readonly searcher: Searcher
   /** What lies beside the tables: the content of files. */
   readonly contents: Contents
   readonly commits: Commits

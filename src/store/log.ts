@@ -1,5 +1,5 @@
 // The Log: every committed change of every record, in commit order, written in the transaction that made it.
-import type { Model } from '../model/model.js'
+import { isOwnedList, type Model } from '../model/model.js'
 import { USER } from '../model/system.js'
 import type { Values } from '../model/value.js'
 import type { Action, Change } from '../wire.js'
@@ -150,6 +150,8 @@ export async function valuesAt(
       }
     }
   }
+  // Of a record that was gone in between, a list of nobody is not told.
+  for (const field of model.fields.values()) if (isOwnedList(field)) values[field.name] ??= []
   return values
 }
 

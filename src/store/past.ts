@@ -34,17 +34,52 @@ const MAX_ATTEMPTS = 10
 export async function momentsOf(db: Queryable, table: Table, wanted: Wanted): Promise<Map<number, Moment[]>> {
   const now = await currentValues(db, table, [...wanted.keys()])
   const moments = new Map<number, Moment[]>()
-  for (const [id, from] of wanted) moments.set(id, await momentsFrom(db, table, id, from, now.get(id)))
+  for (const [id, from] of wanted) {
+    const all: Moment[] = []
+    const head = await headOf(db, table, id, from, now.get(id))
+    for await (const moment of momentsBack(db, table.model, id, from, head)) all.push(moment)
+    moments.set(id, all.reverse())
+  }
   return moments
 }
 
-interface Current {
+/** A record at a moment. */
+export interface Was {
+  readonly state: State
+  /** The version that it had then; undefined if nothing is known of it. */
+  readonly version: number | undefined
+  /** As it is now, and the last version there was. */
+  readonly today: State
+  readonly latest: number | undefined
+  /** The oldest Change that was looked at. */
+  readonly oldest: Change | undefined
+}
+
+/** The record once all those Changes were made of which this is true, and no others. */
+export async function wasAfter(
+  db: Queryable,
+  table: Table,
+  id: number,
+  isMade: (change: Change) => boolean,
+): Promise<Was> {
+  const head = await headOf(db, table, id, 0, (await currentValues(db, table, [id])).get(id))
+  const today: State = head.current?.values ?? 'gone'
+  const latest = head.current?.version ?? head.page[0]?.version
+  let was: Was = { state: today, version: latest, today, latest, oldest: undefined }
+  for await (const { change, before, after } of momentsBack(db, table.model, id, 0, head)) {
+    if (isMade(change)) return { ...was, state: after, version: change.version, oldest: change }
+    was = { ...was, state: before, version: change.version - 1, oldest: change }
+  }
+  return was
+}
+
+export interface Current {
   readonly version: number
   readonly values: Values
 }
 
 /** As they are now, with the facts of their files; those that are there. */
-async function currentValues(
+export async function currentValues(
   db: Queryable,
   table: Table,
   ids: readonly number[],
@@ -59,39 +94,43 @@ async function currentValues(
   return current
 }
 
-async function momentsFrom(
+/** Where a walk into the past begins: the record as it is, and the first of its Changes, newest first. */
+interface Head {
+  readonly current: Current | undefined
+  readonly page: readonly Change[]
+  readonly origin: Origin
+}
+
+async function headOf(
   db: Queryable,
   table: Table,
   id: number,
   from: number,
   known: Current | undefined,
-): Promise<Moment[]> {
+): Promise<Head> {
   const { model } = table
   let current = known
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
-    // One more than is wanted: it tells who made what the first one changed.
-    const changes = await changesFrom(db, model.name, id, from - 1, current?.version)
-    const last = changes[0]
+    const page = await changesFrom(db, model.name, id, from - 1, current?.version)
+    const last = page[0]
     // What is at a version has the Change that made it, unless it was taken out of the Log; what is gone was deleted.
-    if (current || !last || last.action === 'delete') {
-      const origin = current ? originIn(current.values) : originOf(await firstChange(db, model.name, id))
-      const moments = takeBack(model, changes, current, origin)
-      return moments.filter(({ change }) => change.version >= from)
-    }
+    if (current) return { current, page, origin: originIn(current.values) }
+    if (!last || last.action === 'delete')
+      return { current, page, origin: originOf(await firstChange(db, model.name, id)) }
     current = (await currentValues(db, table, [id])).get(id)
   }
   throw new Refusal('busy', `${model.name} ${id} is changed again and again: try later`, { retryAfterS: 1 })
 }
 
 /** Who made a record and when, which never changes. */
-type Origin = Pick<Values, 'createdOn' | 'createdBy'>
+export type Origin = Pick<Values, 'createdOn' | 'createdBy'>
 
-function originIn({ createdOn = null, createdBy = null }: Values): Origin {
+export function originIn({ createdOn = null, createdBy = null }: Values): Origin {
   return { createdOn, createdBy }
 }
 
 /** Of a record that is gone; unknown where that Change is gone, too. */
-function originOf(first: Change | undefined): Origin {
+export function originOf(first: Change | undefined): Origin {
   if (first?.action !== 'create') return { createdOn: null, createdBy: null }
   return { createdOn: first.on, createdBy: first.by ? { id: first.by.id } : null }
 }
@@ -104,7 +143,7 @@ async function firstChange(db: Queryable, model: string, id: number): Promise<Ch
   return row && toChange(row)
 }
 
-/** Newest first, up to the version that the record was read at. */
+/** Some of them, newest first, up to the version that the record was read at. */
 async function changesFrom(
   db: Queryable,
   model: string,
@@ -112,38 +151,74 @@ async function changesFrom(
   from: number,
   upTo = Number.MAX_SAFE_INTEGER,
 ): Promise<Change[]> {
-  const changes: Change[] = []
-  for (let next = upTo; ;) {
-    const rows = await db.all(
-      `select ${CHANGE_COLUMNS} ${FROM_LOG} where l.model = ? and l.record = ? and l.version >= ? and l.version <= ? ` +
-        `order by l.version desc limit ${CHANGES_AT_ONCE}`,
-      [model, id, from, next],
-    )
-    changes.push(...rows.map(toChange))
-    const last = changes.at(-1)
-    if (rows.length < CHANGES_AT_ONCE || !last) return changes
-    next = last.version - 1
-  }
+  const rows = await db.all(
+    `select ${CHANGE_COLUMNS} ${FROM_LOG} where l.model = ? and l.record = ? and l.version >= ? and l.version <= ? ` +
+      `order by l.version desc limit ${CHANGES_AT_ONCE}`,
+    [model, id, from, upTo],
+  )
+  return rows.map(toChange)
 }
 
-function takeBack(
+/** Newest first, down to the version that is wanted. */
+async function* momentsBack(
+  db: Queryable,
   model: Model,
-  newestFirst: readonly Change[],
-  current: Current | undefined,
-  origin: Origin,
-): Moment[] {
-  const moments: Moment[] = []
-  let version = current?.version ?? newestFirst[0]?.version ?? 0
-  let state: State = current?.values ?? 'gone'
-  newestFirst.forEach((logged, index) => {
-    const change = inTodaysNames(model, logged)
-    if (change.version !== version) state = 'unknown'
-    const after = withMakers(state, change, origin)
-    state = stateBefore(model, change, state)
-    moments.push({ change, before: withMakers(state, newestFirst[index + 1], origin), after })
-    version = change.version - 1
-  })
-  return moments.reverse()
+  id: number,
+  from: number,
+  head: Head,
+): AsyncGenerator<Moment> {
+  const back = new WayBack(model, head.origin, head.current, head.page[0])
+  // One more than is wanted: it tells who made what the first one changed.
+  for (let { page } = head; ;) {
+    for (const change of page) yield* wantedFrom(from, back.pass(change))
+    const last = page.at(-1)
+    if (page.length < CHANGES_AT_ONCE || !last) break
+    page = await changesFrom(db, model.name, id, from - 1, last.version - 1)
+  }
+  yield* wantedFrom(from, back.pass(undefined))
+}
+
+function wantedFrom(from: number, moment: Moment | undefined): Moment[] {
+  return moment && moment.change.version >= from ? [moment] : []
+}
+
+/** A record on its way into the past: one Change after the other is taken back, the newest first. */
+export class WayBack {
+  #version: number
+  #state: State
+  #isToday: boolean
+  #last: Moment | undefined
+
+  constructor(
+    private readonly model: Model,
+    private readonly origin: Origin,
+    current: Current | undefined,
+    newest: Change | undefined,
+  ) {
+    this.#version = current?.version ?? newest?.version ?? 0
+    this.#state = current?.values ?? 'gone'
+    this.#isToday = true
+  }
+
+  /** Takes the next one back; answers the one after it, of which only now is known who left the record as it was before. */
+  pass(logged: Change | undefined): Moment | undefined {
+    const later = this.#last
+    const isNext = logged !== undefined && logged.version === this.#version
+    const whole = later && {
+      ...later,
+      before: withMakers(later.before, isNext ? logged : undefined, this.origin),
+    }
+    if (!logged) return whole
+    const change = inTodaysNames(this.model, logged)
+    if (!isNext) this.#state = 'unknown'
+    // Of a record as it is its row tells who has changed it.
+    const after = this.#isToday ? this.#state : withMakers(this.#state, change, this.origin)
+    this.#isToday = false
+    this.#state = stateBefore(this.model, change, this.#state)
+    this.#last = { change, before: this.#state, after }
+    this.#version = change.version - 1
+    return whole
+  }
 }
 
 function stateBefore({ fields }: Model, { action, changes, purged }: Change, after: State): State {

@@ -8,6 +8,7 @@ import {
   type Database,
   type Queryable,
   type Row,
+  type Searcher,
   type SqlValue,
   type Transaction,
   type TransactionOptions,
@@ -77,7 +78,7 @@ function prepareConnection(client: pg.ClientBase, statementTimeoutMs: number): u
 class Postgres implements Database {
   readonly dialect = postgresDialect
   readonly reader: Queryable
-  readonly searcher: Queryable
+  readonly searcher: Searcher
   readonly contents: PostgresContents
   readonly commits: PostgresCommits
   readonly #line: Line
@@ -99,6 +100,7 @@ class Postgres implements Database {
     this.searcher = {
       all: (sql, params) =>
         this.#withClient(searchers, async (client) => (await query(client, sql, params, ONCE)).rows as Row[]),
+      snapshot: (work) => this.#withClient(searchers, (client) => snapshotOn(client, work)),
     }
     this.contents = new PostgresContents(this.reader)
     this.commits = new PostgresCommits({
@@ -180,6 +182,20 @@ class Postgres implements Database {
       client.removeListener('error', onError)
       client.release(!isUsable)
     }
+  }
+}
+
+async function snapshotOn<T>(client: pg.PoolClient, work: (db: Queryable) => Promise<T>): Promise<T> {
+  await query(client, 'begin isolation level repeatable read read only', [], ONCE)
+  try {
+    const all: Queryable['all'] = async (sql, params) =>
+      (await query(client, sql, params, ONCE)).rows as Row[]
+    const result = await work({ all })
+    await query(client, 'commit', [], ONCE)
+    return result
+  } catch (error) {
+    if (!(error instanceof Failure && error.isLost)) await query(client, 'rollback', [], ONCE)
+    throw error
   }
 }
 

@@ -54,7 +54,8 @@ function compileSearch(table: Table, select: Select, search: Search): SearchSql 
     ...(search.where ? [scope.where(search.where)] : []),
   ]
   const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
-  const counted = `from ${table.name} as t ${scope.joins} ${where}`
+  const rows = table.instead?.((value) => scope.mark(value)) ?? table.name
+  const counted = `from ${rows} as t ${scope.joins} ${where}`
   const count = scope.render(`select count(*) as "$total", ${LAST_SEQ} as "$seq" ${counted}`)
   const total = scope.render(`select count(*) ${counted}`)
   const keys = search.sort.map(
@@ -62,7 +63,7 @@ function compileSearch(table: Table, select: Select, search: Search): SearchSql 
       `${scope.column(steps, field, mask)} ${descending ? 'desc' : 'asc'} nulls last`,
   )
   const order = `order by ${[...keys, 't."id"'].join(', ')}`
-  const from = scope.render(`from ${table.name} as t ${scope.joins} ${where} ${order}`)
+  const from = scope.render(`from ${rows} as t ${scope.joins} ${where} ${order}`)
   const sql = `select (${total.sql}) as "$total", ${LAST_SEQ} as "$seq", ${select.columns} ${from.sql} limit ? offset ?`
   return { page: { sql, params: [...total.params, ...select.params, ...from.params] }, count }
 }

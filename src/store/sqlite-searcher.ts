@@ -3,7 +3,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../errors.js'
-import type { Queryable, Row, SqlValue } from './database.js'
+import type { Queryable, Row, Searcher, SqlValue } from './database.js'
 import { translate } from './sqlite-errors.js'
 import type { Answer, Question, Trouble } from './sqlite-search-process.js'
 
@@ -13,13 +13,22 @@ const CLOSE_MS = 5_000
 
 interface Search {
   readonly question: Question
-  readonly resolve: (rows: Row[]) => void
+  /** Its process runs nothing for others afterwards. */
+  readonly holds: boolean
+  /** And has run nothing for others before it. */
+  readonly isHeld: boolean
+  readonly resolve: (answered: Answered) => void
   readonly reject: (error: unknown) => void
 }
 
-type State = 'starting' | 'idle' | 'ending' | Search
+interface Answered {
+  readonly rows: Row[]
+  readonly by: ChildProcess
+}
 
-export class SqliteSearcher implements Queryable {
+type State = 'starting' | 'idle' | 'held' | 'ending' | Search
+
+export class SqliteSearcher implements Searcher {
   /** In the order of their arrival. */
   readonly #waiting = new Set<Search>()
   /** Also those that have been told to end and have not yet: a disk that hangs must not make them many. */
@@ -32,21 +41,50 @@ export class SqliteSearcher implements Queryable {
   ) {}
 
   async all(sql: string, params: readonly SqlValue[] = []): Promise<Row[]> {
+    return (await this.#ask({ sql, params }, false)).rows
+  }
+
+  /** A read transaction sees what was there at its first statement. */
+  async snapshot<T>(work: (db: Queryable) => Promise<T>): Promise<T> {
+    const { by } = await this.#ask({ sql: 'begin', params: [] }, true)
+    try {
+      return await work({
+        all: async (sql, params = []) => (await this.#ask({ sql, params }, true, by)).rows,
+      })
+    } finally {
+      // One that was ended, because it took too long, has nothing to finish.
+      if (this.#processes.get(by) === 'held') await this.#ask({ sql: 'commit', params: [] }, false, by)
+    }
+  }
+
+  async #ask(question: Question, holds: boolean, held?: ChildProcess): Promise<Answered> {
     if (this.#isClosed) throw busy('The database is closed')
     if (this.#waiting.size >= MAX_WAITING) throw busy('Too many searches are waiting')
     let timer: NodeJS.Timeout | undefined
     try {
-      return await new Promise<Row[]>((resolve, reject) => {
-        const search = { question: { sql, params }, resolve, reject }
+      return await new Promise<Answered>((resolve, reject) => {
+        const search = { question, holds, isHeld: held !== undefined, resolve, reject }
         timer = setTimeout(() => {
           this.#giveUp(search)
         }, this.limitMs)
-        this.#waiting.add(search)
+        if (held) this.#continue(held, search)
+        else this.#waiting.add(search)
         this.#proceed()
       })
     } finally {
       clearTimeout(timer)
     }
+  }
+
+  #continue(child: ChildProcess, search: Search): void {
+    if (this.#processes.get(child) === 'held') this.#send(child, search)
+    else search.reject(busy('The search was lost'))
+  }
+
+  #send(child: ChildProcess, search: Search): void {
+    this.#processes.set(child, search)
+    // One that has died meanwhile is noticed by its end.
+    child.send(search.question, () => undefined)
   }
 
   async close(): Promise<void> {
@@ -71,9 +109,7 @@ export class SqliteSearcher implements Queryable {
       if (!search) return
       if (state !== 'idle' || !child.connected) continue
       this.#waiting.delete(search)
-      this.#processes.set(child, search)
-      // One that has died meanwhile is noticed by its end.
-      child.send(search.question, () => undefined)
+      this.#send(child, search)
     }
     const starting = [...this.#processes.values()].filter((state) => state === 'starting').length
     if (this.#waiting.size > starting && this.#processes.size < MAX_PROCESSES) this.#start()
@@ -101,9 +137,11 @@ export class SqliteSearcher implements Queryable {
   #hear(child: ChildProcess, answer: Answer): void {
     const state = this.#processes.get(child)
     if (state === undefined || state === 'ending') return
-    this.#processes.set(child, 'idle')
+    const isHeld =
+      typeof state === 'object' && state.holds && (state.isHeld || (answer !== 'ready' && 'rows' in answer))
+    this.#processes.set(child, isHeld ? 'held' : 'idle')
     if (typeof state === 'object' && answer !== 'ready') {
-      if ('rows' in answer) state.resolve(answer.rows)
+      if ('rows' in answer) state.resolve({ rows: answer.rows, by: child })
       else state.reject(translate(asError(answer.trouble)))
     }
     this.#proceed()

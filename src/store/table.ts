@@ -3,7 +3,7 @@ import type { Catalog } from '../model/catalog.js'
 import { storageOf, type Field } from '../model/field.js'
 import type { Model } from '../model/model.js'
 import { fullSelection, listSelection } from '../model/selection.js'
-import type { Dialect } from './database.js'
+import type { Dialect, SqlValue } from './database.js'
 import { quote, tableName } from './names.js'
 import { compileSelection, type Select } from './select.js'
 
@@ -16,6 +16,8 @@ export interface Table {
   readonly stored: readonly Field[]
   /** Those of them that hold files. */
   readonly binary: readonly Field[]
+  /** Rows that stand in the place of its own: those of records as they were. Each value of theirs is a parameter, under a mark. */
+  readonly instead?: (mark: (value: SqlValue) => string) => string
   readonly full: Select
   readonly list: Select
 }

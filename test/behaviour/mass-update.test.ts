@@ -1,7 +1,7 @@
 // The same change in all records that match: each with its own version and its own Change, or none of them.
 import { describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition.js'
-import type { Database, Queryable } from '../../src/store/database.js'
+import type { Database } from '../../src/store/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { MassUpdate, Records } from '../../src/wire.js'
 import { models } from '../models.js'
@@ -15,6 +15,7 @@ import {
   type Engine,
 } from '../targets.js'
 import { inShort, useFamily } from './family.js'
+import { searchingBy } from '../searcher.js'
 
 const [COMPANY, PERSON, NODE] = ['rel.Company', 'rel.Person', 'rel.Node']
 const Node = defineModel({
@@ -285,15 +286,15 @@ async function onRacedService(
   const place = await newPlace(engine)
   const inner = twin(await openDatabase(place.url, { poolSize: 4, statementTimeoutMs: 10_000 }))
   let between: (() => Promise<unknown>) | undefined
-  const searcher: Queryable = {
+  const searcher = searchingBy(inner.searcher, (queryable) => ({
     all: async (sql, params) => {
-      const rows = await inner.searcher.all(sql, params)
+      const rows = await queryable.all(sql, params)
       const once = between
       between = undefined
       await once?.()
       return rows
     },
-  }
+  }))
   const database: Database = {
     ...{ dialect: inner.dialect, reader: inner.reader, searcher, contents: inner.contents },
     commits: inner.commits,

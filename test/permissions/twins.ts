@@ -8,6 +8,7 @@ import type { App } from '../../src/service/app.js'
 import type { Gate } from '../../src/service/rights/gate.js'
 import type { Database, Row, SqlValue, Transaction } from '../../src/store/database.js'
 import { PROJECT } from './lab.js'
+import { searchingBy } from '../searcher.js'
 
 type Twin = (app: App) => App
 type Change = (grants: readonly Grant[], model: Model, rights: Rights) => readonly Grant[]
@@ -77,7 +78,9 @@ function withDatabase(change: (db: Database) => Partial<Database>): Twin {
 }
 
 const searching = (change: (sql: string) => string) =>
-  withDatabase((db) => ({ searcher: { all: (sql, params) => db.searcher.all(change(sql), params) } }))
+  withDatabase((db) => ({
+    searcher: searchingBy(db.searcher, (each) => ({ all: (sql, params) => each.all(change(sql), params) })),
+  }))
 
 /** The same question about the same record is answered as it was the first time in a transaction. */
 function rememberingTests(tx: Transaction): Transaction {

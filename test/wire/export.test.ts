@@ -6,10 +6,11 @@ import { csvLine } from '../../src/model/transfer/csv.js'
 import { SERVICE } from '../../src/service/rights/caller.js'
 import { exportFound } from '../../src/service/transfer/export.js'
 import { importRecords } from '../../src/service/transfer/import.js'
-import type { Database, Queryable } from '../../src/store/database.js'
+import type { Database, Queryable, Searcher } from '../../src/store/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
 import { CountingDatabase } from '../counting-database.js'
+import { searchingBy } from '../searcher.js'
 import { enter, newPlace, onEveryEngine, startService, type Place, type Service } from '../targets.js'
 import { modelOf } from '../transfer/world.js'
 import { expectRefusal, JSON_BODY, openSession, send, type Answer } from './exchange.js'
@@ -21,17 +22,17 @@ class Ailing implements Database {
   left = Infinity
   isSilent = false
   readonly reader: Queryable
-  readonly searcher: Queryable
+  readonly searcher: Searcher
 
   constructor(private readonly inner: Database) {
     this.reader = inner.reader
-    this.searcher = {
+    this.searcher = searchingBy(inner.searcher, (queryable) => ({
       all: async (sql, params) => {
-        if (--this.left >= 0) return inner.searcher.all(sql, params)
+        if (--this.left >= 0) return queryable.all(sql, params)
         if (this.isSilent) return []
         throw new Error('the disk is gone')
       },
-    }
+    }))
   }
 
   get dialect() {

@@ -1,4 +1,4 @@
-import type { Database, Queryable } from '../../src/store/database.js'
+import type { Database, Queryable, Searcher } from '../../src/store/database.js'
 import { openDatabase } from '../../src/store/open.js'
 
 /** A real database that fails with whatever it is told to, as long as it is told to. */
@@ -30,10 +30,14 @@ export class FailingDatabase implements Database {
     },
   }
 
-  readonly searcher: Queryable = {
+  readonly searcher: Searcher = {
     all: async (sql, params) => {
       if (this.failure) throw this.failure
       return this.inner.searcher.all(sql, params)
+    },
+    snapshot: async (work) => {
+      if (this.failure) throw this.failure
+      return this.inner.searcher.snapshot(work)
     },
   }
 

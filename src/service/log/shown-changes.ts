@@ -28,6 +28,13 @@ export async function changesFor(
   return changes.flatMap(({ seq }) => shown.get(seq) ?? [])
 }
 
+/** Whether the caller sees the same of every record: then it does not matter what one held. */
+export function seesAllAlike({ rights }: Caller, model: Model): boolean {
+  if (!rights) return true
+  const reading = rights.of(model).for('read')
+  return reading.length > 0 && reading.every(({ where }) => !where)
+}
+
 async function changesOfModel(
   app: App,
   by: Caller,
@@ -35,10 +42,8 @@ async function changesOfModel(
   model: Model,
   changes: readonly Change[],
 ): Promise<Change[]> {
-  const rights = by.rights?.of(model)
-  if (rights?.may('read') !== true) return []
-  // Where every record may be read, it does not matter what one held.
-  if (rights.rows('read') === undefined && rights.for('read').every(({ where }) => !where))
+  if (by.rights?.of(model).may('read') !== true) return []
+  if (seesAllAlike(by, model))
     return momentsFor(
       app,
       by,

@@ -1,0 +1,55 @@
+// The past of records: what became of them, as they were, and back.
+import type { FastifyRequest } from 'fastify'
+import { Refusal } from '../errors.js'
+import { isVersion } from '../model/value.js'
+import type { App } from '../service/app.js'
+import { recordsOf } from '../service/records.js'
+import { dataOf } from './bodies.js'
+import { callerOf } from './guard.js'
+import type { Habits } from './habits.js'
+import { linksOf, sendPage, sendRecord } from './record-answers.js'
+import { idOf, ifMatchOf, keyOf, modelOf, wantedIn, type Query } from './record-requests.js'
+import { sendJson, type Handler } from './resource.js'
+
+export function makePast(
+  app: App,
+  habits: Habits,
+  basePath: string,
+): Record<'history' | 'version' | 'revert', Handler> {
+  const records = (request: FastifyRequest) => recordsOf(app, callerOf(request))
+  return {
+    history: async (request, reply) => {
+      const model = modelOf(app, request)
+      const id = idOf(model, request)
+      const { offset, limit } = request.query as Query
+      const page = await records(request).history(model.name, id, { offset, limit })
+      const link = linksOf(`${basePath}/ws/rest/${model.name}/${id}/history`, page, {})
+      if (link !== '') void reply.header('link', link)
+      return sendPage(reply, page)
+    },
+    version: async (request, reply) => {
+      const model = modelOf(app, request)
+      const id = idOf(model, request)
+      const was = await records(request).readAt(model.name, id, versionIn(request))
+      return sendJson(reply, JSON.stringify({ status: 0, data: [was] }))
+    },
+    revert: async (request, reply) => {
+      const model = modelOf(app, request)
+      const id = idOf(model, request)
+      const wanted = wantedIn(request.body)
+      return sendRecord(
+        reply,
+        await records(request).revert(model.name, id, dataOf(request.body), {
+          ...{ ...keyOf(request), ...ifMatchOf(request) },
+          ...(wanted ? { wanted: habits.wanted(callerOf(request), model, wanted) } : {}),
+        }),
+      )
+    },
+  }
+}
+
+function versionIn(request: FastifyRequest): number {
+  const { version } = request.params as { readonly version: string }
+  if (/^\d{1,16}$/.test(version) && isVersion(Number(version))) return Number(version)
+  throw new Refusal('not-found', 'There is no such version: versions are whole numbers from 0')
+}

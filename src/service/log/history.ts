@@ -1,0 +1,59 @@
+// What became of one record: its Changes as a caller may see them, newest first.
+import { searchFromQuery, type Query } from '../../model/search.js'
+import type { Model } from '../../model/model.js'
+import { historyRows, lastVersion } from '../../store/history.js'
+import { momentsOf } from '../../store/past.js'
+import * as store from '../../store/records.js'
+import type { Change, HistoryPage } from '../../wire.js'
+import type { App } from '../app.js'
+import { checkId, missing } from '../ids.js'
+import { sightOf, type Caller } from '../rights/caller.js'
+import { seenBy } from '../rights/shown.js'
+import { changesFor, momentsFor, seesAllAlike } from './shown-changes.js'
+
+/** Who does not see everything of a record is shown no more than its last Changes: each of them has to be looked into. */
+const MAX_WALKED = 10_000
+
+export async function history(
+  app: App,
+  by: Caller,
+  model: Model,
+  id: number,
+  { offset, limit }: Pick<Query, 'offset' | 'limit'>,
+): Promise<HistoryPage> {
+  const asked = searchFromQuery(sightOf(app, by), model, { offset, limit }, app.settings.maxLimit)
+  const page = { offset: asked.offset, limit: asked.limit }
+  checkId(model, id)
+  if (by.rights && !by.rights.of(model).may('read')) missing(model, id)
+  const db = app.db.searcher
+  const { total, seq, changes } = await historyRows(
+    ...([db, model.name, id] as const),
+    seesAllAlike(by, model) ? page : { offset: 0, limit: 0 },
+  )
+  if (seesAllAlike(by, model)) {
+    if (total === 0) await requireSeen(app, by, model, id)
+    return { ...page, total, seq, data: await changesFor(app, by, db, changes) }
+  }
+  const seen = await walkedChanges(app, by, model, id)
+  if (seen.length === 0) await requireSeen(app, by, model, id)
+  const { offset: start } = page
+  return { ...page, total: seen.length, seq, data: seen.slice(start, start + page.limit) }
+}
+
+/** Those that the caller sees, newest first. */
+async function walkedChanges(app: App, by: Caller, model: Model, id: number): Promise<Change[]> {
+  const db = app.db.searcher
+  const last = (await lastVersion(db, model.name, id)) ?? 0
+  const from = Math.max(0, last - MAX_WALKED + 1)
+  const moments = (await momentsOf(db, app.tables.of(model), new Map([[id, from]]))).get(id) ?? []
+  const today = moments.at(-1)?.after ?? 'gone'
+  const asked = moments.map((moment) => ({ moment, today }))
+  return (await momentsFor(app, by, db, model, asked)).reverse()
+}
+
+/** What is there may have no past any more; what never was is not there, and neither is what may not be seen. */
+async function requireSeen(app: App, by: Caller, model: Model, id: number): Promise<void> {
+  const seen = seenBy(by, model)
+  const isThere = await store.test(app.db.searcher, app.tables.of(model), id, seen ? [seen] : [])
+  if (!isThere || isThere.includes(false)) missing(model, id)
+}

@@ -1,0 +1,114 @@
+// A list as it was: the records of a moment, found, sorted and counted by what they held then.
+import { Refusal } from '../../errors.js'
+import type { Criteria, Step } from '../../model/criteria.js'
+import { isOwnedList, isReference, isView, type Model } from '../../model/model.js'
+import { ID } from '../../model/path.js'
+import { searchFromQuery, type Query, type Search } from '../../model/search.js'
+import { listSelection, type Entry } from '../../model/selection.js'
+import { sameValue, type Value } from '../../model/value.js'
+import { ownFieldsIn } from '../../store/as-if.js'
+import type { Queryable } from '../../store/database.js'
+import { changedSince, tableWith, type Changed } from '../../store/past-table.js'
+import { valueIn } from '../../store/past.js'
+import * as store from '../../store/records.js'
+import type { Page, WireRecord } from '../../wire.js'
+import type { App } from '../app.js'
+import { sightOf, type Caller } from '../rights/caller.js'
+import { seenBy, selectFor } from '../rights/shown.js'
+import { momentFrom, seqOf } from './moment.js'
+import { neighboursOf, toldOf } from './past-record.js'
+
+export async function findAt(app: App, by: Caller, model: Model, query: Query): Promise<Page> {
+  const at = momentFrom(query.asOf)
+  const asked = searchFromQuery(sightOf(app, by), model, query, app.settings.maxLimit)
+  refuseNeighbours(asked)
+  const search = { ...asked, seen: seenBy(by, model) }
+  const table = app.tables.of(model)
+  // Whatever is committed meanwhile: what is read of the Log and of the table belongs together.
+  return app.db.searcher.snapshot(async (db) => {
+    const seq = await seqOf(db, at)
+    const changed = testable(by, model, await changedSince(db, table, seq))
+    const list = selectFor(app, by, model, 'list')
+    const { total, records } = await store.find(db, tableWith(table, changed), search, list)
+    const { entries } = search.selection ?? listSelection(sightOf(app, by), model)
+    const data = await withNeighbours(app, by, db, model, entries, changed, records)
+    return { offset: search.offset, limit: search.limit, total, seq, data }
+  })
+}
+
+/** Of its neighbours a record knows who they were; what they held then is not looked up. */
+function refuseNeighbours({ where, sort, selection }: Search): void {
+  const faults = [
+    ...(where ? waysIn(where) : []),
+    ...sort.flatMap(({ steps, field }) => (isOwn(steps, field === ID) ? [] : [pathOf(steps)])),
+  ].map(
+    (path) =>
+      `asOf: "${path}" leads to other records: filter, q and sortBy look at fields of the record itself`,
+  )
+  const views = (selection?.entries ?? [])
+    .filter(({ steps, field }) => steps.length === 0 && isView(field))
+    .map(({ key }) => `asOf: "${key}" is held by other records, and cannot be shown as it was`)
+  const all = [...new Set([...faults, ...views])]
+  if (all.length > 0) throw new Refusal('bad-request', all.slice(0, 10).join('; '))
+}
+
+function waysIn(criteria: Criteria): string[] {
+  if (criteria.kind !== 'comparison') return [criteria.criteria].flat().flatMap(waysIn)
+  const { steps, field } = criteria
+  return isOwn(steps, field === ID) ? [] : [pathOf(steps)]
+}
+
+/** The id of a neighbour stands in the record. */
+function isOwn(steps: readonly Step[], isId: boolean): boolean {
+  const [step, ...further] = steps
+  return !step || (isId && further.length === 0 && isReference(step.field))
+}
+
+function pathOf(steps: readonly Step[]): string {
+  return steps.map(({ field }) => field.name).join('.')
+}
+
+/**
+ * Who was in a list in the past cannot be asked. Where the caller's rights ask it, a record whose list has changed since is not said
+ * to be theirs.
+ */
+function testable(
+  { rights }: Caller,
+  model: Model,
+  changed: ReadonlyMap<number, Changed>,
+): ReadonlyMap<number, Changed> {
+  const conditions = (rights?.of(model).for('read') ?? []).flatMap(({ where }) => where ?? [])
+  const lists = conditions.flatMap(ownFieldsIn).filter((field) => isOwnedList(field))
+  if (lists.length === 0) return changed
+  const isSame = ({ was, today }: Changed) =>
+    lists.every(({ name }) => sameValue(valueIn(was, name), valueIn(today, name)))
+  return new Map(
+    [...changed].map(([id, each]) => [id, isSame(each) ? each : { ...each, was: 'unknown' as const }]),
+  )
+}
+
+/** Records that have changed since are shown with the neighbours that they had. */
+async function withNeighbours(
+  app: App,
+  by: Caller,
+  db: Queryable,
+  model: Model,
+  entries: readonly Entry[],
+  changed: ReadonlyMap<number, Changed>,
+  records: readonly WireRecord[],
+): Promise<readonly WireRecord[]> {
+  const shown = new Map(
+    records.map((record) => [record.id, { ...record } as Record<string, Value> & WireRecord]),
+  )
+  for (const { key, field, steps, neighbour } of entries) {
+    if (!neighbour || steps.length > 0 || isView(field)) continue
+    // What is left out is hidden.
+    const others = [...shown.values()].filter(
+      (record) => changed.has(record.id) && Object.hasOwn(record, key),
+    )
+    const valueOf = ({ id }: WireRecord) => valueIn(changed.get(id)?.was ?? 'gone', field.name)
+    const neighbours = await neighboursOf(app, by, db, model, field, others.map(valueOf))
+    for (const record of others) record[key] = toldOf(field, valueOf(record), neighbours) ?? null
+  }
+  return [...shown.values()]
+}

@@ -1,0 +1,148 @@
+// A record as it was: its own values of then, and its neighbours as they are today.
+import { Refusal } from '../../errors.js'
+import { isReference, isShown, type Model } from '../../model/model.js'
+import { stepOf } from '../../model/path.js'
+import { compact } from '../../model/selection.js'
+import { idOf, type Value, type Values } from '../../model/value.js'
+import type { Field } from '../../model/field.js'
+import { readAll } from '../../store/bulk.js'
+import type { Queryable } from '../../store/database.js'
+import { horizonOf } from '../../store/feed.js'
+import { wasAfter, type Was } from '../../store/past.js'
+import { compileSelection } from '../../store/select.js'
+import type { WireRecord } from '../../wire.js'
+import type { App } from '../app.js'
+import { checkId, missing } from '../ids.js'
+import { sightOf, type Caller } from '../rights/caller.js'
+import { readFor } from '../rights/shown.js'
+import { asOfFrom, refuseIfGone, seqOf } from './moment.js'
+import { shownOf, type Shown } from './sight-of-past.js'
+
+/** At a version or at a moment. */
+export async function readAt(
+  app: App,
+  by: Caller,
+  model: Model,
+  id: number,
+  asOf: unknown,
+): Promise<WireRecord> {
+  const at = asOfFrom(asOf)
+  checkId(model, id)
+  const db = app.db.searcher
+  if ('version' in at) {
+    const past = await pastAt(app, by, db, model, id, at.version)
+    return recordOf(app, by, db, model, id, past)
+  }
+  const seq = await seqOf(db, at)
+  const was = await wasAfter(db, app.tables.of(model), id, (change) => change.seq <= seq)
+  await refuseIfGone(db, seq)
+  const past = await shownPast(app, by, db, model, id, was)
+  return past ? recordOf(app, by, db, model, id, past) : missing(model, id)
+}
+
+/** What a record held, as far as a caller may see it. */
+export interface Past {
+  readonly version: number
+  readonly values: Values
+  readonly shown: Exclude<Shown, 'nothing'>
+}
+
+/** The record at a version; refuses one that never was, that was a delete, that may not be seen, or that the Log no longer has. */
+export async function pastAt(
+  app: App,
+  by: Caller,
+  db: Queryable,
+  model: Model,
+  id: number,
+  version: number,
+): Promise<Past> {
+  const was = await wasAfter(db, app.tables.of(model), id, (change) => change.version <= version)
+  if (was.version === version && was.state !== 'unknown')
+    return (await shownPast(app, by, db, model, id, was)) ?? noVersion(model, id, version)
+  const isLost = await isForgotten(db, was, version)
+  // Who does not see the record must not learn that there was one.
+  const isTold = !by.rights || (await readFor(app, by, db, model, id)) !== undefined
+  if (!isLost || !isTold) return noVersion(model, id, version)
+  throw new Refusal('gone', `Version ${version} of ${model.name} ${id} is no longer kept`)
+}
+
+/** Whether there was such a version, or may have been, before the past was taken out of the Log. */
+async function isForgotten(db: Queryable, { latest, oldest }: Was, version: number): Promise<boolean> {
+  if (latest === undefined || version > latest) return false
+  if (oldest === undefined || oldest.action !== 'create' || oldest.version <= version) return true
+  // A record that was deleted and came back was made twice; one that was imported may begin with any version.
+  return oldest.version > 0 && (await horizonOf(db)) > 0
+}
+
+function noVersion(model: Model, id: number, version: number): never {
+  throw new Refusal('not-found', `There is no ${model.name} with id ${id} at version ${version}`)
+}
+
+/** Undefined if it was not there, or may not be seen as it was. */
+export async function shownPast(
+  app: App,
+  by: Caller,
+  db: Queryable,
+  model: Model,
+  id: number,
+  { state, version = 0, today }: Was,
+): Promise<Past | undefined> {
+  const [shown = 'nothing'] = await shownOf(app, by, db, model, [{ id, version, state, today }])
+  if (typeof state === 'string' || (by.rights && shown === 'nothing')) return undefined
+  return { version, values: state, shown: shown === 'nothing' ? undefined : shown }
+}
+
+async function recordOf(
+  app: App,
+  by: Caller,
+  db: Queryable,
+  model: Model,
+  id: number,
+  { version, values, shown }: Past,
+): Promise<WireRecord> {
+  const record: Record<string, Value> & { id: number; version: number } = { id, version }
+  for (const field of model.fields.values()) {
+    if (!isShown(field) || (shown && !shown.has(field.name))) continue
+    const value = values[field.name] ?? null
+    if (!field.relation) record[field.name] = value
+    else {
+      const neighbours = await neighboursOf(app, by, db, model, field, [value])
+      const told = toldOf(field, value, neighbours)
+      if (told !== undefined) record[field.name] = told
+    }
+  }
+  return record
+}
+
+/** Neighbours by their ids, as they are shown today. */
+export type Neighbours = (id: number) => Value | undefined
+
+/** Those that these values lead to. One that is gone is its id alone, to those who see everything; to others it is like one that they do not see. */
+export async function neighboursOf(
+  app: App,
+  by: Caller,
+  db: Queryable,
+  model: Model,
+  field: Field,
+  values: readonly Value[],
+): Promise<Neighbours> {
+  const ids = [...new Set(values.flatMap((value) => listed(value).map(idOf)))]
+  if (ids.length === 0) return () => undefined
+  const sight = sightOf(app, by)
+  const { target, seen } = stepOf(sight, model, field)
+  const select = compileSelection(app.db.dialect, compact(sight, target))
+  const records = await readAll(db, app.tables.of(target), ids, select, seen)
+  const known = new Map(records.map(({ id, version, ...rest }) => [id, { id, $version: version, ...rest }]))
+  return (id) => known.get(id) ?? (by.rights ? undefined : { id })
+}
+
+/** A reference to what may not be seen is left out, and a list is without such members. */
+export function toldOf(field: Field, value: Value, neighbours: Neighbours): Value | undefined {
+  if (!isReference(field)) return listed(value).flatMap((each) => neighbours(idOf(each)) ?? [])
+  return value === null ? null : neighbours(idOf(value))
+}
+
+function listed(value: Value): readonly Value[] {
+  if (value === null) return []
+  return Array.isArray(value) ? (value as readonly Value[]) : [value]
+}

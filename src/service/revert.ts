@@ -1,0 +1,249 @@
+// Back to what a record held: an ordinary update under its version, or the return of one that was deleted.
+import { Refusal } from '../errors.js'
+import { draftToCreate, draftToUpdate, type Draft } from '../model/draft.js'
+import { Faults } from '../model/faults.js'
+import type { Field } from '../model/field.js'
+import { isOwnedList, isShown, isWritable, type Model } from '../model/model.js'
+import { idOf, isObject, isVersion, sameValue, type Value, type Values } from '../model/value.js'
+import { versionsOf } from '../store/bulk.js'
+import { UniqueViolation, type Queryable, type Transaction } from '../store/database.js'
+import { lastVersion } from '../store/history.js'
+import * as store from '../store/records.js'
+import { wasAfter, valueIn, type Was } from '../store/past.js'
+import type { UpdateOptions, WireRecord, Written } from '../wire.js'
+import { refuseNewKey } from './accounts/key-rules.js'
+import type { App } from './app.js'
+import { refuseIfStale } from './conflict.js'
+import { checkId, missing } from './ids.js'
+import { lockInOrder } from './lock-order.js'
+import { pastAt, shownPast, type Past } from './log/past-record.js'
+import { withoutUnseen } from './log/sight-of-past.js'
+import { sightOf, type Caller } from './rights/caller.js'
+import { requirePermitted } from './rights/permitted.js'
+import { ready, requireUpdatable, shownTo } from './saves.js'
+import { Saving, type Return } from './saving.js'
+import { versionToUpdate, type Expected } from './versions.js'
+import { nowOf } from './work.js'
+import { requestOf, write } from './writing.js'
+
+interface Asked {
+  readonly id: number
+  readonly expected: Expected
+  /** The version that is to be had again. */
+  readonly to: number
+  readonly now: string
+}
+
+/** What is to be written; `back` where the record is gone. */
+interface Reversion {
+  readonly draft: Draft
+  readonly back?: Return
+}
+
+export async function revert(
+  app: App,
+  by: Caller,
+  model: Model,
+  id: number,
+  data: unknown,
+  options: UpdateOptions = {},
+): Promise<Written<WireRecord>> {
+  checkId(model, id)
+  const expected = versionToUpdate(data, id, options.ifMatch)
+  const asked: Asked = { id, expected, to: versionBefore(data, expected), now: nowOf(app) }
+  // What is wrong with it is said below: a repeat is answered as it was, whatever has become of the record since.
+  const prepared = await settle(reversionOf(app, by, model, asked))
+  const shown = shownTo(app, by, model, options)
+  const request = await requestOf(app, model, 'revert', { id, version: expected.version, data }, options)
+  const written = write(app, by, request, options.idempotencyKey, async ({ tx, changes }) => {
+    const { draft, back } = prepared()
+    const saving = new Saving({ app, ...by, tx, now: asked.now }, [draft])
+    await lockInOrder({ app, tx }, [draft])
+    if (back) {
+      await refuseIfBack(app, by, tx, model, asked, draft)
+      await saving.create(draft, undefined, back)
+    } else await saving.update(draft, { id, version: expected.version }, expected)
+    changes.push(...(await saving.finish()))
+    return shown(saving, tx, id)
+  })
+  return written.catch(async (error: unknown) => {
+    if (!isTaken(error)) throw error
+    throw movedOn(model, asked, await lastVersion(app.db.reader, model.name, id), error)
+  })
+}
+
+function versionBefore(data: unknown, { version }: Expected): number {
+  const to = isObject(data) ? data['to'] : undefined
+  if (isVersion(to) && to < version) return to
+  throw new Refusal('bad-request', 'data.to must be a version before the current one')
+}
+
+async function settle<T>(work: Promise<T>): Promise<() => T> {
+  try {
+    const done = await work
+    return () => done
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return () => {
+      throw error
+    }
+  }
+}
+
+async function reversionOf(app: App, by: Caller, model: Model, asked: Asked): Promise<Reversion> {
+  const { id, to } = asked
+  const db = app.db.searcher
+  const past = await pastAt(app, by, db, model, id, to)
+  const now = await wasAfter(db, app.tables.of(model), id, () => true)
+  if (now.today === 'gone') return returnOf(app, by, db, model, asked, past, now)
+  await requireUpdatable(app, by, model, id)
+  const data: Values = {}
+  for (const field of model.fields.values()) {
+    const value = past.values[field.name] ?? null
+    if (isTakenBack(app, by, model, field, past) && !sameValue(value, valueIn(now.today, field.name)))
+      data[field.name] = value
+  }
+  const sent = await seenOf(app, by, db, model, data)
+  // A conflict is told before anything else.
+  if (now.latest === asked.expected.version) await refuseGone(app, db, model, sent, {})
+  const key = { id, version: asked.expected.version }
+  return { draft: await ready(app, by, draftToUpdate(sightOf(app, by), model, sent, key, asked.now)) }
+}
+
+/** Files and secrets stay as they are; so does what the caller may not see or write. */
+function isTakenBack(app: App, by: Caller, model: Model, field: Field, { shown }: Past): boolean {
+  if (!isShown(field) || !isWritable(field)) return false
+  return (!shown || shown.has(field.name)) && sightOf(app, by).writes(model, field)
+}
+
+/** Without what leads to records that the caller does not see. */
+async function seenOf(app: App, by: Caller, db: Queryable, model: Model, data: Values): Promise<Values> {
+  const [seen = data] = await withoutUnseen(app, by, db, model, [data])
+  return Object.fromEntries(
+    Object.entries(seen).filter(([name, value]) => value !== null || data[name] === null),
+  )
+}
+
+/** Names every neighbour that is no longer there. */
+async function refuseGone(
+  app: App,
+  db: Queryable,
+  model: Model,
+  data: Values,
+  { self }: { readonly self?: number },
+): Promise<void> {
+  const faults = new Faults()
+  for (const [name, value] of Object.entries(data)) {
+    const { relation } = model.fields.get(name) ?? {}
+    if (!relation || value === null) continue
+    const target = app.catalog.target(relation)
+    const isList = Array.isArray(value)
+    const ids = (isList ? (value as readonly Value[]) : [value]).map(idOf)
+    const there = await versionsOf(db, app.tables.of(target), ids)
+    ids.forEach((id, index) => {
+      if (there.has(id) || (target === model && id === self)) return
+      const place = isList ? `${name}[${index}]` : name
+      faults.add(place, `there is no ${target.name} ${id} any more: revert that record first`)
+    })
+  }
+  faults.refuseIfAny(model)
+}
+
+/** Of a record that was deleted. It needs the right to make it, with all that it held: it returns whole, or not at all. */
+async function returnOf(
+  app: App,
+  by: Caller,
+  db: Queryable,
+  model: Model,
+  asked: Asked,
+  past: Past,
+  { latest = 0 }: Was,
+): Promise<Reversion> {
+  const { id, expected, now } = asked
+  const last = await wasAfter(db, app.tables.of(model), id, ({ version }) => version < latest)
+  if (!(await shownPast(app, by, db, model, id, last))) missing(model, id)
+  requirePermitted(by, 'create', model)
+  refuseNewKey(model)
+  requireWhole(app, by, model, past)
+  if (latest !== expected.version) throw movedOn(model, asked, latest)
+  const data: Values = {}
+  for (const field of model.fields.values()) {
+    const value = past.values[field.name] ?? null
+    if (!isShown(field) || !isWritable(field) || isMembers(field)) continue
+    data[field.name] = wentAlong(model, field, value, past.values) ? null : value
+  }
+  await refuseGone(app, db, model, data, { self: id })
+  const draft = await ready(app, by, draftToCreate(sightOf(app, by), model, data, now))
+  const { createdOn = null, createdBy = null } = past.values
+  const sequences = [...model.fields.values()].filter(({ sequence }) => sequence)
+  const numbers = Object.fromEntries(sequences.map(({ name }) => [name, past.values[name] ?? null]))
+  return { draft, back: { id, version: latest + 1, made: { createdOn, createdBy }, numbers } }
+}
+
+function requireWhole(app: App, by: Caller, model: Model, { shown }: Past): void {
+  if (!by.rights) return
+  const fields = [...model.fields.values()].filter((field) => isShown(field) && isWritable(field))
+  const isWhole = fields.every(
+    (field) => (!shown || shown.has(field.name)) && sightOf(app, by).writes(model, field),
+  )
+  if (!isWhole)
+    throw new Refusal(
+      'forbidden',
+      `You may not bring back a ${model.name}: you do not see and write all of it`,
+    )
+}
+
+/** The members of an owned list went with their owner, and come back by their own revert. */
+function isMembers(field: Field): boolean {
+  return isOwnedList(field) && field.relation?.mappedBy !== undefined
+}
+
+/** A reference to one of its own members: neither could be the first to return. */
+function wentAlong(model: Model, { relation }: Field, value: Value, values: Values): boolean {
+  if (!relation || relation.isList || value === null) return false
+  const lists = [...model.fields.values()].filter(
+    (field) => isMembers(field) && field.relation?.target === relation.target,
+  )
+  return lists.some(({ name }) => {
+    const members = values[name] ?? []
+    return Array.isArray(members) && members.some((member: Value) => idOf(member) === idOf(value))
+  })
+}
+
+/** Somebody may have brought it back meanwhile, and deleted it again. */
+async function refuseIfBack(
+  app: App,
+  by: Caller,
+  tx: Transaction,
+  model: Model,
+  asked: Asked,
+  draft: Draft,
+): Promise<void> {
+  const { id, expected } = asked
+  const table = app.tables.of(model)
+  await refuseIfStale({ app, ...by }, tx, table, id, expected, draft)
+  if ((await store.versionOf(tx, table, id)) !== undefined) missing(model, id)
+  const last = await lastVersion(tx, model.name, id)
+  if (last !== expected.version) throw movedOn(model, asked, last)
+}
+
+function movedOn(
+  model: Model,
+  { id, expected }: Asked,
+  current: number | undefined,
+  cause?: unknown,
+): Refusal {
+  const message = `${model.name} ${id} is at version ${current ?? 'none'}, not ${expected.version}: nothing was written`
+  return new Refusal(expected.by === 'if-match' ? 'stale-match' : 'conflict', message, {
+    data: { entityName: model.name, entityId: id, expected: expected.version, current },
+    ...(cause === undefined ? {} : { cause }),
+  })
+}
+
+/** The id, or the version in the Log, was taken by another return of the same record. */
+function isTaken(error: unknown): boolean {
+  if (error instanceof UniqueViolation) return true
+  if (!(error instanceof Refusal) || error.kind !== 'not-unique') return false
+  const { fields } = error.details.data ?? {}
+  return Array.isArray(fields) && fields.every((name) => name === 'id')
+}

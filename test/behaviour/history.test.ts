@@ -1,0 +1,170 @@
+import { expect, test } from 'vitest'
+import type { Refusal } from '../../src/errors.js'
+import { addUser } from '../../src/service/accounts/accounts.js'
+import type { Change, WireRecord } from '../../src/wire.js'
+import { onEveryTarget, refusalOf } from '../targets.js'
+import { useFamily } from './family.js'
+
+onEveryTarget((engine, door) => {
+  const { service, records, make, change, read } = useFamily(engine, door)
+
+  const inShort = (changes: readonly Change[]) =>
+    changes.map(({ version, action, changes: made }) => [version, action, made])
+
+  async function threeVersions(): Promise<WireRecord> {
+    const made = await make('rel.Company', { name: 'One', code: `h${Math.random()}`.slice(0, 16) })
+    await change('rel.Company', made.id, { version: 0, name: 'Two' })
+    return change('rel.Company', made.id, { version: 1, name: 'Three', founded: '2001-02-03' })
+  }
+
+  test('a history has every Change, the newest first, with before and after', async () => {
+    const { id, code } = await threeVersions()
+    const { data, total, offset, seq } = await records().history('rel.Company', id)
+    expect({ total, offset }).toEqual({ total: 3, offset: 0 })
+    expect(seq).toBeGreaterThanOrEqual(data[0]?.seq ?? Infinity)
+    expect(inShort(data)).toEqual([
+      [
+        2,
+        'update',
+        { name: { before: 'Two', after: 'Three' }, founded: { before: null, after: '2001-02-03' } },
+      ],
+      [1, 'update', { name: { before: 'One', after: 'Two' } }],
+      [0, 'create', { name: { before: null, after: 'One' }, code: { before: null, after: code } }],
+    ])
+    expect(data.every(({ by, on }) => by?.name === 'Ada' && on.endsWith('Z'))).toBe(true)
+  })
+
+  test('it comes in pages, with the total of all', async () => {
+    const { id } = await threeVersions()
+    const page = await records().history('rel.Company', id, { offset: 1, limit: 1 })
+    expect([page.total, page.offset, page.data.map(({ version }) => version)]).toEqual([3, 1, [1]])
+    expect(await records().history('rel.Company', id, { offset: 9 })).toMatchObject({ total: 3, data: [] })
+    expect(await records().history('rel.Company', id, { limit: 0 })).toMatchObject({ total: 3, data: [] })
+    const refusal = await refusalOf(records().history('rel.Company', id, { offset: -1 }))
+    expect(refusal.kind).toBe('bad-request')
+  })
+
+  test('a deleted record has a history; what never was has none', async () => {
+    const { id } = await threeVersions()
+    await records().remove('rel.Company', id)
+    const { data, total } = await records().history('rel.Company', id)
+    expect(total).toBe(4)
+    expect([data[0]?.action, data[0]?.version]).toEqual(['delete', 3])
+    expect((await refusalOf(records().history('rel.Company', 999_999))).kind).toBe('not-found')
+    expect((await refusalOf(records().history('rel.Nothing', 1))).kind).toBe('unknown-model')
+  })
+
+  test('every version can be read as it was', async () => {
+    const made = await make('rel.Company', { name: 'One', addresses: [{ city: 'Rome' }, { city: 'Oslo' }] })
+    const path: WireRecord[] = [await read('rel.Company', made.id)]
+    const [rome] = made['addresses'] as readonly { id: number }[]
+    path.push(await change('rel.Company', made.id, { version: 0, name: 'Two' }))
+    path.push(await change('rel.Company', made.id, { version: 1, seat: rome, founded: '1999-01-01' }))
+    path.push(await change('rel.Company', made.id, { version: 2, seat: null, founded: null }))
+    for (const [version, expected] of path.entries()) {
+      const was = await records().readAt('rel.Company', made.id, version)
+      // Neighbours are as they are today.
+      expect(withoutVersions(was)).toEqual(withoutVersions(expected))
+      expect(Object.keys(was)).toEqual(Object.keys(expected))
+      expect(await records().readAt('rel.Company', made.id, String(version))).toEqual(was)
+    }
+  })
+
+  test('neighbours that are gone are told by their ids', async () => {
+    const made = await make('rel.Company', { name: 'One', addresses: [{ city: 'Rome' }, { city: 'Oslo' }] })
+    const [rome, oslo] = made['addresses'] as readonly { id: number }[]
+    const boss = await make('rel.Person', { name: 'Boss' })
+    const person = await make('rel.Person', { name: 'Me', boss: { id: boss.id } })
+    await change('rel.Person', person.id, { version: 0, boss: null })
+    await records().remove('rel.Person', boss.id)
+    await change('rel.Company', made.id, { version: 0, addresses: [{ id: oslo?.id }] })
+    expect((await records().readAt('rel.Person', person.id, 0))['boss']).toEqual({ id: boss.id })
+    expect((await records().readAt('rel.Company', made.id, 0))['addresses']).toEqual([
+      { id: rome?.id },
+      { id: oslo?.id, $version: 0, city: 'Oslo' },
+    ])
+  })
+
+  test('who made it and who changed it last is told as it was then', async () => {
+    const made = await make('rel.Circle', { name: 'One' })
+    const changed = await change('rel.Circle', made.id, { version: 0, name: 'Two' })
+    await change('rel.Circle', made.id, { version: 1, name: 'Three' })
+    await records().remove('rel.Circle', made.id)
+    expect(await records().readAt('rel.Circle', made.id, 0)).toEqual(made)
+    expect(await records().readAt('rel.Circle', made.id, 1)).toEqual(changed)
+  })
+
+  test('there is no record at a version that never was, nor at that of a delete', async () => {
+    const { id } = await threeVersions()
+    await records().remove('rel.Company', id)
+    expect((await records().readAt('rel.Company', id, 2))['name']).toBe('Three')
+    for (const version of [3, 4, 77]) {
+      const refusal = await refusalOf(records().readAt('rel.Company', id, version))
+      expect([refusal.kind, refusal.message]).toEqual([
+        'not-found',
+        `There is no rel.Company with id ${id} at version ${version}`,
+      ])
+    }
+    expect((await refusalOf(records().readAt('rel.Company', 999_999, 0))).kind).toBe('not-found')
+  })
+
+  test('a record as it was at a moment', async () => {
+    const at: string[] = []
+    const pass = () => {
+      service().clock.advance(60_000)
+      at.push(new Date(service().clock.now()).toISOString())
+      service().clock.advance(60_000)
+    }
+    pass()
+    const made = await make('rel.Circle', { name: 'One' })
+    pass()
+    await change('rel.Circle', made.id, { version: 0, name: 'Two' })
+    pass()
+    await records().remove('rel.Circle', made.id)
+    pass()
+    const nameAt = async (moment = '') => {
+      const reading = records().readAt('rel.Circle', made.id, moment)
+      return reading.then(
+        (was) => was['name'],
+        (error: unknown) => (error as Refusal).kind,
+      )
+    }
+    expect(await Promise.all(at.map(nameAt))).toEqual(['not-found', 'One', 'Two', 'not-found'])
+    const local = at[1]?.replace('Z', '+00:00')
+    expect(await nameAt(local)).toBe('One')
+    expect(await nameAt('2001-01-01')).toBe('not-found')
+  })
+
+  test('what is neither a version nor a moment is refused', async () => {
+    const { id } = await threeVersions()
+    for (const asOf of ['yesterday', '-1', '1.5', '2026-02-30', '', '2026-01-01T00:00:00']) {
+      const refusal = await refusalOf(records().readAt('rel.Company', id, asOf))
+      expect([asOf, refusal.kind]).toEqual([asOf, 'bad-request'])
+      expect(refusal.message).toMatch(/^asOf must be a version, a time/)
+    }
+  })
+
+  test('secrets are in no history', async () => {
+    const made = await make('crm.Contact', { firstName: 'A', pin: 'pin-1234', password: 'a long password' })
+    await change('crm.Contact', made.id, { version: 0, pin: 'pin-5678', firstName: 'B' })
+    const told = [
+      await records().history('crm.Contact', made.id),
+      await records().readAt('crm.Contact', made.id, 0),
+      await records().readAt('crm.Contact', made.id, 1),
+    ]
+    expect(JSON.stringify(told)).not.toMatch(/pin|password|argon/)
+  })
+
+  test('accounts have a history, too', async () => {
+    const username = `history-${engine}-${door}`
+    const id = await addUser(service().app, { username, password: 'a first password', roles: ['editor'] })
+    const { data } = await records().history('verso.auth.User', id)
+    expect(data.map(({ action, by }) => [action, by])).toEqual([['create', null]])
+    expect((await records().readAt('verso.auth.User', id, 0))['username']).toBe(username)
+  })
+})
+
+/** What a neighbour was called, and at which version it was, is told as it is today. */
+function withoutVersions(record: WireRecord): unknown {
+  return JSON.parse(JSON.stringify(record), (key, value: unknown) => (key === '$version' ? 0 : value))
+}

@@ -1,0 +1,15 @@
+import type { Queryable, Searcher } from '../src/store/database.js'
+
+/** The same searcher, each statement of which goes another way, inside of snapshots too. */
+export function searchingBy(searcher: Searcher, change: (queryable: Queryable) => Queryable): Searcher {
+  const changed = change(searcher)
+  return {
+    all: (sql, params) => changed.all(sql, params),
+    snapshot: (work) => searcher.snapshot((db) => work(change(db))),
+  }
+}
+
+/** Where nothing is ever of one moment. */
+export function withoutSnapshots(queryable: Queryable): Searcher {
+  return { all: (sql, params) => queryable.all(sql, params), snapshot: (work) => work(queryable) }
+}
