@@ -106,6 +106,8 @@ test('those of users, roles and keys, and what they print', async () => {
   expect(printed).toContain(shown)
   expect(printed).toMatch(/"total":12,/)
   expect(printed).toContain('key 1 is over')
+  expect(printed).toMatch(/VERSION +ACTION +WHEN +WHO +WHAT\n0 +create /)
+  expect(printed).toContain('1 Change of com.axelor.contact.db.Contact 1 has lost what was told of the past')
 })
 
 test('those of the README for existing models and clients', async () => {
@@ -194,6 +196,27 @@ async function freePort(): Promise<number> {
   await once(probe, 'close')
   return port
 }
+
+test('those of the past: a history, records as they were, and back', async () => {
+  const answers = await paste('docs/history.md')
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 0))
+  const data = answers.map((answer) => answer.data)
+  expect(data[3]).toMatchObject([
+    { version: 1, action: 'update', changes: { lastName: { before: 'Byron', after: 'Lovelace' } } },
+    { version: 0, action: 'create' },
+  ])
+  expect(data.slice(4, 7)).toMatchObject([
+    [{ id: 13, version: 0, lastName: 'Byron' }],
+    [{ version: 0, lastName: 'Byron' }],
+    [{ version: 1, lastName: 'Lovelace' }],
+  ])
+  expect(data.slice(7)).toMatchObject([
+    [{ id: 13, fullName: 'Ada Lovelace' }],
+    [{ version: 2, lastName: 'Byron' }],
+    [13],
+    [{ id: 13, version: 4, lastName: 'Lovelace' }],
+  ])
+})
 
 test('those of import and export', async () => {
   const cwd = mkdtempSync(path.join(scratch, 'docs-'))

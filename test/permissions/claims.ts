@@ -5,7 +5,7 @@ import { openLab, type Lab } from './laboratory.js'
 import { compareReading, compareWriting, type Compared } from './matrix.js'
 import { COMPAT_PROBES, PROBES, type Probe } from './probes.js'
 import { printed, tellApart } from './two-worlds.js'
-import { HIDERS, openVault, type Vault } from './vault.js'
+import { HIDERS, ITEM, openVault, type Vault } from './vault.js'
 
 const SHOWN = 20
 const FEW = 60
@@ -72,9 +72,10 @@ export function claimTwoWorlds(settings: readonly Setting[]): void {
     })
 
     test.for(HIDERS)('%s learns nothing', TIMEOUT, async (role) => {
-      const told = await tellApart(left, right, role, probes)
+      const asked = probes.filter((probe) => isHiddenFrom(role, probe))
+      const told = await tellApart(left, right, role, asked)
       console.info(
-        `${engine}, ${compat}, ${role}: ${probes.length} requests in two worlds, ${told.length} differ`,
+        `${engine}, ${compat}, ${role}: ${asked.length} requests in two worlds, ${told.length} differ`,
       )
       expect(told.length, told.slice(0, SHOWN).map(printed).join('\n')).toBe(0)
     })
@@ -85,6 +86,14 @@ export function claimTwoWorlds(settings: readonly Setting[]): void {
       expect([...methods].filter((by) => !told.has(by) && !OF_MODELS.includes(by))).toEqual([])
     })
   })
+}
+
+/**
+ * Whether what a record held is shown is decided by its neighbours as they are today: since the yard is open, `lately` sees what
+ * item 9 was before. Of the past they are asked about item 8 alone.
+ */
+function isHiddenFrom(role: string, { isPast, path }: Probe): boolean {
+  return role !== 'lately' || isPast !== true || path.startsWith(`/ws/rest/${ITEM}/8`)
 }
 
 /** Every so many of each method; all where there are few, so that none is blind for want of questions. */

@@ -1,5 +1,5 @@
 // Requests of somebody who wants to know what is hidden from them: by every way that asks a question of the records.
-import { FOREIGN_IDS, ITEM, OPENED_IDS, PART, PLACE } from './vault.js'
+import { FOREIGN_IDS, ITEM, MOMENTS, OPENED_IDS, PART, PLACE } from './vault.js'
 
 export interface Probe {
   /** The method by which it hopes to learn something. */
@@ -10,6 +10,8 @@ export interface Probe {
   readonly headers?: Readonly<Record<string, string>>
   /** One after the other: it may give a number to a record. */
   readonly writes?: boolean
+  /** Asks for what records held, by the rights and with the neighbours of today. */
+  readonly isPast?: boolean
 }
 
 const [FIRST = 0] = FOREIGN_IDS
@@ -273,7 +275,51 @@ function writes(): Probe[] {
   return [...probes, ...pasts, ...removals, ...parts].map(write)
 }
 
-export const PROBES: readonly Probe[] = [...searches(), ...words(), ...orders(), ...shown(), ...writes()]
+/** What was: of records, of lists, of everything in the order in which it came. */
+function pasts(): Probe[] {
+  const ids = [...FOREIGN_IDS, 5, ...OPENED_IDS, 10, 99]
+  const versions = [0, 1, 2, 3]
+  const records = ids.flatMap((id) => [
+    get('history', `${REST}/${id}/history`),
+    get('history', `${REST}/${id}/history?${query({ limit: '1', offset: '1' })}`),
+    ...versions.map((version) => get('version', `${REST}/${id}/history/${version}`)),
+    ...MOMENTS.map((asOf) => get('asOf', `${REST}/${id}?${query({ asOf })}`)),
+    ...[1, 2, 3].flatMap((version) =>
+      [0, 1].map((to) => write(post('revert', `${REST}/${id}/revert`, { data: { version, to } }))),
+    ),
+  ])
+  const parts = [1, 2, 3].flatMap((id) => [
+    get('history', `/ws/rest/${PART}/${id}/history`),
+    get('history', `/ws/rest/${PLACE}/${id}/history`),
+    get('version', `/ws/rest/${PART}/${id}/history/0`),
+  ])
+  const lists = MOMENTS.flatMap((asOf, index) => [
+    get('asOf', `${REST}?${query({ asOf })}`),
+    get('asOf', `${REST}?${query({ asOf, fields: 'name,spot,parts,tags,note' })}`),
+    get('asOf', `${REST}?${query({ asOf, fields: 'name,spot,parts,shared' })}`),
+    get('asOf', `/ws/rest/${PART}?${query({ asOf, fields: 'name,item' })}`),
+    get('asOf', `/ws/rest/${PLACE}?${query({ asOf })}`),
+    ...Object.entries(VALUES)
+      .filter((_, turn) => turn % 4 === index % 4)
+      .flatMap(([name, [value]]) => {
+        const filter = textOf({ fieldName: name, operator: '=', value })
+        return [
+          get('asOf', `${REST}?${query({ asOf, filter, fields: 'name' })}`),
+          get('asOf', `${REST}?${query({ asOf, sortBy: `-${name}`, fields: 'name' })}`),
+        ]
+      }),
+  ])
+  const feeds = ['', `&model=${ITEM}`, `&model=${PART}`, `&model=${PLACE}`].flatMap((model) => [
+    get('feed', `/ws/changes?since=0&limit=1000${model}`),
+    get('feed', `/ws/changes?since=40&limit=10${model}`),
+  ])
+  return [...records, ...parts, ...lists, ...feeds].map((probe) => ({ ...probe, isPast: true }))
+}
+
+export const PROBES: readonly Probe[] = [
+  ...[...searches(), ...words(), ...orders(), ...shown()],
+  ...[...writes(), ...pasts()],
+]
 
 /** What only existing clients may send: conditions as fields, names for neighbours, ids alone, texts for numbers. */
 export const COMPAT_PROBES: readonly Probe[] = [

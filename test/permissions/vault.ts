@@ -119,6 +119,11 @@ export interface Vault {
 }
 
 const MOMENT = Date.UTC(2026, 0, 2, 3, 4, 5)
+const STEP_MS = 10_000
+/** Moments between the writes by which a world is made. */
+export const MOMENTS = [-1, 0, 1, 2, 3, 5, 8, 13, 15, 16, 17, 18, 30].map((step) =>
+  new Date(MOMENT + (step + 0.5) * STEP_MS).toISOString(),
+)
 /** Those whose past is hidden, and not what they are now. */
 export const OPENED_IDS = [8, 9]
 /** Of nobody; those of `foreign`, `blind` and `rows` follow. */
@@ -130,12 +135,13 @@ export async function openVault(
   http: Partial<HttpSettings> = {},
 ): Promise<Vault> {
   const place = await newPlace(engine)
+  const clock = new SteppingClock()
   const whole = await createApp({
-    ...{ models, clock: { now: () => MOMENT }, settings: { db: place.url } },
+    ...{ models, clock, settings: { db: place.url } },
     log: pino({ level: 'silent' }),
   })
   const { app, undo } = undoing(whole)
-  await fill(app, side)
+  await fill(app, side, clock)
   const settings = { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1', port: 0, ...http }
   const server = await createServer(app, settings)
   const [url = ''] = await server.listen()
@@ -184,7 +190,20 @@ function undoing(app: App): { readonly app: App; readonly undo: () => void } {
   return { app: { ...app, db }, undo }
 }
 
-async function fill(app: App, side: Side): Promise<void> {
+/** Time passes where it is told to, and nowhere else. */
+class SteppingClock {
+  #steps = 0
+
+  now(): number {
+    return MOMENT + this.#steps * STEP_MS
+  }
+
+  step(): void {
+    this.#steps++
+  }
+}
+
+async function fill(app: App, side: Side, clock: SteppingClock): Promise<void> {
   const all = recordsOf(app, SERVICE)
   const actors = new Map<string, Actor>()
   for (const [name, grants] of Object.entries(HIDING)) {
@@ -198,11 +217,16 @@ async function fill(app: App, side: Side): Promise<void> {
   for (const name of isLeft ? ['Cave', 'Well'] : ['Mine', 'Tomb'])
     await all.create(PLACE, { name, size: isLeft ? 3 : 8, isOpen: false })
   for (const name of ['red', 'green', 'blue']) await all.create(TAG, { name })
-  await addItems(app, side, actors)
+  await addItems(app, side, actors, clock)
 }
 
 /** Two of each user whose condition speaks of what is their own, then those of nobody. */
-async function addItems(app: App, side: Side, actors: ReadonlyMap<string, Actor>): Promise<void> {
+async function addItems(
+  app: App,
+  side: Side,
+  actors: ReadonlyMap<string, Actor>,
+  clock: SteppingClock,
+): Promise<void> {
   const isLeft = side === 'left'
   const owners = ['foreign', 'blind', 'rows'].flatMap((name) => actors.get(name) ?? [])
   const all = recordsOf(app, SERVICE)
@@ -212,9 +236,12 @@ async function addItems(app: App, side: Side, actors: ReadonlyMap<string, Actor>
     const spot = { id: isLeft ? 3 : 4 }
     const parts = [{ name: 'lid', weight: 1 }, part]
     const shared = { name: `item ${index}`, spot, parts, shared: 'same' }
+    clock.step()
     const { data } = await all.create(ITEM, { ...shared, ...before })
+    clock.step()
     const request = { data: { id: data.id, version: 0 }, field: 'paper', name: 'a.txt' }
     await all.upload(ITEM, { ...request, content: contentOf(isLeft ? 'left' : 'right!') })
+    clock.step()
     await all.update(ITEM, data.id, { version: 1, ...after })
   }
   for (const actor of owners) {
@@ -228,10 +255,10 @@ async function addItems(app: App, side: Side, actors: ReadonlyMap<string, Actor>
     }
     await recordsOf(app, { ...SERVICE, actor }).create(ITEM, { ...own, place: { id: 1 }, tags: [{ id: 2 }] })
   }
-  await addOpened(app, isLeft)
+  await addOpened(app, isLeft, clock)
 }
 
-async function addOpened(app: App, isLeft: boolean): Promise<void> {
+async function addOpened(app: App, isLeft: boolean, clock: SteppingClock): Promise<void> {
   const all = recordsOf(app, SERVICE)
   const { data: yard } = await all.create(PLACE, { name: 'Yard', size: 2, isOpen: false })
   const past = {
@@ -241,9 +268,17 @@ async function addOpened(app: App, isLeft: boolean): Promise<void> {
     tags: [{ id: isLeft ? 1 : 2 }],
   }
   const now = { note: 'public', amount: 9, done: true, tags: [{ id: 1 }] }
+  clock.step()
   const first = await all.create(ITEM, { name: 'closed', ...past })
+  clock.step()
   await all.update(ITEM, first.data.id, { version: 0, name: 'opened', ...now })
+  clock.step()
   const second = await all.create(ITEM, { name: 'in the yard', spot: { id: yard.id }, ...past })
+  clock.step()
   await all.update(ITEM, second.data.id, { version: 0, ...now })
+  clock.step()
   await all.update(PLACE, yard.id, { version: 0, isOpen: true })
+  const third = await all.create(ITEM, { name: 'deleted', shared: 'same', ...past })
+  clock.step()
+  await all.remove(ITEM, third.data.id)
 }

@@ -1,0 +1,80 @@
+// Others write between the statements that a list of the past takes: it stays what it was.
+import { expect, test } from 'vitest'
+import type { Database } from '../../src/store/database.js'
+import { openDatabase } from '../../src/store/open.js'
+import type { Records } from '../../src/wire.js'
+import { ofManyMoments } from '../history-twins.js'
+import { searchingBy } from '../searcher.js'
+import { enter, newPlace, onEveryEngine, startService, type Engine } from '../targets.js'
+
+const CIRCLE = 'rel.Circle'
+
+/** What is found at a moment while somebody changes, removes and makes a record after each statement. */
+async function foundBetweenWrites(
+  engine: Engine,
+  twin: (db: Database) => Database = (db) => db,
+): Promise<{ readonly before: unknown; readonly was: unknown }> {
+  const place = await newPlace(engine)
+  const inner = twin(await openDatabase(place.url, { poolSize: 9, statementTimeoutMs: 30_000 }))
+  let between: (() => Promise<unknown>) | undefined
+  const searcher = searchingBy(inner.searcher, (queryable) => ({
+    all: async (sql, params) => {
+      const rows = await queryable.all(sql, params)
+      await between?.()
+      return rows
+    },
+  }))
+  const database: Database = {
+    ...{
+      dialect: inner.dialect,
+      reader: inner.reader,
+      searcher,
+      contents: inner.contents,
+      commits: inner.commits,
+    },
+    transaction: (work, options) => inner.transaction(work, options),
+    close: () => inner.close(),
+  }
+  const service = await startService(engine, { place, database })
+  try {
+    const records = await enter(service, 'direct')
+    const made = await records.save(
+      CIRCLE,
+      Array.from({ length: 40 }, (_, index) => ({ name: `c${index}` })),
+    )
+    const ids = made.data.map(({ id }) => id)
+    const before = await listOf(records)
+    service.clock.advance(1_000)
+    const asOf = new Date(service.clock.now()).toISOString()
+    service.clock.advance(1_000)
+    between = async () => {
+      const [one, other] = [ids.pop() ?? 0, ids.shift() ?? 0]
+      await records.update(CIRCLE, one, { version: 0, name: 'changed' })
+      await records.remove(CIRCLE, other)
+      await records.create(CIRCLE, { name: 'new' })
+    }
+    const was = await listOf(records, asOf)
+    between = undefined
+    return { before, was }
+  } finally {
+    await service.close()
+    place.remove()
+  }
+}
+
+async function listOf(records: Records, asOf?: string): Promise<unknown> {
+  const { total, data } = await records.find(CIRCLE, { limit: 100, ...(asOf === undefined ? {} : { asOf }) })
+  return { total, data }
+}
+
+onEveryEngine((engine) => {
+  test('a list of the past is of one moment', async () => {
+    const { before, was } = await foundBetweenWrites(engine)
+    expect(was).toEqual(before)
+  })
+
+  test('one that is not is noticed', async () => {
+    const { before, was } = await foundBetweenWrites(engine, ofManyMoments)
+    expect(was).not.toEqual(before)
+  })
+})
