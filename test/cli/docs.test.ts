@@ -24,7 +24,8 @@ async function paste(
   const text = readFileSync(new URL(`../../${document}`, import.meta.url), 'utf8')
   const blocks = [...text.matchAll(/^```sh\n(curl.*?)^```$/gms)].map(([, block = '']) => block)
   const script = blocks
-    .filter((block) => !block.includes('http://') || block.includes(base))
+    // A stream has no end.
+    .filter((block) => !block.startsWith('curl -sN') && (!block.includes('http://') || block.includes(base)))
     .map((block) => `${block}\necho\n`)
     .join('')
     .replaceAll(base, url)
@@ -196,6 +197,52 @@ async function freePort(): Promise<number> {
   await once(probe, 'close')
   return port
 }
+
+test('those of conflicts: an edit, a conflict, a merge, a history, a feed', async () => {
+  const answers = await paste('docs/conflicts.md')
+  const refused = [5, 8]
+  expect(answers.map(({ status }) => status)).toEqual(
+    answers.map((_, index) => (refused.includes(index) ? -1 : 0)),
+  )
+  const data = answers.map((answer) => answer.data)
+  expect(data.slice(2, 5)).toMatchObject([
+    [{ id: 13, version: 0 }],
+    [{ id: 13, version: 0 }],
+    [{ version: 1 }],
+  ])
+  expect(data[5]).toMatchObject({
+    ...{ kind: 'conflict', current: 1, mergeable: false },
+    fields: {
+      phone: { base: '555-0100', ours: '555-0199', theirs: '555-0101', verdict: 'clash' },
+      email: { verdict: 'ours' },
+    },
+  })
+  const merged = { email: 'm.somerville@example.org', notes: 'prefers letters', phone: '555-0101' }
+  expect(data.slice(6, 8)).toMatchObject([[{ version: 2 }], [{ version: 3, ...merged }]])
+  expect(data[8]).toMatchObject({ kind: 'conflict', fields: { email: { verdict: 'clash' } } })
+  expect(data[9]).toMatchObject([{ version: 4, dateOfBirth: '1780-12-26', ...merged }])
+  expect(data[10]).toMatchObject([{ version: 4 }, { version: 3 }, { version: 2 }])
+  const first = { phone: '555-0100', email: 'mary@example.org', notes: null, dateOfBirth: null }
+  expect(data.slice(11, 13)).toMatchObject([[{ version: 0, ...first }], [{ version: 5, ...first }]])
+  expect(data[13]).toHaveLength(2)
+  expect(data[14]).toMatchObject([
+    { id: 13, version: 5 },
+    { code: 'PRESS' },
+    { company: { name: 'Mechanism Press' } },
+  ])
+  expect(data[16]).toEqual(data[15])
+})
+
+test('the stream of that document, until it is stopped', async () => {
+  const { url } = await start(['demo', '--port', '0', '--db', newDatabase()])
+  const text = readFileSync(new URL('../../docs/conflicts.md', import.meta.url), 'utf8')
+  const [, login = ''] = /^```sh\n(curl -s -c ada.*?)^```$/ms.exec(text) ?? []
+  const [, stream = ''] = /^```sh\n(curl -sN.*?)\n```$/ms.exec(text) ?? []
+  const script = `${login}${stream} --max-time 5 || true`.replaceAll('http://localhost:8080', url)
+  const cwd = mkdtempSync(path.join(scratch, 'docs-'))
+  const printed = execFileSync('sh', ['-c', script], { cwd, encoding: 'utf8' })
+  expect(printed.match(/^event: change$/gm)).toHaveLength(12)
+})
 
 test('those of the past: a history, records as they were, and back', async () => {
   const answers = await paste('docs/history.md')
