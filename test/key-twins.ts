@@ -22,7 +22,7 @@ export function leakingHashes(db: Database): Database {
       return params
     }
     const told = (sql: string, params: readonly SqlValue[] = []) =>
-      sql.startsWith('insert into verso_log')
+      sql.includes('insert into verso_log')
         ? params.map((value) =>
             value === '{}' || String(value).startsWith('{"') ? JSON.stringify({ hash }) : value,
           )

@@ -292,12 +292,12 @@ function leavingOwners(tx: Transaction): Transaction {
         left.add(`${owner} ${params[2] ?? ''}`)
         return 1
       }
-      if (!sql.startsWith('insert into verso_log ')) return tx.run(sql, params)
+      if (!sql.includes('insert into verso_log ')) return tx.run(sql, params)
       // The Log would refuse a second Change for a version, and so save us.
       const rows = ofOthers(chunksOf(params, COLUMNS_OF_CHANGE))
       if (rows.length === 0) return 0
-      const marks = rows.map(() => '(?, ?, ?, ?, ?, ?, ?)').join(', ')
-      return tx.run(sql.replace(/ values .*/s, ` values ${marks}`), rows.flat())
+      const [into = '', row = ''] = sql.split(/(?<=changes\) )| union all /)
+      return tx.run(into + rows.map(() => row).join(' union all '), rows.flat())
     },
   }
 }

@@ -122,7 +122,7 @@ export const READING_TWINS: Readonly<Record<string, Twin>> = {
     ].join(' order by ')
   }),
   'the total counts what is not seen': searching((sql) =>
-    sql.replace(/^(select \(select count\(\*\) as "\$total" from .*? where )/s, '$11 = 1 or '),
+    sql.replace(/^(select \(select count\(\*\) from .*? where )/s, '$11 = 1 or '),
   ),
 }
 
