@@ -221,8 +221,12 @@ async function refuseIfBack(
 ): Promise<void> {
   const { id, expected } = asked
   const table = app.tables.of(model)
-  await refuseIfStale({ app, ...by }, tx, table, id, expected, draft)
-  if ((await store.versionOf(tx, table, id)) !== undefined) missing(model, id)
+  const isBack = async () => (await store.versionOf(tx, table, id)) !== undefined
+  if (await isBack()) {
+    await refuseIfStale({ app, ...by }, tx, table, id, expected, draft)
+    // It is there, and may not be seen as it is now.
+    if (await isBack()) missing(model, id)
+  }
   const last = await lastVersion(tx, model.name, id)
   if (last !== expected.version) throw movedOn(model, asked, last)
 }
