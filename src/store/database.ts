@@ -22,6 +22,11 @@ export interface Transaction extends Queryable {
   run(sql: string, params?: readonly SqlValue[]): Promise<number>
   /** Inserts one row; answers the `id` that the engine gave it. */
   insert(sql: string, params?: readonly SqlValue[]): Promise<number>
+  /**
+   * Where an engine has it: a statement that nobody waits for, so that it travels together with the COMMIT. If it fails, so does the
+   * transaction.
+   */
+  last?(sql: string, params: readonly SqlValue[]): void
 }
 
 export interface TransactionOptions {

@@ -44,11 +44,19 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   const third = Math.max(1, Math.floor(options.poolSize / 3))
   const [readers, searchers] = [openPool(url, third, options), openPool(url, third, options)]
   const writing = Math.max(1, options.poolSize - 2 * third)
-  return new Postgres(url, readers, searchers, openPool(url, writing, options), writing, options)
+  const writers = openPool(url, writing, options, true)
+  return new Postgres(url, readers, searchers, writers, writing, options)
 }
 
-function openPool(url: string, max: number, { statementTimeoutMs, onLost }: PostgresOptions): pg.Pool {
+function openPool(
+  url: string,
+  max: number,
+  { statementTimeoutMs, onLost }: PostgresOptions,
+  /** Sends statements without waiting for the answers to those before. */
+  pipeline = false,
+): pg.Pool {
   const pool = new pg.Pool({
+    ...{ pipeline },
     connectionString: url,
     max,
     connectionTimeoutMillis: CONNECT_MS,
@@ -123,11 +131,15 @@ class Postgres implements Database {
   async #transaction<T>(work: (tx: Transaction) => Promise<T>, isLong: boolean): Promise<T> {
     return this.#withClient(this.writers, async (client) => {
       let isCommitting = false
+      const unawaited = new Unawaited()
       try {
-        await query(client, 'begin')
-        const result = await work(transactionOn(client, isLong ? NO_LIMIT_MS : undefined))
+        unawaited.add(query(client, 'begin'))
+        const result = await work(transactionOn(client, unawaited, isLong ? NO_LIMIT_MS : undefined))
         isCommitting = true
-        const { command } = await query(client, 'commit')
+        const committed = query(client, 'commit')
+        committed.catch(() => undefined)
+        await unawaited.done()
+        const { command } = await committed
         // What PostgreSQL answers to the COMMIT of a transaction that had failed before.
         if (command !== 'COMMIT') throw new Error('an error inside a transaction was caught and kept')
         return result
@@ -199,7 +211,22 @@ async function snapshotOn<T>(client: pg.PoolClient, work: (db: Queryable) => Pro
   }
 }
 
-function transactionOn(client: pg.PoolClient, limitMs?: number): Transaction {
+/** Statements that were sent and that nobody has waited for yet. */
+class Unawaited {
+  readonly #sent: Promise<unknown>[] = []
+
+  add(statement: Promise<unknown>): void {
+    // It is looked at in the end, or something before it has failed.
+    statement.catch(() => undefined)
+    this.#sent.push(statement)
+  }
+
+  async done(): Promise<void> {
+    for (const statement of this.#sent) await statement
+  }
+}
+
+function transactionOn(client: pg.PoolClient, unawaited: Unawaited, limitMs?: number): Transaction {
   // What makes tables is said once, and would take the place of what is said again and again.
   const options = { limitMs, isOnce: limitMs !== undefined }
   return {
@@ -208,6 +235,9 @@ function transactionOn(client: pg.PoolClient, limitMs?: number): Transaction {
     insert: async (sql, params) => {
       const { rows } = await query(client, `${sql} returning "id"`, params, options)
       return (rows[0] as { id: number }).id
+    },
+    last: (sql, params) => {
+      unawaited.add(query(client, sql, params, options))
     },
   }
 }
