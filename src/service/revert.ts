@@ -4,7 +4,7 @@ import { draftToCreate, draftToUpdate, type Draft } from '../model/draft.js'
 import { Faults } from '../model/faults.js'
 import type { Field } from '../model/field.js'
 import { isOwnedList, isShown, isWritable, type Model } from '../model/model.js'
-import { idOf, isObject, isVersion, sameValue, type Value, type Values } from '../model/value.js'
+import { idOf, idsIn, isObject, isVersion, sameValue, type Value, type Values } from '../model/value.js'
 import { versionsOf } from '../store/bulk.js'
 import { UniqueViolation, type Queryable, type Transaction } from '../store/database.js'
 import { lastVersion } from '../store/history.js'
@@ -172,6 +172,7 @@ async function returnOf(
     if (!isShown(field) || !isWritable(field) || isMembers(field)) continue
     data[field.name] = wentAlong(model, field, value, past.values) ? null : value
   }
+  await requireSeen(app, by, db, model, data, id)
   await refuseGone(app, db, model, data, { self: id })
   const draft = await ready(app, by, draftToCreate(sightOf(app, by), model, data, now))
   const { createdOn = null, createdBy = null } = past.values
@@ -186,11 +187,32 @@ function requireWhole(app: App, by: Caller, model: Model, { shown }: Past): void
   const isWhole = fields.every(
     (field) => (!shown || shown.has(field.name)) && sightOf(app, by).writes(model, field),
   )
-  if (!isWhole)
-    throw new Refusal(
-      'forbidden',
-      `You may not bring back a ${model.name}: you do not see and write all of it`,
-    )
+  if (!isWhole) throw notWhole(model)
+}
+
+/** To those who do not see everything, a neighbour that is gone is like one that is hidden: neither is named, and both are refused alike. */
+async function requireSeen(
+  app: App,
+  by: Caller,
+  db: Queryable,
+  model: Model,
+  data: Values,
+  self: number,
+): Promise<void> {
+  const [seen = data] = await withoutUnseen(app, by, db, model, [data])
+  const isWhole = [...model.fields.values()].every(({ name, relation }) => {
+    const ids = new Set(idsIn([seen[name] ?? []].flat()))
+    if (relation?.target === model.name) ids.add(self)
+    return !relation || idsIn([data[name] ?? []].flat()).every((id) => ids.has(id))
+  })
+  if (!isWhole) throw notWhole(model)
+}
+
+function notWhole(model: Model): Refusal {
+  return new Refusal(
+    'forbidden',
+    `You may not bring back a ${model.name}: you do not see and write all of it`,
+  )
 }
 
 /** The members of an owned list went with their owner, and come back by their own revert. */
