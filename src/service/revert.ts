@@ -9,7 +9,7 @@ import { versionsOf } from '../store/bulk.js'
 import { UniqueViolation, type Queryable, type Transaction } from '../store/database.js'
 import { lastVersion } from '../store/history.js'
 import * as store from '../store/records.js'
-import { wasAfter, valueIn, type Was } from '../store/past.js'
+import { isKnownIn, wasAfter, valueIn, type Was } from '../store/past.js'
 import type { UpdateOptions, WireRecord, Written } from '../wire.js'
 import { refuseNewKey } from './accounts/key-rules.js'
 import type { App } from './app.js'
@@ -110,9 +110,9 @@ async function reversionOf(app: App, by: Caller, model: Model, asked: Asked): Pr
   return { draft: await ready(app, by, draftToUpdate(sightOf(app, by), model, sent, key, asked.now)) }
 }
 
-/** Files and secrets stay as they are; so does what the caller may not see or write. */
-function isTakenBack(app: App, by: Caller, model: Model, field: Field, { shown }: Past): boolean {
-  if (!isShown(field) || !isWritable(field)) return false
+/** Files and secrets stay as they are; so does what the caller may not see or write, and what nobody knows. */
+function isTakenBack(app: App, by: Caller, model: Model, field: Field, { shown, values }: Past): boolean {
+  if (!isShown(field) || !isWritable(field) || !isKnownIn(values, field.name)) return false
   return (!shown || shown.has(field.name)) && sightOf(app, by).writes(model, field)
 }
 
@@ -170,6 +170,7 @@ async function returnOf(
   for (const field of model.fields.values()) {
     const value = past.values[field.name] ?? null
     if (!isShown(field) || !isWritable(field) || isMembers(field)) continue
+    if (!isKnownIn(past.values, field.name)) continue
     data[field.name] = wentAlong(model, field, value, past.values) ? null : value
   }
   await requireSeen(app, by, db, model, data, id)
