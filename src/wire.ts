@@ -165,7 +165,10 @@ export interface Change {
 }
 
 export interface HistoryPage extends Omit<Page, 'data'> {
+  /** Fewer than were asked for, where they are large. */
   readonly data: readonly Change[]
+  /** Where the next page begins, if there is one. */
+  readonly next?: number | undefined
 }
 
 /** What a reader of the feed may say. Numbers may also be texts, as in a query string. */

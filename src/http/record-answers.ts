@@ -42,7 +42,8 @@ export function matchesAny(header: string | undefined, etag: string): boolean {
 /** What belongs to the question, and so to every page of the answer. */
 const REPEATED = ['fields', 'sortBy', 'filter', 'q', 'archived', 'asOf']
 
-export function linksOf(path: string, { offset, limit, total }: Omit<Page, 'data'>, query: Query): string {
+export function linksOf(path: string, page: Omit<HistoryPage, 'data'>, query: Query): string {
+  const { offset, limit, total, next = offset + limit } = page
   if (limit === 0) return ''
   const rest = REPEATED.flatMap((name) => {
     const value = query[name]
@@ -52,7 +53,7 @@ export function linksOf(path: string, { offset, limit, total }: Omit<Page, 'data
   const pages = {
     first: 0,
     prev: offset > 0 ? Math.min(Math.max(0, offset - limit), last) : undefined,
-    next: offset + limit < total ? offset + limit : undefined,
+    next: next < total ? next : undefined,
     last,
   }
   const links = Object.entries(pages).filter(([, start]) => start !== undefined)

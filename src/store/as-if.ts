@@ -16,6 +16,8 @@ export interface AsIf {
 }
 
 const AT_ONCE = 500
+/** In one statement, or one state that is larger. */
+const CHARACTERS_AT_ONCE = 4_000_000
 
 /** Which of the criteria hold for each of these. */
 export async function testAsIf(
@@ -33,11 +35,16 @@ export async function testAsIf(
   const from = dialect.json.table([NUMBER, ...columnsFor(fields)])
   const statement = `select t."$number" as "number"${sql} from (${from}) as t order by t."$number"`
   const answers: boolean[][] = []
-  for (let start = 0; start < states.length; start += AT_ONCE) {
-    const rows = states
-      .slice(start, start + AT_ONCE)
-      .map((state, index) => [index, ...rowOf(dialect, fields, state)])
-    for (const row of await db.all(statement, [...params, JSON.stringify(rows)]))
+  for (let start = 0; start < states.length; start = answers.length) {
+    const rows: string[] = []
+    for (let size = 0; rows.length < AT_ONCE && size < CHARACTERS_AT_ONCE;) {
+      const state = states[start + rows.length]
+      if (!state) break
+      const row = JSON.stringify([rows.length, ...rowOf(dialect, fields, state)])
+      rows.push(row)
+      size += row.length
+    }
+    for (const row of await db.all(statement, [...params, `[${rows.join(',')}]`]))
       answers.push(criteria.map((_, index) => row[`c${index}`] === 1))
   }
   return answers

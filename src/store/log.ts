@@ -24,7 +24,7 @@ const CHANGES_AT_ONCE = 100
 const MAX_CHANGES_TAKEN_BACK = 10_000
 /** They are looked at in pages; one alone may be as large as it is. */
 const CHANGES_IN_A_PAGE = 1_000
-const CHARACTERS_IN_A_PAGE = 8_000_000
+export const BYTES_IN_A_PAGE = 8_000_000
 
 /** The last thing a transaction does: from here to its end no other writer gets a number. */
 export async function append(
@@ -53,6 +53,8 @@ export async function append(
 export const CHANGE_COLUMNS = `l.seq, l.model, l.record, l.version, l.action, l.by_user, l.at_ms, l.changes, l.purged, u."version" as user_version, u."name" as user_name`
 /** Who made each of the Changes `l`. */
 export const WITH_USER = `left join ${quote(tableName(USER.name))} as u on u."id" = l.by_user`
+/** Of Changes of which only matters who made them, and when. */
+export const MAKER_COLUMNS = CHANGE_COLUMNS.replace('l.changes', `'{}' as changes`)
 export const FROM_LOG = `from ${LOG_TABLE} as l ${WITH_USER}`
 
 /** The changes of one record that made the versions after `from`, up to `to`, newest first. */
@@ -164,10 +166,10 @@ async function changesBack(
   to: number,
 ): Promise<(LoggedUpdate & { readonly seq: number; readonly isPurged: boolean })[]> {
   const rows = await db.all(
-    `select seq, version, changes, purged from (select seq, version, changes, purged, sum(length(changes)) over (order by version desc) as size ` +
+    `select seq, version, changes, purged from (select seq, version, changes, purged, sum(octet_length(changes)) over (order by version desc) as size ` +
       `from ${LOG_TABLE} where model = ? and record = ? and version > ? and version <= ? ` +
       `order by version desc limit ${CHANGES_IN_A_PAGE}) as page ` +
-      `where size <= ${CHARACTERS_IN_A_PAGE} or version = ? order by version desc`,
+      `where size <= ${BYTES_IN_A_PAGE} or version = ? order by version desc`,
     [model, id, from, to, to],
   )
   return rows.map((row) => ({

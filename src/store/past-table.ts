@@ -1,12 +1,13 @@
 // A table as it was: the rows that have not changed since, and the others as their Changes tell.
 import { Refusal } from '../errors.js'
 import { storageOf, type Field } from '../model/field.js'
+import type { Value } from '../model/value.js'
 import { valuesOf } from '../model/values.js'
 import type { Change } from '../wire.js'
 import { columnsFor, rowOf } from './as-if.js'
 import { readAll } from './bulk.js'
 import type { Queryable } from './database.js'
-import { CHANGE_COLUMNS, FROM_LOG, LOG_TABLE, toChange } from './log.js'
+import { CHANGE_COLUMNS, FROM_LOG, LOG_TABLE, MAKER_COLUMNS, toChange } from './log.js'
 import { quote } from './names.js'
 import { originIn, originOf, WayBack, type Current, type State } from './past.js'
 import type { Table } from './table.js'
@@ -22,7 +23,8 @@ export interface Changed {
 const MAX_CHANGES = 20_000
 const MAX_CHARACTERS = 32_000_000
 const CHANGES_AT_ONCE = 1_000
-const RECORDS_AT_ONCE = 500
+/** Each may be as large as it is. */
+const RECORDS_AT_ONCE = 50
 
 /** Those with a Change after this one. All that it reads must be of one moment. */
 export async function changedSince(db: Queryable, table: Table, seq: number): Promise<Map<number, Changed>> {
@@ -30,6 +32,7 @@ export async function changedSince(db: Queryable, table: Table, seq: number): Pr
   const changes = await changesAfter(db, model.name, seq)
   const all = [...changes.keys()]
   const changed = new Map<number, Changed>()
+  let held = 0
   for (let start = 0; start < all.length; start += RECORDS_AT_ONCE) {
     const ids = all.slice(start, start + RECORDS_AT_ONCE)
     const now = await currentOf(db, table, ids)
@@ -43,11 +46,12 @@ export async function changedSince(db: Queryable, table: Table, seq: number): Pr
       const back = new WayBack(table, origin, current, own[0])
       for (const change of own) back.pass(change)
       const first = back.pass(makers.get(id))
-      if (first)
-        changed.set(id, {
-          ...{ was: first.before, version: first.change.version - 1 },
-          today: current?.values ?? 'gone',
-        })
+      if (!first) continue
+      const today: State = current?.values ?? 'gone'
+      const was = { was: first.before, version: first.change.version - 1, today }
+      held += sizeOf(was.was)
+      if (held > MAX_CHARACTERS) throw tooMuch(model.name)
+      changed.set(id, was)
     }
   }
   return changed
@@ -56,14 +60,11 @@ export async function changedSince(db: Queryable, table: Table, seq: number): Pr
 /** The Changes of each record, newest first. */
 async function changesAfter(db: Queryable, model: string, seq: number): Promise<Map<number, Change[]>> {
   const [size] = await db.all(
-    `select count(*) as "count", coalesce(sum(length(changes)), 0) as "characters" from ${LOG_TABLE} where model = ? and seq > ?`,
+    `select count(*) as "count", coalesce(sum(octet_length(changes)), 0) as "characters" from ${LOG_TABLE} where model = ? and seq > ?`,
     [model, seq],
   )
   if (Number(size?.['count']) > MAX_CHANGES || Number(size?.['characters']) > MAX_CHARACTERS)
-    throw new Refusal(
-      'bad-request',
-      `Too much of ${model} has changed since: at most ${MAX_CHANGES} Changes are taken back. Ask for a later moment`,
-    )
+    throw tooMuch(model)
   const changes = new Map<number, Change[]>()
   for (let before = Number.MAX_SAFE_INTEGER; ;) {
     const rows = await db.all(
@@ -78,6 +79,19 @@ async function changesAfter(db: Queryable, model: string, seq: number): Promise<
     }
     if (rows.length < CHANGES_AT_ONCE) return changes
   }
+}
+
+function tooMuch(model: string): Refusal {
+  const most = `at most ${MAX_CHANGES} Changes are taken back, of records that are not too large`
+  return new Refusal('bad-request', `Too much of ${model} has changed since: ${most}. Ask for a later moment`)
+}
+
+/** About as many characters as it takes to tell it. */
+function sizeOf(state: State): number {
+  if (typeof state === 'string') return 0
+  const lengthOf = (value: Value) =>
+    typeof value === 'string' ? value.length : typeof value === 'object' ? JSON.stringify(value).length : 8
+  return Object.values(state).reduce<number>((sum, value) => sum + lengthOf(value), 0)
 }
 
 async function currentOf(db: Queryable, table: Table, ids: readonly number[]): Promise<Map<number, Current>> {
@@ -98,7 +112,7 @@ async function outermost(
   if (ids.length === 0) return new Map()
   const own = `model = ? and record in (${dialect.json.rows('integer')}) and seq <= ?`
   const rows = await db.all(
-    `select ${CHANGE_COLUMNS} ${FROM_LOG} join (select record, ${which}(version) as "one" from ${LOG_TABLE} ` +
+    `select ${MAKER_COLUMNS} ${FROM_LOG} join (select record, ${which}(version) as "one" from ${LOG_TABLE} ` +
       `where ${own} group by record) as "outer" on "outer".record = l.record and "outer"."one" = l.version where l.model = ?`,
     [model.name, JSON.stringify(ids), upTo, model.name],
   )

@@ -7,7 +7,7 @@ import { readAll } from './bulk.js'
 import type { Queryable } from './database.js'
 import { factsOf } from '../model/file-facts.js'
 import { filesOf } from './files.js'
-import { CHANGE_COLUMNS, FROM_LOG, toChange } from './log.js'
+import { BYTES_IN_A_PAGE, CHANGE_COLUMNS, FROM_LOG, LOG_TABLE, MAKER_COLUMNS, toChange } from './log.js'
 import type { Table } from './table.js'
 
 /** What a record held; `gone` where it was not there, `unknown` where the Log no longer tells. */
@@ -20,26 +20,46 @@ export interface Moment {
   readonly after: State
 }
 
-/** From which version on the Changes of a record are wanted. */
-export type Wanted = ReadonlyMap<number, number>
+/** The versions of each record whose Changes are wanted. */
+export type Wanted = ReadonlyMap<number, ReadonlySet<number>>
+
+/** Some Changes of a record, the newest first. */
+export interface Walked {
+  readonly moments: readonly Moment[]
+  /** The record as it is now. */
+  readonly today: State
+}
 
 const CHANGES_AT_ONCE = 1_000
 const MAX_ATTEMPTS = 10
 
 /**
- * The Changes of these records from the version on that is wanted of each, oldest first, with the record before and after each one.
- * Fields go by the names that they have today; what the models no longer have is left out.
+ * The Changes of these records that are wanted, with the record before and after each one. Fields go by the names that they have today;
+ * what the models no longer have is left out. Whatever lies on the way is not kept.
  */
-export async function momentsOf(db: Queryable, table: Table, wanted: Wanted): Promise<Map<number, Moment[]>> {
+export async function momentsOf(db: Queryable, table: Table, wanted: Wanted): Promise<Walked[]> {
   const now = await currentValues(db, table, [...wanted.keys()])
-  const moments = new Map<number, Moment[]>()
-  for (const [id, from] of wanted) {
-    const all: Moment[] = []
+  const all: Walked[] = []
+  for (const [id, versions] of wanted) {
+    const moments: Moment[] = []
+    const from = Math.min(...versions)
     const head = await headOf(db, table, id, from, now.get(id))
-    for await (const moment of momentsBack(db, table, id, from, head)) all.push(moment)
-    moments.set(id, all.reverse())
+    for await (const page of momentsBack(db, table, id, from, head))
+      moments.push(...page.filter(({ change }) => versions.has(change.version)))
+    all.push({ moments, today: todayOf(head) })
   }
-  return moments
+  return all
+}
+
+/** All of them from this version on, page by page. */
+export async function* walkBack(
+  db: Queryable,
+  table: Table,
+  id: number,
+  from: number,
+): AsyncGenerator<Walked> {
+  const head = await headOf(db, table, id, from, (await currentValues(db, table, [id])).get(id))
+  for await (const moments of momentsBack(db, table, id, from, head)) yield { moments, today: todayOf(head) }
 }
 
 /** A record at a moment. */
@@ -62,12 +82,14 @@ export async function wasAfter(
   isMade: (change: Change) => boolean,
 ): Promise<Was> {
   const head = await headOf(db, table, id, 0, (await currentValues(db, table, [id])).get(id))
-  const today: State = head.current?.values ?? 'gone'
+  const today = todayOf(head)
   const latest = head.current?.version ?? head.page[0]?.version
   let was: Was = { state: today, version: latest, today, latest, oldest: undefined }
-  for await (const { change, before, after } of momentsBack(db, table, id, 0, head)) {
-    if (isMade(change)) return { ...was, state: after, version: change.version, oldest: change }
-    was = { ...was, state: before, version: change.version - 1, oldest: change }
+  for await (const page of momentsBack(db, table, id, 0, head)) {
+    for (const { change, before, after } of page) {
+      if (isMade(change)) return { ...was, state: after, version: change.version, oldest: change }
+      was = { ...was, state: before, version: change.version - 1, oldest: change }
+    }
   }
   return was
 }
@@ -98,6 +120,10 @@ interface Head {
   readonly current: Current | undefined
   readonly page: readonly Change[]
   readonly origin: Origin
+}
+
+function todayOf({ current }: Head): State {
+  return current?.values ?? 'gone'
 }
 
 async function headOf(
@@ -136,13 +162,13 @@ export function originOf(first: Change | undefined): Origin {
 
 async function firstChange(db: Queryable, model: string, id: number): Promise<Change | undefined> {
   const [row] = await db.all(
-    `select ${CHANGE_COLUMNS} ${FROM_LOG} where l.model = ? and l.record = ? order by l.version limit 1`,
+    `select ${MAKER_COLUMNS} ${FROM_LOG} where l.model = ? and l.record = ? order by l.version limit 1`,
     [model, id],
   )
   return row && toChange(row)
 }
 
-/** Some of them, newest first, up to the version that the record was read at. */
+/** As many of them as are a page, newest first, up to the version that the record was read at; one alone may be as large as it is. */
 async function changesFrom(
   db: Queryable,
   model: string,
@@ -150,9 +176,13 @@ async function changesFrom(
   from: number,
   upTo = Number.MAX_SAFE_INTEGER,
 ): Promise<Change[]> {
+  const some =
+    `select seq, version, octet_length(changes) as "size" from ${LOG_TABLE} ` +
+    `where model = ? and record = ? and version >= ? and version <= ? order by version desc limit ${CHANGES_AT_ONCE}`
+  const sized = `select seq, sum("size") over (order by version desc) - "size" as "before" from (${some}) as "some"`
   const rows = await db.all(
-    `select ${CHANGE_COLUMNS} ${FROM_LOG} where l.model = ? and l.record = ? and l.version >= ? and l.version <= ? ` +
-      `order by l.version desc limit ${CHANGES_AT_ONCE}`,
+    `select ${CHANGE_COLUMNS} ${FROM_LOG} join (${sized}) as "page" on "page".seq = l.seq ` +
+      `where "page"."before" < ${BYTES_IN_A_PAGE} order by l.version desc`,
     [model, id, from, upTo],
   )
   return rows.map(toChange)
@@ -165,16 +195,16 @@ async function* momentsBack(
   id: number,
   from: number,
   head: Head,
-): AsyncGenerator<Moment> {
+): AsyncGenerator<Moment[]> {
   const back = new WayBack(table, head.origin, head.current, head.page[0])
   // One more than is wanted: it tells who made what the first one changed.
   for (let { page } = head; ;) {
-    for (const change of page) yield* wantedFrom(from, back.pass(change))
+    yield page.flatMap((change) => wantedFrom(from, back.pass(change)))
     const last = page.at(-1)
-    if (page.length < CHANGES_AT_ONCE || !last) break
+    if (!last || last.version <= Math.max(0, from - 1)) break
     page = await changesFrom(db, table.model.name, id, from - 1, last.version - 1)
   }
-  yield* wantedFrom(from, back.pass(undefined))
+  yield wantedFrom(from, back.pass(undefined))
 }
 
 function wantedFrom(from: number, moment: Moment | undefined): Moment[] {

@@ -1,15 +1,15 @@
 // What became of one record: its Changes as a caller may see them, newest first.
 import { searchFromQuery, type Query } from '../../model/search.js'
 import type { Model } from '../../model/model.js'
-import { historyRows, lastVersion } from '../../store/history.js'
-import { momentsOf } from '../../store/past.js'
+import { BYTES_OF_HISTORY, historyRows, lastVersion } from '../../store/history.js'
+import { walkBack } from '../../store/past.js'
 import * as store from '../../store/records.js'
 import type { Change, HistoryPage } from '../../wire.js'
 import type { App } from '../app.js'
 import { checkId, missing } from '../ids.js'
 import { sightOf, type Caller } from '../rights/caller.js'
 import { seenBy } from '../rights/shown.js'
-import { changesFor, momentsFor, seesAllAlike } from './shown-changes.js'
+import { askedOf, changesFor, momentsFor, seesAllAlike } from './shown-changes.js'
 
 /** Who does not see everything of a record is shown no more than its last Changes: each of them has to be looked into. */
 const MAX_WALKED = 10_000
@@ -26,29 +26,41 @@ export async function history(
   checkId(model, id)
   if (by.rights && !by.rights.of(model).may('read')) missing(model, id)
   const db = app.db.searcher
-  const { total, seq, changes } = await historyRows(
+  const { total, seq, changes, next } = await historyRows(
     ...([db, model.name, id] as const),
     seesAllAlike(by, model) ? page : { offset: 0, limit: 0 },
   )
   if (seesAllAlike(by, model)) {
     if (total === 0) await requireSeen(app, by, model, id)
-    return { ...page, total, seq, data: await changesFor(app, by, db, changes) }
+    return { ...page, total, seq, next, data: await changesFor(app, by, db, changes) }
   }
-  const seen = await walkedChanges(app, by, model, id)
-  if (seen.length === 0) await requireSeen(app, by, model, id)
-  const { offset: start } = page
-  return { ...page, total: seen.length, seq, data: seen.slice(start, start + page.limit) }
+  const seen = await walkedPage(app, by, model, id, page)
+  if (seen.total === 0) await requireSeen(app, by, model, id)
+  return { ...page, ...seen, seq }
 }
 
-/** Those that the caller sees, newest first. */
-async function walkedChanges(app: App, by: Caller, model: Model, id: number): Promise<Change[]> {
+/** Those that the caller sees, newest first. All are counted, and no more are kept than are shown. */
+async function walkedPage(
+  app: App,
+  by: Caller,
+  model: Model,
+  id: number,
+  { offset, limit }: Pick<HistoryPage, 'offset' | 'limit'>,
+): Promise<Pick<HistoryPage, 'total' | 'data' | 'next'>> {
   const db = app.db.searcher
   const last = (await lastVersion(db, model.name, id)) ?? 0
   const from = Math.max(0, last - MAX_WALKED + 1)
-  const moments = (await momentsOf(db, app.tables.of(model), new Map([[id, from]]))).get(id) ?? []
-  const today = moments.at(-1)?.after ?? 'gone'
-  const asked = moments.map((moment) => ({ moment, today }))
-  return (await momentsFor(app, by, db, model, asked)).reverse()
+  const data: Change[] = []
+  let [total, size] = [0, 0]
+  for await (const walked of walkBack(db, app.tables.of(model), id, from)) {
+    for (const change of await momentsFor(app, by, db, model, askedOf(walked))) {
+      if (++total <= offset || data.length >= limit || size >= BYTES_OF_HISTORY) continue
+      data.push(change)
+      size += JSON.stringify(change.changes).length
+    }
+  }
+  const next = offset + data.length
+  return { total, data, next: limit > 0 && next < total ? next : undefined }
 }
 
 /** What is there may have no past any more; what never was is not there, and neither is what may not be seen. */

@@ -2,12 +2,15 @@
 import { isReadable, isView, type Model } from '../../model/model.js'
 import { sameValue, type Value, type Values } from '../../model/value.js'
 import type { Queryable } from '../../store/database.js'
-import { inTodaysNames, momentsOf, valueIn, type Moment, type State } from '../../store/past.js'
+import { inTodaysNames, momentsOf, valueIn, type Moment, type State, type Walked } from '../../store/past.js'
 import type { Table } from '../../store/table.js'
 import type { Change } from '../../wire.js'
 import type { App } from '../app.js'
 import type { Caller } from '../rights/caller.js'
 import { shownOf, withoutUnseen, type PastState, type Shown } from './sight-of-past.js'
+
+/** Each may be as large as it is. */
+const RECORDS_AT_ONCE = 50
 
 /** Those that the caller sees, in the same order. */
 export async function changesFor(
@@ -52,15 +55,19 @@ async function changesOfModel(
       model,
       changes.map((change) => ({ moment: bareMoment(app.tables.of(model), change), today: 'unknown' })),
     )
-  const wanted = new Map<number, number>()
-  for (const { id, version } of changes) wanted.set(id, Math.min(version, wanted.get(id) ?? version))
-  const seqs = new Set(changes.map(({ seq }) => seq))
-  const moments = await momentsOf(db, app.tables.of(model), wanted)
-  const asked = [...moments.values()].flatMap((all) => {
-    const today = all.at(-1)?.after ?? 'gone'
-    return all.filter(({ change }) => seqs.has(change.seq)).map((moment) => ({ moment, today }))
-  })
-  return momentsFor(app, by, db, model, asked)
+  const wanted = new Map<number, Set<number>>()
+  for (const { id, version } of changes) wanted.set(id, (wanted.get(id) ?? new Set()).add(version))
+  const told: Change[] = []
+  for (let start = 0; start < wanted.size; start += RECORDS_AT_ONCE) {
+    const some = new Map([...wanted].slice(start, start + RECORDS_AT_ONCE))
+    const asked = (await momentsOf(db, app.tables.of(model), some)).flatMap(askedOf)
+    told.push(...(await momentsFor(app, by, db, model, asked)))
+  }
+  return told
+}
+
+export function askedOf({ moments, today }: Walked): Asked[] {
+  return moments.map((moment) => ({ moment, today }))
 }
 
 /** A Change of a record of which nothing else is known. */

@@ -1,0 +1,70 @@
+// The past of a record with many large Changes, read in a process with little memory: history-memory.mjs <database> [whole]. With
+// `whole`, the twin whose pages of the Log have no bound but their number.
+import { createApp } from '../../dist/index.js'
+import { addUser } from '../../dist/service/accounts/accounts.js'
+import { recordsFor, recordsOf } from '../../dist/service/records.js'
+import { SERVICE } from '../../dist/service/rights/caller.js'
+import { findLogin } from '../../dist/store/accounts.js'
+import { openDatabase } from '../../dist/store/open.js'
+
+const [url, how] = process.argv.slice(2)
+const UPDATES = 60
+const MODEL = 'mem.Note'
+const fields = { title: { type: 'string' }, text: { type: 'text' } }
+
+const database = await openDatabase(url, { poolSize: 2, statementTimeoutMs: 60_000 })
+const unbound = (db) => ({
+  all: (sql, params) => db.all(sql.replace(/"before" < \d+/, '"before" < 1000000000'), params),
+})
+const searcher = {
+  ...unbound(database.searcher),
+  snapshot: (work) => database.searcher.snapshot((db) => work(unbound(db))),
+}
+const twin = {
+  ...{ dialect: database.dialect, reader: database.reader, searcher, contents: database.contents },
+  ...{ commits: database.commits, transaction: database.transaction.bind(database) },
+  ...{ close: () => database.close() },
+}
+const app = await createApp({
+  models: [{ file: 'note.json', definition: { name: MODEL, fields } }],
+  database: how === 'whole' ? twin : database,
+})
+const root = recordsOf(app, SERVICE)
+await root.create('verso.auth.Role', {
+  name: 'notes of t',
+  permissions: [{ model: MODEL, canRead: true, condition: "self.title = 't'" }],
+})
+await addUser(app, { username: 'reader', password: 'a long and unused one', roles: ['notes of t'] })
+const { user } = await findLogin(app.db.reader, 'reader')
+const reader = recordsFor(app, user)
+
+const { data } = await root.create(MODEL, { title: 't', text: 'x' })
+for (let version = 0; version < UPDATES; version++) {
+  const text = String.fromCharCode(97 + (version % 26)).repeat(1_000_000)
+  await root.update(MODEL, data.id, { version, text })
+}
+process.stdout.write('written\n')
+
+/** All of it, page by page: how many Changes, in how many pages. */
+async function walk(records) {
+  let [changes, pages] = [0, 0]
+  for (let offset = 0; offset !== undefined; pages++) {
+    const page = await records.history(MODEL, data.id, { offset, limit: 1_000 })
+    changes += page.data.length
+    offset = page.next
+  }
+  return { changes, isInPages: pages > 10 }
+}
+
+const first = await root.readAt(MODEL, data.id, 0)
+const { total, data: newest } = await reader.history(MODEL, data.id, { limit: 1 })
+const { data: oldest } = await reader.changes({ since: 0, limit: 1, model: MODEL })
+const answer = {
+  text: first.text,
+  ...(await walk(root)),
+  total,
+  newest: newest[0]?.version,
+  oldest: oldest[0]?.version,
+}
+process.stdout.write(`${JSON.stringify(answer)}\n`)
+await app.close()

@@ -1,0 +1,35 @@
+// The past of a record takes no more memory than a page of it, however large its Changes are. The bound is one that the past read whole breaks.
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { newPlace, onEveryEngine } from '../targets.js'
+
+const HEAP_MB = 96
+const READ = fileURLToPath(new URL('history-memory.mjs', import.meta.url))
+
+async function run(args: readonly string[]): Promise<{ isDone: boolean; stdout: string }> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [`--max-old-space-size=${HEAP_MB}`, READ, ...args], (error, stdout) => {
+      resolve({ isDone: error === null, stdout })
+    })
+  })
+}
+
+onEveryEngine((engine) => {
+  test(
+    `60 Changes of 2 MB are read with ${HEAP_MB} MB; the twin without pages does not`,
+    { timeout: 240_000 },
+    async () => {
+      const place = await newPlace(engine)
+      const answer = { text: 'x', changes: 61, isInPages: true, total: 61, newest: 60, oldest: 0 }
+      expect(await run([place.url])).toEqual({
+        isDone: true,
+        stdout: `written\n${JSON.stringify(answer)}\n`,
+      })
+      place.remove()
+      const other = await newPlace(engine)
+      expect(await run([other.url, 'whole'])).toEqual({ isDone: false, stdout: 'written\n' })
+      other.remove()
+    },
+  )
+})
