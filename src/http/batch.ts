@@ -34,7 +34,8 @@ function requestsIn(app: App, habits: Habits, { body, caller }: FastifyRequest):
   if (requests.length > MAX_REQUESTS) return requests
   const models = new Map(modelsKnownTo(app, caller).map((model) => [model.name, model]))
   return requests.map((request: unknown) => {
-    const model = isObject(request) ? models.get(String(request['model'])) : undefined
+    const name = isObject(request) ? request['model'] : undefined
+    const model = typeof name === 'string' ? models.get(name) : undefined
     if (!model || !isObject(request) || !isObject(request['data'])) return request
     return { ...request, data: habits.record(caller, model, request['data']) }
   })

@@ -78,12 +78,15 @@ async function stream(
 /** A browser that comes back says which event it has seen last. */
 function sinceLastEvent(request: FastifyRequest): FeedQuery {
   const query = request.query as FeedQuery
-  const last = request.headers['last-event-id']
-  return last === undefined ? query : { ...query, since: last }
+  const last = request.headers['last-event-id'] ?? ''
+  return last === '' ? query : { ...query, since: last }
 }
 
-function wantsEvents(request: FastifyRequest): boolean {
-  return request.headers.accept?.toLowerCase().includes('text/event-stream') ?? false
+const EVENTS = /^\s*text\/event-stream\s*(?:;(?!.*\bq=0(?:\.0*)?\s*(?:;|$)).*)?$/i
+
+/** A HEAD has no end to wait for. */
+function wantsEvents({ method, headers }: FastifyRequest): boolean {
+  return method === 'GET' && (headers.accept?.split(',').some((type) => EVENTS.test(type)) ?? false)
 }
 
 /** Aborted once nobody is there to be answered. */

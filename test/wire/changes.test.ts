@@ -150,6 +150,21 @@ onEveryEngine((engine) => {
     })
   })
 
+  test('HEAD is answered, and events come to those who want them', async () => {
+    const typeFor = async (accept: string, method = 'GET') => {
+      const headers = { cookie: client.cookie, accept }
+      const { response } = { response: await fetch(`${service.url}/ws/changes`, { method, headers }) }
+      await response.body?.cancel()
+      return response.headers.get('content-type')?.split(';')[0]
+    }
+    expect(await typeFor('text/event-stream', 'HEAD')).toBe('application/json')
+    expect(await typeFor('text/event-stream;q=0, application/json')).toBe('application/json')
+    expect(await typeFor('application/json, Text/Event-Stream;q=0.5')).toBe('text/event-stream')
+    const stream = new EventReader(client, 'since=0', { 'last-event-id': '' })
+    expect((await nextEvent(stream))?.event).toBe('change')
+    stream.close()
+  })
+
   test.each([
     ['since=-1', /since must be a whole number/],
     ['since=1.5', /since must be/],

@@ -1,11 +1,11 @@
 // The feed: Changes in commit order, from a number that the reader has seen.
 import { Refusal } from '../../errors.js'
 import { feedPage } from '../../store/feed.js'
-import type { ChangePage, FeedQuery } from '../../wire.js'
+import type { Change, ChangePage, FeedQuery } from '../../wire.js'
 import type { App } from '../app.js'
 import type { Caller } from '../rights/caller.js'
 import { modelFor, modelsKnownTo, requirePermitted } from '../rights/permitted.js'
-import { changesFor } from './shown-changes.js'
+import { changesFor, seesAllAlike } from './shown-changes.js'
 
 const DEFAULT_CHANGES = 100
 const MAX_WAIT_S = 30
@@ -40,10 +40,12 @@ export function followingFrom(app: App, query: FeedQuery): Following {
 export async function followingPage(app: App, by: Caller, following: Following): Promise<ChangePage> {
   const { since, limit } = following
   const models = modelsOf(app, by, following.models)
-  if (models?.length === 0) return { data: [], next: since, isLast: true }
   const db = app.db.searcher
   const { horizon, last, changes, isCut } = await feedPage(db, app.db.dialect, { since, limit, models })
   if (since < horizon || since > last) throw goneSince(since, horizon, last)
+  // Whether it concerned something that they could see, nobody knows any more.
+  const purged = changes.find((change) => change.purged && isBlindTo(app, by, change))
+  if (purged) throw goneSince(since, purged.seq, last)
   const isLast = changes.length < limit && !isCut
   const next = isLast ? last : (changes.at(-1)?.seq ?? last)
   return { data: await changesFor(app, by, db, changes), next, isLast }
@@ -73,6 +75,12 @@ export async function changesNow(
   query: FeedQuery = {},
 ): Promise<ChangePage> {
   return followingChanges(app, caller, followingFrom(app, query), new AbortController().signal)
+}
+
+/** Whether the caller sees some records of the model and not others. */
+function isBlindTo({ catalog }: App, by: Caller, { model: name }: Change): boolean {
+  const model = catalog.known(name)
+  return model !== undefined && !seesAllAlike(by, model)
 }
 
 /** Undefined for all there are. */
