@@ -126,8 +126,8 @@ export interface Records {
     options?: WriteOptions,
   ): Promise<Written<readonly Removed[]>>
   /**
-   * Each is `{op, model, id, version, data, ref}`: makes, changes, removes or only asserts a record, of whichever model. All of it is
-   * done, or nothing. One answer for each: the record, the id of what is removed, `{id, version}` of what is asserted.
+   * Each is `{op, model, id, version, data, ref}`: makes, changes, removes or only asserts a record, of whichever model. What one of
+   * them makes, later ones name by its ref. All of it is done, or nothing. One answer for each: the record, the id of what is removed, `{id, version}` of what is asserted.
    */
   batch(
     requests: readonly unknown[],

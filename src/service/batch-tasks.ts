@@ -1,21 +1,39 @@
 // The requests of a batch, checked as far as they can be without a transaction.
-import { placeOf, type BatchRequest } from '../model/batch.js'
+import { Refusal } from '../errors.js'
+import { placeOf, type BatchRequest, type Named } from '../model/batch.js'
 import { draftsOf, type Draft, type Drafting } from '../model/draft.js'
 import type { Model } from '../model/model.js'
 import type { Refs } from '../model/refs.js'
+import { isAuth } from '../model/system.js'
 import { refuseNewKey } from './accounts/key-rules.js'
 import type { App } from './app.js'
 import { each, located } from './batch-places.js'
 import { writable } from './ids.js'
+import type { Identity } from './lock-order.js'
 import { sightOf, type Caller } from './rights/caller.js'
 import { modelFor, requirePermitted } from './rights/permitted.js'
 import { ready, requireUpdatable, shownTo, type Shown } from './saves.js'
 import type { Expected } from './versions.js'
 
-export type Task =
-  | { readonly op: 'save'; readonly ref: string | undefined; readonly draft: Draft; readonly shown: Shown }
-  | { readonly op: 'delete'; readonly model: Model; readonly id: number; readonly expected?: Expected }
-  | { readonly op: 'assert'; readonly model: Model; readonly id: number; readonly version: number }
+export interface Save {
+  readonly op: 'save'
+  readonly ref: string | undefined
+  readonly draft: Draft
+  readonly shown: Shown
+}
+
+/** By its id; what an earlier request makes, by what stands for it. */
+export interface Delete extends Identity {
+  readonly op: 'delete'
+  readonly expected?: Expected
+}
+
+export interface Assert extends Identity {
+  readonly op: 'assert'
+  readonly version: number
+}
+
+export type Task = Save | Delete | Assert
 
 /** Whether each may be asked for, then the values of all of them, with every fault of theirs. */
 export async function tasksOf(
@@ -46,8 +64,19 @@ async function permitted(app: App, by: Caller, request: BatchRequest): Promise<M
     requirePermitted(by, 'create', model)
     refuseNewKey(model)
   }
-  if (request.op === 'update') await requireUpdatable(app, by, model, request.id)
+  if (request.op === 'update') await requireChangeable(app, by, model, request.id)
   return model
+}
+
+async function requireChangeable(app: App, by: Caller, model: Model, id: Named): Promise<void> {
+  if (typeof id === 'number') return requireUpdatable(app, by, model, id)
+  requirePermitted(by, 'update', model)
+  // Their rules look at a whole record before anything is written, and there is none yet.
+  if (isAuth(model))
+    throw new Refusal(
+      'bad-request',
+      `A ${model.name} is made and changed in one request: say all of it where it is made`,
+    )
 }
 
 function taskOf(
@@ -60,12 +89,14 @@ function taskOf(
   index: number,
 ): Task {
   const { op } = request
-  if (op === 'assert') return { ...request, op, model }
+  const idOf = (named: Named) => (typeof named === 'number' ? named : refs.standInOf(named.$ref))
+  if (op === 'assert') return { op, model, id: idOf(request.id), version: request.version }
   if (op === 'delete') {
-    const { id, version } = request
+    const { version } = request
+    const id = idOf(request.id)
     return { op, model, id, ...(version === undefined ? {} : { expected: { version, by: 'version' } }) }
   }
-  const key = op === 'update' ? { id: request.id, version: request.version } : undefined
+  const key = op === 'update' ? { id: idOf(request.id), version: request.version } : undefined
   const draft = drafting.read(model, { data: request.data, key }, placeOf(index))
   const ref = op === 'create' ? request.ref : undefined
   if (ref !== undefined) refs.add(ref, model)

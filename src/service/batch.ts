@@ -28,7 +28,7 @@ export async function batch(
     await each(tasks, (task) => running.refuseStale(task))
     const written = await each(tasks, (task, index) => running.do(task, index))
     changes.push(...(await located(undefined, () => running.finish())))
-    return each(tasks, (task, index) => running.answerOf(task, written[index] ?? 0))
+    return each(tasks, (task, index) => running.answerOf(task, written[index] ?? 0, index))
   })
 }
 

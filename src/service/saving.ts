@@ -21,6 +21,7 @@ import { fileChanges, filesToReplace, letGo } from './held-files.js'
 import { missing } from './ids.js'
 import { refuseStrangeKey } from './accounts/key-rules.js'
 import { backReference, Lists, type Parent } from './lists.js'
+import type { Identity } from './lock-order.js'
 import { requirePermitted } from './rights/permitted.js'
 import { Permits, requireGranted } from './rights/permits.js'
 import { Removing } from './removing.js'
@@ -150,6 +151,22 @@ export class Saving {
   /** False if the record is no longer at this version. */
   async remove(table: Table, record: WireRecord, place = ''): Promise<boolean> {
     return this.#removing.remove(table, record, place)
+  }
+
+  /**
+   * What was written of this record is done with: it may be written once more, and that is another version with a Change of its own.
+   * Answers what this holds for, the parts of the record among them if they may go by what follows.
+   */
+  async settle(record: Identity, mayLoseParts: boolean): Promise<Identity[]> {
+    const all = mayLoseParts ? [record, ...(await this.#removing.allPartsOf(record))] : [record]
+    const settled: Identity[] = []
+    for (const { model, id } of all) {
+      if (this.#touched.doneTo(model, id) === undefined) continue
+      await this.#permits.settle(model, id)
+      await this.#touched.settle(model, id)
+      settled.push({ model, id })
+    }
+    return settled
   }
 
   /** The Changes of all that was written, unless something that is gone is still referred to. */
