@@ -37,6 +37,9 @@ export interface SaveOptions extends WriteOptions {
   readonly merge?: 'fields'
 }
 
+/** Of a batch: `merge` is for its updates. */
+export type BatchOptions = Omit<SaveOptions, 'wanted'>
+
 export interface UpdateOptions extends SaveOptions {
   /** The version of `If-Match`. */
   readonly ifMatch?: number
@@ -131,7 +134,7 @@ export interface Records {
    */
   batch(
     requests: readonly unknown[],
-    options?: WriteOptions,
+    options?: BatchOptions,
   ): Promise<Written<readonly (WireRecord | number)[]>>
   /** Puts a file into a binary field: an update of a record under its version, or a new record. */
   upload(model: string, upload: Upload, options?: UpdateOptions): Promise<Written<WireRecord>>

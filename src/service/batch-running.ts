@@ -32,8 +32,9 @@ export class Running {
     private readonly work: Work,
     private readonly tasks: readonly Task[],
     private readonly refs: Refs,
+    merges: boolean,
   ) {
-    this.#saving = new Saving(work, [], { isOfOne: tasks.length === 1 })
+    this.#saving = new Saving(work, [], { isOfOne: tasks.length === 1, merges })
   }
 
   async lock(): Promise<void> {

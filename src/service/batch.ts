@@ -1,7 +1,7 @@
 // Several requests about records of any model, one after the other in one transaction: all of them are done, or none.
 import { readBatch, type BatchRequest } from '../model/batch.js'
 import { Refs } from '../model/refs.js'
-import type { WriteOptions, Written } from '../wire.js'
+import type { BatchOptions, Written } from '../wire.js'
 import type { App } from './app.js'
 import { each, located } from './batch-places.js'
 import { Running, type Answer } from './batch-running.js'
@@ -15,7 +15,7 @@ export async function batch(
   app: App,
   by: Caller,
   sent: unknown,
-  options: WriteOptions = {},
+  options: BatchOptions = {},
 ): Promise<Written<readonly Answer[]>> {
   const now = nowOf(app)
   const requests = readBatch(sent)
@@ -23,7 +23,7 @@ export async function batch(
   const tasks = await tasksOf(app, by, requests, refs, now)
   const request = await requestOf(app, requests, options)
   return write(app, by, request, options.idempotencyKey, async ({ tx, changes }) => {
-    const running = new Running({ app, ...by, tx, now }, tasks, refs)
+    const running = new Running({ app, ...by, tx, now }, tasks, refs, options.merge === 'fields')
     await running.lock()
     await each(tasks, (task) => running.refuseStale(task))
     const written = await each(tasks, (task, index) => running.do(task, index))
@@ -36,7 +36,7 @@ export async function batch(
 async function requestOf(
   app: App,
   requests: readonly BatchRequest[],
-  { idempotencyKey }: WriteOptions,
+  { idempotencyKey, merge }: BatchOptions,
 ): Promise<WriteRequest> {
   if (idempotencyKey === undefined) return { action: 'batch' }
   const sent = requests.map((request) => ({
@@ -48,5 +48,6 @@ async function requestOf(
     action: 'batch',
     data: requests.map((request, index) => ({ ...request, data: data[index] })),
     secret,
+    ...(merge ? { merge } : {}),
   }
 }

@@ -273,7 +273,8 @@ async function leftBehind(engine: Engine, twin: (db: Database) => Database = (db
   try {
     const records = await enter(service, 'direct')
     const requests = [
-      { op: 'create', model: CIRCLE, data: { name: 'left behind' } },
+      { op: 'create', model: CIRCLE, ref: 'c', data: { name: 'left behind' } },
+      { op: 'update', model: CIRCLE, id: { $ref: 'c' }, version: 0, data: { name: 'and changed' } },
       { op: 'delete', model: CIRCLE, id: 987_654 },
     ]
     await refusalOf(records.batch(requests))
