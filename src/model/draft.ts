@@ -175,7 +175,8 @@ class DraftReader implements Drafting {
     if (depth > MAX_DEPTH)
       throw new Refusal('bad-request', `Records can be nested ${MAX_DEPTH} levels deep, not deeper`)
     refuseIfMore(this.#records, MAX_RECORDS, 'records')
-    if (!key) return
+    // What stands for one that is yet to be made may be changed again, under its next version.
+    if (!key || this.refs?.madeAs(key.id)) return
     const identity = `${model.name} ${key.id}`
     if (this.#seen.has(identity))
       this.#faults.add(
