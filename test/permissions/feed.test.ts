@@ -180,4 +180,22 @@ onEveryEngine((engine) => {
     const { next } = await who.client.changes({ since: 0 })
     expect(next).toBe((await root.changes({ since: next })).next)
   })
+
+  test('how many Changes there are that they do not see is not told', async () => {
+    const condition = "region = 'north'"
+    const who = await grantee(service, [{ model: PROJECT, canRead: true, condition }])
+    const { seq: since } = await who.client.find(PROJECT)
+    const { id } = await make({ name: 'far', region: 'south' })
+    for (let turn = 0; turn < 4; turn++) await change(id, { name: `far ${turn}` })
+    const { seq } = await who.client.find(PROJECT)
+    expect(await who.client.changes({ since, limit: 1, model: PROJECT })).toMatchObject({
+      data: [],
+      next: seq,
+    })
+    const seen = await make({ name: 'near', region: 'north' })
+    await make({ name: 'near, too', region: 'north' })
+    const { data, next } = await who.client.changes({ since, limit: 1, model: PROJECT })
+    expect([data.map((each) => each.id), next]).toEqual([[seen.id], data[0]?.seq])
+    expect((await who.client.changes({ since: next, limit: 1 })).data).toHaveLength(1)
+  })
 })

@@ -10,6 +10,8 @@ import { changesFor, seesAllAlike } from './shown-changes.js'
 const DEFAULT_CHANGES = 100
 const MAX_WAIT_S = 30
 const MAX_MODELS = 100
+/** So many pages without anything to see are looked through for one answer. */
+const MAX_LOOKS = 20
 
 /** What a reader wants of the feed. */
 export interface Following {
@@ -38,6 +40,17 @@ export function followingFrom(app: App, query: FeedQuery): Following {
 
 /** The next Changes that the caller sees, at once; `next` is where to go on, also where there was nothing to see. */
 export async function followingPage(app: App, by: Caller, following: Following): Promise<ChangePage> {
+  let page = await pageAfter(app, by, following)
+  // How many there are that they do not see is nobody's business: what is told next comes after all of those.
+  for (let looks = 1; page.data.length === 0 && !page.isLast && looks < MAX_LOOKS; looks++)
+    page = await pageAfter(app, by, { ...following, since: page.next, limit: app.settings.maxLimit })
+  const isCut = page.data.length > following.limit
+  if (!isCut) return page
+  const data = page.data.slice(0, following.limit)
+  return { data, next: data.at(-1)?.seq ?? page.next, isLast: false }
+}
+
+async function pageAfter(app: App, by: Caller, following: Following): Promise<ChangePage> {
   const { since, limit } = following
   const models = modelsOf(app, by, following.models)
   const db = app.db.searcher
