@@ -135,6 +135,18 @@ onEveryEngine((engine) => {
       )
     })
 
+    test('there are a hundred of an account at most', async () => {
+      const reader = await HttpClient.login(service.url, USERNAME, PASSWORD)
+      const streams: EventReader[] = []
+      for (let count = 0; count < 100; count++) streams.push(new EventReader(reader, 'since=0'))
+      for (const stream of streams) expect((await stream.response).status).toBe(200)
+      const headers = { accept: 'text/event-stream' }
+      expectRefusal(await user.get('/ws/changes', headers), 429, 'too-many')
+      expect((await user.get('/ws/changes')).status).toBe(200)
+      for (const stream of streams) stream.close()
+      await expect.poll(async () => (await user.get('/ws/changes?since=0&wait=1')).status).toBe(200)
+    })
+
     test('is not counted among the requests under way', async () => {
       const narrow = await startService(engine, { place: service.place, http: { maxInFlight: 2 } })
       const reader = await HttpClient.login(narrow.url, USERNAME, PASSWORD)

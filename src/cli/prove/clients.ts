@@ -12,6 +12,8 @@ const SHARE_OF_VISITS = 0.02
 /** How often a client goes on from its own answer, without a look at the record. */
 const SHARE_OF_SEQUELS = 0.5
 
+/** How often one goes that others are still editing. */
+const SHARE_OF_REMOVALS = 0.01
 /** How often it believes what a conflict says of the record. */
 const SHARE_OF_TRUST = 0.7
 
@@ -48,7 +50,8 @@ async function edit(caller: Caller, random: Random, slot: Slot, isOver: () => bo
   const { record } = slot
   let state = await caller.read(record)
   for (let attempt = 0; attempt < ATTEMPTS && state.outcome === 'ok' && !isOver(); attempt++) {
-    if (state.tokens.length >= FULL) return replace(caller, random, slot, record, state)
+    const isFull = state.tokens.length >= FULL || random.happens(SHARE_OF_REMOVALS)
+    if (isFull) return replace(caller, random, slot, record, state)
     const answer = await caller.update(record, state)
     if (answer.outcome === 'ok' && !random.happens(SHARE_OF_SEQUELS)) return
     state = stateIn(answer, random) ?? (await caller.read(record))

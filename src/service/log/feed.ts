@@ -1,6 +1,6 @@
 // The feed: Changes in commit order, from a number that the reader has seen.
 import { Refusal } from '../../errors.js'
-import { feedPage } from '../../store/feed.js'
+import { feedPage, horizonOf } from '../../store/feed.js'
 import type { Change, ChangePage, FeedQuery } from '../../wire.js'
 import type { App } from '../app.js'
 import type { Caller } from '../rights/caller.js'
@@ -61,7 +61,11 @@ async function pageAfter(app: App, by: Caller, following: Following): Promise<Ch
   if (purged) throw goneSince(since, purged.seq, last)
   const isLast = changes.length < limit && !isCut
   const next = isLast ? last : (changes.at(-1)?.seq ?? last)
-  return { data: await changesFor(app, by, db, changes), next, isLast }
+  const data = await changesFor(app, by, db, changes)
+  // What they may see was looked for in the past: some of it may have gone meanwhile.
+  const reached = by.rights ? await horizonOf(db) : horizon
+  if (since < reached) throw goneSince(since, reached, last)
+  return { data, next, isLast }
 }
 
 /** The same; where there is nothing to see yet, it is waited for. */
