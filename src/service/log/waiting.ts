@@ -50,6 +50,8 @@ export class Waiting {
     this.#isAsked = true
     this.#looking ??= this.#lookWhileAsked().finally(() => {
       this.#looking = undefined
+      // Somebody may have asked after the last look, and before this.
+      if (this.#isAsked && this.#readers.size > 0) this.#look()
     })
   }
 
