@@ -49,7 +49,7 @@ export async function revert(
   options: UpdateOptions = {},
 ): Promise<Written<WireRecord>> {
   checkId(model, id)
-  const expected = versionToUpdate(data, id, options.ifMatch)
+  const expected = versionToUpdate(data, id, options)
   const asked: Asked = { id, expected, to: versionBefore(data, expected), now: nowOf(app) }
   // What is wrong with it is said below: a repeat is answered as it was, whatever has become of the record since.
   const prepared = await settle(reversionOf(app, by, model, asked))

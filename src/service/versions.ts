@@ -1,5 +1,6 @@
 import { Refusal } from '../errors.js'
 import { isObject, isVersion } from '../model/value.js'
+import type { UpdateOptions } from '../wire.js'
 
 /** The version that a write was made from, and how it was named: that decides the status of a refusal. */
 export interface Expected {
@@ -8,17 +9,23 @@ export interface Expected {
 }
 
 /** An update must name its version, in the body or by `If-Match`. */
-export function versionToUpdate(data: unknown, id: number, ifMatch: number | undefined): Expected {
+export function versionToUpdate(
+  data: unknown,
+  id: number,
+  { ifMatch, patch = false }: UpdateOptions,
+): Expected {
   if (!isObject(data))
     throw new Refusal('bad-request', '"data" must be an object with the version and the fields to change')
   if (data['id'] !== undefined && data['id'] !== null && data['id'] !== id) {
-    throw new Refusal('bad-request', `data.id is not the id of the path, ${id}`)
+    throw new Refusal('bad-request', `${patch ? 'id' : 'data.id'} is not the id of the path, ${id}`)
   }
   const expected = expect(data['version'] ?? undefined, ifMatch)
   if (expected) return expected
   throw new Refusal(
     'bad-request',
-    'An update names the version it was made from: send data.version (?version= where there is no body), or If-Match',
+    patch
+      ? 'A PATCH names the version it was made from: send If-Match: "3", or version among the fields'
+      : 'An update names the version it was made from: send data.version (?version= where there is no body), or If-Match',
   )
 }
 
