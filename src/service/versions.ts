@@ -1,4 +1,5 @@
 import { Refusal } from '../errors.js'
+import { didYouMean } from '../model/similar.js'
 import { isObject, isVersion } from '../model/value.js'
 import type { UpdateOptions } from '../wire.js'
 
@@ -7,6 +8,8 @@ export interface Expected {
   readonly version: number
   readonly by: 'version' | 'if-match'
 }
+
+const WORDS_OF_A_REVERT: readonly string[] = ['id', 'version', 'to']
 
 /** An update must name its version, in the body or by `If-Match`. */
 export function versionToUpdate(
@@ -27,6 +30,21 @@ export function versionToUpdate(
       ? 'A PATCH names the version it was made from: send If-Match: "3", or version among the fields'
       : 'An update names the version it was made from: send data.version (?version= where there is no body), or If-Match',
   )
+}
+
+/** The version to go back to. Whoever misspelled a word, or sends values along, must not believe that they were taken. */
+export function versionToRevert(data: unknown, { version, by }: Expected): number {
+  const { to = null, ...others } = isObject(data) ? data : {}
+  const faults = Object.keys(others)
+    .filter((name) => !WORDS_OF_A_REVERT.includes(name))
+    .map((name) => `data has no "${name.slice(0, 100)}" in a revert${didYouMean(name, WORDS_OF_A_REVERT)}`)
+  if (isVersion(to) && to < version && faults.length === 0) return to
+  if (to === null) faults.push('data.to is needed: the version to go back to')
+  else if (!isVersion(to) || to >= version) {
+    const naming = by === 'if-match' ? 'If-Match' : 'data.version'
+    faults.push(`data.to must be a version before ${version}, which ${naming} names`)
+  }
+  throw new Refusal('bad-request', faults.join('; '))
 }
 
 /** The version that one of several records names for itself; undefined if it names none. */
