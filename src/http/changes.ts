@@ -1,5 +1,6 @@
 // The feed of Changes: a page of JSON, at once or as soon as there is one, or a stream of events.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
 import { followingChanges, followingFrom, type Following } from '../service/log/feed.js'
 import type { FeedQuery } from '../wire.js'
@@ -69,9 +70,12 @@ async function stream(
       page = await followingChanges(app, () => guards.still(request), following, signal)
     }
   } catch (error) {
+    if (!(error instanceof Refusal) && !reply.raw.destroyed)
+      app.log.error({ err: error, requestId: request.id }, 'a stream failed')
     await events.refuse(error)
+  } finally {
+    events.end()
   }
-  events.end()
   return reply
 }
 
