@@ -68,12 +68,16 @@ async function run(
   const plan: Plan = { ...wanted, run: name, cleansUp: !service.isPassing }
   const progress = new Progress()
   try {
-    process.stderr.write(`${service.name}: ${plan.clients} clients for ${plan.seconds} s …\n`)
-    progress.begin('proving', plan.seconds)
     let [shownSeconds, shownUpdates] = [0, 0]
-    const result = await prove(service.adapter, service.places, service.nodes, plan, (seconds, updates) => {
-      progress.advance(seconds - shownSeconds, updates - shownUpdates)
-      ;[shownSeconds, shownUpdates] = [seconds, updates]
+    const result = await prove(service.adapter, service.places, service.nodes, plan, {
+      onOpen: () => {
+        process.stderr.write(`${service.name}: ${plan.clients} clients for ${plan.seconds} s …\n`)
+        progress.begin('proving', plan.seconds)
+      },
+      onTick: (seconds, updates) => {
+        progress.advance(seconds - shownSeconds, updates - shownUpdates)
+        ;[shownSeconds, shownUpdates] = [seconds, updates]
+      },
     })
     progress.end()
     return report(flags, service, plan, result)

@@ -97,6 +97,8 @@ async function stream(
       page = await followingChanges(app, () => guards.still(request), following, signal)
     }
   } catch (error) {
+    if (!(error instanceof Refusal) && !reply.raw.destroyed)
+      app.log.error({ err: error, requestId: request.id }, 'a stream failed')
     await events.refuse(error)
   } finally {
     events.end()

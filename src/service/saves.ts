@@ -96,15 +96,15 @@ async function updateOf(
   model: Model,
   id: number,
   data: unknown,
-  { ifMatch, patch }: UpdateOptions,
+  options: UpdateOptions,
 ): Promise<Save> {
   checkId(model, id)
   await requireUpdatable(app, by, model, id)
-  const expected = versionToUpdate(data, id, ifMatch)
+  const expected = versionToUpdate(data, id, options)
   const now = nowOf(app)
   const key = { id, version: expected.version }
   const draft = draftToUpdate(sightOf(app, by), model, data, key, now)
-  return { draft: await ready(app, by, patch ? asPatch(draft) : draft), expected, now }
+  return { draft: await ready(app, by, options.patch ? asPatch(draft) : draft), expected, now }
 }
 
 /** As it may be stored. */

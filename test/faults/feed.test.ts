@@ -6,7 +6,6 @@ import type { Change } from '../../src/wire.js'
 import { Copy, EventReader, tableOf } from '../feed.js'
 import { HttpClient } from '../http-client.js'
 import { newPlace, onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
-import { FailingDatabase } from '../wire/failing-database.js'
 import { exchange } from './exchange.js'
 import { startServerProcess } from './server-process.js'
 
@@ -108,29 +107,6 @@ onEveryEngine((engine) => {
     for await (const { event, data } of reader.events())
       events.push(`${event} ${(JSON.parse(data) as { kind?: string }).kind ?? ''}`)
     expect(events).toEqual(['refused unauthenticated'])
-    await service.close()
-  })
-
-  test('a stream that fails is ended, so that its reader comes back', async () => {
-    const database = await FailingDatabase.open((await newPlace(engine)).url)
-    const service = await startService(engine, { database })
-    const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
-    const reader = new EventReader(client, `since=${(await client.find(MODEL)).seq}&model=${MODEL}`)
-    await reader.response
-    database.failure = new Error('out of order')
-    const events: string[] = []
-    const reading = (async () => {
-      for await (const { event, data } of reader.events())
-        events.push(`${event} ${(JSON.parse(data) as { kind?: string }).kind ?? ''}`)
-    })()
-    await database.inner.transaction((tx) =>
-      tx.run(
-        `insert into verso_log (model, record, version, action, at_ms, changes) values ('${MODEL}', 1, 0, 'create', 0, '{}')`,
-      ),
-    )
-    await reading
-    database.failure = undefined
-    expect(events).toEqual(['refused internal'])
     await service.close()
   })
 

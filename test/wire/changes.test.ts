@@ -1,12 +1,16 @@
 // The feed over HTTP: pages, long polls, streams, and what is wrong with a question.
+import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { CommitListeners } from '../../src/store/commits.js'
 import { raiseHorizon } from '../../src/store/feed.js'
 import { EventReader } from '../feed.js'
 import { HttpClient } from '../http-client.js'
-import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
+import { newPlace, onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import { asUser, envelope, expectRefusal, json, openSession, send, type User } from './exchange.js'
+import { FailingDatabase } from './failing-database.js'
 
 const MODEL = 'crm.Contact'
+const WAIT_MS = 20_000
 
 onEveryEngine((engine) => {
   let service: Service
@@ -98,6 +102,17 @@ onEveryEngine((engine) => {
     await other.close()
   })
 
+  test('whoever waits right behind a commit is not overlooked', async () => {
+    const { waiting, db } = service.app
+    const { signal } = new AbortController()
+    await client.create(MODEL, {})
+    await waiting.wait(0, WAIT_MS, signal)
+    const begunMs = performance.now()
+    ;(db.commits as CommitListeners).announce()
+    await waiting.wait(0, WAIT_MS, signal)
+    expect(performance.now() - begunMs).toBeLessThan(WAIT_MS)
+  })
+
   test('a find says which Change it shows last', async () => {
     const { seq } = await client.find(MODEL)
     await client.create(MODEL, {})
@@ -147,6 +162,29 @@ onEveryEngine((engine) => {
       await expect.poll(async () => (await user.get('/ws/changes?since=0&wait=1')).status).toBe(200)
     })
 
+    test('that breaks is ended, and the log says why', async () => {
+      const place = await newPlace(engine)
+      const database = await FailingDatabase.open(place.url)
+      const lines: string[] = []
+      const log = pino({ level: 'error' }, { write: (line) => lines.push(line) })
+      const broken = await startService(engine, { place, database, log })
+      const events = new EventReader(
+        await HttpClient.login(broken.url, USERNAME, PASSWORD),
+        'since=0',
+      ).events()
+      expect((await events.next()).value).toMatchObject({ event: 'change' })
+      database.failure = new Error('the store is broken')
+      ;(database.commits as CommitListeners).announce()
+      let last: unknown
+      for await (const event of events) last = event
+      expect(last).toMatchObject({ event: 'refused', data: expect.stringContaining('"internal"') as unknown })
+      expect(lines.join('')).toContain('the store is broken')
+      expect(lines.join('')).toContain('a stream failed')
+      database.failure = undefined
+      await broken.close()
+      place.remove()
+    })
+
     test('is not counted among the requests under way', async () => {
       const narrow = await startService(engine, { place: service.place, http: { maxInFlight: 2 } })
       const reader = await HttpClient.login(narrow.url, USERNAME, PASSWORD)
@@ -184,6 +222,10 @@ onEveryEngine((engine) => {
     ['limit=0', /limit must be 1 at least/],
     ['since=99999999999999999999', /since must be/],
     ['since=1&since=2', /since must be/],
+    ['model=', /^model must name models, or be left out$/],
+    ['model=,%20,&wait=30', /^model must name models, or be left out$/],
+    ['models=crm.Contact', /^"models" is no parameter of the feed \(did you mean "model"\?\)$/],
+    ['limit=0&Since=1&x=y', /"Since" is no .* "since"\?\); "x" is no parameter of the feed; limit must be/],
   ])('%s is refused, and every fault is named', async (query, words) => {
     const answer = await user.get(`/ws/changes?${query}`)
     expectRefusal(answer, 400, 'bad-request')

@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/store/open.js'
 export class FailingDatabase implements Database {
   failure: Error | undefined
 
-  private constructor(readonly inner: Database) {}
+  private constructor(private readonly inner: Database) {}
 
   static async open(url: string): Promise<FailingDatabase> {
     return new FailingDatabase(await openDatabase(url, { poolSize: 2, statementTimeoutMs: 10_000 }))

@@ -1,5 +1,6 @@
 // The feed: Changes in commit order, from a number that the reader has seen.
 import { Refusal } from '../../errors.js'
+import { didYouMean } from '../../model/similar.js'
 import { feedPage, horizonOf } from '../../store/feed.js'
 import type { Change, ChangePage, FeedQuery } from '../../wire.js'
 import type { App } from '../app.js'
@@ -12,6 +13,7 @@ const MAX_WAIT_S = 30
 const MAX_MODELS = 100
 /** So many pages without anything to see are looked through for one answer. */
 const MAX_LOOKS = 20
+const WORDS: readonly string[] = ['since', 'limit', 'wait', 'model'] satisfies (keyof FeedQuery)[]
 
 /** What a reader wants of the feed. */
 export interface Following {
@@ -29,6 +31,11 @@ export function followingFrom(app: App, query: FeedQuery): Following {
   const limit = wholeNumber('limit', query.limit ?? DEFAULT_CHANGES, faults)
   const wait = wholeNumber('wait', query.wait ?? 0, faults)
   const models = namesFrom(query.model)
+  // Whoever misspelled model would be told of all models.
+  for (const word of Object.keys(query).filter((name) => !WORDS.includes(name)))
+    faults.push(`"${word.slice(0, 100)}" is no parameter of the feed${didYouMean(word, WORDS)}`)
+  // A variable that was not set must not look as if nothing ever happened.
+  if (models?.length === 0) faults.push('model must name models, or be left out')
   if (models && models.length > MAX_MODELS) faults.push(`model names at most ${MAX_MODELS} models`)
   if (limit === 0) faults.push('limit must be 1 at least')
   if (faults.length > 0) throw new Refusal('bad-request', faults.join('; '))
