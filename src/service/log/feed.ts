@@ -1,5 +1,6 @@
 // The feed: Changes in commit order, from a number that the reader has seen.
 import { Refusal } from '../../errors.js'
+import { wholeNumber } from '../../model/search.js'
 import { didYouMean } from '../../model/similar.js'
 import { feedPage, horizonOf } from '../../store/feed.js'
 import type { Change, ChangePage, FeedQuery } from '../../wire.js'
@@ -27,9 +28,9 @@ export interface Following {
 /** A request that is understood, or one Refusal with all of its faults. */
 export function followingFrom(app: App, query: FeedQuery): Following {
   const faults: string[] = []
-  const since = wholeNumber('since', query.since ?? 0, faults)
-  const limit = wholeNumber('limit', query.limit ?? DEFAULT_CHANGES, faults)
-  const wait = wholeNumber('wait', query.wait ?? 0, faults)
+  const since = wholeNumber('since', query.since ?? undefined, 0, faults)
+  const limit = wholeNumber('limit', query.limit ?? undefined, DEFAULT_CHANGES, faults)
+  const wait = wholeNumber('wait', query.wait ?? undefined, 0, faults)
   const models = namesFrom(query.model)
   // Whoever misspelled model would be told of all models.
   for (const word of Object.keys(query).filter((name) => !WORDS.includes(name)))
@@ -123,13 +124,6 @@ function goneSince(since: number, horizon: number, last: number): Refusal {
       : `The Log ends at ${last}: there never was a Change ${since} here`
   const message = `${why}. Read the records anew, and go on from the X-Commit-Seq of that answer`
   return new Refusal('gone', message, { data: { since, horizon, last } })
-}
-
-function wholeNumber(name: string, value: unknown, faults: string[]): number {
-  const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value
-  if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number
-  faults.push(`${name} must be a whole number from 0`)
-  return 0
 }
 
 /** One or several, each also with commas. */
