@@ -1,5 +1,6 @@
 // Logs that do not tell the past as it was.
 import { EPOCH_TABLE } from '../src/store/epoch.js'
+import { FORMER_FIELD_TABLE } from '../src/store/former-fields.js'
 import { LOG_TABLE } from '../src/store/log.js'
 import type { Database, Row, SqlValue, Transaction } from '../src/store/database.js'
 import { searchingBy, withoutSnapshots } from './searcher.js'
@@ -51,5 +52,12 @@ export function ofManyMoments(db: Database): Database {
 export function withoutHorizon(db: Database): Database {
   return running(db, async (tx, sql, params) =>
     sql.startsWith(`insert into ${EPOCH_TABLE}`) && sql.includes('log-horizon') ? 0 : tx.run(sql, params),
+  )
+}
+
+/** Fields are renamed, and nobody knows what they were called before. */
+export function withoutFormerFields(db: Database): Database {
+  return running(db, async (tx, sql, params) =>
+    sql.startsWith(`insert into ${FORMER_FIELD_TABLE}`) ? 0 : tx.run(sql, params),
   )
 }

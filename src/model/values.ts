@@ -1,9 +1,9 @@
 // The values of a record: as they are compared and logged, and those that follow from others.
 import { Faults } from './faults.js'
-import { Fault, parseValue, type Field } from './field.js'
+import { Fault, parseValue, storageOf, type Field, type Storage } from './field.js'
 import { isShown, type Model } from './model.js'
-import { parseDatetime } from './moment.js'
-import { isObject, type Value, type Values } from './value.js'
+import { parseDate, parseDatetime, parseTime } from './moment.js'
+import { isId, isObject, type Value, type Values } from './value.js'
 
 /** A record as answered → its values: of its neighbours only who they are, since the rest is theirs. */
 export function valuesOf(model: Model, record: object): Values {
@@ -60,4 +60,38 @@ export function defaultOf(field: Field, now: string): Value {
   if (field.type === 'date') return now.slice(0, 10)
   if (field.type === 'time') return now.slice(11, 19)
   return field.type === 'datetime' ? (parseDatetime(now) ?? null) : field.default
+}
+
+/** Whether a field of this kind can have held it, whatever it was asked to be besides: bounds and choices come and go. */
+export function isHeldBy(field: Field, value: Value): boolean {
+  if (value === null) return true
+  if (field.relation?.isList) return Array.isArray(value) && value.every(isIdentity)
+  if (field.relation) return isIdentity(value)
+  const storage = storageOf(field)
+  if (storage === 'json') return true
+  if (storage === 'file') return isObject(value)
+  if (storage === 'integer') return Number.isSafeInteger(value)
+  if (storage === 'boolean') return typeof value === 'boolean'
+  return typeof value === 'string' && isSpelledFor(storage, value)
+}
+
+function isSpelledFor(storage: Storage, text: string): boolean {
+  switch (storage) {
+    case 'decimal':
+      return /^-?\d{1,38}(\.\d{1,38})?$/.test(text)
+    case 'date':
+      return parseDate(text) !== undefined
+    case 'time':
+      return parseTime(text) !== undefined
+    case 'datetime':
+      return parseDatetime(text) !== undefined
+    case 'uuid':
+      return /^[0-9a-f-]{36}$/.test(text)
+    default:
+      return storage === 'text'
+  }
+}
+
+function isIdentity(value: Value): boolean {
+  return isObject(value) && isId(value['id'])
 }

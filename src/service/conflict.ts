@@ -71,7 +71,7 @@ async function compare(
   const full = { ...valuesOf(model, record), ...files }
   const now = pick(visible.names, theirs === record ? full : { ...valuesOf(model, theirs), ...files })
   const past = { version, values: full }
-  const base = await valuesAt(db, model, id, past, expected.version)
+  const base = await valuesAt(db, table, id, past, expected.version)
   const sides = { base, sent, patched: draft?.patched, now, full }
   const merged = await mergeVisible(refused, db, visible, sides)
   // A delete takes their changes with it, and who changed what is not shown is not told: neither can stand beside the other.

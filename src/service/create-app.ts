@@ -48,13 +48,13 @@ export async function createApp(options: AppOptions): Promise<App> {
   const clock = options.clock ?? { now: () => Date.now() }
   const catalog = Catalog.from(options.models)
   const db = options.database ?? (await openFrom(settings, log, options.onBroken))
-  const tables = new Tables(db.dialect, catalog)
   const prepared = applySchema(db, catalog).then(async (applied) => {
+    const tables = new Tables(db.dialect, catalog, applied.former)
     await keepMetaModels({ catalog, db, tables, clock, undeclared: applied.undeclared })
     await db.contents.recover()
-    return applied
+    return { ...applied, tables }
   })
-  const { shapes, undeclared, notes } = await prepared.catch(async (error: unknown) => {
+  const { tables, shapes, undeclared, notes } = await prepared.catch(async (error: unknown) => {
     await db.close()
     throw error
   })

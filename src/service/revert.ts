@@ -4,12 +4,12 @@ import { draftToCreate, draftToUpdate, type Draft } from '../model/draft.js'
 import { Faults } from '../model/faults.js'
 import type { Field } from '../model/field.js'
 import { isOwnedList, isShown, isWritable, type Model } from '../model/model.js'
-import { idOf, sameValue, type Value, type Values } from '../model/value.js'
+import { idOf, idsIn, sameValue, type Value, type Values } from '../model/value.js'
 import { versionsOf } from '../store/bulk.js'
 import { UniqueViolation, type Queryable, type Transaction } from '../store/database.js'
 import { lastVersion } from '../store/history.js'
 import * as store from '../store/records.js'
-import { wasAfter, valueIn, type State, type Was } from '../store/past.js'
+import { isKnownIn, wasAfter, valueIn, type State, type Was } from '../store/past.js'
 import type { UpdateOptions, WireRecord, Written } from '../wire.js'
 import { refuseNewKey } from './accounts/key-rules.js'
 import type { App } from './app.js'
@@ -117,9 +117,9 @@ function takenBack(app: App, by: Caller, model: Model, past: Past, today: State)
   return data
 }
 
-/** Files and secrets stay as they are; so does what the caller may not see or write. */
-function isTakenBack(app: App, by: Caller, model: Model, field: Field, { shown }: Past): boolean {
-  if (!isShown(field) || !isWritable(field)) return false
+/** Files and secrets stay as they are; so does what the caller may not see or write, and what nobody knows. */
+function isTakenBack(app: App, by: Caller, model: Model, field: Field, { shown, values }: Past): boolean {
+  if (!isShown(field) || !isWritable(field) || !isKnownIn(values, field.name)) return false
   return (!shown || shown.has(field.name)) && sightOf(app, by).writes(model, field)
 }
 
@@ -177,8 +177,10 @@ async function returnOf(
   for (const field of model.fields.values()) {
     const value = past.values[field.name] ?? null
     if (!isShown(field) || !isWritable(field) || isMembers(field)) continue
+    if (!isKnownIn(past.values, field.name)) continue
     data[field.name] = wentAlong(model, field, value, past.values) ? null : value
   }
+  await requireSeen(app, by, db, model, data, id)
   await refuseGone(app, db, model, data, { self: id })
   const draft = await ready(app, by, draftToCreate(sightOf(app, by), model, data, now))
   const { createdOn = null, createdBy = null } = past.values
@@ -193,11 +195,32 @@ function requireWhole(app: App, by: Caller, model: Model, { shown }: Past): void
   const isWhole = fields.every(
     (field) => (!shown || shown.has(field.name)) && sightOf(app, by).writes(model, field),
   )
-  if (!isWhole)
-    throw new Refusal(
-      'forbidden',
-      `You may not bring back a ${model.name}: you do not see and write all of it`,
-    )
+  if (!isWhole) throw notWhole(model)
+}
+
+/** To those who do not see everything, a neighbour that is gone is like one that is hidden: neither is named, and both are refused alike. */
+async function requireSeen(
+  app: App,
+  by: Caller,
+  db: Queryable,
+  model: Model,
+  data: Values,
+  self: number,
+): Promise<void> {
+  const [seen = data] = await withoutUnseen(app, by, db, model, [data])
+  const isWhole = [...model.fields.values()].every(({ name, relation }) => {
+    const ids = new Set(idsIn([seen[name] ?? []].flat()))
+    if (relation?.target === model.name) ids.add(self)
+    return !relation || idsIn([data[name] ?? []].flat()).every((id) => ids.has(id))
+  })
+  if (!isWhole) throw notWhole(model)
+}
+
+function notWhole(model: Model): Refusal {
+  return new Refusal(
+    'forbidden',
+    `You may not bring back a ${model.name}: you do not see and write all of it`,
+  )
 }
 
 /** The members of an owned list went with their owner, and come back by their own revert. */

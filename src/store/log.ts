@@ -1,10 +1,11 @@
 // The Log: every committed change of every record, in commit order, written in the transaction that made it.
-import { isOwnedList, type Model } from '../model/model.js'
+import { isOwnedList } from '../model/model.js'
 import { USER } from '../model/system.js'
 import type { Values } from '../model/value.js'
 import type { Action, Change } from '../wire.js'
 import type { Dialect, Queryable, Row, SqlValue, Transaction } from './database.js'
 import { quote, tableName } from './names.js'
+import type { Table } from './table.js'
 
 export interface NewChange {
   readonly model: string
@@ -131,25 +132,22 @@ export async function changesSince(db: Queryable, seq: number, limit: number): P
  */
 export async function valuesAt(
   db: Queryable,
-  model: Model,
+  { model, names }: Table,
   id: number,
   now: { readonly version: number; readonly values: Values },
   version: number,
 ): Promise<Values | undefined> {
   if (version > now.version || now.version - version > MAX_CHANGES_TAKEN_BACK) return undefined
   const values = { ...now.values }
-  const renamed = new Map([...model.fields.values()].map((field) => [field.was, field.name]))
   for (let reached = now.version; reached > version;) {
     const page = await changesBack(db, model.name, id, version, reached)
     if (page.length === 0) return undefined
-    for (const { version: made, changes, isPurged } of page) {
+    for (const { version: made, isPurged, ...logged } of page) {
       if (made !== reached-- || isPurged) return undefined
-      for (const [logged, { before }] of Object.entries(changes)) {
-        const name = renamed.get(logged) ?? logged
-        // A field that was renamed or removed since: whose value this is, nobody knows any more.
-        if (!model.fields.has(name)) return undefined
-        values[name] = before
-      }
+      const { changes, lost, isUnexplained } = names.read(logged)
+      // Whose value something is, or what a field of today held then, nobody knows any more.
+      if (isUnexplained || lost.length > 0) return undefined
+      for (const [name, { before }] of Object.entries(changes)) values[name] = before
     }
   }
   // Of a record that was gone in between, a list of nobody is not told.
@@ -164,15 +162,16 @@ async function changesBack(
   id: number,
   from: number,
   to: number,
-): Promise<(LoggedUpdate & { readonly isPurged: boolean })[]> {
+): Promise<(LoggedUpdate & { readonly seq: number; readonly isPurged: boolean })[]> {
   const rows = await db.all(
-    `select version, changes, purged from (select version, changes, purged, sum(length(changes)) over (order by version desc) as size ` +
+    `select seq, version, changes, purged from (select seq, version, changes, purged, sum(length(changes)) over (order by version desc) as size ` +
       `from ${LOG_TABLE} where model = ? and record = ? and version > ? and version <= ? ` +
       `order by version desc limit ${CHANGES_IN_A_PAGE}) as page ` +
       `where size <= ${CHARACTERS_IN_A_PAGE} or version = ? order by version desc`,
     [model, id, from, to, to],
   )
   return rows.map((row) => ({
+    seq: Number(row['seq']),
     version: Number(row['version']),
     changes: JSON.parse(String(row['changes'])) as Change['changes'],
     isPurged: row['purged'] === 1,

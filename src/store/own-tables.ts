@@ -5,6 +5,7 @@ import { DELIVERY_TABLE } from './deliveries.js'
 import { EPOCH_TABLE } from './epoch.js'
 import { FILE_TABLE } from './files.js'
 import { FORMER_ADMIN_TABLE } from './former-admins.js'
+import { FORMER_FIELD_TABLE } from './former-fields.js'
 import { LOG_TABLE } from './log.js'
 import { RESET_LINK_TABLE } from './reset-links.js'
 import { SEQUENCE_TABLE } from './sequences.js'
@@ -129,6 +130,13 @@ function ownTables({ columns, identity }: Dialect): Readonly<Record<string, read
       `error ${text}`,
     ],
     [EPOCH_TABLE]: [`name ${text} primary key`, `value ${integer} not null`],
+    [FORMER_FIELD_TABLE]: [
+      `id ${identity}`,
+      `model ${text} not null`,
+      `name ${text} not null`,
+      `became ${text}`,
+      `seq ${integer} not null`,
+    ],
     [FORMER_ADMIN_TABLE]: [`user_id ${integer} primary key`, `admin ${integer} not null`],
     verso_login_failure: [
       `key ${text} primary key`,

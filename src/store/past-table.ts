@@ -40,7 +40,7 @@ export async function changedSince(db: Queryable, table: Table, seq: number): Pr
       const current = now.get(id)
       const own = changes.get(id) ?? []
       const origin = current ? originIn(current.values) : originOf(firsts.get(id))
-      const back = new WayBack(model, origin, current, own[0])
+      const back = new WayBack(table, origin, current, own[0])
       for (const change of own) back.pass(change)
       const first = back.pass(makers.get(id))
       if (first)

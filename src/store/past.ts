@@ -1,6 +1,5 @@
 // Records as they were: what they are now, with every later Change taken back.
 import { Refusal } from '../errors.js'
-import type { Model } from '../model/model.js'
 import type { Value, Values } from '../model/value.js'
 import { valuesOf } from '../model/values.js'
 import type { Change } from '../wire.js'
@@ -37,7 +36,7 @@ export async function momentsOf(db: Queryable, table: Table, wanted: Wanted): Pr
   for (const [id, from] of wanted) {
     const all: Moment[] = []
     const head = await headOf(db, table, id, from, now.get(id))
-    for await (const moment of momentsBack(db, table.model, id, from, head)) all.push(moment)
+    for await (const moment of momentsBack(db, table, id, from, head)) all.push(moment)
     moments.set(id, all.reverse())
   }
   return moments
@@ -66,7 +65,7 @@ export async function wasAfter(
   const today: State = head.current?.values ?? 'gone'
   const latest = head.current?.version ?? head.page[0]?.version
   let was: Was = { state: today, version: latest, today, latest, oldest: undefined }
-  for await (const { change, before, after } of momentsBack(db, table.model, id, 0, head)) {
+  for await (const { change, before, after } of momentsBack(db, table, id, 0, head)) {
     if (isMade(change)) return { ...was, state: after, version: change.version, oldest: change }
     was = { ...was, state: before, version: change.version - 1, oldest: change }
   }
@@ -162,18 +161,18 @@ async function changesFrom(
 /** Newest first, down to the version that is wanted. */
 async function* momentsBack(
   db: Queryable,
-  model: Model,
+  table: Table,
   id: number,
   from: number,
   head: Head,
 ): AsyncGenerator<Moment> {
-  const back = new WayBack(model, head.origin, head.current, head.page[0])
+  const back = new WayBack(table, head.origin, head.current, head.page[0])
   // One more than is wanted: it tells who made what the first one changed.
   for (let { page } = head; ;) {
     for (const change of page) yield* wantedFrom(from, back.pass(change))
     const last = page.at(-1)
     if (page.length < CHANGES_AT_ONCE || !last) break
-    page = await changesFrom(db, model.name, id, from - 1, last.version - 1)
+    page = await changesFrom(db, table.model.name, id, from - 1, last.version - 1)
   }
   yield* wantedFrom(from, back.pass(undefined))
 }
@@ -190,7 +189,7 @@ export class WayBack {
   #last: Moment | undefined
 
   constructor(
-    private readonly model: Model,
+    private readonly table: Table,
     private readonly origin: Origin,
     current: Current | undefined,
     newest: Change | undefined,
@@ -209,19 +208,20 @@ export class WayBack {
       before: withMakers(later.before, isNext ? logged : undefined, this.origin),
     }
     if (!logged) return whole
-    const change = inTodaysNames(this.model, logged)
+    const { changes, lost } = this.table.names.read(logged)
+    const change = { ...logged, changes }
     if (!isNext) this.#state = 'unknown'
     // Of a record as it is its row tells who has changed it.
-    const after = this.#isToday ? this.#state : withMakers(this.#state, change, this.origin)
+    const after = this.#isToday ? this.#state : withMakers(without(lost, this.#state), change, this.origin)
     this.#isToday = false
-    this.#state = stateBefore(this.model, change, this.#state)
+    this.#state = without(lost, stateBefore(this.table, change, this.#state))
     this.#last = { change, before: this.#state, after }
     this.#version = change.version - 1
     return whole
   }
 }
 
-function stateBefore({ fields }: Model, { action, changes, purged }: Change, after: State): State {
+function stateBefore({ model: { fields } }: Table, { action, changes, purged }: Change, after: State): State {
   if (action === 'create') return 'gone'
   if (purged) return 'unknown'
   const before = Object.fromEntries(Object.entries(changes).map(([name, change]) => [name, change.before]))
@@ -232,6 +232,12 @@ function stateBefore({ fields }: Model, { action, changes, purged }: Change, aft
     return { ...(Object.fromEntries(nothing) as Values), ...before }
   }
   return typeof after === 'string' ? after : { ...after, ...before }
+}
+
+/** A field that is missing: what it held is not known. */
+function without(names: readonly string[], state: State): State {
+  if (typeof state === 'string' || names.length === 0) return state
+  return Object.fromEntries(Object.entries(state).filter(([name]) => !names.includes(name)))
 }
 
 /** Who made it, and who changed it last, which follows from the Change that left it so. */
@@ -245,28 +251,17 @@ function withMakers(state: State, change: Change | undefined, origin: Origin): S
   }
 }
 
-const NAMES = new WeakMap<Model, ReadonlyMap<string, string>>()
-
-/** By the names that fields have today, without those that are no more, or are secrets by now. */
-export function inTodaysNames(model: Model, change: Change): Change {
-  const names = NAMES.get(model) ?? namesOf(model)
-  NAMES.set(model, names)
-  const entries = Object.entries(change.changes)
-  if (entries.every(([name]) => names.get(name) === name)) return change
-  const told = entries.flatMap(([name, each]) => {
-    const today = names.get(name)
-    return today === undefined ? [] : [[today, each] as const]
-  })
-  return { ...change, changes: Object.fromEntries(told) }
+/** By the names that fields have today, without what is not of them. */
+export function inTodaysNames({ names }: Table, change: Change): Change {
+  return { ...change, changes: names.read(change).changes }
 }
 
-function namesOf(model: Model): ReadonlyMap<string, string> {
-  const told = [...model.fields.values()].filter(({ secret }) => secret === undefined)
-  const former = told.flatMap(({ name, was }) => (was === undefined ? [] : [[was, name] as const]))
-  return new Map([...former, ...told.map(({ name }) => [name, name] as const)])
-}
-
-/** The values of a state by their names. */
+/** Null where it is not known. */
 export function valueIn(state: State, name: string): Value {
   return typeof state === 'string' ? null : (state[name] ?? null)
+}
+
+/** Whether it is known what a field held. */
+export function isKnownIn(values: Values, name: string): boolean {
+  return Object.hasOwn(values, name)
 }

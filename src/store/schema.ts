@@ -6,6 +6,8 @@ import type { Database, Dialect, Queryable, Transaction } from './database.js'
 import { dropFiles, fileColumns } from './dropped-files.js'
 import { fillComputed } from './fill-computed.js'
 import { formerColumns, keepFormerAdmins } from './former-admins.js'
+import type { FormerFields } from './field-names.js'
+import { keepFormerFields, readFormerFields } from './former-fields.js'
 import { makeOwnTables } from './own-tables.js'
 import type { Plan, Step } from './plan.js'
 import { laterModels } from './later-models.js'
@@ -34,6 +36,8 @@ export interface Applied extends Plan {
   readonly shapes: ReadonlyMap<string, string>
   /** The relations of models that are kept and not declared. */
   readonly undeclared: readonly Referrer[]
+  /** What fields were before. */
+  readonly former: FormerFields
 }
 
 /**
@@ -59,10 +63,10 @@ export async function applySchema(
   }
   // Another node was at the same tables in between: what is left to do is planned again.
   if (isOvertaken) return { ...(await applySchema(db, catalog)), steps: applied.steps }
-  return { ...applied, shapes: made }
+  return { ...applied, shapes: made, former: await readFormerFields(db.reader) }
 }
 
-interface Grown extends Applied {
+interface Grown extends Omit<Applied, 'former'> {
   /** Those whose steps are still to be carried out. */
   readonly later: readonly Model[]
   /** The shapes as they were stored before. */
@@ -93,6 +97,7 @@ async function growFirst(
   for (const step of steps.filter((step) => !isIndex(step))) {
     await dropFiles(tx, contents, files, step)
     await carryOut(tx, dialect, step)
+    await keepFormerFields(tx, plan, step)
   }
   for (const model of modelsToCompute(steps)) await fillComputed(tx, tables.of(model))
   await makeSequences(
@@ -117,9 +122,10 @@ async function growLater(
   tx: Transaction,
   dialect: Dialect,
   models: readonly Model[],
-  { steps, shapes }: Applied,
+  applied: Omit<Applied, 'former'>,
   before: ReadonlyMap<string, string>,
 ): Promise<Map<string, string>> {
+  const { steps, shapes } = applied
   for (const lock of dialect.lockSchema) await tx.run(lock)
   const now = await readShapes(
     tx,
@@ -128,7 +134,10 @@ async function growLater(
   const own = models.filter(({ name }) => now.get(name) === before.get(name))
   const names = new Set(own.map(({ name }) => name))
   const ownSteps = steps.filter((step) => names.has(step.model))
-  for (const step of ownSteps.filter((step) => !isIndex(step))) await carryOut(tx, dialect, step)
+  for (const step of ownSteps.filter((step) => !isIndex(step))) {
+    await carryOut(tx, dialect, step)
+    await keepFormerFields(tx, applied, step)
+  }
   await makeSequences(tx, own)
   for (const step of ownSteps.filter(isIndex)) await carryOut(tx, dialect, step)
   for (const name of names) await saveShape(tx, name, shapes.get(name) ?? '')

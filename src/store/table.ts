@@ -4,6 +4,7 @@ import { storageOf, type Field } from '../model/field.js'
 import type { Model } from '../model/model.js'
 import { fullSelection, listSelection } from '../model/selection.js'
 import type { Dialect, SqlValue } from './database.js'
+import { FieldNames, type FormerFields } from './field-names.js'
 import { quote, tableName } from './names.js'
 import { compileSelection, type Select } from './select.js'
 
@@ -18,6 +19,8 @@ export interface Table {
   readonly binary: readonly Field[]
   /** Rows that stand in the place of its own: those of records as they were. Each value of theirs is a parameter, under a mark. */
   readonly instead?: (mark: (value: SqlValue) => string) => string
+  /** What its fields were called in the Log. */
+  readonly names: FieldNames
   readonly full: Select
   readonly list: Select
 }
@@ -29,6 +32,7 @@ export class Tables {
   constructor(
     readonly dialect: Dialect,
     readonly catalog: Catalog,
+    readonly former: FormerFields = new Map(),
   ) {}
 
   of(model: Model): Table {
@@ -45,6 +49,7 @@ export class Tables {
       name: quote(tableName(model.name)),
       stored,
       binary: stored.filter(({ type }) => type === 'binary'),
+      names: new FieldNames(model, this.former.get(model.name) ?? []),
       full: compileSelection(this.dialect, fullSelection(this.catalog, model)),
       list: compileSelection(this.dialect, listSelection(this.catalog, model)),
     }

@@ -28,7 +28,7 @@ onEveryEngine((engine) => {
     now: { version: number; values: Values },
     version: number,
     db: Queryable = service.app.db.reader,
-  ) => valuesAt(db, service.app.catalog.get(MODEL), id, now, version)
+  ) => valuesAt(db, service.app.tables.of(service.app.catalog.get(MODEL)), id, now, version)
 
   test('it is known over thousands of versions', async () => {
     await log(1_001, LONG, (version) => version, 'whole')

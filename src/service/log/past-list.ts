@@ -1,7 +1,8 @@
 // A list as it was: the records of a moment, found, sorted and counted by what they held then.
 import { Refusal } from '../../errors.js'
 import type { Criteria, Step } from '../../model/criteria.js'
-import { isOwnedList, isReference, isView, type Model } from '../../model/model.js'
+import type { Field } from '../../model/field.js'
+import { isOwnedList, isReference, isShown, isView, type Model } from '../../model/model.js'
 import { ID } from '../../model/path.js'
 import { searchFromQuery, type Query, type Search } from '../../model/search.js'
 import { listSelection, type Entry } from '../../model/selection.js'
@@ -9,7 +10,7 @@ import { sameValue, type Value } from '../../model/value.js'
 import { ownFieldsIn } from '../../store/as-if.js'
 import type { Queryable } from '../../store/database.js'
 import { changedSince, tableWith, type Changed } from '../../store/past-table.js'
-import { valueIn } from '../../store/past.js'
+import { isKnownIn, valueIn, type State } from '../../store/past.js'
 import * as store from '../../store/records.js'
 import type { Page, WireRecord } from '../../wire.js'
 import type { App } from '../app.js'
@@ -87,6 +88,11 @@ function testable(
   )
 }
 
+/** Whether nobody knows what the field held. */
+function isLost(was: State | undefined, field: Field): boolean {
+  return typeof was === 'object' && isShown(field) && !isKnownIn(was, field.name)
+}
+
 /** Records that have changed since are shown with the neighbours that they had. */
 async function withNeighbours(
   app: App,
@@ -101,6 +107,9 @@ async function withNeighbours(
     records.map((record) => [record.id, { ...record } as Record<string, Value> & WireRecord]),
   )
   for (const { key, field, steps, neighbour } of entries) {
+    if (steps.length === 0 && model.fields.get(field.name) === field)
+      for (const [id, record] of shown)
+        if (isLost(changed.get(id)?.was, field)) Reflect.deleteProperty(record, key)
     if (!neighbour || steps.length > 0 || isView(field)) continue
     // What is left out is hidden.
     const others = [...shown.values()].filter(

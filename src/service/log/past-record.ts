@@ -8,7 +8,7 @@ import type { Field } from '../../model/field.js'
 import { readAll } from '../../store/bulk.js'
 import type { Queryable } from '../../store/database.js'
 import { horizonOf } from '../../store/feed.js'
-import { wasAfter, type Was } from '../../store/past.js'
+import { isKnownIn, wasAfter, type Was } from '../../store/past.js'
 import { compileSelection } from '../../store/select.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../app.js'
@@ -102,7 +102,7 @@ async function recordOf(
 ): Promise<WireRecord> {
   const record: Record<string, Value> & { id: number; version: number } = { id, version }
   for (const field of model.fields.values()) {
-    if (!isShown(field) || (shown && !shown.has(field.name))) continue
+    if (!isShown(field) || (shown && !shown.has(field.name)) || !isKnownIn(values, field.name)) continue
     const value = values[field.name] ?? null
     if (!field.relation) record[field.name] = value
     else {

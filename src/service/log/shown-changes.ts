@@ -3,6 +3,7 @@ import { isReadable, isView, type Model } from '../../model/model.js'
 import { sameValue, type Value, type Values } from '../../model/value.js'
 import type { Queryable } from '../../store/database.js'
 import { inTodaysNames, momentsOf, valueIn, type Moment, type State } from '../../store/past.js'
+import type { Table } from '../../store/table.js'
 import type { Change } from '../../wire.js'
 import type { App } from '../app.js'
 import type { Caller } from '../rights/caller.js'
@@ -22,7 +23,7 @@ export async function changesFor(
     const some = changes.filter((change) => change.model === name)
     const seen = by.rights
       ? await changesOfModel(app, by, db, model, some)
-      : some.map((each) => inTodaysNames(model, each))
+      : some.map((each) => inTodaysNames(app.tables.of(model), each))
     for (const change of seen) shown.set(change.seq, change)
   }
   return changes.flatMap(({ seq }) => shown.get(seq) ?? [])
@@ -49,7 +50,7 @@ async function changesOfModel(
       by,
       db,
       model,
-      changes.map((change) => ({ moment: bareMoment(model, change), today: 'unknown' })),
+      changes.map((change) => ({ moment: bareMoment(app.tables.of(model), change), today: 'unknown' })),
     )
   const wanted = new Map<number, number>()
   for (const { id, version } of changes) wanted.set(id, Math.min(version, wanted.get(id) ?? version))
@@ -63,8 +64,8 @@ async function changesOfModel(
 }
 
 /** A Change of a record of which nothing else is known. */
-function bareMoment(model: Model, logged: Change): Moment {
-  const change = inTodaysNames(model, logged)
+function bareMoment(table: Table, logged: Change): Moment {
+  const change = inTodaysNames(table, logged)
   return {
     change,
     before: change.action === 'create' ? 'gone' : 'unknown',
