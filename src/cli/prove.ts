@@ -63,6 +63,7 @@ async function run(
   wanted: Wanted,
   secrets: Pick<AdapterOptions, 'password' | 'key'>,
 ): Promise<number> {
+  if (flags.journal !== undefined) beginJournal(flags.journal)
   const name = `prove-${randomBytes(RUN_BYTES).toString('hex')}`
   const service = await startService(flags, wanted, { ...secrets, run: name })
   const plan: Plan = { ...wanted, run: name, cleansUp: !service.isPassing }
@@ -83,6 +84,16 @@ async function run(
     return report(flags, service, plan, result)
   } finally {
     await service.stop()
+  }
+}
+
+/** What cannot be written is not to be found out at the end of a long run. */
+function beginJournal(file: string): void {
+  try {
+    writeFileSync(file, '')
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw new StartFaults('Nothing was proved', [`--journal cannot be written: ${why}`])
   }
 }
 

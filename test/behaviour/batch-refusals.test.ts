@@ -49,6 +49,16 @@ onEveryTarget((engine, door) => {
     })
   })
 
+  test('faults of several models are those of none of them', async () => {
+    const unknown = (model: string) => ({ op: 'create', model, data: { fone: 1 } })
+    expect((await refused(unknown(CIRCLE), unknown(CIRCLE))).message).toMatch(
+      /^rel\.Circle was not written: /,
+    )
+    expect((await refused(unknown(CIRCLE), unknown(PERSON))).message).toMatch(
+      /^Nothing was written: requests\[0\].*; requests\[1\]/,
+    )
+  })
+
   test('a batch of one is as strict as any', async () => {
     const company = await make(COMPANY, { name: 'base' })
     await change(COMPANY, company.id, { version: 0, name: 'theirs' })

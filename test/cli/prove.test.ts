@@ -102,7 +102,19 @@ describe('verso prove --url', () => {
     const { data: foreign } = await client.create(MODEL, { run: 'somebody else', tokens: ['x'] })
     const place = ['--url', `${url}/`, '--model', MODEL, '--field', 'tokens']
     const journal = path.join(scratch, 'journal.ndjson')
-    const flags = [...place, '--user', 'admin', '--mark', 'run', '--seconds', '2', '--journal', journal]
+    const flags = [
+      ...place,
+      '--user',
+      'admin',
+      '--mark',
+      'run',
+      '--seconds',
+      '2',
+      '--at-least',
+      '200',
+      '--journal',
+      journal,
+    ]
     const { code, stdout, stderr } = await verso(['prove', ...flags], '', { VERSO_PROVE_PASSWORD: PASSWORD })
     expect(stdout, stderr).toMatch(/violations +0$/m)
     expect(code).toBe(0)
@@ -139,6 +151,14 @@ describe('verso prove --url', () => {
 })
 
 describe('verso prove, used wrongly', () => {
+  test('a journal that cannot be written is told before the run', async () => {
+    const { code, stderr } = await verso(['prove', '--journal', path.join(scratch, 'nowhere', 'journal')])
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^Nothing was proved:\n {2}- --journal cannot be written: ENOENT.*\n$/),
+    ])
+  })
+
   test.for(['127.0.0.1', 'localhost'])('says that nobody answers at %s', async (host) => {
     // A port that was free a moment ago, and that nobody has taken.
     const server = createServer().listen(0, '127.0.0.1')
