@@ -18,6 +18,7 @@ export type { Json, Value, Values } from './model/value.js'
 export type { FieldMerge, Merge, Verdict } from './model/merge.js'
 export type {
   Account,
+  BatchOptions,
   Change,
   ConflictData,
   Download,

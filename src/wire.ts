@@ -37,6 +37,9 @@ export interface SaveOptions extends WriteOptions {
   readonly merge?: 'fields'
 }
 
+/** Of a batch: `merge` is for its updates. */
+export type BatchOptions = Omit<SaveOptions, 'wanted'>
+
 export interface UpdateOptions extends SaveOptions {
   /** The version of `If-Match`. */
   readonly ifMatch?: number
@@ -132,12 +135,12 @@ export interface Records {
     options?: WriteOptions,
   ): Promise<Written<readonly Removed[]>>
   /**
-   * Each is `{op, model, id, version, data, ref}`: makes, changes, removes or only asserts a record, of whichever model. All of it is
-   * done, or nothing. One answer for each: the record, the id of what is removed, `{id, version}` of what is asserted.
+   * Each is `{op, model, id, version, data, ref}`: makes, changes, removes or only asserts a record, of whichever model. What one of
+   * them makes, later ones name by its ref. All of it is done, or nothing. One answer for each: the record, the id of what is removed, `{id, version}` of what is asserted.
    */
   batch(
     requests: readonly unknown[],
-    options?: WriteOptions,
+    options?: BatchOptions,
   ): Promise<Written<readonly (WireRecord | number)[]>>
   /** Puts a file into a binary field: an update of a record under its version, or a new record. */
   upload(model: string, upload: Upload, options?: UpdateOptions): Promise<Written<WireRecord>>

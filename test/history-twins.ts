@@ -25,7 +25,7 @@ export function withoutBefore(db: Database): Database {
       ? value.replace(/("name":\{"before":)"[^"]*"/g, '$1null')
       : value
   return running(db, (tx, sql, params) =>
-    tx.run(sql, sql.startsWith(`insert into ${LOG_TABLE}`) ? params.map(forget) : params),
+    tx.run(sql, sql.includes(`insert into ${LOG_TABLE}`) ? params.map(forget) : params),
   )
 }
 

@@ -5,6 +5,7 @@ import type { Query, SearchRequest } from '../src/model/search.js'
 import type { Wanted } from '../src/model/selection.js'
 import type { Values } from '../src/model/value.js'
 import type {
+  BatchOptions,
   ChangePage,
   Download,
   FeedQuery,
@@ -190,7 +191,7 @@ export class HttpClient implements Records {
 
   async batch(
     requests: readonly unknown[],
-    options: WriteOptions = {},
+    options: BatchOptions = {},
   ): Promise<Written<readonly (WireRecord | number)[]>> {
     return allWritten(await this.request('POST', '/ws/batch', { requests }, headersOf(options)))
   }

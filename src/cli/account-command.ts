@@ -15,19 +15,23 @@ export function subcommand(command: Command, name: CommandName, usage: string, d
 export interface Opening {
   /** Makes a database that is not there. */
   readonly mayCreate?: boolean
+  /** What faults stand under. */
+  readonly heading?: string
 }
+
+const UNCHANGED = 'Nothing was changed'
 
 /** Accounts need no models: without them, tables of models stay as they are. With them, they must be as they are already. */
 export async function withAccounts(
   name: CommandName,
   flags: Flags,
   work: (app: App) => Promise<void>,
-  { mayCreate = false }: Opening = {},
+  { mayCreate = false, heading = UNCHANGED }: Opening = {},
 ): Promise<void> {
   const { db, models: place } = readSettings(name, flags, process.env)
   if (!mayCreate) requireDatabase(db)
   const models = place === undefined ? [] : await loadModels(place)
-  if (models.length > 0) await requireTables(db, models)
+  if (models.length > 0) await requireTables(db, models, heading)
   const app = await openApp({ settings: { db }, models })
   try {
     await work(app)
@@ -37,10 +41,10 @@ export async function withAccounts(
 }
 
 /** A command about accounts changes no table under a server that runs. */
-async function requireTables(db: string, models: readonly Source[]): Promise<void> {
+async function requireTables(db: string, models: readonly Source[], heading: string): Promise<void> {
   const { steps } = await withDatabase(db, (database) => showPlan(database, Catalog.from(models), []))
   if (steps.length === 0) return
-  throw new StartFaults('Nothing was changed', [
+  throw new StartFaults(heading, [
     `the tables of ${shownDatabase(db)} are not those of the models; to see why, run: verso schema`,
   ])
 }
@@ -51,9 +55,9 @@ export function collect(value: string, before: readonly string[] = []): readonly
 }
 
 /** An id as it stands on the command line. */
-export function idFrom(text: string): number {
+export function idFrom(text: string, heading = UNCHANGED): number {
   if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text)
-  throw new StartFaults('Nothing was changed', [`"${text}" is no id: ids are whole numbers from 1`])
+  throw new StartFaults(heading, [`"${text}" is no id: ids are whole numbers from 1`])
 }
 
 export function say(text: string): void {

@@ -28,6 +28,8 @@ interface PurgeFlags extends Flags {
 }
 
 const MAX_VALUE_LENGTH = 40
+const UNSHOWN = 'Nothing is shown'
+const UNCHANGED = 'Nothing was changed'
 
 export function addHistoryCommands(program: Command): void {
   const command = program.command('history').description('look at the past of records, and remove it')
@@ -35,24 +37,23 @@ export function addHistoryCommands(program: Command): void {
   subcommand(command, 'history', 'show <model> <id>', 'show what became of a record, the newest first')
     .option('--limit <number>', 'how many Changes', '40')
     .action(async (name: string, id: string, { limit, ...flags }: ShowFlags) => {
-      const record = idFrom(id)
-      await withAccounts('history', flags, async (app) => {
-        const { data, total } = await history(app, SERVICE, modelOf(app, name), record, { limit })
+      const record = idFrom(id, UNSHOWN)
+      const show = async (app: App) => {
+        const { data, total } = await history(app, SERVICE, modelOf(app, name, UNSHOWN), record, { limit })
         say(listing(data))
         if (total > data.length) say(`and ${total - data.length} more`)
-      })
+      }
+      await withAccounts('history', flags, show, { heading: UNSHOWN })
     })
   subcommand(command, 'history', 'purge <model> <id>', 'remove what a record held in the past, for good')
     .option('--yes', 'do not ask')
     .action(async (name: string, id: string, flags: PurgeFlags) => {
       const record = idFrom(id)
       await withAccounts('history', flags, async (app) => {
-        const model = modelOf(app, name)
+        const model = modelOf(app, name, UNCHANGED)
         if (!flags.yes) await confirm(`Remove what ${name} ${record} held in the past, for good?`)
         const { changes, isThere } = await purge(app, model, record)
-        say(
-          `${counted(changes, 'Change')} of ${name} ${record} ${changes === 1 ? 'has' : 'have'} lost what was told of the past`,
-        )
+        say(`what ${counted(changes, 'Change')} told of ${name} ${record} was removed`)
         say(isThere ? 'the record itself stays as it is' : 'it was deleted, and cannot come back')
         say(
           'answers that are kept for repeated requests may still show it, for 24 hours; so do backups and whoever has read it',
@@ -61,32 +62,33 @@ export function addHistoryCommands(program: Command): void {
     })
   subcommand(
     command,
-    'history',
+    'compact',
     'compact',
     'remove now what is older than the setting --history keeps',
   ).action(async (flags: Flags) => {
-    const { history: retention } = readSettings('history', flags, process.env)
-    await withAccounts('history', flags, async (app) => {
-      say(`${counted(await compact(app, undefined, retention), 'Change')} removed`)
+    const { history: retention } = readSettings('compact', flags, process.env)
+    await withAccounts('compact', flags, async (app) => {
+      if (retention === 'all') say('nothing to do: --history is all')
+      else say(`${counted(await compact(app, undefined, retention), 'Change')} removed`)
     })
   })
 }
 
-function modelOf({ catalog }: App, name: string): Model {
+function modelOf({ catalog }: App, name: string, heading: string): Model {
   const model = catalog.known(name)
   if (model) return model
-  throw new StartFaults('Nothing was changed', [
+  throw new StartFaults(heading, [
     `there is no model ${name} here: name the models of the server with --models`,
   ])
 }
 
 async function confirm(question: string): Promise<void> {
   if (!process.stdin.isTTY)
-    throw new StartFaults('Nothing was changed', ['there is nobody to ask: say --yes to remove it for good'])
+    throw new StartFaults(UNCHANGED, ['there is nobody to ask: say --yes to remove it for good'])
   const terminal = createInterface({ input: process.stdin, output: process.stdout })
   try {
     const answer = await terminal.question(`${question} (yes/no) `)
-    if (answer.trim() !== 'yes') throw new StartFaults('Nothing was changed', ['the answer was not yes'])
+    if (answer.trim() !== 'yes') throw new StartFaults(UNCHANGED, ['the answer was not yes'])
   } finally {
     terminal.close()
   }

@@ -63,22 +63,37 @@ async function run(
   wanted: Wanted,
   secrets: Pick<AdapterOptions, 'password' | 'key'>,
 ): Promise<number> {
+  if (flags.journal !== undefined) beginJournal(flags.journal)
   const name = `prove-${randomBytes(RUN_BYTES).toString('hex')}`
   const service = await startService(flags, wanted, { ...secrets, run: name })
   const plan: Plan = { ...wanted, run: name, cleansUp: !service.isPassing }
   const progress = new Progress()
   try {
-    process.stderr.write(`${service.name}: ${plan.clients} clients for ${plan.seconds} s …\n`)
-    progress.begin('proving', plan.seconds)
     let [shownSeconds, shownUpdates] = [0, 0]
-    const result = await prove(service.adapter, service.places, service.nodes, plan, (seconds, updates) => {
-      progress.advance(seconds - shownSeconds, updates - shownUpdates)
-      ;[shownSeconds, shownUpdates] = [seconds, updates]
+    const result = await prove(service.adapter, service.places, service.nodes, plan, {
+      onOpen: () => {
+        process.stderr.write(`${service.name}: ${plan.clients} clients for ${plan.seconds} s …\n`)
+        progress.begin('proving', plan.seconds)
+      },
+      onTick: (seconds, updates) => {
+        progress.advance(seconds - shownSeconds, updates - shownUpdates)
+        ;[shownSeconds, shownUpdates] = [seconds, updates]
+      },
     })
     progress.end()
     return report(flags, service, plan, result)
   } finally {
     await service.stop()
+  }
+}
+
+/** What cannot be written is not to be found out at the end of a long run. */
+function beginJournal(file: string): void {
+  try {
+    writeFileSync(file, '')
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw new StartFaults('Nothing was proved', [`--journal cannot be written: ${why}`])
   }
 }
 

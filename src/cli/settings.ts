@@ -9,7 +9,8 @@ import * as kinds from './kinds.js'
 import type { Kind } from './kinds.js'
 
 export type CommandName =
-  | ('demo' | 'serve' | 'user' | 'role' | 'key' | 'schema' | 'models' | 'history')
+  | ('demo' | 'serve' | 'user' | 'role' | 'key' | 'schema' | 'models')
+  | ('history' | 'compact')
   | ('export' | 'import' | 'prove')
 
 interface Setting<T> extends Kind<T> {
@@ -29,6 +30,8 @@ interface Setting<T> extends Kind<T> {
 }
 
 const SERVERS = ['serve', 'demo'] as const
+/** `compact` is the one of them that takes Changes of all records. */
+const HISTORY = ['history', 'compact'] as const
 const TRANSFERS = ['export', 'import'] as const
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
@@ -43,14 +46,14 @@ export const SETTINGS = {
     description: 'The port to listen on; 0 is any free one, which is printed.',
   },
   db: {
-    ...{ ...kinds.database, of: [...SERVERS, 'user', 'role', 'key', 'schema', 'history', ...TRANSFERS] },
+    ...{ ...kinds.database, of: [...SERVERS, 'user', 'role', 'key', 'schema', ...HISTORY, ...TRANSFERS] },
     ...{ default: 'sqlite:data/verso.db', demoDefault: 'sqlite:data/demo.db' },
     description: 'The database: sqlite:path/to/file or postgres://user:password@host/database.',
   },
   models: {
     ...{
       ...kinds.place,
-      of: [...SERVERS, 'role', 'schema', 'models', 'history', ...TRANSFERS],
+      of: [...SERVERS, 'role', 'schema', 'models', ...HISTORY, ...TRANSFERS],
       neededBy: ['serve', 'schema', 'models', ...TRANSFERS],
     },
     ifMissing: 'name a file or folder with models; to get a starter folder, run: verso init',
@@ -135,7 +138,7 @@ export const SETTINGS = {
       'Hosts, addresses and networks such as 10.0.0.0/8 that webhooks may call although they are not public.',
   },
   history: {
-    ...{ ...kinds.retention, of: [...SERVERS, 'history'], default: 'all' },
+    ...{ ...kinds.retention, of: [...SERVERS, 'compact'], default: 'all' },
     description:
       'How much of the past is kept: all, the Changes of so many days (90d), or the newest versions of each record (100v).',
   },

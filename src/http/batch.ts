@@ -4,8 +4,10 @@ import { isObject } from '../model/value.js'
 import type { App } from '../service/app.js'
 import { recordsOf } from '../service/records.js'
 import { modelsKnownTo } from '../service/rights/permitted.js'
+import type { WireRecord } from '../wire.js'
 import { callerOf, type Guards } from './guard.js'
 import type { Habits } from './habits.js'
+import { isMerged, mergeOf, sayMerged, versionIn } from './merging.js'
 import { sendWritten } from './record-answers.js'
 import { keyOf, refuseIfMatch } from './record-requests.js'
 import { aboutRecords, type Resource } from './resource.js'
@@ -20,7 +22,9 @@ export function batchResource(app: App, guards: Guards, habits: Habits): Resourc
         refuseIfMatch(request)
         const requests = requestsIn(app, habits, request)
         const records = recordsOf(app, callerOf(request))
-        return sendWritten(reply, await records.batch(requests, keyOf(request)))
+        const written = await records.batch(requests, { ...keyOf(request), ...mergeOf(request) })
+        if (requests.some((sent, index) => isMergedUpdate(sent, written.data[index]))) sayMerged(reply)
+        return sendWritten(reply, written)
       },
     },
   }
@@ -34,8 +38,14 @@ function requestsIn(app: App, habits: Habits, { body, caller }: FastifyRequest):
   if (requests.length > MAX_REQUESTS) return requests
   const models = new Map(modelsKnownTo(app, caller).map((model) => [model.name, model]))
   return requests.map((request: unknown) => {
-    const model = isObject(request) ? models.get(String(request['model'])) : undefined
+    const name = isObject(request) ? request['model'] : undefined
+    const model = typeof name === 'string' ? models.get(name) : undefined
     if (!model || !isObject(request) || !isObject(request['data'])) return request
     return { ...request, data: habits.record(caller, model, request['data']) }
   })
+}
+
+function isMergedUpdate(sent: unknown, answer: WireRecord | number | undefined): boolean {
+  if (!isObject(sent) || sent['op'] !== 'update' || typeof answer !== 'object') return false
+  return isMerged(versionIn(sent) ?? versionIn(sent['data']), answer)
 }

@@ -117,9 +117,13 @@ export function checkEncoding(encoding: string | undefined): void {
   }
 }
 
+export function notAPatch(cause?: unknown): Refusal {
+  return new Refusal('media-type', `Send the body of a PATCH as ${MERGE_PATCH}`, { cause })
+}
+
 /** What a PATCH sends: the fields themselves, without an envelope. */
 export function patchOf(request: FastifyRequest): unknown {
-  if (!isMergePatch(request)) throw new Refusal('media-type', `Send the body of a PATCH as ${MERGE_PATCH}`)
+  if (!isMergePatch(request)) throw notAPatch()
   if (isObject(request.body)) return request.body
   throw new Refusal('bad-request', 'The body of a PATCH must be a JSON object of the fields to change')
 }

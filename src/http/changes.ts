@@ -1,10 +1,11 @@
 // The feed of Changes: a page of JSON, at once or as soon as there is one, or a stream of events.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
 import { followingChanges, followingFrom, type Following } from '../service/log/feed.js'
 import type { FeedQuery } from '../wire.js'
 import { EventStream } from './event-stream.js'
-import type { Guards } from './guard.js'
+import { actorIn, type Guards } from './guard.js'
 import type { Limits } from './limits.js'
 import { sendJson, type Resource } from './resource.js'
 import { varyAlso } from './security-headers.js'
@@ -17,8 +18,12 @@ export interface FeedContext {
   readonly stopping: AbortSignal
 }
 
+/** Each asks for itself who may see what, whenever something is committed. */
+const MAX_WAITING = 100
+
 export function changesResource(context: FeedContext): Resource {
   const { guards } = context
+  const waiting = new WaitingRequests(MAX_WAITING)
   return {
     path: '/ws/changes',
     guards: [guards.session],
@@ -26,9 +31,32 @@ export function changesResource(context: FeedContext): Resource {
     handlers: {
       GET: async (request, reply) => {
         varyAlso(reply, 'Accept')
-        return wantsEvents(request) ? stream(context, request, reply) : sendChanges(context, request, reply)
+        const isStream = wantsEvents(request)
+        if (isStream || 'wait' in (request.query as FeedQuery)) waiting.add(actorIn(request).id, reply)
+        return isStream ? stream(context, request, reply) : sendChanges(context, request, reply)
       },
     },
+  }
+}
+
+/** How many wait for each account: they are not counted among the requests under way. */
+class WaitingRequests {
+  readonly #counts = new Map<number, number>()
+
+  constructor(private readonly max: number) {}
+
+  add(account: number, reply: FastifyReply): void {
+    const count = this.#counts.get(account) ?? 0
+    if (count >= this.max)
+      throw new Refusal('too-many', `At most ${this.max} requests of an account wait at once on a node`, {
+        retryAfterS: 5,
+      })
+    this.#counts.set(account, count + 1)
+    reply.raw.once('close', () => {
+      const left = (this.#counts.get(account) ?? 1) - 1
+      if (left === 0) this.#counts.delete(account)
+      else this.#counts.set(account, left)
+    })
   }
 }
 
@@ -69,21 +97,27 @@ async function stream(
       page = await followingChanges(app, () => guards.still(request), following, signal)
     }
   } catch (error) {
+    if (!(error instanceof Refusal) && !reply.raw.destroyed)
+      app.log.error({ err: error, requestId: request.id }, 'a stream failed')
     await events.refuse(error)
+  } finally {
+    events.end()
   }
-  events.end()
   return reply
 }
 
 /** A browser that comes back says which event it has seen last. */
 function sinceLastEvent(request: FastifyRequest): FeedQuery {
   const query = request.query as FeedQuery
-  const last = request.headers['last-event-id']
-  return last === undefined ? query : { ...query, since: last }
+  const last = request.headers['last-event-id'] ?? ''
+  return last === '' ? query : { ...query, since: last }
 }
 
-function wantsEvents(request: FastifyRequest): boolean {
-  return request.headers.accept?.toLowerCase().includes('text/event-stream') ?? false
+const EVENTS = /^\s*text\/event-stream\s*(?:;(?!.*\bq=0(?:\.0*)?\s*(?:;|$)).*)?$/i
+
+/** A HEAD has no end to wait for. */
+function wantsEvents({ method, headers }: FastifyRequest): boolean {
+  return method === 'GET' && (headers.accept?.split(',').some((type) => EVENTS.test(type)) ?? false)
 }
 
 /** Aborted once nobody is there to be answered. */

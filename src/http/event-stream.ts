@@ -35,7 +35,6 @@ export class EventStream {
     const more = error instanceof Refusal ? error.details.data : {}
     const data = { kind, message, ...more }
     await this.#write(`event: refused\ndata: ${JSON.stringify(data)}\n\n`)
-    if (!(error instanceof Refusal)) throw error
   }
 
   end(): void {

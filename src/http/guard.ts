@@ -41,7 +41,7 @@ export interface Guards {
 
 export function makeGuards(app: App, settings: HttpSettings): Guards {
   const logins = settings.basicAuth ? new BasicLogins(app) : undefined
-  const find = async (request: FastifyRequest): Promise<Caller | undefined> => {
+  const find = async (request: FastifyRequest, isUse = true): Promise<Caller | undefined> => {
     const key = sentKeyOf(request)
     if (key !== undefined) {
       const caller = await authenticateKey(app, key)
@@ -55,7 +55,8 @@ export function makeGuards(app: App, settings: HttpSettings): Guards {
       return actor && app.gate.callerOf(actor)
     }
     // Pages of other origins authenticate by key, never by cookie.
-    return authenticate(app, isAllowedOrigin(request, settings) ? undefined : sessionIdOf(request))
+    const sessionId = isAllowedOrigin(request, settings) ? undefined : sessionIdOf(request)
+    return authenticate(app, sessionId, { isUse })
   }
   const session: Guard = async (request) => {
     request.caller = (await find(request)) ?? null
@@ -69,7 +70,7 @@ export function makeGuards(app: App, settings: HttpSettings): Guards {
       if (request.isAwaited) await session(request, reply)
     },
     still: async (request) => {
-      const caller = await find(request)
+      const caller = await find(request, false)
       if (caller) return caller
       throw new Refusal('unauthenticated', unknownBecause(request, logins !== undefined))
     },

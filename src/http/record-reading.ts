@@ -9,7 +9,7 @@ import { dataOf } from './bodies.js'
 import { callerOf } from './guard.js'
 import type { Habits } from './habits.js'
 import { linksOf, matchesAny, print, sendPage } from './record-answers.js'
-import { idIn, idOf, modelOf, wantedIn, type Query } from './record-requests.js'
+import { idIn, idOf, modelOf, refuseMisspelledAsOf, wantedIn, type Query } from './record-requests.js'
 import { sendJson, type Handler } from './resource.js'
 
 type Verb = 'find' | 'search' | 'read' | 'fetch' | 'copy' | 'details' | 'verify' | 'perms'
@@ -37,6 +37,7 @@ export function makeReading(app: App, habits: Habits, basePath: string): Record<
   return {
     find: async (request, reply) => {
       const { name } = modelOf(app, request)
+      refuseMisspelledAsOf(request)
       const page = await records(request).find(name, request.query as Query)
       const link = linksOf(`${basePath}/ws/rest/${name}`, page, request.query as Query)
       if (link !== '') void reply.header('link', link)
@@ -59,6 +60,7 @@ export function makeReading(app: App, habits: Habits, basePath: string): Record<
     },
     read: async (request, reply) => {
       const model = modelOf(app, request)
+      refuseMisspelledAsOf(request)
       const { asOf } = request.query as Query
       if (asOf !== undefined) {
         const was = await records(request).readAt(model.name, idOf(model, request), asOf)

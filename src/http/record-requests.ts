@@ -35,6 +35,15 @@ function idFrom({ name }: Model, id: string): number {
   return Number(id)
 }
 
+/** Other words that are not known are ignored; this one would show today's record as if it were that of then. */
+export function refuseMisspelledAsOf(request: FastifyRequest): void {
+  const meant = Object.keys(request.query as Query).find(
+    (word) => word !== 'asOf' && word.replace(/[-_]/g, '').toLowerCase() === 'asof',
+  )
+  if (meant !== undefined)
+    throw new Refusal('bad-request', `"${meant}" is no parameter (did you mean "asOf"?)`)
+}
+
 /** `If-Match: "3"`, or the whole tag of an answer. */
 export function ifMatchOf(request: FastifyRequest): { readonly ifMatch?: number } {
   const header = request.headers['if-match']

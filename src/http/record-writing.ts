@@ -4,10 +4,11 @@ import type { Model } from '../model/model.js'
 import { isObject } from '../model/value.js'
 import type { App } from '../service/app.js'
 import { recordsOf } from '../service/records.js'
-import type { RemoveOptions, SaveOptions, UpdateOptions, WireRecord } from '../wire.js'
+import type { RemoveOptions, SaveOptions, UpdateOptions } from '../wire.js'
 import { dataOf, patchOf } from './bodies.js'
 import { callerOf } from './guard.js'
 import type { Habits } from './habits.js'
+import { isMerged, mergeOf, sayMerged, versionIn } from './merging.js'
 import { prefers, sayApplied } from './preferences.js'
 import { sendRecord, sendWritten } from './record-answers.js'
 import {
@@ -25,7 +26,6 @@ import type { Handler } from './resource.js'
 type Verb = 'create' | 'update' | 'patch' | 'save' | 'updateMass' | 'remove' | 'removeAll'
 
 const REPRESENTATION = 'return=representation'
-const MERGE = 'merge=fields'
 
 export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
   const records = (request: FastifyRequest) => recordsOf(app, callerOf(request))
@@ -46,7 +46,7 @@ export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
     refuseIfMatch(request)
     const all = sent.map((data) => habits.record(callerOf(request), model, data))
     const written = await records(request).save(model.name, all, optionsOf(model, request))
-    if (all.some((data, index) => isMerged(versionIn(data), written.data[index]))) sayApplied(reply, MERGE)
+    if (all.some((data, index) => isMerged(versionIn(data), written.data[index]))) sayMerged(reply)
     return sendWritten(reply, written)
   }
   const updateOne = async (
@@ -57,7 +57,7 @@ export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
     [request, reply]: Parameters<Handler>,
   ) => {
     const written = await records(request).update(model.name, id, data, options)
-    if (isMerged(options.ifMatch ?? versionIn(data), written.data)) sayApplied(reply, MERGE)
+    if (isMerged(options.ifMatch ?? versionIn(data), written.data)) sayMerged(reply)
     return sendRecord(reply, written)
   }
   /** One record, or several as `records`; `mayUpdate` says what becomes of those that have an id. */
@@ -137,20 +137,6 @@ function refuseIds(all: readonly unknown[]): void {
       'bad-request',
       `records[${index}] has an id: to change records as well, send them with POST`,
     )
-}
-
-function mergeOf(request: FastifyRequest): Pick<SaveOptions, 'merge'> {
-  return prefers(request, MERGE) ? { merge: 'fields' } : {}
-}
-
-function versionIn(data: unknown): number | undefined {
-  const version = isObject(data) ? data['version'] : undefined
-  return typeof version === 'number' ? version : undefined
-}
-
-/** Each write makes one version: if there are more, somebody else's came before it. */
-function isMerged(from: number | undefined, record: WireRecord | undefined): boolean {
-  return from !== undefined && record !== undefined && record.version > from + 1
 }
 
 /** Some clients take whatever is in `data` for an object, also what was deleted. */

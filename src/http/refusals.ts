@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { briefly, Refusal, type RefusalKind } from '../errors.js'
-import { MERGE_PATCH } from './bodies.js'
+import { MERGE_PATCH, notAPatch } from './bodies.js'
 import type { Habits } from './habits.js'
 import { JSON_TYPE } from './resource.js'
 import { SECURITY_HEADERS, varyAlso } from './security-headers.js'
@@ -64,7 +64,7 @@ export function answerError(
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
-  const refusal = error instanceof Refusal ? error : fromFastify(error)
+  const refusal = error instanceof Refusal ? error : fromFastify(error, request)
   if (!refusal) log.error({ err: error, requestId: request.id }, 'a request failed')
   else if (refusal.kind === 'busy' || refusal.kind === 'storage-full') {
     log.warn(
@@ -79,8 +79,7 @@ export function answerError(
   const { errors, data, retryAfterS, allow } = refusal?.details ?? {}
   if (retryAfterS !== undefined) void reply.header('retry-after', retryAfterS)
   if (allow) void reply.header('allow', allow.join(', '))
-  if (status === 415 && configOf(request)?.hasPatch && request.method === 'PATCH')
-    void reply.header('accept-patch', MERGE_PATCH)
+  if (status === 415 && isPatch(request)) void reply.header('accept-patch', MERGE_PATCH)
   if (status === 401)
     void reply.header('www-authenticate', schemes.map((scheme) => `${scheme} realm="verso"`).join(', '))
   const faults = errors ? { errors } : {}
@@ -113,6 +112,10 @@ function configOf({ routeOptions }: FastifyRequest): FastifyContextConfig | unde
   return routeOptions.config
 }
 
+function isPatch(request: FastifyRequest): boolean {
+  return request.method === 'PATCH' && configOf(request)?.hasPatch === true
+}
+
 function send(reply: FastifyReply, status: number, type: string, body: object): void {
   void reply.code(status).header('content-type', type).serializer(String).send(JSON.stringify(body))
 }
@@ -121,13 +124,14 @@ function wantsProblem(request: FastifyRequest): boolean {
   return request.headers.accept?.toLowerCase().includes(PROBLEM_JSON) ?? false
 }
 
-function fromFastify(error: unknown): Refusal | undefined {
+function fromFastify(error: unknown, request: FastifyRequest): Refusal | undefined {
   if (!(error instanceof Error)) return undefined
   const [code, status] = [
     'code' in error ? error.code : undefined,
     'statusCode' in error ? error.statusCode : undefined,
   ]
   const known = typeof code === 'string' ? FASTIFY_KINDS[code] : undefined
+  if (known?.[0] === 'media-type' && isPatch(request)) return notAPatch(error)
   if (known) return new Refusal(known[0], known[1], { cause: error })
   if (typeof status === 'number' && status >= 400 && status < 500) {
     return new Refusal('bad-request', 'The request is not well formed', { cause: error })

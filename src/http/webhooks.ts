@@ -1,7 +1,7 @@
 // Webhooks: made, tried and looked at, by administrators. Their records are at /ws/rest/verso.feed.Webhook.
 import type { FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
-import { DEFAULT_LIMIT } from '../model/search.js'
+import { DEFAULT_LIMIT, wholeNumber } from '../model/search.js'
 import { isObject } from '../model/value.js'
 import { WEBHOOK_MODEL } from '../model/webhook.js'
 import type { App } from '../service/app.js'
@@ -69,14 +69,12 @@ function refuseKey({ headers }: FastifyRequest): void {
 }
 
 function pageOf({ query }: FastifyRequest, maxLimit: number): { offset: number; limit: number } {
-  const { offset = '0', limit = String(DEFAULT_LIMIT) } = query as Readonly<Record<string, unknown>>
+  const { offset, limit } = query as Readonly<Record<string, unknown>>
   const faults: string[] = []
-  const count = (name: string, text: unknown) => {
-    if (typeof text === 'string' && /^\d{1,15}$/.test(text)) return Number(text)
-    faults.push(`${name} must be a whole number from 0`)
-    return 0
+  const page = {
+    offset: wholeNumber('offset', offset, 0, faults),
+    limit: Math.min(wholeNumber('limit', limit, DEFAULT_LIMIT, faults), maxLimit),
   }
-  const page = { offset: count('offset', offset), limit: Math.min(count('limit', limit), maxLimit) }
   if (faults.length > 0) throw new Refusal('bad-request', faults.join('; '))
   return page
 }

@@ -11,6 +11,9 @@ const MAX_WORD = 100
 
 type Data = Readonly<Record<string, unknown>>
 
+/** A record that is there by its id, one that an earlier request makes by its ref. */
+export type Named = number | { readonly $ref: string }
+
 interface OfModel {
   readonly model: string
 }
@@ -24,21 +27,21 @@ export interface CreateRequest extends OfModel {
 
 export interface UpdateRequest extends OfModel {
   readonly op: 'update'
-  readonly id: number
+  readonly id: Named
   readonly version: number
   readonly data: Data
 }
 
 export interface DeleteRequest extends OfModel {
   readonly op: 'delete'
-  readonly id: number
+  readonly id: Named
   readonly version: number | undefined
 }
 
 /** The record is only read, and must be at this version when all else is committed. */
 export interface AssertRequest extends OfModel {
   readonly op: 'assert'
-  readonly id: number
+  readonly id: Named
   readonly version: number
 }
 
@@ -56,12 +59,6 @@ const TAKES: Readonly<Record<Operation, readonly string[]>> = {
 }
 const OPERATIONS = Object.keys(TAKES) as Operation[]
 const KEYS = [...new Set([...FOR_ALL, ...Object.values(TAKES).flat()])]
-const DOES: Readonly<Record<Operation, string>> = {
-  create: 'makes',
-  update: 'changes',
-  delete: 'removes',
-  assert: 'asserts',
-}
 
 export function readBatch(requests: unknown): readonly BatchRequest[] {
   if (!Array.isArray(requests) || requests.length === 0)
@@ -84,10 +81,16 @@ export function placeOf(index: number): string {
   return `requests[${index}].`
 }
 
+interface Made {
+  readonly index: number
+  readonly model: string
+  removedBy: number | undefined
+}
+
 class BatchReader {
   readonly #faults = new Map<string, string>()
-  /** The requests that make what has a ref. */
-  readonly #refs = new Map<string, number>()
+  /** What has a ref, and the requests that make and remove it. */
+  readonly #refs = new Map<string, Made>()
   /** The requests that name a record. */
   readonly #named = new Map<string, number>()
 
@@ -105,7 +108,7 @@ class BatchReader {
     this.#refuseKeys(request, op, place)
     if (op === undefined) return undefined
     const read = this.#readAs(op, model ?? '', request, index)
-    if (model !== undefined && read && 'id' in read) this.#nameOnce(read, index)
+    if (model !== undefined && read && 'id' in read) this.#checkName(read, index)
     return read
   }
 
@@ -124,11 +127,11 @@ class BatchReader {
     const place = `requests[${index}]`
     if (op === 'create') {
       const data = this.#dataIn(request, place)
-      const ref = this.#refIn(request, index)
+      const ref = this.#refIn(request, model, index)
       if (data) this.#refuseKeysOfARecord(data, place)
       return data && { op, model, data, ref }
     }
-    const id = this.#idIn(request, op, place)
+    const id = this.#idIn(request, place)
     if (op === 'update') {
       const data = this.#dataIn(request, place)
       const version = data && this.#versionOfUpdate(request, data, id, place)
@@ -158,7 +161,7 @@ class BatchReader {
     return this.#need(isObject(data) ? data : undefined, `${place}.data`, 'must be an object of fields')
   }
 
-  #refIn({ ref = null }: Data, index: number): string | undefined {
+  #refIn({ ref = null }: Data, model: string, index: number): string | undefined {
     if (ref === null) return undefined
     const place = `requests[${index}].ref`
     if (!isRefName(ref)) {
@@ -166,8 +169,8 @@ class BatchReader {
       return undefined
     }
     const other = this.#refs.get(ref)
-    if (other === undefined) this.#refs.set(ref, index)
-    else this.#fault(place, `is the ref of requests[${other}] already`)
+    if (other === undefined) this.#refs.set(ref, { index, model, removedBy: undefined })
+    else this.#fault(place, `is the ref of requests[${other.index}] already`)
     return ref
   }
 
@@ -177,17 +180,12 @@ class BatchReader {
         this.#fault(`${place}.data.${key}`, 'must be left out: a new record has none yet')
   }
 
-  /** What is made in the batch has its one version and its one Change by that. */
-  #idIn({ id = null }: Data, op: Operation, place: string): number | undefined {
+  #idIn({ id = null }: Data, place: string): Named | undefined {
     if (!isRef(id))
       return this.#need(isId(id) ? id : undefined, `${place}.id`, 'must be a whole number from 1')
-    const made = isRefName(id.$ref) ? this.#refs.get(id.$ref) : undefined
-    this.#fault(
-      `${place}.id`,
-      made === undefined
-        ? 'names no ref of an earlier request'
-        : `${DOES[op]} what is made in this request already: say it in requests[${made}]`,
-    )
+    const { $ref: ref, ...rest } = id
+    if (isRefName(ref) && Object.keys(rest).length === 0) return { $ref: ref }
+    this.#fault(`${place}.id`, 'must be a whole number from 1, or such as { "$ref": "a" }')
     return undefined
   }
 
@@ -197,10 +195,10 @@ class BatchReader {
   }
 
   /** As in an update of one record, `data` may have the keys, too. */
-  #versionOfUpdate(request: Data, data: Data, id: number | undefined, place: string): number | undefined {
+  #versionOfUpdate(request: Data, data: Data, id: Named | undefined, place: string): number | undefined {
     const { id: same = null } = data
-    if (same !== null && id !== undefined && same !== id)
-      this.#fault(`${place}.data.id`, `is not the id of the request, ${id}`)
+    if (same !== null && id !== undefined && !isSame(same, id))
+      this.#fault(`${place}.data.id`, `is not the id of the request, ${JSON.stringify(id)}`)
     if ([request, data].every(({ version = null }) => version === null))
       this.#fault(`${place}.version`, 'is needed: the version that the update was made from')
     const outside = this.#versionIn(request, `${place}.version`)
@@ -210,8 +208,25 @@ class BatchReader {
     return outside ?? inside
   }
 
-  #nameOnce({ model, id }: { readonly model: string; readonly id: number }, index: number): void {
-    const name = `${model} ${id}`
+  #checkName(request: Exclude<BatchRequest, CreateRequest>, index: number): void {
+    const { model, id } = request
+    if (typeof id === 'number') this.#nameOnce(`${model} ${id}`, index)
+    else this.#checkRef(request, id.$ref, index)
+  }
+
+  /** What is made here may be named again and again, until it is removed. */
+  #checkRef({ op, model }: BatchRequest, ref: string, index: number): void {
+    const place = `requests[${index}].id`
+    const made = this.#refs.get(ref)
+    if (!made) this.#fault(place, `names "${ref}", which is no ref of an earlier request`)
+    else if (made.model !== model)
+      this.#fault(place, `names "${ref}", which requests[${made.index}] makes of another model`)
+    else if (made.removedBy !== undefined)
+      this.#fault(place, `names "${ref}", which requests[${made.removedBy}] removes`)
+    else if (op === 'delete') made.removedBy = index
+  }
+
+  #nameOnce(name: string, index: number): void {
     const other = this.#named.get(name)
     if (other === undefined) this.#named.set(name, index)
     else
@@ -235,4 +250,8 @@ class BatchReader {
   get #areMany(): boolean {
     return this.#faults.size >= MAX_NAMED_FAULTS
   }
+}
+
+function isSame(sent: unknown, id: Named): boolean {
+  return typeof id === 'number' ? sent === id : isRef(sent) && sent.$ref === id.$ref
 }

@@ -104,7 +104,7 @@ interface Parent {
 
 class DraftReader implements Drafting {
   readonly #faults = new Faults()
-  #firstFaulty: Model | undefined
+  readonly #faulty = new Set<Model>()
   readonly #seen = new Set<string>()
   #records = 0
   #items = 0
@@ -132,13 +132,15 @@ class DraftReader implements Drafting {
   read(model: Model, { data, key }: Sent, place: string): Draft {
     const what = place === '' ? '"data"' : place.replace(/\.$/, '')
     if (!isObject(data)) throw new Refusal('bad-request', `${what} must be an object of fields`)
+    const before = this.#faults.count
     const draft = this.#read(model, data, key, place, 1, undefined)
-    if (!this.#faults.areNone) this.#firstFaulty ??= model
+    if (this.#faults.count > before) this.#faulty.add(model)
     return draft
   }
 
   finish(): void {
-    if (this.#firstFaulty) this.#faults.refuseIfAny(this.#firstFaulty)
+    const [model, ...others] = this.#faulty
+    this.#faults.refuseIfAny(others.length === 0 ? model : undefined)
   }
 
   #read(
@@ -175,7 +177,8 @@ class DraftReader implements Drafting {
     if (depth > MAX_DEPTH)
       throw new Refusal('bad-request', `Records can be nested ${MAX_DEPTH} levels deep, not deeper`)
     refuseIfMore(this.#records, MAX_RECORDS, 'records')
-    if (!key) return
+    // What stands for one that is yet to be made may be changed again, under its next version.
+    if (!key || this.refs?.madeAs(key.id)) return
     const identity = `${model.name} ${key.id}`
     if (this.#seen.has(identity))
       this.#faults.add(

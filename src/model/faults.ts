@@ -12,10 +12,6 @@ export class Faults {
     if (!this.#byField.has(field)) this.#byField.set(field, message)
   }
 
-  get areNone(): boolean {
-    return this.#byField.size === 0
-  }
-
   /** No more of them will be named: nothing is worth looking up for the rest. */
   get areMany(): boolean {
     return this.#byField.size >= MAX_NAMED_FAULTS
@@ -25,13 +21,19 @@ export class Faults {
     return this.#byField.has(field)
   }
 
-  refuseIfAny(model: Model): void {
+  get count(): number {
+    return this.#byField.size
+  }
+
+  /** Without a model where they are those of several. */
+  refuseIfAny(model?: Model): void {
     if (this.#byField.size === 0) return
     const named = [...this.#byField].slice(0, MAX_NAMED_FAULTS)
     const errors = Object.fromEntries(named.map(([field, message]) => [field.slice(0, MAX_NAME), message]))
     const list = named.slice(0, 5).map(([field, message]) => `${field.slice(0, MAX_NAME)} ${message}`)
     const more = this.#byField.size > list.length ? ` and ${this.#byField.size - list.length} more` : ''
-    throw new Refusal('invalid', `${model.name} was not written: ${list.join('; ')}${more}`, { errors })
+    const what = model ? `${model.name} was not written` : 'Nothing was written'
+    throw new Refusal('invalid', `${what}: ${list.join('; ')}${more}`, { errors })
   }
 }
 

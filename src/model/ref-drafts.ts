@@ -27,6 +27,8 @@ function replaced(draft: Draft, refs: Refs, memberFor: (made: Made) => Member): 
     const made = refs.madeAs(member.id)
     return made ? memberFor(made) : member
   }
+  const own = draft.key && replace({ id: draft.key.id })
+  const key = draft.key && own && !own.draft ? { ...draft.key, id: own.id } : draft.key
   const values: Values = { ...draft.values }
   for (const [name, value] of Object.entries(values)) {
     if (value === null || !draft.model.fields.get(name)?.relation) continue
@@ -37,5 +39,5 @@ function replaced(draft: Draft, refs: Refs, memberFor: (made: Made) => Member): 
     ([name, neighbour]) => [name, replaced(neighbour, refs, memberFor)] as const,
   )
   const lists = [...draft.lists].map(([name, members]) => [name, members.map(replace)] as const)
-  return { ...draft, values, neighbours: new Map(neighbours), lists: new Map(lists) }
+  return { ...draft, key, values, neighbours: new Map(neighbours), lists: new Map(lists) }
 }

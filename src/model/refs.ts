@@ -35,6 +35,13 @@ export class Refs {
     this.#made.set(standIn, { ref, model })
   }
 
+  /** Of one that was added. */
+  standInOf(ref: string): number {
+    const standIn = this.#standIns.get(ref)
+    if (standIn === undefined) throw new Error(`"${ref}" is no ref`)
+    return standIn
+  }
+
   /** Undefined for an id of a record that is there. */
   madeAs(id: number): Made | undefined {
     return this.#made.get(id)

@@ -81,7 +81,7 @@ const MISPLACED: readonly (readonly [key: string, place: string])[] = [
   ['archived', 'data._archived'],
   ['filter', 'data._domain'],
   ['q', 'a find'],
-  ['asOf', 'a find'],
+  ['asOf', 'a find (GET /ws/rest/:model?asOf=…): a search knows no past'],
 ]
 
 export function searchFromRequest(sight: Sight, model: Model, request: unknown, maxLimit: number): Search {
@@ -150,8 +150,8 @@ interface Asked {
 }
 
 function build(sight: Sight, model: Model, asked: Asked, maxLimit: number, faults: string[]): Search {
-  const offset = count('offset', asked.offset, 0, faults)
-  const limit = count('limit', asked.limit, Math.min(DEFAULT_LIMIT, maxLimit), faults)
+  const offset = wholeNumber('offset', asked.offset, 0, faults)
+  const limit = wholeNumber('limit', asked.limit, Math.min(DEFAULT_LIMIT, maxLimit), faults)
   const selection = selectionForPage(sight, model, asked.fields, faults)
   const sort = sortFrom(sight, model, asked.sortBy, faults)
   const conditions = asked.conditions.filter((condition) => condition !== undefined)
@@ -240,7 +240,7 @@ function isTrue(name: string, input: unknown, faults: string[]): boolean {
 }
 
 /** A larger limit is lowered to the greatest; anything but whole numbers from 0 is refused. */
-function count(name: string, input: unknown, otherwise: number, faults: string[]): number {
+export function wholeNumber(name: string, input: unknown, otherwise: number, faults: string[]): number {
   if (input === undefined) return otherwise
   const isSpelled = typeof input === 'string' && /^\d{1,16}$/.test(input)
   const value = isSpelled ? Number(input) : input

@@ -78,11 +78,18 @@ export async function mergeVisible(
     return merge(base && pick(names, base), patchValues(ours, patched, base ?? {}), now, together)
   const isSame = (name: string) => sameValue(base[name] ?? null, full[name] ?? null)
   const showing = grants.filter(({ looksAt }) => looksAt && [...looksAt].every(isSame))
-  const isKnown = (name: string) => showing.some((grant) => includes(grant, name))
-  const known = new Set([...names].filter(isKnown))
-  const unknown = new Set([...names].filter((name) => !isKnown(name)))
+  const isShown = (name: string) => showing.some((grant) => includes(grant, name))
   const past: Values = {}
-  for (const name of known) past[name] = await asSeen(viewer, db, model, name, base[name] ?? null)
+  for (const name of [...names].filter(isShown)) {
+    const [was, is] = [
+      await partsOf(viewer, db, model, name, base),
+      await partsOf(viewer, db, model, name, full),
+    ]
+    // What they do not see may have been changed by others: then their own change is not made from what is there.
+    if (sameValue(was.hidden, is.hidden)) past[name] = was.told
+  }
+  const known = new Set(Object.keys(past))
+  const unknown = new Set([...names].filter((name) => !known.has(name)))
   const ourKnown = patchValues(pickThere(known, ours), patched, past)
   const told = merge(past, ourKnown, pick(known, now), together)
   const untold = merge(undefined, pickThere(unknown, ours), pick(unknown, now))
@@ -97,21 +104,23 @@ export async function mergeVisible(
   }
 }
 
-/** Neighbours that may not be seen are not told in the past either. */
-async function asSeen(
+/** What the viewer sees of a value, and the neighbours in it that they do not see, or that are gone. */
+async function partsOf(
   viewer: Viewer,
   db: Queryable,
   model: Model,
   name: string,
-  value: Value,
-): Promise<Value> {
+  values: Values,
+): Promise<{ readonly told: Value; readonly hidden: readonly Value[] }> {
   const field = model.fields.get(name)
-  if (!viewer.rights || !field?.relation || value === null) return value
+  const value = values[name] ?? null
+  if (!viewer.rights || !field?.relation || value === null) return { told: value, hidden: [] }
   const neighbours = (Array.isArray(value) ? value : [value]) as readonly Value[]
   const step = stepOf(viewer.rights, model, field)
   const seen = await seenAmong(viewer.app, viewer, db, step.target, neighbours.map(idOf), step.seen)
   const told = neighbours.filter((neighbour) => seen.has(idOf(neighbour)))
-  return Array.isArray(value) ? told : (told[0] ?? null)
+  const hidden = neighbours.filter((neighbour) => !seen.has(idOf(neighbour)))
+  return { told: Array.isArray(value) ? told : (told[0] ?? null), hidden }
 }
 
 function includes({ readable }: Grant, name: string): boolean {

@@ -9,6 +9,7 @@ import { referrerOf, referringTo } from '../store/references.js'
 import type { Table } from '../store/table.js'
 import type { WireRecord } from '../wire.js'
 import { fileChanges, filesToReplace, letGo } from './held-files.js'
+import type { Identity } from './lock-order.js'
 import type { Permits } from './rights/permits.js'
 import { seenAmong } from './rights/shown.js'
 import type { Touched } from './touched.js'
@@ -69,6 +70,24 @@ export class Removing {
     if (!record) return
     await this.#requireRemovable([{ table, record }])
     await this.#removeRead({ table, record }, place)
+  }
+
+  /** What would go with it. */
+  async allPartsOf({ model, id }: Identity, found = new Map<string, Identity>()): Promise<Identity[]> {
+    const { tx, app } = this.work
+    for (const field of model.fields.values()) {
+      const { relation } = field
+      if (!isOwnedList(field) || relation?.mappedBy === undefined) continue
+      for (const member of await membersOf(tx, { model, field }, id)) {
+        const part = { model: app.catalog.target(relation), id: member }
+        const name = nameOf(part.model, member)
+        // Records may own each other.
+        if (found.has(name)) continue
+        found.set(name, part)
+        await this.allPartsOf(part, found)
+      }
+    }
+    return [...found.values()]
   }
 
   /** Once everything is written: what is gone must not be referred to. */

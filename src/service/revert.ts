@@ -4,12 +4,12 @@ import { draftToCreate, draftToUpdate, type Draft } from '../model/draft.js'
 import { Faults } from '../model/faults.js'
 import type { Field } from '../model/field.js'
 import { isOwnedList, isShown, isWritable, type Model } from '../model/model.js'
-import { idOf, idsIn, isObject, isVersion, sameValue, type Value, type Values } from '../model/value.js'
+import { idOf, idsIn, sameValue, type Value, type Values } from '../model/value.js'
 import { versionsOf } from '../store/bulk.js'
 import { UniqueViolation, type Queryable, type Transaction } from '../store/database.js'
 import { lastVersion } from '../store/history.js'
 import * as store from '../store/records.js'
-import { isKnownIn, wasAfter, valueIn, type Was } from '../store/past.js'
+import { isKnownIn, wasAfter, valueIn, type State, type Was } from '../store/past.js'
 import type { UpdateOptions, WireRecord, Written } from '../wire.js'
 import { refuseNewKey } from './accounts/key-rules.js'
 import type { App } from './app.js'
@@ -22,7 +22,7 @@ import { sightOf, type Caller } from './rights/caller.js'
 import { requirePermitted } from './rights/permitted.js'
 import { ready, requireUpdatable, shownTo } from './saves.js'
 import { Saving, type Return } from './saving.js'
-import { versionToUpdate, type Expected } from './versions.js'
+import { versionToRevert, versionToUpdate, type Expected } from './versions.js'
 import { nowOf } from './work.js'
 import { requestOf, write } from './writing.js'
 
@@ -37,6 +37,8 @@ interface Asked {
 /** What is to be written; `back` where the record is gone. */
 interface Reversion {
   readonly draft: Draft
+  /** The version that it is made for. */
+  readonly from: number
   readonly back?: Return
 }
 
@@ -49,20 +51,24 @@ export async function revert(
   options: UpdateOptions = {},
 ): Promise<Written<WireRecord>> {
   checkId(model, id)
-  const expected = versionToUpdate(data, id, options.ifMatch)
-  const asked: Asked = { id, expected, to: versionBefore(data, expected), now: nowOf(app) }
+  const expected = versionToUpdate(data, id, options)
+  const asked: Asked = { id, expected, to: versionToRevert(data, expected), now: nowOf(app) }
   // What is wrong with it is said below: a repeat is answered as it was, whatever has become of the record since.
   const prepared = await settle(reversionOf(app, by, model, asked))
   const shown = shownTo(app, by, model, options)
   const request = await requestOf(app, model, 'revert', { id, version: expected.version, data }, options)
   const written = write(app, by, request, options.idempotencyKey, async ({ tx, changes }) => {
-    const { draft, back } = prepared()
+    const { draft, from, back } = prepared()
     const saving = new Saving({ app, ...by, tx, now: asked.now }, [draft])
     await lockInOrder({ app, tx }, [draft])
     if (back) {
       await refuseIfBack(app, by, tx, model, asked, draft)
       await saving.create(draft, undefined, back)
-    } else await saving.update(draft, { id, version: expected.version }, expected)
+    } else {
+      await saving.update(draft, { id, version: expected.version }, expected)
+      // It has only just come to the version that was named: what is written is the way back from another one.
+      if (from !== expected.version) throw movedOn(model, asked, from)
+    }
     changes.push(...(await saving.finish()))
     return shown(saving, tx, id)
   })
@@ -70,12 +76,6 @@ export async function revert(
     if (!isTaken(error)) throw error
     throw movedOn(model, asked, await lastVersion(app.db.reader, model.name, id), error)
   })
-}
-
-function versionBefore(data: unknown, { version }: Expected): number {
-  const to = isObject(data) ? data['to'] : undefined
-  if (isVersion(to) && to < version) return to
-  throw new Refusal('bad-request', 'data.to must be a version before the current one')
 }
 
 async function settle<T>(work: Promise<T>): Promise<() => T> {
@@ -93,21 +93,28 @@ async function settle<T>(work: Promise<T>): Promise<() => T> {
 async function reversionOf(app: App, by: Caller, model: Model, asked: Asked): Promise<Reversion> {
   const { id, to } = asked
   const db = app.db.searcher
-  const past = await pastAt(app, by, db, model, id, to)
   const now = await wasAfter(db, app.tables.of(model), id, () => true)
+  // A version that is yet to come is before one that is yet to come, too: it is a conflict.
+  const isAhead = now.latest !== undefined && to > now.latest
+  const past = isAhead ? undefined : await pastAt(app, by, db, model, id, to)
   if (now.today === 'gone') return returnOf(app, by, db, model, asked, past, now)
   await requireUpdatable(app, by, model, id)
-  const data: Values = {}
-  for (const field of model.fields.values()) {
-    const value = past.values[field.name] ?? null
-    if (isTakenBack(app, by, model, field, past) && !sameValue(value, valueIn(now.today, field.name)))
-      data[field.name] = value
-  }
-  const sent = await seenOf(app, by, db, model, data)
+  const sent = past ? await seenOf(app, by, db, model, takenBack(app, by, model, past, now.today)) : {}
   // A conflict is told before anything else.
   if (now.latest === asked.expected.version) await refuseGone(app, db, model, sent, {})
   const key = { id, version: asked.expected.version }
-  return { draft: await ready(app, by, draftToUpdate(sightOf(app, by), model, sent, key, asked.now)) }
+  const draft = await ready(app, by, draftToUpdate(sightOf(app, by), model, sent, key, asked.now))
+  return { draft, from: now.latest ?? 0 }
+}
+
+function takenBack(app: App, by: Caller, model: Model, past: Past, today: State): Values {
+  const data: Values = {}
+  for (const field of model.fields.values()) {
+    const value = past.values[field.name] ?? null
+    if (isTakenBack(app, by, model, field, past) && !sameValue(value, valueIn(today, field.name)))
+      data[field.name] = value
+  }
+  return data
 }
 
 /** Files and secrets stay as they are; so does what the caller may not see or write, and what nobody knows. */
@@ -156,7 +163,7 @@ async function returnOf(
   db: Queryable,
   model: Model,
   asked: Asked,
-  past: Past,
+  past: Past | undefined,
   { latest = 0 }: Was,
 ): Promise<Reversion> {
   const { id, expected, now } = asked
@@ -164,8 +171,8 @@ async function returnOf(
   if (!(await shownPast(app, by, db, model, id, last))) missing(model, id)
   requirePermitted(by, 'create', model)
   refuseNewKey(model)
-  requireWhole(app, by, model, past)
-  if (latest !== expected.version) throw movedOn(model, asked, latest)
+  if (past) requireWhole(app, by, model, past)
+  if (!past || latest !== expected.version) throw movedOn(model, asked, latest)
   const data: Values = {}
   for (const field of model.fields.values()) {
     const value = past.values[field.name] ?? null
@@ -179,7 +186,7 @@ async function returnOf(
   const { createdOn = null, createdBy = null } = past.values
   const sequences = [...model.fields.values()].filter(({ sequence }) => sequence)
   const numbers = Object.fromEntries(sequences.map(({ name }) => [name, past.values[name] ?? null]))
-  return { draft, back: { id, version: latest + 1, made: { createdOn, createdBy }, numbers } }
+  return { draft, from: latest, back: { id, version: latest + 1, made: { createdOn, createdBy }, numbers } }
 }
 
 function requireWhole(app: App, by: Caller, model: Model, { shown }: Past): void {

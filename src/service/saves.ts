@@ -4,7 +4,6 @@ import { draftsToSave, draftToCreate, draftToUpdate, type Draft, type Key } from
 import { asPatch } from '../model/merge-patch.js'
 import type { Model } from '../model/model.js'
 import { selectionForRecord } from '../model/selection.js'
-import { isAuth } from '../model/system.js'
 import { isObject, type Values } from '../model/value.js'
 import type { Transaction } from '../store/database.js'
 import type { NewChange } from '../store/log.js'
@@ -97,15 +96,15 @@ async function updateOf(
   model: Model,
   id: number,
   data: unknown,
-  { ifMatch, patch }: UpdateOptions,
+  options: UpdateOptions,
 ): Promise<Save> {
   checkId(model, id)
   await requireUpdatable(app, by, model, id)
-  const expected = versionToUpdate(data, id, ifMatch)
+  const expected = versionToUpdate(data, id, options)
   const now = nowOf(app)
   const key = { id, version: expected.version }
   const draft = draftToUpdate(sightOf(app, by), model, data, key, now)
-  return { draft: await ready(app, by, patch ? asPatch(draft) : draft), expected, now }
+  return { draft: await ready(app, by, options.patch ? asPatch(draft) : draft), expected, now }
 }
 
 /** As it may be stored. */
@@ -134,7 +133,7 @@ async function writeOne(
   const request = await requestOf(app, model, key ? 'update' : 'create', { ...key, ...told }, options)
   return write(app, by, request, options.idempotencyKey, async ({ tx, changes }) => {
     const draft = valuesIn ? { ...sent, values: { ...sent.values, ...(await valuesIn(tx, changes)) } } : sent
-    const merges = mayMerge(model, options)
+    const merges = options.merge === 'fields'
     const saving = new Saving({ app, ...by, tx, now }, [draft], { merges })
     await lockInOrder({ app, tx }, [draft], merges)
     if (!key) await saving.refuseStaleInside(draft)
@@ -161,7 +160,7 @@ export async function save(
   const shown = shownTo(app, by, model, options)
   const request = await requestOf(app, model, 'save', { data: records }, options)
   return write(app, by, request, options.idempotencyKey, async ({ tx, changes }) => {
-    const merges = mayMerge(model, options)
+    const merges = options.merge === 'fields'
     const saving = new Saving({ app, ...by, tx, now }, drafts, { merges })
     await lockInOrder({ app, tx }, drafts, merges)
     await saving.refuseStale(drafts)
@@ -172,11 +171,6 @@ export async function save(
     for (const id of ids) saved.push(await shown(saving, tx, id))
     return saved
   })
-}
-
-/** The rules of users, roles and permissions look at a whole record before it is written: there every version is the one they looked at. */
-function mayMerge(model: Model, { merge }: SaveOptions): boolean {
-  return merge === 'fields' && !isAuth(model)
 }
 
 /** Which record is to be changed, and from which version; undefined for a new one. */

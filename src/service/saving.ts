@@ -6,6 +6,7 @@ import { draftsIn, type Draft, type Key } from '../model/draft.js'
 import { refusalAt, Faults } from '../model/faults.js'
 import { patchDraft } from '../model/merge-patch.js'
 import { isReference, type Model } from '../model/model.js'
+import { isAuth } from '../model/system.js'
 import { idOf, sameValue, type Values } from '../model/value.js'
 import { computeValues, valuesOf } from '../model/values.js'
 import { insertGiven } from '../store/bulk.js'
@@ -23,6 +24,7 @@ import { fileChanges, filesToReplace, letGo } from './held-files.js'
 import { missing } from './ids.js'
 import { refuseStrangeKey } from './accounts/key-rules.js'
 import { backReference, Lists, type Parent } from './lists.js'
+import type { Identity } from './lock-order.js'
 import { requirePermitted } from './rights/permitted.js'
 import { Permits, requireGranted } from './rights/permits.js'
 import { Removing } from './removing.js'
@@ -37,7 +39,7 @@ import { emptyLists, recordOf, referencesIn } from './written-record.js'
 interface HowSaved {
   /** Whether the request is about one record and no other; as many as there are roots, if absent. */
   readonly isOfOne?: boolean
-  /** Whether the roots may be written on top of what others wrote since the versions that they name. */
+  /** Whether the records that the request is about may be written on top of what others wrote since the versions that they name. */
   readonly merges?: boolean
 }
 
@@ -93,7 +95,7 @@ export class Saving {
     const { app, tx, now } = this.work
     const { model, place } = asked
     const table = app.tables.of(model)
-    const isMerging = isRoot && this.how.merges === true
+    const isMerging = isRoot && this.#mayMerge(asked)
     // Where its lists are replaced, nobody may add a member meanwhile, even if the record itself stays as it is. And what is
     // written on top of a record must still be on top of it when it is written.
     const read = asked.lists.size > 0 || isMerging ? store.readLocked : store.read
@@ -125,20 +127,28 @@ export class Saving {
   }
 
   /** Before anything is written: so that a conflict shows only what is committed. */
-  async refuseStale(drafts: readonly Draft[]): Promise<void> {
-    for (const draft of drafts) {
-      const { model, key } = draft
-      const table = this.work.app.tables.of(model)
-      const expected = key && ({ version: key.version, by: 'version' } as const)
-      const isMerging = this.how.merges === true && this.#roots.has(draft)
-      if (key && expected)
-        await refuseIfStale(this.work, this.work.tx, table, key.id, expected, draft, isMerging)
-      await this.refuseStaleInside(draft)
-    }
+  async refuseStale(roots: readonly Draft[]): Promise<void> {
+    for (const root of roots) await this.#refuseStale(root, this.#mayMerge(root))
   }
 
+  /** Those inside of it are never merged. */
   async refuseStaleInside(draft: Draft): Promise<void> {
-    await this.refuseStale(draftsIn(draft))
+    for (const inner of draftsIn(draft)) await this.#refuseStale(inner, false)
+  }
+
+  async #refuseStale(draft: Draft, mayMerge: boolean): Promise<void> {
+    const { model, key } = draft
+    const { app, tx } = this.work
+    if (key) {
+      const expected = { version: key.version, by: 'version' } as const
+      await refuseIfStale(this.work, tx, app.tables.of(model), key.id, expected, draft, mayMerge)
+    }
+    await this.refuseStaleInside(draft)
+  }
+
+  /** The rules of users, roles and permissions look at a whole record before it is written: there every version is the one they looked at. */
+  #mayMerge({ model }: Draft): boolean {
+    return this.how.merges === true && !isAuth(model)
   }
 
   /** What the request is about: a new record, or one that is changed from the version it names. */
@@ -155,6 +165,22 @@ export class Saving {
   /** False if the record is no longer at this version. */
   async remove(table: Table, record: WireRecord, place = ''): Promise<boolean> {
     return this.#removing.remove(table, record, place)
+  }
+
+  /**
+   * What was written of this record is done with: it may be written once more, and that is another version with a Change of its own.
+   * Answers what this holds for, the parts of the record among them if they may go by what follows.
+   */
+  async settle(record: Identity, mayLoseParts: boolean): Promise<Identity[]> {
+    const all = mayLoseParts ? [record, ...(await this.#removing.allPartsOf(record))] : [record]
+    const settled: Identity[] = []
+    for (const { model, id } of all) {
+      if (this.#touched.doneTo(model, id) === undefined) continue
+      await this.#permits.settle(model, id)
+      await this.#touched.settle(model, id)
+      settled.push({ model, id })
+    }
+    return settled
   }
 
   /** The Changes of all that was written, unless something that is gone is still referred to. */

@@ -1,4 +1,5 @@
-// The records that one transaction touches: as each was before, so that it is raised once and has one Change at the end.
+// The records that one transaction touches: as each was before, so that it is raised once and has one Change at the end; what is
+// settled before may be raised again.
 import { Refusal } from '../errors.js'
 import { MAX_MEMBERS } from '../model/draft.js'
 import { isOwnedList, type Model } from '../model/model.js'
@@ -25,6 +26,8 @@ interface Entry {
   after: WireRecord | undefined
   /** What became of the files it holds: no record shows them. */
   files?: Change['changes']
+  /** Its Change, if it was written once more after that. */
+  settled?: NewChange
 }
 
 /** All of them are in one transaction, and others wait for it. */
@@ -33,14 +36,23 @@ const MAX_TOUCHED = 10_000
 const MAX_CHARACTERS = 32_000_000
 
 export class Touched {
-  readonly #entries = new Map<string, Entry>()
+  readonly #entries: Entry[] = []
+  /** Where each is among them; of one that was settled, what came after. */
+  readonly #indexes = new Map<string, number>()
   #characters = 0
 
   constructor(private readonly work: Work) {}
 
-  #set(name: string, entry: Entry): void {
-    this.#entries.set(name, entry)
-    if (this.#entries.size > MAX_TOUCHED)
+  #of(model: Model, id: number): Entry | undefined {
+    return this.#entries[this.#indexes.get(key(model, id)) ?? -1]
+  }
+
+  #set(entry: Entry): void {
+    const name = key(entry.table.model, entry.id)
+    const index = this.#indexes.get(name) ?? this.#entries.length
+    this.#indexes.set(name, index)
+    this.#entries[index] = entry
+    if (this.#entries.length > MAX_TOUCHED)
       throw new Refusal('bad-request', `This would change more than ${MAX_TOUCHED} records at once`)
     this.#weigh(entry.before)
     this.#weigh(entry.after)
@@ -49,7 +61,7 @@ export class Touched {
   #weigh(record: WireRecord | undefined): void {
     for (const value of Object.values(record ?? {}))
       if (typeof value === 'string') this.#characters += value.length
-    if (this.#characters > MAX_CHARACTERS && this.#entries.size > 1)
+    if (this.#characters > MAX_CHARACTERS && this.#entries.length > 1)
       throw new Refusal(
         'bad-request',
         'These records are too large to be changed at once: change fewer of them',
@@ -57,22 +69,22 @@ export class Touched {
   }
 
   goneFrom(model: Model, id: number): WireRecord | undefined {
-    const entry = this.#entries.get(key(model, id))
+    const entry = this.#of(model, id)
     return entry?.fate === 'gone' ? entry.before : undefined
   }
 
   /** What was written of it already; undefined if nothing was, or if it is gone. */
   doneTo(model: Model, id: number): 'made' | 'changed' | undefined {
-    const fate = this.#entries.get(key(model, id))?.fate
+    const fate = this.#of(model, id)?.fate
     return fate === 'raised' ? 'changed' : fate === 'made' ? 'made' : undefined
   }
 
   made(table: Table, id: number, after: WireRecord | undefined): void {
-    this.#set(key(table.model, id), { table, id, before: undefined, fate: 'made', after })
+    this.#set({ table, id, before: undefined, fate: 'made', after })
   }
 
   raised(table: Table, before: WireRecord, after: WireRecord | undefined): void {
-    const first = this.#entries.get(key(table.model, before.id))
+    const first = this.#of(table.model, before.id)
     const entry: Entry = {
       table,
       id: before.id,
@@ -80,12 +92,12 @@ export class Touched {
       fate: 'raised',
       after,
     }
-    this.#set(key(table.model, before.id), entry)
+    this.#set(entry)
   }
 
   gone(table: Table, before: WireRecord): void {
     // A list of it may have lost members in this transaction already.
-    const first = this.#entries.get(key(table.model, before.id))
+    const first = this.#of(table.model, before.id)
     const entry: Entry = {
       table,
       id: before.id,
@@ -93,11 +105,11 @@ export class Touched {
       fate: 'gone',
       after: undefined,
     }
-    this.#set(key(table.model, before.id), entry)
+    this.#set(entry)
   }
 
   changedFiles({ model }: Table, id: number, files: Change['changes']): void {
-    const entry = this.#entries.get(key(model, id))
+    const entry = this.#of(model, id)
     if (entry && Object.keys(files).length > 0) entry.files = files
   }
 
@@ -107,15 +119,15 @@ export class Touched {
    */
   async lockOwners(owners: readonly Identity[]): Promise<void> {
     for (const { model, id } of inLockOrder(this.work.app.catalog, owners)) {
-      if (this.#entries.has(key(model, id))) continue
+      if (this.#of(model, id)) continue
       const table = this.work.app.tables.of(model)
       const before = await store.readLocked(this.work.tx, table, id)
-      if (before) this.#set(key(model, id), { table, id, before, fate: 'seen', after: undefined })
+      if (before) this.#set({ table, id, before, fate: 'seen', after: undefined })
     }
   }
 
   async recordOf(model: Model, id: number): Promise<WireRecord> {
-    const entry = this.#entries.get(key(model, id))
+    const entry = this.#of(model, id)
     const record = entry?.after ?? (await store.read(this.work.tx, this.work.app.tables.of(model), id))
     if (!record) throw new Error(`${model.name} ${id} was written and is not there`)
     if (entry && !entry.after) this.#weigh(record)
@@ -123,12 +135,20 @@ export class Touched {
     return record
   }
 
+  /** What was written of it is one version with one Change: what is written from here on is the next. */
+  async settle(model: Model, id: number): Promise<void> {
+    const entry = this.#of(model, id)
+    if (!entry) return
+    entry.settled = await this.#changeOf(entry)
+    this.#indexes.delete(key(model, id))
+  }
+
   /** Raises the owners whose lists have changed; then a Change for each record. */
   async finish(): Promise<NewChange[]> {
-    for (const entry of this.#entries.values()) if (entry.fate === 'seen') await this.#raiseOwner(entry)
+    for (const entry of this.#entries) if (entry.fate === 'seen') await this.#raiseOwner(entry)
     const changes: NewChange[] = []
-    for (const entry of this.#entries.values()) {
-      if (entry.fate !== 'seen') changes.push(await this.#changeOf(entry))
+    for (const entry of this.#entries) {
+      if (entry.fate !== 'seen') changes.push(entry.settled ?? (await this.#changeOf(entry)))
     }
     return changes
   }

@@ -1,5 +1,7 @@
 import { Refusal } from '../errors.js'
+import { didYouMean } from '../model/similar.js'
 import { isObject, isVersion } from '../model/value.js'
+import type { UpdateOptions } from '../wire.js'
 
 /** The version that a write was made from, and how it was named: that decides the status of a refusal. */
 export interface Expected {
@@ -7,19 +9,42 @@ export interface Expected {
   readonly by: 'version' | 'if-match'
 }
 
+const WORDS_OF_A_REVERT: readonly string[] = ['id', 'version', 'to']
+
 /** An update must name its version, in the body or by `If-Match`. */
-export function versionToUpdate(data: unknown, id: number, ifMatch: number | undefined): Expected {
+export function versionToUpdate(
+  data: unknown,
+  id: number,
+  { ifMatch, patch = false }: UpdateOptions,
+): Expected {
   if (!isObject(data))
     throw new Refusal('bad-request', '"data" must be an object with the version and the fields to change')
   if (data['id'] !== undefined && data['id'] !== null && data['id'] !== id) {
-    throw new Refusal('bad-request', `data.id is not the id of the path, ${id}`)
+    throw new Refusal('bad-request', `${patch ? 'id' : 'data.id'} is not the id of the path, ${id}`)
   }
   const expected = expect(data['version'] ?? undefined, ifMatch)
   if (expected) return expected
   throw new Refusal(
     'bad-request',
-    'An update names the version it was made from: send data.version (?version= where there is no body), or If-Match',
+    patch
+      ? 'A PATCH names the version it was made from: send If-Match: "3", or version among the fields'
+      : 'An update names the version it was made from: send data.version (?version= where there is no body), or If-Match',
   )
+}
+
+/** The version to go back to. Whoever misspelled a word, or sends values along, must not believe that they were taken. */
+export function versionToRevert(data: unknown, { version, by }: Expected): number {
+  const { to = null, ...others } = isObject(data) ? data : {}
+  const faults = Object.keys(others)
+    .filter((name) => !WORDS_OF_A_REVERT.includes(name))
+    .map((name) => `data has no "${name.slice(0, 100)}" in a revert${didYouMean(name, WORDS_OF_A_REVERT)}`)
+  if (isVersion(to) && to < version && faults.length === 0) return to
+  if (to === null) faults.push('data.to is needed: the version to go back to')
+  else if (!isVersion(to) || to >= version) {
+    const naming = by === 'if-match' ? 'If-Match' : 'data.version'
+    faults.push(`data.to must be a version before ${version}, which ${naming} names`)
+  }
+  throw new Refusal('bad-request', faults.join('; '))
 }
 
 /** The version that one of several records names for itself; undefined if it names none. */

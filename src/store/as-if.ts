@@ -3,6 +3,7 @@
 import type { Criteria } from '../model/criteria.js'
 import { storageOf, type Field } from '../model/field.js'
 import { isReference } from '../model/model.js'
+import { ID, VERSION } from '../model/path.js'
 import type { Values } from '../model/value.js'
 import { encode } from './column.js'
 import { Scope } from './criteria-sql.js'
@@ -26,7 +27,9 @@ export async function testAsIf(
   states: readonly AsIf[],
   criteria: readonly Criteria[],
 ): Promise<boolean[][]> {
-  const fields = [...new Set(criteria.flatMap(ownFieldsIn))].filter((field) => storageOf(field) !== 'none')
+  const fields = [...new Set(criteria.flatMap(ownFieldsIn))].filter(
+    (field) => field !== ID && field !== VERSION,
+  )
   const scope = new Scope(dialect)
   const tests = criteria.map(
     (each, index) => `, case when ${scope.holds(each)} then 1 else 0 end as "c${index}"`,

@@ -19,10 +19,6 @@ export abstract class CommitListeners implements Commits {
   /** After a commit of this process. */
   abstract announce(): void
 
-  protected get isHeard(): boolean {
-    return this.#listeners.size > 0
-  }
-
   protected tell(): void {
     for (const listener of [...this.#listeners]) listener()
   }

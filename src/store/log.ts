@@ -57,22 +57,6 @@ export const WITH_USER = `left join ${quote(tableName(USER.name))} as u on u."id
 export const MAKER_COLUMNS = CHANGE_COLUMNS.replace('l.changes', `'{}' as changes`)
 export const FROM_LOG = `from ${LOG_TABLE} as l ${WITH_USER}`
 
-/** The changes of one record that made the versions after `from`, up to `to`, newest first. */
-export async function changesBetween(
-  db: Queryable,
-  model: string,
-  id: number,
-  from: number,
-  to: number,
-): Promise<Change[]> {
-  const rows = await db.all(
-    `select ${CHANGE_COLUMNS} ${FROM_LOG} where l.model = ? and l.record = ? and l.version > ? and l.version <= ? ` +
-      `order by l.version desc`,
-    [model, id, from, to],
-  )
-  return rows.map(toChange)
-}
-
 /** The greatest version that the Log has of each of these records, also of those that are gone. */
 export async function lastVersions(
   db: Queryable,
@@ -117,15 +101,6 @@ export async function updatesByNobody(
 export async function lastRecord(db: Queryable, model: string): Promise<number> {
   const [row] = await db.all(`select max(record) as "last" from ${LOG_TABLE} where model = ?`, [model])
   return Number(row?.['last'] ?? 0)
-}
-
-/** Changes of all records in commit order. */
-export async function changesSince(db: Queryable, seq: number, limit: number): Promise<Change[]> {
-  const rows = await db.all(`select ${CHANGE_COLUMNS} ${FROM_LOG} where l.seq > ? order by l.seq limit ?`, [
-    seq,
-    limit,
-  ])
-  return rows.map(toChange)
 }
 
 /**

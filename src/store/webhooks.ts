@@ -1,4 +1,4 @@
-// What is kept of webhooks beside their records: how far each has come, who is calling it just now, and what came of the calls.
+// What is kept of webhooks beside their records: how far each has come, and who is calling it just now.
 import { WEBHOOK_MODEL } from '../model/webhook.js'
 import type { Dialect, Queryable, Row, Transaction } from './database.js'
 import { LAST_SEQ } from './feed.js'

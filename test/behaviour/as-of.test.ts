@@ -146,11 +146,14 @@ onEveryTarget((engine, door) => {
     for (const asOf of ['3', 'today', '']) {
       const refusal = await refusalOf(records.find('rel.Person', { asOf }))
       expect([asOf, refusal.kind, refusal.message]).toEqual([
-        ...[asOf, 'bad-request', 'asOf must be a time such as 2026-03-01T12:00:00Z, or a date'],
+        ...[asOf, 'bad-request'],
+        'asOf must be a time with its offset such as 2026-03-01T12:00:00Z (a + is written %2B), or a date',
       ])
     }
     const inSearch = await refusalOf(records.search('rel.Person', { asOf: '2026-01-01' } as object))
-    expect(inSearch.message).toContain('asOf belongs into a find')
+    expect(inSearch.message).toContain(
+      'asOf belongs into a find (GET /ws/rest/:model?asOf=…): a search knows no past',
+    )
   })
 
   test('it stays the same while others write', async () => {

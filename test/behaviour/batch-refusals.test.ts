@@ -49,6 +49,16 @@ onEveryTarget((engine, door) => {
     })
   })
 
+  test('faults of several models are those of none of them', async () => {
+    const unknown = (model: string) => ({ op: 'create', model, data: { fone: 1 } })
+    expect((await refused(unknown(CIRCLE), unknown(CIRCLE))).message).toMatch(
+      /^rel\.Circle was not written: /,
+    )
+    expect((await refused(unknown(CIRCLE), unknown(PERSON))).message).toMatch(
+      /^Nothing was written: requests\[0\].*; requests\[1\]/,
+    )
+  })
+
   test('a batch of one is as strict as any', async () => {
     const company = await make(COMPANY, { name: 'base' })
     await change(COMPANY, company.id, { version: 0, name: 'theirs' })
@@ -94,17 +104,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('what is made in a batch is not changed, removed or asserted by it', async () => {
-    const made = { op: 'create', model: COMPANY, ref: 'a', data: { name: 'A' } }
-    for (const [op, more] of [
-      ['update', { version: 0, data: {} }],
-      ['delete', {}],
-      ['assert', { version: 0 }],
-    ] as const) {
-      const refusal = await refused(made, { op, model: COMPANY, id: { $ref: 'a' }, ...more })
-      expect(summary(refusal)).toEqual({ kind: 'bad-request', index: 1, fields: ['requests[1].id'] })
-      expect(refusal.message).toContain('what is made in this request already: say it in requests[0]')
-    }
+  test('what is made in a batch is not changed or dropped by the way', async () => {
     const company = await make(COMPANY, { name: 'adopts' })
     const address = { op: 'create', model: ADDRESS, ref: 'b', data: { city: 'B' } }
     const adopted = { op: 'update', model: COMPANY, id: company.id, version: 0 }
@@ -283,7 +283,8 @@ async function leftBehind(engine: Engine, twin: (db: Database) => Database = (db
   try {
     const records = await enter(service, 'direct')
     const requests = [
-      { op: 'create', model: CIRCLE, data: { name: 'left behind' } },
+      { op: 'create', model: CIRCLE, ref: 'c', data: { name: 'left behind' } },
+      { op: 'update', model: CIRCLE, id: { $ref: 'c' }, version: 0, data: { name: 'and changed' } },
       { op: 'delete', model: CIRCLE, id: 987_654 },
     ]
     await refusalOf(records.batch(requests))

@@ -4,7 +4,7 @@ import { EVENT_MODEL } from '../../src/model/auth.js'
 import { USER_MODEL } from '../../src/model/model.js'
 import { addUser } from '../../src/service/accounts/accounts.js'
 import { noteEvent } from '../../src/service/accounts/events.js'
-import { changesSince } from '../../src/store/log.js'
+import { changesSince } from '../log.js'
 import { enter, onEveryTarget, PASSWORD, refusalOf, startService, type Service } from '../targets.js'
 
 onEveryTarget((engine, door) => {

@@ -1,7 +1,7 @@
 // The related fixture models on one service, and what a suite about them needs to look at.
 import { afterAll, beforeAll, expect } from 'vitest'
 import type { Refusal } from '../../src/errors.js'
-import { changesSince } from '../../src/store/log.js'
+import { changesSince } from '../log.js'
 import { quote, tableName } from '../../src/store/names.js'
 import { linkTable } from '../../src/store/relation-sql.js'
 import { SEQUENCE_TABLE } from '../../src/store/sequences.js'

@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { changesBetween } from '../../src/store/log.js'
+import { changesBetween } from '../log.js'
 import type { Download, Records } from '../../src/wire.js'
 import { auditFiles } from '../file-audit.js'
 import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addUser, changePassword } from '../../src/service/accounts/accounts.js'
-import { changesBetween, changesSince } from '../../src/store/log.js'
+import { changesBetween, changesSince } from '../log.js'
 import type { Records } from '../../src/wire.js'
 import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
 

@@ -189,7 +189,9 @@ onEveryTarget((engine, door) => {
     test('the records of the service itself are not merged: their rules look at the whole of one', async () => {
       const { data } = await records.create(ROLE_MODEL, { name: `merged ${door}` })
       await records.update(ROLE_MODEL, data.id, { version: 0, name: `renamed ${door}` })
-      const refusal = await refusalOf(records.update(ROLE_MODEL, data.id, { version: 0, description: 'T' }, MERGE))
+      const refusal = await refusalOf(
+        records.update(ROLE_MODEL, data.id, { version: 0, description: 'T' }, MERGE),
+      )
       expect(refusal.kind).toBe('conflict')
     })
   })

@@ -4,7 +4,7 @@ import { defineModel } from '../../src/model/definition.js'
 import { createApp } from '../../src/service/create-app.js'
 import { SERVICE } from '../../src/service/rights/caller.js'
 import { recordsOf } from '../../src/service/records.js'
-import { changesSince } from '../../src/store/log.js'
+import { changesSince } from '../log.js'
 import type { Records } from '../../src/wire.js'
 import { models } from '../models.js'
 import {

@@ -42,6 +42,36 @@ onEveryTarget((engine, door) => {
     expect(never.kind).toBe('not-found')
   })
 
+  test('every word that it does not take is named, and so is what is wrong with the version', async () => {
+    const { id } = await make('rel.Company', { name: 'One' })
+    for (let version = 0; version < 7; version++) await change('rel.Company', id, { version })
+    const messageOf = async (data: unknown, options = {}) =>
+      (await refusedWhole(() => records().revert('rel.Company', id, data, options))).message
+    expect(await messageOf({ version: 3, to: 4 })).toBe(
+      'data.to must be a version before 3, which data.version names',
+    )
+    expect(await messageOf({ to: '0' }, { ifMatch: 7 })).toBe(
+      'data.to must be a version before 7, which If-Match names',
+    )
+    expect(await messageOf({ version: 7 })).toBe('data.to is needed: the version to go back to')
+    expect(await messageOf({ id, version: 7, too: 1, name: 'Two' })).toBe(
+      'data has no "too" in a revert (did you mean "to"?); data has no "name" in a revert; ' +
+        'data.to is needed: the version to go back to',
+    )
+    expect(await messageOf({ version: 7, to: 0, name: null })).toBe('data has no "name" in a revert')
+  })
+
+  test('a version that is yet to come is a conflict, wherever it would go back to', async () => {
+    const { id } = await make('rel.Circle', { name: 'One' })
+    const refused = async () => {
+      const refusal = await refusedWhole(() => records().revert('rel.Circle', id, { version: 99, to: 9 }))
+      return [refusal.kind, refusal.details.data]
+    }
+    expect(await refused()).toMatchObject(['conflict', { expected: 99, current: 0 }])
+    await records().remove('rel.Circle', id)
+    expect(await refused()).toMatchObject(['conflict', { expected: 99, current: 1 }])
+  })
+
   test('lists and references are what they were', async () => {
     const circles = [await make('rel.Circle', { name: 'A' }), await make('rel.Circle', { name: 'B' })]
     const [a, b] = circles.map(({ id }) => ({ id }))

@@ -108,7 +108,7 @@ test('those of users, roles and keys, and what they print', async () => {
   expect(printed).toMatch(/"total":12,/)
   expect(printed).toContain('key 1 is over')
   expect(printed).toMatch(/VERSION +ACTION +WHEN +WHO +WHAT\n0 +create /)
-  expect(printed).toContain('1 Change of com.axelor.contact.db.Contact 1 has lost what was told of the past')
+  expect(printed).toContain('what 1 Change told of com.axelor.contact.db.Contact 1 was removed')
 })
 
 test('those of the README for existing models and clients', async () => {

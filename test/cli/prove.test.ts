@@ -2,6 +2,7 @@
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, inject, test, vi } from 'vitest'
@@ -101,7 +102,19 @@ describe('verso prove --url', () => {
     const { data: foreign } = await client.create(MODEL, { run: 'somebody else', tokens: ['x'] })
     const place = ['--url', `${url}/`, '--model', MODEL, '--field', 'tokens']
     const journal = path.join(scratch, 'journal.ndjson')
-    const flags = [...place, '--user', 'admin', '--mark', 'run', '--seconds', '2', '--journal', journal]
+    const flags = [
+      ...place,
+      '--user',
+      'admin',
+      '--mark',
+      'run',
+      '--seconds',
+      '2',
+      '--at-least',
+      '200',
+      '--journal',
+      journal,
+    ]
     const { code, stdout, stderr } = await verso(['prove', ...flags], '', { VERSO_PROVE_PASSWORD: PASSWORD })
     expect(stdout, stderr).toMatch(/violations +0$/m)
     expect(code).toBe(0)
@@ -114,6 +127,7 @@ describe('verso prove --url', () => {
     const wrong = await verso(['prove', ...place, '--user', 'admin', '--password', 'not it'])
     expect(wrong).toMatchObject({ code: 1, stdout: '' })
     expect(wrong.stderr).toContain('the login of admin was refused: 401')
+    expect(wrong.stderr).not.toContain('clients for')
   })
 
   test('takes a key, and does without totals where nothing marks its records', async () => {
@@ -137,6 +151,29 @@ describe('verso prove --url', () => {
 })
 
 describe('verso prove, used wrongly', () => {
+  test('a journal that cannot be written is told before the run', async () => {
+    const { code, stderr } = await verso(['prove', '--journal', path.join(scratch, 'nowhere', 'journal')])
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^Nothing was proved:\n {2}- --journal cannot be written: ENOENT.*\n$/),
+    ])
+  })
+
+  test.for(['127.0.0.1', 'localhost'])('says that nobody answers at %s', async (host) => {
+    // A port that was free a moment ago, and that nobody has taken.
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    server.close()
+    await once(server, 'close')
+    const url = `http://${host}:${port}`
+    const flags = ['--url', url, '--user', 'ada', '--password', 'x', '--model', MODEL, '--field', 'tokens']
+    const { code, stdout, stderr } = await verso(['prove', ...flags])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(/^Nothing was proved:\n {2}- nobody answers at \S+: connect ECONNREFUSED \S+\n$/)
+    expect(stderr).toContain(url)
+  })
+
   test('names every fault, and exits with 2', async () => {
     const flags = ['--seconds', '0', '--clients', 'many', '--drop', '2', '--nodes', '0', '--user', 'ada']
     const { code, stdout, stderr } = await verso(['prove', ...flags])

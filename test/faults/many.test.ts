@@ -1,6 +1,6 @@
 // Writes of many records that overlap, on both engines and from two nodes: none is lost, and nobody hears of a deadlock.
 import { describe, expect, test } from 'vitest'
-import { changesBetween } from '../../src/store/log.js'
+import { changesBetween } from '../log.js'
 import type { Change, WireRecord } from '../../src/wire.js'
 import { idsOf } from '../behaviour/family.js'
 import { onEveryEngine, type Engine } from '../targets.js'

@@ -1,6 +1,6 @@
 // Two clients and one owned list: a list that is older than the record's is refused, from whichever side the list has changed.
 import { expect, test } from 'vitest'
-import { changesBetween } from '../../src/store/log.js'
+import { changesBetween } from '../log.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { listOf } from '../behaviour/family.js'
 import type { HttpClient } from '../http-client.js'

@@ -114,6 +114,37 @@ onEveryEngine((engine) => {
     expect(data[1]).toEqual(await user.client.read(PROJECT, made))
   })
 
+  test('what is made and written again is judged as each request leaves it', async () => {
+    const made = (data: object) => ({ op: 'create', model: PROJECT, ref: 'a', data })
+    const change = (data: object) => ({
+      ...{ op: 'update', model: PROJECT, id: { $ref: 'a' }, version: 0, data },
+    })
+    const [south1, north1] = [{ region: 'south' }, { name: 'n', region: 'north' }]
+    const { data } = await user.client.batch([made(north1), change({ name: 'm' })])
+    expect(data).toMatchObject([
+      { version: 0, name: 'n' },
+      { version: 1, name: 'm' },
+    ])
+    for (const record of data) expect(record).not.toHaveProperty('secret')
+    const refused = async (...requests: readonly object[]) => {
+      const { total } = await root.find(PROJECT)
+      const { kind, details } = await refusalOf(user.client.batch(requests))
+      expect((await root.find(PROJECT)).total).toBe(total)
+      return [kind, details.data?.['index']]
+    }
+    expect(await refused(made(south1), change(north1))).toEqual(['forbidden', 0])
+    expect(await refused(made(north1), change(south1))).toEqual(['forbidden', 1])
+    const remove = { op: 'delete', model: PROJECT, id: { $ref: 'a' } }
+    expect(await refused(made({ ...north1, name: 'kept' }), remove)).toEqual(['forbidden', 1])
+    expect(await refused(made(south1), remove)).toEqual(['forbidden', 0])
+    const maker = await grantee(
+      service,
+      GRANTS.filter((grant) => !('canUpdate' in grant)),
+    )
+    const refusal = await refusalOf(maker.client.batch([made(north1), change({ name: 'm' })]))
+    expect([refusal.kind, refusal.details.data?.['index']]).toEqual(['forbidden', 1])
+  })
+
   test('whoever may see less by now is given the ids and versions of a batch again, and no more', async () => {
     const other = await grantee(service, GRANTS)
     const gone = (await root.create(PROJECT, { name: 'gone', region: 'north' })).data.id

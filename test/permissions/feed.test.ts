@@ -1,5 +1,6 @@
 // The feed tells everybody what they may see: by the rights of today, and by what a record held then.
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { purge } from '../../src/service/log/purge.js'
 import type { Change, Records } from '../../src/wire.js'
 import { onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
 import { grantee, officeModels, PROJECT, rootOf, TEAM, type Grantee } from './grantee.js'
@@ -146,5 +147,55 @@ onEveryEngine((engine) => {
       [2, 'update'],
     ])
     expect(JSON.stringify(changes)).not.toContain('"a"')
+  })
+
+  test.each(["id > 0 and region = 'north'", "version >= 0 and region = 'north'"])(
+    'a condition may ask who a record is: %s',
+    async (condition) => {
+      const who = await grantee(service, [{ model: PROJECT, canRead: true, condition }])
+      const changes = await told(who, async () => {
+        await make({ name: 'far', region: 'south' })
+        await make({ name: 'near', region: 'north' })
+      })
+      expect(changes.map(({ changes: made }) => made['name']?.after)).toEqual(['near'])
+    },
+  )
+
+  test('who sees some records is to read anew where the past of one is gone for good', async () => {
+    const condition = "region = 'north'"
+    const who = await grantee(service, [{ model: PROJECT, canRead: true, condition }])
+    const { id } = await make({ name: 'a', region: 'north' })
+    const { seq: since } = await who.client.find(PROJECT)
+    await root.remove(PROJECT, id)
+    await purge(service.app, service.app.catalog.get(PROJECT), id)
+    expect((await refusalOf(who.client.changes({ since }))).kind).toBe('gone')
+    const { seq } = await who.client.find(PROJECT)
+    expect((await who.client.changes({ since: seq })).data).toEqual([])
+    const all = await grantee(service, [{ model: PROJECT, canRead: true }])
+    expect((await all.client.changes({ since })).data).toMatchObject([{ id, action: 'delete', purged: true }])
+  })
+
+  test('whoever may see nothing waits, and does not look again and again', async () => {
+    const who = await grantee(service, [])
+    const { next } = await who.client.changes({ since: 0 })
+    expect(next).toBe((await root.changes({ since: next })).next)
+  })
+
+  test('how many Changes there are that they do not see is not told', async () => {
+    const condition = "region = 'north'"
+    const who = await grantee(service, [{ model: PROJECT, canRead: true, condition }])
+    const { seq: since } = await who.client.find(PROJECT)
+    const { id } = await make({ name: 'far', region: 'south' })
+    for (let turn = 0; turn < 4; turn++) await change(id, { name: `far ${turn}` })
+    const { seq } = await who.client.find(PROJECT)
+    expect(await who.client.changes({ since, limit: 1, model: PROJECT })).toMatchObject({
+      data: [],
+      next: seq,
+    })
+    const seen = await make({ name: 'near', region: 'north' })
+    await make({ name: 'near, too', region: 'north' })
+    const { data, next } = await who.client.changes({ since, limit: 1, model: PROJECT })
+    expect([data.map((each) => each.id), next]).toEqual([[seen.id], data[0]?.seq])
+    expect((await who.client.changes({ since: next, limit: 1 })).data).toHaveLength(1)
   })
 })

@@ -4,7 +4,7 @@ import type { Refusal } from '../../src/errors.js'
 import { defineModel } from '../../src/model/definition.js'
 import type { Records } from '../../src/wire.js'
 import { onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
-import { grantee, officeModels, rootOf } from './grantee.js'
+import { grantee, officeModels, rootOf, TEAM } from './grantee.js'
 
 const MODEL = 'office.Place'
 const MERGE = { merge: 'fields' } as const
@@ -18,6 +18,8 @@ const Place = defineModel({
     note: { type: 'string' },
     region: { type: 'string' },
     facts: { type: 'json' },
+    team: { type: 'many-to-one', target: TEAM },
+    teams: { type: 'many-to-many', target: TEAM },
   },
   together: [['street', 'zip']],
 })
@@ -106,5 +108,46 @@ onEveryEngine((engine) => {
     const id = await changed({ region: 'mine' }, { region: 'other' })
     const refusal = await refusalOf(client.update(MODEL, id, { version: 0, note: 'n' }, MERGE))
     expect(refusal.kind).toBe('forbidden')
+  })
+
+  const team = async (name: string) => ({ id: (await root.create(TEAM, { name })).data.id })
+  const mayOfTeams = (condition: string) => [
+    { model: MODEL, canRead: true, canUpdate: true },
+    { model: TEAM, canRead: true, condition },
+  ]
+
+  test('where a neighbour that they do not see was taken away, their own is not put in its place', async () => {
+    const [hidden, seen, other] = [await team('hidden'), await team('seen'), await team('other')]
+    const { client } = await grantee(service, mayOfTeams("name <> 'hidden'"))
+    const id = await changed({ team: hidden, teams: [hidden, seen] }, { team: null, teams: [seen] })
+    for (const data of [{ team: seen }, { teams: [seen, other] }]) {
+      const refusal = await refusalOf(client.update(MODEL, id, { version: 0, ...data }, MERGE))
+      expect(told(refusal)).toMatchObject({ kind: 'conflict', mergeable: false })
+      expect(JSON.stringify(told(refusal))).not.toContain(`"id":${hidden.id}`)
+    }
+    expect(await root.read(MODEL, id)).toMatchObject({ version: 1, team: null, teams: [seen] })
+  })
+
+  test('nor where one was taken away that is gone since', async () => {
+    const [gone, seen, other] = [await team('n1'), await team('n2'), await team('n3')]
+    const { client } = await grantee(service, mayOfTeams("name like 'n'"))
+    const id = await changed({ team: gone, teams: [gone, seen] }, { team: null, teams: [seen] })
+    await root.remove(TEAM, gone.id)
+    for (const data of [{ team: seen }, { teams: [seen, other] }])
+      expect((await refusalOf(client.update(MODEL, id, { version: 0, ...data }, MERGE))).kind).toBe(
+        'conflict',
+      )
+  })
+
+  test("where they have not changed, neighbours that may not be seen are in nobody's way", async () => {
+    const [hidden, seen, other] = [await team('hidden'), await team('seen'), await team('other')]
+    const { client } = await grantee(service, mayOfTeams("name <> 'hidden'"))
+    const id = await changed({ teams: [hidden, seen] }, { note: 'theirs' })
+    await client.update(MODEL, id, { version: 0, teams: [seen, other] }, MERGE)
+    expect(await root.read(MODEL, id)).toMatchObject({
+      version: 2,
+      note: 'theirs',
+      teams: [hidden, seen, other],
+    })
   })
 })

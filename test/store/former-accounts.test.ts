@@ -7,7 +7,7 @@ import type { App } from '../../src/service/app.js'
 import { createApp } from '../../src/service/create-app.js'
 import { recordsFor } from '../../src/service/records.js'
 import { findLogin } from '../../src/store/accounts.js'
-import { changesSince } from '../../src/store/log.js'
+import { changesSince } from '../log.js'
 import { models } from '../models.js'
 import { newPlace, onEveryEngine, refusalOf, type Place } from '../targets.js'
 

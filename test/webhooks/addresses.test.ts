@@ -93,7 +93,9 @@ const PUBLIC = [
 describe.for(['http', 'https'])('%s', (scheme) => {
   test.for(NOT_PUBLIC)('%s is refused when it is written, and when it is called', async (spelled) => {
     const url = `${scheme}://${spelled}:8080/hook`
-    expect(urlFault(url, nowhere)).toMatch(/^leads to an? .*: --webhook-allow does not name it$/)
+    expect(urlFault(url, nowhere)).toMatch(
+      /^leads to an? .*: start the service with --webhook-allow \S+ if that is meant$/,
+    )
     const never: Resolve = async () => Promise.reject(new Error('an address was looked up as a name'))
     await expect(addressesOf(hostOf(new URL(url)), nowhere, never)).rejects.toThrow(NotReachable)
   })

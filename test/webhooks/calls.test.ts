@@ -169,11 +169,12 @@ test('an address that is not allowed is not called, and the log says why', async
   const outcome = await call(outgoing({ reach: new Reach([]) }), message(receiver.url))
   expect(outcome).toMatchObject({
     status: null,
-    error: 'not called: 127.0.0.1 is a loopback address, and --webhook-allow does not name it',
+    error:
+      'not called: 127.0.0.1 is a loopback address: start the service with --webhook-allow 127.0.0.1 if that is meant',
   })
   const resolve: Resolve = async () => Promise.resolve([{ address: '10.0.0.1', family: 4 }])
   expect((await call(outgoing({ resolve }), message('http://hooks.example/')))?.error).toBe(
-    'not called: 10.0.0.1, which hooks.example leads to, is a private address, and --webhook-allow does not name it',
+    'not called: 10.0.0.1, which hooks.example leads to, is a private address: start the service with --webhook-allow hooks.example if that is meant',
   )
   expect(receiver.calls).toEqual([])
 })

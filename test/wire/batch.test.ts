@@ -81,6 +81,42 @@ onEveryEngine((engine) => {
     })
   })
 
+  test('Preference-Applied is said where something was merged, and again to a repeat', async () => {
+    const prefer = { prefer: 'merge=fields' }
+    const { id } = await make(service, CONTACT, { firstName: 'base' })
+    const update = (data: object, version?: number) => ({ op: 'update', model: CONTACT, id, version, data })
+    const current = await batch(service, [update({ firstName: 'theirs' }, 0)], prefer)
+    expect([current.status, current.headers['preference-applied']]).toEqual([200, undefined])
+    const requests = [{ op: 'create', model: PERSON, data: {} }, update({ version: 0, lastName: 'ours' })]
+    expect((await batch(service, requests)).status).toBe(409)
+    const key = { ...prefer, 'idempotency-key': 'batch merged' }
+    for (const replayed of [undefined, 'true']) {
+      const { status, headers } = await batch(service, requests, key)
+      expect([status, headers['preference-applied'], headers['idempotency-replayed']]).toEqual([
+        ...[200, 'merge=fields', replayed],
+      ])
+    }
+    const clash = await batch(service, [update({ firstName: 'ours' }, 0)], prefer)
+    expect([clash.status, clash.headers['preference-applied']]).toEqual([409, undefined])
+    expect(envelope(clash).data['index']).toBe(0)
+  })
+
+  test('a record that is made and changed shows both versions, in the habits of existing clients, too', async () => {
+    const requests = [
+      { op: 'create', model: PERSON, ref: 'a', data: { name: 'A' } },
+      { op: 'update', model: PERSON, id: { $ref: 'a' }, data: { version: 0, boss: { $ref: 'a' } } },
+      { op: 'assert', model: PERSON, id: { $ref: 'a' }, version: 1 },
+    ]
+    for (const to of [service, habits]) {
+      const answer = await batch(to, requests)
+      const [first, second, third] = dataOf(answer)
+      expect([answer.status, answer.headers['preference-applied']], answer.text).toEqual([200, undefined])
+      expect([first?.['version'], second?.['version']]).toEqual([0, 1])
+      expect(second).toMatchObject({ id: first?.['id'], boss: { id: first?.['id'], $version: 1 } })
+      expect(third).toEqual({ id: first?.['id'], version: 1 })
+    }
+  })
+
   test('field faults have their places, and all shapes are looked at before them', async () => {
     const wrong = { op: 'create', model: CONTACT, data: { firstName: 5 } }
     const fields = await batch(service, [{ op: 'create', model: PERSON, data: {} }, wrong, wrong])

@@ -1,12 +1,16 @@
 // The feed over HTTP: pages, long polls, streams, and what is wrong with a question.
+import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { CommitListeners } from '../../src/store/commits.js'
 import { raiseHorizon } from '../../src/store/feed.js'
 import { EventReader } from '../feed.js'
 import { HttpClient } from '../http-client.js'
-import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
+import { newPlace, onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import { asUser, envelope, expectRefusal, json, openSession, send, type User } from './exchange.js'
+import { FailingDatabase } from './failing-database.js'
 
 const MODEL = 'crm.Contact'
+const WAIT_MS = 20_000
 
 onEveryEngine((engine) => {
   let service: Service
@@ -98,6 +102,17 @@ onEveryEngine((engine) => {
     await other.close()
   })
 
+  test('whoever waits right behind a commit is not overlooked', async () => {
+    const { waiting, db } = service.app
+    const { signal } = new AbortController()
+    await client.create(MODEL, {})
+    await waiting.wait(0, WAIT_MS, signal)
+    const begunMs = performance.now()
+    ;(db.commits as CommitListeners).announce()
+    await waiting.wait(0, WAIT_MS, signal)
+    expect(performance.now() - begunMs).toBeLessThan(WAIT_MS)
+  })
+
   test('a find says which Change it shows last', async () => {
     const { seq } = await client.find(MODEL)
     await client.create(MODEL, {})
@@ -135,6 +150,41 @@ onEveryEngine((engine) => {
       )
     })
 
+    test('there are a hundred of an account at most', async () => {
+      const reader = await HttpClient.login(service.url, USERNAME, PASSWORD)
+      const streams: EventReader[] = []
+      for (let count = 0; count < 100; count++) streams.push(new EventReader(reader, 'since=0'))
+      for (const stream of streams) expect((await stream.response).status).toBe(200)
+      const headers = { accept: 'text/event-stream' }
+      expectRefusal(await user.get('/ws/changes', headers), 429, 'too-many')
+      expect((await user.get('/ws/changes')).status).toBe(200)
+      for (const stream of streams) stream.close()
+      await expect.poll(async () => (await user.get('/ws/changes?since=0&wait=1')).status).toBe(200)
+    })
+
+    test('that breaks is ended, and the log says why', async () => {
+      const place = await newPlace(engine)
+      const database = await FailingDatabase.open(place.url)
+      const lines: string[] = []
+      const log = pino({ level: 'error' }, { write: (line) => lines.push(line) })
+      const broken = await startService(engine, { place, database, log })
+      const events = new EventReader(
+        await HttpClient.login(broken.url, USERNAME, PASSWORD),
+        'since=0',
+      ).events()
+      expect((await events.next()).value).toMatchObject({ event: 'change' })
+      database.failure = new Error('the store is broken')
+      ;(database.commits as CommitListeners).announce()
+      let last: unknown
+      for await (const event of events) last = event
+      expect(last).toMatchObject({ event: 'refused', data: expect.stringContaining('"internal"') as unknown })
+      expect(lines.join('')).toContain('the store is broken')
+      expect(lines.join('')).toContain('a stream failed')
+      database.failure = undefined
+      await broken.close()
+      place.remove()
+    })
+
     test('is not counted among the requests under way', async () => {
       const narrow = await startService(engine, { place: service.place, http: { maxInFlight: 2 } })
       const reader = await HttpClient.login(narrow.url, USERNAME, PASSWORD)
@@ -150,6 +200,21 @@ onEveryEngine((engine) => {
     })
   })
 
+  test('HEAD is answered, and events come to those who want them', async () => {
+    const typeFor = async (accept: string, method = 'GET') => {
+      const headers = { cookie: client.cookie, accept }
+      const { response } = { response: await fetch(`${service.url}/ws/changes`, { method, headers }) }
+      await response.body?.cancel()
+      return response.headers.get('content-type')?.split(';')[0]
+    }
+    expect(await typeFor('text/event-stream', 'HEAD')).toBe('application/json')
+    expect(await typeFor('text/event-stream;q=0, application/json')).toBe('application/json')
+    expect(await typeFor('application/json, Text/Event-Stream;q=0.5')).toBe('text/event-stream')
+    const stream = new EventReader(client, 'since=0', { 'last-event-id': '' })
+    expect((await nextEvent(stream))?.event).toBe('change')
+    stream.close()
+  })
+
   test.each([
     ['since=-1', /since must be a whole number/],
     ['since=1.5', /since must be/],
@@ -157,6 +222,10 @@ onEveryEngine((engine) => {
     ['limit=0', /limit must be 1 at least/],
     ['since=99999999999999999999', /since must be/],
     ['since=1&since=2', /since must be/],
+    ['model=', /^model must name models, or be left out$/],
+    ['model=,%20,&wait=30', /^model must name models, or be left out$/],
+    ['models=crm.Contact', /^"models" is no parameter of the feed \(did you mean "model"\?\)$/],
+    ['limit=0&Since=1&x=y', /"Since" is no .* "since"\?\); "x" is no parameter of the feed; limit must be/],
   ])('%s is refused, and every fault is named', async (query, words) => {
     const answer = await user.get(`/ws/changes?${query}`)
     expectRefusal(answer, 400, 'bad-request')

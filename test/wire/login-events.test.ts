@@ -5,7 +5,7 @@ import { pairKey } from '../../src/service/accounts/throttle.js'
 import { USER } from '../../src/model/system.js'
 import { SERVICE } from '../../src/service/rights/caller.js'
 import { recordsOf } from '../../src/service/records.js'
-import { changesSince } from '../../src/store/log.js'
+import { changesSince } from '../log.js'
 import { onEveryEngine, startService, USERNAME, type Service } from '../targets.js'
 import { asUser, credentials, login, openSession } from './exchange.js'
 

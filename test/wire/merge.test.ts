@@ -171,7 +171,9 @@ onEveryEngine((engine) => {
         400,
         'bad-request',
       )
-      expectRefusal(await patch(path, { lastName: 'C' }), 400, 'bad-request')
+      const forgotten = await patch(path, { lastName: 'C' })
+      expectRefusal(forgotten, 400, 'bad-request')
+      expect(forgotten.text).toContain('send If-Match: \\"3\\", or version among the fields')
       expectRefusal(await patch(path, { lastName: 'C' }, { 'if-match': '*' }), 400, 'bad-request')
     })
 
@@ -210,14 +212,22 @@ onEveryEngine((engine) => {
     test.for([
       'application/json',
       'application/json-patch+json',
+      'application/x-www-form-urlencoded',
       'text/plain',
-      'application/merge-patch+json; charset=latin1',
     ])('sent as %s is 415, which says how it is taken', async (type) => {
       const answer = await patch(
         await stale(),
         { lastName: 'B' },
         { 'if-match': '"1"', 'content-type': type },
       )
+      expectRefusal(answer, 415, 'media-type')
+      expect(answer.headers['accept-patch']).toBe('application/merge-patch+json')
+      expect(answer.text).toContain('Send the body of a PATCH as application/merge-patch+json')
+    })
+
+    test('in another character set it is 415', async () => {
+      const type = { 'content-type': 'application/merge-patch+json; charset=latin1' }
+      const answer = await patch(await stale(), { lastName: 'B' }, { 'if-match': '"1"', ...type })
       expectRefusal(answer, 415, 'media-type')
       expect(answer.headers['accept-patch']).toBe('application/merge-patch+json')
     })

@@ -33,8 +33,8 @@ export interface State {
 }
 
 export type Other =
-  /** Of an update or a removal: the record is not at the version that was named. */
-  | { readonly outcome: 'conflict' }
+  /** Of an update or a removal: the record is not at the version that was named; what it is now, if the answer tells. */
+  | { readonly outcome: 'conflict'; readonly theirs?: State }
   /** There is no such record. */
   | { readonly outcome: 'missing' }
   /** Nothing was written; it is worth another try. */

@@ -1,6 +1,6 @@
 // What clients do: they read a record, append to it, and begin again where somebody was faster.
 import { StartFaults } from '../../errors.js'
-import type { State } from './adapter.js'
+import type { RecordAnswer, State } from './adapter.js'
 import type { Caller } from './caller.js'
 import type { Random } from './random.js'
 
@@ -11,6 +11,11 @@ const SHARE_OF_TOTALS = 0.03
 const SHARE_OF_VISITS = 0.02
 /** How often a client goes on from its own answer, without a look at the record. */
 const SHARE_OF_SEQUELS = 0.5
+
+/** How often one goes that others are still editing. */
+const SHARE_OF_REMOVALS = 0.01
+/** How often it believes what a conflict says of the record. */
+const SHARE_OF_TRUST = 0.7
 
 /** The record that is edited at this place now. */
 export interface Slot {
@@ -45,11 +50,19 @@ async function edit(caller: Caller, random: Random, slot: Slot, isOver: () => bo
   const { record } = slot
   let state = await caller.read(record)
   for (let attempt = 0; attempt < ATTEMPTS && state.outcome === 'ok' && !isOver(); attempt++) {
-    if (state.tokens.length >= FULL) return replace(caller, random, slot, record, state)
+    const isFull = state.tokens.length >= FULL || random.happens(SHARE_OF_REMOVALS)
+    if (isFull) return replace(caller, random, slot, record, state)
     const answer = await caller.update(record, state)
     if (answer.outcome === 'ok' && !random.happens(SHARE_OF_SEQUELS)) return
-    state = answer.outcome === 'ok' ? answer : await caller.read(record)
+    state = stateIn(answer, random) ?? (await caller.read(record))
   }
+}
+
+/** Where to go on from: a success, or what a conflict has told, unless the client looks for itself. */
+function stateIn(answer: RecordAnswer, random: Random): RecordAnswer | undefined {
+  if (answer.outcome === 'ok') return answer
+  if (answer.outcome !== 'conflict' || !answer.theirs || !random.happens(SHARE_OF_TRUST)) return undefined
+  return { outcome: 'ok', id: '', ...answer.theirs }
 }
 
 /** Half of the full ones are removed while others still hold on to them. */

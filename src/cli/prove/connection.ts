@@ -49,7 +49,10 @@ export class Connection {
       const sent = (isSecure ? secureRequest : request)(url, options, (response) => {
         collect(response).then(resolve, (error: unknown) => reject(lost(error)))
       })
-      sent.on('error', (error) => reject(isUnsent(error) ? new NotSent(error.message) : lost(error)))
+      sent.on('error', (error) => {
+        const cause = causeOf(error)
+        reject(isUnsent(cause) ? new NotSent(cause.message) : lost(cause))
+      })
       sent.on('timeout', () => sent.destroy(new Error('no answer came')))
       sent.end(json, () => {
         if (cutAfterMs !== undefined) setTimeout(() => sent.destroy(new Error('cut off')), cutAfterMs)
@@ -71,6 +74,12 @@ function parse(text: string): unknown {
   } catch {
     return text
   }
+}
+
+/** A name with several addresses fails for each of them, in an error that says nothing itself. */
+function causeOf(error: Error): Error {
+  const [first] = error instanceof AggregateError ? (error.errors as readonly unknown[]) : []
+  return first instanceof Error ? first : error
 }
 
 function isUnsent(error: Error): boolean {

@@ -1,6 +1,7 @@
 // One run: clients, a feed reader and kills beside each other; then what became of everything, and what is wrong with it.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Adapter } from './adapter.js'
+import { StartFaults } from '../../errors.js'
+import { Lost, NotSent, type Adapter } from './adapter.js'
 import { Caller, type Ground, type Trouble } from './caller.js'
 import { check } from './checker.js'
 import { keepEditing, newSlot } from './clients.js'
@@ -44,13 +45,20 @@ export interface Result {
   readonly seconds: number
 }
 
-/** `onTick` hears how long it has run and how many updates have succeeded. */
+/** Who shows how far a run is. */
+export interface Watcher {
+  /** The service is there, and lets us in. */
+  onOpen(): void
+  /** How long it has run, and how many updates have succeeded. */
+  onTick(seconds: number, updates: number): void
+}
+
 export async function prove(
   adapter: Adapter,
   places: readonly Place[],
   nodes: Nodes | undefined,
   plan: Plan,
-  onTick: (seconds: number, updates: number) => void,
+  watcher: Watcher,
 ): Promise<Result> {
   const connection = new Connection()
   const journal = new Journal()
@@ -66,10 +74,11 @@ export async function prove(
   const [place] = places
   if (!place) throw new Error('there is no node')
   try {
-    await adapter.open?.(connection.to(place))
+    await open(adapter, connection, place)
+    watcher.onOpen()
     const feed = new FeedReader(ground)
     feed.start()
-    const callers = await work(ground, judge, plan, nodes, clock, onTick)
+    const callers = await work(ground, judge, plan, nodes, clock, watcher)
     const { seconds } = clock
     const settled = await settle(judge, journal)
     const table = new Map([...settled, ...(await strays(adapter, connection.to(place), journal))])
@@ -90,18 +99,27 @@ export async function prove(
   }
 }
 
+async function open(adapter: Adapter, connection: Connection, place: Place): Promise<void> {
+  try {
+    await adapter.open?.(connection.to(place))
+  } catch (error) {
+    if (!(error instanceof NotSent) && !(error instanceof Lost)) throw error
+    throw new StartFaults('Nothing was proved', [`nobody answers at ${place.url}: ${error.message}`])
+  }
+}
+
 async function work(
   ground: Ground,
   judge: Caller,
   plan: Plan,
   nodes: Nodes | undefined,
   clock: Clock,
-  onTick: (seconds: number, updates: number) => void,
+  watcher: Watcher,
 ): Promise<readonly Caller[]> {
   const slots = await Promise.all(Array.from({ length: plan.records }, () => newSlot(judge)))
   clock.start()
   const timer = setInterval(() => {
-    onTick(clock.seconds, ground.journal.count('update', 'ok'))
+    watcher.onTick(clock.seconds, ground.journal.count('update', 'ok'))
   }, TICK_MS)
   const isOver = () => clock.isOver
   const callers = Array.from({ length: plan.clients }, (_, index) => {

@@ -35,7 +35,7 @@ export function versoAdapter(options: AdapterOptions): Adapter {
     })
   const record = (answer: HttpAnswer): RecordAnswer => {
     const [data] = dataOf(answer)
-    if (answer.status !== 200) return otherOf(answer)
+    if (answer.status !== 200) return otherOf(answer, field)
     const state = isObject(data) ? stateOf(data, field) : undefined
     return state ? { outcome: 'ok', ...state } : unexpected(answer)
   }
@@ -139,10 +139,13 @@ function changeOf(change: unknown, field: string): FeedChange {
 }
 
 /** What came instead of a success. 429, 503 and 507 are for another try; some of them say that nobody knows what happened. */
-function otherOf(answer: HttpAnswer): Other {
+function otherOf(answer: HttpAnswer, field = ''): Other {
   const { status, headers } = answer
-  const { kind, message } = refusalOf(answer)
-  if (status === 409 && kind === 'conflict') return { outcome: 'conflict' }
+  const { kind, message, theirs } = refusalOf(answer)
+  if (status === 409 && kind === 'conflict') {
+    const now = isObject(theirs) ? stateOf(theirs, field) : undefined
+    return { outcome: 'conflict', ...(now ? { theirs: { version: now.version, tokens: now.tokens } } : {}) }
+  }
   if (status === 404 && kind === 'not-found') return { outcome: 'missing' }
   if (status !== 429 && status !== 503 && status !== 507) return unexpected(answer)
   const seconds = Number(headers['retry-after'])

@@ -51,7 +51,12 @@ export async function login(
 }
 
 /** Who a session belongs to; undefined if it is none, or over. */
-export async function authenticate(app: App, sessionId: string | undefined): Promise<Caller | undefined> {
+export async function authenticate(
+  app: App,
+  sessionId: string | undefined,
+  /** What only waits does not keep a session from becoming idle. */
+  { isUse = true }: { readonly isUse?: boolean } = {},
+): Promise<Caller | undefined> {
   if (sessionId === undefined || !isToken(sessionId)) return undefined
   const key = hashOfToken(sessionId)
   const found = await findSession(app.db.reader, key)
@@ -59,7 +64,7 @@ export async function authenticate(app: App, sessionId: string | undefined): Pro
   if (!isAlive(app, found.session)) return undefined
   const now = app.clock.now()
   const idleMs = now - found.session.seenMs
-  if (idleMs > Math.min(MAX_TOUCH_MS, app.settings.sessionIdleMs / 4)) markSeen(app, key, now)
+  if (isUse && idleMs > Math.min(MAX_TOUCH_MS, app.settings.sessionIdleMs / 4)) markSeen(app, key, now)
   return app.gate.callerOf(actorOf(found.user), found.epoch)
 }
 

@@ -1,15 +1,20 @@
 // The feed: Changes in commit order, from a number that the reader has seen.
 import { Refusal } from '../../errors.js'
-import { feedPage } from '../../store/feed.js'
-import type { ChangePage, FeedQuery } from '../../wire.js'
+import { wholeNumber } from '../../model/search.js'
+import { didYouMean } from '../../model/similar.js'
+import { feedPage, horizonOf } from '../../store/feed.js'
+import type { Change, ChangePage, FeedQuery } from '../../wire.js'
 import type { App } from '../app.js'
 import type { Caller } from '../rights/caller.js'
 import { modelFor, modelsKnownTo, requirePermitted } from '../rights/permitted.js'
-import { changesFor } from './shown-changes.js'
+import { changesFor, seesAllAlike } from './shown-changes.js'
 
 const DEFAULT_CHANGES = 100
 const MAX_WAIT_S = 30
 const MAX_MODELS = 100
+/** So many pages without anything to see are looked through for one answer. */
+const MAX_LOOKS = 20
+const WORDS: readonly string[] = ['since', 'limit', 'wait', 'model'] satisfies (keyof FeedQuery)[]
 
 /** What a reader wants of the feed. */
 export interface Following {
@@ -23,10 +28,15 @@ export interface Following {
 /** A request that is understood, or one Refusal with all of its faults. */
 export function followingFrom(app: App, query: FeedQuery): Following {
   const faults: string[] = []
-  const since = wholeNumber('since', query.since ?? 0, faults)
-  const limit = wholeNumber('limit', query.limit ?? DEFAULT_CHANGES, faults)
-  const wait = wholeNumber('wait', query.wait ?? 0, faults)
+  const since = wholeNumber('since', query.since ?? undefined, 0, faults)
+  const limit = wholeNumber('limit', query.limit ?? undefined, DEFAULT_CHANGES, faults)
+  const wait = wholeNumber('wait', query.wait ?? undefined, 0, faults)
   const models = namesFrom(query.model)
+  // Whoever misspelled model would be told of all models.
+  for (const word of Object.keys(query).filter((name) => !WORDS.includes(name)))
+    faults.push(`"${word.slice(0, 100)}" is no parameter of the feed${didYouMean(word, WORDS)}`)
+  // A variable that was not set must not look as if nothing ever happened.
+  if (models?.length === 0) faults.push('model must name models, or be left out')
   if (models && models.length > MAX_MODELS) faults.push(`model names at most ${MAX_MODELS} models`)
   if (limit === 0) faults.push('limit must be 1 at least')
   if (faults.length > 0) throw new Refusal('bad-request', faults.join('; '))
@@ -38,15 +48,32 @@ export function followingFrom(app: App, query: FeedQuery): Following {
 
 /** The next Changes that the caller sees, at once; `next` is where to go on, also where there was nothing to see. */
 export async function followingPage(app: App, by: Caller, following: Following): Promise<ChangePage> {
+  let page = await pageAfter(app, by, following)
+  // How many there are that they do not see is nobody's business: what is told next comes after all of those.
+  for (let looks = 1; page.data.length === 0 && !page.isLast && looks < MAX_LOOKS; looks++)
+    page = await pageAfter(app, by, { ...following, since: page.next, limit: app.settings.maxLimit })
+  const isCut = page.data.length > following.limit
+  if (!isCut) return page
+  const data = page.data.slice(0, following.limit)
+  return { data, next: data.at(-1)?.seq ?? page.next, isLast: false }
+}
+
+async function pageAfter(app: App, by: Caller, following: Following): Promise<ChangePage> {
   const { since, limit } = following
   const models = modelsOf(app, by, following.models)
-  if (models?.length === 0) return { data: [], next: since, isLast: true }
   const db = app.db.searcher
   const { horizon, last, changes, isCut } = await feedPage(db, app.db.dialect, { since, limit, models })
   if (since < horizon || since > last) throw goneSince(since, horizon, last)
+  // Whether it concerned something that they could see, nobody knows any more.
+  const purged = changes.find((change) => change.purged && isBlindTo(app, by, change))
+  if (purged) throw goneSince(since, purged.seq, last)
   const isLast = changes.length < limit && !isCut
   const next = isLast ? last : (changes.at(-1)?.seq ?? last)
-  return { data: await changesFor(app, by, db, changes), next, isLast }
+  const data = await changesFor(app, by, db, changes)
+  // What they may see was looked for in the past: some of it may have gone meanwhile.
+  const reached = by.rights ? await horizonOf(db) : horizon
+  if (since < reached) throw goneSince(since, reached, last)
+  return { data, next, isLast }
 }
 
 /** The same; where there is nothing to see yet, it is waited for. */
@@ -75,6 +102,12 @@ export async function changesNow(
   return followingChanges(app, caller, followingFrom(app, query), new AbortController().signal)
 }
 
+/** Whether the caller sees some records of the model and not others. */
+function isBlindTo({ catalog }: App, by: Caller, { model: name }: Change): boolean {
+  const model = catalog.known(name)
+  return model !== undefined && !seesAllAlike(by, model)
+}
+
 /** Undefined for all there are. */
 function modelsOf(app: App, by: Caller, names: readonly string[] | undefined): readonly string[] | undefined {
   if (!names && !by.rights) return undefined
@@ -91,13 +124,6 @@ function goneSince(since: number, horizon: number, last: number): Refusal {
       : `The Log ends at ${last}: there never was a Change ${since} here`
   const message = `${why}. Read the records anew, and go on from the X-Commit-Seq of that answer`
   return new Refusal('gone', message, { data: { since, horizon, last } })
-}
-
-function wholeNumber(name: string, value: unknown, faults: string[]): number {
-  const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value
-  if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number
-  faults.push(`${name} must be a whole number from 0`)
-  return 0
 }
 
 /** One or several, each also with commas. */

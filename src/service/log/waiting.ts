@@ -45,12 +45,10 @@ export class Waiting {
     await this.#looking
   }
 
-  /** One at a time; what is committed meanwhile is looked for again. */
+  /** One at a time; what is committed meanwhile is looked for again. Where nobody waits, whoever comes looks. */
   #look(): void {
     this.#isAsked = true
-    this.#looking ??= this.#lookWhileAsked().finally(() => {
-      this.#looking = undefined
-    })
+    if (this.#readers.size > 0) this.#looking ??= this.#lookWhileAsked()
   }
 
   async #lookWhileAsked(): Promise<void> {
@@ -64,5 +62,7 @@ export class Waiting {
         for (const { wake } of [...this.#readers]) wake()
       }
     }
+    // At once: whoever asks a moment later would rely on a look that is over.
+    this.#looking = undefined
   }
 }

@@ -33,7 +33,7 @@ interface Pending {
 }
 
 export class Permits {
-  readonly #pending: Pending[] = []
+  #pending: Pending[] = []
 
   constructor(private readonly work: Work) {}
 
@@ -74,9 +74,20 @@ export class Permits {
     this.#pending.push({ table, id, action: 'update', names, place })
   }
 
+  /** One that is about to be written once more: it is judged as it is now. */
+  async settle(model: Model, id: number): Promise<void> {
+    const isMeant = (pending: Pending) => pending.table.model === model && pending.id === id
+    await this.#judge(this.#pending.filter(isMeant))
+    this.#pending = this.#pending.filter((pending) => !isMeant(pending))
+  }
+
   /** Once everything is written. */
   async finish(): Promise<void> {
-    for (const { table, id, action, names, place } of this.#pending) {
+    await this.#judge(this.#pending)
+  }
+
+  async #judge(all: readonly Pending[]): Promise<void> {
+    for (const { table, id, action, names, place } of all) {
       const { isGranted, fields } = await this.of(action, table, id)
       if (!isGranted) throw forbidden(action, table.model, id, place)
       refuseFields(action, table.model, fields, names, place)

@@ -17,8 +17,6 @@ export const systemResolve: Resolve = async (host) => lookup(host, { all: true, 
 /** A receiver that no call may go to, or that cannot be found; the message is short and for the delivery log. */
 export class NotReachable extends Error {}
 
-const HOW_TO_ALLOW = '--webhook-allow does not name it'
-
 /** Why this cannot be the url of a receiver, as far as it can be told without looking its name up. */
 export function urlFault(text: string, reach: Reach): string | undefined {
   if (!/^https?:\/\//i.test(text) || /[\s\p{Cc}]/u.test(text) || !URL.canParse(text))
@@ -30,7 +28,7 @@ export function urlFault(text: string, reach: Reach): string | undefined {
   const host = hostOf(url)
   const literal = isIP(host) > 0 ? host : isLocalName(host) ? '127.0.0.1' : undefined
   const what = literal === undefined || reach.allowsHost(host) ? undefined : reach.faultOf(literal)
-  return what && `leads to ${what}: ${HOW_TO_ALLOW}`
+  return what && `leads to ${what}: ${howToAllow(host)}`
 }
 
 /** Without brackets, and without the dot at its end. */
@@ -51,9 +49,13 @@ export async function addressesOf(host: string, reach: Reach, resolve: Resolve):
   for (const { address } of addresses) {
     const what = isAllowed ? undefined : reach.faultOf(address)
     if (what !== undefined)
-      throw new NotReachable(`not called: ${shownHost(host, address)} is ${what}, and ${HOW_TO_ALLOW}`)
+      throw new NotReachable(`not called: ${shownHost(host, address)} is ${what}: ${howToAllow(host)}`)
   }
   return addresses
+}
+
+function howToAllow(host: string): string {
+  return `start the service with --webhook-allow ${host.slice(0, 100)} if that is meant`
 }
 
 function shownHost(host: string, address: string): string {

@@ -75,6 +75,14 @@ const bothPagings: readonly Case[] = [
   }),
 ]
 
+const otherwiseSpelled: readonly Case[] = words`asof as_of AsOf AS-OF`.flatMap((word) =>
+  [CONTACTS, TARGET].map((path) =>
+    row(`${word} for asOf in ${path}`, c.get(`${path}?${word}=2020-01-01`), BAD, {
+      says: `\\"${word}\\" is no parameter (did you mean \\"asOf\\"?)`,
+    }),
+  ),
+)
+
 const asWritten = (version: string) =>
   withBody('POST', TARGET, `{"data":{"version":${version},"firstName":"x"}}`)
 
@@ -118,5 +126,16 @@ const otherTags: readonly Case[] = [
 ]
 
 export const paths: readonly Case[] = [
-  ...[ids, otherIds, models, otherModels, paging, bothPagings, versions, tags, otherTags].flat(),
+  ...[
+    ids,
+    otherIds,
+    models,
+    otherModels,
+    paging,
+    bothPagings,
+    otherwiseSpelled,
+    versions,
+    tags,
+    otherTags,
+  ].flat(),
 ]

@@ -1,0 +1,155 @@
+// A batch whose updates may be merged with what others wrote since.
+import { describe, expect, test } from 'vitest'
+import type { Database } from '../../src/store/database.js'
+import { openDatabase } from '../../src/store/open.js'
+import { forgettingChanges } from '../merge-twins.js'
+import { enter, newPlace, onEveryEngine, onEveryTarget, startService, type Engine } from '../targets.js'
+import { inShort, useFamily } from './family.js'
+
+const [CONTACT, COMPANY, PERSON, ROLE] = ['crm.Contact', 'rel.Company', 'rel.Person', 'verso.auth.Role']
+const MERGE = { merge: 'fields' } as const
+
+onEveryTarget((engine, door) => {
+  const { records, make, change, read, changesOf, refusedWhole } = useFamily(engine, door)
+  const merged = async (...requests: readonly object[]) => (await records().batch(requests, MERGE)).data
+  const refused = async (...requests: readonly object[]) => {
+    const { kind, details } = await refusedWhole(() => records().batch(requests, MERGE))
+    return { kind, data: details.data }
+  }
+  const update = (model: string, id: number, data: object, version = 0) => ({
+    ...{ op: 'update', model, id, version, data },
+  })
+  /** A record at version 1: somebody has changed something since version 0. */
+  const changed = async (model: string, before: object, after: object) => {
+    const { id } = await make(model, before)
+    await change(model, id, { version: 0, ...after })
+    return id
+  }
+
+  test('what nobody else changed is written on top, beside what is current and what is made', async () => {
+    const id = await changed(CONTACT, { firstName: 'A', lastName: 'B' }, { firstName: 'A2' })
+    const company = await changed(COMPANY, { name: 'C' }, { name: 'C2' })
+    const current = await make(PERSON, {})
+    const changes = await changesOf(async () => {
+      const data = await merged(
+        update(CONTACT, id, { lastName: 'B2' }),
+        { op: 'create', model: 'rel.Address', ref: 'a', data: { city: 'S' } },
+        update(PERSON, current.id, { name: 'now' }),
+        { op: 'update', model: COMPANY, id: company, data: { version: 0, seat: { $ref: 'a' } } },
+      )
+      expect(data).toMatchObject([
+        { version: 2, fullName: 'A2 B2' },
+        { version: 0 },
+        { version: 1, name: 'now' },
+        { version: 2, name: 'C2', seat: { city: 'S' } },
+      ])
+      expect(data[3]).toEqual(await read(COMPANY, company))
+    })
+    expect(inShort(changes)[0]).toBe(`${CONTACT} ${id} update 2`)
+    expect(Object.keys(changes[0]?.changes ?? {})).toContain('lastName')
+    expect(changes[0]?.changes).not.toHaveProperty('firstName')
+  })
+
+  test('one field that somebody else changed refuses all, and is told by its index', async () => {
+    const [fine, clash] = [
+      await changed(CONTACT, { firstName: 'A' }, { firstName: 'A2' }),
+      await changed(CONTACT, { firstName: 'A' }, { firstName: 'theirs' }),
+    ]
+    const first = update(CONTACT, fine, { lastName: 'B' })
+    expect(await refused(first, update(CONTACT, clash, { firstName: 'ours' }))).toMatchObject({
+      kind: 'conflict',
+      data: { index: 1, expected: 0, current: 1, fields: { firstName: { verdict: 'clash' } } },
+    })
+    expect(await merged(first)).toMatchObject([{ version: 2 }])
+  })
+
+  test('only updates are merged: a delete and an assert are as strict as ever', async () => {
+    const id = await changed(PERSON, {}, { name: 'newer' })
+    for (const op of ['delete', 'assert'])
+      expect(await refused({ op, model: PERSON, id, version: 0 })).toMatchObject({
+        ...{ kind: 'conflict', data: { index: 0 } },
+      })
+  })
+
+  test('records inside of others, and what the service itself looks at, are not merged', async () => {
+    const company = await changed(COMPANY, { name: 'C' }, { founded: '2001-01-01' })
+    const inside = { company: { id: company, version: 0, name: 'inside' } }
+    expect(await refused({ op: 'create', model: PERSON, data: inside })).toMatchObject({
+      ...{ kind: 'conflict', data: { index: 0, entityName: COMPANY } },
+    })
+    const role = await changed(ROLE, { name: `Role ${door}` }, { name: `Role 1 ${door}` })
+    expect(await refused(update(ROLE, role, { permissions: [] }))).toMatchObject({
+      ...{ kind: 'conflict', data: { index: 0, entityName: ROLE } },
+    })
+  })
+
+  test('what the batch makes is changed from the version that it has', async () => {
+    const change = (version: number, data: object) => ({
+      ...{ op: 'update', model: PERSON, id: { $ref: 'a' }, version, data },
+    })
+    const made = { op: 'create', model: PERSON, ref: 'a', data: {} }
+    expect(await merged(made, change(0, { name: '1' }), change(1, { rate: '2' }))).toMatchObject([
+      ...[{ version: 0 }, { version: 1 }, { version: 2, name: '1', rate: '2.00' }],
+    ])
+    expect(await refused(made, change(0, { name: '1' }), change(0, { rate: '2' }))).toMatchObject({
+      ...{ kind: 'conflict', data: { index: 2 } },
+    })
+  })
+
+  test('nothing is merged unless it is asked for, and that belongs to the key', async () => {
+    const id = await changed(CONTACT, {}, { firstName: 'A' })
+    const requests = [update(CONTACT, id, { lastName: 'B' })]
+    const strict = await refusedWhole(() => records().batch(requests))
+    expect(strict).toMatchObject({ kind: 'conflict', details: { data: { mergeable: true } } })
+    const key = { idempotencyKey: `merge ${engine} ${door}` }
+    const first = await records().batch(requests, { ...key, ...MERGE })
+    expect(await records().batch(requests, { ...key, ...MERGE })).toEqual({
+      ...{ data: first.data, replayed: true },
+    })
+    expect((await refusedWhole(() => records().batch(requests, key))).kind).toBe('key-reused')
+  })
+
+  test('batches at once, each with other fields of the same records, all succeed', async () => {
+    const fields = ['firstName', 'lastName', 'email', 'notes']
+    const [one, two] = [await make(CONTACT, {}), await make(CONTACT, {})]
+    const all = fields.map((name, index) => {
+      const requests = [one, two].map(({ id }) => update(CONTACT, id, { [name]: name }))
+      return merged(...(index % 2 === 0 ? requests : requests.reverse()))
+    })
+    await Promise.all(all)
+    for (const { id } of [one, two])
+      expect(await read(CONTACT, id)).toMatchObject({
+        version: fields.length,
+        ...Object.fromEntries(fields.map((name) => [name, name])),
+      })
+  })
+})
+
+describe('the edits of others', () => {
+  onEveryEngine((engine) => {
+    test('a merge does not lose them, and one that believes that nobody changed anything is caught', async () => {
+      expect(await survivesMerge(engine)).toBe(true)
+      expect(await survivesMerge(engine, forgettingChanges)).toBe(false)
+    })
+  })
+})
+
+async function survivesMerge(
+  engine: Engine,
+  twin: (db: Database) => Database = (db) => db,
+): Promise<boolean> {
+  const place = await newPlace(engine)
+  const database = twin(await openDatabase(place.url, { poolSize: 4, statementTimeoutMs: 10_000 }))
+  const service = await startService(engine, { place, database })
+  try {
+    const records = await enter(service, 'direct')
+    const { id } = (await records.create(CONTACT, { firstName: 'base' })).data
+    await records.update(CONTACT, id, { version: 0, firstName: 'theirs' })
+    const clash = { op: 'update', model: CONTACT, id, version: 0, data: { firstName: 'ours' } }
+    await Promise.allSettled([records.batch([clash], MERGE)])
+    return (await records.read(CONTACT, id))['firstName'] === 'theirs'
+  } finally {
+    await service.close()
+    place.remove()
+  }
+}
