@@ -135,13 +135,16 @@ async function headOf(
 ): Promise<Head> {
   const { model } = table
   let current = known
+  let seen: number | undefined
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const page = await changesFrom(db, model.name, id, from - 1, current?.version)
     const last = page[0]
     // What is at a version has the Change that made it, unless it was taken out of the Log; what is gone was deleted.
     if (current) return { current, page, origin: originIn(current.values) }
-    if (!last || last.action === 'delete')
+    // Unless it went without a word, with its whole table.
+    if (!last || last.action === 'delete' || last.seq === seen)
       return { current, page, origin: originOf(await firstChange(db, model.name, id)) }
+    seen = last.seq
     current = (await currentValues(db, table, [id])).get(id)
   }
   throw new Refusal('busy', `${model.name} ${id} is changed again and again: try later`, { retryAfterS: 1 })

@@ -198,4 +198,15 @@ onEveryEngine((engine) => {
     expect([data.map((each) => each.id), next]).toEqual([[seen.id], data[0]?.seq])
     expect((await who.client.changes({ since: next, limit: 1 })).data).toHaveLength(1)
   })
+
+  test('a record that went with its table, without a Change, holds nobody up', async () => {
+    const condition = "region = 'north'"
+    const who = await grantee(service, [{ model: PROJECT, canRead: true, condition }])
+    const { seq: since } = await who.client.find(PROJECT)
+    const { id } = await make({ name: 'lost', region: 'north' })
+    await service.app.db.transaction((tx) => tx.run(`delete from "${PROJECT}" where "id" = ?`, [id]))
+    const next = await make({ name: 'near', region: 'north' })
+    const { data } = await who.client.changes({ since, model: PROJECT })
+    expect(data.map((each) => each.id)).toEqual([next.id])
+  })
 })

@@ -158,7 +158,7 @@ onEveryEngine((engine) => {
         'access-control-allow-origin': ALLOWED,
         'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
         'access-control-allow-headers':
-          'Accept, API-KEY, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Prefer',
+          'Accept, API-KEY, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Prefer',
         'access-control-max-age': '600',
         vary: 'Cookie, Authorization, API-KEY, Origin',
       })
@@ -171,7 +171,7 @@ onEveryEngine((engine) => {
       expect(answer.headers).toMatchObject({
         'access-control-allow-origin': ALLOWED,
         'access-control-expose-headers':
-          'ETag, Link, Idempotency-Replayed, Preference-Applied, Retry-After, X-Request-Id',
+          'ETag, Link, Idempotency-Replayed, Preference-Applied, Retry-After, X-Commit-Seq, X-Request-Id',
         vary: 'Cookie, Authorization, API-KEY, Origin, Accept',
       })
       expect(answer.headers['access-control-allow-credentials']).toBeUndefined()
