@@ -1,4 +1,6 @@
 // Two clients and one owned list: a list that is older than the record's is refused, from whichever side the list has changed.
+import { randomInt } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { changesBetween } from '../log.js'
 import type { Records, WireRecord } from '../../src/wire.js'
@@ -9,6 +11,7 @@ import { withoutOwnerRaise, withoutRowLocks } from '../twins.js'
 import { interleave, onNodes, send, type Sent, type Twin } from './nodes.js'
 
 const ROUNDS = 60
+const SOON_MS = 40
 const ADDERS = 3
 const IS_LOST = 'was acknowledged, and is lost'
 
@@ -181,12 +184,19 @@ async function playRound(
     .slice(-2)
     .map((member) => ({ id: member }))
   const addresses = [...kept, { city: `A in ${round}` }]
-  const save = () => send(a, 'POST', `rel.Company/${id}`, { version, name: `saved in ${round}`, addresses })
-  const add = () => send(b, 'PUT', 'rel.Address', { city: `B in ${round}`, company: { id } })
-  const early = round % 4 < 2 ? [] : [add()]
-  const saving = save()
-  const late = Array.from({ length: ADDERS - early.length }, add)
-  return { save: await saving, adds: await Promise.all([...early, ...late]) }
+  const saving = soon(() =>
+    send(a, 'POST', `rel.Company/${id}`, { version, name: `saved in ${round}`, addresses }),
+  )
+  const adding = Array.from({ length: ADDERS }, () =>
+    soon(() => send(b, 'PUT', 'rel.Address', { city: `B in ${round}`, company: { id } })),
+  )
+  return { save: await saving, adds: await Promise.all(adding) }
+}
+
+/** A moment later or sooner: which of them is first is a matter of chance, whatever each of them takes. */
+async function soon<T>(work: () => Promise<T>): Promise<T> {
+  await sleep(randomInt(SOON_MS))
+  return work()
 }
 
 function violationsOf(before: WireRecord, save: Sent, adds: readonly Sent[], after: WireRecord): string[] {
