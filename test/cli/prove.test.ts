@@ -31,7 +31,7 @@ describe('verso prove', () => {
     const { code, ...score } = await prove('--seconds', '3', '--kills', '2', ...TROUBLE)
     expect(score.violations).toEqual([])
     expect(code).toBe(0)
-    expect(score).toMatchObject({ nodes: 1, clients: 20, kills: 2 })
+    expect(score).toMatchObject({ nodes: 1, clients: 16, kills: 2 })
     expect(score.feedChanges).toBeGreaterThanOrEqual(score.updates + score.creates)
     for (const count of [score.updates, score.conflicts, score.dropped, score.duplicates, score.finds])
       expect(count).toBeGreaterThan(0)
@@ -225,7 +225,7 @@ test.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)('its nodes end with it: %s'
     env: { ...process.env, TMPDIR: folder },
   })
   const [said] = (await once(child.stderr, 'data')) as [Buffer]
-  expect(said.toString()).toContain('20 clients for 60 s')
+  expect(said.toString()).toContain('16 clients for 60 s')
   const nodes = childrenOf(child.pid)
   expect(nodes).toHaveLength(1)
   child.kill(signal)

@@ -7,13 +7,15 @@ import type { Random } from './random.js'
 /** A longer list is replaced by a new one, so that requests stay short. */
 const FULL = 60
 const ATTEMPTS = 6
-const SHARE_OF_TOTALS = 0.03
-const SHARE_OF_VISITS = 0.02
+const SHARE_OF_TOTALS = 0.02
+const SHARE_OF_VISITS = 0.01
 /** How often a client goes on from its own answer, without a look at the record. */
 const SHARE_OF_SEQUELS = 0.5
 
 /** How often one goes that others are still editing. */
 const SHARE_OF_REMOVALS = 0.01
+/** How often a client begins with what others were told, without a look at the record. */
+const SHARE_OF_HEARSAY = 0.8
 /** How often it believes what a conflict says of the record. */
 const SHARE_OF_TRUST = 0.7
 
@@ -21,6 +23,8 @@ const SHARE_OF_TRUST = 0.7
 export interface Slot {
   record: string
   isBeingReplaced: boolean
+  /** What some client was told of that record last: perhaps no longer so. */
+  told?: State | undefined
 }
 
 /** A place that has a record from the beginning. */
@@ -48,11 +52,16 @@ export async function keepEditing(
 
 async function edit(caller: Caller, random: Random, slot: Slot, isOver: () => boolean): Promise<void> {
   const { record } = slot
-  let state = await caller.read(record)
+  const { told } = slot
+  let state: RecordAnswer =
+    told && random.happens(SHARE_OF_HEARSAY)
+      ? { outcome: 'ok', id: record, ...told }
+      : await caller.read(record)
   for (let attempt = 0; attempt < ATTEMPTS && state.outcome === 'ok' && !isOver(); attempt++) {
     const isFull = state.tokens.length >= FULL || random.happens(SHARE_OF_REMOVALS)
     if (isFull) return replace(caller, random, slot, record, state)
     const answer = await caller.update(record, state)
+    if (slot.record === record) slot.told = toldBy(answer) ?? slot.told
     if (answer.outcome === 'ok' && !random.happens(SHARE_OF_SEQUELS)) return
     state = stateIn(answer, random) ?? (await caller.read(record))
   }
@@ -61,8 +70,13 @@ async function edit(caller: Caller, random: Random, slot: Slot, isOver: () => bo
 /** Where to go on from: a success, or what a conflict has told, unless the client looks for itself. */
 function stateIn(answer: RecordAnswer, random: Random): RecordAnswer | undefined {
   if (answer.outcome === 'ok') return answer
-  if (answer.outcome !== 'conflict' || !answer.theirs || !random.happens(SHARE_OF_TRUST)) return undefined
-  return { outcome: 'ok', id: '', ...answer.theirs }
+  const told = random.happens(SHARE_OF_TRUST) ? toldBy(answer) : undefined
+  return told && { outcome: 'ok', id: '', ...told }
+}
+
+function toldBy(answer: RecordAnswer): State | undefined {
+  if (answer.outcome === 'ok') return { version: answer.version, tokens: answer.tokens }
+  return answer.outcome === 'conflict' ? answer.theirs : undefined
 }
 
 /** Half of the full ones are removed while others still hold on to them. */
@@ -76,7 +90,10 @@ async function replace(
   if (slot.record !== record || slot.isBeingReplaced) return
   slot.isBeingReplaced = true
   const made = await caller.create()
-  if (made.outcome === 'ok') slot.record = made.id
+  if (made.outcome === 'ok') {
+    slot.record = made.id
+    slot.told = undefined
+  }
   slot.isBeingReplaced = false
   if (made.outcome === 'ok' && random.happens(0.5)) await caller.remove(record, version)
 }

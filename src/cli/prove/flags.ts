@@ -52,10 +52,10 @@ export interface Wanted {
 export function addFlags(command: Command): Command {
   return command
     .option('--seconds <number>', 'how long', '60')
-    .option('--clients <number>', 'how many clients at once', '20')
-    .option('--records <number>', 'how many records they edit at once: fewer give more conflicts', '8')
-    .option('--drop <share>', 'how many requests are cut off behind what was sent, 0 to 1', '0.02')
-    .option('--duplicates <share>', 'how many writes are sent twice with one key, 0 to 1', '0.05')
+    .option('--clients <number>', 'how many clients at once', '16')
+    .option('--records <number>', 'how many records they edit at once: fewer give more conflicts', '10')
+    .option('--drop <share>', 'how many requests are cut off behind what was sent, 0 to 1', '0.01')
+    .option('--duplicates <share>', 'how many writes are sent twice with one key, 0 to 1', '0.02')
     .option('--kills [number]', 'kill -9 of nodes that it started itself; one in 5 s without a number')
     .option('--seed <number>', 'repeats the choices of an earlier run')
     .option(
