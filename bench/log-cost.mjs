@@ -19,8 +19,8 @@ const MODEL = 'com.axelor.contact.db.Contact'
 const USER = { username: 'ada', password: 'a long and unused one' }
 const CONNECTIONS = 32
 const ROWS = 1_000
-const SECONDS = 1.5
-const ROUNDS = 7
+const SECONDS = 1
+const ROUNDS = 5
 const OPTIONS = { poolSize: 10, statementTimeoutMs: 10_000 }
 
 const OPERATIONS = {
