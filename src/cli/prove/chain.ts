@@ -31,8 +31,10 @@ export function earliest(times: readonly number[]): number {
 
 function lastSeen(operations: readonly Operation[]): readonly string[] {
   let last: readonly string[] = []
-  for (const { outcome, tokens = [] } of operations)
-    if (outcome === 'ok' && tokens.length > last.length) last = tokens
+  for (const { outcome, tokens = [], theirs } of operations) {
+    const shown = outcome === 'ok' ? tokens : (theirs?.tokens ?? [])
+    if (shown.length > last.length) last = shown
+  }
   return last
 }
 

@@ -22,6 +22,8 @@ export interface Operation {
   /** What was answered. */
   readonly version?: number | undefined
   readonly tokens?: readonly string[] | undefined
+  /** What a conflict told of the record. */
+  readonly theirs?: State | undefined
   readonly total?: number | undefined
   readonly message?: string | undefined
 }

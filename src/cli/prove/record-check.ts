@@ -1,7 +1,7 @@
 // The rules of one record. Its chain of tokens is the truth: what is there at the end, or what was there when it was removed.
 import type { State } from './adapter.js'
 import type { Operation } from './journal.js'
-import { chainOf, earliest, type Chain } from './chain.js'
+import { chainOf, earliest, type Chain, type Update } from './chain.js'
 import { checkRealTime } from './real-time-check.js'
 import { fault, type Violation } from './violation.js'
 
@@ -81,7 +81,7 @@ function* checkAnswers({ operations, tokens, final, updates }: Chain): Generator
     if (outcome === 'missing' && !(removedMs < answeredMs))
       yield fault('missing', `a ${kind} did not find it, and nobody had removed it`)
     if (outcome === 'conflict' && named !== undefined) {
-      const faster = updates.get(tokens[named] ?? '')
+      const faster = updates.get(tokens[named] ?? '') ?? (final ? undefined : perhapsFaster(updates, named))
       if (!faster || faster.invokedMs >= answeredMs)
         yield fault(
           'false-conflict',
@@ -89,6 +89,12 @@ function* checkAnswers({ operations, tokens, final, updates }: Chain): Generator
         )
     }
   }
+}
+
+/** Of a record that is gone nobody may have been told what made its last version: a write without an answer. */
+function perhapsFaster(updates: Chain['updates'], named: number): Update | undefined {
+  const isOpen = (update: Update) => update.operations.some(({ outcome }) => outcome === 'unknown')
+  return [...updates.values()].find((update) => update.named === named && isOpen(update))
 }
 
 function mayHaveRemoved({ kind, outcome }: Operation): boolean {
