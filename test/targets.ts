@@ -47,13 +47,23 @@ export async function newPlace(engine: Engine): Promise<Place> {
 /** A clock that stands where it is put, and else runs as time does. */
 export class TestClock {
   #aheadMs = 0
+  #passedMs = 0
 
   now(): number {
     return Date.now() + this.#aheadMs
   }
 
+  elapsed(): number {
+    return performance.now() + this.#passedMs
+  }
+
   advance(ms: number): void {
     this.#aheadMs += ms
+  }
+
+  /** What is promised to hold on other nodes within a second holds. */
+  letASecondPass(): void {
+    this.#passedMs += 1_000
   }
 }
 

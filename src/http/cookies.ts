@@ -4,8 +4,8 @@ const SESSION = 'JSESSIONID'
 const CSRF = 'CSRF-TOKEN'
 const SESSION_PAIR = /(?:^|;) *JSESSIONID=([^;]*)/
 
-export function sessionIdOf(request: FastifyRequest): string | undefined {
-  return SESSION_PAIR.exec(request.headers.cookie ?? '')?.[1]
+export function sessionIdOf({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined {
+  return SESSION_PAIR.exec(headers.cookie ?? '')?.[1]
 }
 
 /** The session first: some clients take it from the first Set-Cookie. `Secure` only over https, or plain http loses the session. */

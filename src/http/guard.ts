@@ -1,4 +1,5 @@
 // Who asks, and from where. Guards hang on routes: one that looked at the start of the URL would be passed by another spelling.
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
 import type { Actor } from '../service/actor.js'
@@ -142,8 +143,13 @@ export function isAllowedOrigin(request: FastifyRequest, settings: HttpSettings)
   return settings.allowOrigins.includes(origin) && !isOwnOrigin(origin, request, settings)
 }
 
+export type CheckHost = (request: {
+  readonly headers: IncomingHttpHeaders
+  readonly raw: { readonly httpVersion: string }
+}) => void
+
 /** While only this machine can connect, only names of this machine are answered: a web page must not get in by renaming itself. */
-export function makeHostCheck(settings: HttpSettings): (request: FastifyRequest) => void {
+export function makeHostCheck(settings: HttpSettings): CheckHost {
   if (!isLoopback(settings.host)) return requireHost
   const own = settings.publicUrl === undefined ? undefined : hostnameOf(new URL(settings.publicUrl).host)
   // Nearly every request names the same host as the one before.
@@ -164,8 +170,8 @@ export function makeHostCheck(settings: HttpSettings): (request: FastifyRequest)
   }
 }
 
-function requireHost(request: FastifyRequest): void {
-  if (request.headers.host !== undefined || request.raw.httpVersion !== '1.1') return
+const requireHost: CheckHost = ({ headers, raw }) => {
+  if (headers.host !== undefined || raw.httpVersion !== '1.1') return
   throw new Refusal('bad-request', 'A request of HTTP/1.1 names its Host')
 }
 

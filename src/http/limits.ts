@@ -1,8 +1,10 @@
 // What one node takes: so many requests at once, and so many a minute from each account and each address.
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
 import { networkOf } from '../service/accounts/network.js'
+import type { Caller } from '../service/rights/caller.js'
 import type { Guards } from './guard.js'
 import { Load } from './load.js'
 import { RateLimit } from './rate-limit.js'
@@ -13,6 +15,10 @@ export interface Limits {
   readonly check: (request: FastifyRequest, reply: FastifyReply) => void
   /** The same guards; who they find is counted by account, and no more by address. */
   readonly counted: (guards: Guards) => Guards
+  /** Whether a request of somebody who is known may go on; if not, nothing is counted, and `check` says why. */
+  readonly admit: (request: IncomingMessage, response: ServerResponse, caller: Caller) => boolean
+  /** It is checked again, from the beginning. */
+  readonly readmit: (response: ServerResponse, caller: Caller) => void
   /** From here on the request only waits. */
   readonly setAside: (reply: FastifyReply) => void
   readonly stop: () => void
@@ -50,6 +56,20 @@ export function makeLimits({ clock }: App, settings: HttpSettings): Limits {
       session: countAccount(guards.session),
       anybody: countAccount(guards.anybody),
     }),
+    admit: (request, response, { actor }) => {
+      if (load.isTooMuch || !actor) return false
+      try {
+        if (rates) rates.byAccount.take(actor.id)
+      } catch {
+        return false
+      }
+      load.add(request, response)
+      return true
+    },
+    readmit: (response, { actor }) => {
+      load.setAside(response)
+      if (actor) rates?.byAccount.giveBack(actor.id)
+    },
     setAside: (reply) => {
       load.setAside(reply.raw)
     },

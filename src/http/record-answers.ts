@@ -1,6 +1,7 @@
 // Answers about records.
 import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
+import type { PrintedRecord } from '../store/records.js'
 import type { HistoryPage, Page, WireRecord, Written } from '../wire.js'
 import type { Query } from './record-requests.js'
 import { sendJson } from './resource.js'
@@ -28,10 +29,14 @@ export function sendRecord(reply: FastifyReply, { data, replayed }: Written<Wire
   return sendJson(reply.header('etag', etag), body)
 }
 
-/** The body of one record, and its tag: the version for `If-Match`, all of the body for `If-None-Match`. */
 export function print(record: WireRecord): [body: string, etag: string] {
-  const body = JSON.stringify({ status: 0, data: [record] })
-  return [body, `"${record.version}.${hash('sha256', body, 'base64url').slice(0, 16)}"`]
+  return printBody({ version: record.version, text: JSON.stringify(record) })
+}
+
+/** The body of one record, and its tag: the version for `If-Match`, all of the body for `If-None-Match`. */
+export function printBody({ version, text }: PrintedRecord): [body: string, etag: string] {
+  const body = `{"status":0,"data":[${text}]}`
+  return [body, `"${version}.${hash('sha256', body, 'base64url').slice(0, 16)}"`]
 }
 
 export function matchesAny(header: string | undefined, etag: string): boolean {

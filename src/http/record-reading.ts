@@ -4,11 +4,11 @@ import type { PermittedAction } from '../model/rights.js'
 import { isObject } from '../model/value.js'
 import type { App } from '../service/app.js'
 import { permittedActions } from '../service/rights/permitted.js'
-import { recordsOf } from '../service/records.js'
+import { printedRecord, recordsOf } from '../service/records.js'
 import { dataOf } from './bodies.js'
 import { callerOf } from './guard.js'
 import type { Habits } from './habits.js'
-import { linksOf, matchesAny, print, sendPage } from './record-answers.js'
+import { linksOf, matchesAny, print, printBody, sendPage } from './record-answers.js'
 import { idIn, idOf, modelOf, refuseMisspelledAsOf, wantedIn, type Query } from './record-requests.js'
 import { sendJson, type Handler } from './resource.js'
 
@@ -66,8 +66,8 @@ export function makeReading(app: App, habits: Habits, basePath: string): Record<
         const was = await records(request).readAt(model.name, idOf(model, request), asOf)
         return sendJson(reply, JSON.stringify({ status: 0, data: [was] }))
       }
-      const record = await records(request).read(model.name, idOf(model, request))
-      const [body, etag] = print(record)
+      const record = await printedRecord(app, callerOf(request), model, idOf(model, request))
+      const [body, etag] = printBody(record)
       void reply.header('etag', etag)
       if (matchesAny(request.headers['if-none-match'], etag)) return reply.code(304).send()
       return sendJson(reply, body)

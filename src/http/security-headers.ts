@@ -32,13 +32,18 @@ const WHO_ASKS = 'Cookie, Authorization, API-KEY'
 
 export type SetHeaders = (request: FastifyRequest, reply: FastifyReply) => void
 
-/** Sets what all answers have. */
-export function makeHeaders({ allowOrigins }: HttpSettings): SetHeaders {
-  const plain = Object.freeze({
+/** What all answers over plain http have. */
+export function headersOverHttp({ allowOrigins }: HttpSettings): Readonly<Record<string, string>> {
+  return Object.freeze({
     ...SECURITY_HEADERS,
     'cache-control': 'private, no-cache',
     vary: allowOrigins.length === 0 ? WHO_ASKS : `${WHO_ASKS}, Origin`,
   })
+}
+
+/** Sets what all answers have. */
+export function makeHeaders(settings: HttpSettings): SetHeaders {
+  const plain = headersOverHttp(settings)
   const secure = Object.freeze({ ...plain, 'strict-transport-security': STRICT_TRANSPORT })
   return (request, reply) => {
     void reply.header('x-request-id', request.id)

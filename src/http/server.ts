@@ -1,6 +1,6 @@
 // One door: Fastify. Limits, hooks in the order they run, routes, and the refusal handler.
 import { randomUUID } from 'node:crypto'
-import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http'
+import type { Server as HttpServer } from 'node:http'
 import { fastify, type FastifyInstance } from 'fastify'
 import { Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
@@ -12,7 +12,7 @@ import { changesResource } from './changes.js'
 import { answerPreflight } from './cors.js'
 import { fileResource, uploadResource } from './files.js'
 import { acceptForms } from './form.js'
-import { makeGuards, makeHostCheck, type Guards } from './guard.js'
+import { makeGuards, makeHostCheck, type CheckHost, type Guards } from './guard.js'
 import type { Habits } from './habits.js'
 import { exportResource } from './export.js'
 import { healthResources } from './health.js'
@@ -24,8 +24,10 @@ import { listenOnLoopback6, LOOPBACK_4, LOOPBACK_6 } from './loopback.js'
 import { loginResources, logoutResource } from './login.js'
 import { meResources } from './me.js'
 import { metaResources } from './meta.js'
+import { withQuickReads, type Listener } from './quick-reads.js'
 import { recordResources } from './records.js'
 import { answerClientError, answerError, type ErrorContext } from './refusals.js'
+import { makeRequestLog, type LogRequest } from './request-log.js'
 import { resetResource } from './reset.js'
 import { addResource, type Resource } from './resource.js'
 import { makeHeaders, neverStored, type SetHeaders } from './security-headers.js'
@@ -79,13 +81,19 @@ export async function createServer(
   const limits = makeLimits(app, settings)
   const schemes = ['Session', 'Bearer', ...(settings.basicAuth ? ['Basic'] : [])]
   const server = makeFastify({ log: app.log, habits, schemes }, settings, setHeaders)
-  addHooks(server, app, settings, { setHeaders, limits })
+  const [checkHost, logRequest] = [makeHostCheck(settings), makeRequestLog(app.log)]
+  addHooks(server, settings, { setHeaders, limits, checkHost, logRequest })
   announceStop(server, isStopping)
   const guards = limits.counted(makeGuards(app, settings))
   server.addHook('preHandler', guards.again)
   const parts = { guards, habits, limits, stopping: stopping.signal }
   await addRoutes(server, app, settings, parts, options)
   await server.ready()
+  const routing: Listener = (request, response) => {
+    server.routing(request, response)
+  }
+  const listener = withQuickReads(routing, { app, settings, limits, checkHost, logRequest, isStopping })
+  server.server.removeAllListeners('request').on('request', listener)
   const connections = new Connections(settings.maxConnections)
   connections.watch(server.server)
   let other: HttpServer | undefined
@@ -96,7 +104,7 @@ export async function createServer(
       await server.listen({ host: isLocalhost ? LOOPBACK_4 : settings.host, port: settings.port })
       const [bound] = server.addresses().filter((address) => typeof address === 'object')
       const { address = '', port = 0 } = bound ?? {}
-      if (isLocalhost) other = await listenOnLoopback6(port, HTTP_OPTIONS, routing, answerClientError)
+      if (isLocalhost) other = await listenOnLoopback6(port, HTTP_OPTIONS, listener, answerClientError)
       if (other) connections.watch(other)
       const hosts = [...(isLocalhost ? ['localhost'] : []), address, ...(other ? [LOOPBACK_6] : [])]
       return hosts.map(
@@ -109,9 +117,6 @@ export async function createServer(
       await connections.end(other ? [server.server, other] : [server.server])
       await server.close()
     },
-  }
-  function routing(request: IncomingMessage, response: ServerResponse): void {
-    server.routing(request, response)
   }
 }
 
@@ -203,15 +208,18 @@ function makeFastify(context: ErrorContext, settings: HttpSettings, setHeaders: 
   return server
 }
 
+interface Hooks {
+  readonly setHeaders: SetHeaders
+  readonly limits: Limits
+  readonly checkHost: CheckHost
+  readonly logRequest: LogRequest
+}
+
 function addHooks(
   server: FastifyInstance,
-  app: App,
   settings: HttpSettings,
-  { setHeaders, limits }: { readonly setHeaders: SetHeaders; readonly limits: Limits },
+  { setHeaders, limits, checkHost, logRequest }: Hooks,
 ): void {
-  const checkHost = makeHostCheck(settings)
-  // The fields of this line are fixed and hold no secret: looking for one in each would be the dearest part of a read.
-  const requestLog = app.log.child({}, { redact: [] })
   server.decorateRequest('caller', null)
   server.decorateRequest('isAwaited', false)
   server.addHook('onRequest', (request, reply, done) => {
@@ -229,21 +237,11 @@ function addHooks(
   })
   server.addHook('onResponse', (request, reply, done) => {
     const { model } = (request.params ?? {}) as { model?: string }
-    requestLog.info(
-      {
-        requestId: request.id,
-        method: request.method,
-        // The route, not the address: what stands behind `?` stays out of the log.
-        route: request.routeOptions.url,
-        model: model?.slice(0, 100),
-        status: reply.statusCode,
-        ms: Math.round(reply.elapsedTime * 10) / 10,
-        user: request.caller?.actor?.username,
-        key: request.caller?.actor?.keyId,
-        address: request.ip,
-      },
-      'request',
-    )
+    logRequest({
+      ...{ requestId: request.id, method: request.method, route: request.routeOptions.url, model },
+      ...{ status: reply.statusCode, startMs: performance.now() - reply.elapsedTime },
+      ...{ caller: request.caller, address: request.ip },
+    })
     done()
   })
 }

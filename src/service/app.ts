@@ -3,6 +3,7 @@ import type { Catalog } from '../model/catalog.js'
 import type { Database } from '../store/database.js'
 import type { Referrer } from '../store/references.js'
 import type { Tables } from '../store/table.js'
+import type { KnownCallers } from './accounts/known-callers.js'
 import type { Waiting } from './log/waiting.js'
 import type { Gate } from './rights/gate.js'
 import type { Settings } from './settings.js'
@@ -11,6 +12,8 @@ import type { Outgoing } from './webhooks/call.js'
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number
+  /** Milliseconds since any moment, which nobody puts forward or back; those of the process if absent. */
+  elapsed?(): number
 }
 
 /** Everything that the functions of the service need, as an argument. `create-app.ts` puts it together. */
@@ -24,6 +27,7 @@ export interface App {
   /** The relations of stored models that this node does not know. */
   readonly undeclared: readonly Referrer[]
   readonly gate: Gate
+  readonly known: KnownCallers
   /** Those who wait for the next Change. */
   readonly waiting: Waiting
   /** How others are called. */

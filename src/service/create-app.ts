@@ -9,6 +9,7 @@ import { Tables } from '../store/table.js'
 import type { App, Clock } from './app.js'
 import { Waiting } from './log/waiting.js'
 import { Gate } from './rights/gate.js'
+import { KnownCallers } from './accounts/known-callers.js'
 import { startHousekeeping } from './housekeeping.js'
 import { keepMetaModels } from './meta-models.js'
 import { ensureRoles } from './accounts/roles.js'
@@ -45,7 +46,7 @@ const OUTGOING: Omit<Outgoing, 'reach'> = { resolve: systemResolve, timeoutMs: 1
 export async function createApp(options: AppOptions): Promise<App> {
   const settings: Settings = { ...DEFAULT_SETTINGS, ...options.settings }
   const log = options.log ?? pino({ level: 'silent' })
-  const clock = options.clock ?? { now: () => Date.now() }
+  const clock: Clock = options.clock ?? { now: () => Date.now() }
   const catalog = Catalog.from(options.models)
   const db = options.database ?? (await openFrom(settings, log, options.onBroken))
   const prepared = applySchema(db, catalog).then(async (applied) => {
@@ -60,9 +61,10 @@ export async function createApp(options: AppOptions): Promise<App> {
   })
   for (const note of notes) log.warn(note)
   const gate = new Gate({ catalog, db, tables })
+  const known = new KnownCallers(() => clock.elapsed?.() ?? performance.now())
   const waiting = new Waiting(db)
   const outgoing = { ...OUTGOING, ...options.outgoing, reach: new Reach(settings.webhookAllow) }
-  const composed = { settings, catalog, db, tables, shapes, undeclared, gate, waiting, outgoing, clock, log }
+  const composed = { settings, catalog, db, tables, shapes, undeclared, gate, known, waiting, outgoing, clock, log }
   const stopHousekeeping = startHousekeeping(composed)
   let stopDelivery: (() => Promise<void>) | undefined
   const app: App = {

@@ -110,6 +110,19 @@ async function read(app: App, by: Caller, model: Model, id: number): Promise<Wir
   return (await readFor(app, by, db, model, checkId(model, id), select)) ?? missing(model, id)
 }
 
+/** What a read answers, as the text of its JSON. */
+export async function printedRecord(
+  app: App,
+  by: Caller,
+  model: Model,
+  id: number,
+): Promise<store.PrintedRecord> {
+  const [select, seen] = [selectFor(app, by, model, 'full'), seenBy(by, model)]
+  const db = isFar(select, seen) ? app.db.searcher : app.db.reader
+  const table = app.tables.of(model)
+  return (await store.readPrinted(db, table, checkId(model, id), select, seen)) ?? missing(model, id)
+}
+
 /** A part of a record, or more than a read shows. */
 async function fetch(app: App, by: Caller, model: Model, id: number, wanted: Wanted): Promise<WireRecord> {
   checkId(model, id)

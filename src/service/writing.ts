@@ -67,6 +67,7 @@ export async function write<T>(
     await append(tx, app.db.dialect, changes)
     return { data, replayed: false, changes }
   })
+  if (changes.some(({ model }) => decidesRights(model))) app.known.forget()
   if (changes.some(({ model }) => app.catalog.hasFiles(model))) await app.db.contents.sweep()
   return written
 }

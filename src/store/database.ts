@@ -160,6 +160,8 @@ export interface Dialect {
   /** The same for rows that are about to go: nobody changes them, and nobody begins to refer to them. */
   readonly lockToRemove: string
   readonly json: JsonSql
+  /** A column as the text of its JSON, `null` where it is empty: as `JSON.stringify` would print what the column decodes. */
+  readonly print: Readonly<Partial<Record<Storage, (column: string) => string>>>
   /** Stands before and at the end of each select that is inserted into the Log, so that its numbers are in commit order. */
   readonly lockLog: { readonly with: string; readonly from: string }
 }

@@ -9,6 +9,9 @@ const plain: Omit<Column, 'type'> = {
   decode: (stored) => stored,
 }
 
+const quoted = (column: string) => `coalesce(to_json(${column}::text)::text, 'null')`
+const unquoted = (column: string) => `coalesce(${column}::text, 'null')`
+
 // Two numbers of an advisory lock; the first is ours, the second says what for.
 const LOCK = 'pg_advisory_xact_lock(86730, '
 
@@ -131,6 +134,11 @@ export const postgresDialect: Dialect = {
       )
       return `select ${values.join(', ')} from json_array_elements(${mark}::json)`
     },
+  },
+  print: {
+    ...{ text: quoted, date: quoted, time: quoted, uuid: quoted, integer: unquoted, boolean: unquoted },
+    datetime: (column) =>
+      `coalesce(to_char(${column} at time zone 'UTC', '\\"YYYY-MM-DD"T"HH24:MI:SS.MS"Z"\\"'), 'null')`,
   },
 }
 

@@ -4,7 +4,7 @@ import type { Search } from '../model/search.js'
 import type { Values } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
 import { predicateOf, Scope } from './criteria-sql.js'
-import { UniqueViolation, type Queryable, type Row, type Transaction } from './database.js'
+import { UniqueViolation, type Queryable, type Row, type SqlValue, type Transaction } from './database.js'
 import { LAST_SEQ } from './feed.js'
 import { indexName, quote } from './names.js'
 import type { Rendered } from './parameters.js'
@@ -105,11 +105,43 @@ export async function read(
   select = table.full,
   seen?: Criteria,
 ): Promise<WireRecord | undefined> {
-  const permitted = seen && predicateOf(table.dialect, seen)
-  const where = permitted ? `t."id" = ? and ${permitted.sql}` : 't."id" = ?'
-  const params = [...select.params, id, ...(permitted?.params ?? [])]
-  const [row] = await db.all(`select ${select.columns} from ${table.name} as t where ${where}`, params)
+  const [row] = await db.all(...permitted(table, select.byId, [...select.params, id], seen))
   return row && select.read(row)
+}
+
+/** A statement that ends with its condition, with one more. */
+function permitted(
+  { dialect }: Table,
+  sql: string,
+  params: readonly SqlValue[],
+  seen: Criteria | undefined,
+): [sql: string, params: readonly SqlValue[]] {
+  if (!seen) return [sql, params]
+  const more = predicateOf(dialect, seen)
+  return [`${sql} and ${more.sql}`, [...params, ...more.params]]
+}
+
+/** A record as it goes out: the text of its JSON. */
+export interface PrintedRecord {
+  readonly version: number
+  readonly text: string
+}
+
+/** The same, printed by the database where it can. */
+export async function readPrinted(
+  db: Queryable,
+  table: Table,
+  id: number,
+  select: Select,
+  seen?: Criteria,
+): Promise<PrintedRecord | undefined> {
+  const { printed } = select
+  if (!printed) {
+    const record = await read(db, table, id, select, seen)
+    return record && { version: record.version, text: JSON.stringify(record) }
+  }
+  const [row] = await db.all(...permitted(table, printed.byId, [...printed.text.params, id], seen))
+  return row && { version: Number(row['version']), text: String(row['text']) }
 }
 
 /** Which of these are true of a record; undefined if it is not there. */

@@ -9,7 +9,8 @@ import type { Json, Value } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
 import { Scope } from './criteria-sql.js'
 import type { Dialect, Row, SqlValue } from './database.js'
-import { quote } from './names.js'
+import { quote, tableName } from './names.js'
+import { printSelection, type Printed } from './printed.js'
 
 /** How many neighbours a view shows; and a list inside of a list. */
 const MAX_SHOWN = [1_000, 100] as const
@@ -19,9 +20,13 @@ export interface Select {
   readonly columns: string
   /** Of the columns, in their order. */
   readonly params: readonly SqlValue[]
+  /** The statement that reads one record by its id, made once. */
+  readonly byId: string
   /** Whether what is hidden in it is found out at neighbours. */
   readonly asksFurther: boolean
   read(row: Row): WireRecord
+  /** The record as the text of its JSON, where the database can print it. */
+  readonly printed: Printed | undefined
 }
 
 type Decode = (stored: SqlValue | Json) => Value
@@ -52,9 +57,12 @@ export function compileSelection(dialect: Dialect, selection: Selection): Select
   )
   const columns = parts.map((part, index) => `, ${part.sql} as "c${index}"`).join('')
   const { sql, params } = scope.render(columns)
+  const own = `t."id" as "id", t."version" as "version"${sql}`
+  let printed: { readonly whole: Printed | undefined } | undefined
   return {
-    columns: `t."id" as "id", t."version" as "version"${sql}`,
+    columns: own,
     params,
+    byId: `select ${own} from ${quote(tableName(selection.model.name))} as t where t."id" = ?`,
     asksFurther: conditionsIn(selection).some(looksFurther),
     read: (row) => {
       const record: Record<string, Value> & { id: number; version: number } = {
@@ -67,6 +75,11 @@ export function compileSelection(dialect: Dialect, selection: Selection): Select
         if (value !== HIDDEN && isShown) record[key] = value
       })
       return record
+    },
+    // Many are never printed.
+    get printed() {
+      printed ??= { whole: printSelection(dialect, selection) }
+      return printed.whole
     },
   }
 }

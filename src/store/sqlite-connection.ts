@@ -9,6 +9,8 @@ type Statement = ReturnType<Connection['prepare']>
 const MAX_STATEMENTS = 500
 /** Longer ones are seldom asked again, and would fill the memory. */
 const MAX_KEPT_LENGTH = 10_000
+/** Pages that a connection keeps in memory, so that records which are read again are not read from the file. */
+const CACHE_KB = 16_000
 
 export function connect(file: string, readOnly: boolean): Connection {
   // No busy time-out: SQLite would wait by holding the event loop. See `patiently`.
@@ -19,6 +21,7 @@ export function connect(file: string, readOnly: boolean): Connection {
     connection.exec('pragma synchronous = full')
     connection.exec('pragma foreign_keys = on')
     connection.exec('pragma temp_store = memory')
+    connection.exec(`pragma cache_size = -${CACHE_KB}`)
     assertPragma(connection, 'synchronous', 2)
     assertPragma(connection, 'journal_mode', 'wal')
     connection.function('verso_fold', { deterministic: true }, (value: SqlValue) =>
@@ -123,6 +126,8 @@ export class Session implements Transaction {
   #prepare(sql: string): Statement {
     const cached = this.#statements.get(sql)
     if (cached) {
+      // Which ones were used last matters only where some may have to go.
+      if (this.#statements.size < MAX_STATEMENTS / 2) return cached
       this.#statements.delete(sql)
       this.#statements.set(sql, cached)
       return cached

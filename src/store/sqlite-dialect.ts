@@ -10,6 +10,8 @@ const integer: Column = {
   decode: (stored) => stored,
 }
 
+const quoted = (column: string) => `json_quote(${column})`
+
 /** Tables are STRICT: SQLite refuses what a column does not hold. Text compares byte by byte, that is by code point. */
 export const sqliteDialect: Dialect = {
   columns: {
@@ -72,6 +74,12 @@ export const sqliteDialect: Dialect = {
       )
       return `select ${values.join(', ')} from json_each(${mark})`
     },
+  },
+  print: {
+    ...{ text: quoted, date: quoted, time: quoted, datetime: quoted, uuid: quoted },
+    integer: (column) => `ifnull(${column}, 'null')`,
+    boolean: (column) =>
+      `case when ${column} is null then 'null' when ${column} = 0 then 'false' else 'true' end`,
   },
 }
 

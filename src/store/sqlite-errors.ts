@@ -18,11 +18,15 @@ export async function patiently<T>(deadline: number, attempt: () => T | Promise<
     try {
       return await attempt()
     } catch (error) {
-      const isBusy = basicCode(error) === SQLITE_BUSY
-      if (!isBusy || Date.now() >= deadline) throw translate(error)
+      if (!isBusy(error) || Date.now() >= deadline) throw translate(error)
       await sleep(RETRY_MS[Math.min(tries, RETRY_MS.length - 1)])
     }
   }
+}
+
+/** Whether another process has the file. */
+export function isBusy(error: unknown): boolean {
+  return basicCode(error) === SQLITE_BUSY
 }
 
 /** Full, busy or failing: not the member's own fault, so the whole group is done again. */

@@ -9,7 +9,7 @@ import { SqliteCommits } from './sqlite-commits.js'
 import { connect, Session, Unhurried } from './sqlite-connection.js'
 import { SqliteContents } from './sqlite-contents.js'
 import { sqliteDialect } from './sqlite-dialect.js'
-import { isDamage, isEngineTrouble, patiently, translate } from './sqlite-errors.js'
+import { isBusy, isDamage, isEngineTrouble, patiently, translate } from './sqlite-errors.js'
 import { SqliteSearcher } from './sqlite-searcher.js'
 
 const MAX_GROUP = 256
@@ -74,7 +74,15 @@ class Sqlite implements Database {
     this.#isInPlace = watchPlace(file)
     this.#unhurried = new Unhurried(writer)
     this.reader = {
-      all: (sql, params) => patiently(Date.now() + PATIENCE_MS, () => readerSession.all(sql, params)),
+      all: async (sql, params) => {
+        try {
+          return await readerSession.all(sql, params)
+        } catch (error) {
+          // Nearly always the first try does, and then nothing is spent on patience.
+          if (!isBusy(error)) throw error
+          return patiently(Date.now() + PATIENCE_MS, () => readerSession.all(sql, params))
+        }
+      },
     }
     this.searcher = new SqliteSearcher(path.resolve(file), options.statementTimeoutMs ?? STATEMENT_MS)
     this.contents = new SqliteContents(`${path.resolve(file)}.files`, this)

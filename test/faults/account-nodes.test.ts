@@ -1,10 +1,11 @@
-// Whatever ends a session or changes a right on one node holds on the other with the next request.
+// Whatever ends a session or changes a right on one node holds there at once, and on the other within a second.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ROLE_MODEL } from '../../src/model/auth.js'
 import { USER_MODEL } from '../../src/model/model.js'
 import { addUser } from '../../src/service/accounts/accounts.js'
+import { KnownCallers } from '../../src/service/accounts/known-callers.js'
 import { rolesNamed } from '../../src/service/accounts/roles.js'
-import { DeafGate } from '../account-twins.js'
+import { DeafGate, TrustingCallers } from '../account-twins.js'
 import { HttpClient } from '../http-client.js'
 import {
   newPlace,
@@ -67,6 +68,7 @@ onEveryEngine((engine) => {
     /** What both sessions are answered there, before and afterwards. */
     readonly before?: number
     readonly after: readonly [first: number, second: number]
+    readonly isDoneThere?: boolean
     readonly act: (who: Somebody) => Promise<unknown>
   }
 
@@ -120,7 +122,7 @@ onEveryEngine((engine) => {
       act: ({ id }) => admin.request('DELETE', `/ws/users/${id}/sessions`),
     },
     {
-      ...{ what: 'a reset link that is used', after: [401, 401] },
+      ...{ what: 'a reset link that is used', after: [401, 401], isDoneThere: true },
       act: async ({ id }) => {
         const made = await admin.request('POST', `/ws/users/${id}/reset`)
         const { data } = (await made.json()) as { data: { link: string }[] }
@@ -135,23 +137,39 @@ onEveryEngine((engine) => {
   ]
 
   test.each(CASES)(
-    '$what holds there with the next request',
-    async ({ roles = ['editor'], before = 200, after, act }) => {
+    '$what holds there within a second',
+    async ({ roles = ['editor'], before = 200, after, isDoneThere = false, act }) => {
       const who = await somebody(roles)
       // It has seen them before: what it remembers must not count.
       expect([await statusOf(who.cookie), await statusOf(who.other)]).toEqual([before, before])
       await act(who)
+      there.clock.letASecondPass()
       expect([await statusOf(who.cookie), await statusOf(who.other)]).toEqual(after)
+      // What was done there, at a link, is news here too.
+      if (isDoneThere) here.clock.letASecondPass()
       expect([await statusOf(who.cookie, here.url), await statusOf(who.other, here.url)]).toEqual(after)
     },
   )
 
+  test('a node that knows people for longer is caught', async () => {
+    const trusting = { ...there.app, known: new TrustingCallers() }
+    await withServer({ ...there, app: trusting }, {}, async (url) => {
+      const who = await somebody(['editor'])
+      expect(await statusOf(who.cookie, url)).toBe(200)
+      await asUser(here.url, who.cookie).get('/logout')
+      there.clock.letASecondPass()
+      expect([await statusOf(who.cookie, url), await statusOf(who.cookie)]).toEqual([200, 401])
+    })
+  })
+
   test('a gate that never hears of it is caught', async () => {
-    const deaf = { ...there.app, gate: new DeafGate(there.app) }
+    const known = new KnownCallers(() => there.clock.elapsed())
+    const deaf = { ...there.app, known, gate: new DeafGate(there.app) }
     await withServer({ ...there, app: deaf }, {}, async (url) => {
       const who = await somebody(['editor'])
       expect(await statusOf(who.cookie, url)).toBe(200)
       await change(who, { roles: [] })
+      there.clock.letASecondPass()
       expect([await statusOf(who.cookie, url), await statusOf(who.cookie)]).toEqual([200, 404])
     })
   })

@@ -1,4 +1,4 @@
-// Whatever ends a key on one node ends it on every node, with the next request.
+// Whatever ends a key on one node ends it there at once, and on every other node within a second.
 import { describe, expect, test } from 'vitest'
 import type { Database } from '../../src/store/database.js'
 import { HttpClient } from '../http-client.js'
@@ -66,6 +66,7 @@ async function statuses(
     const [{ id: keyId, key }] = data
     const before = [await statusOn(first, key), await statusOn(second, key)]
     await end({ admin, userId: user.id, roleId: role.id, keyId })
+    second.service.clock.letASecondPass()
     return [...before, await statusOn(first, key), await statusOn(second, key)]
   })
 }

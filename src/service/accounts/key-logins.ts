@@ -7,6 +7,7 @@ import type { App } from '../app.js'
 import type { Caller } from '../rights/caller.js'
 import { noteEvent } from './events.js'
 import { isKey, keptOf } from './keys.js'
+import type { Known } from './known-callers.js'
 import { addressKeys, FAILURE_WINDOW_MS, noteFailure, refuseIfThrottled } from './throttle.js'
 
 /** How often a key in use is marked, at most: a write for every request would cost too much. */
@@ -15,12 +16,27 @@ const MARK_MS = 60_000
 /** The user with what the key is good for; undefined if there is no such key, or no longer. */
 export async function authenticateKey(app: App, key: string): Promise<Caller | undefined> {
   if (!isKey(key)) return undefined
-  const found = await findKey(app.db.reader, app.db.dialect, keptOf(key))
+  const known = await app.known.find(key, () => lookUp(app, key))
   const now = app.clock.now()
-  if (!found || found.user.disabled || found.key.expiresMs <= now) return undefined
-  const { id, usedMs } = found.key
-  if (usedMs === undefined || now - usedMs >= MARK_MS) markUsed(app, id, now)
-  return app.gate.callerOf({ ...actorOf(found.user), keyId: id }, found.epoch)
+  if (!known?.isAlive(now)) return undefined
+  known.use(now)
+  return known.caller
+}
+
+async function lookUp(app: App, key: string): Promise<Known | undefined> {
+  const found = await findKey(app.db.reader, app.db.dialect, keptOf(key))
+  if (!found || found.user.disabled) return undefined
+  const { id, expiresMs } = found.key
+  let { usedMs } = found.key
+  return {
+    caller: await app.gate.callerOf({ ...actorOf(found.user), keyId: id }, found.epoch),
+    isAlive: (now) => expiresMs > now,
+    use: (now) => {
+      if (usedMs !== undefined && now - usedMs < MARK_MS) return
+      usedMs = now
+      markUsed(app, id, now)
+    },
+  }
 }
 
 /** A wrong key counts against the address it came from. A right one is never refused because of others: it is looked at first. */

@@ -37,6 +37,7 @@ export async function endSession(app: App, by: Actor, userId: number, id: string
     if (!isEnded) throw new Refusal('not-found', 'There is no such session, or it is over already')
     await noteEvent(app, tx, { kind: 'sessions-ended', userId, note: 'one', by })
   })
+  app.known.forget()
 }
 
 /** All of them, or all but one; answers how many. Nobody ends them where the command line does. */
@@ -46,12 +47,14 @@ export async function endSessions(
   userId: number,
   except?: string,
 ): Promise<number> {
-  return app.db.transaction(async (tx) => {
+  const ended = await app.db.transaction(async (tx) => {
     const count = await store.closeSessionsOf(tx, userId, except)
     const note = except === undefined ? 'all' : 'all but one'
     if (count > 0) await noteEvent(app, tx, { kind: 'sessions-ended', userId, note, by })
     return count
   })
+  app.known.forget()
+  return ended
 }
 
 /** Of the hash that it is kept under: nobody gets from here to the hash, and nobody from the hash to the session. */

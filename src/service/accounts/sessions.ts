@@ -10,7 +10,9 @@ import {
 import { actorOf, type Actor } from '../actor.js'
 import type { App } from '../app.js'
 import type { Caller } from '../rights/caller.js'
+import type { Settings } from '../settings.js'
 import { noteEvent } from './events.js'
+import type { Known } from './known-callers.js'
 import { provePassword, type Credentials } from './password-proof.js'
 import { hashOfToken, isToken, newToken } from './tokens.js'
 
@@ -47,6 +49,7 @@ export async function login(
     await noteEvent(app, tx, { kind: 'login', userId: by.id, address, by })
     return still.user
   })
+  app.known.forget()
   return { sessionId, actor: actorOf(user) }
 }
 
@@ -58,18 +61,50 @@ export async function authenticate(
   { isUse = true }: { readonly isUse?: boolean } = {},
 ): Promise<Caller | undefined> {
   if (sessionId === undefined || !isToken(sessionId)) return undefined
+  const known = await app.known.find(sessionId, () => lookUp(app, sessionId))
+  return known && callerNow(app, known, isUse)
+}
+
+/** The same at once, if it was looked up a moment ago. */
+export function authenticateKnown(app: App, sessionId: string): Caller | undefined {
+  const known = app.known.get(sessionId)
+  return known && callerNow(app, known, true)
+}
+
+function callerNow({ clock }: App, { caller, isAlive, use }: Known, isUse: boolean): Caller | undefined {
+  const now = clock.now()
+  if (!isAlive(now)) return undefined
+  if (isUse) use(now)
+  return caller
+}
+
+async function lookUp(app: App, sessionId: string): Promise<Known | undefined> {
   const key = hashOfToken(sessionId)
   const found = await findSession(app.db.reader, key)
   if (!found || found.user.disabled) return undefined
-  if (!isAlive(app, found.session)) return undefined
-  const now = app.clock.now()
-  const idleMs = now - found.session.seenMs
-  if (isUse && idleMs > Math.min(MAX_TOUCH_MS, app.settings.sessionIdleMs / 4)) markSeen(app, key, now)
-  return app.gate.callerOf(actorOf(found.user), found.epoch)
+  const { createdMs } = found.session
+  let { seenMs } = found.session
+  const { sessionIdleMs } = app.settings
+  return {
+    caller: await app.gate.callerOf(actorOf(found.user), found.epoch),
+    isAlive: (now) => isAliveAt(now, app.settings, { createdMs, seenMs }),
+    use: (now) => {
+      if (now - seenMs <= Math.min(MAX_TOUCH_MS, sessionIdleMs / 4)) return
+      seenMs = now
+      markSeen(app, key, now)
+    },
+  }
 }
 
-export function isAlive({ clock, settings }: App, { createdMs, seenMs }: SessionRow): boolean {
-  const now = clock.now()
+export function isAlive({ clock, settings }: App, session: SessionRow): boolean {
+  return isAliveAt(clock.now(), settings, session)
+}
+
+function isAliveAt(
+  now: number,
+  settings: Settings,
+  { createdMs, seenMs }: Pick<SessionRow, 'createdMs' | 'seenMs'>,
+): boolean {
   return now - seenMs <= settings.sessionIdleMs && now - createdMs <= settings.sessionMaxMs
 }
 
@@ -79,6 +114,7 @@ export async function logout(app: App, sessionId: string | undefined, address?: 
     const userId = await closeSession(tx, hashOfToken(sessionId))
     if (userId !== undefined) await noteEvent(app, tx, { kind: 'logout', userId, address })
   })
+  app.known.forget()
 }
 
 /** Beside the request: a reader is not to wait for a writer, nor to fail with it. */

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest'
+import { KnownCallers, type Known } from '../../src/service/accounts/known-callers.js'
+import { SERVICE } from '../../src/service/rights/caller.js'
+
+const somebody = (): Known => ({ caller: SERVICE, isAlive: () => true, use: () => undefined })
+
+function callers() {
+  let ms = 0
+  const known = new KnownCallers(() => ms)
+  return { known, pass: (by: number) => (ms += by) }
+}
+
+test('who came a moment ago is not looked up again, and a second later is', async () => {
+  const { known, pass } = callers()
+  const first = somebody()
+  expect(await known.find('a', async () => first)).toBe(first)
+  expect(await known.find('a', async () => somebody())).toBe(first)
+  expect(known.get('b')).toBeUndefined()
+  pass(999)
+  expect(known.get('a')).toBeUndefined()
+})
+
+test('the second begins with the look, not with its answer', async () => {
+  const { known, pass } = callers()
+  await known.find('a', async () => {
+    pass(950)
+    return somebody()
+  })
+  expect(known.get('a')).toBeUndefined()
+})
+
+test('what was looked up before a change is not kept after it', async () => {
+  const { known } = callers()
+  await known.find('a', async () => {
+    known.forget()
+    return somebody()
+  })
+  expect(known.get('a')).toBeUndefined()
+})
+
+test('nobody is remembered as nobody', async () => {
+  const { known } = callers()
+  expect(await known.find('a', async () => undefined)).toBeUndefined()
+  const later = somebody()
+  expect(await known.find('a', async () => later)).toBe(later)
+})
+
+test('it does not grow without end', async () => {
+  const { known } = callers()
+  for (let index = 0; index <= 10_000; index++) await known.find(String(index), async () => somebody())
+  expect([known.get('0'), known.get('10000')]).toEqual([undefined, expect.anything()])
+})

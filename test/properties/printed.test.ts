@@ -1,0 +1,133 @@
+// What the database prints is what `JSON.stringify` prints, character by character.
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { defineModel } from '../../src/model/definition.js'
+import { fullSelection, listSelection } from '../../src/model/selection.js'
+import type { Value } from '../../src/model/value.js'
+import type { Dialect } from '../../src/store/database.js'
+import { insert, read, readPrinted } from '../../src/store/records.js'
+import { compileSelection } from '../../src/store/select.js'
+import { onEveryEngine, startService, type Service } from '../targets.js'
+
+const RUNS = 60
+
+const Owner = defineModel({
+  name: 'print.Owner',
+  fields: { name: { type: 'string' } },
+})
+const Printed = defineModel({
+  name: 'print.Printed',
+  fields: {
+    label: { type: 'string' },
+    note: { type: 'text' },
+    whole: { type: 'integer' },
+    big: { type: 'long' },
+    active: { type: 'boolean' },
+    day: { type: 'date' },
+    at: { type: 'time' },
+    moment: { type: 'datetime' },
+    token: { type: 'uuid' },
+    state: { type: 'enum', selection: ['draft', 'sent'] },
+    owner: { type: 'many-to-one', target: 'print.Owner' },
+    second: { type: 'one-to-one', target: 'print.Owner' },
+  },
+  archived: true,
+})
+const models = [Owner, Printed].map((definition) => ({ file: 'print.ts', definition }))
+
+const texts = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 60 }).filter((text) => !text.includes('\0')),
+  fc.string({
+    unit: fc.constantFrom(
+      ...Array.from('\u0001\u0007\b\t\n\u000b\f\r\u001f\u007f"\\/\u2028\u2029\uFEFF<é😀?'),
+    ),
+    maxLength: 12,
+  }),
+  fc.constantFrom('', 'null', '{"a":1}', '[]', '1', '0', '1e9', 'true'),
+)
+const dates = fc.date({
+  min: new Date('0001-01-02T00:00:00Z'),
+  max: new Date('9999-12-30T00:00:00Z'),
+  noInvalidDate: true,
+})
+const orNull = (value: fc.Arbitrary<Value>) => fc.oneof({ weight: 4, arbitrary: value }, fc.constant(null))
+const records = fc.record({
+  label: orNull(texts),
+  note: orNull(texts),
+  whole: orNull(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })),
+  big: orNull(fc.maxSafeInteger()),
+  active: orNull(fc.boolean()),
+  day: orNull(dates.map((date) => date.toISOString().slice(0, 10))),
+  at: orNull(dates.map((date) => date.toISOString().slice(11, 19))),
+  moment: orNull(dates.map((date) => date.toISOString())),
+  token: orNull(fc.uuid()),
+  state: orNull(fc.constantFrom('draft', 'sent')),
+  owner: orNull(fc.constantFrom({ id: 1 }, { id: 2 }, { id: 3 })),
+  second: orNull(fc.constantFrom({ id: 2 })),
+  archived: fc.boolean(),
+  createdOn: dates.map((date) => date.toISOString()),
+  createdBy: orNull(fc.constant({ id: 1 })),
+})
+
+onEveryEngine((engine) => {
+  let service: Service
+
+  beforeAll(async () => {
+    service = await startService(engine, { models })
+    const { app } = service
+    const table = app.tables.of(app.catalog.get('print.Owner'))
+    const names = ['Ada', 'a "name"\n', null]
+    await app.db.transaction((tx) =>
+      insert(
+        tx,
+        table,
+        names.map((name) => ({ name })),
+      ),
+    )
+  })
+  afterAll(async () => {
+    await service.close()
+  })
+
+  /** How many of the runs were printed as they should be. */
+  const compare = async (dialect: Dialect): Promise<void> => {
+    const { app } = service
+    const model = app.catalog.get('print.Printed')
+    const table = app.tables.of(model)
+    const selects = [fullSelection, listSelection].map((select) =>
+      compileSelection(dialect, select(app.catalog, model)),
+    )
+    expect(selects.map(({ printed }) => printed !== undefined)).toEqual([true, true])
+    await fc.assert(
+      fc.asyncProperty(records, async (values) => {
+        const [id = 0] = await app.db.transaction(async (tx) => {
+          // The other side of a one-to-one is one record.
+          await tx.run(`update ${table.name} set "second" = null`)
+          return insert(tx, table, [values])
+        })
+        for (const select of selects) {
+          const record = await read(app.db.reader, table, id, select)
+          const printed = await readPrinted(app.db.reader, table, id, select)
+          expect(printed).toEqual({ version: 0, text: JSON.stringify(record) })
+        }
+      }),
+      { numRuns: RUNS, endOnFailure: true },
+    )
+  }
+
+  test('values of every type that it prints', async () => {
+    await compare(service.app.db.dialect)
+  })
+
+  test.for<[string, Partial<Dialect['print']>]>([
+    [
+      'quotes that are only put around a text',
+      { text: (column) => `coalesce('"' || ${column} || '"', 'null')` },
+    ],
+    ['numbers as they are stored', { boolean: (column) => `coalesce(cast(${column} as text), '0')` }],
+    ['nothing for what is empty', { date: (column) => `coalesce('"' || ${column} || '"', '')` }],
+  ])('a printer of %s is caught', async ([, broken]) => {
+    const { dialect } = service.app.db
+    await expect(compare({ ...dialect, print: { ...dialect.print, ...broken } })).rejects.toThrow()
+  })
+})

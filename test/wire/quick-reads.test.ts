@@ -1,0 +1,139 @@
+// The short way answers as the routes do, to the letter; and what it does not answer, the routes do.
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { makeHostCheck } from '../../src/http/guard.js'
+import { makeLimits } from '../../src/http/limits.js'
+import { withQuickReads } from '../../src/http/quick-reads.js'
+import { makeRequestLog } from '../../src/http/request-log.js'
+import { DEFAULT_HTTP_SETTINGS } from '../../src/http/settings.js'
+import { addUser } from '../../src/service/accounts/accounts.js'
+import { onEveryEngine, PASSWORD, startService, type Service } from '../targets.js'
+import { asUser, credentials, openSession, send, withServer, type Answer, type Sent } from './exchange.js'
+
+const CONTACTS = '/ws/rest/crm.Contact'
+const NOTES = '/ws/rest/test.Note'
+/** Behind a proxy there is no short way. */
+const ROUTES_ONLY = { trustProxy: ['10.1.2.3'] }
+
+function told({ status, headers, text }: Answer): unknown {
+  const own = { date: undefined, 'x-request-id': undefined, 'content-length': undefined }
+  const body = text.replaceAll(String(headers['x-request-id']), '<id>')
+  return { status, headers: { ...headers, ...own }, body }
+}
+
+onEveryEngine((engine) => {
+  let service: Service
+  let cookie: string
+  let guest: string
+
+  beforeAll(async () => {
+    service = await startService(engine)
+    cookie = await openSession(service.url)
+    await addUser(service.app, { username: 'guest', password: PASSWORD, roles: [] })
+    guest = await openSession(service.url, {}, credentials('guest'))
+    const user = asUser(service.url, cookie)
+    const names = ['Ada', 'Жанна', 'a "quoted"\n\u0007name', '😀']
+    for (const firstName of names) await user.create('crm.Contact', { firstName, phones: ['1'] })
+    await user.create('test.Note', { title: 'one' })
+  })
+  afterAll(async () => {
+    await service.close()
+  })
+
+  const requests = (): readonly Sent[] => {
+    const as = (headers: http.OutgoingHttpHeaders) => ({ headers: { cookie, ...headers } })
+    const paths = [
+      ...[1, 2, 3, 4, 99, 0, -1].map((id) => `${CONTACTS}/${id}`),
+      ...[`${NOTES}/1`, `${NOTES}/1/`, `${NOTES}/01`, `${NOTES}/1?`, `${NOTES}/1?asOf=2020-01-01`],
+      ...[`${NOTES}/%31`, `/ws//rest/test.Note/1`, `/ws/rest/test.Nothing/1`, `${NOTES}/1/history`],
+      ...[`${NOTES}/99999999999999999`, `/ws/rest//1`, `/ws/rest/1`, `${NOTES}/1#x`, NOTES],
+    ]
+    return [
+      ...paths.map((path) => ({ path, ...as({}) })),
+      ...['HEAD', 'DELETE', 'OPTIONS', 'TRACE'].map((method) => ({ method, path: `${NOTES}/99`, ...as({}) })),
+      { path: `${NOTES}/1` },
+      { path: `${NOTES}/1`, headers: { cookie: guest } },
+      { path: `${NOTES}/1`, headers: { cookie: 'JSESSIONID=x' } },
+      { path: `${NOTES}/1`, headers: { cookie: `a=b; ${cookie}; c=d` } },
+      { path: `${NOTES}/1`, ...as({ 'api-key': 'vk_wrong' }) },
+      { path: `${NOTES}/1`, ...as({ authorization: 'Bearer wrong' }) },
+      { path: `${NOTES}/1`, ...as({ authorization: 'Basic YTpi' }) },
+      { path: `${NOTES}/1`, ...as({ 'if-none-match': '*' }) },
+      { path: `${NOTES}/1`, ...as({ origin: 'https://elsewhere.example' }) },
+      { path: `${NOTES}/1`, ...as({ host: 'elsewhere.example' }) },
+      { path: `${NOTES}/1`, ...as({ accept: 'application/problem+json' }) },
+      { path: `${NOTES}/1`, ...as({ 'sec-fetch-site': 'cross-site' }) },
+      { path: `${NOTES}/1`, ...as({ 'content-type': 'application/json' }), body: '{}' },
+    ]
+  }
+
+  test('every answer is that of the routes', async () => {
+    await withServer(service, ROUTES_ONLY, async (url) => {
+      for (const request of requests()) {
+        const [quick, routed] = [await send(service.url, request), await send(url, request)]
+        expect(told(quick), JSON.stringify(request)).toEqual(told(routed))
+      }
+    })
+  })
+
+  test('a plain read takes the short way, and nothing else does', async () => {
+    const settings = { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1' }
+    let routed = 0
+    const listener = withQuickReads(
+      (request, response) => {
+        routed++
+        service.server.fastify.routing(request, response)
+      },
+      {
+        ...{ app: service.app, settings, isStopping: () => false },
+        ...{ limits: makeLimits(service.app, settings), checkHost: makeHostCheck(settings) },
+        logRequest: makeRequestLog(service.app.log),
+      },
+    )
+    const server = http.createServer(listener).listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const ways: Record<string, string> = {}
+    try {
+      // Known from here on.
+      await send(url, { path: `${NOTES}/1`, headers: { cookie } })
+      for (const { method = 'GET', path, headers = {} } of requests()) {
+        const before = routed
+        const { status } = await send(url, { method, path, headers })
+        if (routed === before) ways[`${method} ${path} ${status}`] = Object.keys(headers).join()
+      }
+    } finally {
+      server.close()
+      server.closeAllConnections()
+    }
+    const quick = [...[1, 2, 3, 4].map((id) => `GET ${CONTACTS}/${id} 200`), `GET ${NOTES}/1 200`]
+    expect(Object.keys(ways)).toEqual(quick)
+  })
+
+  test('a session that ends is over with the next request', async () => {
+    const short = await openSession(service.url)
+    const user = asUser(service.url, short)
+    for (let times = 0; times < 3; times++) expect((await user.get(`${NOTES}/1`)).status).toBe(200)
+    await user.get('/logout')
+    expect((await user.get(`${NOTES}/1`)).status).toBe(401)
+  })
+
+  test('what it shows is what was written a moment ago', async () => {
+    const user = asUser(service.url, cookie)
+    for (let version = 0; version < 20; version++) {
+      const title = `note ${version}`
+      expect((await user.ask('POST', `${NOTES}/1`, { version, title })).status).toBe(200)
+      expect((await user.get(`${NOTES}/1`)).text).toContain(`"version":${version + 1},"title":"${title}"`)
+    }
+  })
+
+  test('so many a minute are taken, on the short way too', async () => {
+    await withServer(service, { rateLimitPerMinute: 10 }, async (url) => {
+      const statuses: number[] = []
+      for (let times = 0; times < 13; times++)
+        statuses.push((await asUser(url, cookie).get(`${NOTES}/1`)).status)
+      expect(statuses).toEqual([...Array<number>(10).fill(200), 429, 429, 429])
+    })
+  })
+})
