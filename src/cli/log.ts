@@ -6,12 +6,39 @@ const STDERR = 2
 const SECRETS = ['password', 'passwordHash', 'token', 'secret', 'cookie', 'authorization', 'detail']
 const SECRET_HEADERS = ['set-cookie', 'api-key', 'x-csrf-token']
 
-/** Lines of JSON on stderr, written at once: the last words of a process that ends are not lost. */
+/** Lines of JSON on stderr. Those of one turn of the event loop are written together, and the last words of a process are not lost. */
 export function openLog(level: Level | 'silent'): Logger {
   const paths = [
     ...SECRETS.flatMap((key) => [key, `*.${key}`, `*.*.${key}`]),
     ...SECRET_HEADERS.flatMap((key) => [`["${key}"]`, `*["${key}"]`, `*.*["${key}"]`]),
   ]
   const redact = { paths, censor: '[secret]' }
-  return pino({ level, redact, base: { pid: process.pid } }, pino.destination({ dest: STDERR, sync: true }))
+  const lines = new LinesOfATurn(pino.destination({ dest: STDERR, sync: true }))
+  process.on('exit', () => {
+    lines.flushSync()
+  })
+  return pino({ level, redact, base: { pid: process.pid } }, lines)
+}
+
+/** A call of the system for each line would be a good part of what a request costs. */
+class LinesOfATurn {
+  #lines = ''
+
+  constructor(private readonly destination: { write(text: string): unknown }) {}
+
+  write(line: string): void {
+    if (this.#lines === '')
+      setImmediate(() => {
+        this.flushSync()
+      })
+    this.#lines += line
+  }
+
+  /** Called by the logger itself before a process ends by a fatal error. */
+  flushSync(): void {
+    if (this.#lines === '') return
+    const lines = this.#lines
+    this.#lines = ''
+    this.destination.write(lines)
+  }
 }

@@ -47,8 +47,14 @@ const TURN_MS = 10
 /** Lets others have their turn: statements are synchronous, and a long row of them would hold the loop. */
 export class Unhurried implements Transaction {
   #since = 0
+  #written = 0
 
   constructor(private readonly session: Session) {}
+
+  /** Grows with every statement that may have written something. One that failed has written nothing. */
+  get written(): number {
+    return this.#written
+  }
 
   /** With the beginning of a transaction its turn begins. */
   begin(): void {
@@ -62,12 +68,16 @@ export class Unhurried implements Transaction {
 
   async run(sql: string, params?: readonly SqlValue[]): Promise<number> {
     await this.#pause()
-    return this.session.run(sql, params)
+    const changed = await this.session.run(sql, params)
+    this.#written++
+    return changed
   }
 
   async insert(sql: string, params?: readonly SqlValue[]): Promise<number> {
     await this.#pause()
-    return this.session.insert(sql, params)
+    const id = await this.session.insert(sql, params)
+    this.#written++
+    return id
   }
 
   async #pause(): Promise<void> {

@@ -136,15 +136,18 @@ class Sqlite implements Database {
     this.#pumping = undefined
   }
 
-  /** All members in one transaction; if that is lost, each in one of its own. Nobody is answered before COMMIT. */
+  /**
+   * All members in one transaction; if that is lost, each in one of its own. Nobody is answered before COMMIT. Savepoints cost as much as
+   * a write, and are needed only where a member fails after it has written: so the first attempt goes without.
+   */
   async #commitTogether(group: readonly Member[]): Promise<void> {
-    const outcomes = await this.#attempt(group)
+    const outcomes = (await this.#attempt(group, false)) ?? (await this.#attempt(group, true))
     if (outcomes) outcomes.forEach(answer)
     else for (const member of group) answer(await this.#runAlone(member))
     this.commits.announce()
   }
 
-  async #attempt(group: readonly Member[]): Promise<Outcome[] | undefined> {
+  async #attempt(group: readonly Member[], hasSavepoints: boolean): Promise<Outcome[] | undefined> {
     const [only] = group
     if (group.length === 1 && only) return [await this.#runAlone(only)]
     try {
@@ -154,7 +157,7 @@ class Sqlite implements Database {
     }
     const outcomes: Outcome[] = []
     for (const member of group) {
-      const outcome = await this.#runInSavepoint(member)
+      const outcome = await (hasSavepoints ? this.#runInSavepoint(member) : this.#runInGroup(member))
       // A full disk rolls back the whole transaction, not the savepoint: then nothing of the group is stored.
       if (!outcome || !this.writer.connection.isTransaction) {
         this.#abandon()
@@ -170,6 +173,15 @@ class Sqlite implements Database {
       this.#noticeDamage(error)
       return undefined
     }
+  }
+
+  /** Undefined if what it has written cannot stay, and cannot be told from what others have. */
+  async #runInGroup(member: Member): Promise<Outcome | undefined> {
+    const before = this.#unhurried.written
+    const outcome = await run(member, this.#unhurried)
+    if (!('error' in outcome)) return outcome
+    this.#noticeDamage(outcome.error)
+    return isEngineTrouble(outcome.error) || this.#unhurried.written !== before ? undefined : outcome
   }
 
   async #runInSavepoint(member: Member): Promise<Outcome | undefined> {
