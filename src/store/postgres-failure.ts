@@ -39,6 +39,11 @@ export class Failure extends Error {
     return code === undefined || code.startsWith('08') || code.startsWith('57P') || code === '25P03'
   }
 
+  /** Whether nobody knows if it was stored. */
+  get isInDoubt(): boolean {
+    return this.stage === 'committing'
+  }
+
   /** A server that no longer answers: asking again would only wait again. */
   get #isTimeout(): boolean {
     return this.cause instanceof Error && this.cause.message === 'Query read timeout'

@@ -6,8 +6,10 @@ import type { WireRecord } from '../wire.js'
 import { predicateOf, Scope } from './criteria-sql.js'
 import { UniqueViolation, type Queryable, type Row, type Transaction } from './database.js'
 import { LAST_SEQ } from './feed.js'
+import { insertMany, updateMany } from './many.js'
 import { indexName, quote } from './names.js'
 import type { Rendered } from './parameters.js'
+import { rowOf } from './point-read.js'
 import { compileSelection, type Select } from './select.js'
 import { encode } from './column.js'
 import type { Table } from './table.js'
@@ -105,10 +107,7 @@ export async function read(
   select = table.full,
   seen?: Criteria,
 ): Promise<WireRecord | undefined> {
-  const permitted = seen && predicateOf(table.dialect, seen)
-  const where = permitted ? `t."id" = ? and ${permitted.sql}` : 't."id" = ?'
-  const params = [...select.params, id, ...(permitted?.params ?? [])]
-  const [row] = await db.all(`select ${select.columns} from ${table.name} as t where ${where}`, params)
+  const row = await rowOf(db, table, id, select, seen)
   return row && select.read(row)
 }
 
@@ -163,6 +162,7 @@ export async function lockAll(
   ids: readonly number[],
   how: string,
 ): Promise<void> {
+  tx.shared?.leave()
   const sql = `select 1 from ${name} where "id" in (${dialect.json.rows('integer')}) order by "id"${how}`
   await tx.all(sql, [JSON.stringify(ids)])
 }
@@ -172,7 +172,9 @@ export async function lockToRemove(tx: Transaction, table: Table, id: number): P
   await lock(tx, table, id, table.dialect.lockToRemove)
 }
 
+/** Locks keep others out, not those who share the transaction. */
 async function lock(tx: Transaction, table: Table, id: number, how: string): Promise<void> {
+  tx.shared?.leave()
   if (how !== '') await tx.all(`select 1 from ${table.name} where "id" = ?${how}`, [id])
 }
 
@@ -185,7 +187,10 @@ export async function insert(tx: Transaction, table: Table, rows: readonly Value
   const ids: number[] = []
   for (const row of rows) {
     const params = fields.map((field) => encode(table.dialect, field, row[field.name] ?? null))
-    ids.push(await naming(table, () => tx.insert(sql, params)))
+    const id = tx.shared
+      ? tx.shared.write(`insert ${table.name}`, params, (all) => insertMany(tx, table, all))
+      : naming(table, () => tx.insert(sql, params))
+    ids.push(await id)
   }
   return ids
 }
@@ -202,9 +207,15 @@ export async function update(tx: Transaction, table: Table, updates: readonly Up
   const results: boolean[] = []
   for (const { id, version, values } of updates) {
     const fields = table.stored.filter((field) => Object.hasOwn(values, field.name))
+    const params = fields.map((field) => encode(table.dialect, field, values[field.name] ?? null))
+    if (tx.shared) {
+      const key = `update ${table.name} ${fields.map(({ name }) => name).join()}`
+      const one = { id, version, params }
+      results.push(await tx.shared.write(key, one, (all) => updateMany(tx, table, fields, all)))
+      continue
+    }
     const sets = fields.map((field) => `${quote(field.name)} = ?, `).join('')
     const sql = `update ${table.name} set ${sets}"version" = "version" + 1 where "id" = ? and "version" = ?`
-    const params = fields.map((field) => encode(table.dialect, field, values[field.name] ?? null))
     results.push((await naming(table, () => tx.run(sql, [...params, id, version]))) === 1)
   }
   return results
