@@ -16,13 +16,14 @@ import { checkId, missing } from './ids.js'
 import { refuseNewKey } from './accounts/key-rules.js'
 import { lockInOrder } from './lock-order.js'
 import { keepRules } from './accounts/auth-rules.js'
+import { plainOf } from './plain.js'
 import { requirePermitted } from './rights/permitted.js'
 import { Saving } from './saving.js'
 import { hashSecrets } from './secrets.js'
 import { readFor, selectFor } from './rights/shown.js'
 import { versionIn, versionToUpdate, type Expected } from './versions.js'
 import { nowOf } from './work.js'
-import { requestOf, write } from './writing.js'
+import { requestOf, write, type Writing } from './writing.js'
 
 export async function create(
   app: App,
@@ -131,7 +132,7 @@ async function writeOne(
   const { model, key } = sent
   const shown = shownTo(app, by, model, options)
   const request = await requestOf(app, model, key ? 'update' : 'create', { ...key, ...told }, options)
-  return write(app, by, request, options.idempotencyKey, async ({ tx, changes }) => {
+  const work = async ({ tx, changes }: Writing) => {
     const draft = valuesIn ? { ...sent, values: { ...sent.values, ...(await valuesIn(tx, changes)) } } : sent
     const merges = options.merge === 'fields'
     const saving = new Saving({ app, ...by, tx, now }, [draft], { merges })
@@ -140,7 +141,9 @@ async function writeOne(
     const id = key && expected ? await saving.update(draft, key, expected) : await saving.create(draft)
     changes.push(...(await saving.finish()))
     return shown(saving, tx, id)
-  })
+  }
+  const plain = plainOf(by, sent, options, valuesIn !== undefined)
+  return write(app, by, request, options.idempotencyKey, work, plain)
 }
 
 /** Several at once: those without an id are made, the others changed from the version that they name. All of them or none. */

@@ -4,7 +4,7 @@ import { Refusal } from '../errors.js'
 import type { Model } from '../model/model.js'
 import { decidesRights } from '../model/system.js'
 import { isObject, type Json } from '../model/value.js'
-import type { Transaction } from '../store/database.js'
+import type { Plain, Transaction } from '../store/database.js'
 import { raiseRightsEpoch } from '../store/epoch.js'
 import { claim, keepAnswer, type Claim, type StoredAnswer } from '../store/idempotency.js'
 import { append, type NewChange } from '../store/log.js'
@@ -48,9 +48,11 @@ export async function write<T>(
   request: WriteRequest,
   key: string | undefined,
   work: (writing: Writing) => Promise<T>,
+  /** Where it may share a transaction with others. */
+  plain?: Plain,
 ): Promise<Written<T>> {
   const claimed = key === undefined ? undefined : claimOf(app, by, request, key)
-  const { changes, ...written } = await app.db.transaction(async (tx) => {
+  const attempt = async (tx: Transaction) => {
     const stored = claimed && (await claim(tx, claimed, IDEMPOTENCY_KEPT_MS))
     if (stored) {
       if (stored.digest === claimed.digest)
@@ -66,7 +68,8 @@ export async function write<T>(
     if (claimed) await keepAnswer(tx, claimed, JSON.stringify(data), by.epoch ?? null)
     await append(tx, app.db.dialect, changes)
     return { data, replayed: false, changes }
-  })
+  }
+  const { changes, ...written } = await app.db.transaction(attempt, { plain })
   if (changes.some(({ model }) => decidesRights(model))) app.known.forget()
   if (changes.some(({ model }) => app.catalog.hasFiles(model))) await app.db.contents.sweep()
   return written

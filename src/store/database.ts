@@ -2,6 +2,7 @@
 import type { Readable } from 'node:stream'
 import type { Storage } from '../model/field.js'
 import type { Value } from '../model/value.js'
+import type { Run } from './gathering.js'
 
 export type SqlValue = string | number | null
 export type Row = Readonly<Record<string, SqlValue>>
@@ -9,6 +10,11 @@ export type Row = Readonly<Record<string, SqlValue>>
 export interface Queryable {
   /** Rows of a statement that only reads; parameters stand as `?`. */
   all(sql: string, params?: readonly SqlValue[]): Promise<Row[]>
+  /**
+   * Where an engine has it: what is asked under one key at the same time is asked in one go. `run` answers one output for each input, in
+   * their order; if it fails for several, each is run alone.
+   */
+  together?<I, O>(key: string, input: I, run: Run<I, O>): Promise<O>
 }
 
 /** What may take long, and what needs several statements that are of one moment. */
@@ -27,11 +33,34 @@ export interface Transaction extends Queryable {
    * transaction.
    */
   last?(sql: string, params: readonly SqlValue[]): void
+  /** Only where the work shares the transaction with others. */
+  readonly shared?: Shared
+}
+
+/**
+ * What a work has in a transaction that it shares with others. There locks keep nobody apart, and what others have written is seen before
+ * it is committed: whoever rests on more than the version guard and unique indexes leaves.
+ */
+export interface Shared {
+  /** The work ends here, and runs again from its beginning in a transaction of its own. */
+  leave(): never
+  /** As `together`, for what writes. Whoever gets undefined has written nothing, and leaves. */
+  write<I, O>(key: string, input: I, run: Run<I, O | undefined>): Promise<O>
+  /** Once all works are done, with the inputs of all of them, in the order in which they came. */
+  atEnd<I>(key: string, input: I, run: (tx: Transaction, inputs: readonly I[]) => Promise<void>): void
+}
+
+/** A work that rests on nothing but the version guard and unique indexes. */
+export interface Plain {
+  /** The one record that it writes, by any name that no other has; absent for a new one. */
+  readonly record?: string | undefined
 }
 
 export interface TransactionOptions {
   /** Changes tables: it waits longer for others, and may itself take as long as it takes. */
   readonly isLong?: boolean
+  /** An engine may let such works share a transaction. */
+  readonly plain?: Plain | undefined
 }
 
 export interface Database {
@@ -128,6 +157,18 @@ export interface JsonColumn {
   readonly storage: Exclude<Storage, 'none'>
 }
 
+/** Rows of several works in one statement. */
+export interface ManySql {
+  /** Rows made of lists, one for each column under a mark of its own; numbered from 1 as `$row`. */
+  readonly rows: (columns: readonly JsonColumn[]) => string
+  /** The values of one column, as its parameter. */
+  readonly list: (values: readonly SqlValue[]) => string
+  /** Draws the next id of a table. */
+  readonly nextId: (table: string) => string
+  /** Behind a lock: rows that others have locked are left out. */
+  readonly skipLocked: string
+}
+
 /** What differs between the engines, as data. */
 export interface Dialect {
   readonly columns: Readonly<Record<Exclude<Storage, 'none'>, Column>>
@@ -162,6 +203,8 @@ export interface Dialect {
   readonly json: JsonSql
   /** A column as the text of its JSON, `null` where it is empty: as `JSON.stringify` would print what the column decodes. */
   readonly print: Readonly<Partial<Record<Storage, (column: string) => string>>>
+  /** Where an engine lets works share a transaction. */
+  readonly many?: ManySql
   /** Stands before and at the end of each select that is inserted into the Log, so that its numbers are in commit order. */
   readonly lockLog: { readonly with: string; readonly from: string }
 }

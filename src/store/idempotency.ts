@@ -20,6 +20,8 @@ export interface StoredAnswer {
  * its end; if that one is rolled back, the key is free.
  */
 export async function claim(tx: Transaction, { userId, key, digest, nowMs }: Claim, keptMs: number) {
+  // Those who share the transaction would be waited for by themselves.
+  tx.shared?.leave()
   const taken = await tx.run(
     'insert into verso_idempotency (user_id, key, digest, created_ms) values (?, ?, ?, ?) on conflict (user_id, key) ' +
       'do update set digest = excluded.digest, answer = null, epoch = null, created_ms = excluded.created_ms ' +

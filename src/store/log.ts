@@ -32,6 +32,12 @@ export async function append(
   dialect: Dialect,
   changes: readonly NewChange[],
 ): Promise<void> {
+  // One statement for all who share the transaction, once the last of them is done.
+  if (tx.shared) tx.shared.atEnd('log', changes, (end, all) => append(end, dialect, all.flat()))
+  else await appendAll(tx, dialect, changes)
+}
+
+async function appendAll(tx: Transaction, dialect: Dialect, changes: readonly NewChange[]): Promise<void> {
   const { columns, lockLog } = dialect
   const [text, integer] = ['cast(? as text)', `cast(? as ${columns.integer.type})`]
   const row = `select ${[text, integer, integer, text, integer, integer, text].join(', ')}${lockLog.from}`

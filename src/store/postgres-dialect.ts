@@ -1,4 +1,5 @@
 import { LAST_SIMPLE, LEFT_ALONE, LETTERS, MARKS, type CodePoints } from '../model/fold.js'
+import type { Storage } from '../model/field.js'
 import type { Json } from '../model/value.js'
 import type { Column, Dialect } from './database.js'
 import { quote } from './names.js'
@@ -140,6 +141,26 @@ export const postgresDialect: Dialect = {
     datetime: (column) =>
       `coalesce(to_char(${column} at time zone 'UTC', '\\"YYYY-MM-DD"T"HH24:MI:SS.MS"Z"\\"'), 'null')`,
   },
+  many: {
+    rows: (columns) => {
+      const arrays = columns.map(({ storage }) => `?::${elementOf(storage)}[]`)
+      const names = [...columns.map(({ name }) => quote(name)), '"$row"']
+      return `select * from unnest(${arrays.join(', ')}) with ordinality as "given" (${names.join(', ')})`
+    },
+    list: (values) =>
+      `{${values.map((value) => (value === null ? 'NULL' : quotedElement(String(value)))).join()}}`,
+    nextId: (table) => `nextval((select pg_get_serial_sequence('"${table}"', 'id'))::regclass)`,
+    skipLocked: ' skip locked',
+  },
+}
+
+/** Of an array; those of texts take no collation. */
+function elementOf(storage: Exclude<Storage, 'none'>): string {
+  return storage === 'text' ? 'text' : postgresDialect.columns[storage].type
+}
+
+function quotedElement(text: string): string {
+  return `"${text.replace(/["\\]/g, '\\$&')}"`
 }
 
 function classOf(points: CodePoints): string {

@@ -1,30 +1,30 @@
 // The shared engine: a pool of connections, prepared statements, and lost connections survived.
-import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { Refusal } from '../errors.js'
-import {
-  UniqueViolation,
-  type Database,
-  type Queryable,
-  type Row,
-  type Searcher,
-  type SqlValue,
-  type Transaction,
-  type TransactionOptions,
-} from './database.js'
+import type { Database, Queryable, Row, Searcher, Transaction, TransactionOptions } from './database.js'
+import { Gathering } from './gathering.js'
 import { Line } from './line.js'
 import { PostgresCommits } from './postgres-commits.js'
 import { PostgresContents } from './postgres-contents.js'
 import { postgresDialect } from './postgres-dialect.js'
+import { crowded, Failure } from './postgres-failure.js'
+import { ONCE, query, snapshotOn, transactionOn } from './postgres-statements.js'
+import { Sharing, shareTransaction, type Outcome, type Works } from './sharing.js'
 
-const MAX_NAMED_STATEMENTS = 1_000
 const MAX_ATTEMPTS = 3
+/** More would only make each of them smaller. */
+const READS_AT_ONCE = 2
+/** They may be large. */
+const MOST_TOGETHER = 32
+/** Writes that share a transaction. */
+const GROUPS_AT_ONCE = 1
 const CONNECT_MS = 5_000
 const CLOSE_MS = 5_000
 /** How long a write may wait for others to be done: each is quick, and they may be a thousand. */
 const PATIENCE_MS = 30_000
 const LOCK_MS = 3_000
+/** Of those who share a transaction nobody is to wait long for what only one of them needs. */
+const SHARED_LOCK_MS = 250
 const IDLE_IN_TRANSACTION_MS = 30_000
 /** The longest that a timer can wait. */
 const NO_LIMIT_MS = 2 ** 31 - 1
@@ -90,6 +90,7 @@ class Postgres implements Database {
   readonly contents: PostgresContents
   readonly commits: PostgresCommits
   readonly #line: Line
+  readonly #sharing: Sharing
 
   constructor(
     url: string,
@@ -100,9 +101,15 @@ class Postgres implements Database {
     private readonly options: PostgresOptions,
   ) {
     this.#line = new Line(writing, PATIENCE_MS, crowded)
+    this.#sharing = new Sharing(this.#line, GROUPS_AT_ONCE, {
+      alone: (work) => this.#alone(work),
+      together: (works) => this.#together(works),
+    })
+    const reads = new Gathering({ most: MOST_TOGETHER, atOnce: READS_AT_ONCE })
     this.reader = {
       all: (sql, params) =>
         this.#withClient(readers, async (client) => (await query(client, sql, params)).rows as Row[]),
+      together: (key, input, run) => reads.together(key, input, run),
     }
     // Searches have as many texts as people have questions: none is worth keeping, and a plan for any value suits none.
     this.searcher = {
@@ -120,36 +127,33 @@ class Postgres implements Database {
 
   async transaction<T>(
     work: (tx: Transaction) => Promise<T>,
-    { isLong = false }: TransactionOptions = {},
+    { isLong = false, plain }: TransactionOptions = {},
   ): Promise<T> {
+    if (plain) return this.#sharing.add(work, plain.record)
     // The pool would wait as long for others as for a server that does not answer.
-    const result = await this.#line.inTurn(() => this.#transaction(work, isLong))
+    return this.#line.inTurn(() => this.#alone(work, isLong ? NO_LIMIT_MS : undefined))
+  }
+
+  async #alone<T>(work: (tx: Transaction) => Promise<T>, limitMs?: number): Promise<T> {
+    const result = await this.#withClient(this.writers, (client) => transactionOn(client, work, { limitMs }))
     this.commits.announce()
     return result
   }
 
-  async #transaction<T>(work: (tx: Transaction) => Promise<T>, isLong: boolean): Promise<T> {
-    return this.#withClient(this.writers, async (client) => {
-      let isCommitting = false
-      const unawaited = new Unawaited()
-      try {
-        unawaited.add(query(client, 'begin'))
-        const result = await work(transactionOn(client, unawaited, isLong ? NO_LIMIT_MS : undefined))
-        isCommitting = true
-        const committed = query(client, 'commit')
-        committed.catch(() => undefined)
-        await unawaited.done()
-        const { command } = await committed
-        // What PostgreSQL answers to the COMMIT of a transaction that had failed before.
-        if (command !== 'COMMIT') throw new Error('an error inside a transaction was caught and kept')
-        return result
-      } catch (error) {
-        if (error instanceof Failure && error.isLost)
-          throw isCommitting ? new Failure(error.cause, 'committing') : error
-        await query(client, 'rollback')
-        throw error
-      }
-    })
+  /** Whatever goes wrong before the COMMIT, nothing of it is stored, and each may run alone. */
+  async #together(works: Works): Promise<readonly Outcome[] | undefined> {
+    const patient = `set local lock_timeout = ${LOCK_MS}`
+    const limits = { patienceMs: SHARED_LOCK_MS }
+    try {
+      const outcomes = await this.#once(this.writers, (client) =>
+        transactionOn(client, (tx) => shareTransaction(tx, works, () => tx.last?.(patient, [])), limits),
+      )
+      this.commits.announce()
+      return outcomes
+    } catch (error) {
+      if (error instanceof Failure && error.isInDoubt) throw error.translate()
+      return undefined
+    }
   }
 
   async close(): Promise<void> {
@@ -194,181 +198,5 @@ class Postgres implements Database {
       client.removeListener('error', onError)
       client.release(!isUsable)
     }
-  }
-}
-
-async function snapshotOn<T>(client: pg.PoolClient, work: (db: Queryable) => Promise<T>): Promise<T> {
-  await query(client, 'begin isolation level repeatable read read only', [], ONCE)
-  try {
-    const all: Queryable['all'] = async (sql, params) =>
-      (await query(client, sql, params, ONCE)).rows as Row[]
-    const result = await work({ all })
-    await query(client, 'commit', [], ONCE)
-    return result
-  } catch (error) {
-    if (!(error instanceof Failure && error.isLost)) await query(client, 'rollback', [], ONCE)
-    throw error
-  }
-}
-
-/** Statements that were sent and that nobody has waited for yet. */
-class Unawaited {
-  readonly #sent: Promise<unknown>[] = []
-
-  add(statement: Promise<unknown>): void {
-    // It is looked at in the end, or something before it has failed.
-    statement.catch(() => undefined)
-    this.#sent.push(statement)
-  }
-
-  async done(): Promise<void> {
-    for (const statement of this.#sent) await statement
-  }
-}
-
-function transactionOn(client: pg.PoolClient, unawaited: Unawaited, limitMs?: number): Transaction {
-  // What makes tables is said once, and would take the place of what is said again and again.
-  const options = { limitMs, isOnce: limitMs !== undefined }
-  return {
-    all: async (sql, params) => (await query(client, sql, params, options)).rows as Row[],
-    run: async (sql, params) => (await query(client, sql, params, options)).rowCount ?? 0,
-    insert: async (sql, params) => {
-      const { rows } = await query(client, `${sql} returning "id"`, params, options)
-      return (rows[0] as { id: number }).id
-    },
-    last: (sql, params) => {
-      unawaited.add(query(client, sql, params, options))
-    },
-  }
-}
-
-interface QueryOptions {
-  /** Not to be prepared. */
-  readonly isOnce?: boolean
-  readonly limitMs?: number | undefined
-}
-
-const ONCE: QueryOptions = { isOnce: true }
-
-async function query(
-  client: pg.PoolClient,
-  sql: string,
-  params: readonly SqlValue[] = [],
-  { isOnce = false, limitMs }: QueryOptions = {},
-): Promise<pg.QueryResult> {
-  try {
-    const statement = isOnce ? { text: numbered(sql) } : prepared(sql)
-    const limit = limitMs === undefined ? {} : { query_timeout: limitMs }
-    return await client.query({ ...statement, ...limit, values: [...params] })
-  } catch (error) {
-    if (isSqlError(error) && error.code === '23505')
-      throw new UniqueViolation(error.constraint, [], { cause: error })
-    throw new Failure(error)
-  }
-}
-
-const statements = new Map<string, { readonly name?: string; readonly text: string }>()
-
-/** Under a name, so that each connection parses and plans it once. */
-function prepared(sql: string): { readonly name?: string; readonly text: string } {
-  const known = statements.get(sql)
-  if (known) return known
-  const text = numbered(sql)
-  // Past this number the shapes are too many to be worth keeping in every connection.
-  if (statements.size >= MAX_NAMED_STATEMENTS) return { text }
-  const statement = { name: createHash('sha256').update(sql).digest('base64url').slice(0, 32), text }
-  statements.set(sql, statement)
-  return statement
-}
-
-/** `?` → `$1`, `$2` … */
-function numbered(sql: string): string {
-  let count = 0
-  return sql.replace(/\?/g, () => `$${++count}`)
-}
-
-/** What the server itself said. A code alone does not tell: `EPIPE`, of a lost connection, has five letters too. */
-function isSqlError(error: unknown): error is pg.DatabaseError {
-  return error instanceof pg.DatabaseError
-}
-
-const STORAGE_FULL = new Set(['53100'])
-const OUT_OF_TIME = '57014'
-/** Many numbers and short texts: those are kept in the row itself, which has 8 KB. */
-const TOO_LARGE = '54000'
-const TURNED_AWAY = new Set(['53200', '53300', '53400', '55P03', '25006'])
-const REPEATABLE = new Set(['40001', '40P01'])
-
-function crowded(cause?: unknown): Refusal {
-  const message = 'No connection to the database was free in time: nothing was written'
-  return new Refusal('busy', message, { retryAfterS: 1, cause })
-}
-
-/** What PostgreSQL, or the way to it, could not do. */
-class Failure extends Error {
-  constructor(
-    override readonly cause: unknown,
-    private readonly stage: 'connecting' | 'running' | 'committing' = 'running',
-  ) {
-    super('a statement failed')
-    this.name = 'Failure'
-  }
-
-  get #code(): string | undefined {
-    return isSqlError(this.cause) ? this.cause.code : undefined
-  }
-
-  /** Whether the connection is gone, or in a state nobody knows. */
-  get isLost(): boolean {
-    const code = this.#code
-    return code === undefined || code.startsWith('08') || code.startsWith('57P') || code === '25P03'
-  }
-
-  /** A server that no longer answers: asking again would only wait again. */
-  get #isTimeout(): boolean {
-    return this.cause instanceof Error && this.cause.message === 'Query read timeout'
-  }
-
-  /** What the pool says, also where it was the server that did not answer. */
-  get #isCrowded(): boolean {
-    return this.cause instanceof Error && this.cause.message === 'timeout exceeded when trying to connect'
-  }
-
-  /** Only while running: before, waiting again would take too long; after, the first try may have been committed. */
-  get mayRepeat(): boolean {
-    return this.stage === 'running' && !this.#isTimeout && (this.isLost || REPEATABLE.has(this.#code ?? ''))
-  }
-
-  translate(): unknown {
-    const code = this.#code
-    const details = { retryAfterS: 1, cause: this.cause }
-    if (this.stage === 'committing') {
-      return new Refusal('busy', 'The database was lost while committing: read before you try again', details)
-    }
-    if (this.#isCrowded) return crowded(this.cause)
-    if (this.isLost)
-      return new Refusal('busy', 'The database cannot be reached: nothing was written', details)
-    if (code !== undefined && STORAGE_FULL.has(code)) {
-      return new Refusal('storage-full', 'The disk is full: nothing was written', {
-        ...details,
-        retryAfterS: 10,
-      })
-    }
-    if (code === TOO_LARGE)
-      return new Refusal(
-        'too-large',
-        'The record is larger than PostgreSQL can keep in one row: nothing was written',
-        details,
-      )
-    if (code === OUT_OF_TIME)
-      return new Refusal(
-        'busy',
-        'It took longer than the time limit of a statement: nothing was written',
-        details,
-      )
-    if (code !== undefined && (TURNED_AWAY.has(code) || REPEATABLE.has(code))) {
-      return new Refusal('busy', 'The database is too busy: nothing was written', details)
-    }
-    return this.cause
   }
 }

@@ -6,15 +6,15 @@ import { Scope } from './criteria-sql.js'
 import type { Dialect } from './database.js'
 import { quote, tableName } from './names.js'
 import type { Rendered } from './parameters.js'
+import { pointRead, type PointRead } from './point-read.js'
 
 /** More than these are left to the other printer: functions of the database take only so many arguments. */
 const MAX_PARTS = 90
 
-export interface Printed {
+/** Reads `text` and `version` of a record. */
+export interface Printed extends PointRead {
   /** The text of a record of a table that is called `t`. */
   readonly text: Rendered
-  /** The statement that reads `text` and `version` of one record by its id, made once. */
-  readonly byId: string
 }
 
 /** Undefined where it shows something that the database cannot print. */
@@ -23,11 +23,8 @@ export function printSelection(dialect: Dialect, selection: Selection): Printed 
   const record = printRecord(scope, 1, selection)
   if (record === undefined) return undefined
   const text = scope.render(record)
-  const table = quote(tableName(selection.model.name))
-  return {
-    text,
-    byId: `select ${text.sql} as "text", t."version" as "version" from ${table} as t where t."id" = ?`,
-  }
+  const columns = `t."id" as "id", t."version" as "version", ${text.sql} as "text"`
+  return { text, ...pointRead(columns, quote(tableName(selection.model.name)), text.params) }
 }
 
 function printRecord(scope: Scope, depth: number, { versionKeys, entries }: Selection): string | undefined {

@@ -4,10 +4,12 @@ import type { Search } from '../model/search.js'
 import type { Values } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
 import { predicateOf, Scope } from './criteria-sql.js'
-import { UniqueViolation, type Queryable, type Row, type SqlValue, type Transaction } from './database.js'
+import { UniqueViolation, type Queryable, type Row, type Transaction } from './database.js'
 import { LAST_SEQ } from './feed.js'
+import { insertMany, updateMany } from './many.js'
 import { indexName, quote } from './names.js'
 import type { Rendered } from './parameters.js'
+import { rowOf } from './point-read.js'
 import { compileSelection, type Select } from './select.js'
 import { encode } from './column.js'
 import type { Table } from './table.js'
@@ -105,20 +107,8 @@ export async function read(
   select = table.full,
   seen?: Criteria,
 ): Promise<WireRecord | undefined> {
-  const [row] = await db.all(...permitted(table, select.byId, [...select.params, id], seen))
+  const row = await rowOf(db, table.dialect, id, select, seen)
   return row && select.read(row)
-}
-
-/** A statement that ends with its condition, with one more. */
-function permitted(
-  { dialect }: Table,
-  sql: string,
-  params: readonly SqlValue[],
-  seen: Criteria | undefined,
-): [sql: string, params: readonly SqlValue[]] {
-  if (!seen) return [sql, params]
-  const more = predicateOf(dialect, seen)
-  return [`${sql} and ${more.sql}`, [...params, ...more.params]]
 }
 
 /** A record as it goes out: the text of its JSON. */
@@ -140,7 +130,7 @@ export async function readPrinted(
     const record = await read(db, table, id, select, seen)
     return record && { version: record.version, text: JSON.stringify(record) }
   }
-  const [row] = await db.all(...permitted(table, printed.byId, [...printed.text.params, id], seen))
+  const row = await rowOf(db, table.dialect, id, printed, seen)
   return row && { version: Number(row['version']), text: String(row['text']) }
 }
 
@@ -195,6 +185,7 @@ export async function lockAll(
   ids: readonly number[],
   how: string,
 ): Promise<void> {
+  tx.shared?.leave()
   const sql = `select 1 from ${name} where "id" in (${dialect.json.rows('integer')}) order by "id"${how}`
   await tx.all(sql, [JSON.stringify(ids)])
 }
@@ -204,7 +195,9 @@ export async function lockToRemove(tx: Transaction, table: Table, id: number): P
   await lock(tx, table, id, table.dialect.lockToRemove)
 }
 
+/** Locks keep others out, not those who share the transaction. */
 async function lock(tx: Transaction, table: Table, id: number, how: string): Promise<void> {
+  tx.shared?.leave()
   if (how !== '') await tx.all(`select 1 from ${table.name} where "id" = ?${how}`, [id])
 }
 
@@ -217,7 +210,10 @@ export async function insert(tx: Transaction, table: Table, rows: readonly Value
   const ids: number[] = []
   for (const row of rows) {
     const params = fields.map((field) => encode(table.dialect, field, row[field.name] ?? null))
-    ids.push(await naming(table, () => tx.insert(sql, params)))
+    const id = tx.shared
+      ? tx.shared.write(`insert ${table.name}`, params, (all) => insertMany(tx, table, all))
+      : naming(table, () => tx.insert(sql, params))
+    ids.push(await id)
   }
   return ids
 }
@@ -234,9 +230,15 @@ export async function update(tx: Transaction, table: Table, updates: readonly Up
   const results: boolean[] = []
   for (const { id, version, values } of updates) {
     const fields = table.stored.filter((field) => Object.hasOwn(values, field.name))
+    const params = fields.map((field) => encode(table.dialect, field, values[field.name] ?? null))
+    if (tx.shared) {
+      const key = `update ${table.name} ${fields.map(({ name }) => name).join()}`
+      const one = { id, version, params }
+      results.push(await tx.shared.write(key, one, (all) => updateMany(tx, table, fields, all)))
+      continue
+    }
     const sets = fields.map((field) => `${quote(field.name)} = ?, `).join('')
     const sql = `update ${table.name} set ${sets}"version" = "version" + 1 where "id" = ? and "version" = ?`
-    const params = fields.map((field) => encode(table.dialect, field, values[field.name] ?? null))
     results.push((await naming(table, () => tx.run(sql, [...params, id, version]))) === 1)
   }
   return results

@@ -13,6 +13,8 @@ export async function holdReferenced(
   ids: readonly number[],
 ): Promise<Set<number>> {
   if (ids.length === 0) return new Set()
+  // What is held is not held against those who share the transaction.
+  tx.shared?.leave()
   const rows = await tx.all(
     `select "id" from ${name} where "id" in (${dialect.json.rows('integer')}) order by "id"${dialect.lockReferenced}`,
     [JSON.stringify(ids)],

@@ -211,6 +211,20 @@ export async function isCurrent(
   shapes: ReadonlyMap<string, string>,
   models: readonly string[],
 ): Promise<boolean> {
+  if (!db.together) return areCurrent(db, shapes, models)
+  // The same for all who ask.
+  const ask = async (all: readonly unknown[]) => {
+    const answer = await areCurrent(db, shapes, models)
+    return all.map(() => answer)
+  }
+  return db.together(`current ${models.join()}`, undefined, ask)
+}
+
+async function areCurrent(
+  db: Queryable,
+  shapes: ReadonlyMap<string, string>,
+  models: readonly string[],
+): Promise<boolean> {
   const marks = models.map(() => '?').join(', ')
   const rows = await db.all(`select model, shape from verso_schema where model in (${marks})`, models)
   const current = new Map(rows.map((row) => [row['model'], row['shape']]))

@@ -10,18 +10,15 @@ import type { WireRecord } from '../wire.js'
 import { Scope } from './criteria-sql.js'
 import type { Dialect, Row, SqlValue } from './database.js'
 import { quote, tableName } from './names.js'
+import { pointRead, type PointRead } from './point-read.js'
 import { printSelection, type Printed } from './printed.js'
 
 /** How many neighbours a view shows; and a list inside of a list. */
 const MAX_SHOWN = [1_000, 100] as const
 
-export interface Select {
+export interface Select extends PointRead {
   /** Of a table that is called `t`. */
   readonly columns: string
-  /** Of the columns, in their order. */
-  readonly params: readonly SqlValue[]
-  /** The statement that reads one record by its id, made once. */
-  readonly byId: string
   /** Whether what is hidden in it is found out at neighbours. */
   readonly asksFurther: boolean
   read(row: Row): WireRecord
@@ -61,8 +58,7 @@ export function compileSelection(dialect: Dialect, selection: Selection): Select
   let printed: { readonly whole: Printed | undefined } | undefined
   return {
     columns: own,
-    params,
-    byId: `select ${own} from ${quote(tableName(selection.model.name))} as t where t."id" = ?`,
+    ...pointRead(own, quote(tableName(selection.model.name)), params),
     asksFurther: conditionsIn(selection).some(looksFurther),
     read: (row) => {
       const record: Record<string, Value> & { id: number; version: number } = {

@@ -13,6 +13,7 @@ const RESTING = ' resting'
 export async function nextNumber(tx: Transaction, model: Model, field: Field): Promise<string> {
   const { sequence } = field
   const name = nameOf(model, field)
+  tx.shared?.leave()
   await tx.run(`update ${SEQUENCE_TABLE} set next = next + 1 where name = ?`, [name])
   const [row] = await tx.all(`select next from ${SEQUENCE_TABLE} where name = ?`, [name])
   if (!row || !sequence) throw new Error(`${name} has no sequence`)

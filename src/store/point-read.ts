@@ -1,0 +1,69 @@
+// The row of one record. Where those of several are wanted at the same time, they are read together.
+import type { Criteria } from '../model/criteria.js'
+import { predicateOf } from './criteria-sql.js'
+import type { Dialect, Queryable, Row, SqlValue } from './database.js'
+
+/** A statement that reads records by their ids, and their ids with them. Its texts are made once. */
+export interface PointRead {
+  /** As far as the id that is compared. */
+  readonly upToId: string
+  /** The whole of it, for one id. */
+  readonly byId: string
+  /** Of what stands before the id. */
+  readonly params: readonly SqlValue[]
+}
+
+export function pointRead(columns: string, table: string, params: readonly SqlValue[]): PointRead {
+  const upToId = `select ${columns} from ${table} as t where t."id"`
+  return { upToId, byId: `${upToId} = ?`, params }
+}
+
+export async function rowOf(
+  db: Queryable,
+  dialect: Dialect,
+  id: number,
+  read: PointRead,
+  seen?: Criteria,
+): Promise<Row | undefined> {
+  const permitted = seen && predicateOf(dialect, seen)
+  const reading: Reading = permitted
+    ? { ...read, and: ` and ${permitted.sql}`, after: permitted.params }
+    : { ...read, and: '', after: [] }
+  if (!db.together) return readOne(db, reading, id)
+  return db.together(keyOf(reading), id, (ids) => readSeveral(db, dialect, reading, ids))
+}
+
+/** What is the same for every id. */
+interface Reading extends PointRead {
+  /** What else is asked of each. */
+  readonly and: string
+  readonly after: readonly SqlValue[]
+}
+
+function keyOf({ byId, and, params, after }: Reading): string {
+  return params.length + after.length === 0 ? byId + and : JSON.stringify([byId, and, params, after])
+}
+
+async function readOne(
+  db: Queryable,
+  { byId, and, params, after }: Reading,
+  id: number,
+): Promise<Row | undefined> {
+  const [row] = await db.all(and === '' ? byId : byId + and, [...params, id, ...after])
+  return row
+}
+
+async function readSeveral(
+  db: Queryable,
+  dialect: Dialect,
+  reading: Reading,
+  ids: readonly number[],
+): Promise<(Row | undefined)[]> {
+  const [first] = ids
+  if (first !== undefined && ids.length === 1) return [await readOne(db, reading, first)]
+  const { upToId, and, params, after } = reading
+  const sql = `${upToId} in (${dialect.json.rows('integer')})${and}`
+  const rows = await db.all(sql, [...params, JSON.stringify(ids), ...after])
+  const byId = new Map(rows.map((row) => [row['id'], row]))
+  return ids.map((id) => byId.get(id))
+}

@@ -1,0 +1,147 @@
+// Which writes may share a transaction with others: each kind that needs one of its own gets one.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { grantOf, type Permission } from '../../src/model/permission.js'
+import type { Plain } from '../../src/store/database.js'
+import { openDatabase } from '../../src/store/open.js'
+import type { Caller } from '../../src/service/rights/caller.js'
+import { recordsOf } from '../../src/service/records.js'
+import { Rights } from '../../src/model/rights.js'
+import type { Records } from '../../src/wire.js'
+import { actorIn, newPlace, startService, type Place, type Service } from '../targets.js'
+import { faceOf } from '../twins.js'
+
+let place: Place
+let service: Service
+let records: Records
+let admin: Caller
+let asked: (Plain | undefined)[] = []
+
+beforeAll(async () => {
+  place = await newPlace('sqlite')
+  const db = await openDatabase(place.url, { poolSize: 3, statementTimeoutMs: 10_000 })
+  const watched = {
+    ...faceOf(db),
+    transaction: ((work, options) => {
+      asked.push(options?.plain)
+      return db.transaction(work, options)
+    }) as typeof db.transaction,
+  }
+  service = await startService('sqlite', { place, database: watched })
+  admin = await service.app.gate.callerOf(await actorIn(service))
+  records = recordsOf(service.app, admin)
+})
+afterAll(async () => {
+  await service.close()
+  place.remove()
+})
+
+/** What each transaction of the call was said to be. */
+async function plainIn(call: () => Promise<unknown>): Promise<(Plain | undefined)[]> {
+  asked = []
+  await call()
+  return asked
+}
+
+async function made(model: string, values: object = {}): Promise<{ id: number; version: number }> {
+  const { id, version } = (await records.create(model, values)).data
+  return { id, version }
+}
+
+const CONTACT = 'crm.Contact'
+
+describe('may share a transaction', () => {
+  test('a new record', async () => {
+    expect(await plainIn(() => records.create(CONTACT, { firstName: 'a' }))).toEqual([{ record: undefined }])
+  })
+
+  test('an update, and a PATCH', async () => {
+    const { id, version } = await made(CONTACT)
+    const record = { record: `${CONTACT} ${id}` }
+    expect(await plainIn(() => records.update(CONTACT, id, { version, firstName: 'b' }))).toEqual([record])
+    const patch = { version: version + 1, phones: { home: '1' } }
+    expect(await plainIn(() => records.update(CONTACT, id, patch, { patch: true }))).toEqual([record])
+  })
+
+  test('a write of somebody whose rights have no condition', async () => {
+    expect(await plainIn(() => withGrant().create(CONTACT, { firstName: 'a' }))).toEqual([
+      { record: undefined },
+    ])
+  })
+})
+
+describe('has a transaction of its own', () => {
+  const out: Readonly<Record<string, () => Promise<() => Promise<unknown>>>> = {
+    'a write with an idempotency key': async () => () =>
+      records.create(CONTACT, { firstName: 'a' }, { idempotencyKey: 'key' }),
+    'a write that may be merged': async () => {
+      const { id, version } = await made(CONTACT)
+      return () => records.update(CONTACT, id, { version, firstName: 'b' }, { merge: 'fields' })
+    },
+    'a record with a new neighbour': async () => () =>
+      records.create('rel.Person', { name: 'a', company: { name: 'new' } }),
+    'a record with a list': async () => () => records.create('rel.Person', { circles: [{ name: 'new' }] }),
+    'a list that is replaced': async () => {
+      const { id, version } = await made('rel.Company', { name: 'a' })
+      return () => records.update('rel.Company', id, { version, addresses: [] })
+    },
+    'a new record that refers to another': async () => {
+      const { id } = await made('rel.Company', { name: 'a' })
+      return () => records.create('rel.Person', { company: { id } })
+    },
+    'a record that gets a number': async () => () => records.create('rel.Badge', {}),
+    'a secret': async () => () => records.create(CONTACT, { pin: '1234' }),
+    'a secret that changes': async () => {
+      const { id, version } = await made(CONTACT)
+      return () => records.update(CONTACT, id, { version, pin: '1234' })
+    },
+    'an update of what is unique': async () => {
+      const { id, version } = await made('test.Limited', { code: 'aa' })
+      return () => records.update('test.Limited', id, { version, code: 'bb' })
+    },
+    'what decides rights': async () => () => records.create('verso.auth.Role', { name: 'new' }),
+    'a webhook': async () => () =>
+      records.create('verso.feed.Webhook', {
+        name: 'new',
+        url: 'https://example.org/',
+        secret: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
+      }),
+    'a file': async () => {
+      const { id, version } = await made('doc.Folder')
+      return () => records.clear('doc.Folder', id, 'cover', { version })
+    },
+    'a write under a condition': async () => () =>
+      withGrant(`self.firstName = 'a'`).create(CONTACT, { firstName: 'a' }),
+    'what is large': async () => () => records.create(CONTACT, { notes: 'x'.repeat(20_001) }),
+    'what is large inside of JSON': async () => () =>
+      records.create(CONTACT, { phones: ['x'.repeat(20_001)] }),
+    'a delete': async () => {
+      const { id, version } = await made(CONTACT)
+      return () => records.remove(CONTACT, id, { version })
+    },
+    'several at once': async () => () => records.save(CONTACT, [{ firstName: 'a' }, { firstName: 'b' }]),
+    'a revert': async () => {
+      const { id, version } = await made(CONTACT, { firstName: 'a' })
+      await records.update(CONTACT, id, { version, firstName: 'b' })
+      return () => records.revert(CONTACT, id, { version: version + 1, to: version })
+    },
+  }
+  for (const [claim, prepare] of Object.entries(out))
+    test(claim, async () => {
+      const plain = await plainIn(await prepare())
+      expect(plain.length).toBeGreaterThan(0)
+      expect(plain.filter((each) => each !== undefined)).toEqual([])
+    })
+})
+
+/** The verbs of somebody who may do everything with all records, or with those that meet a condition. */
+function withGrant(condition: string | null = null): Records {
+  const { catalog } = service.app
+  const permission: Permission = {
+    ...{ model: CONTACT, actions: new Set(['read', 'create', 'update']), condition },
+    ...{ readable: null, writable: null },
+  }
+  const rights = new Rights(catalog, (model) =>
+    [grantOf(catalog, model, permission, {})].flatMap((grant) => grant ?? []),
+  )
+  return recordsOf(service.app, { ...admin, rights })
+}

@@ -1,0 +1,392 @@
+// PostgreSQL only: writes that come together share a transaction, and nobody notices: neither by what others do wrong, nor by what is lost.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { Refusal } from '../../src/errors.js'
+import { recordsOf } from '../../src/service/records.js'
+import type { Database } from '../../src/store/database.js'
+import { openDatabase } from '../../src/store/open.js'
+import type { Records, WireRecord } from '../../src/wire.js'
+import { changesSince } from '../log.js'
+import { actorIn, newPlace, refusalOf, startService, type Place, type Service } from '../targets.js'
+import {
+  answersBeforeSharedCommit,
+  inTransactions,
+  sharingEverything,
+  withoutIsolation,
+  withoutSharedGuard,
+} from '../together-twins.js'
+
+const CONTACT = 'crm.Contact'
+const MANY = 20
+const OPTIONS = { poolSize: 10, statementTimeoutMs: 10_000 }
+/** What a list of values might mistake for its own signs. */
+const TEXTS = ['', 'NULL', 'null', '{a,"b"}', 'a\\b"c', "'", '\n\t', ' ', 'é😀', ',', '}', '\\']
+
+let place: Place
+let observer: Database
+let service: Service
+let records: Records
+
+beforeEach(async () => {
+  place = await newPlace('postgres')
+  observer = await openDatabase(place.url, OPTIONS)
+})
+afterEach(async () => {
+  await service.close()
+  await observer.close()
+  place.remove()
+})
+
+async function start(twin: (db: Database) => Database = (db) => db): Promise<void> {
+  service = await startService('postgres', { place, database: twin(await openDatabase(place.url, OPTIONS)) })
+  // What somebody may do is known before, so that all that is called in one turn is written in one turn.
+  const by = await service.app.gate.callerOf(await actorIn(service))
+  records = recordsOf(service.app, by)
+}
+
+async function make(count: number): Promise<WireRecord[]> {
+  const all: WireRecord[] = []
+  for (let index = 0; index < count; index++)
+    all.push((await records.create(CONTACT, { firstName: `C${index}` })).data)
+  return all
+}
+
+async function lastSeq(): Promise<number> {
+  return (await changesSince(observer.reader, 0, 10_000)).at(-1)?.seq ?? 0
+}
+
+async function transactionsOf(model: string, ids: readonly number[]): Promise<number> {
+  const [row] = await observer.reader.all(
+    `select count(distinct xmin::text) as "count" from "${model}" where "id" in (${ids.join()})`,
+  )
+  return Number(row?.['count'])
+}
+
+const update = ({ id, version }: WireRecord, values: object) =>
+  records.update(CONTACT, id, { version, ...values })
+
+test('what is written in one turn is one transaction, with one Change for each record, in their order', async () => {
+  await start()
+  const before = await make(5)
+  const since = await lastSeq()
+  const written = await Promise.all([
+    ...Array.from({ length: MANY }, (_, index) => records.create(CONTACT, { firstName: `new ${index}` })),
+    ...before.map((contact, index) => update(contact, { firstName: `other ${index}` })),
+  ])
+  const ids = written.map(({ data }) => data.id)
+  expect(await transactionsOf(CONTACT, ids)).toBe(1)
+  const changes = await changesSince(observer.reader, since, 100)
+  expect(changes.map(({ id }) => id).sort((a, b) => a - b)).toEqual([...ids].sort((a, b) => a - b))
+  for (const { data } of written) {
+    expect(await records.read(CONTACT, data.id)).toEqual(data)
+    const change = changes.find(({ id }) => id === data.id)
+    expect(change).toMatchObject({
+      version: data.version,
+      changes: { firstName: { after: data['firstName'] } },
+    })
+  }
+})
+
+test('a record that is written together holds what it holds when it is written alone', async () => {
+  await start()
+  const everything = (label: string) => ({
+    ...{ label, note: label, whole: -3, big: 2 ** 53 - 1, amount: '-12345678901234567890.0000000001' },
+    ...{ price: '0.10', active: true, day: '2024-02-29', at: '23:59:59', moment: '2024-01-02T03:04:05.678Z' },
+    ...{ token: '6a2f41a3-c54c-4ce8-99d1-0b1c2d3e4f50', state: 'sent', extra: { b: [label, null], a: 1.5 } },
+  })
+  const values = [...TEXTS.map(everything), { label: null }, {}]
+  const together = await Promise.all(values.map((each) => records.create('test.Everything', each)))
+  const ids = together.map(({ data }) => data.id)
+  expect(await transactionsOf('test.Everything', ids)).toBe(1)
+  for (const [index, each] of values.entries()) {
+    const alone = await records.create('test.Everything', each)
+    const stored = await records.read('test.Everything', ids[index] ?? 0)
+    const { id, createdOn } = stored
+    expect({ ...alone.data, id, createdOn }).toEqual(stored)
+    expect(together[index]?.data).toEqual(stored)
+  }
+  const changed = await Promise.all(
+    together.map(({ data: { id, version } }, index) =>
+      records.update('test.Everything', id, { version, ...everything(TEXTS.at(-index - 1) ?? 'last') }),
+    ),
+  )
+  expect(await transactionsOf('test.Everything', ids)).toBe(1)
+  for (const { data } of changed) expect(await records.read('test.Everything', data.id)).toEqual(data)
+})
+
+/** Whether of many records made at once the one that cannot be is refused, and nothing else happens. */
+async function isolated(): Promise<boolean> {
+  await records.create('test.Limited', { code: 'aa' })
+  const since = await lastSeq()
+  const codes = Array.from({ length: MANY }, (_, index) =>
+    index === 7 ? 'aa' : index < 9 ? `b${index}` : `c${index}`,
+  )
+  const outcomes = await Promise.allSettled(codes.map((code) => records.create('test.Limited', { code })))
+  const rows = await observer.reader.all('select "code" from "test.Limited" order by "code"')
+  const changes = await changesSince(observer.reader, since, 100)
+  const refused = outcomes.filter((each) => each.status === 'rejected').map(({ reason }) => reason as unknown)
+  return (
+    refused.length === 1 &&
+    refused.every((reason) => reason instanceof Refusal && reason.kind === 'not-unique') &&
+    rows.length === MANY &&
+    changes.length === MANY - 1
+  )
+}
+
+test('whoever takes what is taken is refused, and all others are stored once', async () => {
+  await start()
+  expect(await isolated()).toBe(true)
+})
+
+test('a group in which one takes the others along is caught', async () => {
+  await start(withoutIsolation)
+  expect(await isolated()).toBe(false)
+})
+
+test('two who want the same at the same time: one has it', async () => {
+  await start()
+  const codes = ['aa', 'bb', 'aa', 'cc']
+  const outcomes = await Promise.allSettled(codes.map((code) => records.create('test.Limited', { code })))
+  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(3)
+})
+
+test('a conflict among many is told as if it were alone', async () => {
+  await start()
+  const contacts = await make(MANY)
+  const [first, ...others] = contacts as [WireRecord, ...WireRecord[]]
+  const { data } = await update(first, { firstName: 'theirs' })
+  const refusal = refusalOf(update(first, { firstName: 'ours' }))
+  const written = await Promise.all([...others.map((contact) => update(contact, { lastName: 'x' }))])
+  const alone = await refusalOf(update(first, { firstName: 'ours' }))
+  expect((await refusal).kind).toBe('conflict')
+  expect((await refusal).details.data).toEqual(alone.details.data)
+  expect((await refusal).details.data).toMatchObject({ current: data.version, baseKnown: true })
+  expect(written.map(({ data: { version } }) => version)).toEqual(others.map(() => 1))
+})
+
+test('of many who change one record in one turn, one has done it, and the others are told what it did', async () => {
+  await start()
+  const [contact] = (await make(1)) as [WireRecord]
+  const others = await make(3)
+  const outcomes = await Promise.allSettled([
+    ...others.map((other) => update(other, { lastName: 'x' })),
+    ...Array.from({ length: 8 }, (_, index) => update(contact, { firstName: `writer ${index}` })),
+  ])
+  const refused = outcomes.flatMap((each) => (each.status === 'rejected' ? [each.reason as Refusal] : []))
+  expect(refused.map(({ kind }) => kind)).toEqual(Array.from({ length: 7 }, () => 'conflict'))
+  const now = await records.read(CONTACT, contact.id)
+  for (const { details } of refused)
+    expect(details.data).toMatchObject({
+      ...{ current: 1, baseKnown: true },
+      fields: { firstName: { base: 'C0', theirs: now['firstName'] } },
+    })
+})
+
+/** Somebody else, in another process, changes the record after it was read and before it is written. */
+function interrupting(act: () => Promise<unknown>): (db: Database) => Database {
+  let isOver = false
+  return (db) =>
+    inTransactions(db, (tx) => ({
+      ...tx,
+      all: async (sql, params) => {
+        const rows = await tx.all(sql, params)
+        if (!sql.includes(`from "${CONTACT}" as t where t."id" in`) || isOver) return rows
+        isOver = true
+        await act()
+        return rows
+      },
+    }))
+}
+
+async function lostEdits(twin: (db: Database) => Database): Promise<number> {
+  let contacts: WireRecord[] = []
+  const act = () =>
+    observer.transaction((tx) =>
+      tx.run(`update "${CONTACT}" set "firstName" = 'theirs', "version" = "version" + 1 where "id" = ?`, [
+        contacts[2]?.id ?? 0,
+      ]),
+    )
+  await start((db) => interrupting(act)(twin(db)))
+  contacts = await make(6)
+  const outcomes = await Promise.allSettled(contacts.map((each) => update(each, { firstName: 'ours' })))
+  const names = await Promise.all(
+    contacts.map(async ({ id }) => (await records.read(CONTACT, id))['firstName']),
+  )
+  expect(outcomes.filter((_, index) => index !== 2).map(({ status }) => status)).not.toContain('rejected')
+  return names.filter((name, index) => index === 2 && name !== 'theirs').length
+}
+
+test('whoever was overtaken between the read and the write is refused, and nobody else', async () => {
+  expect(await lostEdits((db) => db)).toBe(0)
+})
+
+test('an update of several without the guard is caught', async () => {
+  expect(await lostEdits(withoutSharedGuard)).toBe(1)
+})
+
+test('a record that somebody else holds keeps nobody waiting but whoever writes it', async () => {
+  await start()
+  const contacts = await make(6)
+  const [held] = contacts as [WireRecord]
+  const order: string[] = []
+  let release = (): void => undefined
+  const released = new Promise<void>((resolve) => (release = resolve))
+  let isHeld = (): void => undefined
+  const holding = new Promise<void>((resolve) => (isHeld = resolve))
+  const holder = observer.transaction(async (tx) => {
+    await tx.all(`select 1 from "${CONTACT}" where "id" = ? for update`, [held.id])
+    isHeld()
+    await released
+    order.push('released')
+  })
+  await holding
+  const all = contacts.map((contact, index) =>
+    update(contact, { lastName: 'x' }).then(() => order.push(String(index))),
+  )
+  await Promise.all(all.slice(1))
+  release()
+  await Promise.all([holder, ...all])
+  expect(order.slice(-2)).toEqual(['released', '0'])
+})
+
+describe('a connection that is lost', () => {
+  test('in the middle of a group: everything is written once, or refused', async () => {
+    let isKilled = false
+    await start((db) =>
+      inTransactions(db, (tx) => ({
+        ...tx,
+        all: async (sql, params) => {
+          if (sql.includes('verso_schema') && tx.shared && !isKilled) {
+            isKilled = true
+            const [row] = await tx.all('select pg_backend_pid() as "pid"')
+            await observer.searcher.all('select pg_terminate_backend(?)', [Number(row?.['pid'])])
+          }
+          return tx.all(sql, params)
+        },
+      })),
+    )
+    const since = await lastSeq()
+    const written = await Promise.all(
+      Array.from({ length: MANY }, (_, index) => records.create(CONTACT, { firstName: `new ${index}` })),
+    )
+    expect(isKilled).toBe(true)
+    const rows = await observer.reader.all(`select "id" from "${CONTACT}" order by "id"`)
+    expect(rows.map(({ id }) => id)).toEqual(written.map(({ data }) => data.id).sort((a, b) => a - b))
+    expect(await changesSince(observer.reader, since, 100)).toHaveLength(MANY)
+  })
+
+  test('at COMMIT: nobody is told that it was done, and nothing is tried again', async () => {
+    await start()
+    await observer.transaction(async (tx) => {
+      await tx.run(
+        `create function die() returns trigger language plpgsql as 'begin perform pg_terminate_backend(pg_backend_pid()); return null; end'`,
+      )
+      await tx.run(
+        `create constraint trigger die after insert on verso_log deferrable initially deferred for each row execute function die()`,
+      )
+    })
+    const outcomes = await Promise.all(
+      Array.from({ length: 6 }, () => refusalOf(records.create(CONTACT, { firstName: 'lost' }))),
+    )
+    for (const { kind, message } of outcomes)
+      expect([kind, message]).toEqual(['busy', expect.stringContaining('read before you try again')])
+    await observer.transaction((tx) => tx.run('drop trigger die on verso_log'))
+    expect(await observer.reader.all(`select "id" from "${CONTACT}"`)).toEqual([])
+  })
+})
+
+/** Answers whose record nobody else sees yet. */
+async function unseen(): Promise<number> {
+  let count = 0
+  const create = async () => {
+    const { data } = await records.create(CONTACT, { firstName: 'new' })
+    const rows = await observer.reader.all(`select 1 from "${CONTACT}" where "id" = ?`, [data.id])
+    if (rows.length === 0) count += 1
+  }
+  await Promise.all(Array.from({ length: MANY }, create))
+  return count
+}
+
+test('an answer leaves after the COMMIT of its group', async () => {
+  await start()
+  expect(await unseen()).toBe(0)
+})
+
+test('a group that answers before its COMMIT is caught', async () => {
+  await start(answersBeforeSharedCommit)
+  expect(await unseen()).toBeGreaterThan(0)
+})
+
+/** People whose company is gone. */
+async function dangling(): Promise<number> {
+  for (let round = 0; round < 10; round++) {
+    const { data } = await records.create('rel.Company', { name: 'a company' })
+    const { id, version } = data
+    await Promise.allSettled([
+      records.remove('rel.Company', id, { version }),
+      records.create('rel.Person', { name: 'new', company: { id } }),
+      records.create('rel.Person', { name: 'other' }),
+    ])
+  }
+  const rows = await observer.reader.all(
+    'select 1 from "rel.Person" as p where p."company" is not null and not exists (select 1 from "rel.Company" as c where c."id" = p."company")',
+  )
+  return rows.length
+}
+
+test('what is referred to stays, whoever removes it at the same time', async () => {
+  await start()
+  expect(await dangling()).toBe(0)
+})
+
+test('references and removals that share a transaction are caught', async () => {
+  await start(sharingEverything)
+  expect(await dangling()).toBeGreaterThan(0)
+})
+
+test('a reference that changes is held in a transaction of its own; one that is sent as it was is not', async () => {
+  await start()
+  const company = { id: (await records.create('rel.Company', { name: 'a company' })).data.id }
+  const people: WireRecord[] = []
+  for (const name of ['a', 'b', 'c', 'd'])
+    people.push((await records.create('rel.Person', { name, company: name === 'd' ? null : company })).data)
+  await Promise.all(
+    people.map(({ id, version }) => records.update('rel.Person', id, { version, rate: '1.00', company })),
+  )
+  const ids = people.map(({ id }) => id)
+  expect(await transactionsOf('rel.Person', ids.slice(0, 3))).toBe(1)
+  expect(await transactionsOf('rel.Person', ids)).toBe(2)
+  for (const id of ids) expect(await records.read('rel.Person', id)).toMatchObject({ version: 1, company })
+})
+
+test('one that comes alone has a transaction of its own, and reads with the statement of one', async () => {
+  const shared: boolean[] = []
+  const statements: string[] = []
+  await start((db) => {
+    const counted = inTransactions(db, (tx) => {
+      shared.push(tx.shared !== undefined)
+      return tx
+    })
+    const { reader } = db
+    return {
+      ...counted,
+      reader: {
+        ...reader,
+        all: (sql, params) => {
+          statements.push(sql)
+          return reader.all(sql, params)
+        },
+      },
+    }
+  })
+  const [contact] = (await make(1)) as [WireRecord]
+  await update(contact, { lastName: 'x' })
+  statements.length = 0
+  await records.read(CONTACT, contact.id)
+  expect(shared).not.toContain(true)
+  expect(statements).toHaveLength(1)
+  expect(statements[0]).toContain('where t."id" = ?')
+  statements.length = 0
+  const read = await Promise.all(Array.from({ length: MANY }, () => records.read(CONTACT, contact.id)))
+  expect(statements).toHaveLength(1)
+  expect(read).toEqual(read.map(() => read[0]))
+})
