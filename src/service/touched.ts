@@ -185,6 +185,7 @@ export class Touched {
         ...differences(model, old, now),
         ...files,
       },
+      ...(action === 'update' ? { held: now } : {}),
     }
   }
 }

@@ -141,6 +141,12 @@ export interface Dialect {
   readonly passIds: (table: string, id: number) => readonly string[]
   /** Stands behind the column list of `create table`. */
   readonly tableSuffix: string
+  /** The same for the tables of counters, whose rows are written again and again. */
+  readonly counterSuffix: string
+  /** Ends the columns of an index, so that it answers in the order of the ids. */
+  readonly indexTail: string
+  /** Run before the records of a table are counted: whoever writes them waits, and has seen nothing of what comes. */
+  readonly lockTable: (table: string) => readonly string[]
   /** Run first in a transaction that changes tables, so that two nodes starting at once take turns. */
   readonly lockSchema: readonly string[]
   /** Each answers, as `fault`, why this database cannot be used. */
