@@ -13,6 +13,7 @@ import type { App } from '../src/service/app.js'
 import { createApp, type AppOptions } from '../src/service/create-app.js'
 import { recordsFor } from '../src/service/records.js'
 import { findLogin } from '../src/store/accounts.js'
+import { blockDifferences, valueDifferences, type Difference } from '../src/store/counter-check.js'
 import type { Records } from '../src/wire.js'
 import { HttpClient } from './http-client.js'
 import { models as fixtures } from './models.js'
@@ -102,10 +103,27 @@ export async function startService(engine: Engine, options: ServiceOptions = {})
   const [url = ''] = await server.listen()
   const close = async () => {
     await server.close()
+    const wrong = await wrongCounters(app, rest.database !== undefined)
     await app.close()
     if (!given) place.remove()
+    if (wrong.length > 0) throw new Error(`counters are wrong: ${JSON.stringify(wrong.slice(0, 10))}`)
   }
   return { app, clock, server, url, place, close }
+}
+
+/** What the tests of a service leave must be counted right, whatever they were about. Broken twins may break it. */
+async function wrongCounters({ db, catalog }: App, isTwin: boolean): Promise<Difference[]> {
+  if (isTwin) return []
+  const wrong: Difference[] = []
+  try {
+    for (const model of catalog.stored)
+      wrong.push(...(await blockDifferences(db.reader, model)), ...(await valueDifferences(db.reader, model)))
+  } catch (error) {
+    // Some tests take the database away, or change its tables.
+    if (process.env['VERSO_TEST_COUNTERS'] !== undefined)
+      process.stderr.write(`not counted: ${String(error)}\n`)
+  }
+  return wrong
 }
 
 /** The account of the tests, as somebody who acts. */

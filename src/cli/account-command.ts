@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { StartFaults } from '../errors.js'
 import { Catalog, type Source } from '../model/catalog.js'
 import type { App } from '../service/app.js'
+import type { Settings } from '../service/settings.js'
 import { showPlan } from '../store/schema.js'
 import { loadModels } from './models.js'
 import { openApp, requireDatabase, shownDatabase, withDatabase } from './open.js'
@@ -17,6 +18,8 @@ export interface Opening {
   readonly mayCreate?: boolean
   /** What faults stand under. */
   readonly heading?: string
+  /** Where a command needs others than a server has. */
+  readonly settings?: Partial<Settings>
 }
 
 const UNCHANGED = 'Nothing was changed'
@@ -26,13 +29,13 @@ export async function withAccounts(
   name: CommandName,
   flags: Flags,
   work: (app: App) => Promise<void>,
-  { mayCreate = false, heading = UNCHANGED }: Opening = {},
+  { mayCreate = false, heading = UNCHANGED, settings = {} }: Opening = {},
 ): Promise<void> {
   const { db, models: place } = readSettings(name, flags, process.env)
   if (!mayCreate) requireDatabase(db)
   const models = place === undefined ? [] : await loadModels(place)
   if (models.length > 0) await requireTables(db, models, heading)
-  const app = await openApp({ settings: { db }, models })
+  const app = await openApp({ settings: { ...settings, db }, models })
   try {
     await work(app)
   } finally {

@@ -14,6 +14,7 @@ import { addRoleCommands } from './role.js'
 import { addSchema } from './schema.js'
 import { addServe } from './serve.js'
 import { addUserCommands } from './user.js'
+import { addVerify } from './verify.js'
 
 const FAILED = 1
 const WRONG_USAGE = 2
@@ -42,6 +43,7 @@ const commands = [
   addKeyCommands,
   addSchema,
   addHistoryCommands,
+  addVerify,
   addModelsCommands,
   addInit,
 ]

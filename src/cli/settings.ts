@@ -10,7 +10,7 @@ import type { Kind } from './kinds.js'
 
 export type CommandName =
   | ('demo' | 'serve' | 'user' | 'role' | 'key' | 'schema' | 'models')
-  | ('history' | 'compact')
+  | ('history' | 'compact' | 'verify')
   | ('export' | 'import' | 'prove')
 
 interface Setting<T> extends Kind<T> {
@@ -46,15 +46,18 @@ export const SETTINGS = {
     description: 'The port to listen on; 0 is any free one, which is printed.',
   },
   db: {
-    ...{ ...kinds.database, of: [...SERVERS, 'user', 'role', 'key', 'schema', ...HISTORY, ...TRANSFERS] },
+    ...{
+      ...kinds.database,
+      of: [...SERVERS, 'user', 'role', 'key', 'schema', 'verify', ...HISTORY, ...TRANSFERS],
+    },
     ...{ default: 'sqlite:data/verso.db', demoDefault: 'sqlite:data/demo.db' },
     description: 'The database: sqlite:path/to/file or postgres://user:password@host/database.',
   },
   models: {
     ...{
       ...kinds.place,
-      of: [...SERVERS, 'role', 'schema', 'models', ...HISTORY, ...TRANSFERS],
-      neededBy: ['serve', 'schema', 'models', ...TRANSFERS],
+      of: [...SERVERS, 'role', 'schema', 'verify', 'models', ...HISTORY, ...TRANSFERS],
+      neededBy: ['serve', 'schema', 'verify', 'models', ...TRANSFERS],
     },
     ifMissing: 'name a file or folder with models; to get a starter folder, run: verso init',
     description: 'The file or folder with the models; demo has a sample without it.',

@@ -64,7 +64,20 @@ export async function createApp(options: AppOptions): Promise<App> {
   const known = new KnownCallers(() => clock.elapsed?.() ?? performance.now())
   const waiting = new Waiting(db)
   const outgoing = { ...OUTGOING, ...options.outgoing, reach: new Reach(settings.webhookAllow) }
-  const composed = { settings, catalog, db, tables, shapes, undeclared, gate, known, waiting, outgoing, clock, log }
+  const composed = {
+    settings,
+    catalog,
+    db,
+    tables,
+    shapes,
+    undeclared,
+    gate,
+    known,
+    waiting,
+    outgoing,
+    clock,
+    log,
+  }
   const stopHousekeeping = startHousekeeping(composed)
   let stopDelivery: (() => Promise<void>) | undefined
   const app: App = {

@@ -37,7 +37,7 @@ export async function keepMetaModels(app: Composed): Promise<void> {
     await store.remove(tx, table, gone)
     const ids = await store.insert(tx, table, rows)
     const about = { model: META_MODEL.name, by: null, atMs: app.clock.now() }
-    await append(tx, db.dialect, [
+    await append(tx, app.tables, [
       ...gone.map((record) => ({ ...about, ...deletionOf(record) })),
       ...ids.map((id, index) => ({ ...about, ...creationOf(id, rows[index] ?? {}) })),
     ])

@@ -3,6 +3,7 @@ import { looksFurther, type Criteria } from '../model/criteria.js'
 import type { Model } from '../model/model.js'
 import { searchFromQuery, searchFromRequest, type Query, type Search } from '../model/search.js'
 import { countRelations, selectionForRecord, type Selection, type Wanted } from '../model/selection.js'
+import { isBounded } from '../store/counted-search.js'
 import * as store from '../store/records.js'
 import { compileSelection, type Select } from '../store/select.js'
 import type { Page, Records, SearchOptions, WireRecord } from '../wire.js'
@@ -95,12 +96,12 @@ async function search(
 
 async function pageOf(app: App, by: Caller, model: Model, asked: Search): Promise<Page> {
   const search = { ...asked, seen: seenBy(by, model) }
-  // A page by id of what every record shows is quick; whatever looks into more rows may take long.
-  const isAsked = search.where ?? search.seen ?? search.sort[0]
+  const table = app.tables.of(model)
   const list = selectFor(app, by, model, 'list')
   const isShort = search.selection ? !goesFurther(search.selection) : !list.asksFurther
-  const db = !isAsked && isShort ? app.db.reader : app.db.searcher
-  const { total, seq, records } = await store.find(db, app.tables.of(model), search, list)
+  // Whatever looks into more rows than it shows may take long.
+  const db = isShort && isBounded(table, search) ? app.db.reader : app.db.searcher
+  const { total, seq, records } = await store.find(db, table, search, list)
   return { offset: search.offset, limit: search.limit, total, seq, data: records }
 }
 

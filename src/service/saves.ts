@@ -11,6 +11,7 @@ import * as store from '../store/records.js'
 import { compileSelection } from '../store/select.js'
 import type { SaveOptions, UpdateOptions, WireRecord, Written } from '../wire.js'
 import type { App } from './app.js'
+import { createBare, isBare, updateBare } from './bare-saves.js'
 import { sightOf, type Caller } from './rights/caller.js'
 import { checkId, missing } from './ids.js'
 import { refuseNewKey } from './accounts/key-rules.js'
@@ -20,7 +21,7 @@ import { plainOf } from './plain.js'
 import { requirePermitted } from './rights/permitted.js'
 import { Saving } from './saving.js'
 import { hashSecrets } from './secrets.js'
-import { readFor, selectFor } from './rights/shown.js'
+import { readFor, seesWhole, selectFor } from './rights/shown.js'
 import { versionIn, versionToUpdate, type Expected } from './versions.js'
 import { nowOf } from './work.js'
 import { requestOf, write, type Writing } from './writing.js'
@@ -132,6 +133,17 @@ async function writeOne(
   const { model, key } = sent
   const shown = shownTo(app, by, model, options)
   const request = await requestOf(app, model, key ? 'update' : 'create', { ...key, ...told }, options)
+  const plain = plainOf(by, sent, options, valuesIn !== undefined)
+  if (plain && options.wanted === undefined && isBare(app, by, sent)) {
+    const saveOne = async ({ tx, changes }: Writing) => {
+      const work = { app, ...by, tx, now }
+      const saving = key && expected ? updateBare(work, sent, key, expected) : createBare(work, sent)
+      const { record, change } = await saving
+      changes.push(change)
+      return record
+    }
+    return write(app, by, request, undefined, saveOne, plain)
+  }
   const work = async ({ tx, changes }: Writing) => {
     const draft = valuesIn ? { ...sent, values: { ...sent.values, ...(await valuesIn(tx, changes)) } } : sent
     const merges = options.merge === 'fields'
@@ -142,7 +154,6 @@ async function writeOne(
     changes.push(...(await saving.finish()))
     return shown(saving, tx, id)
   }
-  const plain = plainOf(by, sent, options, valuesIn !== undefined)
   return write(app, by, request, options.idempotencyKey, work, plain)
 }
 
@@ -193,7 +204,8 @@ export type Shown = (saving: Saving, tx: Transaction, id: number) => Promise<Wir
 
 /** What the answer shows of a record that was written. */
 export function shownTo(app: App, by: Caller, model: Model, { wanted }: SaveOptions): Shown {
-  if (wanted === undefined && !by.rights) return async (saving, _, id) => saving.recordOf(model, id)
+  if (wanted === undefined && seesWhole(app, by, model))
+    return async (saving, _, id) => saving.recordOf(model, id)
   const select = wanted
     ? compileSelection(app.db.dialect, selectionForRecord(sightOf(app, by), model, wanted))
     : selectFor(app, by, model, 'full')

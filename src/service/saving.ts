@@ -1,6 +1,5 @@
 // Writing a Draft: the record, the neighbours inside of it, and the owners whose lists change by it. An instance lives as long as
 // one attempt of a transaction.
-import { Refusal } from '../errors.js'
 import { refuseEditedCopies } from '../model/copies.js'
 import { draftsIn, type Draft, type Key } from '../model/draft.js'
 import { refusalAt, Faults } from '../model/faults.js'
@@ -22,6 +21,7 @@ import { namesChanged, namesSet } from './rights/changed-fields.js'
 import { conflict, refuseIfStale, refuseStale } from './conflict.js'
 import { fileChanges, filesToReplace, letGo } from './held-files.js'
 import { missing } from './ids.js'
+import { inPlace } from './in-place.js'
 import { refuseStrangeKey } from './accounts/key-rules.js'
 import { backReference, Lists, type Parent } from './lists.js'
 import type { Identity } from './lock-order.js'
@@ -331,21 +331,6 @@ export interface Return {
 async function insertRecord(tx: Transaction, table: Table, values: Values, back?: Return): Promise<number> {
   if (back) await insertGiven(tx, table, [{ id: back.id, version: back.version, values }])
   return back ? back.id : ((await store.insert(tx, table, [values]))[0] ?? 0)
-}
-
-/** A field that is not unique is named with its place, as every other fault. */
-async function inPlace<T>({ rights }: Work, { model, place }: Draft, write: () => Promise<T>): Promise<T> {
-  try {
-    return await write()
-  } catch (error) {
-    if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
-    const { errors = {}, ...details } = error.details
-    const fields = Object.keys(errors).flatMap((name) => model.fields.get(name) ?? [])
-    if (rights && !fields.every((field) => rights.knows(model, field)))
-      throw new Refusal('not-unique', `There is a ${model.name} like this already`, { cause: error })
-    const placed = Object.entries(errors).map(([name, message]) => [place + name, message] as const)
-    throw new Refusal(error.kind, error.message, { ...details, errors: Object.fromEntries(placed) })
-  }
 }
 
 function pick(values: Values, names: readonly string[]): Values {

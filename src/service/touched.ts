@@ -3,15 +3,15 @@
 import { Refusal } from '../errors.js'
 import { MAX_MEMBERS } from '../model/draft.js'
 import { isOwnedList, type Model } from '../model/model.js'
-import { sameValue, type Values } from '../model/value.js'
+import { sameValue } from '../model/value.js'
 import { valuesOf } from '../model/values.js'
 import type { NewChange } from '../store/log.js'
 import { membersOf } from '../store/members.js'
 import * as store from '../store/records.js'
 import type { Table } from '../store/table.js'
-import type { Action, Change, WireRecord } from '../wire.js'
+import type { Change, WireRecord } from '../wire.js'
 import { userOf } from './actor.js'
-import { differences } from './changes.js'
+import { changeOf } from './changes.js'
 import { inLockOrder, type Identity } from './lock-order.js'
 import type { Work } from './work.js'
 
@@ -173,19 +173,9 @@ export class Touched {
   }
 
   async #changeOf({ table: { model }, id, before, fate, files }: Entry): Promise<NewChange> {
-    const { actor, now: at } = this.work
     const after = fate === 'gone' ? undefined : await this.recordOf(model, id)
-    const action: Action = fate === 'gone' ? 'delete' : before ? 'update' : 'create'
-    const [old, now] = [before ? valuesOf(model, before) : {}, after ? valuesOf(model, after) : {}]
-    refuseTooLong(model, id, old, now)
-    return {
-      ...{ model: model.name, id, action, by: actor?.id ?? null, atMs: Date.parse(at) },
-      version: after ? after.version : (before?.version ?? 0) + 1,
-      changes: {
-        ...differences(model, old, now),
-        ...files,
-      },
-    }
+    refuseTooLong(model, id, before, after)
+    return changeOf(this.work, model, before, after, files)
   }
 }
 
@@ -194,9 +184,9 @@ function key(model: Model, id: number): string {
 }
 
 /** A list grows by those who join it as well as by being written. One that was longer before it became owned may still shrink. */
-function refuseTooLong(model: Model, id: number, before: Values, after: Values): void {
+function refuseTooLong(model: Model, id: number, before?: WireRecord, after?: WireRecord): void {
   for (const { name } of [...model.fields.values()].filter(isOwnedList)) {
-    const [there, members] = [before[name] ?? [], after[name] ?? []]
+    const [there, members] = [before?.[name] ?? [], after?.[name] ?? []]
     if (!Array.isArray(there) || !Array.isArray(members)) continue
     if (members.length <= MAX_MEMBERS || members.length <= there.length) continue
     const message = `${model.name} ${id} has ${MAX_MEMBERS} ${name} already, and no list holds more`

@@ -66,7 +66,7 @@ export async function write<T>(
     await keepAnAdministrator(tx, by, changes)
     await keepFollowing(tx, changes)
     if (claimed) await keepAnswer(tx, claimed, JSON.stringify(data), by.epoch ?? null)
-    await append(tx, app.db.dialect, changes)
+    await append(tx, app.tables, changes)
     return { data, replayed: false, changes }
   }
   const { changes, ...written } = await app.db.transaction(attempt, { plain })

@@ -33,9 +33,15 @@ export interface Transaction extends Queryable {
    * transaction.
    */
   last?(sql: string, params: readonly SqlValue[]): void
-  /** Only where the work shares the transaction with others. */
+  /** Where works are together in a transaction: what is the same for all of them is asked for once. */
+  once?<T>(key: string, ask: () => Promise<T>): Promise<T>
+  /** The same: what comes last is done when all works are done, with the inputs of all of them, in the order in which they came. */
+  atEnd?<I>(key: string, input: I, run: Ending<I>): void
+  /** Only where the work runs beside others in the transaction. */
   readonly shared?: Shared
 }
+
+export type Ending<I> = (tx: Transaction, inputs: readonly I[]) => Promise<void>
 
 /**
  * What a work has in a transaction that it shares with others. There locks keep nobody apart, and what others have written is seen before
@@ -46,8 +52,6 @@ export interface Shared {
   leave(): never
   /** As `together`, for what writes. Whoever gets undefined has written nothing, and leaves. */
   write<I, O>(key: string, input: I, run: Run<I, O | undefined>): Promise<O>
-  /** Once all works are done, with the inputs of all of them, in the order in which they came. */
-  atEnd<I>(key: string, input: I, run: (tx: Transaction, inputs: readonly I[]) => Promise<void>): void
 }
 
 /** A work that rests on nothing but the version guard and unique indexes. */
@@ -182,6 +186,12 @@ export interface Dialect {
   readonly passIds: (table: string, id: number) => readonly string[]
   /** Stands behind the column list of `create table`. */
   readonly tableSuffix: string
+  /** The same for the tables of counters, whose rows are written again and again. */
+  readonly counterSuffix: string
+  /** Ends the columns of an index, so that it answers in the order of the ids. */
+  readonly indexTail: string
+  /** Run before the records of a table are counted: whoever writes them waits, and has seen nothing of what comes. */
+  readonly lockTable: (table: string) => readonly string[]
   /** Run first in a transaction that changes tables, so that two nodes starting at once take turns. */
   readonly lockSchema: readonly string[]
   /** Each answers, as `fault`, why this database cannot be used. */

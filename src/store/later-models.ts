@@ -9,6 +9,7 @@ const HARMLESS = new Set<Step['kind']>([
   'create-link',
   'create-index',
   'drop-index',
+  'count-records',
 ])
 
 /** The models whose steps may follow, where there are more than so many with steps at all. */

@@ -3,19 +3,16 @@ import { isOwnedList } from '../model/model.js'
 import { USER } from '../model/system.js'
 import type { Values } from '../model/value.js'
 import type { Action, Change } from '../wire.js'
+import { count, type CountedChange } from './counters.js'
 import type { Dialect, Queryable, Row, SqlValue, Transaction } from './database.js'
 import { quote, tableName } from './names.js'
-import type { Table } from './table.js'
+import type { Table, Tables } from './table.js'
 
-export interface NewChange {
-  readonly model: string
-  readonly id: number
+export interface NewChange extends CountedChange {
   /** The version it made; a delete takes the next number too. */
   readonly version: number
-  readonly action: Action
   readonly by: number | null
   readonly atMs: number
-  readonly changes: Change['changes']
 }
 
 export const LOG_TABLE = 'verso_log'
@@ -27,18 +24,14 @@ const CHANGES_IN_A_PAGE = 1_000
 export const BYTES_IN_A_PAGE = 8_000_000
 
 /** The last thing a transaction does: from here to its end no other writer gets a number. */
-export async function append(
-  tx: Transaction,
-  dialect: Dialect,
-  changes: readonly NewChange[],
-): Promise<void> {
-  // One statement for all who share the transaction, once the last of them is done.
-  if (tx.shared) tx.shared.atEnd('log', changes, (end, all) => append(end, dialect, all.flat()))
-  else await appendAll(tx, dialect, changes)
+export async function append(tx: Transaction, tables: Tables, changes: readonly NewChange[]): Promise<void> {
+  // One statement for all works of the transaction, once the last of them is done.
+  if (tx.atEnd) tx.atEnd('log', changes, (end, all) => append(end, tables, all.flat()))
+  else await appendAll(tx, tables, changes)
 }
 
-async function appendAll(tx: Transaction, dialect: Dialect, changes: readonly NewChange[]): Promise<void> {
-  const { columns, lockLog } = dialect
+async function appendAll(tx: Transaction, tables: Tables, changes: readonly NewChange[]): Promise<void> {
+  const { columns, lockLog } = tables.dialect
   const [text, integer] = ['cast(? as text)', `cast(? as ${columns.integer.type})`]
   const row = `select ${[text, integer, integer, text, integer, integer, text].join(', ')}${lockLog.from}`
   for (let start = 0; start < changes.length; start += CHANGES_AT_ONCE) {
@@ -54,6 +47,7 @@ async function appendAll(tx: Transaction, dialect: Dialect, changes: readonly Ne
     if (isLast && tx.last) tx.last(sql, params)
     else await tx.run(sql, params)
   }
+  await count(tx, tables, changes)
 }
 
 export const CHANGE_COLUMNS = `l.seq, l.model, l.record, l.version, l.action, l.by_user, l.at_ms, l.changes, l.purged, u."version" as user_version, u."name" as user_name`

@@ -1,5 +1,6 @@
 // The tables of the service itself, beside those of the models.
 import { StartFaults } from '../errors.js'
+import { COUNT_TABLE, VALUE_COUNT_TABLE } from './counted-fields.js'
 import type { Database, Dialect, Transaction } from './database.js'
 import { DELIVERY_TABLE } from './deliveries.js'
 import { EPOCH_TABLE } from './epoch.js'
@@ -17,6 +18,9 @@ export async function makeOwnTables(tx: Transaction, dialect: Dialect): Promise<
   await prepareEngine(tx, dialect)
   for (const [name, columns] of Object.entries(ownTables(dialect))) {
     await tx.run(`create table if not exists ${name} (${columns.join(', ')})${dialect.tableSuffix}`)
+  }
+  for (const [name, columns] of Object.entries(counterTables(dialect))) {
+    await tx.run(`create table if not exists ${name} (${columns.join(', ')})${dialect.counterSuffix}`)
   }
   await addLaterColumns(tx, dialect)
   for (const create of dialect.contentTables) await tx.run(create)
@@ -53,6 +57,26 @@ async function prepareEngine(tx: Transaction, { obstacles, setUp }: Dialect): Pr
   }
   for (const { unless, make } of setUp) {
     if ((await tx.all(unless)).length === 0) await tx.run(make)
+  }
+}
+
+function counterTables({ columns }: Dialect): Readonly<Record<string, readonly string[]>> {
+  const [text, integer] = [columns.text.type, columns.integer.type]
+  return {
+    [COUNT_TABLE]: [
+      `model ${text} not null`,
+      `level ${integer} not null`,
+      `block ${integer} not null`,
+      `n ${integer} not null`,
+      'primary key (model, level, block)',
+    ],
+    [VALUE_COUNT_TABLE]: [
+      `model ${text} not null`,
+      `field ${text} not null`,
+      `value ${text} not null`,
+      `n ${integer} not null`,
+      'primary key (model, field, value)',
+    ],
   }
 }
 

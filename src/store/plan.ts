@@ -19,6 +19,7 @@ export type Step = { readonly model: string } & (
   | { readonly kind: 'create-link'; readonly field: string }
   | { readonly kind: 'rename-link'; readonly from: string; readonly to: string }
   | { readonly kind: 'drop-link'; readonly field: string }
+  | { readonly kind: 'count-records'; readonly declared: Model }
 )
 
 export interface Plan {
@@ -65,5 +66,7 @@ export function describe(step: Step): string {
       return `- ${step.model}.${step.field}: links dropped`
     case 'drop-index':
       return `- ${step.model}: index on ${step.fields.join(', ')} dropped`
+    case 'count-records':
+      return `~ ${step.model}: its records are counted`
   }
 }

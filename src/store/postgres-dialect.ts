@@ -88,6 +88,11 @@ export const postgresDialect: Dialect = {
       from (select pg_get_serial_sequence('"${table}"', 'id')::regclass as own) as "sequence"`,
   ],
   tableSuffix: '',
+  // Room beside each row for its next versions, so that no index has to follow.
+  counterSuffix:
+    ' with (fillfactor = 50, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0)',
+  indexTail: ', "id"',
+  lockTable: (table) => [`lock table ${table} in share mode`],
   lockSchema: [`set local lock_timeout = '60s'`, `set local statement_timeout = 0`, `select ${LOCK}1)`],
   obstacles: [
     `select 'it is encoded in ' || encoding || ': make one with encoding UTF8' as fault

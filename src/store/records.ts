@@ -3,6 +3,7 @@ import type { Criteria } from '../model/criteria.js'
 import type { Search } from '../model/search.js'
 import type { Values } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
+import { knownTotal, listingOf } from './counted-search.js'
 import { predicateOf, Scope } from './criteria-sql.js'
 import { UniqueViolation, type Queryable, type Row, type Transaction } from './database.js'
 import { LAST_SEQ } from './feed.js'
@@ -26,9 +27,9 @@ export interface Found {
 /** A page and the count of all matches, in one statement so that both are of one moment. */
 export async function find(db: Queryable, table: Table, search: Search, list = table.list): Promise<Found> {
   const select = search.selection ? compileSelection(table.dialect, search.selection) : list
-  const { page, count } = compileSearch(table, select, search)
+  const { page, count } = listingOf(table, select, search) ?? compileSearch(table, select, search)
   for (let attempt = 1; ; attempt++) {
-    const rows = await db.all(page.sql, [...page.params, search.limit, search.offset])
+    const rows = await db.all(page.sql, page.params)
     if (rows.length > 0) return { ...momentOf(rows), records: rows.map((row) => select.read(row)) }
     const { total, seq } = momentOf(await db.all(count.sql, count.params))
     // Records may have come in between: then there is a page after all.
@@ -42,7 +43,6 @@ function momentOf([row]: readonly Row[]): Omit<Found, 'records'> {
 }
 
 interface SearchSql {
-  /** Its last two parameters are the limit and the offset. */
   readonly page: Rendered
   readonly count: Rendered
 }
@@ -58,8 +58,8 @@ function compileSearch(table: Table, select: Select, search: Search): SearchSql 
   const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
   const rows = table.instead?.((value) => scope.mark(value)) ?? table.name
   const counted = `from ${rows} as t ${scope.joins} ${where}`
-  const count = scope.render(`select count(*) as "$total", ${LAST_SEQ} as "$seq" ${counted}`)
-  const total = scope.render(`select count(*) ${counted}`)
+  const total = knownTotal(table, search) ?? scope.render(`select count(*) ${counted}`)
+  const count = { sql: `select (${total.sql}) as "$total", ${LAST_SEQ} as "$seq"`, params: total.params }
   const keys = search.sort.map(
     ({ steps, field, descending, mask }) =>
       `${scope.column(steps, field, mask)} ${descending ? 'desc' : 'asc'} nulls last`,
@@ -67,7 +67,8 @@ function compileSearch(table: Table, select: Select, search: Search): SearchSql 
   const order = `order by ${[...keys, 't."id"'].join(', ')}`
   const from = scope.render(`from ${rows} as t ${scope.joins} ${where} ${order}`)
   const sql = `select (${total.sql}) as "$total", ${LAST_SEQ} as "$seq", ${select.columns} ${from.sql} limit ? offset ?`
-  return { page: { sql, params: [...total.params, ...select.params, ...from.params] }, count }
+  const params = [...total.params, ...select.params, ...from.params, search.limit, search.offset]
+  return { page: { sql, params }, count }
 }
 
 export interface Walk {

@@ -1,6 +1,7 @@
 import type { Field } from '../model/field.js'
 import type { Model } from '../model/model.js'
 import { didYouMean } from '../model/similar.js'
+import { countedFields, describeCounted } from './counted-fields.js'
 import type { Queryable } from './database.js'
 import { planLinks } from './link-plan.js'
 import { columnShapeOf, keepsValues, shapeOf, type ColumnShape, type Shape } from './shape.js'
@@ -30,6 +31,10 @@ export async function planSchema(
       )
     await planLinks(db, model, shape, wanted, draft)
     planIndexes(model, shape, draft, before)
+    if (shape && !isCountedAlready(model, shape, draft)) {
+      const count: Step = { kind: 'count-records', model: model.name, declared: model }
+      draft.steps.push(count)
+    }
   }
   const declared = new Set(models.map((model) => model.name))
   for (const [name, shape] of shapes) {
@@ -158,6 +163,24 @@ function planIndexes(model: Model, shape: Shape | undefined, draft: Draft, befor
   for (const [name, index] of Object.entries(wanted)) {
     if (!kept.has(name)) draft.steps.push({ kind: 'create-index', model: model.name, name, ...index })
   }
+}
+
+/** Whether the counters stay right without being made anew; those of a new table are. */
+function isCountedAlready(model: Model, shape: Shape, { steps }: Draft): boolean {
+  const counted = describeCounted(model)
+  if (JSON.stringify(shape.counted) !== JSON.stringify(counted)) return false
+  const names = new Set([
+    ...(model.archived ? ['archived'] : []),
+    ...countedFields(model).map(({ name }) => name),
+  ])
+  const own = steps.filter((step) => step.model === model.name)
+  return !own.some((step) => changedColumns(step).some((name) => names.has(name)))
+}
+
+function changedColumns(step: Step): string[] {
+  if (step.kind === 'add-column') return [step.field.name]
+  if (step.kind === 'drop-column') return [step.name]
+  return step.kind === 'rename-column' ? [step.from, step.to] : []
 }
 
 async function planOrphan(

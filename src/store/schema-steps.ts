@@ -3,6 +3,7 @@ import { StartFaults } from '../errors.js'
 import { defaultOf } from '../model/values.js'
 import { UniqueViolation, type Dialect, type Transaction } from './database.js'
 import { LOG_TABLE } from './log.js'
+import { countRecords, forgetCounts } from './recount.js'
 import { indexName, quote, tableName } from './names.js'
 import type { Step } from './plan.js'
 import { linkTable } from './relation-sql.js'
@@ -34,10 +35,11 @@ export async function carryOut(tx: Transaction, dialect: Dialect, step: Step): P
       return
     case 'drop-table':
       await tx.run(`drop table ${table}`)
+      await forgetCounts(tx, step.model)
       await tx.run('delete from verso_schema where model = ?', [step.model])
       return
     case 'create-index':
-      return createIndex(tx, table, step)
+      return createIndex(tx, dialect, table, step)
     case 'drop-index':
       await tx.run(`drop index if exists ${quote(step.name)}`)
       return
@@ -47,6 +49,9 @@ export async function carryOut(tx: Transaction, dialect: Dialect, step: Step): P
       return renameLinks(tx, linkTable(step.model, step.from), linkTable(step.model, step.to))
     case 'drop-link':
       await tx.run(`drop table ${quote(linkTable(step.model, step.field))}`)
+      return
+    case 'count-records':
+      return countRecords(tx, dialect, step.declared)
   }
 }
 
@@ -91,10 +96,11 @@ async function startIds(tx: Transaction, dialect: Dialect, model: string): Promi
 
 async function createIndex(
   tx: Transaction,
+  dialect: Dialect,
   table: string,
   step: Step & { kind: 'create-index' },
 ): Promise<void> {
-  const columns = step.fields.map(quote).join(', ')
+  const columns = step.fields.map(quote).join(', ') + (step.unique ? '' : dialect.indexTail)
   try {
     await tx.run(`create ${step.unique ? 'unique ' : ''}index ${quote(step.name)} on ${table} (${columns})`)
   } catch (error) {

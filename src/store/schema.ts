@@ -94,7 +94,7 @@ async function growFirst(
   if (former.length > 0) await keepFormerAdmins(tx)
   const tables = new Tables(dialect, catalog)
   const files = fileColumns(shapes)
-  for (const step of steps.filter((step) => !isIndex(step))) {
+  for (const step of steps.filter((step) => !isIndex(step) && !isCount(step))) {
     await dropFiles(tx, contents, files, step)
     await carryOut(tx, dialect, step)
     await keepFormerFields(tx, plan, step)
@@ -106,6 +106,7 @@ async function growFirst(
   )
   // Last, because what was filled in may not be unique.
   for (const step of steps.filter(isIndex)) await carryOut(tx, dialect, step)
+  for (const step of steps.filter(isCount)) await carryOut(tx, dialect, step)
   const left = undeclaredShapes(catalog, shapes, plan)
   const made = new Map(unchanged)
   for (const model of changed) {
@@ -134,18 +135,24 @@ async function growLater(
   const own = models.filter(({ name }) => now.get(name) === before.get(name))
   const names = new Set(own.map(({ name }) => name))
   const ownSteps = steps.filter((step) => names.has(step.model))
-  for (const step of ownSteps.filter((step) => !isIndex(step))) {
+  for (const step of ownSteps.filter((step) => !isIndex(step) && !isCount(step))) {
     await carryOut(tx, dialect, step)
     await keepFormerFields(tx, applied, step)
   }
   await makeSequences(tx, own)
   for (const step of ownSteps.filter(isIndex)) await carryOut(tx, dialect, step)
+  for (const step of ownSteps.filter(isCount)) await carryOut(tx, dialect, step)
   for (const name of names) await saveShape(tx, name, shapes.get(name) ?? '')
   return new Map([...names].map((name) => [name, shapes.get(name) ?? '']))
 }
 
 function isIndex(step: Step): boolean {
   return step.kind === 'create-index'
+}
+
+/** Comes after all that fills columns. */
+function isCount(step: Step): boolean {
+  return step.kind === 'count-records'
 }
 
 /** The shapes of those whose tables are as they are declared: there is nothing to plan. */
@@ -175,7 +182,8 @@ function holds(there: Shape, declared: Shape): boolean {
   return (
     has(there.columns, declared.columns) &&
     has(there.indexes, declared.indexes) &&
-    has(there.links, declared.links)
+    has(there.links, declared.links) &&
+    JSON.stringify(there.counted) === JSON.stringify(declared.counted)
   )
 }
 
@@ -207,17 +215,12 @@ function keptNeighbours(before: Shape | undefined, undeclared: readonly string[]
 
 /** Whether the tables of these models are still as they were made for this node: another one may have newer models. */
 export async function isCurrent(
-  db: Queryable,
+  db: Queryable & Pick<Transaction, 'once'>,
   shapes: ReadonlyMap<string, string>,
   models: readonly string[],
 ): Promise<boolean> {
-  if (!db.together) return areCurrent(db, shapes, models)
-  // The same for all who ask.
-  const ask = async (all: readonly unknown[]) => {
-    const answer = await areCurrent(db, shapes, models)
-    return all.map(() => answer)
-  }
-  return db.together(`current ${models.join()}`, undefined, ask)
+  const ask = () => areCurrent(db, shapes, models)
+  return db.once ? db.once(`current ${models.join()}`, ask) : ask()
 }
 
 async function areCurrent(
@@ -244,10 +247,11 @@ function parsed(texts: ReadonlyMap<string, string>): Map<string, Shape> {
 }
 
 function printed(model: Model, plan: Plan, neighbours: readonly string[]): string {
-  const { columns, indexes, links } = shapeOf(model)
+  const { columns, indexes, links, counted = [] } = shapeOf(model)
   return printShape({
     columns: { ...plan.unused.get(model.name), ...columns },
     indexes,
+    counted,
     links: { ...plan.unusedLinks.get(model.name), ...links },
     neighbours,
   })

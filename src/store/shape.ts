@@ -1,6 +1,7 @@
 // What the tables look like, as data: the plan is the difference between what is there and what the models declare.
 import { storageOf, type Field, type Storage } from '../model/field.js'
-import { isReference, type Model } from '../model/model.js'
+import type { Model } from '../model/model.js'
+import { describeCounted, plainIndexes } from './counted-fields.js'
 import { indexName } from './names.js'
 
 export interface Shape {
@@ -9,6 +10,8 @@ export interface Shape {
   readonly indexes: Readonly<Record<string, IndexShape>>
   /** Many-to-many relations by field, with the model they lead to: each has a table of its own. */
   readonly links?: Readonly<Record<string, string>>
+  /** What the counters count; undefined where there were none yet. */
+  readonly counted?: readonly string[]
   /** What hangs on the model besides; nothing in the tables follows from it. */
   readonly neighbours?: readonly string[]
 }
@@ -45,26 +48,24 @@ function makeShape(model: Model): Shape {
   }
   const indexes: Record<string, IndexShape> = {}
   for (const fields of model.unique) indexes[indexName(model.name, true, fields)] = { unique: true, fields }
-  for (const fields of [...model.indexes, ...referenceIndexes(model)])
-    indexes[indexName(model.name, false, fields)] = { unique: false, fields }
+  // Each ends with the id, so that what it finds is in the order of a page.
+  for (const fields of plainIndexes(model))
+    indexes[indexName(model.name, false, [...fields, 'id'])] = { unique: false, fields }
   const links = [...model.fields.values()].flatMap(({ name, type, relation }) =>
     type === 'many-to-many' && relation?.mappedBy === undefined && relation ? [[name, relation.target]] : [],
   )
-  return { columns, indexes, links: Object.fromEntries(links) as Record<string, string> }
-}
-
-/** Lists, views and the question who still refers to a record: all look for a reference. */
-function referenceIndexes(model: Model): string[][] {
-  const references = [...model.fields.values()].filter((field) => isReference(field) && !field.kept)
-  const first = new Set([...model.unique, ...model.indexes].map((set) => set[0]))
-  return references.filter((field) => !first.has(field.name)).map((field) => [field.name])
+  return {
+    ...{ columns, indexes, links: Object.fromEntries(links) as Record<string, string> },
+    counted: describeCounted(model),
+  }
 }
 
 /** The same text for the same shape, whatever the order of its parts. */
-export function printShape({ columns, indexes, links = {}, neighbours = [] }: Shape): string {
+export function printShape({ columns, indexes, links = {}, counted, neighbours = [] }: Shape): string {
+  const counting = counted ? `,"counted":${JSON.stringify(counted)}` : ''
   const linked = Object.keys(links).length > 0 ? `,"links":${printSorted(links)}` : ''
   const hanging = neighbours.length > 0 ? `,"neighbours":${JSON.stringify([...neighbours].sort())}` : ''
-  return `{"columns":${printSorted(columns)},"indexes":${printSorted(indexes)}${linked}${hanging}}`
+  return `{"columns":${printSorted(columns)},"indexes":${printSorted(indexes)}${counting}${linked}${hanging}}`
 }
 
 function printSorted(parts: Readonly<Record<string, unknown>>): string {

@@ -1,6 +1,6 @@
 // Plain writes that wait at the same time share a transaction: one COMMIT for all of them. Nobody is waited for, and nobody is told
 // anything before it. Whoever cannot stay leaves and runs alone, as if there had been no others.
-import type { Transaction } from './database.js'
+import type { Ending, Transaction } from './database.js'
 import { Gathering } from './gathering.js'
 import type { Line } from './line.js'
 
@@ -132,8 +132,6 @@ export async function shareTransaction(
   return outcomes
 }
 
-type AtEnd = (tx: Transaction, inputs: readonly unknown[]) => Promise<void>
-
 class Group {
   // Microtasks come first: all who were answered by one statement have said what they want next when it is asked for.
   readonly #gathering = new Gathering({
@@ -141,7 +139,8 @@ class Group {
     when: (go) => process.nextTick(go),
     failsWhole: true,
   })
-  readonly #atEnd = new Map<string, { readonly run: AtEnd; readonly inputs: unknown[] }>()
+  readonly #atEnd = new Map<string, { readonly run: Ending<unknown>; readonly inputs: unknown[] }>()
+  readonly #answers = new Map<string, Promise<unknown>>()
   /** Of a statement: after it the transaction is dead. Or of a member that had written already. */
   #failure: { readonly error: unknown } | undefined
 
@@ -186,11 +185,16 @@ class Group {
           member.hasWritten = true
           return output
         },
-        atEnd: (key, input, run) => {
-          const ending = this.#atEnd.get(key) ?? { run: run as AtEnd, inputs: [] }
-          this.#atEnd.set(key, ending)
-          ending.inputs.push(input)
-        },
+      },
+      once: (key, ask) => {
+        const answer = this.#answers.get(key) ?? this.#watch(ask())
+        this.#answers.set(key, answer)
+        return answer as ReturnType<typeof ask>
+      },
+      atEnd: (key, input, run) => {
+        const ending = this.#atEnd.get(key) ?? { run: run as Ending<unknown>, inputs: [] }
+        this.#atEnd.set(key, ending)
+        ending.inputs.push(input)
       },
     }
   }

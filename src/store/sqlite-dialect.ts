@@ -50,8 +50,12 @@ export const sqliteDialect: Dialect = {
       where not exists (select 1 from sqlite_sequence where name = '${table}')`,
   ],
   tableSuffix: ' strict',
+  counterSuffix: ' strict, without rowid',
+  // Every entry of an index has the id.
+  indexTail: '',
   // BEGIN IMMEDIATE lets one process write at a time: nothing more is needed.
   lockSchema: [],
+  lockTable: () => [],
   obstacles: [],
   setUp: [],
   contentTables: ['create table if not exists verso_file_gone (key text primary key) strict'],

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import path from 'node:path'
 import { Refusal } from '../errors.js'
-import type { Database, Queryable, Transaction, TransactionOptions } from './database.js'
+import type { Database, Plain, Queryable, Transaction, TransactionOptions } from './database.js'
 import { makeFolder } from './folder.js'
 import { keepPrivate } from './private-files.js'
 import { SqliteCommits } from './sqlite-commits.js'
@@ -10,6 +10,7 @@ import { connect, Session, Unhurried } from './sqlite-connection.js'
 import { SqliteContents } from './sqlite-contents.js'
 import { sqliteDialect } from './sqlite-dialect.js'
 import { isBusy, isDamage, isEngineTrouble, patiently, translate } from './sqlite-errors.js'
+import { Grouped } from './sqlite-group.js'
 import { SqliteSearcher } from './sqlite-searcher.js'
 
 const MAX_GROUP = 256
@@ -20,6 +21,7 @@ const STATEMENT_MS = 10_000
 
 interface Member {
   readonly work: (tx: Transaction) => Promise<unknown>
+  readonly plain: Plain | undefined
   readonly deadline: number
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
@@ -97,6 +99,7 @@ class Sqlite implements Database {
       const deadline = Date.now() + (options.isLong ? LONG_PATIENCE_MS : PATIENCE_MS)
       this.#waiting.push({
         work,
+        plain: options.plain,
         deadline,
         resolve: (value) => {
           resolve(value as T)
@@ -156,8 +159,9 @@ class Sqlite implements Database {
       return undefined // Each will find out by itself.
     }
     const outcomes: Outcome[] = []
+    const grouped = new Grouped(this.#unhurried)
     for (const member of group) {
-      const outcome = await (hasSavepoints ? this.#runInSavepoint(member) : this.#runInGroup(member))
+      const outcome = await (hasSavepoints ? this.#runInSavepoint(member) : this.#runInGroup(member, grouped))
       // A full disk rolls back the whole transaction, not the savepoint: then nothing of the group is stored.
       if (!outcome || !this.writer.connection.isTransaction) {
         this.#abandon()
@@ -166,6 +170,7 @@ class Sqlite implements Database {
       outcomes.push(outcome)
     }
     try {
+      await grouped.end()
       this.writer.exec('commit')
       return outcomes
     } catch (error) {
@@ -176,12 +181,18 @@ class Sqlite implements Database {
   }
 
   /** Undefined if what it has written cannot stay, and cannot be told from what others have. */
-  async #runInGroup(member: Member): Promise<Outcome | undefined> {
-    const before = this.#unhurried.written
-    const outcome = await run(member, this.#unhurried)
-    if (!('error' in outcome)) return outcome
-    this.#noticeDamage(outcome.error)
-    return isEngineTrouble(outcome.error) || this.#unhurried.written !== before ? undefined : outcome
+  async #runInGroup(member: Member, grouped: Grouped): Promise<Outcome | undefined> {
+    try {
+      const tx = await grouped.begin(member.plain)
+      const before = this.#unhurried.written
+      const outcome = await run(member, tx)
+      if (!('error' in outcome)) return outcome
+      this.#noticeDamage(outcome.error)
+      return isEngineTrouble(outcome.error) || this.#unhurried.written !== before ? undefined : outcome
+    } catch (error) {
+      this.#noticeDamage(error)
+      return undefined
+    }
   }
 
   async #runInSavepoint(member: Member): Promise<Outcome | undefined> {

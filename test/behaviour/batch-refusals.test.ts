@@ -288,7 +288,7 @@ async function leftBehind(engine: Engine, twin: (db: Database) => Database = (db
       { op: 'delete', model: CIRCLE, id: 987_654 },
     ]
     await refusalOf(records.batch(requests))
-    return (await records.find(CIRCLE)).total
+    return (await records.find(CIRCLE)).data.length
   } finally {
     await service.close()
     place.remove()

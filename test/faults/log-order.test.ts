@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { App } from '../../src/service/app.js'
 import type { Database } from '../../src/store/database.js'
 import { append, LOG_TABLE, type NewChange } from '../../src/store/log.js'
 import { changesSince } from '../log.js'
@@ -33,12 +34,11 @@ onEveryEngine((engine) => {
 
   test('a Change is not shown before one with a lower number, however late that is committed', async () => {
     const service = await startService(engine, { place })
-    const { db } = service.app
     const records = await enter(service, 'direct')
     const [last = 0] = (await changesSince(observer.reader, 0, 100)).map(({ seq }) => seq).slice(-1)
     const shown = async () => (await changesSince(observer.reader, last, 100)).map(({ model }) => model)
 
-    const slow = await startSlowChange(db, 1)
+    const slow = await startSlowChange(service.app, 1)
     const next = records.create('crm.Contact', { firstName: 'next' })
     await sleep(200)
     expect(await shown()).toEqual([])
@@ -58,14 +58,14 @@ onEveryEngine((engine) => {
 const SLOW = 'test.Slow'
 
 /** A transaction that has appended to the Log, and commits when it is told to. */
-async function startSlowChange(db: Database, id: number): Promise<{ commit: () => Promise<void> }> {
+async function startSlowChange({ db, tables }: App, id: number): Promise<{ commit: () => Promise<void> }> {
   const change: NewChange = { model: SLOW, id, version: 0, action: 'create', by: null, atMs: 0, changes: {} }
   const told = new AbortController()
   const hasBeenTold = once(told.signal, 'abort')
   let isCommitted = Promise.resolve()
   await new Promise<void>((resolve, reject) => {
     isCommitted = db.transaction(async (tx) => {
-      await append(tx, db.dialect, [change])
+      await append(tx, tables, [change])
       resolve()
       await hasBeenTold
     })
@@ -95,7 +95,7 @@ async function skippedChanges(
   }
   const writeSlowly = async () => {
     for (let id = 1; !isWritten; id++) {
-      const slow = await startSlowChange(database, id)
+      const slow = await startSlowChange(service.app, id)
       await sleep(SLOW_MS)
       await slow.commit()
     }

@@ -21,7 +21,7 @@ onEveryEngine((engine) => {
       ...{ model: MODEL, id, version: index + 1, action: 'update', by: null, atMs: 0 },
       changes: { [name]: { before: valueOf(index), after: valueOf(index + 1) } },
     }))
-    return service.app.db.transaction((tx) => append(tx, service.app.db.dialect, changes))
+    return service.app.db.transaction((tx) => append(tx, service.app.tables, changes))
   }
   const at = (
     id: number,

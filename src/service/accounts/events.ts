@@ -28,7 +28,7 @@ type Composed = Pick<App, 'catalog' | 'db' | 'tables' | 'clock'>
 
 /** In the caller's transaction, as the last thing that it does. */
 export async function noteEvent(app: Composed, tx: Transaction, event: NewEvent): Promise<void> {
-  await append(tx, app.db.dialect, [await storeEvent(app, tx, event)])
+  await append(tx, app.tables, [await storeEvent(app, tx, event)])
 }
 
 /** For a transaction that has more to append to the Log: stores the record and answers its Change. */

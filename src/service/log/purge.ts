@@ -37,7 +37,7 @@ export async function purge(app: App, model: Model, id: number): Promise<Purged>
     const values = record ? differences(model, {}, valuesOf(model, record)) : {}
     await replaceChange(tx, model.name, id, newest, { ...values, ...Object.fromEntries(held) })
     const note = `${model.name} ${id}`
-    await append(tx, app.db.dialect, [await storeEvent(app, tx, { kind: 'history-purged', note })])
+    await append(tx, app.tables, [await storeEvent(app, tx, { kind: 'history-purged', note })])
     return { changes: emptied + 1, isThere: record !== undefined }
   })
 }

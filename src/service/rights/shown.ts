@@ -28,6 +28,14 @@ export function selectFor({ tables, db }: Composed, { rights }: Caller, model: M
   return select
 }
 
+/** Whether every record is shown to the caller as it is, with all that it holds. */
+export function seesWhole(app: Composed, by: Caller, model: Model): boolean {
+  if (!by.rights) return true
+  const { full } = app.tables.of(model)
+  const { byId, params } = selectFor(app, by, model, 'full')
+  return byId === full.byId && params.length === 0 && seenBy(by, model) === undefined
+}
+
 /** The records that the caller may see; all of them if undefined. */
 export function seenBy({ rights }: Caller, model: Model): Criteria | undefined {
   return rights?.of(model).rows('read')

@@ -1,0 +1,63 @@
+import type { Command } from 'commander'
+import { counted } from '../model/counted.js'
+import type { Model } from '../model/model.js'
+import type { App } from '../service/app.js'
+import { counterDifferences, rebuildCounters, type Difference } from '../service/counters.js'
+import { say, withAccounts } from './account-command.js'
+import { inColumns } from './columns.js'
+import { addSettings, type Flags } from './settings.js'
+
+const EXAMPLES = `
+Examples:
+  $ verso verify --models models
+  $ verso verify --rebuild --models models`
+
+const FAILED = 1
+const MAX_SHOWN = 20
+/** A large table takes its time, and nobody waits for an answer. */
+const STATEMENT_MS = 60 * 60_000
+
+interface VerifyFlags extends Flags {
+  readonly rebuild?: boolean
+}
+
+export function addVerify(program: Command): void {
+  const command = program
+    .command('verify')
+    .description('check that totals say what the tables say, beside a server that may run')
+    .option('--rebuild', 'put right what differs')
+    .addHelpText('after', EXAMPLES)
+  addSettings(command, 'verify').action(async ({ rebuild = false, ...flags }: VerifyFlags) => {
+    const work = async (app: App) => {
+      let wrong = 0
+      for (const model of app.catalog.stored) if (!(await verify(app, model, rebuild))) wrong++
+      if (wrong > 0) process.exitCode = FAILED
+      else say(`the counters of ${counted(app.catalog.stored.length, 'model')} are right`)
+    }
+    await withAccounts('verify', flags, work, {
+      heading: 'Nothing was checked',
+      settings: { statementTimeoutMs: STATEMENT_MS },
+    })
+  })
+}
+
+/** Whether the counters of the model are right, in the end. */
+async function verify(app: App, model: Model, mayRebuild: boolean): Promise<boolean> {
+  const differences = await counterDifferences(app, model)
+  if (differences.length === 0) return true
+  say(`${model.name}: ${counted(differences.length, 'difference')}`)
+  say(listing(differences))
+  if (!mayRebuild) return false
+  await rebuildCounters(app, model)
+  const left = await counterDifferences(app, model)
+  say(left.length === 0 ? `${model.name} is right now` : `${model.name} still differs:\n${listing(left)}`)
+  return left.length === 0
+}
+
+function listing(differences: readonly Difference[]): string {
+  // What is counted most says most.
+  const shown = [...differences].reverse().slice(0, MAX_SHOWN)
+  const rows = shown.map(({ what, counted: kept, stored }) => [what, String(kept), String(stored)])
+  const more = differences.length > MAX_SHOWN ? `\nand ${differences.length - MAX_SHOWN} more` : ''
+  return inColumns(['WHAT', 'COUNTED', 'STORED'], rows) + more
+}

@@ -1,0 +1,146 @@
+// Totals and pages are what plain SQL says, whatever is written by whomever at the same time.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { importRecords } from '../../src/service/transfer/import.js'
+import type { App } from '../../src/service/app.js'
+import { recordsFor } from '../../src/service/records.js'
+import { openDatabase } from '../../src/store/open.js'
+import type { Records } from '../../src/wire.js'
+import { countingApart, ignoringArchived, readThenWrite, withoutDeletes } from '../counter-twins.js'
+import { BOX, CounterWorld, ITEM, models, wrongTotals } from '../counter-world.js'
+import { CountingDatabase } from '../counting-database.js'
+import {
+  actorIn,
+  enter,
+  newPlace,
+  onEveryEngine,
+  startService,
+  type Engine,
+  type Service,
+} from '../targets.js'
+import { sourcesIn, writeFiles } from '../transfer/world.js'
+import type { Twin } from '../faults/nodes.js'
+import { seeded } from './history-world.js'
+
+const WRITERS = 6
+const WRITES_EACH = 12
+const ROUNDS = 2
+/** Around the ends of blocks of every size, and as far as ids go. */
+const FAR_IDS = [8, 16, 20, 24, 40]
+  .flatMap((bits) => [-2, -1, 0, 1].map((step) => 2 ** bits + step))
+  .concat([2 ** 50 - 1, 2 ** 50])
+
+const OPTIONS = { poolSize: 12, statementTimeoutMs: 60_000 }
+const scratch = mkdtempSync(path.join(tmpdir(), 'verso-counters-'))
+afterAll(() => {
+  rmSync(scratch, { recursive: true })
+})
+
+interface Trial {
+  readonly seed: number
+  readonly twin?: Twin
+  readonly appTwin?: (app: App) => App
+}
+
+/** Two nodes on one database; what is wrong in the end, or was in between. */
+async function tryOut(
+  engine: Engine,
+  { seed, twin = (db) => db, appTwin = (app) => app }: Trial,
+): Promise<string[]> {
+  const place = await newPlace(engine)
+  const nodes: Service[] = []
+  const random = seeded(seed)
+  const wrong: string[] = []
+  try {
+    for (let node = 0; node < 2; node++) {
+      const database = twin(await openDatabase(place.url, OPTIONS))
+      nodes.push(await startService(engine, { place, database, models }))
+    }
+    const [first] = nodes as [Service, ...Service[]]
+    const doors = await Promise.all(
+      nodes.map(async (node) => recordsFor(appTwin(node.app), await actorIn(node))),
+    )
+    const [plain] = doors as [Records, ...Records[]]
+    for (const kind of ['flat', 'tall', null]) await plain.create(BOX, { name: 'b', kind })
+    for (let round = 0; round < ROUNDS && wrong.length === 0; round++) {
+      if (round === 1) await importFar(appTwin(first.app), random)
+      let isOver = false
+      const watcher = watch(plain, () => isOver)
+      // It is waited for once all have written.
+      watcher.catch(() => undefined)
+      await Promise.all(
+        Array.from({ length: WRITERS }, (_, writer) =>
+          new CounterWorld(random, `${round} ${writer}`).write(doors[writer % 2] ?? plain, WRITES_EACH),
+        ),
+      )
+      isOver = true
+      wrong.push(...(await watcher), ...(await wrongTotals(plain, first.app.db.reader, random)))
+    }
+    return wrong
+  } finally {
+    for (const node of nodes) await node.close()
+    place.remove()
+  }
+}
+
+/** A page that shows all says how many it shows: both are of one moment. */
+async function watch(records: Records, isOver: () => boolean): Promise<string[]> {
+  const wrong: string[] = []
+  while (!isOver()) {
+    for (const filter of [undefined, `stage = 'new'`, 'box is null']) {
+      const { total, data } = await records.find(ITEM, { limit: 1_000, ...(filter ? { filter } : {}) })
+      if (total !== data.length) wrong.push(`${filter ?? 'all'}: ${total} beside ${data.length} records`)
+    }
+  }
+  return wrong
+}
+
+let folders = 0
+
+async function importFar(app: App, random: () => number): Promise<void> {
+  const world = new CounterWorld(random, 'far')
+  const lines = FAR_IDS.map((id) => `${JSON.stringify({ id, version: 0, ...world.newItem() })}\n`)
+  const folder = writeFiles(path.join(scratch, String(++folders)), { [`${ITEM}.ndjson`]: lines.join('') })
+  await importRecords(app, sourcesIn(app, folder))
+}
+
+onEveryEngine((engine) => {
+  test.each([1, 2])('of two nodes that write at random (seed %i)', async (seed) => {
+    expect(await tryOut(engine, { seed })).toEqual([])
+  })
+
+  const twins: Readonly<Record<string, Omit<Trial, 'seed'>>> = {
+    'that does not take off what goes': { twin: withoutDeletes },
+    'that counts in another transaction': { twin: countingApart },
+    'that reads a counter and then writes it': { twin: readThenWrite },
+    'that counts archived records': { appTwin: ignoringArchived },
+  }
+  test.each(Object.entries(twins))('a store %s is caught', async (_, twin) => {
+    expect(await tryOut(engine, { seed: 1, ...twin })).not.toEqual([])
+  })
+
+  describe('nothing is counted, and no more is walked over than is shown', () => {
+    test.each([
+      ['a page by id', {}],
+      ['a page far behind', { offset: 5_000 }],
+      ['a page of one value', { filter: `stage = 'new'` }],
+      ['a page of those without a value', { filter: 'box is null' }],
+      ['a page of those who refer to a record', { filter: 'box = 1' }],
+    ])('%s', async (_, query) => {
+      const place = await newPlace(engine)
+      const database = new CountingDatabase(await openDatabase(place.url, OPTIONS))
+      const service = await startService(engine, { place, database, models })
+      const records = await enter(service, 'direct')
+      await records.create(ITEM, { code: 'c', stage: 'new' })
+      const statements = await database.statementsOf(() => records.find(ITEM, query))
+      expect(
+        statements.filter((sql) => sql.includes('verso_count') || sql.includes('verso_value_count')),
+      ).not.toEqual([])
+      expect(statements.filter((sql) => sql.includes('count(*)'))).toEqual([])
+      await service.close()
+      place.remove()
+    })
+  })
+})
