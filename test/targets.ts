@@ -49,13 +49,19 @@ export async function newPlace(engine: Engine): Promise<Place> {
 export class TestClock {
   #aheadMs = 0
   #passedMs = 0
+  #stoppedMs: number | undefined
 
   now(): number {
     return Date.now() + this.#aheadMs
   }
 
   elapsed(): number {
-    return performance.now() + this.#passedMs
+    return (this.#stoppedMs ?? performance.now()) + this.#passedMs
+  }
+
+  /** From here on no time passes by itself: whoever is known stays so. */
+  standStill(): void {
+    this.#stoppedMs = performance.now()
   }
 
   advance(ms: number): void {

@@ -1,6 +1,7 @@
 // Answers about records.
 import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
+import type { PrintedPage } from '../service/records.js'
 import type { PrintedRecord } from '../store/records.js'
 import type { HistoryPage, Page, WireRecord, Written } from '../wire.js'
 import type { Query } from './record-requests.js'
@@ -11,6 +12,20 @@ export function sendPage(
   { offset, total, seq, data }: Page | HistoryPage,
 ): FastifyReply {
   return sendJson(reply.header('x-commit-seq', seq), JSON.stringify({ status: 0, offset, total, data }))
+}
+
+/** The body of a find and its headers. */
+export function printPage(
+  path: string,
+  page: PrintedPage,
+  query: Query,
+): [body: string, headers: Readonly<Record<string, string | number>>] {
+  const { offset, total, seq, text } = page
+  const link = linksOf(path, page, query)
+  return [
+    `{"status":0,"offset":${offset},"total":${total},"data":[${text}]}`,
+    { 'x-commit-seq': seq, ...(link === '' ? {} : { link }) },
+  ]
 }
 
 /** What was written, and whether it was answered before. */

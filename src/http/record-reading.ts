@@ -4,11 +4,11 @@ import type { PermittedAction } from '../model/rights.js'
 import { isObject } from '../model/value.js'
 import type { App } from '../service/app.js'
 import { permittedActions } from '../service/rights/permitted.js'
-import { printedRecord, recordsOf } from '../service/records.js'
+import { printedPage, printedRecord, recordsOf } from '../service/records.js'
 import { dataOf } from './bodies.js'
 import { callerOf } from './guard.js'
 import type { Habits } from './habits.js'
-import { linksOf, matchesAny, print, printBody, sendPage } from './record-answers.js'
+import { matchesAny, print, printBody, printPage, sendPage } from './record-answers.js'
 import { idIn, idOf, modelOf, refuseMisspelledAsOf, wantedIn, type Query } from './record-requests.js'
 import { sendJson, type Handler } from './resource.js'
 
@@ -36,12 +36,11 @@ export function makeReading(app: App, habits: Habits, basePath: string): Record<
   const records = (request: FastifyRequest) => recordsOf(app, callerOf(request))
   return {
     find: async (request, reply) => {
-      const { name } = modelOf(app, request)
+      const model = modelOf(app, request)
       refuseMisspelledAsOf(request)
-      const page = await records(request).find(name, request.query as Query)
-      const link = linksOf(`${basePath}/ws/rest/${name}`, page, request.query as Query)
-      if (link !== '') void reply.header('link', link)
-      return sendPage(reply, page)
+      const page = await printedPage(app, callerOf(request), model, request.query as Query)
+      const [body, headers] = printPage(`${basePath}/ws/rest/${model.name}`, page, request.query as Query)
+      return sendJson(reply.headers(headers), body)
     },
     search: async (request, reply) => {
       const model = modelOf(app, request)

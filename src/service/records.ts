@@ -95,14 +95,35 @@ async function search(
 }
 
 async function pageOf(app: App, by: Caller, model: Model, asked: Search): Promise<Page> {
+  const { db, table, search, list } = finding(app, by, model, asked)
+  const { total, seq, records } = await store.find(db, table, search, list)
+  return { offset: search.offset, limit: search.limit, total, seq, data: records }
+}
+
+/** How a search is carried out. */
+function finding(app: App, by: Caller, model: Model, asked: Search) {
   const search = { ...asked, seen: seenBy(by, model) }
   const table = app.tables.of(model)
   const list = selectFor(app, by, model, 'list')
   const isShort = search.selection ? !goesFurther(search.selection) : !list.asksFurther
   // Whatever looks into more rows than it shows may take long.
   const db = isShort && isBounded(table, search) ? app.db.reader : app.db.searcher
-  const { total, seq, records } = await store.find(db, table, search, list)
-  return { offset: search.offset, limit: search.limit, total, seq, data: records }
+  return { db, table, search, list }
+}
+
+/** What a find answers, with its records as the text of their JSON. */
+export type PrintedPage = Omit<Page, 'data'> & { readonly text: string }
+
+export async function printedPage(app: App, by: Caller, model: Model, query: Query): Promise<PrintedPage> {
+  requirePermitted(by, 'read', model)
+  if (query.asOf !== undefined) {
+    const { data, ...page } = await findAt(app, by, model, query)
+    return { ...page, text: data.map((record) => JSON.stringify(record)).join() }
+  }
+  const asked = searchFromQuery(sightOf(app, by), model, query, app.settings.maxLimit)
+  const { db, table, search, list } = finding(app, by, model, asked)
+  const found = await store.findPrinted(db, table, search, list)
+  return { ...found, offset: search.offset, limit: search.limit }
 }
 
 async function read(app: App, by: Caller, model: Model, id: number): Promise<WireRecord> {

@@ -30,6 +30,8 @@ interface Listing {
   /** The same: limit, offset, once for each time that the offset is needed. */
   readonly far: string
   readonly count: string
+  /** The same pages as one text, where the database can print them. */
+  readonly printed: { readonly near: string; readonly far: string } | undefined
 }
 
 const LISTINGS = new WeakMap<Select, Listing>()
@@ -46,29 +48,58 @@ export function listingOf(
   search: Search,
 ): { readonly page: Rendered; readonly count: Rendered } | undefined {
   if (!isListing(table, search)) return undefined
+  const listing = textsOf(table, select)
+  return {
+    page: pageFrom(table, listing, select.params, search),
+    count: { sql: listing.count, params: [] },
+  }
+}
+
+/** The same page as one text, in one row that is there always. */
+export function printedListingOf(table: Table, select: Select, search: Search): Rendered | undefined {
+  if (!isListing(table, search) || !select.printed) return undefined
+  const { printed } = textsOf(table, select)
+  return printed && pageFrom(table, printed, select.printed.params, search)
+}
+
+function textsOf(table: Table, select: Select): Listing {
   const listing = LISTINGS.get(select) ?? makeListing(table, select)
   LISTINGS.set(select, listing)
-  const { limit, offset } = search
-  const count = { sql: listing.count, params: [] }
+  return listing
+}
+
+function pageFrom(
+  { model }: Table,
+  { near, far }: { readonly near: string; readonly far: string },
+  shown: readonly SqlValue[],
+  { limit, offset }: Search,
+): Rendered {
   // Before the first visible record there may be any number of archived ones.
-  if (offset < WALKED && !table.model.archived)
-    return { page: { sql: listing.near, params: [...select.params, limit, offset] }, count }
-  const offsets = BLOCK_LEVELS.map(() => offset)
-  return { page: { sql: listing.far, params: [...offsets, ...select.params, limit, offset] }, count }
+  if (offset < WALKED && !model.archived) return { sql: near, params: [...shown, limit, offset] }
+  return { sql: far, params: [...BLOCK_LEVELS.map(() => offset), ...shown, limit, offset] }
 }
 
 function makeListing(table: Table, select: Select): Listing {
-  const { name, model } = table
+  const { name, model, dialect } = table
   const known = `${wholeOf(model)} as "$total", ${LAST_SEQ} as "$seq"`
-  const shown = `select ${known}, ${select.columns} from ${name} as t`
   const [start] = BLOCK_LEVELS
   const first = `(select block * ${2 ** start} from "block${start}")`
+  const blocks = `with ${blocksBefore(table)} `
+  const near = `from ${name} as t order by t."id" limit ? offset ?`
+  const far =
+    `from ${name} as t where t."id" >= ${first} and ${visibleSql(model)} ` +
+    `order by t."id" limit ? offset ? - coalesce((select "before" from "block${start}"), 0)`
+  const rows = (from: string) => `select ${known}, ${select.columns} ${from}`
+  const text = (from: string, printed: string) =>
+    `select ${known}, (select ${dialect.joined('"text"', '"id"')} ` +
+    `from (select t."id" as "id", ${printed} as "text" ${from}) as "page") as "$page"`
+  const printed = select.printed?.text.sql
   return {
-    near: `${shown} order by t."id" limit ? offset ?`,
-    far:
-      `with ${blocksBefore(table)} ${shown} where t."id" >= ${first} and ${visibleSql(model)} ` +
-      `order by t."id" limit ? offset ? - coalesce((select "before" from "block${start}"), 0)`,
+    near: rows(near),
+    far: blocks + rows(far),
     count: `select ${known}`,
+    printed:
+      printed === undefined ? undefined : { near: text(near, printed), far: blocks + text(far, printed) },
   }
 }
 

@@ -213,6 +213,8 @@ export interface Dialect {
   readonly json: JsonSql
   /** A column as the text of its JSON, `null` where it is empty: as `JSON.stringify` would print what the column decodes. */
   readonly print: Readonly<Partial<Record<Storage, (column: string) => string>>>
+  /** The texts of rows behind each other, with commas; null where there are none. */
+  readonly joined: (text: string, order: string) => string
   /** Where an engine lets works share a transaction. */
   readonly many?: ManySql
   /** Stands before and at the end of each select that is inserted into the Log, so that its numbers are in commit order. */

@@ -3,7 +3,7 @@ import type { Criteria } from '../model/criteria.js'
 import type { Search } from '../model/search.js'
 import type { Values } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
-import { knownTotal, listingOf } from './counted-search.js'
+import { knownTotal, listingOf, printedListingOf } from './counted-search.js'
 import { predicateOf, Scope } from './criteria-sql.js'
 import { UniqueViolation, type Queryable, type Row, type Transaction } from './database.js'
 import { LAST_SEQ } from './feed.js'
@@ -36,6 +36,28 @@ export async function find(db: Queryable, table: Table, search: Search, list = t
     const isEmpty = total <= search.offset || search.limit === 0
     if (isEmpty || attempt === MAX_ATTEMPTS) return { total, seq, records: [] }
   }
+}
+
+/** A page as it goes out: the texts of its records, with commas between them. */
+export interface PrintedPage extends Omit<Found, 'records'> {
+  readonly text: string
+}
+
+/** The same, printed by the database where it can. */
+export async function findPrinted(
+  db: Queryable,
+  table: Table,
+  search: Search,
+  list: Select,
+): Promise<PrintedPage> {
+  const select = search.selection ? compileSelection(table.dialect, search.selection) : list
+  const page = printedListingOf(table, select, search)
+  if (page) {
+    const rows = await db.all(page.sql, page.params)
+    return { ...momentOf(rows), text: String(rows[0]?.['$page'] ?? '') }
+  }
+  const { records, ...found } = await find(db, table, search, list)
+  return { ...found, text: records.map((record) => JSON.stringify(record)).join() }
 }
 
 function momentOf([row]: readonly Row[]): Omit<Found, 'records'> {

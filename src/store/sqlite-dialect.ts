@@ -79,6 +79,7 @@ export const sqliteDialect: Dialect = {
       return `select ${values.join(', ')} from json_each(${mark})`
     },
   },
+  joined: (text, order) => `group_concat(${text}, ',' order by ${order})`,
   print: {
     ...{ text: quoted, date: quoted, time: quoted, datetime: quoted, uuid: quoted },
     integer: (column) => `ifnull(${column}, 'null')`,

@@ -3,10 +3,12 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition.js'
 import { fullSelection, listSelection } from '../../src/model/selection.js'
-import type { Value } from '../../src/model/value.js'
+import type { Value, Values } from '../../src/model/value.js'
 import type { Dialect } from '../../src/store/database.js'
-import { insert, read, readPrinted } from '../../src/store/records.js'
+import { find, findPrinted, insert, read, readPrinted } from '../../src/store/records.js'
+import { append } from '../../src/store/log.js'
 import { compileSelection } from '../../src/store/select.js'
+import type { Table } from '../../src/store/table.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 
 const RUNS = 60
@@ -77,17 +79,29 @@ onEveryEngine((engine) => {
     const { app } = service
     const table = app.tables.of(app.catalog.get('print.Owner'))
     const names = ['Ada', 'a "name"\n', null]
-    await app.db.transaction((tx) =>
-      insert(
-        tx,
-        table,
-        names.map((name) => ({ name })),
-      ),
+    await store(
+      names.map((name) => ({ name })),
+      table,
     )
   })
   afterAll(async () => {
     await service.close()
   })
+
+  /** With their Changes, as everything is stored. */
+  const store = async (rows: readonly Values[], table: Table, before?: string): Promise<number[]> =>
+    service.app.db.transaction(async (tx) => {
+      if (before !== undefined) await tx.run(before)
+      const ids = await insert(tx, table, rows)
+      const changes = ids.map((id, index) => ({
+        ...{ model: table.model.name, id, version: 0, action: 'create' as const, by: null, atMs: 0 },
+        changes: Object.fromEntries(
+          Object.entries(rows[index] ?? {}).map(([name, after]) => [name, { before: null, after }]),
+        ),
+      }))
+      await append(tx, service.app.tables, changes)
+      return ids
+    })
 
   /** How many of the runs were printed as they should be. */
   const compare = async (dialect: Dialect): Promise<void> => {
@@ -100,12 +114,22 @@ onEveryEngine((engine) => {
     expect(selects.map(({ printed }) => printed !== undefined)).toEqual([true, true])
     await fc.assert(
       fc.asyncProperty(records, async (values) => {
-        const [id = 0] = await app.db.transaction(async (tx) => {
-          // The other side of a one-to-one is one record.
-          await tx.run(`update ${table.name} set "second" = null`)
-          return insert(tx, table, [values])
-        })
+        // The other side of a one-to-one is one record.
+        const [id = 0] = await store([values], table, `update ${table.name} set "second" = null`)
         for (const select of selects) {
+          for (const offset of [0, 300, id - 1]) {
+            const search = {
+              offset,
+              limit: 3,
+              sort: [],
+              archived: false,
+              where: undefined,
+              selection: undefined,
+            }
+            const { records: found, ...page } = await find(app.db.reader, table, search, select)
+            const text = found.map((record) => JSON.stringify(record)).join()
+            expect(await findPrinted(app.db.reader, table, search, select)).toEqual({ ...page, text })
+          }
           const record = await read(app.db.reader, table, id, select)
           const printed = await readPrinted(app.db.reader, table, id, select)
           expect(printed).toEqual({ version: 0, text: JSON.stringify(record) })

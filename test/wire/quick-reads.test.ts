@@ -48,6 +48,23 @@ onEveryEngine((engine) => {
       ...[`${NOTES}/1`, `${NOTES}/1/`, `${NOTES}/01`, `${NOTES}/1?`, `${NOTES}/1?asOf=2020-01-01`],
       ...[`${NOTES}/%31`, `/ws//rest/test.Note/1`, `/ws/rest/test.Nothing/1`, `${NOTES}/1/history`],
       ...[`${NOTES}/99999999999999999`, `/ws/rest//1`, `/ws/rest/1`, `${NOTES}/1#x`, NOTES],
+      ...[
+        'offset=0&limit=2',
+        'limit=2',
+        'limit=2&offset=1',
+        'offset=99',
+        'limit=0',
+        'offset=300&limit=7',
+      ].flatMap((query) => [`${CONTACTS}?${query}`, `${NOTES}?${query}`]),
+      ...[
+        'limit=1&limit=2',
+        'offset=-1',
+        'limit=x',
+        'limit=2&x=1',
+        'limit=2&filter=id>1',
+        'offset=%31',
+        'limit=9007199254740993',
+      ].map((query) => `${NOTES}?${query}`),
     ]
     return [
       ...paths.map((path) => ({ path, ...as({}) })),
@@ -96,7 +113,8 @@ onEveryEngine((engine) => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const ways: Record<string, string> = {}
     try {
-      // Known from here on.
+      // Known from here on, however slow this machine is.
+      service.clock.standStill()
       await send(url, { path: `${NOTES}/1`, headers: { cookie } })
       for (const { method = 'GET', path, headers = {} } of requests()) {
         const before = routed
@@ -107,8 +125,10 @@ onEveryEngine((engine) => {
       server.close()
       server.closeAllConnections()
     }
-    const quick = [...[1, 2, 3, 4].map((id) => `GET ${CONTACTS}/${id} 200`), `GET ${NOTES}/1 200`]
+    const pages = Object.keys(ways).filter((way) => way.includes('?'))
+    const quick = [...[1, 2, 3, 4].map((id) => `GET ${CONTACTS}/${id} 200`), `GET ${NOTES}/1 200`, ...pages]
     expect(Object.keys(ways)).toEqual(quick)
+    expect(pages).toHaveLength(12)
   })
 
   test('a session that ends is over with the next request', async () => {
