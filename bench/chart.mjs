@@ -64,7 +64,7 @@ function barsOf(servers) {
 }
 
 function barAt(y, name, title, ratio) {
-  const end = place(ratio)
+  const end = Math.max(place(ratio), LEFT + 2)
   const kind = name.startsWith('verso') ? 'bar verso' : 'bar'
   return (
     `<text x="${LEFT - 8}" y="${y + 10}" text-anchor="end">${escape(title)}</text>` +
@@ -87,7 +87,7 @@ function axis(bottom) {
 
 function place(ratio) {
   const share = Math.log(Math.max(ratio, LOWEST) / LOWEST) / Math.log(HIGHEST / LOWEST)
-  return LEFT + Math.max(0.005, share) * (WIDTH - LEFT - RIGHT)
+  return LEFT + share * (WIDTH - LEFT - RIGHT)
 }
 
 function escape(text) {

@@ -61,7 +61,6 @@ async function measureAll(servers, { seconds, rounds, connections, rows, only })
   }
   const results = {}
   const names = Object.keys(servers)
-  // Creates make the tables longer, and not equally so: what comes after them does not look at the whole table.
   for (const operation of only) {
     results[operation] = Object.fromEntries(names.map((name) => [name, []]))
     for (const name of names) await measure(operation, name, warmUp)
