@@ -21,12 +21,11 @@ export function printMarkdown({ headings, rows, texts = 1 }) {
   return [line(headings), `| ${rule.join(' | ')} |`, ...rows.map(line)].join('\n')
 }
 
-/** Between the two marks of that name; a file without them becomes the section. */
+/** Between the two marks of that name, which stand alone on their lines; a file without them becomes the section. */
 export function writeSection(file, name, text) {
   const [begin, end] = [`<!-- ${name}:begin -->`, `<!-- ${name}:end -->`]
   const old = existsSync(file) ? readFileSync(file, 'utf8') : ''
-  const [from, to] = [old.indexOf(begin), old.indexOf(end)]
   const section = `${begin}\n\n${text.trim()}\n\n${end}`
-  const isMarked = from >= 0 && to > from
-  writeFileSync(file, isMarked ? old.slice(0, from) + section + old.slice(to + end.length) : `${section}\n`)
+  const marked = new RegExp(`^${begin}$[^]*?^${end}$`, 'm')
+  writeFileSync(file, marked.test(old) ? old.replace(marked, () => section) : `${section}\n`)
 }
