@@ -4,21 +4,13 @@ import { parseArgs } from 'node:util'
 /** `kinds` has for each flag { number: default }, { names: those there are, default }, or { file: true }. */
 export function readFlags(usage, kinds) {
   const options = Object.fromEntries(Object.keys(kinds).map((name) => [name, { type: 'string' }]))
-  const { values } = parse({ ...options, help: { type: 'boolean' } }, usage)
+  const { values } = parseArgs({ options: { ...options, help: { type: 'boolean' } } })
   if (values.help) {
     console.log(usage)
     process.exit()
   }
   const read = Object.entries(kinds).map(([name, kind]) => [name, valueOf(name, kind, values[name], usage)])
   return Object.fromEntries(read)
-}
-
-function parse(options, usage) {
-  try {
-    return parseArgs({ options })
-  } catch (error) {
-    throw new Error(`${error.message}\n${usage}`, { cause: error })
-  }
 }
 
 function valueOf(name, kind, given, usage) {
