@@ -114,10 +114,11 @@ function notesOn(lines) {
       lines.find(
         (line) => line.engine === engine && line.size === size && line.share === '0.99' && !line.filter,
       )
-    const ratio = at('10M')?.ms / at('100k')?.ms
-    if (Number.isFinite(ratio))
+    const times = (key) => at('10M')?.[key] / at('100k')?.[key]
+    const worst = Math.max(times('ms'), times('cpuUs'))
+    if (Number.isFinite(worst))
       notes.push(
-        `goal: 10M at offset 99 % within ${GOAL}× of 100k, ${ENGINES[engine]}: ${short(ratio)}×, ${ratio <= GOAL ? 'reached' : 'missed'}`,
+        `goal: 10M at offset 99 % within ${GOAL}× of 100k, ${ENGINES[engine]}: ${short(times('ms'))}× the time, ${short(times('cpuUs'))}× the CPU, ${worst <= GOAL ? 'reached' : 'missed'}`,
       )
   }
   return notes
