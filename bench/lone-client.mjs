@@ -6,6 +6,7 @@ import { cpuUsOf } from './usage.mjs'
 const LEAST = 5
 const MOST = 2_000
 const WARM_UP_SHARE = 0.5
+const WARM_UP_LEAST = 1
 
 /** { ms, cpuUs } of one request; `pids` are those whose work it is. */
 export async function costOf({ url, pids }, bytes, seconds) {
@@ -21,7 +22,7 @@ export async function costOf({ url, pids }, bytes, seconds) {
       connection.send(bytes)
     })
   try {
-    await timesOf(ask, seconds * WARM_UP_SHARE)
+    await timesOf(ask, seconds * WARM_UP_SHARE, WARM_UP_LEAST)
     const before = pids.map(cpuUsOf)
     const times = await timesOf(ask, seconds)
     const spent = pids.map((pid, index) => cpuUsOf(pid) - before[index])
@@ -31,10 +32,10 @@ export async function costOf({ url, pids }, bytes, seconds) {
   }
 }
 
-async function timesOf(ask, seconds) {
+async function timesOf(ask, seconds, least = LEAST) {
   const times = []
   const end = performance.now() + seconds * 1_000
-  while (times.length < LEAST || (times.length < MOST && performance.now() < end)) {
+  while (times.length < least || (times.length < MOST && performance.now() < end)) {
     const start = performance.now()
     await ask()
     times.push(performance.now() - start)
