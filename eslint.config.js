@@ -24,7 +24,7 @@ const noLazyRead = [
 }))
 
 export default defineConfig(
-  globalIgnores(['dist', 'data', 'bench/results']),
+  globalIgnores(['dist', 'data', 'bench/results', 'bench/.peers']),
   js.configs.recommended,
   {
     files: ['**/*.js', '**/*.mjs'],

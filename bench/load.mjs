@@ -1,7 +1,12 @@
 // The load generator, a process of its own: takes one run as a message, answers with what it saw.
-import autocannon from 'autocannon'
-import { operations } from './operations.mjs'
-import { usageOf } from './usage.mjs'
+import { apiOf } from './apis.mjs'
+import { Connection } from './connection.mjs'
+import { requestsOf } from './requests.mjs'
+import { cpuUsOf, rssMbOf, treeOf } from './usage.mjs'
+
+const RSS_EVERY_MS = 200
+/** What was sent in time is waited for, no longer than this. */
+const PATIENCE_MS = 60_000
 
 process.on('message', (run) => {
   measure(run).then(
@@ -13,50 +18,109 @@ process.on('message', (run) => {
 process.on('SIGINT', () => undefined)
 process.on('disconnect', () => process.exit())
 
-async function measure({ operation, server, connections, seconds, ...rest }) {
-  const headers = server.cookie ? { cookie: server.cookie } : {}
-  const requestsOf = await operations[operation]({ ...rest, url: server.url, headers, connections })
-  const latencies = []
-  let connection = 0
-  const before = usageOf(server.pid)
-  const ownBefore = process.cpuUsage()
-  const result = await new Promise((resolve, reject) => {
-    const instance = autocannon(
-      {
-        ...{ url: server.url, headers, connections, duration: seconds, sampleInt: 20 },
-        setupClient: (client) => client.setRequests(requestsOf(connection++)),
-      },
-      (error, outcome) => (error ? reject(error) : resolve(outcome)),
-    )
-    instance.on('response', (_client, status, _bytes, ms) => {
-      if (isSuccess(status)) latencies.push(ms)
-    })
-  })
-  const own = process.cpuUsage(ownBefore)
-  const after = usageOf(server.pid)
-  return summary(result, latencies, before, after, own)
+async function measure({ operation, server, connections, rows, seconds }) {
+  const { url, headers, pid, databasePid } = server
+  const api = apiOf(server.api)
+  const requests = await requestsOf({ api, headers, url, connections, rows, operation })
+  const memory = watchMemory(pid)
+  const before = { cpu: cpuUsOf(pid), database: cpuUsOf(databasePid), own: process.cpuUsage() }
+  const seen = await runAll(url, requests, connections, seconds * 1_000)
+  const own = process.cpuUsage(before.own)
+  const answers = [...seen.statuses.values()].reduce((sum, count) => sum + count, 0)
+  const spent = (after, start) =>
+    after === undefined || answers === 0 ? undefined : (after - start) / answers
+  return {
+    ...summary(seen),
+    cpuUs: spent(cpuUsOf(pid), before.cpu),
+    databaseUs: spent(cpuUsOf(databasePid), before.database),
+    ...memory(),
+    generatorBusy: (own.user + own.system) / 1_000 / seen.ms,
+  }
 }
 
-function summary(result, latencies, before, after, own) {
-  const statuses = Object.entries(result.statusCodeStats).map(([status, { count }]) => [
-    Number(status),
-    count,
-  ])
-  const answers = statuses.reduce((sum, [, count]) => sum + count, 0)
+/**
+ * Every connection asks until the time is over, and what was asked is waited for and counted: so a run is as long as its last
+ * answer took, and a slow server is measured as exactly as a fast one.
+ */
+function runAll(url, requests, connections, ms) {
+  const seen = { statuses: new Map(), latencies: [], lost: 0, ms: 0 }
+  const start = performance.now()
+  const end = start + ms
+  let running = connections
+  const all = []
+  return new Promise((resolve, reject) => {
+    const patience = setTimeout(() => finish(), ms + PATIENCE_MS)
+    const finish = () => {
+      clearTimeout(patience)
+      seen.lost += running
+      seen.ms = performance.now() - start
+      for (const connection of all) connection.end()
+      resolve(seen)
+    }
+    for (let number = 0; number < connections; number++) all.push(begin(number))
+    function begin(number) {
+      const asking = requests(number)
+      let sentAt = 0
+      const ask = () => {
+        sentAt = performance.now()
+        if (sentAt < end) return connection.send(asking.next())
+        running -= 1
+        if (running === 0) finish()
+      }
+      const onAnswer = (status, bytes) => {
+        seen.statuses.set(status, (seen.statuses.get(status) ?? 0) + 1)
+        if (isSuccess(status)) {
+          seen.latencies.push(performance.now() - sentAt)
+          try {
+            asking.learn(bytes)
+          } catch (error) {
+            reject(error)
+          }
+        }
+        ask()
+      }
+      const onLost = () => {
+        seen.lost += 1
+        ask()
+      }
+      const connection = new Connection(url, { onAnswer, onLost })
+      setImmediate(ask)
+      return connection
+    }
+  })
+}
+
+function summary({ statuses, latencies, lost, ms }) {
   const sorted = Float64Array.from(latencies).sort()
+  const faults = [...statuses].filter(([status]) => !isSuccess(status))
   return {
-    perSecond: latencies.length / result.duration,
+    perSecond: (latencies.length / ms) * 1_000,
     p50: sorted[Math.floor(sorted.length * 0.5)],
     p99: sorted[Math.floor(sorted.length * 0.99)],
-    cpuUs: before && after && answers > 0 ? (after.cpuUs - before.cpuUs) / answers : undefined,
-    rssMb: after?.rssMb,
     faults: [
-      ...statuses
-        .filter(([status]) => !isSuccess(status))
-        .map(([status, count]) => [`status ${status}`, count]),
-      ...(result.errors > 0 ? [['connection errors or time-outs', result.errors]] : []),
+      ...faults.map(([status, count]) => [`status ${status}`, count]),
+      ...(lost > 0 ? [['no answer', lost]] : []),
     ],
-    generatorBusy: (own.user + own.system) / 1e6 / result.duration,
+  }
+}
+
+/** The peak of the server itself, and of all its processes together. */
+function watchMemory(pid) {
+  const tree = treeOf(pid)
+  const peak = { rssMb: 0, allRssMb: 0 }
+  const look = () => {
+    peak.rssMb = Math.max(peak.rssMb, rssMbOf(pid))
+    peak.allRssMb = Math.max(
+      peak.allRssMb,
+      tree.reduce((sum, each) => sum + rssMbOf(each), 0),
+    )
+  }
+  look()
+  const timer = setInterval(look, RSS_EVERY_MS)
+  return () => {
+    clearInterval(timer)
+    look()
+    return peak
   }
 }
 

@@ -1,10 +1,5 @@
-// What the Log and the idempotency table cost: the same service with both, and with a database that drops what would go there, in turns.
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+// npm run bench:log: what the Log and the idempotency table cost: the same service with both, and with a database that drops what would go there, in turns.
 import path from 'node:path'
-import { createJiti } from 'jiti'
 import { createServer, DEFAULT_HTTP_SETTINGS, createApp } from '../dist/index.js'
 import { loadModels } from '../dist/cli/models.js'
 import { sampleContact } from '../dist/cli/sample.js'
@@ -13,7 +8,9 @@ import { recordsOf } from '../dist/service/records.js'
 import { SERVICE } from '../dist/service/rights/caller.js'
 import { LAST_SEQ } from '../dist/store/feed.js'
 import { openDatabase } from '../dist/store/open.js'
-import { logIn, own } from './servers.mjs'
+import { spread } from './numbers.mjs'
+import { benchmark, folder, loadGenerator, postgresServer } from './processes.mjs'
+import { logIn } from './verso.mjs'
 
 const MODEL = 'com.axelor.contact.db.Contact'
 const USER = { username: 'ada', password: 'a long and unused one' }
@@ -25,36 +22,17 @@ const OPTIONS = { poolSize: 10, statementTimeoutMs: 10_000 }
 
 const OPERATIONS = {
   read: 'read one record',
-  find: 'find, with X-Commit-Seq',
+  list0: 'find, with X-Commit-Seq',
   create: 'create',
   update: 'update',
   keyedCreate: 'create, with an Idempotency-Key',
   keyedUpdate: 'update, with an Idempotency-Key',
 }
 
-/** Answers lines for people: throughput with both ÷ without, the middle one of the rounds, and from the lowest to the highest. */
-export async function measureLogCost() {
-  const folder = mkdtempSync(path.join(tmpdir(), 'verso-bench-'))
-  const { startPostgres, createDatabase } = await createJiti(import.meta.url).import('../test/postgres.ts')
-  const postgres = await startPostgres({ durable: true })
-  try {
-    const files = ['both', 'neither'].map((name) => `sqlite:${path.join(folder, name)}.db`)
-    const databases = [await createDatabase(postgres.url), await createDatabase(postgres.url)]
-    return [
-      `the Log and idempotency keys ÷ the same service without them, requests/s, ${CONNECTIONS} connections`,
-      ...(await measureOn('SQLite', files)),
-      ...(await measureOn('PostgreSQL', databases)),
-    ]
-  } finally {
-    await postgres.stop()
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
-
 async function measureOn(engine, [withBoth, withNeither]) {
   const both = await start(withBoth, (db) => db)
   const neither = await start(withNeither, withoutLog)
-  const load = own(fork(new URL('./load.mjs', import.meta.url)))
+  const load = loadGenerator()
   try {
     const lines = []
     for (const [operation, title] of Object.entries(OPERATIONS)) {
@@ -63,7 +41,7 @@ async function measureOn(engine, [withBoth, withNeither]) {
     }
     return lines
   } finally {
-    load.kill()
+    await load.end()
     for (const { app, server } of [both, neither]) {
       await server.close()
       await app.close()
@@ -81,7 +59,8 @@ async function start(url, change) {
   const http = { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1', port: 0, rateLimitPerMinute: 0, maxLateMs: 0 }
   const server = await createServer(app, http)
   const [address] = await server.listen()
-  return { app, server, about: { pid: process.pid, url: address, cookie: await logIn(address, USER) } }
+  const api = { kind: 'verso', model: MODEL }
+  return { app, server, about: { pid: process.pid, url: address, api, ...(await logIn(address, USER)) } }
 }
 
 /** The switch: nothing reaches the Log or the table of the keys, and nothing is asked of them. */
@@ -115,24 +94,21 @@ async function measure(load, operation, both, neither) {
 }
 
 async function runOn(load, operation, { about }) {
-  load.send({
-    operation,
-    server: about,
-    connections: CONNECTIONS,
-    rows: ROWS,
-    seconds: SECONDS,
-    recordsPerConnection: 4,
+  const result = await load.run({
+    ...{ operation, server: about, connections: CONNECTIONS, rows: ROWS, seconds: SECONDS },
   })
-  const [{ result, error }] = await once(load, 'message')
-  if (error) throw new Error(error)
   // What was still under way when the last run ended makes a few of the next one conflict.
   const faults = result.faults.reduce((sum, [, count]) => sum + count, 0)
   if (faults > CONNECTIONS) throw new Error(`${operation}: ${JSON.stringify(result.faults)}`)
   return result.perSecond
 }
 
-function spread(ratios) {
-  const sorted = [...ratios].sort((a, b) => a - b)
-  const [low, middle, high] = [sorted[0], sorted[Math.floor(sorted.length / 2)], sorted.at(-1)]
-  return `${middle.toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)})`
-}
+await benchmark(async () => {
+  const files = ['both', 'neither'].map((name) => `sqlite:${path.join(folder(), name)}.db`)
+  const { database } = await postgresServer()
+  console.log(
+    `the Log and idempotency keys ÷ the same service without them, requests/s, ${CONNECTIONS} connections; middle (lowest–highest) of ${ROUNDS} rounds`,
+  )
+  console.log((await measureOn('SQLite', files)).join('\n'))
+  console.log((await measureOn('PostgreSQL', [await database('both'), await database('neither')])).join('\n'))
+})

@@ -1,6 +1,4 @@
-// What permissions cost: the same calls by somebody who may do everything and by somebody with a role with a condition, in turns.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+// npm run bench:permissions: what permissions cost: the same calls by somebody who may do everything and by somebody with a role with a condition, in turns.
 import path from 'node:path'
 import { loadModels } from '../dist/cli/models.js'
 import { sampleContact } from '../dist/cli/sample.js'
@@ -10,6 +8,9 @@ import { createApp } from '../dist/service/create-app.js'
 import { recordsOf } from '../dist/service/records.js'
 import { seenBy, selectFor } from '../dist/service/rights/shown.js'
 import { walk } from '../dist/store/records.js'
+import { readFlags } from './flags.mjs'
+import { spread } from './numbers.mjs'
+import { benchmark, folder } from './processes.mjs'
 
 const MODEL = 'com.axelor.contact.db.Contact'
 const CONDITION = 'createdBy = :user'
@@ -21,10 +22,9 @@ const WARM_UP_ROUNDS = 3
 const STRIDE = 7919
 
 /** Answers lines for people: each a ratio of times, the middle one of the rounds, and from the lowest to the highest. */
-export async function measurePermissions(rows) {
-  const folder = mkdtempSync(path.join(tmpdir(), 'verso-bench-'))
+async function measurePermissions(rows) {
   const models = await loadModels(new URL('../examples/contacts', import.meta.url).pathname)
-  const app = await createApp({ settings: { db: `sqlite:${path.join(folder, 'verso.db')}` }, models })
+  const app = await createApp({ settings: { db: `sqlite:${path.join(folder(), 'verso.db')}` }, models })
   try {
     const model = app.catalog.get(MODEL)
     const callers = await callersOf(app)
@@ -40,7 +40,6 @@ export async function measurePermissions(rows) {
     return lines
   } finally {
     await app.close()
-    rmSync(folder, { recursive: true, force: true })
   }
 }
 
@@ -106,8 +105,7 @@ async function timeOf(times, call) {
   return performance.now() - start
 }
 
-function spread(ratios) {
-  const sorted = [...ratios].sort((a, b) => a - b)
-  const [low, middle, high] = [sorted[0], sorted[Math.floor(sorted.length / 2)], sorted.at(-1)]
-  return `${middle.toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)})`
-}
+await benchmark(async () => {
+  const { rows } = readFlags('npm run bench:permissions -- [--rows 10000]', { rows: { number: 10_000 } })
+  console.log((await measurePermissions(rows)).join('\n'))
+})

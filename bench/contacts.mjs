@@ -1,0 +1,75 @@
+// The contacts that every server holds: the same one for the same number.
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { finished } from 'node:stream/promises'
+
+export const MODEL = 'bench.Contact'
+export const FIELDS = ['firstName', 'lastName', 'fullName', 'email', 'phone', 'dateOfBirth', 'notes']
+
+const FIRST_NAMES = [
+  'Ada',
+  'Grace',
+  'Alan',
+  'Edsger',
+  'Barbara',
+  'Donald',
+  'Frances',
+  'Niklaus',
+  'Radia',
+  'Ken',
+]
+const LAST_NAMES = [
+  'Harper',
+  'Okafor',
+  'Lindqvist',
+  'Moreau',
+  'Tanaka',
+  'Novak',
+  'Silva',
+  'Brandt',
+  'Ivanova',
+]
+const NOTES = ['met at the fair in spring', 'prefers letters to calls', 'asked for the new price list']
+
+/** Contact number `index`, from 0; it has the id after it. */
+export function contact(index) {
+  const firstName = FIRST_NAMES[index % FIRST_NAMES.length]
+  const lastName = LAST_NAMES[index % LAST_NAMES.length]
+  return {
+    firstName,
+    lastName,
+    email: `${firstName}.${lastName}.${index}@example.org`.toLowerCase(),
+    phone: phone(index),
+    dateOfBirth: `19${two(50 + (index % 50))}-${two(1 + (index % 12))}-${two(1 + (index % 28))}`,
+    notes: `${NOTES[index % NOTES.length]}; customer number ${100_000 + index}`,
+  }
+}
+
+/** As servers without computed fields are told it. */
+export function fullContact(index) {
+  const { firstName, lastName, ...rest } = contact(index)
+  return { firstName, lastName, fullName: fullName({ firstName, lastName }), ...rest }
+}
+
+export function fullName({ firstName, lastName }) {
+  return [firstName, lastName].filter(Boolean).join(' ')
+}
+
+export function phone(number) {
+  return `+1 202 ${String(Math.floor(number / 10_000) % 1_000).padStart(3, '0')} ${String(number % 10_000).padStart(4, '0')}`
+}
+
+/** Lines for `verso import`, with ids. */
+export async function writeLines(file, rows) {
+  const stream = createWriteStream(file)
+  for (let index = 0; index < rows; index++) {
+    const line = JSON.stringify({ id: index + 1, version: 0, ...contact(index) })
+    if (!stream.write(`${line}\n`)) await once(stream, 'drain')
+  }
+  stream.end()
+  await finished(stream)
+}
+
+function two(number) {
+  return String(number).padStart(2, '0')
+}

@@ -1,0 +1,34 @@
+// The flags of a benchmark: numbers above 0, lists of names out of some, files.
+import { parseArgs } from 'node:util'
+
+/** `kinds` has for each flag { number: default }, { names: those there are, default }, or { file: true }. */
+export function readFlags(usage, kinds) {
+  const options = Object.fromEntries(Object.keys(kinds).map((name) => [name, { type: 'string' }]))
+  const { values } = parseArgs({ options: { ...options, help: { type: 'boolean' } } })
+  if (values.help) {
+    console.log(usage)
+    process.exit()
+  }
+  const read = Object.entries(kinds).map(([name, kind]) => [name, valueOf(name, kind, values[name], usage)])
+  return Object.fromEntries(read)
+}
+
+function valueOf(name, kind, given, usage) {
+  if (kind.file) return given
+  if (kind.names) return namesOf(name, kind, given, usage)
+  if (given === undefined) return kind.number
+  const number = Number(given)
+  if (number > 0 && (name === 'seconds' || Number.isInteger(number))) return number
+  throw new Error(`--${name} must be a number above 0\n${usage}`)
+}
+
+function namesOf(name, { names, initial = names }, given, usage) {
+  if (given === undefined) return initial
+  if (given === 'all') return names
+  if (given === 'none') return []
+  const wanted = given.split(',').map((each) => each.trim())
+  const unknown = wanted.filter((each) => !names.includes(each))
+  if (unknown.length > 0)
+    throw new Error(`--${name} knows no ${unknown.join(', ')}, but ${names.join(', ')}\n${usage}`)
+  return names.filter((each) => wanted.includes(each))
+}

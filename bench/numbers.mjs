@@ -1,0 +1,36 @@
+// Numbers of rounds, and how they are printed.
+
+export function middle(numbers) {
+  const sorted = numbers.filter(Number.isFinite).sort((a, b) => a - b)
+  if (sorted.length === 0) return undefined
+  const half = sorted.length / 2
+  return sorted.length % 2 === 1 ? sorted[Math.floor(half)] : (sorted[half - 1] + sorted[half]) / 2
+}
+
+/** Only what ran in the same round compares. */
+export function ratiosOf(ours, theirs, key) {
+  return ours.map((run, round) => run[key] / theirs[round]?.[key]).filter(Number.isFinite)
+}
+
+export function ratioOf(ours, theirs, key = 'perSecond') {
+  return ours && theirs ? middle(ratiosOf(ours, theirs, key)) : undefined
+}
+
+export function whole(number) {
+  return Number.isFinite(number) ? Math.round(number).toLocaleString('en') : '–'
+}
+
+/** Three digits that say something. */
+export function short(number) {
+  if (!Number.isFinite(number)) return '–'
+  if (number >= 100) return whole(number)
+  if (number >= 10) return number.toFixed(1)
+  return number >= 0.095 || number === 0 ? number.toFixed(2) : number.toPrecision(2)
+}
+
+/** The middle one of the rounds, and from the lowest to the highest. */
+export function spread(numbers) {
+  if (numbers.length === 0) return '–'
+  const [low, high] = [Math.min(...numbers), Math.max(...numbers)]
+  return `${short(middle(numbers))} (${short(low)}–${short(high)})`
+}

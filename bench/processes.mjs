@@ -1,0 +1,133 @@
+// The processes that a benchmark starts and the folder that they write to: both go with it, however it ends.
+import { fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { createJiti } from 'jiti'
+
+const STOP_MS = 10_000
+const TAIL_CHARS = 2_000
+const TMPFS = 0x01021994
+
+const children = new Set()
+let scratch
+let postgres
+let isEnding = false
+
+/** On a disk that is memory, a durable commit costs nothing. */
+export function isFolderInMemory() {
+  return process.platform === 'linux' && statfsSync(tmpdir()).type === TMPFS
+}
+
+export function folder() {
+  scratch ??= mkdtempSync(path.join(tmpdir(), 'verso-bench-'))
+  return scratch
+}
+
+/** One server for all who want one, with fsync on: { url, pid, database(name) → its url }. */
+export async function postgresServer() {
+  const { startPostgres, createDatabase } = await createJiti(import.meta.url).import('../test/postgres.ts')
+  postgres ??= startPostgres({ durable: true })
+  const { url, pid, version } = await postgres
+  return { url, pid, version, database: (name) => createDatabase(url, name) }
+}
+
+/** Ends with the benchmark, however that ends. */
+export function own(child) {
+  if (isEnding) child.kill('SIGKILL')
+  children.add(child)
+  child.once('exit', () => children.delete(child))
+  return child
+}
+
+/** Runs a program to its end; answers what it printed. */
+export async function run(command, words, { input, timeoutMs, ...options } = {}) {
+  const child = own(spawn(command, words, { cwd: folder(), ...options, stdio: ['pipe', 'pipe', 'pipe'] }))
+  const late = timeoutMs && setTimeout(() => child.kill('SIGKILL'), timeoutMs)
+  let [printed, complaints] = ['', '']
+  child.stdout.on('data', (chunk) => (printed += chunk))
+  child.stderr.on('data', (chunk) => (complaints = (complaints + chunk).slice(-TAIL_CHARS)))
+  child.stdin.on('error', () => undefined)
+  child.stdin.end(input)
+  const [code, signal] = await once(child, 'close')
+  clearTimeout(late)
+  if (code === 0) return printed
+  const how =
+    signal === 'SIGKILL' && timeoutMs
+      ? `took longer than ${timeoutMs / 1_000} s`
+      : `ended with ${code ?? signal}`
+  throw new Error(
+    `${[path.basename(command), ...words].join(' ')} ${how}: ${complaints.trim() || printed.slice(-TAIL_CHARS)}`,
+  )
+}
+
+/** Starts a server, and answers when a line of its output matches: { child, found }. Its complaints go nowhere. */
+export async function listen(command, words, pattern, { timeoutMs = 120_000, ...options } = {}) {
+  const child = own(spawn(command, words, { cwd: folder(), ...options, stdio: ['ignore', 'pipe', 'ignore'] }))
+  const late = setTimeout(() => child.kill('SIGKILL'), timeoutMs)
+  try {
+    for await (const line of createInterface(child.stdout)) {
+      const found = pattern.exec(line)
+      if (!found) continue
+      child.stdout.resume()
+      return { child, found }
+    }
+    throw new Error(`${[path.basename(command), ...words].join(' ')} ended before it listened`)
+  } finally {
+    clearTimeout(late)
+  }
+}
+
+/** The load generator: run(message) → what it saw. */
+export function loadGenerator() {
+  const load = own(fork(new URL('./load.mjs', import.meta.url)))
+  const ended = once(load, 'exit').then(() => [{ error: 'the load generator has ended' }])
+  return {
+    async run(message) {
+      load.send(message)
+      const [{ result, error }] = await Promise.race([once(load, 'message'), ended])
+      if (error) throw new Error(error)
+      return result
+    },
+    end: () => stop(load),
+  }
+}
+
+export async function stop(child) {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+  const exit = once(child, 'exit')
+  child.kill('SIGTERM')
+  const late = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
+  await exit
+  clearTimeout(late)
+}
+
+/** Stops what was started and removes what was written; safe to call twice. */
+export async function stopAll() {
+  isEnding = true
+  await Promise.all([...children].map(stop))
+  await (await postgres?.catch(() => undefined))?.stop()
+  if (scratch !== undefined) rmSync(scratch, { recursive: true, force: true, maxRetries: 3 })
+}
+
+/** Runs a benchmark, and cleans up after it whatever happens. */
+export async function benchmark(main) {
+  for (const [signal, number] of Object.entries({ SIGINT: 2, SIGTERM: 15, SIGHUP: 1 })) {
+    process.on(signal, async () => {
+      if (isEnding) return
+      await stopAll()
+      process.exit(128 + number)
+    })
+  }
+  try {
+    await main()
+  } catch (error) {
+    // While stopping, that a child has ended is no news.
+    if (!isEnding) console.error(error.cause ? error : error.message)
+    process.exitCode = 1
+  } finally {
+    if (!isEnding) await stopAll()
+  }
+}

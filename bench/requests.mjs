@@ -1,0 +1,97 @@
+// What each connection asks for, one request after the other. What can be made beforehand is.
+import { randomUUID } from 'node:crypto'
+import { bytesOf } from './apis.mjs'
+
+/** In the order they run: creates come last, because they make the tables longer, and not equally so. */
+export const OPERATIONS = {
+  read: 'read one',
+  list0: 'list, offset 0',
+  list50: 'list, offset 50 %',
+  update: 'update',
+  mixed: 'mixed',
+  create: 'create',
+}
+
+const READ = ['read', 'read', 'read']
+/** The steps of a connection, again and again. */
+const STEPS = {
+  read: ['read'],
+  list0: ['first'],
+  list50: ['middle'],
+  create: ['create'],
+  update: ['update'],
+  keyedCreate: ['keyedCreate'],
+  keyedUpdate: ['keyedUpdate'],
+  mixed: [...READ, 'page', 'create', ...READ, 'page', 'update'],
+}
+const PREPARED = 2_000
+const RECORDS_EACH = 4
+/** Prime, so that ids and offsets lie all over the table. */
+const STRIDE = 7919
+const VERSION = Buffer.from('"version":')
+
+/** Connection number → { next(), learn(answer) }; `load` is { api, headers, url, connections, rows, operation }. */
+export async function requestsOf(load) {
+  const steps = STEPS[load.operation]
+  const versions = await currentVersions(load, steps)
+  const makers = makersOf(load, versions)
+  return (connection) => {
+    let turn = connection
+    let updated
+    return {
+      next() {
+        const step = steps[turn++ % steps.length]
+        updated = step === 'update' || step === 'keyedUpdate' ? ownRecord(connection, turn) : undefined
+        return makers[step](updated ?? turn * load.connections + connection, turn)
+      },
+      /** The version that an update made is the one that the next one names. */
+      learn(answer) {
+        if (updated !== undefined && load.api.hasVersions) versions.set(updated, versionIn(answer))
+      },
+    }
+  }
+}
+
+function makersOf({ api, headers, rows }, versions) {
+  const prepare = (many, make) => {
+    const made = Array.from({ length: many }, (_, index) => bytesOf(make(index), headers))
+    return (number) => made[number % made.length]
+  }
+  const key = () => ({ 'idempotency-key': randomUUID() })
+  const update = (id, turn, own) =>
+    bytesOf({ ...api.update(id, versions.get(id), turn), headers: own }, headers)
+  const pages = Math.max(1, Math.floor(rows / 40))
+  return {
+    read: prepare(PREPARED, (index) => api.read(1 + ((index * STRIDE) % rows))),
+    first: prepare(1, () => api.list(0)),
+    middle: prepare(1, () => api.list(Math.floor(rows / 80) * 40)),
+    page: prepare(PREPARED, (index) => api.list(((index * STRIDE) % pages) * 40)),
+    create: prepare(PREPARED, (index) => api.create(rows + index)),
+    update,
+    keyedCreate: (number) => bytesOf({ ...api.create(rows + number), headers: key() }, headers),
+    keyedUpdate: (id, turn) => update(id, turn, key()),
+  }
+}
+
+/** Each connection has records of its own: nobody else raises their versions. */
+function ownRecord(connection, turn) {
+  return 1 + connection * RECORDS_EACH + (turn % RECORDS_EACH)
+}
+
+async function currentVersions({ api, url, headers, connections }, steps) {
+  const versions = new Map()
+  if (!api.hasVersions || !steps.some((step) => /update/i.test(step))) return versions
+  for (let id = 1; id <= connections * RECORDS_EACH; id++) {
+    const response = await fetch(`${url}${api.read(id).path}`, { headers })
+    if (!response.ok) throw new Error(`contact ${id} cannot be read: ${response.status}`)
+    versions.set(id, api.recordsOf(await response.json())[0].version)
+  }
+  return versions
+}
+
+function versionIn(answer) {
+  const at = answer.indexOf(VERSION)
+  const number = Number.parseInt(answer.latin1Slice(at + VERSION.length, at + VERSION.length + 12), 10)
+  if (at < 0 || !Number.isInteger(number)) throw new Error('an answer to an update tells no version')
+  return number
+}
