@@ -105,8 +105,11 @@ export class Saving {
     if (!before) return isRoot ? missing(model, key.id) : gone(asked, key.id)
     if (isRoot) requireGranted(permit, table, key.id)
     this.#refuseSecond(asked, key.id)
-    if (before.version !== key.version)
+    if (before.version !== key.version) {
+      // What is told of it takes the whole Log, and time.
+      tx.shared?.leave()
       await refuseStale(this.work, tx, table, before, expected, asked, isMerging)
+    }
     if (isRoot) await this.refuseStaleInside(asked)
     refuseEditedCopies(asked, await this.#asShown(asked, before))
     await refuseUnseen(this.work, asked)

@@ -103,7 +103,7 @@ export async function query(
   try {
     const statement = isOnce ? { text: numbered(sql) } : prepared(sql)
     const limit = limitMs === undefined ? {} : { query_timeout: limitMs }
-    return await client.query({ ...statement, ...limit, values: [...params] })
+    return await client.query({ ...statement, ...limit, values: params as SqlValue[] })
   } catch (error) {
     if (isSqlError(error) && error.code === '23505')
       throw new UniqueViolation(error.constraint, [], { cause: error })

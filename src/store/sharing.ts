@@ -127,8 +127,7 @@ export async function shareTransaction(
 ): Promise<readonly Outcome[]> {
   const group = new Group(tx)
   const outcomes = await Promise.all(works.map((work) => group.run(work)))
-  beforeEnd()
-  await group.end()
+  await group.end(beforeEnd)
   return outcomes
 }
 
@@ -157,8 +156,9 @@ class Group {
     }
   }
 
-  async end(): Promise<void> {
+  async end(beforeEnd: () => void): Promise<void> {
     if (this.#failure) throw this.#failure.error
+    beforeEnd()
     for (const { run, inputs } of this.#atEnd.values()) await run(this.tx, inputs)
   }
 
