@@ -1,0 +1,197 @@
+// Counters of databases that had none, of models that change, and of tables that somebody wrote beside the service.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { defineModel } from '../../src/index.js'
+import { Catalog, type Source } from '../../src/model/catalog.js'
+import type { App } from '../../src/service/app.js'
+import { counterDifferences, rebuildCounters, type Difference } from '../../src/service/counters.js'
+import type { SqlValue } from '../../src/store/database.js'
+import { openDatabase } from '../../src/store/open.js'
+import { applySchema, isCurrent } from '../../src/store/schema.js'
+import { BOX, CounterWorld, ITEM, models, wrongTotals } from '../counter-world.js'
+import { seeded } from '../properties/history-world.js'
+import { enter, newPlace, onEveryEngine, startService, type Engine, type Place } from '../targets.js'
+
+type Definition = Partial<Parameters<typeof defineModel>[0]>
+
+interface Changed {
+  readonly what: string
+  readonly before?: Definition
+  readonly after: Definition
+}
+
+const PATIENT = { statementTimeoutMs: 60_000 }
+const OPTIONS = { poolSize: 3, ...PATIENT }
+
+onEveryEngine((engine) => {
+  let place: Place
+  beforeEach(async () => {
+    place = await newPlace(engine)
+  })
+  afterEach(() => place.remove())
+
+  /** Beside the service. */
+  const change = async (...statements: readonly (readonly [string, ...SqlValue[]])[]) => {
+    const db = await openDatabase(place.url, OPTIONS)
+    await db.transaction(async (tx) => {
+      for (const [sql, ...params] of statements) await tx.run(sql, params)
+    })
+    await db.close()
+  }
+  const shapeOf = async (model: string) => {
+    const db = await openDatabase(place.url, OPTIONS)
+    const [row] = await db.reader.all('select shape from verso_schema where model = ?', [model])
+    await db.close()
+    return String(row?.['shape'])
+  }
+
+  test('a database without counters is counted at the next start, and nodes of before write no more', async () => {
+    await filled(engine, place)
+    const before = (await shapeOf(ITEM)).replace(/,"counted":\[[^\]]*\]/, '')
+    await change(
+      ['drop table verso_count'],
+      ['drop table verso_value_count'],
+      ['update verso_schema set shape = ? where model = ?', before, ITEM],
+      [
+        'update verso_schema set shape = ? where model = ?',
+        (await shapeOf(BOX)).replace(/,"counted":\[[^\]]*\]/, ''),
+        BOX,
+      ],
+      [
+        `update verso_schema set shape = replace(shape, '"counted"', '"unknown"') where model not in (?, ?)`,
+        ITEM,
+        BOX,
+      ],
+    )
+    const service = await startService(engine, { place, models, settings: PATIENT })
+    try {
+      expect(await differencesIn(service.app)).toEqual([])
+      const records = await enter(service, 'direct')
+      expect(await wrongTotals(records, service.app.db.reader, seeded(1))).toEqual([])
+      expect((await records.find(ITEM)).total).toBeGreaterThan(10)
+      expect(await isCurrent(service.app.db.reader, new Map([[ITEM, before]]), [ITEM])).toBe(false)
+    } finally {
+      await service.close()
+    }
+  })
+
+  describe('a model that changes is counted as it is then', () => {
+    const lead = (definition: Definition): readonly Source[] => [
+      {
+        file: 'lead.ts',
+        definition: defineModel({
+          name: 'count.Lead',
+          ...definition,
+          fields: { city: { type: 'string' }, ...definition.fields },
+        }),
+      },
+    ]
+    const stage = { type: 'string', default: 'new' } as const
+    const label = { type: 'string', length: 40, computed: '<{city}>' } as const
+    const changes: readonly Changed[] = [
+      { what: 'an index', after: { indexes: [['city']] } },
+      { what: 'an index that is gone', before: { indexes: [['city']] }, after: {} },
+      {
+        what: 'archived records',
+        before: { indexes: [['city']] },
+        after: { archived: true, indexes: [['city']] },
+      },
+      { what: 'a field with a default', after: { fields: { stage }, indexes: [['stage']] } },
+      { what: 'a computed field', after: { fields: { label }, indexes: [['label']] } },
+      {
+        what: 'a field of another name',
+        before: { fields: { place: { type: 'string' } }, indexes: [['place']] },
+        after: { fields: { town: { type: 'string', was: 'place' } }, indexes: [['town']] },
+      },
+    ]
+    test.each(changes)('$what', async ({ after, before = {} }) => {
+      const first = await startService(engine, { place, models: lead(before), settings: PATIENT })
+      const records = await enter(first, 'direct')
+      const held = 'fields' in before ? { place: 'here' } : {}
+      for (const city of ['Rome', 'Rome', null, 'Oslo']) await records.create('count.Lead', { city, ...held })
+      await first.close()
+      const second = await startService(engine, { place, models: lead(after), settings: PATIENT })
+      expect(await differencesIn(second.app)).toEqual([])
+      await (await enter(second, 'direct')).create('count.Lead', { city: 'Rome' })
+      expect(await differencesIn(second.app)).toEqual([])
+      await second.close()
+    })
+
+    test('a model that was dropped, and comes back, begins with nothing', async () => {
+      await filled(engine, place)
+      const db = await openDatabase(place.url, OPTIONS)
+      await applySchema(db, Catalog.from(lead({})), [ITEM, BOX])
+      await db.close()
+      const service = await startService(engine, { place, models, settings: PATIENT })
+      expect(await differencesIn(service.app)).toEqual([])
+      expect((await (await enter(service, 'direct')).find(ITEM)).total).toBe(0)
+      await service.close()
+    })
+  })
+
+  test('what was changed beside the service is found, and put right while others write', async () => {
+    await filled(engine, place)
+    await change(
+      ['update verso_count set n = n + 5 where model = ? and level = 53', ITEM],
+      ['update verso_count set n = n - 1 where model = ? and level = 16', ITEM],
+      ['delete from verso_count where model = ? and level = 8', BOX],
+      ['insert into verso_count (model, level, block, n) values (?, 8, 4711, 3)', ITEM],
+      [`update verso_value_count set n = n + 1 where model = ? and field = 'stage' and value = '=new'`, ITEM],
+      [`delete from verso_value_count where model = ? and field = 'box' and value = ''`, ITEM],
+      [`insert into verso_value_count (model, field, value, n) values (?, 'tag', '=nobody', 2)`, ITEM],
+      [`insert into verso_value_count (model, field, value, n) values (?, 'title', '=t', 2)`, ITEM],
+      // Whole records, without a Change.
+      [`insert into "${ITEM}" ("version", "code", "stage", "rank") values (0, 'beside', 'won', 7)`],
+    )
+    const service = await startService(engine, { place, models, settings: PATIENT })
+    try {
+      const found = (await differencesIn(service.app)).map(({ model, what }) => `${model} ${what}`)
+      expect(found).toEqual(
+        expect.arrayContaining([
+          `${ITEM} all`,
+          `${ITEM} ids 0 to 65535`,
+          `${BOX} ids 0 to 255`,
+          `${ITEM} ids 1206016 to 1206271`,
+          `${ITEM} stage = new`,
+          `${ITEM} stage = won`,
+          `${ITEM} box is null`,
+          `${ITEM} tag = nobody`,
+          `${ITEM} title, which is not counted`,
+        ]),
+      )
+      const records = await enter(service, 'direct')
+      let isOver = false
+      const writers = [1, 2, 3].map(async (seed) => {
+        const world = new CounterWorld(seeded(seed), `again ${seed}`)
+        while (!isOver) await world.write(records, 3)
+      })
+      for (const model of service.app.catalog.stored) await rebuildCounters(service.app, model)
+      isOver = true
+      await Promise.all(writers)
+      expect(await differencesIn(service.app)).toEqual([])
+      expect(await wrongTotals(records, service.app.db.reader, seeded(2))).toEqual([])
+    } finally {
+      await service.close()
+    }
+  })
+})
+
+/** A service that has written some records, and is closed. */
+async function filled(engine: Engine, place: Place): Promise<void> {
+  const service = await startService(engine, { place, models, settings: PATIENT })
+  const records = await enter(service, 'direct')
+  for (const kind of ['flat', 'tall', null]) await records.create(BOX, { name: 'b', kind })
+  const world = new CounterWorld(seeded(7), 'filled')
+  await records.save(
+    ITEM,
+    Array.from({ length: 30 }, () => ({ ...world.newItem(), archived: false })),
+  )
+  await records.create(ITEM, { code: 'new', stage: 'new', rank: 7 })
+  await world.write(records, 10)
+  await service.close()
+}
+
+async function differencesIn(app: App): Promise<Difference[]> {
+  const all: Difference[] = []
+  for (const model of app.catalog.stored) all.push(...(await counterDifferences(app, model)))
+  return all
+}
