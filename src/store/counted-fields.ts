@@ -12,8 +12,8 @@ export const COUNT_TABLE = 'verso_count'
 /** How many visible records hold each value of a field. */
 export const VALUE_COUNT_TABLE = 'verso_value_count'
 
-/** Blocks of 2^8, 2^16 and 2^24 ids; then one block for all ids that there can be. */
-export const BLOCK_LEVELS = [8, 16, 24] as const
+/** Blocks of 2^8 ids, and 16 of each size in the next one; then one block for all ids that there can be. */
+export const BLOCK_LEVELS = [8, 12, 16, 20, 24] as const
 export const WHOLE_LEVEL = 53
 export const LEVELS = [...BLOCK_LEVELS, WHOLE_LEVEL] as const
 

@@ -128,7 +128,7 @@ function blocksBefore({ model: { name }, dialect }: Table): string {
     return [
       `"level${level}" as (select c.block, c.n, ${among.before} + cast(sum(c.n) over (order by c.block) as ${integer}) as "upto" ` +
         `from ${among.from} as c where c.model = '${name}' and c.level = ${level}${among.where})`,
-      `"block${level}" as (select block, "upto" - n as "before" from "level${level}" where "upto" > ? order by block limit 1)`,
+      `"block${level}" as materialized (select block, "upto" - n as "before" from "level${level}" where "upto" > ? order by block limit 1)`,
     ]
   })
   return parts.join(', ')

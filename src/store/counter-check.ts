@@ -28,7 +28,7 @@ export interface Difference {
 /** Ids that are looked at in one statement. */
 export const PORTION_LEVEL = 20
 const [SMALLEST] = BLOCK_LEVELS
-export const BLOCKS_IN_PORTION = 2 ** (PORTION_LEVEL - SMALLEST)
+const BLOCKS_IN_PORTION = 2 ** (PORTION_LEVEL - SMALLEST)
 /** Whoever sees so many has seen enough. */
 const MAX_VALUES_TOLD = 20
 

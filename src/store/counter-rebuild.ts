@@ -1,7 +1,7 @@
 // Counters put right while others write: each function is a transaction that ends soon, and what it made right stays right.
 import type { Field } from '../model/field.js'
 import type { Model } from '../model/model.js'
-import { BLOCKS_IN_PORTION, PORTION_LEVEL } from './counter-check.js'
+import { PORTION_LEVEL } from './counter-check.js'
 import {
   BLOCK_LEVELS,
   COUNT_TABLE,
@@ -19,7 +19,9 @@ import { selectBlocks, selectValues, sumLevel } from './recount.js'
 const ROWS_AT_ONCE = 100_000
 const STALE_AT_ONCE = 500
 
-const [SMALLEST, MIDDLE, LARGEST] = BLOCK_LEVELS
+const SMALL = BLOCK_LEVELS.filter((level) => level <= PORTION_LEVEL)
+const LARGE = [...BLOCK_LEVELS.filter((level) => level > PORTION_LEVEL), WHOLE_LEVEL]
+const [SMALLEST = 0] = SMALL
 
 /** Whoever changes a record has counted it, or waits to do so until this transaction ends. */
 async function lockCounters(tx: Transaction, { lockLog }: Dialect): Promise<void> {
@@ -34,28 +36,36 @@ export async function recountPortion(
   portion: number,
 ): Promise<void> {
   await lockCounters(tx, dialect)
-  const blocks = { first: portion * BLOCKS_IN_PORTION, end: (portion + 1) * BLOCKS_IN_PORTION }
-  for (const level of [SMALLEST, MIDDLE]) {
-    const factor = 2 ** (level - SMALLEST)
+  const blocksOf = (level: number) => {
+    const many = 2 ** (PORTION_LEVEL - level)
+    return [portion * many, (portion + 1) * many] as const
+  }
+  for (const level of SMALL) {
     await tx.run(
       `delete from ${COUNT_TABLE} where model = ? and level = ${level} and block >= ? and block < ?`,
-      [model.name, blocks.first / factor, blocks.end / factor],
+      [model.name, ...blocksOf(level)],
     )
   }
   await tx.run(
     `insert into ${COUNT_TABLE} (model, level, block, n) ${selectBlocks(model, ' and t."id" >= ? and t."id" < ?')}`,
     [model.name, portion * 2 ** PORTION_LEVEL, (portion + 1) * 2 ** PORTION_LEVEL],
   )
-  await sumLevel(tx, model, MIDDLE, SMALLEST, [blocks.first, blocks.end])
+  let below = SMALLEST
+  for (const level of SMALL.slice(1)) {
+    await sumLevel(tx, model, level, below, blocksOf(below))
+    below = level
+  }
 }
 
 /** The larger blocks, once the smaller ones are right. */
 export async function recountLarge(tx: Transaction, dialect: Dialect, model: Model): Promise<void> {
   await lockCounters(tx, dialect)
-  const large = `level in (${LARGEST}, ${WHOLE_LEVEL})`
-  await tx.run(`delete from ${COUNT_TABLE} where model = ? and ${large}`, [model.name])
-  await sumLevel(tx, model, LARGEST, MIDDLE)
-  await sumLevel(tx, model, WHOLE_LEVEL, LARGEST)
+  await tx.run(`delete from ${COUNT_TABLE} where model = ? and level in (${LARGE.join(', ')})`, [model.name])
+  let below = SMALL.at(-1) ?? SMALLEST
+  for (const level of LARGE) {
+    await sumLevel(tx, model, level, below)
+    below = level
+  }
 }
 
 /** Where a portion of the values of a field ends, in the order of its index; undefined if it is the last. */
