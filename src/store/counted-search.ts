@@ -114,22 +114,22 @@ function wholeOf({ name }: Model): string {
 function blocksBefore({ model: { name }, dialect }: Table): string {
   const integer = dialect.columns.integer.type
   const levels = [...BLOCK_LEVELS].reverse()
-  const parts = levels.flatMap((level, index) => {
+  const parts = levels.map((level, index) => {
     const above = levels[index - 1]
-    const factor = above === undefined ? 1 : 2 ** (above - level)
-    const among =
+    const of = (column: string) => `(select ${column} from "block${String(above)}")`
+    const factor = 2 ** ((above ?? level) - level)
+    // As values, not as a join: a planner that believes the table to be small would begin it at the wrong end.
+    const [before, among] =
       above === undefined
-        ? { from: COUNT_TABLE, before: '0', where: '' }
-        : {
-            from: `"block${above}" as a cross join ${COUNT_TABLE}`,
-            before: 'a."before"',
-            where: ` and c.block >= a.block * ${factor} and c.block < (a.block + 1) * ${factor}`,
-          }
-    return [
-      `"level${level}" as (select c.block, c.n, ${among.before} + cast(sum(c.n) over (order by c.block) as ${integer}) as "upto" ` +
-        `from ${among.from} as c where c.model = '${name}' and c.level = ${level}${among.where})`,
-      `"block${level}" as materialized (select block, "upto" - n as "before" from "level${level}" where "upto" > ? order by block limit 1)`,
-    ]
+        ? ['0', '']
+        : [
+            of('"before"'),
+            ` and c.block >= ${of('block')} * ${factor} and c.block < (${of('block')} + 1) * ${factor}`,
+          ]
+    const sums =
+      `select c.block, c.n, ${before} + cast(sum(c.n) over (order by c.block) as ${integer}) as "upto" ` +
+      `from ${COUNT_TABLE} as c where c.model = '${name}' and c.level = ${level}${among}`
+    return `"block${level}" as materialized (select block, "upto" - n as "before" from (${sums}) as s where "upto" > ? order by block limit 1)`
   })
   return parts.join(', ')
 }

@@ -1,0 +1,58 @@
+// Two nodes in processes of their own, one of which is killed under load, again and again: totals must stay what the tables say.
+import { randomInt } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { openDatabase } from '../../src/store/open.js'
+import { BOX, CounterWorld, wrongTotals } from '../counter-world.js'
+import { HttpClient } from '../http-client.js'
+import { seeded } from '../properties/history-world.js'
+import { newPlace, PASSWORD, USERNAME, type Engine } from '../targets.js'
+import { untilNobodyWrites } from './kills.js'
+import { startServerProcess } from './server-process.js'
+
+const WRITERS = 6
+const WRITES = [10, 60] as const
+const MODELS = { MODELS: fileURLToPath(new URL('../counter-world.ts', import.meta.url)) }
+
+export interface CounterKills {
+  readonly written: number
+  readonly wrong: readonly string[]
+}
+
+export async function killWhileCounting(engine: Engine, kills: number): Promise<CounterKills> {
+  const place = await newPlace(engine)
+  const start = () => startServerProcess(place.url, undefined, undefined, MODELS)
+  const survivor = await start()
+  let victim = await start()
+  const db = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 60_000 })
+  const random = seeded(kills)
+  const wrong: string[] = []
+  let written = 0
+  try {
+    const steady = await HttpClient.login(survivor.url, USERNAME, PASSWORD)
+    for (const kind of ['flat', 'tall', null]) await steady.create(BOX, { name: 'b', kind })
+    for (let kill = 1; kill <= kills && wrong.length === 0; kill++) {
+      const doomed = await HttpClient.login(victim.url, USERNAME, PASSWORD)
+      const last = written + randomInt(...WRITES)
+      const isOver = () => written >= last || !victim.isRunning()
+      const write = async (writer: number) => {
+        const world = new CounterWorld(random, `${kill} ${writer}`)
+        const records = writer % 2 === 0 ? doomed : steady
+        for (; !isOver(); written++) await world.write(records, 1)
+      }
+      // Whoever talks to the one that is killed is cut off.
+      const writers = Array.from({ length: WRITERS }, (_, writer) => write(writer).catch(() => undefined))
+      await Promise.race(writers)
+      await victim.kill()
+      await Promise.all(writers)
+      if (engine === 'postgres') await untilNobodyWrites(db.reader)
+      wrong.push(...(await wrongTotals(steady, db.reader, random)).map((each) => `kill ${kill}: ${each}`))
+      victim = await start()
+    }
+    return { written, wrong }
+  } finally {
+    await db.close()
+    await victim.kill()
+    await survivor.kill()
+    place.remove()
+  }
+}

@@ -1,0 +1,11 @@
+import { expect, test } from 'vitest'
+import { onEveryEngine } from '../targets.js'
+import { killWhileCounting } from './counter-kills.js'
+
+onEveryEngine((engine) => {
+  test('totals stay right beside a node that is killed under load 25 times', async () => {
+    const { wrong, written } = await killWhileCounting(engine, 25)
+    expect(wrong).toEqual([])
+    expect(written).toBeGreaterThan(300)
+  })
+})
