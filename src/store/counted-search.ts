@@ -1,138 +1,14 @@
-// What a page needs to know and no record tells: how many there are in all, and where the page begins. Where the counters know it,
-// nothing has to be counted or walked over.
+// How many records a search finds, where the counters know it: then nothing has to be counted.
 import type { Comparison, Criteria } from '../model/criteria.js'
 import type { Field } from '../model/field.js'
 import { isReference, type Model } from '../model/model.js'
 import { ID } from '../model/path.js'
 import type { Search } from '../model/search.js'
-import {
-  BLOCK_LEVELS,
-  COUNT_TABLE,
-  countedFields,
-  counterKey,
-  VALUE_COUNT_TABLE,
-  visibleSql,
-  WHOLE_LEVEL,
-} from './counted-fields.js'
+import { countedFields, counterKey, VALUE_COUNT_TABLE } from './counted-fields.js'
 import type { Dialect, SqlValue } from './database.js'
-import { LAST_SEQ } from './feed.js'
+import { isListing, WALKED, wholeOf } from './listing.js'
 import type { Rendered } from './parameters.js'
-import type { Select } from './select.js'
 import type { Table } from './table.js'
-
-/** Walking over so many rows is quicker than looking for the block. */
-const WALKED = 256
-
-/** A page by id of all that a find shows. Each text is made once for what it shows. */
-interface Listing {
-  /** Its parameters, behind those of what is shown: limit, offset. */
-  readonly near: string
-  /** The same: limit, offset, once for each time that the offset is needed. */
-  readonly far: string
-  readonly count: string
-  /** The same pages as one text, where the database can print them. */
-  readonly printed: { readonly near: string; readonly far: string } | undefined
-}
-
-const LISTINGS = new WeakMap<Select, Listing>()
-
-/** Whether a search is for all records of the model that are shown when nothing is asked. */
-function isListing({ model, instead }: Table, { where, seen, sort, archived }: Search): boolean {
-  return !where && !seen && sort.length === 0 && !instead && !(archived && model.archived)
-}
-
-/** The page and its count, where counters know all about them. */
-export function listingOf(
-  table: Table,
-  select: Select,
-  search: Search,
-): { readonly page: Rendered; readonly count: Rendered } | undefined {
-  if (!isListing(table, search)) return undefined
-  const listing = textsOf(table, select)
-  return {
-    page: pageFrom(table, listing, select.params, search),
-    count: { sql: listing.count, params: [] },
-  }
-}
-
-/** The same page as one text, in one row that is there always. */
-export function printedListingOf(table: Table, select: Select, search: Search): Rendered | undefined {
-  if (!isListing(table, search) || !select.printed) return undefined
-  const { printed } = textsOf(table, select)
-  return printed && pageFrom(table, printed, select.printed.params, search)
-}
-
-function textsOf(table: Table, select: Select): Listing {
-  const listing = LISTINGS.get(select) ?? makeListing(table, select)
-  LISTINGS.set(select, listing)
-  return listing
-}
-
-function pageFrom(
-  { model }: Table,
-  { near, far }: { readonly near: string; readonly far: string },
-  shown: readonly SqlValue[],
-  { limit, offset }: Search,
-): Rendered {
-  // Before the first visible record there may be any number of archived ones.
-  if (offset < WALKED && !model.archived) return { sql: near, params: [...shown, limit, offset] }
-  return { sql: far, params: [...BLOCK_LEVELS.map(() => offset), ...shown, limit, offset] }
-}
-
-function makeListing(table: Table, select: Select): Listing {
-  const { name, model, dialect } = table
-  const known = `${wholeOf(model)} as "$total", ${LAST_SEQ} as "$seq"`
-  const [start] = BLOCK_LEVELS
-  const first = `(select block * ${2 ** start} from "block${start}")`
-  const blocks = `with ${blocksBefore(table)} `
-  const near = `from ${name} as t order by t."id" limit ? offset ?`
-  const far =
-    `from ${name} as t where t."id" >= ${first} and ${visibleSql(model)} ` +
-    `order by t."id" limit ? offset ? - coalesce((select "before" from "block${start}"), 0)`
-  const rows = (from: string) => `select ${known}, ${select.columns} ${from}`
-  const text = (from: string, printed: string) =>
-    `select ${known}, (select ${dialect.joined('"text"', '"id"')} ` +
-    `from (select t."id" as "id", ${printed} as "text" ${from}) as "page") as "$page"`
-  const printed = select.printed?.text.sql
-  return {
-    near: rows(near),
-    far: blocks + rows(far),
-    count: `select ${known}`,
-    printed:
-      printed === undefined ? undefined : { near: text(near, printed), far: blocks + text(far, printed) },
-  }
-}
-
-function wholeOf({ name }: Model): string {
-  return `coalesce((select n from ${COUNT_TABLE} where model = '${name}' and level = ${WHOLE_LEVEL} and block = 0), 0)`
-}
-
-/**
- * On each level the block in which the record at the offset stands, with the number of records before that block: from the largest
- * blocks to the smallest, each among those of the one above. Without such a record there is no block, and no page.
- */
-function blocksBefore({ model: { name }, dialect }: Table): string {
-  const integer = dialect.columns.integer.type
-  const levels = [...BLOCK_LEVELS].reverse()
-  const parts = levels.map((level, index) => {
-    const above = levels[index - 1]
-    const of = (column: string) => `(select ${column} from "block${String(above)}")`
-    const factor = 2 ** ((above ?? level) - level)
-    // As values, not as a join: a planner that believes the table to be small would begin it at the wrong end.
-    const [before, among] =
-      above === undefined
-        ? ['0', '']
-        : [
-            of('"before"'),
-            ` and c.block >= ${of('block')} * ${factor} and c.block < (${of('block')} + 1) * ${factor}`,
-          ]
-    const sums =
-      `select c.block, c.n, ${before} + cast(sum(c.n) over (order by c.block) as ${integer}) as "upto" ` +
-      `from ${COUNT_TABLE} as c where c.model = '${name}' and c.level = ${level}${among}`
-    return `"block${level}" as materialized (select block, "upto" - n as "before" from (${sums}) as s where "upto" > ? order by block limit 1)`
-  })
-  return parts.join(', ')
-}
 
 /** How many records a search finds, as a select of one value, where counters know it. */
 export function knownTotal(table: Table, search: Search): Rendered | undefined {

@@ -15,6 +15,8 @@ export interface Queryable {
    * their order; if it fails for several, each is run alone.
    */
   together?<I, O>(key: string, input: I, run: Run<I, O>): Promise<O>
+  /** Where an engine has it: several statements at one moment, which cost little more than one. */
+  atOnce?<T>(work: (all: (sql: string, params: readonly SqlValue[]) => Row[]) => T): Promise<T>
 }
 
 /** What may take long, and what needs several statements that are of one moment. */

@@ -3,10 +3,11 @@ import type { Criteria } from '../model/criteria.js'
 import type { Search } from '../model/search.js'
 import type { Values } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
-import { knownTotal, listingOf, printedListingOf } from './counted-search.js'
+import { knownTotal } from './counted-search.js'
 import { predicateOf, Scope } from './criteria-sql.js'
 import { UniqueViolation, type Queryable, type Row, type Transaction } from './database.js'
 import { LAST_SEQ } from './feed.js'
+import { isListing, listPrinted, listRows } from './listing.js'
 import { insertMany, updateMany } from './many.js'
 import { indexName, quote } from './names.js'
 import type { Rendered } from './parameters.js'
@@ -27,7 +28,12 @@ export interface Found {
 /** A page and the count of all matches, in one statement so that both are of one moment. */
 export async function find(db: Queryable, table: Table, search: Search, list = table.list): Promise<Found> {
   const select = search.selection ? compileSelection(table.dialect, search.selection) : list
-  const { page, count } = listingOf(table, select, search) ?? compileSearch(table, select, search)
+  if (isListing(table, search)) {
+    const rows = await listRows(db, table, select, search)
+    const shown = rows[0]?.['id'] === undefined ? [] : rows
+    return { ...momentOf(rows), records: shown.map((row) => select.read(row)) }
+  }
+  const { page, count } = compileSearch(table, select, search)
   for (let attempt = 1; ; attempt++) {
     const rows = await db.all(page.sql, page.params)
     if (rows.length > 0) return { ...momentOf(rows), records: rows.map((row) => select.read(row)) }
@@ -51,11 +57,8 @@ export async function findPrinted(
   list: Select,
 ): Promise<PrintedPage> {
   const select = search.selection ? compileSelection(table.dialect, search.selection) : list
-  const page = printedListingOf(table, select, search)
-  if (page) {
-    const rows = await db.all(page.sql, page.params)
-    return { ...momentOf(rows), text: String(rows[0]?.['$page'] ?? '') }
-  }
+  const row = isListing(table, search) ? await listPrinted(db, table, select, search) : undefined
+  if (row) return { ...momentOf([row]), text: String(row['$page'] ?? '') }
   const { records, ...found } = await find(db, table, search, list)
   return { ...found, text: records.map((record) => JSON.stringify(record)).join() }
 }

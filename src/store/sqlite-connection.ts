@@ -94,6 +94,20 @@ export class Session implements Transaction {
   constructor(readonly connection: Connection) {}
 
   async all(sql: string, params: readonly SqlValue[] = []): Promise<Row[]> {
+    return this.#all(sql, params)
+  }
+
+  /** What the work reads is of one moment, and nobody comes in between. */
+  readAtOnce<T>(work: (all: (sql: string, params: readonly SqlValue[]) => Row[]) => T): T {
+    this.exec('begin')
+    try {
+      return work((sql, params) => this.#all(sql, params))
+    } finally {
+      this.exec('commit')
+    }
+  }
+
+  #all(sql: string, params: readonly SqlValue[]): Row[] {
     try {
       // Only for reading: on a statement that writes, `.all()` hides the error's code and `.get()` hides the error.
       return this.#prepare(sql).all(...params) as Row[]

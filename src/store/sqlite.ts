@@ -85,6 +85,7 @@ class Sqlite implements Database {
           return patiently(Date.now() + PATIENCE_MS, () => readerSession.all(sql, params))
         }
       },
+      atOnce: (work) => patiently(Date.now() + PATIENCE_MS, () => readerSession.readAtOnce(work)),
     }
     this.searcher = new SqliteSearcher(path.resolve(file), options.statementTimeoutMs ?? STATEMENT_MS)
     this.contents = new SqliteContents(`${path.resolve(file)}.files`, this)

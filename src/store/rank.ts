@@ -1,0 +1,64 @@
+// Where the record at an offset stands, told by the counters of blocks: from the largest blocks to the smallest, each among those of the one
+// above. Without such a record there is no block, and no page.
+import type { Model } from '../model/model.js'
+import { BLOCK_LEVELS, COUNT_TABLE } from './counted-fields.js'
+import type { Dialect, Row, SqlValue } from './database.js'
+
+const LEVELS = [...BLOCK_LEVELS].reverse()
+const [SMALLEST] = BLOCK_LEVELS
+
+/** Where a page begins: at the first id of a block, and so many records later. */
+export interface Place {
+  readonly id: number
+  readonly skip: number
+}
+
+type All = (sql: string, params: readonly SqlValue[]) => readonly Row[]
+
+/** Level by level, by whoever can ask several times at one moment and at little cost. */
+export function placeOf(all: All, { name }: Model, offset: number): Place | undefined {
+  let [from, to, before] = [0, Number.MAX_SAFE_INTEGER, 0]
+  for (const [index, level] of LEVELS.entries()) {
+    const [row] = all(SUMS, [name, level, from, to, offset - before])
+    if (!row) return undefined
+    const block = Number(row['block'])
+    before += Number(row['before'])
+    const factor = 2 ** (level - (LEVELS[index + 1] ?? 0))
+    from = block * factor
+    to = from + factor
+  }
+  return { id: from, skip: offset - before }
+}
+
+/** The block among some in which the record at an offset stands, and how many are before it. */
+const SUMS =
+  `select block, "upto" - n as "before" from (select block, n, sum(n) over (order by block) as "upto" from ${COUNT_TABLE} ` +
+  `where model = ? and level = ? and block >= ? and block < ?) where "upto" > ? order by block limit 1`
+
+/** The same as part of one statement. Its parameters are the offset, once for each level. */
+export function placeSql({ name }: Model, dialect: Dialect) {
+  const integer = dialect.columns.integer.type
+  const blocks = LEVELS.map((level, index) => {
+    const above = LEVELS[index - 1]
+    const of = (column: string) => `(select ${column} from "block${String(above)}")`
+    const factor = 2 ** ((above ?? level) - level)
+    // As values, not as a join: a planner that believes the table to be small would begin it at the wrong end.
+    const [before, among] =
+      above === undefined
+        ? ['0', '']
+        : [
+            of('"before"'),
+            ` and c.block >= ${of('block')} * ${factor} and c.block < (${of('block')} + 1) * ${factor}`,
+          ]
+    const sums =
+      `select c.block, c.n, ${before} + cast(sum(c.n) over (order by c.block) as ${integer}) as "upto" ` +
+      `from ${COUNT_TABLE} as c where c.model = '${name}' and c.level = ${level}${among}`
+    return `"block${level}" as materialized (select block, "upto" - n as "before" from (${sums}) as s where "upto" > ? order by block limit 1)`
+  })
+  return {
+    with: `with ${blocks.join(', ')} `,
+    id: `(select block * ${2 ** SMALLEST} from "block${SMALLEST}")`,
+    before: `coalesce((select "before" from "block${SMALLEST}"), 0)`,
+    params: (offset: number): SqlValue[] => LEVELS.map(() => offset),
+  }
+}
