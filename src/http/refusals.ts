@@ -57,54 +57,83 @@ export interface ErrorContext {
   readonly schemes: readonly string[]
 }
 
+/** What was asked, as far as a refusal goes by it. */
+export interface Refused {
+  readonly requestId: string
+  readonly accept: string | undefined
+  readonly isAboutRecords: boolean
+  /** Whether it is a PATCH of something that can be patched. */
+  readonly isPatch: boolean
+}
+
+export interface RefusalAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | number>>
+  readonly body: string
+}
+
 /** Answers a refusal; anything else is a defect, which is logged and not shown. */
 export function answerError(
-  { log, habits, schemes }: ErrorContext,
+  context: ErrorContext,
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
-  const refusal = error instanceof Refusal ? error : fromFastify(error, request)
-  if (!refusal) log.error({ err: error, requestId: request.id }, 'a request failed')
+  const { headers, id: requestId } = request
+  const asked: Refused = {
+    ...{ requestId, accept: headers.accept, isPatch: isPatch(request) },
+    isAboutRecords: configOf(request)?.isAboutRecords === true,
+  }
+  const refusal = error instanceof Refusal ? error : (fromFastify(error, request) ?? error)
+  const answer = refusalAnswer(context, refusal, asked)
+  varyAlso(reply, 'Accept')
+  void reply.code(answer.status).headers(answer.headers).serializer(String).send(answer.body)
+}
+
+/** The same, whoever sends it; `Vary` has to name `Accept`. */
+export function refusalAnswer(
+  { log, habits, schemes }: ErrorContext,
+  error: unknown,
+  { requestId, accept, isAboutRecords, isPatch }: Refused,
+): RefusalAnswer {
+  const refusal = error instanceof Refusal ? error : undefined
+  if (!refusal) log.error({ err: error, requestId }, 'a request failed')
   else if (refusal.kind === 'busy' || refusal.kind === 'storage-full') {
-    log.warn(
-      { ...briefly(refusal.cause ?? refusal), kind: refusal.kind, requestId: request.id },
-      refusal.message,
-    )
+    log.warn({ ...briefly(refusal.cause ?? refusal), kind: refusal.kind, requestId }, refusal.message)
   }
   const [status, title] = refusal ? ANSWERS[refusal.kind] : ([500, 'Internal error'] as const)
   const kind = refusal?.kind ?? 'internal'
   const message =
     refusal?.message ?? 'Something went wrong here; the log of the service says what, under this requestId'
   const { errors, data, retryAfterS, allow } = refusal?.details ?? {}
-  if (retryAfterS !== undefined) void reply.header('retry-after', retryAfterS)
-  if (allow) void reply.header('allow', allow.join(', '))
-  if (status === 415 && isPatch(request)) void reply.header('accept-patch', MERGE_PATCH)
-  if (status === 401)
-    void reply.header('www-authenticate', schemes.map((scheme) => `${scheme} realm="verso"`).join(', '))
+  const headers = {
+    ...(retryAfterS === undefined ? {} : { 'retry-after': retryAfterS }),
+    ...(allow ? { allow: allow.join(', ') } : {}),
+    ...(status === 415 && isPatch ? { 'accept-patch': MERGE_PATCH } : {}),
+    ...(status === 401
+      ? { 'www-authenticate': schemes.map((scheme) => `${scheme} realm="verso"`).join(', ') }
+      : {}),
+  }
   const faults = errors ? { errors } : {}
-  varyAlso(reply, 'Accept')
-  if (wantsProblem(request)) {
+  if (wantsProblem(accept)) {
     const problem = {
       type: `urn:verso:${kind}`,
       title,
       status,
       detail: message,
-      instance: `urn:verso:request:${request.id}`,
+      instance: `urn:verso:request:${requestId}`,
     }
-    send(reply, status, PROBLEM_JSON, { ...problem, kind, ...faults, ...data })
-    return
+    const body = JSON.stringify({ ...problem, kind, ...faults, ...data })
+    return { status, headers: { ...headers, 'content-type': PROBLEM_JSON }, body }
   }
-  const report = { kind, title, message, requestId: request.id, ...data }
-  const isAnswer =
-    habits.refusalsAreAnswers &&
-    RECORD_STATUSES.includes(status) &&
-    configOf(request)?.isAboutRecords === true
-  send(reply, isAnswer ? 200 : status, JSON_TYPE, {
-    status: kind === 'invalid' && !isAnswer ? -4 : -1,
-    ...faults,
-    data: report,
-  })
+  const report = { kind, title, message, requestId, ...data }
+  const isAnswer = habits.refusalsAreAnswers && RECORD_STATUSES.includes(status) && isAboutRecords
+  const own = kind === 'invalid' && !isAnswer ? -4 : -1
+  return {
+    status: isAnswer ? 200 : status,
+    headers: { ...headers, 'content-type': JSON_TYPE },
+    body: JSON.stringify({ status: own, ...faults, data: report }),
+  }
 }
 
 /** No route is found for a path that cannot be read. */
@@ -116,12 +145,8 @@ function isPatch(request: FastifyRequest): boolean {
   return request.method === 'PATCH' && configOf(request)?.hasPatch === true
 }
 
-function send(reply: FastifyReply, status: number, type: string, body: object): void {
-  void reply.code(status).header('content-type', type).serializer(String).send(JSON.stringify(body))
-}
-
-function wantsProblem(request: FastifyRequest): boolean {
-  return request.headers.accept?.toLowerCase().includes(PROBLEM_JSON) ?? false
+function wantsProblem(accept: string | undefined): boolean {
+  return accept?.toLowerCase().includes(PROBLEM_JSON) ?? false
 }
 
 function fromFastify(error: unknown, request: FastifyRequest): Refusal | undefined {

@@ -24,7 +24,6 @@ import { listenOnLoopback6, LOOPBACK_4, LOOPBACK_6 } from './loopback.js'
 import { loginResources, logoutResource } from './login.js'
 import { meResources } from './me.js'
 import { metaResources } from './meta.js'
-import { withQuickReads, type Listener } from './quick-reads.js'
 import { recordResources } from './records.js'
 import { answerClientError, answerError, type ErrorContext } from './refusals.js'
 import { makeRequestLog, type LogRequest } from './request-log.js'
@@ -33,6 +32,9 @@ import { addResource, type Resource } from './resource.js'
 import { makeHeaders, neverStored, type SetHeaders } from './security-headers.js'
 import type { HttpSettings } from './settings.js'
 import { setupResource } from './setup.js'
+import { shortReads } from './short-reads.js'
+import { withShortWay, type Listener, type Parts as ShortParts, type Reader } from './short-way.js'
+import { shortWrites } from './short-writes.js'
 import { userResources } from './users.js'
 import { webhookResources } from './webhooks.js'
 
@@ -80,7 +82,8 @@ export async function createServer(
   const setHeaders = makeHeaders(settings)
   const limits = makeLimits(app, settings)
   const schemes = ['Session', 'Bearer', ...(settings.basicAuth ? ['Basic'] : [])]
-  const server = makeFastify({ log: app.log, habits, schemes }, settings, setHeaders)
+  const errors = { log: app.log, habits, schemes }
+  const server = makeFastify(errors, settings, setHeaders)
   const [checkHost, logRequest] = [makeHostCheck(settings), makeRequestLog(app.log)]
   addHooks(server, settings, { setHeaders, limits, checkHost, logRequest })
   announceStop(server, isStopping)
@@ -92,7 +95,8 @@ export async function createServer(
   const routing: Listener = (request, response) => {
     server.routing(request, response)
   }
-  const listener = withQuickReads(routing, { app, settings, limits, checkHost, logRequest, isStopping })
+  const short = { app, settings, limits, checkHost, logRequest, errors, isStopping }
+  const listener = withShortWay(routing, short, readersOf(short))
   server.server.removeAllListeners('request').on('request', listener)
   const connections = new Connections(settings.maxConnections)
   connections.watch(server.server)
@@ -118,6 +122,12 @@ export async function createServer(
       await server.close()
     },
   }
+}
+
+/** Clients with other habits are understood by the routes alone. */
+function readersOf(short: ShortParts): readonly Reader[] {
+  const isContract = short.settings.compat === 'none'
+  return isContract ? [shortReads(short), shortWrites(short)] : [shortReads(short)]
 }
 
 /** What routes are made of. */

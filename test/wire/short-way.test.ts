@@ -4,12 +4,24 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeHostCheck } from '../../src/http/guard.js'
 import { makeLimits } from '../../src/http/limits.js'
-import { withQuickReads } from '../../src/http/quick-reads.js'
+import { CONTRACT } from '../../src/http/habits.js'
 import { makeRequestLog } from '../../src/http/request-log.js'
 import { DEFAULT_HTTP_SETTINGS } from '../../src/http/settings.js'
+import { shortReads } from '../../src/http/short-reads.js'
+import { withShortWay } from '../../src/http/short-way.js'
+import { shortWrites } from '../../src/http/short-writes.js'
 import { addUser } from '../../src/service/accounts/accounts.js'
 import { onEveryEngine, PASSWORD, startService, type Service } from '../targets.js'
-import { asUser, credentials, openSession, send, withServer, type Answer, type Sent } from './exchange.js'
+import {
+  asUser,
+  credentials,
+  only,
+  openSession,
+  send,
+  withServer,
+  type Answer,
+  type Sent,
+} from './exchange.js'
 
 const CONTACTS = '/ws/rest/crm.Contact'
 const NOTES = '/ws/rest/test.Note'
@@ -85,6 +97,69 @@ onEveryEngine((engine) => {
     ]
   }
 
+  /** Of a note that is at this version. */
+  const writes = (id: number): readonly Sent[] => {
+    const as = (headers: http.OutgoingHttpHeaders = {}) => ({
+      headers: { cookie, 'content-type': 'application/json', ...headers },
+    })
+    const text = (data: unknown, more: object = {}) => JSON.stringify({ data, ...more })
+    const [put, post] = [
+      { method: 'PUT', path: NOTES },
+      { method: 'POST', path: `${NOTES}/${id}` },
+    ]
+    const change = text({ version: 0, title: 'changed "é"' })
+    return [
+      { ...put, ...as(), body: text({ title: 'new' }) },
+      { ...put, ...as(), body: text({ title: 7, nothing: 1 }) },
+      { ...put, ...as(), body: text({ id: 1, title: 'x' }) },
+      { ...post, ...as(), body: change },
+      { ...post, ...as(), body: change },
+      { ...post, ...as(), body: text({ version: 1, title: null }) },
+      { ...post, ...as(), body: text({ title: 'x' }) },
+      { ...post, path: `${NOTES}/99`, ...as(), body: change },
+      // From here on by the routes.
+      { ...put, ...as(), body: text([]) },
+      { ...put, ...as(), body: '{"data":{"title":"x"' },
+      { ...put, ...as(), body: Buffer.from([0x7b, 0xff, 0x7d]) },
+      { ...put, ...as(), body: text({ title: 'x' }, { fields: ['title'] }) },
+      { ...put, ...as(), body: JSON.stringify({ records: [{ title: 'x' }] }) },
+      { ...put, ...as(), body: text({ title: 'x'.repeat(20_000) }) },
+      { ...put, ...as({ 'content-type': 'text/plain' }), body: text({ title: 'x' }) },
+      { ...put, ...as({ 'content-type': 'application/json; charset=latin1' }), body: text({ title: 'x' }) },
+      { ...put, ...as({ prefer: 'merge=fields' }), body: text({ title: 'x' }) },
+      { ...put, ...as({ origin: 'https://elsewhere.example' }), body: text({ title: 'x' }) },
+      { ...put, ...as({ 'sec-fetch-site': 'cross-site' }), body: text({ title: 'x' }) },
+      { ...put, ...as({ cookie: guest }), body: text({ title: 'x' }) },
+      { ...put, ...as({ cookie: '' }), body: text({ title: 'x' }) },
+      { ...put, path: '/ws/rest/test.Nothing', ...as(), body: text({ title: 'x' }) },
+      { ...put, path: `${NOTES}?x=1`, ...as(), body: text({ title: 'x' }) },
+      { ...post, ...as({ 'if-match': '"0"' }), body: text({ title: 'x' }) },
+      { ...post, path: `${NOTES}/x`, ...as(), body: change },
+      { method: 'PATCH', path: post.path, ...as(), body: '{"version":1}' },
+    ]
+  }
+
+  test('every write is answered as by the routes', async () => {
+    const user = asUser(service.url, cookie)
+    const make = async () => only(await user.create('test.Note', { title: 'twin' })).id
+    const scrub = (answer: unknown) =>
+      JSON.stringify(answer)
+        .replace(/(\\?"(?:id|entityId)\\?":|test\.Note |id )\d+/g, '$1<id>')
+        .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<moment>')
+        .replace(/"etag":"[^,]*,/, '')
+    await withServer(service, ROUTES_ONLY, async (url) => {
+      const [one, other] = [await make(), await make()]
+      const [short, routed] = [writes(one), writes(other)]
+      for (const [index, request] of short.entries()) {
+        const answers = [
+          scrub(told(await send(service.url, request))),
+          scrub(told(await send(url, routed[index] ?? request))),
+        ]
+        expect(answers[0], JSON.stringify(request)).toEqual(answers[1])
+      }
+    })
+  })
+
   test('every answer is that of the routes', async () => {
     await withServer(service, ROUTES_ONLY, async (url) => {
       for (const request of requests()) {
@@ -94,20 +169,20 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('a plain read takes the short way, and nothing else does', async () => {
+  test('what is plain takes the short way, and nothing else does', async () => {
     const settings = { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1' }
     let routed = 0
-    const listener = withQuickReads(
-      (request, response) => {
-        routed++
-        service.server.fastify.routing(request, response)
-      },
-      {
-        ...{ app: service.app, settings, isStopping: () => false },
-        ...{ limits: makeLimits(service.app, settings), checkHost: makeHostCheck(settings) },
-        logRequest: makeRequestLog(service.app.log),
-      },
-    )
+    const { app } = service
+    const parts = {
+      ...{ app, settings, isStopping: () => false, logRequest: makeRequestLog(app.log) },
+      ...{ limits: makeLimits(app, settings), checkHost: makeHostCheck(settings) },
+      errors: { log: app.log, habits: CONTRACT, schemes: ['Session'] },
+    }
+    const routing = (request: http.IncomingMessage, response: http.ServerResponse) => {
+      routed++
+      service.server.fastify.routing(request, response)
+    }
+    const listener = withShortWay(routing, parts, [shortReads(parts), shortWrites(parts)])
     const server = http.createServer(listener).listen(0, '127.0.0.1')
     await new Promise((resolve) => server.once('listening', resolve))
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -116,19 +191,28 @@ onEveryEngine((engine) => {
       // Known from here on, however slow this machine is.
       service.clock.standStill()
       await send(url, { path: `${NOTES}/1`, headers: { cookie } })
-      for (const { method = 'GET', path, headers = {} } of requests()) {
+      for (const request of [...requests(), ...writes(1)]) {
         const before = routed
-        const { status } = await send(url, { method, path, headers })
-        if (routed === before) ways[`${method} ${path} ${status}`] = Object.keys(headers).join()
+        const { status } = await send(url, request)
+        const { method = 'GET', path, headers = {}, body = '' } = request
+        if (routed === before)
+          ways[`${method} ${path} ${status} ${String(body)}`.trim()] = Object.keys(headers).join()
       }
     } finally {
       server.close()
       server.closeAllConnections()
     }
-    const pages = Object.keys(ways).filter((way) => way.includes('?'))
-    const quick = [...[1, 2, 3, 4].map((id) => `GET ${CONTACTS}/${id} 200`), `GET ${NOTES}/1 200`, ...pages]
-    expect(Object.keys(ways)).toEqual(quick)
+    const reads = Object.keys(ways).filter((way) => way.startsWith('GET'))
+    const pages = reads.filter((way) => way.includes('?'))
+    const plain = [...[1, 2, 3, 4].map((id) => `GET ${CONTACTS}/${id} 200`), `GET ${NOTES}/1 200`]
+    expect(reads).toEqual([...plain, ...pages])
     expect(pages).toHaveLength(12)
+    const written = Object.keys(ways).filter((way) => !way.startsWith('GET'))
+    expect(written.map((way) => way.split(' ').slice(0, 3).join(' '))).toEqual([
+      ...[`PUT ${NOTES} 200`, `PUT ${NOTES} 422`, `PUT ${NOTES} 400`],
+      ...[`POST ${NOTES}/1 200`, `POST ${NOTES}/1 409`, `POST ${NOTES}/1 422`, `POST ${NOTES}/1 400`],
+      `POST ${NOTES}/99 404`,
+    ])
   })
 
   test('a session that ends is over with the next request', async () => {
@@ -141,7 +225,8 @@ onEveryEngine((engine) => {
 
   test('what it shows is what was written a moment ago', async () => {
     const user = asUser(service.url, cookie)
-    for (let version = 0; version < 20; version++) {
+    const first = only(await user.get(`${NOTES}/1`)).version
+    for (let version = first; version < first + 20; version++) {
       const title = `note ${version}`
       expect((await user.ask('POST', `${NOTES}/1`, { version, title })).status).toBe(200)
       expect((await user.get(`${NOTES}/1`)).text).toContain(`"version":${version + 1},"title":"${title}"`)

@@ -1,0 +1,65 @@
+// Records and pages on the short way. What is not found there is looked for by the routes, which say what is wrong.
+import { printedPage, printedRecord } from '../service/records.js'
+import type { Caller } from '../service/rights/caller.js'
+import { modelFor } from '../service/rights/permitted.js'
+import { printBody, printPage } from './record-answers.js'
+import type { Query } from './record-requests.js'
+import {
+  callerKnown,
+  ForTheRoutes,
+  ID,
+  LIST,
+  RECORD,
+  type Asked,
+  type Parts,
+  type Reader,
+} from './short-way.js'
+
+const PAGE = /^(?:(offset|limit)=([0-9]{1,15}))(?:&(offset|limit)=([0-9]{1,15}))?$/
+
+export function shortReads(parts: Pick<Parts, 'app' | 'settings' | 'checkHost'>): Reader {
+  const { app, settings } = parts
+  const { basePath } = settings
+  const prefix = `${basePath}/ws/rest/`
+  const readOne = (caller: Caller, name: string, id: number): Asked => {
+    const model = modelFor(app, caller, name)
+    return {
+      ...{ caller, model, route: basePath + RECORD },
+      answer: async () => {
+        const [body, etag] = printBody(await printedRecord(app, caller, model, id).catch(byTheRoutes))
+        return [body, { etag }]
+      },
+    }
+  }
+  const readPage = (caller: Caller, name: string, query: Query): Asked => {
+    const model = modelFor(app, caller, name)
+    return {
+      ...{ caller, model, route: basePath + LIST },
+      answer: async () => {
+        const page = await printedPage(app, caller, model, query).catch(byTheRoutes)
+        return printPage(prefix + model.name, page, query)
+      },
+    }
+  }
+  return (request) => {
+    const { method, url = '', headers } = request
+    if (method !== 'GET' || !url.startsWith(prefix) || headers['content-length'] !== undefined)
+      return undefined
+    const end = url.indexOf('/', prefix.length)
+    const question = end < 0 ? url.indexOf('?', prefix.length) : -1
+    const id = end < 0 ? '' : url.slice(end + 1)
+    const page = question < 0 ? null : PAGE.exec(url.slice(question + 1))
+    if (!ID.test(id) && !page) return undefined
+    const caller = callerKnown(parts, request)
+    if (!caller) return undefined
+    if (!page) return readOne(caller, url.slice(prefix.length, end), Number(id))
+    const [, first = '', one, second, other] = page
+    if (first === second) return undefined
+    const query = second === undefined ? { [first]: one } : { [first]: one, [second]: other }
+    return readPage(caller, url.slice(prefix.length, question), query)
+  }
+}
+
+function byTheRoutes(): never {
+  throw new ForTheRoutes()
+}

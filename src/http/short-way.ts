@@ -1,0 +1,125 @@
+// The shortest way for what is asked most, by somebody who was here a moment ago: a record, a page, a new record, an update. It answers what it
+// understands wholly; whatever else there is to a request is left to the routes, as if it had not been here.
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Model } from '../model/model.js'
+import type { App } from '../service/app.js'
+import { authenticateKnown } from '../service/accounts/sessions.js'
+import type { Caller } from '../service/rights/caller.js'
+import { sessionIdOf } from './cookies.js'
+import type { CheckHost } from './guard.js'
+import type { Limits } from './limits.js'
+import { refusalAnswer, type ErrorContext } from './refusals.js'
+import type { LogRequest } from './request-log.js'
+import { JSON_TYPE } from './resource.js'
+import { headersOverHttp } from './security-headers.js'
+import type { HttpSettings } from './settings.js'
+
+export interface Parts {
+  readonly app: App
+  readonly settings: HttpSettings
+  readonly limits: Limits
+  readonly checkHost: CheckHost
+  readonly logRequest: LogRequest
+  readonly errors: ErrorContext
+  readonly isStopping: () => boolean
+}
+
+/** A request that the short way has understood. */
+export interface Asked {
+  readonly model: Model
+  readonly caller: Caller
+  readonly route: string
+  /** The body of a 200 and its own headers. Nothing has happened where it fails with ForTheRoutes. */
+  readonly answer: () => Promise<[body: string, headers: Headers]>
+}
+
+export type Headers = Readonly<Record<string, string | number>>
+export type Listener = (request: IncomingMessage, response: ServerResponse) => void
+/** Undefined for what is not plainly what it takes. */
+export type Reader = (request: IncomingMessage) => Asked | undefined
+
+/** What a request turns out to be for the routes. */
+export class ForTheRoutes extends Error {}
+/** Nobody waits for an answer. */
+export class Gone extends Error {}
+
+export const LIST = '/ws/rest/:model'
+export const RECORD = '/ws/rest/:model/:id'
+export const ID = /^[1-9][0-9]{0,14}$/
+
+/** Whoever sends one of these wants something that the routes know of. */
+const UNUSUAL = [
+  ...['authorization', 'api-key', 'origin', 'sec-fetch-site', 'transfer-encoding', 'expect', 'upgrade'],
+  ...['if-none-match', 'if-match', 'prefer', 'idempotency-key', 'content-encoding'],
+]
+
+/** The same listener, with the short way in front of it. */
+export function withShortWay(routing: Listener, parts: Parts, readers: readonly Reader[]): Listener {
+  const { settings, limits, logRequest, errors, isStopping } = parts
+  // Behind a proxy it takes more to know where a request comes from.
+  if (settings.trustProxy !== false) return routing
+  const always = headersOverHttp(settings)
+  const refusing = { ...always, vary: `${String(always['vary'])}, Accept` }
+  return (request, response) => {
+    const startMs = performance.now()
+    const asked = isStopping() ? undefined : understood(readers, request)
+    if (!asked || !limits.admit(request, response, asked.caller)) {
+      routing(request, response)
+      return
+    }
+    const { caller, model, route } = asked
+    const requestId = randomUUID()
+    const send = (status: number, headers: Headers, body: string) => {
+      const length = Buffer.byteLength(body)
+      response.writeHead(status, { 'x-request-id': requestId, ...headers, 'content-length': length })
+      response.end(body)
+      const { method = '', socket } = request
+      const address = socket.remoteAddress
+      logRequest({ requestId, method, route, model: model.name, status, startMs, caller, address })
+    }
+    asked.answer().then(
+      ([body, headers]) => {
+        send(200, { ...always, ...headers, 'content-type': JSON_TYPE }, body)
+      },
+      (error: unknown) => {
+        if (error instanceof Gone) return
+        if (error instanceof ForTheRoutes) {
+          limits.readmit(response, caller)
+          routing(request, response)
+          return
+        }
+        const { accept } = request.headers
+        const refused = { requestId, accept, isAboutRecords: true, isPatch: false }
+        const { status, headers, body } = refusalAnswer(errors, error, refused)
+        send(status, { ...refusing, ...headers }, body)
+      },
+    )
+  }
+}
+
+/** A reader may meet what it has not expected: whatever is wrong with that, the routes say. */
+function understood(readers: readonly Reader[], request: IncomingMessage): Asked | undefined {
+  try {
+    for (const reader of readers) {
+      const asked = reader(request)
+      if (asked) return asked
+    }
+  } catch {
+    return undefined
+  }
+  return undefined
+}
+
+/** Whoever is known by the cookie alone, and has asked for nothing unusual. */
+export function callerKnown(
+  { app, checkHost }: Pick<Parts, 'app' | 'checkHost'>,
+  request: IncomingMessage,
+): Caller | undefined {
+  const { headers } = request
+  for (const name of UNUSUAL) if (headers[name] !== undefined) return undefined
+  const sessionId = sessionIdOf({ headers })
+  const caller = sessionId === undefined ? undefined : authenticateKnown(app, sessionId)
+  if (caller) checkHost({ headers, raw: request })
+  return caller
+}

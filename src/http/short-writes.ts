@@ -1,0 +1,97 @@
+// New records and updates on the short way: one record as `data`, from the version that it names.
+import type { IncomingMessage } from 'node:http'
+import { isObject } from '../model/value.js'
+import { authenticate } from '../service/accounts/sessions.js'
+import { recordsOf } from '../service/records.js'
+import type { Caller } from '../service/rights/caller.js'
+import { modelFor } from '../service/rights/permitted.js'
+import { readJson } from './bodies.js'
+import { sessionIdOf } from './cookies.js'
+import { print } from './record-answers.js'
+import { callerKnown, ForTheRoutes, Gone, ID, LIST, RECORD, type Parts, type Reader } from './short-way.js'
+
+/** Longer ones are worth the longer way. */
+const MAX_BYTES = 16_384
+const JSON_TYPES: ReadonlySet<string | undefined> = new Set([
+  'application/json',
+  'application/json; charset=utf-8',
+  'application/json;charset=utf-8',
+])
+
+export function shortWrites(parts: Parts): Reader {
+  const { app, settings } = parts
+  const { basePath } = settings
+  const prefix = `${basePath}/ws/rest/`
+  return (request) => {
+    const { method, url = '', headers } = request
+    if ((method !== 'PUT' && method !== 'POST') || !url.startsWith(prefix)) return undefined
+    const end = url.indexOf('/', prefix.length)
+    const id = end < 0 ? '' : url.slice(end + 1)
+    const isUpdate = method === 'POST' && ID.test(id)
+    if (!isUpdate && (method !== 'PUT' || end >= 0 || url.includes('?'))) return undefined
+    const length = Number(headers['content-length'])
+    const isSmall = length > 0 && length <= Math.min(MAX_BYTES, settings.bodyLimitBytes)
+    if (!isSmall || !JSON_TYPES.has(headers['content-type'])) return undefined
+    const caller = callerKnown(parts, request)
+    if (!caller) return undefined
+    const model = modelFor(app, caller, url.slice(prefix.length, end < 0 ? undefined : end))
+    return {
+      ...{ caller, model, route: basePath + (isUpdate ? RECORD : LIST) },
+      answer: async () => {
+        const body = await bodyOf(request, length)
+        const still = await callerStill(parts, request)
+        const data = dataIn(body)
+        if (!still || !data) return byTheRoutes(request, body)
+        const records = recordsOf(app, still)
+        const written = isUpdate
+          ? await records.update(model.name, Number(id), data)
+          : await records.create(model.name, data)
+        const [text, etag] = print(written.data)
+        return [text, { etag }]
+      },
+    }
+  }
+}
+
+/** All of it, and not more: so that it can be given back. */
+async function bodyOf(request: IncomingMessage, length: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const onReadable = () => {
+      const body = request.read(length) as Buffer | null
+      if (body)
+        end(() => {
+          resolve(body)
+        })
+    }
+    const onClose = () => {
+      end(() => {
+        reject(new Gone())
+      })
+    }
+    const end = (settle: () => void) => {
+      request.off('readable', onReadable).off('close', onClose)
+      settle()
+    }
+    request.on('readable', onReadable).on('close', onClose)
+  })
+}
+
+/** Whoever takes their time with a body may be nobody by then, or may do less. */
+async function callerStill({ app }: Parts, { headers }: IncomingMessage): Promise<Caller | undefined> {
+  return authenticate(app, sessionIdOf({ headers }), { isUse: false })
+}
+
+/** One record and nothing else; undefined for all that the routes know better, also for what is wrong. */
+function dataIn(body: Buffer): object | undefined {
+  try {
+    const { data, ...others } = (readJson(body) ?? {}) as { data?: unknown }
+    return isObject(data) && Object.keys(others).length === 0 ? data : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function byTheRoutes(request: IncomingMessage, body: Buffer): never {
+  request.unshift(body)
+  throw new ForTheRoutes()
+}
