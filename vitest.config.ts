@@ -15,8 +15,9 @@ export default defineConfig({
     isolate: false,
     // Some of the time is spent waiting for processes and timers: three at once, also on two cores.
     maxWorkers: 3,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // For a machine that does ten other things.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     allowOnly: false,
     passWithNoTests: false,
     reporters: 'default',
