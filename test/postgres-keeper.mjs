@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { rmSync } from 'node:fs'
 
-const { command, args, options, scratch } = JSON.parse(process.argv[2])
+const { command, args, options, folders } = JSON.parse(process.argv[2])
 const postgres = spawn(command, args, { ...options, stdio: ['ignore', 'ignore', 'pipe'] })
 let isAbandoned = false
 
@@ -18,7 +18,8 @@ postgres.stderr.on('data', (chunk) => process.stderr.write(chunk))
 
 // Every backend holds the same stderr: it closes when the last of them is gone, which may be long after the postmaster.
 postgres.on('close', () => {
-  if (isAbandoned) rmSync(scratch, { recursive: true, force: true, maxRetries: 5 })
+  if (isAbandoned)
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   process.exit()
 })
 process.on('message', (signal) => postgres.kill(signal))

@@ -1,5 +1,7 @@
 // Before any test: dist is what src says, and one PostgreSQL runs for all of them.
 import { spawnSync } from 'node:child_process'
+import { accessSync, chmodSync, constants, mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { TestProject } from 'vitest/node'
 import { startPostgres } from './postgres.js'
@@ -7,17 +9,42 @@ import { startPostgres } from './postgres.js'
 declare module 'vitest' {
   export interface ProvidedContext {
     postgresUrl: string
+    /** Whether nothing is left out. */
+    isFull: boolean
   }
 }
 
+const MEMORY = '/dev/shm'
+const MIN_BYTES = 2 ** 31
 const root = fileURLToPath(new URL('..', import.meta.url))
 const compiler = fileURLToPath(new URL('../node_modules/@typescript/native/bin/tsc', import.meta.url))
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   build()
-  const server = await startPostgres()
+  const memory = memoryFolder()
+  const server = await startPostgres(memory === undefined ? {} : { besides: memory })
   project.provide('postgresUrl', server.url)
-  return () => server.stop()
+  if (memory !== undefined) process.env['TMPDIR'] = path.join(memory, 'tmp')
+  return async () => {
+    await server.stop()
+    if (memory !== undefined) rmSync(memory, { recursive: true, force: true })
+  }
+}
+
+/** For what the tests write: a disk is waited for at every commit, and only what is killed is lost here, never a machine. */
+function memoryFolder(): string | undefined {
+  if (process.platform !== 'linux' || process.env['TMPDIR'] !== undefined) return undefined
+  try {
+    accessSync(MEMORY, constants.W_OK)
+    const { bavail, bsize } = statfsSync(MEMORY)
+    if (bavail * bsize < MIN_BYTES) return undefined
+  } catch {
+    return undefined
+  }
+  const folder = mkdtempSync(path.join(MEMORY, 'verso-'))
+  chmodSync(folder, 0o755)
+  mkdirSync(path.join(folder, 'tmp'), { mode: 0o755 })
+  return folder
 }
 
 function build(): void {

@@ -1,20 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander'
 import { Refusal, StartFaults } from '../errors.js'
-import { addDemo } from './demo.js'
-import { addExport } from './export.js'
-import { addHistoryCommands } from './history.js'
-import { addImport } from './import.js'
-import { addInit } from './init.js'
-import { addModelsCommands } from './models-command.js'
 import { packageVersion } from './package-files.js'
-import { addKeyCommands } from './key.js'
-import { addProve } from './prove.js'
-import { addRoleCommands } from './role.js'
-import { addSchema } from './schema.js'
-import { addServe } from './serve.js'
-import { addUserCommands } from './user.js'
-import { addVerify } from './verify.js'
 
 const FAILED = 1
 const WRONG_USAGE = 2
@@ -35,19 +22,27 @@ const program = new Command('verso')
   .configureHelp({ helpWidth: Math.min(process.stdout.columns || 100, 110) })
   .exitOverride()
 
-const commands = [
-  addDemo,
-  addServe,
-  addUserCommands,
-  addRoleCommands,
-  addKeyCommands,
-  addSchema,
-  addHistoryCommands,
-  addVerify,
-  addModelsCommands,
-  addInit,
-]
-for (const add of [...commands, addExport, addImport, addProve]) add(program)
+// In the order of the help. Each is loaded when it is meant: most need neither a web server nor a compiler.
+const commands: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
+  demo: async () => (await import('./demo.js')).addDemo,
+  serve: async () => (await import('./serve.js')).addServe,
+  user: async () => (await import('./user.js')).addUserCommands,
+  role: async () => (await import('./role.js')).addRoleCommands,
+  key: async () => (await import('./key.js')).addKeyCommands,
+  schema: async () => (await import('./schema.js')).addSchema,
+  history: async () => (await import('./history.js')).addHistoryCommands,
+  verify: async () => (await import('./verify.js')).addVerify,
+  models: async () => (await import('./models-command.js')).addModelsCommands,
+  init: async () => (await import('./init.js')).addInit,
+  export: async () => (await import('./export.js')).addExport,
+  import: async () => (await import('./import.js')).addImport,
+  prove: async () => (await import('./prove.js')).addProve,
+}
+const argv = asFlag(process.argv)
+const [, , meant = ''] = argv
+// Help and whoever makes a slip of the pen are shown all of them.
+for (const name of Object.hasOwn(commands, meant) ? [meant] : Object.keys(commands))
+  (await commands[name]?.())?.(program)
 
 // Whoever reads our words may stop: `verso export … | head -3`. The work goes on to its end.
 for (const stream of [process.stdout, process.stderr])
@@ -56,7 +51,7 @@ for (const stream of [process.stdout, process.stderr])
   })
 
 try {
-  await program.parseAsync(asFlag(process.argv))
+  await program.parseAsync(argv)
 } catch (error) {
   // At once: a connection that failed half-way would keep the process alive.
   process.exit(explain(error))

@@ -1,7 +1,7 @@
 // Model files → definitions, with every fault of every file at once.
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { createJiti, type Jiti } from 'jiti'
+import type { Jiti } from 'jiti'
 import { StartFaults } from '../errors.js'
 import { Catalog, type Source } from '../model/catalog.js'
 import { defineModel, isDefinedModel, type ModelDefinition } from '../model/definition.js'
@@ -124,7 +124,7 @@ async function findModels(place: string, faults: string[]): Promise<Found> {
     }
     const exported = file.endsWith('.json')
       ? readJson(file, report)
-      : await readCode((jiti ??= openJiti()), file, report)
+      : await readCode((jiti ??= await openJiti()), file, report)
     for (const value of exported) {
       if (isModelExtension(value)) found.extensions.set(value, found.extensions.get(value) ?? shown)
       else found.definitions.set(value, found.definitions.get(value) ?? shown)
@@ -136,7 +136,9 @@ async function findModels(place: string, faults: string[]): Promise<Found> {
   return found
 }
 
-function openJiti(): Jiti {
+/** A compiler is much to load, for those who have code to compile. */
+async function openJiti(): Promise<Jiti> {
+  const { createJiti } = await import('jiti')
   return createJiti(import.meta.url, {
     fsCache: false,
     interopDefault: false,

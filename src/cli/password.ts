@@ -1,5 +1,4 @@
 import { text as readAll } from 'node:stream/consumers'
-import { isCancel, password as prompt } from '@clack/prompts'
 import { StartFaults } from '../errors.js'
 import { MIN_PASSWORD_LENGTH } from '../model/auth.js'
 
@@ -21,7 +20,8 @@ export async function askPassword(username: string, fromStdin = false): Promise<
 }
 
 async function typed(message: string): Promise<string> {
-  const answer = await prompt({ message })
+  const { isCancel, password } = await import('@clack/prompts')
+  const answer = await password({ message })
   if (isCancel(answer)) throw new StartFaults('Nothing was changed', ['no password was given'])
   return answer
 }

@@ -46,6 +46,8 @@ const HTTP_OPTIONS = {
   // Node would answer without a body; see makeHostCheck.
   requireHostHeader: false,
 }
+/** No route has a schema. Fastify loads compilers for them at every start, unless it is given others. */
+const NO_SCHEMAS = { buildValidator: refuseSchemas, buildSerializer: refuseSchemas }
 /** Longer than a request line can be: what is no name and no id is for the routes to say, behind their guards. */
 const MAX_PARAM_LENGTH = 16_384
 
@@ -188,6 +190,10 @@ async function addRoutes(
   )
 }
 
+function refuseSchemas(): never {
+  throw new Error('there are no compilers for schemas: see NO_SCHEMAS')
+}
+
 function makeFastify(context: ErrorContext, settings: HttpSettings, setHeaders: SetHeaders): FastifyInstance {
   const server = fastify({
     logger: false,
@@ -195,6 +201,7 @@ function makeFastify(context: ErrorContext, settings: HttpSettings, setHeaders: 
     trustProxy: settings.trustProxy === false ? false : [...settings.trustProxy],
     genReqId: () => randomUUID(),
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: MAX_PARAM_LENGTH },
+    schemaController: { compilersFactory: NO_SCHEMAS },
     // While stopping, requests that are under way already are still answered.
     return503OnClosing: false,
     // Connections are ended by us; see connections.ts.

@@ -185,12 +185,10 @@ export class SqliteSearcher implements Searcher {
 }
 
 function startProcess(file: string): ChildProcess {
-  // From the sources, under vitest for one: Node 20 loads no TypeScript by itself.
-  const [extension, execArgv] = import.meta.url.endsWith('.ts')
-    ? ['ts', ['--import', 'jiti/register']]
-    : ['js', []]
-  const child = fork(new URL(`sqlite-search-process.${extension}`, import.meta.url), [file], {
-    execArgv,
+  // From the sources, under vitest for one: Node 20 loads no TypeScript, so it is what was built of them.
+  const folder = import.meta.url.endsWith('.ts') ? '../../dist/store/' : ''
+  const child = fork(new URL(`${folder}sqlite-search-process.js`, import.meta.url), [file], {
+    execArgv: [],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
   // Idle, it must not keep the service from ending; while somebody waits, the timer of the limit does.

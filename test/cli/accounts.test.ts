@@ -3,7 +3,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { newDatabase, PASSWORD, scratch, start, verso, type Outcome } from './program.js'
+import { cleanUpAfterwards, newDatabase, PASSWORD, scratch, start, verso, type Outcome } from './program.js'
+
+cleanUpAfterwards()
 
 const MODELS = fileURLToPath(new URL('../../examples/contacts', import.meta.url))
 const CONTACT = 'com.axelor.contact.db.Contact'

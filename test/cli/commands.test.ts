@@ -5,7 +5,9 @@ import { expect, test } from 'vitest'
 import { createApp } from '../../src/service/create-app.js'
 import { SERVICE } from '../../src/service/rights/caller.js'
 import { create } from '../../src/service/saves.js'
-import { newDatabase, PASSWORD, scratch, start, verso } from './program.js'
+import { cleanUpAfterwards, newDatabase, PASSWORD, scratch, start, verso } from './program.js'
+
+cleanUpAfterwards()
 
 test('users are added, listed, disabled and enabled', async () => {
   const db = ['--db', newDatabase()]

@@ -7,7 +7,9 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { HttpClient } from '../http-client.js'
-import { MAIN, newDatabase, scratch, start } from './program.js'
+import { cleanUpAfterwards, MAIN, newDatabase, scratch, start } from './program.js'
+
+cleanUpAfterwards()
 
 interface Body {
   readonly status: number

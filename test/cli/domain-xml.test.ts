@@ -8,7 +8,9 @@ import { StartFaults } from '../../src/errors.js'
 import { Catalog } from '../../src/model/catalog.js'
 import { MAX_XML_BYTES } from '../../src/model/domain/xml.js'
 import { domain } from '../model/domain.js'
-import { newDatabase, scratch, start, verso } from './program.js'
+import { cleanUpAfterwards, newDatabase, scratch, start, verso } from './program.js'
+
+cleanUpAfterwards()
 
 const LIBRARY = fileURLToPath(new URL('../../examples/domain-xml', import.meta.url))
 const ONE = domain(

@@ -2,7 +2,9 @@
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { HttpClient } from '../http-client.js'
-import { newDatabase, PASSWORD, start, verso } from './program.js'
+import { cleanUpAfterwards, newDatabase, PASSWORD, start, verso } from './program.js'
+
+cleanUpAfterwards()
 
 const MODELS = path.join(import.meta.dirname, '../../examples/prove')
 const MODEL = 'prove.TokenList'

@@ -6,7 +6,9 @@ import { startServerProcess } from '../faults/server-process.js'
 import { enter, ENGINES, newPlace, PASSWORD, startService, USERNAME } from '../targets.js'
 import { startOtherSystem, type OtherOptions, type OtherSystem } from '../transfer/other-system.js'
 import { digestOf, exported, fill, placeOf, readFiles, writeModels } from '../transfer/world.js'
-import { scratch, verso } from './program.js'
+import { cleanUpAfterwards, scratch, verso } from './program.js'
+
+cleanUpAfterwards()
 
 let models: string
 let folders = 0

@@ -4,7 +4,9 @@ import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../src/store/open.js'
 import { ENGINES, newPlace } from '../targets.js'
 import { JSON_BODY, login, send, sendRaw, type Sent } from '../wire/exchange.js'
-import { start } from './program.js'
+import { cleanUpAfterwards, start } from './program.js'
+
+cleanUpAfterwards()
 
 const MODELS = fileURLToPath(new URL('../../examples/contacts', import.meta.url))
 const MODEL = 'com.axelor.contact.db.Contact'

@@ -2,7 +2,9 @@
 import { expect, inject, test } from 'vitest'
 import type { Score } from '../../src/cli/prove/scoreboard.js'
 import { createDatabase } from '../postgres.js'
-import { verso } from './program.js'
+import { cleanUpAfterwards, verso } from './program.js'
+
+cleanUpAfterwards()
 
 const COUNT = 12_000
 

@@ -10,7 +10,9 @@ import type { Operation } from '../../src/cli/prove/journal.js'
 import type { Score } from '../../src/cli/prove/scoreboard.js'
 import { HttpClient } from '../http-client.js'
 import { createDatabase } from '../postgres.js'
-import { MAIN, newDatabase, PASSWORD, scratch, start, verso } from './program.js'
+import { cleanUpAfterwards, MAIN, newDatabase, PASSWORD, scratch, start, verso } from './program.js'
+
+cleanUpAfterwards()
 
 // Each starts several processes, one after the other.
 vi.setConfig({ testTimeout: 300_000 })

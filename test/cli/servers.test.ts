@@ -3,7 +3,9 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { newDatabase, PASSWORD, scratch, start, verso } from './program.js'
+import { cleanUpAfterwards, newDatabase, PASSWORD, scratch, start, verso } from './program.js'
+
+cleanUpAfterwards()
 
 /** The commands that stand in a text, continued lines and all. */
 function curlCommands(text: string): string[] {

@@ -8,7 +8,9 @@ import { recordsOf } from '../../src/service/records.js'
 import { SERVICE } from '../../src/service/rights/caller.js'
 import { ENGINES, enter, newPlace, startService, type Engine, type Place } from '../targets.js'
 import { fill, placeOf, readFiles, writeFiles, writeModels } from '../transfer/world.js'
-import { MAIN, scratch, verso } from './program.js'
+import { cleanUpAfterwards, MAIN, scratch, verso } from './program.js'
+
+cleanUpAfterwards()
 
 const META_FILE = 'com.axelor.meta.db.MetaFile'
 

@@ -8,9 +8,9 @@ import { rolesNamed } from '../../src/service/accounts/roles.js'
 import { DeafGate, TrustingCallers } from '../account-twins.js'
 import { HttpClient } from '../http-client.js'
 import {
-  newPlace,
   onEveryEngine,
   PASSWORD,
+  preparedPlace,
   startService,
   USERNAME,
   type Place,
@@ -29,7 +29,7 @@ onEveryEngine((engine) => {
   let count = 0
 
   beforeAll(async () => {
-    place = await newPlace(engine)
+    place = await preparedPlace(engine)
     here = await startService(engine, { place })
     there = await startService(engine, { place })
     admin = await HttpClient.login(here.url, USERNAME, PASSWORD)

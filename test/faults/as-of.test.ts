@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
 import { ofManyMoments } from '../history-twins.js'
 import { searchingBy } from '../searcher.js'
-import { enter, newPlace, onEveryEngine, startService, type Engine } from '../targets.js'
+import { enter, onEveryEngine, preparedPlace, startService, type Engine } from '../targets.js'
 
 const CIRCLE = 'rel.Circle'
 
@@ -14,7 +14,7 @@ async function foundBetweenWrites(
   engine: Engine,
   twin: (db: Database) => Database = (db) => db,
 ): Promise<{ readonly before: unknown; readonly was: unknown }> {
-  const place = await newPlace(engine)
+  const place = await preparedPlace(engine)
   const inner = twin(await openDatabase(place.url, { poolSize: 9, statementTimeoutMs: 30_000 }))
   let between: (() => Promise<unknown>) | undefined
   const searcher = searchingBy(inner.searcher, (queryable) => ({

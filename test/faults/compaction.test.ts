@@ -12,8 +12,8 @@ import type { Change, Records, WireRecord } from '../../src/wire.js'
 import { withoutHorizon } from '../history-twins.js'
 import {
   enter,
-  newPlace,
   onEveryEngine,
+  preparedPlace,
   refusalOf,
   startService,
   type Engine,
@@ -36,7 +36,7 @@ async function withOldRecords(
   work: (world: World) => Promise<void>,
   twin: (db: Database) => Database = (db) => db,
 ): Promise<void> {
-  const place = await newPlace(engine)
+  const place = await preparedPlace(engine)
   const database = twin(await openDatabase(place.url, { poolSize: 9, statementTimeoutMs: 30_000 }))
   const service = await startService(engine, { place, database, settings: { history: { versions: 3 } } })
   try {

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import type { Change } from '../../src/wire.js'
 import { Copy, EventReader, tableOf } from '../feed.js'
 import { HttpClient } from '../http-client.js'
-import { newPlace, onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
+import { onEveryEngine, PASSWORD, preparedPlace, startService, USERNAME, type Service } from '../targets.js'
 import { exchange } from './exchange.js'
 import { startServerProcess } from './server-process.js'
 
@@ -16,7 +16,7 @@ const EVENTS_BEFORE_KILL = 25
 
 onEveryEngine((engine) => {
   test(`${KILLS} kills in mid-stream: nothing missed, nothing twice`, async () => {
-    const place = await newPlace(engine)
+    const place = await preparedPlace(engine)
     let server = await startServerProcess(place.url)
     const copy = new Copy()
     let lastId = '0'

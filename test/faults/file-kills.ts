@@ -6,7 +6,7 @@ import { Refusal } from '../../src/errors.js'
 import { openDatabase } from '../../src/store/open.js'
 import { auditFiles } from '../file-audit.js'
 import { HttpClient } from '../http-client.js'
-import { newPlace, PASSWORD, USERNAME, type Engine } from '../targets.js'
+import { PASSWORD, preparedPlace, USERNAME, type Engine } from '../targets.js'
 import { untilNobodyWrites } from './kills.js'
 import { startServerProcess } from './server-process.js'
 
@@ -25,7 +25,7 @@ export interface FileKills {
 }
 
 export async function killUploads(engine: Engine, kills: number): Promise<FileKills> {
-  const place = await newPlace(engine)
+  const place = await preparedPlace(engine)
   const journal = new FileJournal()
   const violations: string[] = []
   let server = await startServerProcess(place.url)

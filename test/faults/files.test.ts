@@ -7,7 +7,7 @@ import { openDatabase } from '../../src/store/open.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { auditFiles } from '../file-audit.js'
 import { HttpClient } from '../http-client.js'
-import { newPlace, onEveryEngine, PASSWORD, USERNAME, type Engine, type Place } from '../targets.js'
+import { onEveryEngine, PASSWORD, preparedPlace, USERNAME, type Engine, type Place } from '../targets.js'
 import type * as twins from '../twins.js'
 import { POINTS, type Point } from './failpoints.js'
 import { startServerProcess, type ServerProcess } from './server-process.js'
@@ -57,7 +57,7 @@ onEveryEngine((engine) => {
     let place: Place
     let server: ServerProcess
     beforeAll(async () => {
-      place = await newPlace(engine)
+      place = await preparedPlace(engine)
       server = await startServerProcess(place.url)
     })
     afterAll(async () => {
@@ -138,7 +138,7 @@ async function killBroken(
   { run }: Write,
   { twin, firstTwin }: Broken,
 ): Promise<readonly string[]> {
-  const place = await newPlace(engine)
+  const place = await preparedPlace(engine)
   const first = await startServerProcess(place.url, twin, firstTwin)
   await dieIn(first, point, run)
   const second = await startServerProcess(place.url, twin, firstTwin)

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Queryable } from '../../src/store/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { HttpClient } from '../http-client.js'
-import { newPlace, PASSWORD, USERNAME, type Engine } from '../targets.js'
+import { PASSWORD, preparedPlace, USERNAME, type Engine } from '../targets.js'
 import type * as twins from '../twins.js'
 import { exchange } from './exchange.js'
 import { Journal } from './journal.js'
@@ -26,7 +26,7 @@ export async function killRepeatedly(
   kills: number,
   twin?: keyof typeof twins,
 ): Promise<Kills> {
-  const place = await newPlace(engine)
+  const place = await preparedPlace(engine)
   const journal = new Journal()
   const violations: string[] = []
   let server = await startServerProcess(place.url, twin)

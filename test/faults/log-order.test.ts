@@ -7,7 +7,7 @@ import type { Database } from '../../src/store/database.js'
 import { append, LOG_TABLE, type NewChange } from '../../src/store/log.js'
 import { changesSince } from '../log.js'
 import { openDatabase } from '../../src/store/open.js'
-import { enter, newPlace, onEveryEngine, startService, type Engine, type Place } from '../targets.js'
+import { enter, onEveryEngine, preparedPlace, startService, type Engine, type Place } from '../targets.js'
 import { withoutLogLock } from '../twins.js'
 
 const WRITERS = 16
@@ -20,7 +20,7 @@ onEveryEngine((engine) => {
   let observer: Database
 
   beforeEach(async () => {
-    place = await newPlace(engine)
+    place = await preparedPlace(engine)
     observer = await openDatabase(place.url, OPTIONS)
   })
   afterEach(async () => {

@@ -5,8 +5,8 @@ import { openDatabase } from '../../src/store/open.js'
 import type { WireRecord } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
 import {
-  newPlace,
   PASSWORD,
+  preparedPlace,
   startService,
   USERNAME,
   type Engine,
@@ -46,7 +46,7 @@ export async function onNodes<T>(
   { twin, areTwo = engine === 'postgres' }: NodesOptions,
   work: (nodes: Nodes) => Promise<T>,
 ): Promise<T> {
-  const place = await newPlace(engine)
+  const place = await preparedPlace(engine)
   const first = await startNode(engine, place, twin)
   const second = areTwo ? await startNode(engine, place, twin) : first
   const db = await openDatabase(place.url, { ...OPTIONS, poolSize: 2 })

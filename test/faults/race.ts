@@ -4,7 +4,7 @@ import { changesBetween } from '../log.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { WireRecord } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
-import { newPlace, PASSWORD, startService, USERNAME, type Engine } from '../targets.js'
+import { PASSWORD, preparedPlace, startService, USERNAME, type Engine } from '../targets.js'
 import { exchange, type Answer } from './exchange.js'
 import { startServerProcess } from './server-process.js'
 
@@ -33,7 +33,7 @@ export async function raceInProcess(
   twin: (db: Database) => Database = (db) => db,
   prepare: (db: Database) => Promise<void> = async () => undefined,
 ): Promise<Result> {
-  const place = await newPlace(engine)
+  const place = await preparedPlace(engine)
   const database = twin(await openDatabase(place.url, { poolSize: 10, statementTimeoutMs: 10_000 }))
   const service = await startService(engine, { place, database })
   try {
@@ -48,7 +48,7 @@ export async function raceInProcess(
 
 /** Two processes on one database, half of the writers on each. */
 export async function raceOfTwoProcesses(engine: Engine, options: Race): Promise<Result> {
-  const place = await newPlace(engine)
+  const place = await preparedPlace(engine)
   const nodes = await Promise.all([startServerProcess(place.url), startServerProcess(place.url)])
   const observer = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 })
   try {

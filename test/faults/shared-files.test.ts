@@ -9,7 +9,15 @@ import { openDatabase } from '../../src/store/open.js'
 import type { Download, Records } from '../../src/wire.js'
 import { auditFiles, contentsIn, filesFolder } from '../file-audit.js'
 import { HttpClient } from '../http-client.js'
-import { enter, newPlace, onEveryTarget, PASSWORD, refusalOf, startService, USERNAME } from '../targets.js'
+import {
+  enter,
+  onEveryTarget,
+  PASSWORD,
+  preparedPlace,
+  refusalOf,
+  startService,
+  USERNAME,
+} from '../targets.js'
 import { onNodes } from './nodes.js'
 import { startServerProcess } from './server-process.js'
 import { mountSmallDisk, removeSmallDisks } from './small-disk.js'
@@ -20,7 +28,7 @@ const OPTIONS = { poolSize: 3, statementTimeoutMs: 10_000 }
 afterAll(removeSmallDisks)
 
 test('two processes on one SQLite file: the start of the second leaves alone what the first is receiving', async () => {
-  const place = await newPlace('sqlite')
+  const place = await preparedPlace('sqlite')
   const folder = filesFolder(place.url) ?? ''
   const first = await startServerProcess(place.url)
   const { cookie } = await HttpClient.login(first.url, USERNAME, PASSWORD)

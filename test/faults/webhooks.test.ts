@@ -8,9 +8,9 @@ import { openDatabase } from '../../src/store/open.js'
 import type { WireRecord } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
 import {
-  newPlace,
   onEveryEngine,
   PASSWORD,
+  preparedPlace,
   startService,
   USERNAME,
   type Engine,
@@ -118,7 +118,7 @@ onEveryEngine((engine) => {
   })
 
   test('a twin that moves on before the answer loses Changes, and is caught', async () => {
-    const place = await newPlace(engine)
+    const place = await preparedPlace(engine)
     const database = movesBeforeAnswer(
       await openDatabase(place.url, { poolSize: 10, statementTimeoutMs: 10_000 }),
     )
@@ -177,7 +177,7 @@ onEveryEngine((engine) => {
   })
 
   test('of two nodes one calls at a time; when it stops, the other one goes on', async () => {
-    const place = await newPlace(engine)
+    const place = await preparedPlace(engine)
     const nodes = await startTwo(engine, place)
     const contacts: WireRecord[] = []
     for (let i = 0; i < 20; i++) for (const node of nodes) contacts.push(...(await write(node, 1)))
@@ -197,7 +197,7 @@ onEveryEngine((engine) => {
   })
 
   test('nodes that take no lease call at the same time, and are caught', async () => {
-    const place = await newPlace(engine)
+    const place = await preparedPlace(engine)
     const nodes = await startTwo(engine, place, withoutLease)
     while (receiver.mostAtOnce < 2) for (const node of nodes) await write(node, 1)
     for (const node of running.splice(0)) await node.close()
@@ -205,7 +205,7 @@ onEveryEngine((engine) => {
   })
 
   test('when the node that calls is killed, another one goes on', async () => {
-    const place = await newPlace(engine)
+    const place = await preparedPlace(engine)
     const agents = ['node-a', 'node-b']
     const nodes = new Map<string, Awaited<ReturnType<typeof startServerProcess>>>()
     for (const agent of agents)

@@ -11,12 +11,14 @@ import { makeKey } from '../../src/service/accounts/keys.js'
 import { findLogin } from '../../src/store/accounts.js'
 import type { Database } from '../../src/store/database.js'
 import { openDatabase } from '../../src/store/open.js'
-import { scratch, verso } from '../cli/program.js'
+import { cleanUpAfterwards, scratch, verso } from '../cli/program.js'
 import { leakingHashes } from '../key-twins.js'
 import { copiedFiles, filesIn, leaksIn, storedColumns, type Secret, type Trace } from '../secrets.js'
 import { ENGINES, newPlace, PASSWORD, startService, USERNAME, type Engine, type Service } from '../targets.js'
 import { Receiver } from '../webhooks/receiver.js'
 import { credentials, JSON_BODY, login, send, sessionIdOf, type Answer, type Sent } from './exchange.js'
+
+cleanUpAfterwards()
 
 const USERS = '/ws/rest/verso.auth.User'
 const CARDS = '/ws/rest/shop.Card'

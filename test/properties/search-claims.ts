@@ -1,0 +1,134 @@
+// Questions by chance to both engines, through every door and in every form, held against an independent reading of them.
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { SearchRequest } from '../../src/model/search.js'
+import type { Page, Records } from '../../src/wire.js'
+import { ENGINES, enter, startService, type Door, type Engine, type Service } from '../targets.js'
+import { domainOf, filterOf, jsonOf } from './search-forms.js'
+import { Oracle } from './search-oracle.js'
+import { Asking, type Ask } from './search-questions.js'
+import { createWorld, SHAPES, worldFrom } from './search-world.js'
+
+/** Of the records and of the questions; fast-check prints it where it fails, and with it in the environment all is as it was. */
+export const SEED = Number(process.env['VERSO_SEARCH_SEED'] ?? Date.now() % 2 ** 31)
+const PEOPLE = ['rel.Person', 'rel.Person', 'rel.Circle', 'rel.Badge']
+export const RELATED = [...PEOPLE, 'rel.Company', 'rel.Address', 'rel.Door']
+
+const world = worldFrom(SEED)
+export const asking = new Asking(world)
+const services = new Map<Engine, Service>()
+const doors = new Map<string, Records>()
+let oracle: Oracle
+
+/** The same records on both engines, for the tests of one file. */
+export function openWorlds(): void {
+  beforeAll(async () => {
+    const worlds = await Promise.all(
+      ENGINES.map(async (engine) => {
+        const service = await startService(engine)
+        services.set(engine, service)
+        const direct = await enter(service, 'direct')
+        doors.set(`${engine} direct`, direct)
+        doors.set(`${engine} http`, await enter(service, 'http'))
+        return createWorld(direct, world)
+      }),
+    )
+    expect(worlds[1]).toEqual(worlds[0])
+    oracle = new Oracle(SHAPES, worlds[0] ?? {})
+  })
+  afterAll(async () => {
+    await Promise.all([...services.values()].map((service) => service.close()))
+  })
+}
+
+/** What is to be found. */
+export function expectedBy({ model, question, sortBy, archived }: Ask): number[] {
+  return oracle.find(model, question, sortBy, archived)
+}
+
+export function serviceOf(engine: Engine): Service {
+  const service = services.get(engine)
+  if (!service) throw new Error(`${engine} is not there`)
+  return service
+}
+
+function through(engine: Engine, door: Door): Records {
+  const records = doors.get(`${engine} ${door}`)
+  if (!records) throw new Error(`${engine} is not there`)
+  return records
+}
+
+interface Found {
+  readonly totals: readonly number[]
+  readonly ids: readonly number[]
+}
+
+async function searchAll(records: Records, ask: Ask, data: SearchRequest['data']): Promise<Found> {
+  const { model, sortBy } = ask
+  return foundIn([await records.search(model, { limit: 1000, fields: [], sortBy, data })])
+}
+
+async function findAll(records: Records, ask: Ask): Promise<Found> {
+  const { model, sortBy, archived } = ask
+  const query = { limit: 1000, fields: [], sortBy, archived, filter: filterOf(ask) }
+  return foundIn([await records.find(model, query)])
+}
+
+export async function searchPages(records: Records, ask: Ask, count: number): Promise<Found> {
+  const { model, sortBy, pageSize } = ask
+  const data = jsonOf(ask, false)
+  const pages = Array.from({ length: Math.max(1, Math.ceil(count / pageSize)) }, (_, page) =>
+    records.search(model, { offset: page * pageSize, limit: pageSize, fields: [], sortBy, data }),
+  )
+  return foundIn(await Promise.all(pages))
+}
+
+function foundIn(pages: readonly Page[]): Found {
+  return {
+    totals: [...new Set(pages.map((page) => page.total))],
+    ids: pages.flatMap((page) => page.data.map((record) => record.id)),
+  }
+}
+
+/** In pages from both engines, and from one or the other in each of the other forms, all at once. */
+async function check(ask: Ask): Promise<void> {
+  const { door, turn } = ask
+  const ids = expectedBy(ask)
+  const answers = ENGINES.flatMap((engine, index) => {
+    const records = through(engine, door)
+    const forms: [form: string, found: Promise<Found>][] = [
+      ['in pages', searchPages(records, ask, ids.length)],
+    ]
+    if (index === turn)
+      forms.push(
+        ['spelled out', searchAll(records, ask, jsonOf(ask, true))],
+        [filterOf(ask), findAll(records, ask)],
+      )
+    else forms.push([JSON.stringify(domainOf(ask)), searchAll(records, ask, domainOf(ask))])
+    return forms.map(async ([form, found]) => [`${engine}, ${form}`, await found] as const)
+  })
+  const expected = { totals: [ids.length], ids }
+  for (const [form, found] of await Promise.all(answers)) expect(found, form).toEqual(expected)
+}
+
+export interface Runs {
+  readonly related: number
+  readonly values: number
+  readonly archived: number
+}
+
+/** That many questions each. */
+export function claimSearches({ related, values, archived }: Runs): void {
+  const claims: readonly (readonly [claim: string, models: readonly string[], numRuns: number])[] = [
+    ['over relations of every kind', RELATED, related],
+    ['over values of every type', ['test.Everything'], values],
+    ['whether or not records are archived', ['test.Note'], archived],
+  ]
+  test.for(claims)(
+    'a search finds what it asks for, %s',
+    { timeout: 240_000 },
+    async ([, models, numRuns]) => {
+      await fc.assert(fc.asyncProperty(asking.ask(models), check), { seed: SEED, numRuns })
+    },
+  )
+}
