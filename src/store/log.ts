@@ -4,8 +4,9 @@ import { USER } from '../model/system.js'
 import type { Values } from '../model/value.js'
 import type { Action, Change } from '../wire.js'
 import { count, type CountedChange } from './counters.js'
-import type { Dialect, Queryable, Row, SqlValue, Transaction } from './database.js'
+import type { Dialect, JsonColumn, Queryable, Row, SqlValue, Transaction } from './database.js'
 import { quote, tableName } from './names.js'
+import type { Rendered } from './parameters.js'
 import type { Table, Tables } from './table.js'
 
 export interface NewChange extends CountedChange {
@@ -26,28 +27,57 @@ export const BYTES_IN_A_PAGE = 8_000_000
 /** The last thing a transaction does: from here to its end no other writer gets a number. */
 export async function append(tx: Transaction, tables: Tables, changes: readonly NewChange[]): Promise<void> {
   // One statement for all works of the transaction, once the last of them is done.
-  if (tx.atEnd) tx.atEnd('log', changes, (end, all) => append(end, tables, all.flat()))
-  else await appendAll(tx, tables, changes)
+  if (tx.atEnd) tx.atEnd('log', changes, (end, all) => appendAll(end, tables, all.flat(), inLists))
+  else await appendAll(tx, tables, changes, eachRow)
 }
 
-async function appendAll(tx: Transaction, tables: Tables, changes: readonly NewChange[]): Promise<void> {
-  const { columns, lockLog } = tables.dialect
-  const [text, integer] = ['cast(? as text)', `cast(? as ${columns.integer.type})`]
-  const row = `select ${[text, integer, integer, text, integer, integer, text].join(', ')}${lockLog.from}`
+async function appendAll(
+  tx: Transaction,
+  tables: Tables,
+  changes: readonly NewChange[],
+  statementFor: (dialect: Dialect, rows: readonly SqlValue[][]) => Rendered,
+): Promise<void> {
   for (let start = 0; start < changes.length; start += CHANGES_AT_ONCE) {
-    const some = changes.slice(start, start + CHANGES_AT_ONCE)
-    const params: SqlValue[] = []
-    for (const { model, id, version, action, by, atMs, changes: made } of some)
-      params.push(model, id, version, action, by, atMs, JSON.stringify(made))
-    const sql =
-      `${lockLog.with}insert into ${LOG_TABLE} (model, record, version, action, by_user, at_ms, changes) ` +
-      some.map(() => row).join(' union all ')
+    const rows = changes.slice(start, start + CHANGES_AT_ONCE).map(rowOf)
+    const { sql, params } = statementFor(tables.dialect, rows)
     // While it waits for the COMMIT, everybody else waits for it.
     const isLast = start + CHANGES_AT_ONCE >= changes.length
     if (isLast && tx.last) tx.last(sql, params)
     else await tx.run(sql, params)
   }
   await count(tx, tables, changes)
+}
+
+const COLUMNS: readonly JsonColumn[] = [
+  { name: 'model', storage: 'text' },
+  { name: 'record', storage: 'integer' },
+  { name: 'version', storage: 'integer' },
+  { name: 'action', storage: 'text' },
+  { name: 'by_user', storage: 'integer' },
+  { name: 'at_ms', storage: 'integer' },
+  { name: 'changes', storage: 'text' },
+]
+const NAMES = COLUMNS.map(({ name }) => name).join(', ')
+
+function rowOf({ model, id, version, action, by, atMs, changes }: NewChange): SqlValue[] {
+  return [model, id, version, action, by, atMs, JSON.stringify(changes)]
+}
+
+function eachRow({ columns, lockLog }: Dialect, rows: readonly SqlValue[][]): Rendered {
+  const types = COLUMNS.map(({ storage }) => (storage === 'text' ? 'text' : columns[storage].type))
+  const row = `select ${types.map((type) => `cast(? as ${type})`).join(', ')}${lockLog.from}`
+  const sql = `${lockLog.with}insert into ${LOG_TABLE} (${NAMES}) ${rows.map(() => row).join(' union all ')}`
+  return { sql, params: rows.flat() }
+}
+
+/** One text for any number of them, where an engine has it: those of many works are of many numbers. Those that come first are numbered first. */
+function inLists(dialect: Dialect, rows: readonly SqlValue[][]): Rendered {
+  const { many, lockLog } = dialect
+  if (!many || rows.length === 1) return eachRow(dialect, rows)
+  const from = `(${many.rows(COLUMNS)}) as "rows" cross join (select 1${lockLog.from}) as "held"`
+  const sql = `${lockLog.with}insert into ${LOG_TABLE} (${NAMES}) select ${NAMES} from ${from} order by "$row"`
+  const lists = COLUMNS.map((_, column) => many.list(rows.map((row) => row[column] ?? null)))
+  return { sql, params: lists }
 }
 
 export const CHANGE_COLUMNS = `l.seq, l.model, l.record, l.version, l.action, l.by_user, l.at_ms, l.changes, l.purged, u."version" as user_version, u."name" as user_name`
