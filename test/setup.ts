@@ -10,7 +10,8 @@ declare module 'vitest' {
   export interface ProvidedContext {
     postgresUrl: string
     /** Whether nothing is left out. */
-    isFull: boolean
+    /** Which pairs of engine and door the behaviours are tested on. */
+    targets: 'usual' | 'other'
   }
 }
 

@@ -1,5 +1,5 @@
 // Every behaviour is claimed several times: on SQLite and PostgreSQL, called directly and over HTTP with a real port.
-import { describe, inject } from 'vitest'
+import { describe, inject, type ProvidedContext } from 'vitest'
 import { Refusal } from '../src/errors.js'
 import { createServer, type Server } from '../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../src/http/settings.js'
@@ -124,17 +124,23 @@ export async function enter(service: Service, door: Door): Promise<Records> {
   return recordsFor(service.app, await actorIn(service))
 }
 
-const TARGETS: readonly (readonly [engine: Engine, door: Door])[] = [
-  ['sqlite', 'direct'],
-  ['sqlite', 'http'],
-  ['postgres', 'direct'],
-  // What a door does, it does on both engines alike; what only goes wrong here is for `npm run test:full` to find, and for test/wire.
-  ...(inject('isFull') ? [['postgres', 'http'] as const] : []),
-]
+type TargetChoice = ProvidedContext['targets']
+
+/** Each engine and each door once in `npm test`; the other two pairs of them in `npm run test:long`. */
+const TARGETS: Readonly<Record<TargetChoice, readonly (readonly [engine: Engine, door: Door])[]>> = {
+  usual: [
+    ['sqlite', 'http'],
+    ['postgres', 'direct'],
+  ],
+  other: [
+    ['sqlite', 'direct'],
+    ['postgres', 'http'],
+  ],
+}
 
 /** Runs the suite on both engines and through both doors. */
 export function onEveryTarget(suite: (engine: Engine, door: Door) => void): void {
-  for (const [engine, door] of TARGETS) {
+  for (const [engine, door] of TARGETS[inject('targets')]) {
     describe(`${engine}, ${door}`, () => {
       suite(engine, door)
     })
