@@ -30,7 +30,8 @@ const UNUSUAL = [
   'upgrade',
 ] as const
 const ID = /^[1-9][0-9]{0,14}$/
-const PAGE = /^(?:(offset|limit)=([0-9]{1,15}))(?:&(offset|limit)=([0-9]{1,15}))?$/
+const PAGE =
+  /^(?:(offset|limit)=([0-9]{1,15}))(?:&(offset|limit)=([0-9]{1,15})(?:&after=([A-Za-z0-9_-]+))?)?$/
 const LIST = '/ws/rest/:model'
 const RECORD = '/ws/rest/:model/:id'
 
@@ -144,9 +145,10 @@ function makeReader({ app, settings, checkHost }: Parts): (request: IncomingMess
       const caller = known(request)
       if (!caller) return undefined
       if (!page) return readOne(caller, url.slice(prefix.length, end), Number(id))
-      const [, first = '', one, second, other] = page
+      const [, first = '', one, second, other, after] = page
       if (first === second) return undefined
-      const query = second === undefined ? { [first]: one } : { [first]: one, [second]: other }
+      const place = second === undefined ? { [first]: one } : { [first]: one, [second]: other }
+      const query = after === undefined ? place : { ...place, after }
       return readPage(caller, url.slice(prefix.length, question), query)
     } catch {
       return undefined

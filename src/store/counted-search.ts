@@ -20,8 +20,8 @@ import type { Rendered } from './parameters.js'
 import type { Select } from './select.js'
 import type { Table } from './table.js'
 
-/** Walking over so many rows is quicker than looking for the block. */
-const WALKED = 256
+/** Walking over so many rows is quicker than looking for the block, or for the ids first. */
+export const WALKED = 256
 
 /** A page by id of all that a find shows. Each text is made once for what it shows. */
 interface Listing {
@@ -29,9 +29,11 @@ interface Listing {
   readonly near: string
   /** The same: limit, offset, once for each time that the offset is needed. */
   readonly far: string
+  /** Behind an id: that id, limit. */
+  readonly behind: string
   readonly count: string
-  /** The same pages as one text, where the database can print them. */
-  readonly printed: { readonly near: string; readonly far: string } | undefined
+  /** The same pages as one text, where the database can print them. `behind` begins with its parameters once more. */
+  readonly printed: Pick<Listing, 'near' | 'far' | 'behind'> | undefined
 }
 
 const LISTINGS = new WeakMap<Select, Listing>()
@@ -59,7 +61,9 @@ export function listingOf(
 export function printedListingOf(table: Table, select: Select, search: Search): Rendered | undefined {
   if (!isListing(table, search) || !select.printed) return undefined
   const { printed } = textsOf(table, select)
-  return printed && pageFrom(table, printed, select.printed.params, search)
+  const { after, limit } = search
+  if (!printed || !after) return printed && pageFrom(table, printed, select.printed.params, search)
+  return { sql: printed.behind, params: [after.id, limit, ...select.printed.params, after.id, limit] }
 }
 
 function textsOf(table: Table, select: Select): Listing {
@@ -70,10 +74,12 @@ function textsOf(table: Table, select: Select): Listing {
 
 function pageFrom(
   { model }: Table,
-  { near, far }: { readonly near: string; readonly far: string },
+  { near, far, behind }: Pick<Listing, 'near' | 'far' | 'behind'>,
   shown: readonly SqlValue[],
-  { limit, offset }: Search,
+  { limit, offset, after }: Search,
 ): Rendered {
+  // One more than is shown tells whether others follow.
+  if (after) return { sql: behind, params: [...shown, after.id, limit + 1] }
   // Before the first visible record there may be any number of archived ones.
   if (offset < WALKED && !model.archived) return { sql: near, params: [...shown, limit, offset] }
   return { sql: far, params: [...BLOCK_LEVELS.map(() => offset), ...shown, limit, offset] }
@@ -89,17 +95,20 @@ function makeListing(table: Table, select: Select): Listing {
   const far =
     `from ${name} as t where t."id" >= ${first} and ${visibleSql(model)} ` +
     `order by t."id" limit ? offset ? - coalesce((select "before" from "block${start}"), 0)`
+  const behind = `from ${name} as t where t."id" > ? and ${visibleSql(model)} order by t."id" limit ?`
+  const more = `(select 1 ${behind.replace('limit ?', 'limit 1 offset ?')}) as "$more"`
   const rows = (from: string) => `select ${known}, ${select.columns} ${from}`
-  const text = (from: string, printed: string) =>
-    `select ${known}, (select ${dialect.joined('"text"', '"id"')} ` +
-    `from (select t."id" as "id", ${printed} as "text" ${from}) as "page") as "$page"`
   const printed = select.printed?.text.sql
+  const text = (from: string, also = '') =>
+    `select ${known}${also}, "whole"."text" as "$page", "whole"."last" as "$last" ` +
+    `from (select ${dialect.joined('"text"', '"id"')} as "text", max("id") as "last" ` +
+    `from (select t."id" as "id", ${printed} as "text" ${from}) as "page") as "whole"`
   return {
-    near: rows(near),
-    far: blocks + rows(far),
-    count: `select ${known}`,
+    ...{ near: rows(near), far: blocks + rows(far), behind: rows(behind), count: `select ${known}` },
     printed:
-      printed === undefined ? undefined : { near: text(near, printed), far: blocks + text(far, printed) },
+      printed === undefined
+        ? undefined
+        : { near: text(near), far: blocks + text(far), behind: text(behind, `, ${more}`) },
   }
 }
 
@@ -148,8 +157,10 @@ export function knownTotal(table: Table, search: Search): Rendered | undefined {
 
 /** Whether a page looks at few records more than it shows, wherever it is in however large a table. */
 export function isBounded(table: Table, search: Search): boolean {
-  if (isListing(table, search)) return true
-  if (search.sort.length > 0 || search.offset >= WALKED || table.model.archived) return false
+  // Behind a position there may be any number of archived records.
+  if (isListing(table, search)) return !search.after || !table.model.archived
+  const isNear = search.after !== undefined || search.offset < WALKED
+  if (search.sort.length > 0 || !isNear || table.model.archived) return false
   return search.where !== undefined && knownTotal(table, search) !== undefined
 }
 
@@ -176,8 +187,12 @@ function soleComparison(criteria: Criteria): Comparison | undefined {
   return only && others.length === 0 ? soleComparison(only) : undefined
 }
 
-/** A reference is compared as the id of its neighbour, which stands in the record. */
-function fieldAsked({ steps, field, mask }: Comparison): Field | undefined {
+/** The field of the record itself. A reference is compared as the id of its neighbour, which stands in the record. */
+export function fieldAsked({
+  steps,
+  field,
+  mask,
+}: Pick<Comparison, 'steps' | 'field' | 'mask'>): Field | undefined {
   const [step, ...further] = steps
   if (mask || further.length > 0) return undefined
   if (!step) return field

@@ -55,6 +55,8 @@ onEveryEngine((engine) => {
         'offset=99',
         'limit=0',
         'offset=300&limit=7',
+        `offset=2&limit=2&after=${btoa('[2]')}`,
+        `offset=2&limit=1&after=${btoa('[2]')}`,
       ].flatMap((query) => [`${CONTACTS}?${query}`, `${NOTES}?${query}`]),
       ...[
         'limit=1&limit=2',
@@ -63,6 +65,9 @@ onEveryEngine((engine) => {
         'limit=2&x=1',
         'limit=2&filter=id>1',
         'offset=%31',
+        'offset=2&limit=2&after=x',
+        `offset=2&limit=2&after=${btoa('["2"]').replaceAll('=', '')}`,
+        `offset=2&limit=2&after=${btoa('[2]')}&after=${btoa('[2]')}`,
         'limit=9007199254740993',
       ].map((query) => `${NOTES}?${query}`),
     ]
@@ -128,7 +133,7 @@ onEveryEngine((engine) => {
     const pages = Object.keys(ways).filter((way) => way.includes('?'))
     const quick = [...[1, 2, 3, 4].map((id) => `GET ${CONTACTS}/${id} 200`), `GET ${NOTES}/1 200`, ...pages]
     expect(Object.keys(ways)).toEqual(quick)
-    expect(pages).toHaveLength(12)
+    expect(pages).toHaveLength(16)
   })
 
   test('a session that ends is over with the next request', async () => {
