@@ -20,6 +20,14 @@ export interface Page {
   /** The number of the last Change that the page shows: whoever follows the feed from here misses nothing. */
   readonly seq: number
   readonly data: readonly WireRecord[]
+  /** Of a find: what to ask for beside the same question to get the next page, if there is one. */
+  readonly next?: Next | undefined
+}
+
+export interface Next {
+  readonly offset: number
+  /** Whatever is written meanwhile, no record is left out and none comes twice. Absent where what is sorted by is too long. */
+  readonly after?: string | undefined
 }
 
 export interface WriteOptions {
@@ -167,7 +175,7 @@ export interface Change {
   readonly purged?: true
 }
 
-export interface HistoryPage extends Omit<Page, 'data'> {
+export interface HistoryPage extends Omit<Page, 'data' | 'next'> {
   /** Fewer than were asked for, where they are large. */
   readonly data: readonly Change[]
   /** Where the next page begins, if there is one. */

@@ -118,7 +118,7 @@ export class HttpClient implements Records {
       Object.entries(query).map(([name, value]) => [name, String(value)] as [string, string]),
     )
     const response = await this.request('GET', `/ws/rest/${model}/${id}/history?${params.toString()}`)
-    return (await pageFrom(response)) as unknown as HistoryPage
+    return { ...(await pageFrom(response)), next: undefined } as unknown as HistoryPage
   }
 
   async revert(
@@ -291,5 +291,13 @@ function first<T>({ data }: { data: readonly T[] }): T {
 /** How many were asked for is not answered. */
 async function pageFrom(response: Response): Promise<Page> {
   const body = await bodyOf<Omit<Page, 'limit' | 'seq'>>(response)
-  return { limit: NaN, seq: Number(response.headers.get('x-commit-seq')), ...body }
+  const next = nextIn(response.headers.get('link') ?? '')
+  return { limit: NaN, seq: Number(response.headers.get('x-commit-seq')), ...body, ...(next ? { next } : {}) }
+}
+
+function nextIn(link: string): Page['next'] {
+  const query = /<[^>?]*\?([^>]*)>; rel="next"/.exec(link)?.[1]
+  if (query === undefined) return undefined
+  const params = new URLSearchParams(query)
+  return { offset: Number(params.get('offset')), after: params.get('after') ?? undefined }
 }

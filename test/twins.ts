@@ -241,7 +241,7 @@ function importing(
   }
 }
 
-function searching(change: (sql: string) => string): (db: Database) => Database {
+export function searching(change: (sql: string) => string): (db: Database) => Database {
   return (db) => ({
     ...faceOf(db),
     searcher: searchingBy(db.searcher, (each) => ({ all: (sql, params) => each.all(change(sql), params) })),

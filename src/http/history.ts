@@ -23,7 +23,9 @@ export function makePast(
       const id = idOf(model, request)
       const { offset, limit } = request.query as Query
       const page = await records(request).history(model.name, id, { offset, limit })
-      const link = linksOf(`${basePath}/ws/rest/${model.name}/${id}/history`, page, {})
+      const { next = page.offset + page.limit, total } = page
+      const place = { ...page, next: next < total ? { offset: next } : undefined }
+      const link = linksOf(`${basePath}/ws/rest/${model.name}/${id}/history`, place, {})
       if (link !== '') void reply.header('link', link)
       return sendPage(reply, page)
     },

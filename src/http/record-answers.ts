@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 import type { PrintedPage } from '../service/records.js'
 import type { PrintedRecord } from '../store/records.js'
-import type { HistoryPage, Page, WireRecord, Written } from '../wire.js'
+import type { HistoryPage, Next, Page, WireRecord, Written } from '../wire.js'
 import type { Query } from './record-requests.js'
 import { sendJson } from './resource.js'
 
@@ -62,22 +62,25 @@ export function matchesAny(header: string | undefined, etag: string): boolean {
 /** What belongs to the question, and so to every page of the answer. */
 const REPEATED = ['fields', 'sortBy', 'filter', 'q', 'archived', 'asOf']
 
-export function linksOf(path: string, page: Omit<HistoryPage, 'data'>, query: Query): string {
-  const { offset, limit, total, next = offset + limit } = page
+/** The pages around one, where there are others. */
+export function linksOf(path: string, page: Omit<PrintedPage, 'text' | 'seq'>, query: Query): string {
+  const { offset, limit, total, next } = page
   if (limit === 0) return ''
   const rest = REPEATED.flatMap((name) => {
     const value = query[name]
     return typeof value === 'string' ? `&${name}=${encodeURIComponent(value)}` : []
   }).join('')
   const last = Math.max(0, Math.floor((total - 1) / limit) * limit)
-  const pages = {
-    first: 0,
-    prev: offset > 0 ? Math.min(Math.max(0, offset - limit), last) : undefined,
-    next: next < total ? next : undefined,
-    last,
+  const pages: Readonly<Record<string, Next | undefined>> = {
+    first: { offset: 0 },
+    prev: offset > 0 ? { offset: Math.min(Math.max(0, offset - limit), last) } : undefined,
+    next,
+    last: { offset: last },
   }
-  const links = Object.entries(pages).filter(([, start]) => start !== undefined)
-  return links
-    .map(([rel, start]) => `<${path}?offset=${start}&limit=${limit}${rest}>; rel="${rel}"`)
+  return Object.entries(pages)
+    .flatMap(([rel, start]) => {
+      const after = start?.after === undefined ? '' : `&after=${start.after}`
+      return start ? `<${path}?offset=${start.offset}&limit=${limit}${after}${rest}>; rel="${rel}"` : []
+    })
     .join(', ')
 }

@@ -15,7 +15,8 @@ import {
   type Reader,
 } from './short-way.js'
 
-const PAGE = /^(?:(offset|limit)=([0-9]{1,15}))(?:&(offset|limit)=([0-9]{1,15}))?$/
+const PAGE =
+  /^(?:(offset|limit)=([0-9]{1,15}))(?:&(offset|limit)=([0-9]{1,15})(?:&after=([A-Za-z0-9_-]+))?)?$/
 
 export function shortReads(parts: Pick<Parts, 'app' | 'settings' | 'checkHost'>): Reader {
   const { app, settings } = parts
@@ -53,9 +54,10 @@ export function shortReads(parts: Pick<Parts, 'app' | 'settings' | 'checkHost'>)
     const caller = callerKnown(parts, request)
     if (!caller) return undefined
     if (!page) return readOne(caller, url.slice(prefix.length, end), Number(id))
-    const [, first = '', one, second, other] = page
+    const [, first = '', one, second, other, after] = page
     if (first === second) return undefined
-    const query = second === undefined ? { [first]: one } : { [first]: one, [second]: other }
+    const place = second === undefined ? { [first]: one } : { [first]: one, [second]: other }
+    const query = after === undefined ? place : { ...place, after }
     return readPage(caller, url.slice(prefix.length, question), query)
   }
 }

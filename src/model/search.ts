@@ -2,13 +2,13 @@
 import { Refusal } from '../errors.js'
 import { conditionFrom, MAX_TERMS, MAX_VALUES, type Condition } from './condition.js'
 import { bind, countTerms, countValues } from './binding.js'
-import type { Criteria, Step } from './criteria.js'
-import type { Field } from './field.js'
+import type { Criteria } from './criteria.js'
 import { parseFilter } from './filter.js'
 import type { Model } from './model.js'
-import { isOverList, pathOf, stepOf } from './path.js'
-import { namesFrom, selectionForPage, type Selection } from './selection.js'
+import { positionFrom, type Position } from './position.js'
+import { selectionForPage, type Selection } from './selection.js'
 import type { Sight } from './sight.js'
+import { sortFrom, type SortKey } from './sort.js'
 import { isObject } from './value.js'
 import { conditionOfWords } from './words.js'
 
@@ -16,21 +16,14 @@ export const DEFAULT_LIMIT = 40
 export const MAX_LIMIT = 1_000
 /** Where a page shows lists, each of which may be long, it has so many times fewer records. */
 const LISTS_FACTOR = 10
-const MAX_SORT_KEYS = 8
-
-export interface SortKey {
-  readonly steps: readonly Step[]
-  readonly field: Field
-  readonly descending: boolean
-  /** The records that are sorted by it; in all others it is null. */
-  readonly mask?: Criteria
-}
 
 export interface Search {
   readonly offset: number
   readonly limit: number
   /** `id` comes last, always: pages never overlap. */
   readonly sort: readonly SortKey[]
+  /** Where the page begins in this order; at the offset if undefined. */
+  readonly after?: Position | undefined
   /** Whether archived records are shown too. */
   readonly archived: boolean
   readonly where: Criteria | undefined
@@ -44,6 +37,8 @@ export interface Search {
 export interface Query {
   readonly offset?: unknown
   readonly limit?: unknown
+  /** Behind which record the page begins, as the page before it said: `offset` is only answered then. */
+  readonly after?: unknown
   readonly archived?: unknown
   readonly fields?: unknown
   readonly sortBy?: unknown
@@ -70,6 +65,8 @@ export function searchFromQuery(sight: Sight, model: Model, query: Query, maxLim
   const conditions = [filterFrom('filter', query.filter, {}, faults)]
   const words = conditionOfWords(sight, model, query.q, faults)
   const archived = isTrue('archived', query.archived, faults)
+  if (query.after !== undefined && query.asOf !== undefined)
+    faults.push('after is no place in the past: pages of asOf have an offset')
   const { fields, sortBy } = { fields: split(query.fields), sortBy: split(query.sortBy) }
   return build(sight, model, { ...query, fields, sortBy, archived, conditions, words }, maxLimit, faults)
 }
@@ -81,6 +78,7 @@ const MISPLACED: readonly (readonly [key: string, place: string])[] = [
   ['archived', 'data._archived'],
   ['filter', 'data._domain'],
   ['q', 'a find'],
+  ['after', 'a find (GET /ws/rest/:model?after=…): a search has an offset'],
   ['asOf', 'a find (GET /ws/rest/:model?asOf=…): a search knows no past'],
 ]
 
@@ -141,6 +139,7 @@ function domainsFrom(data: Readonly<Record<string, unknown>>, faults: string[]):
 interface Asked {
   readonly offset?: unknown
   readonly limit?: unknown
+  readonly after?: unknown
   readonly fields?: unknown
   readonly sortBy?: unknown
   readonly archived: boolean
@@ -153,7 +152,10 @@ function build(sight: Sight, model: Model, asked: Asked, maxLimit: number, fault
   const offset = wholeNumber('offset', asked.offset, 0, faults)
   const limit = wholeNumber('limit', asked.limit, Math.min(DEFAULT_LIMIT, maxLimit), faults)
   const selection = selectionForPage(sight, model, asked.fields, faults)
+  const faultsBefore = faults.length
   const sort = sortFrom(sight, model, asked.sortBy, faults)
+  // Of an order that is not understood there is no position.
+  const after = faults.length > faultsBefore ? undefined : positionFrom(sort, asked.after, faults)
   const conditions = asked.conditions.filter((condition) => condition !== undefined)
   const terms = conditions.reduce((sum, condition) => sum + countTerms(condition), 0)
   const values = conditions.reduce((sum, condition) => sum + countValues(condition), 0)
@@ -167,7 +169,7 @@ function build(sight: Sight, model: Model, asked: Asked, maxLimit: number, fault
   const bound = criteria.filter((each) => each !== undefined)
   const hasLists = selection?.entries.some((entry) => entry.field.relation?.isList) === true
   return {
-    ...{ offset, sort, selection, archived: asked.archived },
+    ...{ offset, sort, after, selection, archived: asked.archived },
     limit: Math.min(limit, hasLists ? Math.ceil(maxLimit / LISTS_FACTOR) : maxLimit),
     where: bound.length > 1 ? { kind: 'and', criteria: bound } : bound[0],
   }
@@ -196,41 +198,6 @@ function filterFrom(
 
 function split(names: unknown): unknown {
   return typeof names === 'string' ? names.split(',').flatMap((name) => name.trim() || []) : names
-}
-
-function sortFrom(sight: Sight, model: Model, sortBy: unknown, faults: string[]): SortKey[] {
-  if (sortBy === undefined || sortBy === null) return []
-  const keys = namesFrom('sortBy', sortBy, faults)
-  if (keys.length > MAX_SORT_KEYS) {
-    faults.push(`sortBy must have at most ${MAX_SORT_KEYS} keys`)
-    return []
-  }
-  return keys.flatMap((key) => {
-    const descending = key.startsWith('-')
-    const sorted = sortKey(sight, model, key.replace(/^[-+]/, ''))
-    if (typeof sorted !== 'string') return { ...sorted, descending }
-    faults.push(`sortBy: ${sorted}`)
-    return []
-  })
-}
-
-/** A reference is sorted by the name of what it leads to. */
-function sortKey(sight: Sight, model: Model, name: string): Omit<SortKey, 'descending'> | string {
-  const path = pathOf(sight, model, name)
-  if (typeof path === 'string') return path
-  const { field, steps } = path
-  if (isOverList(path) || field.relation?.isList) return `"${name}" is a list, which has no order`
-  if (field.type === 'json') return `"${name}" is json, which has no order`
-  if (!field.relation) return { steps, field, ...masked(sight.mask(path.model, field)) }
-  const step = stepOf(sight, path.model, field)
-  const nameField = sight.readable(step.target, step.target.nameField ?? '')
-  if (!nameField)
-    return `"${name}" leads to ${step.target.name}, which has no name to sort by: use ${name}.id`
-  return { steps: [...steps, step], field: nameField, ...masked(sight.mask(step.target, nameField)) }
-}
-
-function masked(mask: Criteria | undefined): Pick<SortKey, 'mask'> {
-  return mask ? { mask } : {}
 }
 
 function isTrue(name: string, input: unknown, faults: string[]): boolean {

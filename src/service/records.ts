@@ -1,12 +1,13 @@
 // What may be done with records: the verbs that both doors offer, and those that only read.
 import { looksFurther, type Criteria } from '../model/criteria.js'
 import type { Model } from '../model/model.js'
+import { printPosition, type Position } from '../model/position.js'
 import { searchFromQuery, searchFromRequest, type Query, type Search } from '../model/search.js'
 import { countRelations, selectionForRecord, type Selection, type Wanted } from '../model/selection.js'
 import { isBounded } from '../store/counted-search.js'
 import * as store from '../store/records.js'
 import { compileSelection, type Select } from '../store/select.js'
-import type { Page, Records, SearchOptions, WireRecord } from '../wire.js'
+import type { Next, Page, Records, SearchOptions, WireRecord } from '../wire.js'
 import type { Actor } from './actor.js'
 import type { App } from './app.js'
 import { sightOf, type Caller } from './rights/caller.js'
@@ -80,7 +81,9 @@ function verbsOf(app: App, caller: () => Promise<Caller>): Records {
 async function find(app: App, by: Caller, model: Model, query: Query): Promise<Page> {
   requirePermitted(by, 'read', model)
   if (query.asOf !== undefined) return findAt(app, by, model, query)
-  return pageOf(app, by, model, searchFromQuery(sightOf(app, by), model, query, app.settings.maxLimit))
+  const asked = searchFromQuery(sightOf(app, by), model, query, app.settings.maxLimit)
+  const { search, found } = await pageOf(app, by, model, asked)
+  return { ...pageFrom(search, found), next: nextOf(search, found.last) }
 }
 
 async function search(
@@ -91,13 +94,23 @@ async function search(
   { maxLimit = app.settings.maxLimit }: SearchOptions = {},
 ): Promise<Page> {
   requirePermitted(by, 'read', model)
-  return pageOf(app, by, model, searchFromRequest(sightOf(app, by), model, request, maxLimit))
+  const asked = searchFromRequest(sightOf(app, by), model, request, maxLimit)
+  const { search, found } = await pageOf(app, by, model, asked)
+  return pageFrom(search, found)
 }
 
-async function pageOf(app: App, by: Caller, model: Model, asked: Search): Promise<Page> {
+async function pageOf(app: App, by: Caller, model: Model, asked: Search) {
   const { db, table, search, list } = finding(app, by, model, asked)
-  const { total, seq, records } = await store.find(db, table, search, list)
-  return { offset: search.offset, limit: search.limit, total, seq, data: records }
+  return { search, found: await store.find(db, table, search, list) }
+}
+
+function pageFrom({ offset, limit }: Search, { total, seq, records }: store.Found): Page {
+  return { offset, limit, total, seq, data: records }
+}
+
+/** Where to go on behind the last record of a page. */
+function nextOf({ offset, limit, sort }: Search, last: Position | undefined): Next | undefined {
+  return last && { offset: offset + limit, after: printPosition(sort, last) }
 }
 
 /** How a search is carried out. */
@@ -122,8 +135,8 @@ export async function printedPage(app: App, by: Caller, model: Model, query: Que
   }
   const asked = searchFromQuery(sightOf(app, by), model, query, app.settings.maxLimit)
   const { db, table, search, list } = finding(app, by, model, asked)
-  const found = await store.findPrinted(db, table, search, list)
-  return { ...found, offset: search.offset, limit: search.limit }
+  const { last, ...found } = await store.findPrinted(db, table, search, list)
+  return { ...found, offset: search.offset, limit: search.limit, next: nextOf(search, last) }
 }
 
 async function read(app: App, by: Caller, model: Model, id: number): Promise<WireRecord> {

@@ -24,8 +24,10 @@ export function knownTotal(table: Table, search: Search): Rendered | undefined {
 
 /** Whether a page looks at few records more than it shows, wherever it is in however large a table. */
 export function isBounded(table: Table, search: Search): boolean {
-  if (isListing(table, search)) return true
-  if (search.sort.length > 0 || search.offset >= WALKED || table.model.archived) return false
+  // Behind a position there may be any number of archived records.
+  if (isListing(table, search)) return !search.after || !table.model.archived
+  const isNear = search.after !== undefined || search.offset < WALKED
+  if (search.sort.length > 0 || !isNear || table.model.archived) return false
   return search.where !== undefined && knownTotal(table, search) !== undefined
 }
 
@@ -52,8 +54,12 @@ function soleComparison(criteria: Criteria): Comparison | undefined {
   return only && others.length === 0 ? soleComparison(only) : undefined
 }
 
-/** A reference is compared as the id of its neighbour, which stands in the record. */
-function fieldAsked({ steps, field, mask }: Comparison): Field | undefined {
+/** The field of the record itself. A reference is compared as the id of its neighbour, which stands in the record. */
+export function fieldAsked({
+  steps,
+  field,
+  mask,
+}: Pick<Comparison, 'steps' | 'field' | 'mask'>): Field | undefined {
   const [step, ...further] = steps
   if (mask || further.length > 0) return undefined
   if (!step) return field

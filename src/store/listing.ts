@@ -21,11 +21,16 @@ interface Texts {
   readonly from: string
   /** The place of the offset is found in the same statement: the offsets of its levels, what is shown, limit, offset. */
   readonly far: string
+  /** Behind an id. Of rows: that id and one more than the limit, which tells whether others follow. */
+  readonly behind: string
 }
 
 interface Listing {
   readonly rows: Texts
-  /** One row with the texts of all records of the page, where the database can print them. */
+  /**
+   * One row with the texts of all records of the page and the last id, where the database can print them. `behind` also tells whether others
+   * follow, for which its parameters stand before all others, too: the id and the limit.
+   */
   readonly printed: Texts | undefined
   /** The total alone. */
   readonly count: string
@@ -42,11 +47,14 @@ export function isListing({ model, instead }: Table, { where, seen, sort, archiv
 export async function listRows(db: Queryable, table: Table, select: Select, search: Search): Promise<Row[]> {
   const { rows, count } = listingOf(table, select)
   for (let attempt = 1; ; attempt++) {
-    const page = await ask(db, table, { ...rows, count, shown: select.params }, search)
+    const { after, limit, offset } = search
+    const page = after
+      ? await db.all(rows.behind, [...select.params, after.id, limit + 1])
+      : await ask(db, table, { ...rows, count, shown: select.params }, search)
     if (page.length > 0) return page
     const [total] = await db.all(count)
     // Records may have come in between: then there is a page after all.
-    const isEmpty = Number(total?.['$total']) <= search.offset || search.limit === 0
+    const isEmpty = Number(total?.['$total']) <= offset || limit === 0 || after !== undefined
     if (total && (isEmpty || attempt === MAX_ATTEMPTS)) return [total]
   }
 }
@@ -60,7 +68,11 @@ export async function listPrinted(
 ): Promise<Row | undefined> {
   const { printed, count } = listingOf(table, select)
   if (!printed || !select.printed) return undefined
-  const [row] = await ask(db, table, { ...printed, count, shown: select.printed.params }, search)
+  const { params: shown } = select.printed
+  const { after, limit } = search
+  const [row] = after
+    ? await db.all(printed.behind, [after.id, limit, ...shown, after.id, limit])
+    : await ask(db, table, { ...printed, count, shown }, search)
   return row
 }
 
@@ -93,25 +105,25 @@ function listingOf(table: Table, select: Select): Listing {
 function makeListing({ name, model, dialect }: Table, select: Select): Listing {
   const known = `${wholeOf(model)} as "$total", ${LAST_SEQ} as "$seq"`
   const place = placeSql(model, dialect)
-  const visible = `and ${visibleSql(model)} order by t."id" limit ?`
-  const texts = (shown: (from: string) => string): Texts => ({
+  const visible = `${visibleSql(model)} order by t."id" limit ?`
+  const behind = `from ${name} as t where t."id" > ? and ${visible}`
+  const texts = (shown: (from: string, also?: string) => string, also?: string): Texts => ({
     near: shown(`from ${name} as t order by t."id" limit ? offset ?`),
-    from: shown(`from ${name} as t where t."id" >= ? ${visible} offset ?`),
+    from: shown(`from ${name} as t where t."id" >= ? and ${visible} offset ?`),
     far:
       place.with +
-      shown(`from ${name} as t where t."id" >= ${place.id} ${visible} offset ? - ${place.before}`),
+      shown(`from ${name} as t where t."id" >= ${place.id} and ${visible} offset ? - ${place.before}`),
+    behind: shown(behind, also),
   })
   const text = select.printed?.text.sql
-  const joined = dialect.joined('"text"', '"id"')
+  const printed = (from: string, also = '') =>
+    `select ${known}${also}, "whole"."text" as "$page", "whole"."last" as "$last" ` +
+    `from (select ${dialect.joined('"text"', '"id"')} as "text", max("id") as "last" ` +
+    `from (select t."id" as "id", ${String(text)} as "text" ${from}) as "page") as "whole"`
+  const more = `, (select 1 ${behind.replace('limit ?', 'limit 1 offset ?')}) as "$more"`
   return {
     rows: texts((from) => `select ${known}, ${select.columns} ${from}`),
-    printed:
-      text === undefined
-        ? undefined
-        : texts(
-            (from) =>
-              `select ${known}, (select ${joined} from (select t."id" as "id", ${text} as "text" ${from}) as "page") as "$page"`,
-          ),
+    printed: text === undefined ? undefined : texts(printed, more),
     count: `select ${known}`,
   }
 }

@@ -1,17 +1,17 @@
 import { Refusal } from '../errors.js'
 import type { Criteria } from '../model/criteria.js'
+import type { Position } from '../model/position.js'
 import type { Search } from '../model/search.js'
 import type { Values } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
-import { knownTotal } from './counted-search.js'
 import { predicateOf, Scope } from './criteria-sql.js'
 import { UniqueViolation, type Queryable, type Row, type Transaction } from './database.js'
-import { LAST_SEQ } from './feed.js'
 import { isListing, listPrinted, listRows } from './listing.js'
 import { insertMany, updateMany } from './many.js'
 import { indexName, quote } from './names.js'
-import type { Rendered } from './parameters.js'
+import { compilePage } from './page-sql.js'
 import { rowOf } from './point-read.js'
+import { positionIn } from './position.js'
 import { compileSelection, type Select } from './select.js'
 import { encode } from './column.js'
 import type { Table } from './table.js'
@@ -23,6 +23,8 @@ export interface Found {
   readonly seq: number
   readonly total: number
   readonly records: readonly WireRecord[]
+  /** The last of them, if others follow. */
+  readonly last: Position | undefined
 }
 
 /** A page and the count of all matches, in one statement so that both are of one moment. */
@@ -30,18 +32,29 @@ export async function find(db: Queryable, table: Table, search: Search, list = t
   const select = search.selection ? compileSelection(table.dialect, search.selection) : list
   if (isListing(table, search)) {
     const rows = await listRows(db, table, select, search)
-    const shown = rows[0]?.['id'] === undefined ? [] : rows
-    return { ...momentOf(rows), records: shown.map((row) => select.read(row)) }
+    if (rows[0]?.['id'] !== undefined) return foundIn(rows, table, select, search)
+    return { ...momentOf(rows), records: [], last: undefined }
   }
-  const { page, count } = compileSearch(table, select, search)
+  const { page, count } = compilePage(table, select, search)
   for (let attempt = 1; ; attempt++) {
     const rows = await db.all(page.sql, page.params)
-    if (rows.length > 0) return { ...momentOf(rows), records: rows.map((row) => select.read(row)) }
-    const { total, seq } = momentOf(await db.all(count.sql, count.params))
+    if (rows.length > 0) return foundIn(rows, table, select, search)
+    const moment = momentOf(await db.all(count.sql, count.params))
     // Records may have come in between: then there is a page after all.
-    const isEmpty = total <= search.offset || search.limit === 0
-    if (isEmpty || attempt === MAX_ATTEMPTS) return { total, seq, records: [] }
+    const isEmpty = moment.total <= search.offset || search.limit === 0 || search.after !== undefined
+    if (isEmpty || attempt === MAX_ATTEMPTS) return { ...moment, records: [], last: undefined }
   }
+}
+
+function foundIn(rows: readonly Row[], table: Table, select: Select, search: Search): Found {
+  const { offset, limit, after } = search
+  const moment = momentOf(rows)
+  const shown = rows.slice(0, limit)
+  const end = shown.at(-1)
+  // Behind a position one record more than the page was asked for; the offset of such a page says nothing for certain.
+  const isLast = after ? rows.length <= limit : offset + rows.length >= moment.total
+  const last = end && !isLast ? positionIn(table, search.sort, end) : undefined
+  return { ...moment, records: shown.map((row) => select.read(row)), last }
 }
 
 /** A page as it goes out: the texts of its records, with commas between them. */
@@ -58,42 +71,22 @@ export async function findPrinted(
 ): Promise<PrintedPage> {
   const select = search.selection ? compileSelection(table.dialect, search.selection) : list
   const row = isListing(table, search) ? await listPrinted(db, table, select, search) : undefined
-  if (row) return { ...momentOf([row]), text: String(row['$page'] ?? '') }
+  if (row) {
+    const moment = momentOf([row])
+    const isLast = search.after ? row['$more'] === null : search.offset + search.limit >= moment.total
+    const id = isLast ? null : (row['$last'] ?? null)
+    return {
+      ...moment,
+      text: String(row['$page'] ?? ''),
+      last: id === null ? undefined : { values: [], id: Number(id) },
+    }
+  }
   const { records, ...found } = await find(db, table, search, list)
   return { ...found, text: records.map((record) => JSON.stringify(record)).join() }
 }
 
-function momentOf([row]: readonly Row[]): Omit<Found, 'records'> {
+function momentOf([row]: readonly Row[]): Pick<Found, 'total' | 'seq'> {
   return { total: Number(row?.['$total']), seq: Number(row?.['$seq']) }
-}
-
-interface SearchSql {
-  readonly page: Rendered
-  readonly count: Rendered
-}
-
-function compileSearch(table: Table, select: Select, search: Search): SearchSql {
-  const scope = new Scope(table.dialect)
-  const isHidden = table.model.archived && !search.archived
-  const conditions = [
-    ...(isHidden ? ['t."archived" is not true'] : []),
-    ...(search.seen ? [scope.holds(search.seen)] : []),
-    ...(search.where ? [scope.where(search.where)] : []),
-  ]
-  const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
-  const rows = table.instead?.((value) => scope.mark(value)) ?? table.name
-  const counted = `from ${rows} as t ${scope.joins} ${where}`
-  const total = knownTotal(table, search) ?? scope.render(`select count(*) ${counted}`)
-  const count = { sql: `select (${total.sql}) as "$total", ${LAST_SEQ} as "$seq"`, params: total.params }
-  const keys = search.sort.map(
-    ({ steps, field, descending, mask }) =>
-      `${scope.column(steps, field, mask)} ${descending ? 'desc' : 'asc'} nulls last`,
-  )
-  const order = `order by ${[...keys, 't."id"'].join(', ')}`
-  const from = scope.render(`from ${rows} as t ${scope.joins} ${where} ${order}`)
-  const sql = `select (${total.sql}) as "$total", ${LAST_SEQ} as "$seq", ${select.columns} ${from.sql} limit ? offset ?`
-  const params = [...total.params, ...select.params, ...from.params, search.limit, search.offset]
-  return { page: { sql, params }, count }
 }
 
 export interface Walk {

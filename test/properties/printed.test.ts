@@ -126,9 +126,12 @@ onEveryEngine((engine) => {
               where: undefined,
               selection: undefined,
             }
-            const { records: found, ...page } = await find(app.db.reader, table, search, select)
-            const text = found.map((record) => JSON.stringify(record)).join()
-            expect(await findPrinted(app.db.reader, table, search, select)).toEqual({ ...page, text })
+            for (const after of [undefined, { values: [], id: offset }]) {
+              const asked = { ...search, after }
+              const { records: found, ...page } = await find(app.db.reader, table, asked, select)
+              const text = found.map((record) => JSON.stringify(record)).join()
+              expect(await findPrinted(app.db.reader, table, asked, select)).toEqual({ ...page, text })
+            }
           }
           const record = await read(app.db.reader, table, id, select)
           const printed = await readPrinted(app.db.reader, table, id, select)

@@ -24,9 +24,14 @@ onEveryEngine((engine) => {
 
   const range = (from: number, to: number) =>
     Array.from({ length: to - from + 1 }, (_, index) => from + index)
+  /** Ids have no gaps here. */
+  const behind = (id: number) => Buffer.from(JSON.stringify([id])).toString('base64url')
   const link = (pages: Record<string, number>, limit: number, tail = '', path = PATH) =>
     Object.entries(pages)
-      .map(([rel, offset]) => `<${path}?offset=${offset}&limit=${limit}${tail}>; rel="${rel}"`)
+      .map(([rel, offset]) => {
+        const after = rel === 'next' ? `&after=${behind(offset)}` : ''
+        return `<${path}?offset=${offset}&limit=${limit}${after}${tail}>; rel="${rel}"`
+      })
       .join(', ')
 
   test('a page is status, offset, total, data; a record in it is id, version and the list fields', async () => {
@@ -61,6 +66,12 @@ onEveryEngine((engine) => {
     ['?offset=%30&limit=%31', 0, [1]],
     ['?unknown=1&__proto__=2&limit=1', 0, [1]],
     ['?archived=true&limit=1', 0, [1]],
+    [`?after=${behind(5)}&limit=3`, 0, range(6, 8)],
+    [`?offset=7&limit=3&after=${behind(5)}`, 7, range(6, 8)],
+    [`?offset=7&limit=3&after=${behind(0)}`, 7, range(1, 3)],
+    [`?offset=1&limit=3&after=${behind(44)}`, 1, [45]],
+    [`?offset=1&limit=3&after=${behind(45)}`, 1, []],
+    [`?limit=0&after=${behind(5)}`, 0, []],
   ]
   test.for(pages)('find%s', async ([query, offset, ids]) => {
     const answer = await user.get(PATH + query)
@@ -81,6 +92,9 @@ onEveryEngine((engine) => {
     ['?limit=5000', link({ first: 0, last: 0 }, 1000)],
     ['?limit=10&archived=true', link({ first: 0, next: 10, last: 40 }, 10, '&archived=true')],
     ['?limit=0', undefined],
+    [`?offset=20&limit=10&after=${behind(20)}`, link({ first: 0, prev: 10, next: 30, last: 40 }, 10)],
+    [`?offset=40&limit=10&after=${behind(35)}`, link({ first: 0, prev: 30, last: 40 }, 10)],
+    [`?limit=10&after=${behind(COUNT)}`, link({ first: 0, last: 40 }, 10)],
   ]
   test.for(links)('find%s links to its neighbours', async ([query, expected]) => {
     expect((await user.get(PATH + query)).headers.link).toBe(expected)

@@ -57,7 +57,10 @@ onEveryEngine((engine) => {
   test('every link repeats fields, sortBy, filter, q and archived, encoded', async () => {
     const { headers } = await user.get(`${PATH}?offset=10&limit=5&${queryOf(question)}&unknown=1`)
     const link = (offset: number) => `${PATH}?offset=${offset}&limit=5&${queryOf(question)}`
-    expect(linksOf(headers.link)).toEqual({ first: link(0), prev: link(5), next: link(15), last: link(20) })
+    const values = [['-createdBy.name', 'Ada'], ['-title', `${TITLE} ${100 + 8}`], ids[8]]
+    const after = Buffer.from(JSON.stringify(values)).toString('base64url')
+    const next = link(15).replace('limit=5', `limit=5&after=${after}`)
+    expect(linksOf(headers.link)).toEqual({ first: link(0), prev: link(5), next, last: link(20) })
   })
 
   test('what was not asked is not in it', async () => {

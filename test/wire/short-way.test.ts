@@ -67,6 +67,8 @@ onEveryEngine((engine) => {
         'offset=99',
         'limit=0',
         'offset=300&limit=7',
+        `offset=2&limit=2&after=${btoa('[2]')}`,
+        `offset=2&limit=1&after=${btoa('[2]')}`,
       ].flatMap((query) => [`${CONTACTS}?${query}`, `${NOTES}?${query}`]),
       ...[
         'limit=1&limit=2',
@@ -75,6 +77,9 @@ onEveryEngine((engine) => {
         'limit=2&x=1',
         'limit=2&filter=id>1',
         'offset=%31',
+        'offset=2&limit=2&after=x',
+        `offset=2&limit=2&after=${btoa('["2"]').replaceAll('=', '')}`,
+        `offset=2&limit=2&after=${btoa('[2]')}&after=${btoa('[2]')}`,
         'limit=9007199254740993',
       ].map((query) => `${NOTES}?${query}`),
     ]
@@ -206,7 +211,7 @@ onEveryEngine((engine) => {
     const pages = reads.filter((way) => way.includes('?'))
     const plain = [...[1, 2, 3, 4].map((id) => `GET ${CONTACTS}/${id} 200`), `GET ${NOTES}/1 200`]
     expect(reads).toEqual([...plain, ...pages])
-    expect(pages).toHaveLength(12)
+    expect(pages).toHaveLength(16)
     const written = Object.keys(ways).filter((way) => !way.startsWith('GET'))
     expect(written.map((way) => way.split(' ').slice(0, 3).join(' '))).toEqual([
       ...[`PUT ${NOTES} 200`, `PUT ${NOTES} 422`, `PUT ${NOTES} 400`],

@@ -30,10 +30,11 @@ export async function findAt(app: App, by: Caller, model: Model, query: Query): 
     const seq = await seqOf(db, at)
     const changed = testable(by, model, await changedSince(db, table, seq))
     const list = selectFor(app, by, model, 'list')
-    const { total, records } = await store.find(db, tableWith(table, changed), search, list)
+    const { total, records, last } = await store.find(db, tableWith(table, changed), search, list)
     const { entries } = search.selection ?? listSelection(sightOf(app, by), model)
     const data = await withNeighbours(app, by, db, model, entries, changed, records)
-    return { offset: search.offset, limit: search.limit, total, seq, data }
+    const { offset, limit } = search
+    return { offset, limit, total, seq, data, next: last && { offset: offset + limit } }
   })
 }
 

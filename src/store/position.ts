@@ -1,0 +1,86 @@
+// What comes behind a position in an order, as SQL. Nulls come last in both directions, and the id decides in the end.
+import type { Position } from '../model/position.js'
+import type { SortKey } from '../model/sort.js'
+import { columnOf } from './column.js'
+import { fieldAsked } from './counted-search.js'
+import type { Scope } from './criteria-sql.js'
+import type { Row } from './database.js'
+import type { Table } from './table.js'
+
+/** A key of an order in a statement. */
+export interface KeySql {
+  readonly column: string
+  readonly descending: boolean
+  /** What it is called where only ids and keys are looked at. */
+  readonly name: string
+}
+
+/** A stretch of an order. */
+export interface Stretch {
+  readonly where: string
+  readonly order: string
+}
+
+export function keysIn(scope: Scope, sort: readonly SortKey[]): KeySql[] {
+  return sort.map(({ steps, field, descending, mask }, index) => ({
+    column: scope.column(steps, field, mask),
+    descending,
+    name: `"$k${index}"`,
+  }))
+}
+
+/** Behind `order by`. */
+export function orderOf(keys: readonly Omit<KeySql, 'name'>[], id = 't."id"'): string {
+  const each = keys.map(({ column, descending }) => `${column} ${descending ? 'desc' : 'asc'} nulls last`)
+  return [...each, id].join(', ')
+}
+
+/** The position of a row that has the keys beside what it shows. */
+export function positionIn({ dialect }: Table, sort: readonly SortKey[], row: Row): Position {
+  const values = sort.map(({ field }, index) => columnOf(dialect, field).decode(row[`$k${index}`] ?? null))
+  return { values, id: Number(row['id']) }
+}
+
+/**
+ * What comes behind the position, nearest first: records with the same first key, with later ones, with none. Each is a range of an index
+ * on that key, and in the order of the index; one condition for all would have the engines walk over what lies before, or sort.
+ */
+export function stretchesBehind(
+  scope: Scope,
+  sort: readonly SortKey[],
+  keys: readonly KeySql[],
+  { values, id }: Position,
+): Stretch[] {
+  const marks = sort.map(({ field }, index) => {
+    const value = columnOf(scope.dialect, field).encode(values[index] ?? null)
+    return value === null ? undefined : scope.mark(value)
+  })
+  const idMark = scope.mark(id)
+  const behind = (from: number): string => {
+    const key = keys[from]
+    if (!key) return `t."id" > ${idMark}`
+    const [mark, { column }] = [marks[from], key]
+    const rest = behind(from + 1)
+    if (mark === undefined) return `(${column} is null and ${rest})`
+    return `(${later(key, mark)} or ${column} is null or (${column} = ${mark} and ${rest}))`
+  }
+  const [key, ...others] = keys
+  const [first] = sort
+  // No index helps where it is not the record's own.
+  if (!key || !first || !fieldAsked(first)) return [{ where: behind(0), order: orderOf(keys) }]
+  const [mark, { column, descending }] = [marks[0], key]
+  const without = orderOf(others)
+  // PostgreSQL does not see that what is null is all the same.
+  const empty = { where: `${column} is null`, order: `${column}, ${without}` }
+  if (mark === undefined) return [{ ...empty, where: `${empty.where} and ${behind(1)}` }]
+  return [
+    { where: `${column} = ${mark} and ${behind(1)}`, order: without },
+    // Without nulls, so in the words of the index.
+    { where: later(key, mark), order: `${column}${descending ? ' desc' : ''}, ${without}` },
+    empty,
+  ]
+}
+
+function later({ column, descending }: KeySql, mark: string): string {
+  return `${column} ${descending ? '<' : '>'} ${mark}`
+}

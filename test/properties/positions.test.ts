@@ -1,0 +1,98 @@
+// Whoever follows `next` sees what the plain find shows, in its order, whatever it is sorted by.
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Records } from '../../src/wire.js'
+import { WRONG_POSITIONS } from '../position-twins.js'
+import { ENGINES, enter, startService, type Engine, type Service } from '../targets.js'
+import { idsByWalking } from '../walking.js'
+import { filterOf } from './search-forms.js'
+import { Oracle } from './search-oracle.js'
+import { Asking, type Ask } from './search-questions.js'
+import { createWorld, SHAPES, worldFrom } from './search-world.js'
+
+const SEED = Number(process.env['VERSO_SEARCH_SEED'] ?? Date.now() % 2 ** 31)
+const RELATED = ['rel.Person', 'rel.Person', 'rel.Badge', 'rel.Company', 'rel.Address', 'rel.Door']
+const MAX_RECORDS = 60
+
+const world = worldFrom(SEED)
+const asking = new Asking(world)
+const services = new Map<Engine, Service>()
+const doors = new Map<string, Records>()
+let oracle: Oracle
+
+interface Walk extends Ask {
+  readonly limit: number
+  /** Whether all records are walked over: a random condition finds few. */
+  readonly isWhole: boolean
+}
+
+const walks = (models: readonly string[]): fc.Arbitrary<Walk> =>
+  fc
+    .record({ ask: asking.ask(models), limit: fc.integer({ min: 1, max: 9 }), isWhole: fc.boolean() })
+    .map(({ ask, ...walk }) => ({ ...ask, ...walk }))
+
+beforeAll(async () => {
+  const worlds = await Promise.all(
+    ENGINES.map(async (engine) => {
+      const service = await startService(engine)
+      services.set(engine, service)
+      for (const door of ['direct', 'http'] as const)
+        doors.set(`${engine} ${door}`, await enter(service, door))
+      return createWorld(await enter(service, 'direct'), world)
+    }),
+  )
+  oracle = new Oracle(SHAPES, worlds[0] ?? {})
+})
+afterAll(async () => {
+  await Promise.all([...services.values()].map((service) => service.close()))
+})
+
+const EVERYTHING = { join: 'and', parts: [{ path: 'id', operator: 'notNull' }] } as const
+
+async function walked(records: Records, walk: Walk): Promise<[found: number[], expected: number[]]> {
+  const { model, sortBy, archived, limit, isWhole } = walk
+  const expected = oracle.find(model, isWhole ? EVERYTHING : walk.question, sortBy, archived)
+  const filter = isWhole ? {} : { filter: filterOf(walk) }
+  const query = { limit, fields: [], archived, ...filter, ...(sortBy.length > 0 ? { sortBy } : {}) }
+  // One page too many would be one that shows something again.
+  return [await idsByWalking(records, model, query, MAX_RECORDS + 1), expected]
+}
+
+const claims: readonly (readonly [claim: string, models: readonly string[], numRuns: number])[] = [
+  ['over relations of every kind', RELATED, 250],
+  ['over values of every type', ['test.Everything'], 150],
+  ['whether or not records are archived', ['test.Note'], 60],
+]
+test.for(claims)('a walk shows every record once, in order, %s', { timeout: 240_000 }, async (claim) => {
+  const [, models, numRuns] = claim
+  const check = async (walk: Walk) => {
+    for (const engine of ENGINES) {
+      const records = doors.get(`${engine} ${walk.door}`)
+      if (!records) throw new Error(`${engine} is not there`)
+      const [found, expected] = await walked(records, walk)
+      expect(found, engine).toEqual(expected)
+    }
+  }
+  await fc.assert(fc.asyncProperty(walks(models), check), { seed: SEED, numRuns })
+})
+
+describe('a walk by a store is caught', () => {
+  const twins = ENGINES.flatMap((engine) =>
+    Object.keys(WRONG_POSITIONS).map((twin) => [twin, engine] as const),
+  )
+  test.for(twins)('%s, on %s', { timeout: 120_000 }, async ([twin, engine]) => {
+    const service = services.get(engine)
+    if (!service) throw new Error(`${engine} is not there`)
+    const db = WRONG_POSITIONS[twin]?.(service.app.db) ?? service.app.db
+    const records = await enter({ ...service, app: { ...service.app, db } }, 'direct')
+    const isRight = async (walk: Walk) => {
+      const [found, expected] = await walked(records, walk)
+      return found.join() === expected.join()
+    }
+    const property = fc.asyncProperty(walks(['rel.Person', 'test.Everything']), isRight)
+    const options = { seed: SEED, numRuns: 300, endOnFailure: true }
+    const { failed, errorInstance } = await fc.check(property, options)
+    // Not by an error of the database: by another answer.
+    expect([failed, String(errorInstance)]).toEqual([true, expect.stringContaining('returning false')])
+  })
+})

@@ -1,0 +1,29 @@
+// Whoever follows `next` from page to page.
+import type { Query } from '../src/model/search.js'
+import type { Page, Records } from '../src/wire.js'
+
+/** Pages to the end, or as many as there can be at most: who gets no further is cut off. */
+export async function* pagesOf(
+  records: Records,
+  model: string,
+  query: Query,
+  most = 1_000,
+): AsyncGenerator<Page> {
+  let place: Page['next'] | Record<string, never> = {}
+  for (let number = 0; number < most && place; number++) {
+    const page: Page = await records.find(model, { ...query, ...place })
+    yield page
+    place = page.next
+  }
+}
+
+export async function idsByWalking(
+  records: Records,
+  model: string,
+  query: Query,
+  most?: number,
+): Promise<number[]> {
+  const ids: number[] = []
+  for await (const { data } of pagesOf(records, model, query, most)) ids.push(...data.map(({ id }) => id))
+  return ids
+}
