@@ -4,7 +4,8 @@ import { USER } from '../model/system.js'
 import type { Values } from '../model/value.js'
 import type { Action, Change } from '../wire.js'
 import { count, type CountedChange } from './counters.js'
-import type { Dialect, Queryable, Row, SqlValue, Transaction } from './database.js'
+import type { Dialect, JsonColumn, Queryable, Row, SqlValue, Transaction } from './database.js'
+import { Insertion } from './insertion.js'
 import { quote, tableName } from './names.js'
 import type { Table, Tables } from './table.js'
 
@@ -16,7 +17,8 @@ export interface NewChange extends CountedChange {
 }
 
 export const LOG_TABLE = 'verso_log'
-const CHANGES_AT_ONCE = 100
+/** Up to here each number of rows has a statement of its own. */
+const FEW_CHANGES = 16
 /** Whoever is further behind reads the record anew. */
 const MAX_CHANGES_TAKEN_BACK = 10_000
 /** They are looked at in pages; one alone may be as large as it is. */
@@ -31,23 +33,60 @@ export async function append(tx: Transaction, tables: Tables, changes: readonly 
 }
 
 async function appendAll(tx: Transaction, tables: Tables, changes: readonly NewChange[]): Promise<void> {
-  const { columns, lockLog } = tables.dialect
-  const [text, integer] = ['cast(? as text)', `cast(? as ${columns.integer.type})`]
-  const row = `select ${[text, integer, integer, text, integer, integer, text].join(', ')}${lockLog.from}`
-  for (let start = 0; start < changes.length; start += CHANGES_AT_ONCE) {
-    const some = changes.slice(start, start + CHANGES_AT_ONCE)
-    const params: SqlValue[] = []
-    for (const { model, id, version, action, by, atMs, changes: made } of some)
-      params.push(model, id, version, action, by, atMs, JSON.stringify(made))
-    const sql =
-      `${lockLog.with}insert into ${LOG_TABLE} (model, record, version, action, by_user, at_ms, changes) ` +
-      some.map(() => row).join(' union all ')
-    // While it waits for the COMMIT, everybody else waits for it.
-    const isLast = start + CHANGES_AT_ONCE >= changes.length
-    if (isLast && tx.last) tx.last(sql, params)
-    else await tx.run(sql, params)
-  }
+  const { few, many } = insertionOf(tables.dialect)
+  const rows = changes.map(({ model, id, version, action, by, atMs, changes: made }) => {
+    return [model, id, version, action, by, atMs, JSON.stringify(made)]
+  })
+  // While it waits for the COMMIT, everybody else waits for it.
+  const send = (sql: string, params: readonly SqlValue[], isLast: boolean) =>
+    isLast && tx.last ? tx.last(sql, params) : tx.run(sql, params)
+  const sql = few[rows.length]
+  if (sql === undefined) await many.send(rows, send)
+  else await send(sql, rows.flat(), true)
   await count(tx, tables, changes)
+}
+
+const COLUMNS: readonly JsonColumn[] = [
+  { name: 'model', storage: 'text' },
+  { name: 'record', storage: 'integer' },
+  { name: 'version', storage: 'integer' },
+  { name: 'action', storage: 'text' },
+  { name: 'by_user', storage: 'integer' },
+  { name: 'at_ms', storage: 'integer' },
+  { name: 'changes', storage: 'text' },
+]
+
+interface LogInsertion {
+  /** The texts for so many rows, from 1 on. */
+  readonly few: readonly (string | undefined)[]
+  readonly many: Insertion
+}
+
+const INSERTIONS = new WeakMap<Dialect, LogInsertion>()
+
+function insertionOf(dialect: Dialect): LogInsertion {
+  const known = INSERTIONS.get(dialect)
+  if (known) return known
+  const made = {
+    few: Array.from({ length: FEW_CHANGES + 1 }, (_, rows) =>
+      rows > 0 ? fewRows(dialect, rows) : undefined,
+    ),
+    many: new Insertion(dialect, LOG_TABLE, COLUMNS, dialect.lockLog),
+  }
+  INSERTIONS.set(dialect, made)
+  return made
+}
+
+/** For few rows a select of each is quicker than lists are. */
+function fewRows({ columns, lockLog }: Dialect, rows: number): string {
+  const values = COLUMNS.map(({ storage }) =>
+    storage === 'text' ? 'cast(? as text)' : `cast(? as ${columns[storage].type})`,
+  )
+  const row = `select ${values.join(', ')}${lockLog.from}`
+  return (
+    `${lockLog.with}insert into ${LOG_TABLE} (${COLUMNS.map(({ name }) => name).join(', ')}) ` +
+    Array.from({ length: rows }, () => row).join(' union all ')
+  )
 }
 
 export const CHANGE_COLUMNS = `l.seq, l.model, l.record, l.version, l.action, l.by_user, l.at_ms, l.changes, l.purged, u."version" as user_version, u."name" as user_name`
