@@ -1,5 +1,6 @@
 // A file of lines, each a JSON object: read as a stream, whatever its length.
 import { createReadStream } from 'node:fs'
+import { Fault } from '../model/field.js'
 import type { RawLine } from '../service/transfer/import-source.js'
 
 /** More than a record can hold, with all its texts at their longest. */
@@ -13,6 +14,9 @@ const BOM = '\uFEFF'
 
 export type OnBytes = (bytes: number) => void
 
+/** The text of a line, or what keeps it from being one. */
+type Text = string | Fault
+
 /** Empty lines are passed over. A line at fault is told with its number, and the next one is read. */
 export async function* readLines(
   file: string,
@@ -20,73 +24,91 @@ export async function* readLines(
   maxLineBytes = MAX_LINE_BYTES,
 ): AsyncGenerator<readonly RawLine[]> {
   let portion: RawLine[] = []
-  let [line, bytes] = [0, 0]
-  for await (const text of splitLines(file, onBytes, maxLineBytes)) {
-    line++
-    const raw = text ? readLine(line, text) : { line, fault: `is longer than ${maxLineBytes} bytes` }
-    if (!raw) continue
-    portion.push(raw)
-    bytes += text?.length ?? 0
-    if (portion.length < PORTION_LINES && bytes < PORTION_BYTES) continue
-    yield portion
-    portion = []
-    bytes = 0
+  let [line, length] = [0, 0]
+  for await (const texts of splitLines(file, onBytes, maxLineBytes)) {
+    for (const text of texts) {
+      line++
+      const raw = typeof text === 'string' ? readLine(line, text) : { line, fault: text.message }
+      if (!raw) continue
+      portion.push(raw)
+      length += typeof text === 'string' ? text.length : 0
+      if (portion.length < PORTION_LINES && length < PORTION_BYTES) continue
+      yield portion
+      portion = []
+      length = 0
+    }
   }
   if (portion.length > 0) yield portion
 }
 
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
 /** Undefined for an empty line. */
-function readLine(line: number, bytes: Buffer): RawLine | undefined {
-  let text: string
+function readLine(line: number, text: string): RawLine | undefined {
+  const json = line === 1 && text.startsWith(BOM) ? text.slice(1) : text
+  if (json.trim() === '') return undefined
   try {
-    text = decoder.decode(bytes)
-  } catch {
-    return { line, fault: 'is not valid UTF-8' }
-  }
-  if (line === 1 && text.startsWith(BOM)) text = text.slice(1)
-  if (text.trim() === '') return undefined
-  try {
-    return { line, input: JSON.parse(text) as unknown }
+    return { line, input: JSON.parse(json) as unknown }
   } catch (error) {
     const what = error instanceof Error ? error.message.replace(/,? \.{0,3}".*$/s, '') : 'it cannot be read'
     return { line, fault: `is no JSON: ${what}` }
   }
 }
 
-/** The bytes of each line without its end; undefined for one that is too long, of which nothing is kept. */
+/** The lines of a file without their ends, some at once. Of one that is too long nothing is kept. */
 async function* splitLines(
   file: string,
   onBytes: OnBytes,
   maxLineBytes: number,
-): AsyncGenerator<Buffer | undefined> {
+): AsyncGenerator<readonly Text[]> {
   let pieces: Buffer[] = []
   let length = 0
-  let isTooLong = false
   const add = (piece: Buffer) => {
     length += piece.length
-    isTooLong ||= length > maxLineBytes
-    if (isTooLong) pieces = []
+    if (length > maxLineBytes) pieces = []
     else pieces.push(piece)
   }
-  const take = (): Buffer | undefined => {
-    const [only] = pieces
-    const whole = isTooLong ? undefined : pieces.length === 1 ? only : Buffer.concat(pieces)
+  const take = (): Text => {
+    const text = length > maxLineBytes ? tooLong(maxLineBytes) : decode(Buffer.concat(pieces))
     pieces = []
     length = 0
-    isTooLong = false
-    return whole
+    return text
   }
   for await (const chunk of createReadStream(file, { highWaterMark: CHUNK_BYTES }) as AsyncIterable<Buffer>) {
-    let start = 0
-    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
-      add(chunk.subarray(start, end))
-      yield take()
-      start = end + 1
+    const [first, last] = [chunk.indexOf(NEWLINE), chunk.lastIndexOf(NEWLINE)]
+    if (first !== -1) {
+      add(chunk.subarray(0, first))
+      yield [take()]
     }
-    if (start < chunk.length) add(chunk.subarray(start))
+    if (last > first) yield linesOf(chunk.subarray(first + 1, last), maxLineBytes)
+    if (last + 1 < chunk.length) add(chunk.subarray(last + 1))
     onBytes(chunk.length)
   }
-  if (length > 0) yield take()
+  if (length > 0) yield [take()]
+}
+
+/** Whole lines. They are decoded together: one by one that takes longer than to parse them. */
+function linesOf(bytes: Buffer, maxLineBytes: number): readonly Text[] {
+  const whole = bytes.length > maxLineBytes ? undefined : decode(bytes)
+  if (typeof whole === 'string') return whole.split('\n')
+  const lines: Text[] = []
+  for (let start = 0; start <= bytes.length;) {
+    const found = bytes.indexOf(NEWLINE, start)
+    const end = found === -1 ? bytes.length : found
+    lines.push(end - start > maxLineBytes ? tooLong(maxLineBytes) : decode(bytes.subarray(start, end)))
+    start = end + 1
+  }
+  return lines
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function decode(bytes: Buffer): Text {
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    return new Fault('is not valid UTF-8')
+  }
+}
+
+function tooLong(maxLineBytes: number): Fault {
+  return new Fault(`is longer than ${maxLineBytes} bytes`)
 }

@@ -8,6 +8,8 @@ export const MAX_TEXT_BYTES = 1_048_576
 /** How many characters fit into an index entry on both engines, of all its fields together. */
 export const MAX_INDEXED_LENGTH = 600
 const INTEGER_LIMIT = 2 ** 31
+/** Of a unit of UTF-16 in UTF-8. */
+const MOST_BYTES = 3
 
 export type FieldTypeName =
   | 'string'
@@ -259,8 +261,10 @@ function parseText(input: unknown, field: Field): Value | Fault {
   if (typeof input !== 'string') return new Fault('must be text')
   const fault = textFault(input)
   if (fault !== undefined) return new Fault(fault)
-  if (Buffer.byteLength(input) > MAX_TEXT_BYTES)
+  if (input.length * MOST_BYTES > MAX_TEXT_BYTES && Buffer.byteLength(input) > MAX_TEXT_BYTES)
     return new Fault(`must be at most ${MAX_TEXT_BYTES} bytes of UTF-8`)
+  // Characters are counted only where it matters: there are at most as many as units of UTF-16, and at least half as many.
+  if (input.length <= field.maxLength && input.length >= 2 * field.minLength) return input
   const length = lengthOf(input)
   if (length > field.maxLength) return new Fault(`must have at most ${field.maxLength} characters`)
   if (length < field.minLength)

@@ -9,14 +9,20 @@ export function fieldsOfTemplate(template: string): string[] {
 
 /** What is missing leaves no gap: white space is folded, and nothing at all is null. */
 export function computeByTemplate(template: string): (record: Readonly<Values>) => Value {
+  // Of what a split by a group gives, every other piece is what the group has matched.
+  const pieces = template.split(PLACE)
   return (record) => {
-    const text = template
-      .replace(PLACE, (_, name: string) => print(record[name] ?? null))
-      .replace(/\s+/g, ' ')
-      .trim()
+    let text = ''
+    for (const [index, piece] of pieces.entries())
+      text += index % 2 === 0 ? piece : print(record[piece] ?? null)
+    if (UNFOLDED.test(text)) text = text.replace(/\s+/g, ' ')
+    text = text.trim()
     return text === '' ? null : text
   }
 }
+
+/** White space that is not a single space. */
+const UNFOLDED = /\s\s|[^\S ]/
 
 function print(value: Value): string {
   if (value === null) return ''

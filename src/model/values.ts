@@ -24,20 +24,36 @@ function identitiesOf(value: Value): Value {
 /** The computed fields of a record that holds these values. */
 export function computeValues(model: Model, values: Readonly<Values>, place = ''): Values {
   const faults = new Faults()
+  const { from, fields } = computingOf(model)
   const known: Values = {}
-  for (const field of model.fields.values()) {
-    if (isShown(field) && !field.kept && !field.computed && !field.relation?.isList)
-      known[field.name] = values[field.name] ?? null
-  }
+  for (const name of from) known[name] = values[name] ?? null
   const computed: Values = {}
-  for (const field of model.fields.values()) {
-    if (!field.computed) continue
+  for (const field of fields) {
     const value = compute(field, known)
     if (value instanceof Fault) faults.add(place + field.name, value.message)
     else known[field.name] = computed[field.name] = value
   }
   faults.refuseIfAny(model)
   return computed
+}
+
+interface Computing {
+  /** What computed fields see of a record, besides those that come before them. */
+  readonly from: readonly string[]
+  readonly fields: readonly Field[]
+}
+
+const COMPUTING = new WeakMap<Model, Computing>()
+
+function computingOf(model: Model): Computing {
+  const known = COMPUTING.get(model)
+  if (known) return known
+  const all = [...model.fields.values()]
+  const isSeen = (field: Field) => isShown(field) && !field.kept && !field.computed && !field.relation?.isList
+  const fields = all.filter(({ computed }) => computed)
+  const made = { from: fields.length > 0 ? all.filter(isSeen).map(({ name }) => name) : [], fields }
+  COMPUTING.set(model, made)
+  return made
 }
 
 function compute(field: Field, known: Readonly<Values>): Value | Fault {

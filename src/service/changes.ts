@@ -1,3 +1,4 @@
+import type { Field } from '../model/field.js'
 import { isShown, type Model } from '../model/model.js'
 import { sameValue, type Value, type Values } from '../model/value.js'
 import { valuesOf } from '../model/values.js'
@@ -40,17 +41,30 @@ export function differences(
   after: Readonly<Values>,
 ): Change['changes'] {
   const changes: Record<string, { before: Value; after: Value }> = {}
-  for (const field of model.fields.values()) {
-    if ((field.kept && UNLOGGED.includes(field.name)) || !isShown(field)) continue
-    const change = { before: before[field.name] ?? null, after: after[field.name] ?? null }
+  for (const name of loggedNames(model)) {
+    const change = { before: before[name] ?? null, after: after[name] ?? null }
     if (!sameValue(change.before, change.after) && !isNothing(change.before, change.after))
-      changes[field.name] = change
+      changes[name] = change
   }
   return changes
 }
 
+const LOGGED = new WeakMap<Model, readonly string[]>()
+
+function loggedNames(model: Model): readonly string[] {
+  const known = LOGGED.get(model)
+  if (known) return known
+  const isLogged = (field: Field) => !(field.kept && UNLOGGED.includes(field.name)) && isShown(field)
+  const names = [...model.fields.values()].filter(isLogged).map(({ name }) => name)
+  LOGGED.set(model, names)
+  return names
+}
+
 /** A list that is not there yet, or no longer, and one without members. */
 function isNothing(before: Value, after: Value): boolean {
-  const [left, right] = [before ?? [], after ?? []]
-  return Array.isArray(left) && Array.isArray(right) && left.length === 0 && right.length === 0
+  return isEmpty(before) && isEmpty(after)
+}
+
+function isEmpty(value: Value): boolean {
+  return value === null || (Array.isArray(value) && value.length === 0)
 }

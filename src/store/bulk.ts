@@ -4,12 +4,14 @@ import type { Criteria } from '../model/criteria.js'
 import type { Values } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
 import { predicateOf } from './criteria-sql.js'
-import type { Queryable, SqlValue, Transaction } from './database.js'
-import { quote, tableName } from './names.js'
+import type { Column, Dialect, JsonColumn, Queryable, SqlValue, Transaction } from './database.js'
+import { Insertion } from './insertion.js'
+import { columnFor } from './many.js'
+import { tableName } from './names.js'
 import { naming } from './records.js'
 import { membershipOf } from './relation-sql.js'
 import type { Select } from './select.js'
-import { encode } from './column.js'
+import { encoderOf } from './column.js'
 import type { Table } from './table.js'
 
 export interface GivenRow {
@@ -18,52 +20,55 @@ export interface GivenRow {
   readonly values: Values
 }
 
-/** Rows in one statement. Few sizes, so that few statements are prepared. */
-const AT_ONCE = [64, 8, 1] as const
-/** SQLite takes no more in one statement. */
-const MAX_PARAMETERS = 32_000
+/** How the rows of one table go in. */
+interface GivenInsertion {
+  readonly insertion: Insertion
+  readonly columns: readonly { readonly name: string; readonly encode: Column['encode'] }[]
+}
+
+const GIVEN = new WeakMap<Table, GivenInsertion>()
+
+function insertionOf(table: Table): GivenInsertion {
+  const known = GIVEN.get(table)
+  if (known) return known
+  const { dialect, name, stored } = table
+  const made = {
+    insertion: new Insertion(dialect, name, [...KEYS, ...stored.map(columnFor)]),
+    columns: stored.map((field) => ({ name: field.name, encode: encoderOf(dialect, field) })),
+  }
+  GIVEN.set(table, made)
+  return made
+}
+
+const KEYS = [
+  { name: 'id', storage: 'integer' },
+  { name: 'version', storage: 'integer' },
+] as const satisfies JsonColumn[]
 
 export async function insertGiven(tx: Transaction, table: Table, rows: readonly GivenRow[]): Promise<void> {
-  const { dialect, stored } = table
-  const names = stored.map((field) => `, ${quote(field.name)}`).join('')
-  const into = `insert into ${table.name} ("id", "version"${names})`
-  const fill = ({ id, version, values }: GivenRow, params: SqlValue[]) => {
-    params.push(id, version)
-    for (const field of stored) params.push(encode(dialect, field, values[field.name] ?? null))
-  }
-  await naming(table, () => insertAll(tx, into, stored.length + 2, rows, fill))
+  const { insertion, columns } = insertionOf(table)
+  const given = rows.map(({ id, version, values }) => {
+    const row: SqlValue[] = [id, version]
+    for (const { name, encode } of columns) row.push(encode(values[name] ?? null))
+    return row
+  })
+  await naming(table, () => insertion.run(tx, given))
 }
 
 /** The links of new records, which have none yet. */
 export async function insertLinks(
   tx: Transaction,
+  dialect: Dialect,
   list: FieldOf,
   pairs: readonly (readonly [owner: number, member: number])[],
 ): Promise<void> {
-  const into = `insert into ${membershipOf(list).table} ("owner", "member")`
-  await insertAll(tx, into, 2, pairs, ([owner, member], params) => params.push(owner, member))
+  await new Insertion(dialect, membershipOf(list).table, LINK).run(tx, pairs)
 }
 
-async function insertAll<T>(
-  tx: Transaction,
-  into: string,
-  width: number,
-  rows: readonly T[],
-  fill: (row: T, params: SqlValue[]) => unknown,
-): Promise<void> {
-  const marks = `(${Array.from({ length: width }, () => '?').join(', ')})`
-  const sizes = AT_ONCE.filter((many) => many === 1 || many * width <= MAX_PARAMETERS)
-  const statements = sizes.map(
-    (many) => `${into} values ${Array.from({ length: many }, () => marks).join(', ')}`,
-  )
-  for (let start = 0; start < rows.length;) {
-    const fitting = sizes.findIndex((many) => many <= rows.length - start)
-    const end = start + (sizes[fitting] ?? 1)
-    const params: SqlValue[] = []
-    for (; start < end; start++) fill(rows[start] as T, params)
-    await tx.run(statements[fitting] ?? '', params)
-  }
-}
+const LINK = [
+  { name: 'owner', storage: 'integer' },
+  { name: 'member', storage: 'integer' },
+] as const satisfies JsonColumn[]
 
 /** The versions of those that are there. */
 export async function versionsOf(

@@ -11,7 +11,12 @@ export function columnOf(dialect: Dialect, field: Field): Column {
 
 /** A reference is kept as the id of its target, and so is a file. */
 export function encode(dialect: Dialect, field: Field, value: Value): SqlValue {
+  return encoderOf(dialect, field)(value)
+}
+
+/** The same for many values of one field. */
+export function encoderOf(dialect: Dialect, field: Field): Column['encode'] {
+  const column = columnOf(dialect, field)
   const isElsewhere = field.relation !== undefined || field.type === 'binary'
-  const kept = isElsewhere && value !== null ? idOf(value) : value
-  return columnOf(dialect, field).encode(kept)
+  return isElsewhere ? (value) => column.encode(value === null ? null : idOf(value)) : column.encode
 }

@@ -32,6 +32,8 @@ interface Count {
 /** By what the key says. */
 type Counts = Map<string, Count>
 
+const [SMALLEST_LEVEL] = LEVELS
+
 /** Rows in one statement. Few sizes, so that few statements are prepared. */
 const AT_ONCE = [64, 16, 8, 7, 6, 5, 4, 3, 2, 1] as const
 
@@ -44,15 +46,17 @@ export async function count(
   tables: Tables,
   changes: readonly CountedChange[],
 ): Promise<void> {
-  const [blocks, values] = [new Map<string, Count>(), new Map<string, Count>()]
+  const values = new Map<string, Count>()
+  const steps = new Map<Model, Map<number, number>>()
   for (const change of changes) {
     const model = tables.catalog.known(change.model)
     // Records of no model have no table that could be counted.
     if (!model) continue
     const step = visibleAfter(model, change) - visibleBefore(model, change)
-    if (step !== 0) addBlocks(blocks, model, change.id, step)
+    if (step !== 0) addStep(steps, model, blockOf(change.id, SMALLEST_LEVEL), step)
     addValues(values, tables, model, change)
   }
+  const blocks = blocksOf(steps)
   if (blocks.size > 0) await inPortions(tx, RAISE_BLOCKS, rowsOf(blocks))
   if (values.size === 0) return
   await inPortions(tx, RAISE_VALUES, rowsOf(values))
@@ -81,11 +85,22 @@ function archivedIn(change: CountedChange, side: 'before' | 'after'): boolean {
   return change.action === 'update' && heldBy(change)['archived'] === true
 }
 
-function addBlocks(counts: Counts, model: Model, id: number, step: number): void {
-  for (const level of LEVELS) {
-    const block = level === WHOLE_LEVEL ? 0 : blockOf(id, level)
-    add(counts, [model.name, level, block], step)
-  }
+function addStep(steps: Map<Model, Map<number, number>>, model: Model, block: number, step: number): void {
+  const ofModel = steps.get(model) ?? new Map<number, number>()
+  ofModel.set(block, (ofModel.get(block) ?? 0) + step)
+  steps.set(model, ofModel)
+}
+
+/** A small block lies whole in one block of each greater level. */
+function blocksOf(steps: ReadonlyMap<Model, ReadonlyMap<number, number>>): Counts {
+  const counts: Counts = new Map<string, Count>()
+  for (const [{ name }, ofModel] of steps)
+    for (const [block, step] of ofModel)
+      for (const level of LEVELS) {
+        const whole = level === WHOLE_LEVEL ? 0 : blockOf(block, level - SMALLEST_LEVEL)
+        add(counts, [name, level, whole], step)
+      }
+  return counts
 }
 
 /** An update that changes neither what is counted nor whether the record is counted costs nothing. */

@@ -5,8 +5,8 @@ import type { Values } from '../model/value.js'
 import type { Action, Change } from '../wire.js'
 import { count, type CountedChange } from './counters.js'
 import type { Dialect, JsonColumn, Queryable, Row, SqlValue, Transaction } from './database.js'
+import { Insertion } from './insertion.js'
 import { quote, tableName } from './names.js'
-import type { Rendered } from './parameters.js'
 import type { Table, Tables } from './table.js'
 
 export interface NewChange extends CountedChange {
@@ -17,7 +17,8 @@ export interface NewChange extends CountedChange {
 }
 
 export const LOG_TABLE = 'verso_log'
-const CHANGES_AT_ONCE = 100
+/** Up to here each number of rows has a statement of its own. */
+const FEW_CHANGES = 16
 /** Whoever is further behind reads the record anew. */
 const MAX_CHANGES_TAKEN_BACK = 10_000
 /** They are looked at in pages; one alone may be as large as it is. */
@@ -27,24 +28,21 @@ export const BYTES_IN_A_PAGE = 8_000_000
 /** The last thing a transaction does: from here to its end no other writer gets a number. */
 export async function append(tx: Transaction, tables: Tables, changes: readonly NewChange[]): Promise<void> {
   // One statement for all works of the transaction, once the last of them is done.
-  if (tx.atEnd) tx.atEnd('log', changes, (end, all) => appendAll(end, tables, all.flat(), inLists))
-  else await appendAll(tx, tables, changes, eachRow)
+  if (tx.atEnd) tx.atEnd('log', changes, (end, all) => append(end, tables, all.flat()))
+  else await appendAll(tx, tables, changes)
 }
 
-async function appendAll(
-  tx: Transaction,
-  tables: Tables,
-  changes: readonly NewChange[],
-  statementFor: (dialect: Dialect, rows: readonly SqlValue[][]) => Rendered,
-): Promise<void> {
-  for (let start = 0; start < changes.length; start += CHANGES_AT_ONCE) {
-    const rows = changes.slice(start, start + CHANGES_AT_ONCE).map(rowOf)
-    const { sql, params } = statementFor(tables.dialect, rows)
-    // While it waits for the COMMIT, everybody else waits for it.
-    const isLast = start + CHANGES_AT_ONCE >= changes.length
-    if (isLast && tx.last) tx.last(sql, params)
-    else await tx.run(sql, params)
-  }
+async function appendAll(tx: Transaction, tables: Tables, changes: readonly NewChange[]): Promise<void> {
+  const { few, many } = insertionOf(tables.dialect)
+  const rows = changes.map(({ model, id, version, action, by, atMs, changes: made }) => {
+    return [model, id, version, action, by, atMs, JSON.stringify(made)]
+  })
+  // While it waits for the COMMIT, everybody else waits for it.
+  const send = (sql: string, params: readonly SqlValue[], isLast: boolean) =>
+    isLast && tx.last ? tx.last(sql, params) : tx.run(sql, params)
+  const sql = few[rows.length]
+  if (sql === undefined) await many.send(rows, send)
+  else await send(sql, rows.flat(), true)
   await count(tx, tables, changes)
 }
 
@@ -57,27 +55,38 @@ const COLUMNS: readonly JsonColumn[] = [
   { name: 'at_ms', storage: 'integer' },
   { name: 'changes', storage: 'text' },
 ]
-const NAMES = COLUMNS.map(({ name }) => name).join(', ')
 
-function rowOf({ model, id, version, action, by, atMs, changes }: NewChange): SqlValue[] {
-  return [model, id, version, action, by, atMs, JSON.stringify(changes)]
+interface LogInsertion {
+  /** The texts for so many rows, from 1 on. */
+  readonly few: readonly (string | undefined)[]
+  readonly many: Insertion
 }
 
-function eachRow({ columns, lockLog }: Dialect, rows: readonly SqlValue[][]): Rendered {
-  const types = COLUMNS.map(({ storage }) => (storage === 'text' ? 'text' : columns[storage].type))
-  const row = `select ${types.map((type) => `cast(? as ${type})`).join(', ')}${lockLog.from}`
-  const sql = `${lockLog.with}insert into ${LOG_TABLE} (${NAMES}) ${rows.map(() => row).join(' union all ')}`
-  return { sql, params: rows.flat() }
+const INSERTIONS = new WeakMap<Dialect, LogInsertion>()
+
+function insertionOf(dialect: Dialect): LogInsertion {
+  const known = INSERTIONS.get(dialect)
+  if (known) return known
+  const made = {
+    few: Array.from({ length: FEW_CHANGES + 1 }, (_, rows) =>
+      rows > 0 ? fewRows(dialect, rows) : undefined,
+    ),
+    many: new Insertion(dialect, LOG_TABLE, COLUMNS, dialect.lockLog),
+  }
+  INSERTIONS.set(dialect, made)
+  return made
 }
 
-/** One text for any number of them, where an engine has it: those of many works are of many numbers. Those that come first are numbered first. */
-function inLists(dialect: Dialect, rows: readonly SqlValue[][]): Rendered {
-  const { many, lockLog } = dialect
-  if (!many || rows.length === 1) return eachRow(dialect, rows)
-  const from = `(${many.rows(COLUMNS)}) as "rows" cross join (select 1${lockLog.from}) as "held"`
-  const sql = `${lockLog.with}insert into ${LOG_TABLE} (${NAMES}) select ${NAMES} from ${from} order by "$row"`
-  const lists = COLUMNS.map((_, column) => many.list(rows.map((row) => row[column] ?? null)))
-  return { sql, params: lists }
+/** For few rows a select of each is quicker than lists are. */
+function fewRows({ columns, lockLog }: Dialect, rows: number): string {
+  const values = COLUMNS.map(({ storage }) =>
+    storage === 'text' ? 'cast(? as text)' : `cast(? as ${columns[storage].type})`,
+  )
+  const row = `select ${values.join(', ')}${lockLog.from}`
+  return (
+    `${lockLog.with}insert into ${LOG_TABLE} (${COLUMNS.map(({ name }) => name).join(', ')}) ` +
+    Array.from({ length: rows }, () => row).join(' union all ')
+  )
 }
 
 export const CHANGE_COLUMNS = `l.seq, l.model, l.record, l.version, l.action, l.by_user, l.at_ms, l.changes, l.purged, u."version" as user_version, u."name" as user_name`

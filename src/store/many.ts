@@ -64,13 +64,15 @@ const KEYS = {
   version: { name: '$version', storage: 'integer' },
 } as const satisfies Record<string, JsonColumn>
 
-function columnFor(field: Field): JsonColumn {
+/** As a column of rows that come as lists. */
+export function columnFor(field: Field): JsonColumn {
   const storage = storageOf(field)
   if (storage === 'none') throw new Error(`${field.name} has no column`)
   return { name: field.name, storage }
 }
 
-function listsOf(many: ManySql, width: number, rows: readonly (readonly SqlValue[])[]): string[] {
+/** The parameters of `many.rows`: a list for each column. */
+export function listsOf(many: ManySql, width: number, rows: readonly (readonly SqlValue[])[]): string[] {
   return Array.from({ length: width }, (_, column) => many.list(rows.map((row) => row[column] ?? null)))
 }
 

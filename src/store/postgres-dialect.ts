@@ -154,7 +154,7 @@ export const postgresDialect: Dialect = {
       return `select * from unnest(${arrays.join(', ')}) with ordinality as "given" (${names.join(', ')})`
     },
     list: (values) =>
-      `{${values.map((value) => (value === null ? 'NULL' : quotedElement(String(value)))).join()}}`,
+      `{${values.map((value) => (value === null ? 'NULL' : typeof value === 'number' ? value : quotedElement(value))).join()}}`,
     nextId: (table) => `nextval((select pg_get_serial_sequence('"${table}"', 'id'))::regclass)`,
     skipLocked: ' skip locked',
   },
@@ -165,7 +165,9 @@ function elementOf(storage: Exclude<Storage, 'none'>): string {
   return storage === 'text' ? 'text' : postgresDialect.columns[storage].type
 }
 
+/** Marks and backslashes have a backslash before them, as in JSON, which is quicker; control characters have none. */
 function quotedElement(text: string): string {
+  if (!/\p{Cc}/u.test(text)) return JSON.stringify(text)
   return `"${text.replace(/["\\]/g, '\\$&')}"`
 }
 

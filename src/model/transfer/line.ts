@@ -1,13 +1,13 @@
 // A record as a line of a file, and a line as the values of a record: checked by the rules of a save.
 import { Refusal } from '../../errors.js'
-import { Fault, parseValue, type Field } from '../field.js'
-import { aboutContent, parseFacts, type FileFacts } from '../file-facts.js'
+import type { Field } from '../field.js'
+import { aboutContent, type FileFacts } from '../file-facts.js'
 import type { Model } from '../model.js'
 import { didYouMean } from '../similar.js'
-import { normalizeUsername } from '../auth.js'
 import { isFile, isLink, isUser, transferFields, usernamesIn } from './fields.js'
-import { idOf, isId, isObject, isVersion, type Json, type Value, type Values } from '../value.js'
-import { computeValues, defaultOf } from '../values.js'
+import { missing, parserOf, type Report } from './line-field.js'
+import { idOf, isId, isObject, isVersion, type Value, type Values } from '../value.js'
+import { computeValues } from '../values.js'
 
 /** One JSON text: keys in the order of the model, so that the same record is the same line everywhere. */
 export function printLine(fields: readonly Field[], record: Readonly<Record<string, unknown>>): string {
@@ -43,8 +43,6 @@ export interface Line {
   readonly given: readonly string[]
 }
 
-export type Report = (place: string, fault: string) => void
-
 const KEYS: readonly string[] = ['id', 'version']
 /** Ids and versions go on after those that come, and must stay exact: half of the numbers that do are left for them. */
 const GREATEST = 2 ** 52
@@ -57,9 +55,11 @@ export class LineReader {
   readonly #files: readonly Field[]
   readonly #known: ReadonlySet<string>
   readonly #isComputing: boolean
+  readonly #parsers: readonly { readonly field: Field; readonly parse: ReturnType<typeof parserOf> }[]
 
   constructor(readonly model: Model) {
     this.#fields = transferFields(model).filter((field) => !field.computed)
+    this.#parsers = this.#fields.map((field) => ({ field, parse: parserOf(field) }))
     this.#references = this.#fields.filter((field) => field.relation && !isUser(field))
     this.#users = this.#fields.filter(isUser)
     this.#files = this.#fields.filter(isFile)
@@ -105,19 +105,18 @@ export class LineReader {
     const { id = null, version = null } = input
     if (id !== null && !isId(id)) complain('id', 'must be a whole number from 1')
     if (version !== null && !isVersion(version)) complain('version', 'must be a whole number from 0')
-    for (const [key, number] of [
-      ['id', id],
-      ['version', version],
-    ] as const)
-      if (Number.isSafeInteger(number) && Number(number) > GREATEST)
-        complain(key, 'leaves no room for later ones')
+    if (isTooGreat(id)) complain('id', 'leaves no room for later ones')
+    if (isTooGreat(version)) complain('version', 'leaves no room for later ones')
     if (id === null && version !== null && version !== 0)
       complain('version', 'must be 0 where there is no id')
     const given = Object.keys(input)
     this.refuseStrangers(given, complain)
     const values: Values = {}
-    for (const field of this.#fields)
-      values[field.name] = this.#readField(field, input[field.name], now, complain)
+    for (const { field, parse } of this.#parsers) {
+      const value = input[field.name] ?? null
+      values[field.name] =
+        value === null ? missing(field, input[field.name], now, complain) : parse(value, complain)
+    }
     if (faults.count === 0) this.#followContent(values, given, complain)
     if (faults.count === 0 && this.#isComputing) this.#compute(values, complain)
     if (faults.count > 0) return undefined
@@ -128,7 +127,8 @@ export class LineReader {
   forEachReference(line: Line, visit: (field: Field, id: number) => void): void {
     for (const field of this.#references) {
       const value = line.values[field.name] ?? null
-      for (const reference of [value].flat()) if (reference !== null) visit(field, idOf(reference))
+      if (Array.isArray(value)) for (const reference of value as Value[]) visit(field, idOf(reference))
+      else if (value !== null) visit(field, idOf(value))
     }
   }
 
@@ -140,7 +140,13 @@ export class LineReader {
     }
   }
 
+  /** Whether a line may name contents. */
+  get hasFiles(): boolean {
+    return this.#files.length > 0
+  }
+
   filesIn({ values }: Line): { readonly field: Field; readonly facts: FileFacts }[] {
+    if (!this.hasFiles) return []
     return this.#files.flatMap((field) => {
       const facts = (values[field.name] ?? null) as FileFacts | null
       return facts === null ? [] : [{ field, facts }]
@@ -149,7 +155,7 @@ export class LineReader {
 
   /** Users by their ids in this database. */
   withUsers(line: Line, idOf: (username: string) => number): Values {
-    if (this.#users.length === 0) return line.values
+    if (!this.#users.some(({ name }) => (line.values[name] ?? null) !== null)) return line.values
     const known = (value: Value): Value =>
       value === null ? null : { id: idOf((value as { readonly username: string }).username) }
     const values = { ...line.values }
@@ -158,27 +164,6 @@ export class LineReader {
       values[name] = Array.isArray(value) ? value.map((item: Value) => known(item)) : known(value)
     }
     return values
-  }
-
-  #readField(field: Field, input: unknown, now: string, complain: Report): Value {
-    const { name } = field
-    if (input === undefined || input === null) {
-      if (isLink(field)) return []
-      const usual = field.kept ? (name === 'createdOn' ? now : null) : defaultOf(field, now)
-      const value = input === undefined ? usual : null
-      // A number that is missing is given by the service.
-      if (value === null && field.required && !field.sequence) complain(name, 'is required')
-      return value
-    }
-    if (isLink(field)) return readLink(field, input, complain)
-    const value = isFile(field)
-      ? parseFacts(input)
-      : field.relation
-        ? readReference(field, input)
-        : parseValue(field, input)
-    if (!(value instanceof Fault)) return value
-    complain(name, value.message)
-    return null
   }
 
   /** What a file that stands for itself says of its content must be true. */
@@ -207,41 +192,10 @@ export class LineReader {
   }
 }
 
+function isTooGreat(number: unknown): boolean {
+  return Number.isSafeInteger(number) && Number(number) > GREATEST
+}
+
 function followsFrom({ relation }: Field): string {
   return `follows from ${relation?.target ?? ''}.${relation?.mappedBy ?? ''}: leave it out`
-}
-
-function readLink(field: Field, input: unknown, complain: Report): Value {
-  if (!Array.isArray(input)) {
-    complain(field.name, 'must be a list')
-    return []
-  }
-  const members = new Map<string | number, Json>()
-  for (const [index, item] of input.entries()) {
-    const member = readReference(field, item)
-    const place = `${field.name}[${index}]`
-    if (member instanceof Fault) complain(place, member.message)
-    else {
-      const key = Object.values(member as object)[0] as string | number
-      if (members.has(key)) complain(place, 'is in the list twice')
-      members.set(key, member)
-    }
-  }
-  const isBefore = ([a]: [string | number, Json], [b]: [string | number, Json]) => (a < b ? -1 : 1)
-  return [...members].sort(isBefore).map(([, member]) => member)
-}
-
-function readReference(field: Field, input: unknown): Value | Fault {
-  const keys = isObject(input) ? Object.keys(input) : []
-  if (isUser(field)) {
-    const given = isObject(input) && keys.length === 1 ? input['username'] : undefined
-    const username = typeof given === 'string' ? normalizeUsername(given) : undefined
-    return username === undefined
-      ? new Fault('must be null or a user such as { "username": "ada" }')
-      : { username }
-  }
-  const id = isObject(input) && keys.length === 1 ? input['id'] : undefined
-  if (isId(id)) return { id }
-  if (id !== undefined) return new Fault('must be an id, a whole number from 1')
-  return new Fault('must be null or a reference such as { "id": 1 }')
 }

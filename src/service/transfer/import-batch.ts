@@ -3,32 +3,26 @@ import { Refusal } from '../../errors.js'
 import type { Field } from '../../model/field.js'
 import { IdSet } from '../../model/transfer/id-set.js'
 import { isOwnedList, type Model } from '../../model/model.js'
-import { isLink } from '../../model/transfer/fields.js'
 import type { LineReader } from '../../model/transfer/line.js'
 import type { Values } from '../../model/value.js'
-import { insertGiven, insertLinks, versionsOf, type GivenRow } from '../../store/bulk.js'
+import { greatestId, insertGiven, versionsOf, type GivenRow } from '../../store/bulk.js'
 import type { Transaction } from '../../store/database.js'
 import { insert } from '../../store/records.js'
-import { holdReferenced } from '../../store/references.js'
 import { nextNumber } from '../../store/sequences.js'
-import type { App } from '../app.js'
 import { SERVICE } from '../rights/caller.js'
 import { differences } from '../changes.js'
 import { fileChanges } from '../held-files.js'
-import type { Checked } from './import-check.js'
+import { sequencesOf } from './import-check.js'
 import { ArrivedContents } from './import-contents.js'
 import { findExisting, type NumberedLine } from './import-existing.js'
+import { holdAll, storeLinks, type Neighbourhood } from './import-neighbours.js'
 import { LineRefused, type ImportSource } from './import-source.js'
 import { Touched } from '../touched.js'
 import { write } from '../writing.js'
 
-export interface BatchContext {
-  readonly app: App
-  readonly checked: Checked
+export interface BatchContext extends Neighbourhood {
   /** The ids of users by their names. */
   readonly users: ReadonlyMap<string, number>
-  /** The models of which nothing more is to come. */
-  readonly complete: ReadonlySet<Model>
   /** Owners of lists that this run has made. */
   readonly written: Map<Model, IdSet>
   readonly now: string
@@ -75,7 +69,7 @@ async function receiveAll(
   reader: LineReader,
   lines: readonly NumberedLine[],
 ): Promise<void> {
-  if (!lines.some((line) => reader.filesIn(line).length > 0)) return
+  if (!reader.hasFiles || !lines.some((line) => reader.filesIn(line).length > 0)) return
   const ids = lines.flatMap(({ id }) => id ?? [])
   const there = await versionsOf(app.db.reader, app.tables.of(reader.model), ids)
   await contents.receive(source, lines, new Set(there.keys()))
@@ -100,13 +94,14 @@ async function attempt(
       values: reader.withUsers(line, (name) => idOf(context, name)),
     }))
     await touched.lockOwners(await ownersFromBefore(context, tx, model, rows))
-    const stored = await store(context, tx, contents, model, rows, isOneByOne)
-    await storeLinks(tx, model, stored)
+    const stored = await store(context, tx, reader.hasFiles ? contents : undefined, model, rows, isOneByOne)
+    await storeLinks(tx, app.tables.of(model), stored)
     await holdAll(context, tx, reader, fresh)
     const atMs = Date.parse(context.now)
     const table = app.tables.of(model)
     for (const { id, version, values } of stored) {
-      const made = { ...differences(model, {}, values), ...fileChanges(table, new Map(), values) }
+      const plain = differences(model, {}, values)
+      const made = reader.hasFiles ? { ...plain, ...fileChanges(table, new Map(), values) } : plain
       changes.push({ model: model.name, id, version, action: 'create', by: null, atMs, changes: made })
     }
     changes.push(...(await touched.finish()))
@@ -128,7 +123,10 @@ async function leaveOutExisting(
   reader: LineReader,
   lines: readonly NumberedLine[],
 ): Promise<readonly NumberedLine[]> {
-  const { ids, faults } = await findExisting(tx, app, reader, lines)
+  // Most come in the order of their ids, after all that is there: then nothing has to be looked up.
+  const last = await greatestId(tx, app.tables.of(reader.model))
+  const known = lines.filter(({ id }) => id !== undefined && id <= last)
+  const { ids, faults } = await findExisting(tx, app, reader, known)
   const [fault] = faults
   if (fault) throw new LineRefused(fault.line, fault.message)
   return ids.size === 0 ? lines : lines.filter(({ id }) => id === undefined || !ids.has(id))
@@ -168,17 +166,18 @@ interface Row {
 async function store(
   { app }: BatchContext,
   tx: Transaction,
-  contents: ArrivedContents,
+  /** Undefined for a model that has none. */
+  contents: ArrivedContents | undefined,
   model: Model,
   rows: readonly Row[],
   isOneByOne: boolean,
 ): Promise<readonly GivenRow[]> {
   const table = app.tables.of(model)
-  const sequences = [...model.fields.values()].filter((field) => field.sequence)
+  const sequences = sequencesOf(model)
   const stored: GivenRow[] = []
   const given: GivenRow[] = []
   for (const { line, values } of rows) {
-    const held = await contents.store(tx, line, values)
+    const held = contents ? await contents.store(tx, line, values) : values
     const numbered = sequences.length > 0 ? await number(tx, model, sequences, held) : held
     const { id, version } = line
     if (id === undefined) {
@@ -215,42 +214,5 @@ async function naming<T>({ line }: NumberedLine, work: () => Promise<T>): Promis
     const errors = Object.entries(error.details.errors ?? {})
     const faults = errors.map(([name, fault]) => `${name} ${fault}`)
     throw new LineRefused(line, faults.join('; ') || 'another record has the same id')
-  }
-}
-
-async function storeLinks(tx: Transaction, model: Model, rows: readonly GivenRow[]): Promise<void> {
-  for (const field of model.fields.values()) {
-    if (!isLink(field)) continue
-    const pairs = rows.flatMap(({ id, values }) =>
-      ((values[field.name] ?? []) as { readonly id: number }[]).map((member) => [id, member.id] as const),
-    )
-    if (pairs.length > 0) await insertLinks(tx, { model, field }, pairs)
-  }
-}
-
-/** What is referred to is there and stays, or it is in the files and still to come: then what refers to it was checked. */
-async function holdAll(
-  { app, checked, complete }: BatchContext,
-  tx: Transaction,
-  reader: LineReader,
-  lines: readonly NumberedLine[],
-): Promise<void> {
-  const wanted = new Map<Model, Map<number, readonly [NumberedLine, Field]>>()
-  for (const line of lines) {
-    reader.forEachReference(line, (field, id) => {
-      const target = field.relation && app.catalog.target(field.relation)
-      if (!target) return
-      const ids = wanted.get(target) ?? new Map<number, readonly [NumberedLine, Field]>()
-      if (!ids.has(id)) ids.set(id, [line, field])
-      wanted.set(target, ids)
-    })
-  }
-  for (const [target, ids] of wanted) {
-    const there = await holdReferenced(tx, app.tables.of(target), [...ids.keys()])
-    for (const [id, [{ line }, field]] of ids) {
-      const isToCome = !complete.has(target) && checked.ids.get(target)?.has(id) === true
-      if (!there.has(id) && !isToCome)
-        throw new LineRefused(line, `${field.name} there is no ${target.name} ${id}`)
-    }
   }
 }

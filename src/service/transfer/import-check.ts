@@ -9,7 +9,7 @@ import { lastRecord, lastVersions } from '../../store/log.js'
 import { numberOf } from '../../store/sequences.js'
 import type { App } from '../app.js'
 import { contentFault } from './import-contents.js'
-import { findExisting, type NumberedLine } from './import-existing.js'
+import { findExisting, numberedLine, type NumberedLine } from './import-existing.js'
 import { LineFaults, type ImportSource, type RawLine } from './import-source.js'
 
 /** What the second pass has to know. */
@@ -82,15 +82,16 @@ export class Check {
       const lines: NumberedLine[] = []
       for (const raw of portion) {
         const line = this.#readLine(source, reader, raw)
-        if (line) lines.push({ ...line, line: raw.line })
+        if (line) lines.push(numberedLine(raw.line, line))
       }
       const known = lines.filter(({ id }) => id !== undefined && id <= last)
       const there = await this.#compare(source, reader, known)
-      await this.#checkContents(
-        source,
-        reader,
-        lines.filter(({ id = 0 }) => !there.has(id)),
-      )
+      if (reader.hasFiles)
+        await this.#checkContents(
+          source,
+          reader,
+          lines.filter(({ id = 0 }) => !there.has(id)),
+        )
       for (const [target, pending] of this.#unknown)
         if (pending.length >= LOOKED_UP_AT_ONCE) await this.#lookUp(target)
       this.onProgress(model, portion.length)
@@ -123,8 +124,8 @@ export class Check {
   }
 
   #noteNumbers(model: Model, { values }: Line): void {
-    for (const field of model.fields.values()) {
-      const text = field.sequence ? values[field.name] : undefined
+    for (const field of sequencesOf(model)) {
+      const text = values[field.name]
       const number = typeof text === 'string' ? numberOf(field, text) : undefined
       if (number === undefined) continue
       const greatest = this.#numbers.get(model) ?? new Map<Field, number>()
@@ -211,6 +212,17 @@ export class Check {
     if (!relation) throw new Error('only references are looked up')
     return this.app.catalog.target(relation)
   }
+}
+
+const SEQUENCES = new WeakMap<Model, readonly Field[]>()
+
+/** The fields whose numbers the service gives. */
+export function sequencesOf(model: Model): readonly Field[] {
+  const known = SEQUENCES.get(model)
+  if (known) return known
+  const fields = [...model.fields.values()].filter(({ sequence }) => sequence)
+  SEQUENCES.set(model, fields)
+  return fields
 }
 
 function addTo<K, T>(lists: Map<K, T[]>, key: K, item: T): void {

@@ -37,6 +37,10 @@ export function* splitByContents(
   reader: LineReader,
   lines: readonly NumberedLine[],
 ): Generator<readonly NumberedLine[]> {
+  if (!reader.hasFiles) {
+    yield lines
+    return
+  }
   let portion: NumberedLine[] = []
   let [files, bytes] = [0, 0]
   for (const line of lines) {

@@ -17,6 +17,10 @@ export interface NumberedLine extends Line {
   readonly line: number
 }
 
+export function numberedLine(line: number, { id, version, values, given }: Line): NumberedLine {
+  return { line, id, version, values, given }
+}
+
 export interface Existing {
   /** The ids that are there, whatever they hold. */
   readonly ids: ReadonlySet<number>
@@ -39,6 +43,7 @@ export async function findExisting(
     table,
     lines.flatMap(({ id }) => id ?? []),
   )
+  if (versions.size === 0) return { ids: new Set(), faults: [] }
   const faults: { line: number; message: string }[] = []
   const alike: NumberedLine[] = []
   const raised = await raisedByImports(db, app, model, lines, versions)

@@ -12,7 +12,7 @@ import type { App } from '../app.js'
 import { writeBatch, type BatchContext } from './import-batch.js'
 import { Check, type Checked } from './import-check.js'
 import { splitByContents } from './import-contents.js'
-import type { NumberedLine } from './import-existing.js'
+import { numberedLine, type NumberedLine } from './import-existing.js'
 import { LineRefused, type ImportSource, type RawLine } from './import-source.js'
 import { SERVICE } from '../rights/caller.js'
 import { create } from '../saves.js'
@@ -141,7 +141,7 @@ function readChecked(
     throw new StartFaults('The import has stopped', [
       `${source.name}:${line}: has changed since it was checked`,
     ])
-  return { ...read, line }
+  return numberedLine(line, read)
 }
 
 function stopped(source: ImportSource, error: unknown, made: number): unknown {
