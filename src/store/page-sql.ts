@@ -5,7 +5,7 @@ import { Scope } from './criteria-sql.js'
 import { LAST_SEQ } from './feed.js'
 import { WALKED } from './listing.js'
 import type { Rendered } from './parameters.js'
-import { keysIn, orderOf, stretchesBehind, type KeySql, type Stretch } from './position.js'
+import { keysIn, orderOf, stretchesBehind, stretchesOfAll, type KeySql, type Stretch } from './position.js'
 import type { Select } from './select.js'
 import type { Table } from './table.js'
 
@@ -36,12 +36,16 @@ export function compilePage(table: Table, select: Select, search: Search): PageS
   const total = knownTotal(table, search) ?? scope.render(`select count(*) ${counted}`)
   const known = `(${total.sql}) as "$total", ${LAST_SEQ} as "$seq"`
   const source = { scope, rows, conditions, keys: keysIn(scope, search.sort) }
-  const isNear = !search.after && search.offset < WALKED
-  const page = isNear || table.instead ? wholePage : idsFirst
+  const page = table.instead || isNear(search) ? wholePage : idsFirst
   return {
     page: page(source, search, { sql: known, params: total.params }, select),
     count: { sql: `select ${known}`, params: total.params },
   }
+}
+
+/** The first page of an order is asked for as those behind it are. */
+function isNear({ after, offset, sort }: Search): boolean {
+  return !after && offset < WALKED && (sort.length === 0 || offset > 0)
 }
 
 type MakePage = (source: Source, search: Search, known: Rendered, select: Select) => Rendered
@@ -62,7 +66,7 @@ const wholePage: MakePage = ({ scope, rows, conditions, keys }, search, known, s
 /** Ids and keys first, which an index may have: what is only walked over is not read, and neighbours are looked up for the page alone. */
 const idsFirst: MakePage = (source, search, known, select) => {
   const { scope, keys, rows } = source
-  const ids = scope.render(`with ${search.after ? idsBehind(source, search) : idsAt(source, search)}`)
+  const ids = scope.render(`with ${idsIn(source, search)}`)
   const named = keys.map((key) => ({ ...key, column: `"page".${key.name}` }))
   const own = named.map(({ column, name }) => `, ${column} as ${name}`).join('')
   return {
@@ -73,19 +77,20 @@ const idsFirst: MakePage = (source, search, known, select) => {
   }
 }
 
-function idsAt(source: Source, { limit, offset }: Search): string {
+function idsIn(source: Source, { sort, after, limit, offset }: Search): string {
   const { scope, keys } = source
+  if (after) return idsAlong(source, stretchesBehind(scope, sort, keys, after), limit + 1)
+  const stretches = offset === 0 ? stretchesOfAll(sort, keys) : undefined
+  if (stretches) return idsAlong(source, stretches, limit)
   const page = idsOf(source, { order: orderOf(keys) })
   return `"page" as (${page} limit ${scope.mark(limit)} offset ${scope.mark(offset)})`
 }
 
-/** A stretch is looked at only as far as those before it leave room. */
-function idsBehind(source: Source, { sort, after, limit }: Search): string {
-  const { scope, keys } = source
-  if (!after) throw new Error('there is no position')
-  const most = scope.mark(limit + 1)
+/** The first ids of stretches, each of which is looked at only as far as those before it leave room. */
+function idsAlong(source: Source, stretches: readonly Stretch[], limit: number): string {
+  const most = source.scope.mark(limit)
   const parts: { readonly name: string; readonly sql: string }[] = []
-  for (const stretch of stretchesBehind(scope, sort, keys, after)) {
+  for (const stretch of stretches) {
     const taken = parts.map(({ name }) => ` - (select count(*) from ${name})`).join('')
     // The inner limit is one that PostgreSQL can plan with.
     const some = `${idsOf(source, stretch)} limit ${most}`

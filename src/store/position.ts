@@ -65,20 +65,36 @@ export function stretchesBehind(
     return `(${later(key, mark)} or ${column} is null or (${column} = ${mark} and ${rest}))`
   }
   const [key, ...others] = keys
-  const [first] = sort
-  // No index helps where it is not the record's own.
-  if (!key || !first || !fieldAsked(first)) return [{ where: behind(0), order: orderOf(keys) }]
-  const [mark, { column, descending }] = [marks[0], key]
-  const without = orderOf(others)
-  // PostgreSQL does not see that what is null is all the same.
-  const empty = { where: `${column} is null`, order: `${column}, ${without}` }
+  if (!key || !beginsOwn(sort)) return [{ where: behind(0), order: orderOf(keys) }]
+  const [mark, empty] = [marks[0], withoutFirst(key, others)]
   if (mark === undefined) return [{ ...empty, where: `${empty.where} and ${behind(1)}` }]
   return [
-    { where: `${column} = ${mark} and ${behind(1)}`, order: without },
-    // Without nulls, so in the words of the index.
-    { where: later(key, mark), order: `${column}${descending ? ' desc' : ''}, ${without}` },
+    { where: `${key.column} = ${mark} and ${behind(1)}`, order: orderOf(others) },
+    withFirst(key, others, later(key, mark)),
     empty,
   ]
+}
+
+/** All of the order, in the same way: undefined where no index could help. */
+export function stretchesOfAll(sort: readonly SortKey[], keys: readonly KeySql[]): Stretch[] | undefined {
+  const [key, ...others] = keys
+  if (!key || !beginsOwn(sort)) return undefined
+  return [withFirst(key, others, `${key.column} is not null`), withoutFirst(key, others)]
+}
+
+/** Whether the first key is a field of the record itself: else no index has it. */
+function beginsOwn([first]: readonly SortKey[]): boolean {
+  return first !== undefined && fieldAsked(first) !== undefined
+}
+
+/** Among these are no nulls, so their order is said in the words of an index. */
+function withFirst({ column, descending }: KeySql, others: readonly KeySql[], where: string): Stretch {
+  return { where, order: `${column}${descending ? ' desc' : ''}, ${orderOf(others)}` }
+}
+
+/** PostgreSQL does not see that what is null is all the same: its order names the key, too. */
+function withoutFirst({ column }: KeySql, others: readonly KeySql[]): Stretch {
+  return { where: `${column} is null`, order: `${column}, ${orderOf(others)}` }
 }
 
 function later({ column, descending }: KeySql, mark: string): string {

@@ -88,6 +88,12 @@ onEveryEngine((engine) => {
     }
   })
 
+  test.for(['many', '-many', 'few'])('the first page, sorted by "%s"', async (sortBy) => {
+    const { asked, records } = await ask({ sortBy })
+    expect(records).toHaveLength(LIMIT)
+    expect(await lookedAt(asked), asked.sql).toBeLessThan(8 * LIMIT)
+  })
+
   test('one value of a field, behind a position', async () => {
     for (const place of [`"few" = 'a' and "id" < 900`, `"few" = 'a' and "id" > ${COUNT - 900}`]) {
       const { asked, records } = await ask({ filter: `few = 'a'`, after: await positionAt('', place) })
