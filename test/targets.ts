@@ -8,6 +8,7 @@ import { addUser } from '../src/service/accounts/accounts.js'
 import type { Actor } from '../src/service/actor.js'
 import type { App } from '../src/service/app.js'
 import { createApp, type AppOptions } from '../src/service/create-app.js'
+import { rebuildCounters } from '../src/service/counters.js'
 import { recordsFor } from '../src/service/records.js'
 import { findLogin } from '../src/store/accounts.js'
 import { blockDifferences, valueDifferences, type Difference } from '../src/store/counter-check.js'
@@ -108,6 +109,11 @@ async function wrongCounters({ db, catalog }: App, isTwin: boolean): Promise<Dif
       process.stderr.write(`not counted: ${String(error)}\n`)
   }
   return wrong
+}
+
+/** Where a test has written into tables by SQL, beside the service. */
+export async function countAnew({ app }: Service, ...models: readonly string[]): Promise<void> {
+  for (const name of models) await rebuildCounters(app, app.catalog.get(name))
 }
 
 /** The account of the tests, as somebody who acts. */

@@ -5,7 +5,7 @@ import { isOwnedList, type Model } from '../model/model.js'
 import { isObject } from '../model/value.js'
 import { membersOf, ownersOf, unlinkAll } from '../store/members.js'
 import * as store from '../store/records.js'
-import { referrerOf, referringTo } from '../store/references.js'
+import { referencesHeld, referrerOf, referringTo } from '../store/references.js'
 import type { Table } from '../store/table.js'
 import type { WireRecord } from '../wire.js'
 import { fileChanges, filesToReplace, letGo } from './held-files.js'
@@ -46,9 +46,10 @@ export class Removing {
     // As they are while the record is still there: they refer to it, and the Log is to say so.
     const members = await this.#readMembers(model, record.id)
     const files = await filesToReplace(tx, table, record.id)
+    const held = await this.withReferences(table, record)
     const [isDone] = await store.remove(tx, table, [record])
     if (!isDone) return false
-    this.touched.gone(table, record)
+    this.touched.gone(table, held)
     await letGo(this.work, files.values())
     this.touched.changedFiles(table, record.id, fileChanges(table, files))
     const removed = this.#removed.get(model)
@@ -62,6 +63,14 @@ export class Removing {
     }
     for (const list of app.catalog.linksTo(model)) await unlinkAll(tx, list, 'member', record.id)
     return true
+  }
+
+  /** A record that went before it in this transaction is not shown with it any more; the Log is to say that it referred to it. */
+  async withReferences(table: Table, record: WireRecord): Promise<WireRecord> {
+    if (this.#removed.size === 0) return record
+    const held = await referencesHeld(this.work.tx, table, record.id)
+    const lost = [...held].filter(([name]) => (record[name] ?? null) === null)
+    return { ...record, ...Object.fromEntries(lost.map(([name, id]) => [name, { id }])) }
   }
 
   /** A member by its id, which may be gone already. */

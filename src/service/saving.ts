@@ -99,7 +99,8 @@ export class Saving {
     // Where its lists are replaced, nobody may add a member meanwhile, even if the record itself stays as it is. And what is
     // written on top of a record must still be on top of it when it is written.
     const read = asked.lists.size > 0 || isMerging ? store.readLocked : store.read
-    const record = await read(tx, table, key.id)
+    const shown = await read(tx, table, key.id)
+    const record = shown && (await this.#removing.withReferences(table, shown))
     const permit = await this.#permits.of('update', table, key.id)
     const before = permit.isSeen ? record : undefined
     if (!before) return isRoot ? missing(model, key.id) : gone(asked, key.id)

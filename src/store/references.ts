@@ -2,6 +2,7 @@
 import type { FieldOf } from '../model/catalog.js'
 import type { Dialect, Queryable, Transaction } from './database.js'
 import { quote, tableName } from './names.js'
+import { isReference } from '../model/model.js'
 import { linkTable } from './relation-sql.js'
 import type { Shape } from './shape.js'
 import type { Table } from './table.js'
@@ -75,4 +76,22 @@ export async function referringTo(
   if (rows.length <= SHOWN_REFERRING) return { total: rows.length, ids: shown, to }
   const [count] = await db.all(`select count(*) as "total" ${where}`, params)
   return { total: Number(count?.['total']), ids: shown, to }
+}
+
+/** The ids that a record refers to, by field, whether there is anything under them or not. */
+export async function referencesHeld(
+  db: Queryable,
+  { name, stored }: Table,
+  id: number,
+): Promise<Map<string, number>> {
+  const fields = stored.filter((field) => isReference(field) && !field.kept)
+  if (fields.length === 0) return new Map()
+  const columns = fields.map((field) => quote(field.name)).join(', ')
+  const [row = {}] = await db.all(`select ${columns} from ${name} where "id" = ?`, [id])
+  return new Map(
+    fields.flatMap(({ name: field }): [string, number][] => {
+      const held = row[field] ?? null
+      return held === null ? [] : [[field, Number(held)]]
+    }),
+  )
 }

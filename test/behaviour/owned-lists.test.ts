@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { WireRecord } from '../../src/wire.js'
-import { onEveryTarget, refusalOf } from '../targets.js'
+import { countAnew, onEveryTarget, refusalOf } from '../targets.js'
 import { idsOf, inShort, listOf, referenceOf, useFamily, type Shown } from './family.js'
 
 onEveryTarget((engine, door) => {
@@ -231,6 +231,7 @@ onEveryTarget((engine, door) => {
           company.id,
         ])
     })
+    await countAnew(service(), 'rel.Address')
     const full = await read('rel.Company', company.id)
     const members = idsOf(full, 'addresses')
     expect(members).toHaveLength(1_000)
@@ -262,6 +263,7 @@ onEveryTarget((engine, door) => {
           company.id,
         ])
     })
+    await countAnew(service(), 'rel.Address')
     const [first = { id: 0 }, second = { id: 0 }] = idsOf(await read('rel.Company', company.id), 'addresses')
     await records().remove('rel.Address', first.id)
     expect(await change('rel.Address', second.id, { version: 0, company: null })).toMatchObject({

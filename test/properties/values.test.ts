@@ -7,7 +7,7 @@ import { searchFromQuery } from '../../src/model/search.js'
 import { find } from '../../src/store/records.js'
 import { quote } from '../../src/store/names.js'
 import type { Records } from '../../src/wire.js'
-import { ENGINES, enter, startService, type Service } from '../targets.js'
+import { countAnew, ENGINES, enter, startService, type Service } from '../targets.js'
 
 const MODEL = 'test.Everything'
 const RUNS = 12
@@ -167,4 +167,5 @@ function inOrder(
 async function clear(service: Service): Promise<void> {
   const table = service.app.tables.of(service.app.catalog.get(MODEL))
   await service.app.db.transaction((tx) => tx.run(`delete from ${table.name} where ${quote('id')} > 0`))
+  await countAnew(service, MODEL)
 }
