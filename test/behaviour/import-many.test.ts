@@ -1,0 +1,137 @@
+// Many records in one import: each row and each Change as it would be alone, in the order of the lines.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { App } from '../../src/service/app.js'
+import { importRecords } from '../../src/service/transfer/import.js'
+import type { Database, SqlValue, Transaction } from '../../src/store/database.js'
+import { Tables } from '../../src/store/table.js'
+import { changesSince } from '../log.js'
+import { onEveryEngine, startService, type Service } from '../targets.js'
+import { faceOf } from '../twins.js'
+
+const MODEL = 'crm.Contact'
+const COUNT = 2_345
+const PORTION = 1_000
+/** What a list of an engine, or the text of a statement, could take for something else. */
+const HARD = [
+  ...[
+    'NULL',
+    'null',
+    '',
+    ' ',
+    '{}',
+    '{"a":[1,2]}',
+    'a,b',
+    '"',
+    '""',
+    '\\',
+    '\\\\"',
+    "'",
+    "''; --",
+    '?',
+    '$1',
+  ],
+  ...['\n', 'a\r\nb', '\t', '\u0001\u001f', '\u007f\u0085', '\u2028', 'é👩', '\\n', '\\u0041', 'true', '1e3'],
+]
+
+interface Line {
+  readonly id: number
+  readonly version: number
+  readonly firstName: string
+  readonly notes: string | null
+}
+
+function linesFrom(first: number): Line[] {
+  return Array.from({ length: COUNT }, (_, index) => {
+    const text = HARD[index % HARD.length] ?? ''
+    const notes = index % 7 === 0 ? null : `${text}${index}${text}`
+    return { id: first + index, version: index % 3, firstName: text, notes }
+  })
+}
+
+async function importLines(app: App, lines: readonly Line[]): Promise<void> {
+  const source = { name: 'lines', model: app.catalog.get(MODEL), read: () => portionsOf(lines) }
+  expect(await importRecords(app, [source])).toMatchObject({ made: lines.length, there: 0 })
+}
+
+async function* portionsOf(lines: readonly Line[]) {
+  for (let start = 0; start < lines.length; start += PORTION)
+    yield lines.slice(start, start + PORTION).map((input, index) => ({ line: start + index + 1, input }))
+}
+
+/** What is in the table, and what the Log says, in its order. */
+async function stored({ db }: App, first: number): Promise<{ rows: unknown[]; logged: unknown[] }> {
+  const rows = await db.reader.all(
+    `select "id", "version", "firstName", "notes" from "${MODEL}" where "id" >= ? order by "id"`,
+    [first],
+  )
+  const changes = (await changesSince(db.reader, 0, 10_000)).filter(
+    ({ model, id }) => model === MODEL && id >= first,
+  )
+  const after = ({ changes: made }: (typeof changes)[number], name: string) => made[name]?.after ?? null
+  return {
+    rows: rows.map((row) => ({ ...row })),
+    logged: changes.map((change) => ({
+      ...{ id: change.id, version: change.version },
+      ...{ firstName: after(change, 'firstName'), notes: after(change, 'notes') },
+    })),
+  }
+}
+
+onEveryEngine((engine) => {
+  let service: Service
+  beforeAll(async () => {
+    service = await startService(engine)
+  })
+  afterAll(() => service.close())
+
+  test('every text arrives as it is, in its row and in the Log, and the Log is in the order of the lines', async () => {
+    const lines = linesFrom(1)
+    await importLines(service.app, lines)
+    expect(await stored(service.app, 1)).toEqual({ rows: lines, logged: lines })
+  })
+
+  test('the twins that write lists as JSON, or rows in any order, do not', async () => {
+    const twins = service.app.db.dialect.many ? [listsAsJson, inAnyOrder] : [inAnyOrder]
+    for (const [index, twin] of twins.entries()) {
+      const db = twin(service.app.db)
+      const first = 100_000 * (index + 1)
+      const lines = linesFrom(first)
+      const app = { ...service.app, db, tables: new Tables(db.dialect, service.app.catalog) }
+      await importLines(app, lines)
+      const { rows, logged } = await stored(service.app, first)
+      expect({ rows: rows.slice(0, COUNT), logged: logged.slice(0, COUNT) }).not.toEqual({
+        rows: lines,
+        logged: lines,
+      })
+    }
+  })
+})
+
+/** Control characters are spelled as JSON does. */
+function listsAsJson(db: Database): Database {
+  const { dialect } = db
+  const list = (values: readonly unknown[]) =>
+    `{${values.map((value) => (value === null ? 'NULL' : JSON.stringify(value))).join()}}`
+  return {
+    ...faceOf(db),
+    dialect: { ...dialect, ...(dialect.many ? { many: { ...dialect.many, list } } : {}) },
+  }
+}
+
+const LOG_WIDTH = 7
+
+/** Of each statement, the last Change comes first. */
+function inAnyOrder(db: Database): Database {
+  const turned = (sql: string, params: readonly SqlValue[] = []): readonly SqlValue[] => {
+    if (db.dialect.many || !sql.startsWith('insert into verso_log')) return params
+    const rows = params.flatMap((_, at) => (at % LOG_WIDTH === 0 ? [params.slice(at, at + LOG_WIDTH)] : []))
+    return rows.reverse().flat()
+  }
+  const changed = (sql: string) => sql.replace('order by "$row"', 'order by "$row" desc')
+  const twin = (tx: Transaction): Transaction => ({
+    all: (sql, params) => tx.all(sql, params),
+    insert: (sql, params) => tx.insert(sql, params),
+    run: (sql, params) => tx.run(changed(sql), turned(sql, params)),
+  })
+  return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(twin(tx)), options) }
+}
