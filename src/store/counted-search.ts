@@ -118,7 +118,8 @@ function wholeOf({ name }: Model): string {
 
 /**
  * On each level the block in which the record at the offset stands, with the number of records before that block: from the largest
- * blocks to the smallest, each among those of the one above. Without such a record there is no block, and no page.
+ * blocks to the smallest, each among those of the one above. Without such a record there is no block, and no page. Each is asked for once: joined,
+ * PostgreSQL would look for the block above again and again as long as it does not know how many there are.
  */
 function blocksBefore({ model: { name }, dialect }: Table): string {
   const integer = dialect.columns.integer.type
@@ -126,18 +127,18 @@ function blocksBefore({ model: { name }, dialect }: Table): string {
   const parts = levels.flatMap((level, index) => {
     const above = levels[index - 1]
     const factor = above === undefined ? 1 : 2 ** (above - level)
+    const up = (what: string) => `(select ${what} from "block${above}")`
     const among =
       above === undefined
-        ? { from: COUNT_TABLE, before: '0', where: '' }
+        ? { before: '0', where: '' }
         : {
-            from: `"block${above}" as a cross join ${COUNT_TABLE}`,
-            before: 'a."before"',
-            where: ` and c.block >= a.block * ${factor} and c.block < (a.block + 1) * ${factor}`,
+            before: up('"before"'),
+            where: ` and c.block >= ${up(`block * ${factor}`)} and c.block < ${up(`(block + 1) * ${factor}`)}`,
           }
     return [
       `"level${level}" as (select c.block, c.n, ${among.before} + cast(sum(c.n) over (order by c.block) as ${integer}) as "upto" ` +
-        `from ${among.from} as c where c.model = '${name}' and c.level = ${level}${among.where})`,
-      `"block${level}" as (select block, "upto" - n as "before" from "level${level}" where "upto" > ? order by block limit 1)`,
+        `from ${COUNT_TABLE} as c where c.model = '${name}' and c.level = ${level}${among.where})`,
+      `"block${level}" as materialized (select block, "upto" - n as "before" from "level${level}" where "upto" > ? order by block limit 1)`,
     ]
   })
   return parts.join(', ')
