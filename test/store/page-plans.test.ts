@@ -3,6 +3,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { defineModel } from '../../src/index.js'
 import { searchFromQuery } from '../../src/model/search.js'
+import { rebuildCounters } from '../../src/service/counters.js'
 import type { Queryable, SqlValue } from '../../src/store/database.js'
 import { find } from '../../src/store/records.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
@@ -120,6 +121,18 @@ onEveryEngine((engine) => {
     expect([walked?.['Node Type'], walked?.['Heap Fetches']]).toEqual(['Index Only Scan', 0])
     const rest = scans.filter((scan) => scan !== walked && scan['Relation Name'] === MODEL)
     expect(rest.map((scan) => scan['Actual Rows'] * scan['Actual Loops'])).toEqual([LIMIT])
+  })
+
+  test('the block of an offset is looked for once, also where nothing is known of the counters', async () => {
+    const { app } = service
+    await rebuildCounters(app, app.catalog.get(MODEL))
+    const { asked, records, total } = await ask({ offset: COUNT - 700 })
+    expect([total, records.at(0)?.id]).toEqual([COUNT, COUNT - 699])
+    if (engine === 'sqlite') return
+    const [row] = await app.db.reader.all(`explain (analyze, format json) ${asked.sql}`, asked.params)
+    const scans = scansIn(row?.['QUERY PLAN']).filter((scan) => scan['Relation Name'] === 'verso_count')
+    expect(scans.map((scan) => scan['Actual Loops'])).toEqual(scans.map(() => 1))
+    expect(scans).toHaveLength(4)
   })
 
   /** How many rows and entries of indexes a statement looks at; on SQLite, whether any walk has no beginning. */
