@@ -112,7 +112,7 @@ async function wrongCounters({ db, catalog }: App, isTwin: boolean): Promise<Dif
 }
 
 /** Where a test has written into tables by SQL, beside the service. */
-export async function countAnew({ app }: Service, ...models: readonly string[]): Promise<void> {
+export async function countAnew({ app }: Pick<Service, 'app'>, ...models: readonly string[]): Promise<void> {
   for (const name of models) await rebuildCounters(app, app.catalog.get(name))
 }
 

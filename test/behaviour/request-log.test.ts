@@ -62,7 +62,7 @@ onEveryEngine((engine) => {
   test('a defect is logged with its cause under the request id, and not shown', async () => {
     const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
     await service.app.db.transaction((tx) => tx.run('alter table "test.Note" rename to "test.Gone"'))
-    const response = await client.request('GET', '/ws/rest/test.Note')
+    const response = await client.request('GET', '/ws/rest/test.Note/1')
     await service.app.db.transaction((tx) => tx.run('alter table "test.Gone" rename to "test.Note"'))
     const body = (await response.json()) as { data: { kind: string; requestId: string } }
     expect(response.status).toBe(500)

@@ -3,6 +3,7 @@
 import { createJiti } from 'jiti'
 import { createApp, recordsFor } from '../../dist/index.js'
 import { addUser } from '../../dist/service/accounts/accounts.js'
+import { rebuildCounters } from '../../dist/service/counters.js'
 import { openDatabase } from '../../dist/store/open.js'
 
 /** So that the whole ends in bounded time, whatever a search would take. */
@@ -27,6 +28,7 @@ const id = await addUser(setUp, {
   roles: ['administrator'],
 })
 await fill(setUp.db)
+for (const model of setUp.catalog.models) await rebuildCounters(setUp, model)
 await setUp.close()
 
 const database = twin(await openDatabase(url, { poolSize: POOL_SIZE, statementTimeoutMs: STATEMENT_MS }))

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { purge } from '../../src/service/log/purge.js'
 import type { Change, Records } from '../../src/wire.js'
-import { onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
+import { countAnew, onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
 import { grantee, officeModels, PROJECT, rootOf, TEAM, type Grantee } from './grantee.js'
 
 onEveryEngine((engine) => {
@@ -205,6 +205,7 @@ onEveryEngine((engine) => {
     const { seq: since } = await who.client.find(PROJECT)
     const { id } = await make({ name: 'lost', region: 'north' })
     await service.app.db.transaction((tx) => tx.run(`delete from "${PROJECT}" where "id" = ?`, [id]))
+    await countAnew(service, PROJECT)
     const next = await make({ name: 'near', region: 'north' })
     const { data } = await who.client.changes({ since, model: PROJECT })
     expect(data.map((each) => each.id)).toEqual([next.id])

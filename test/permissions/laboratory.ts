@@ -53,6 +53,7 @@ export async function openLab(
   const service = await startService(engine, { models: sources, ...options })
   const actors = await addUsers(service.app, roles)
   await addRecords(service.app, actors)
+  await refresh(service.app, actors)
   const world = await worldOf(service.app, [...actors.values()])
   const undo = new Undo(service.app)
   // Time stands still: a session that is marked as seen, beside a request, would be taken for what is to be undone.
@@ -118,6 +119,14 @@ async function addUsers(app: App, roles: Roles): Promise<Map<string, Actor>> {
       { id, version, username: String(username), name: String(name) },
     ]),
   )
+}
+
+/** As a session would know them by now. */
+async function refresh(app: App, actors: Map<string, Actor>): Promise<void> {
+  for (const [role, actor] of actors) {
+    const { version } = await recordsOf(app, SERVICE).read(USER, actor.id)
+    actors.set(role, { ...actor, version })
+  }
 }
 
 export function permissionOf({ model, can, text, readable, writable }: Grant): Record<string, unknown> {

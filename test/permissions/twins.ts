@@ -115,7 +115,9 @@ export const READING_TWINS: Readonly<Record<string, Twin>> = {
       : grants,
   ),
   'masks are forgotten in sorts': searching((sql) => {
-    const [head = '', ...orders] = sql.split(' order by ')
+    const [head = '', ...orders] = sql
+      .replaceAll(/ then (\S+) end as "\$k/g, ' then $1 else $1 end as "$k')
+      .split(' order by ')
     return [
       head,
       ...orders.map((order) => order.replaceAll(/ then (\S+) end/g, ' then $1 else $1 end')),

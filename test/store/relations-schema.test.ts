@@ -76,6 +76,7 @@ onEveryEngine((engine) => {
         '+ a.Task.parent: new column (many-to-one)',
         '+ a.Task: index on owner',
         '+ a.Task: index on parent',
+        '~ a.Task: its records are counted',
       ])
       const person = { tasks: { type: 'one-to-many', target: TASK, mappedBy: 'owner' } }
       await withModels(

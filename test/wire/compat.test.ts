@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as store from '../../src/store/records.js'
 import { HttpClient } from '../http-client.js'
-import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
+import { countAnew, onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import { openSession, send } from './exchange.js'
 
 const COMPANIES = '/ws/rest/rel.Company'
@@ -225,6 +225,7 @@ onEveryEngine((engine) => {
     const table = app.tables.of(app.catalog.get('test.Note'))
     const rows = Array.from({ length: 10_050 }, (_, index) => ({ title: `Note ${index}`, createdOn: null }))
     await app.db.transaction((tx) => store.insert(tx, table, rows))
+    await countAnew({ app }, 'test.Note')
     const lengths: (readonly [number | undefined, number])[] = []
     for (const body of [
       { fields: ['title'] },

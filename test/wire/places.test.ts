@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createServer } from '../../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS } from '../../src/http/settings.js'
-import { onEveryEngine, startService, type Service } from '../targets.js'
+import { countAnew, onEveryEngine, startService, type Service } from '../targets.js'
 import {
   asUser,
   credentials,
@@ -109,6 +109,7 @@ onEveryEngine((engine) => {
     beforeAll(async () => {
       service = await startService(engine, { setupToken: TOKEN })
       await service.app.db.transaction((tx) => tx.run('delete from "verso.auth.User"'))
+      await countAnew(service, 'verso.auth.User')
     })
     afterAll(() => service.close())
 
