@@ -214,16 +214,20 @@ onEveryEngine((engine) => {
     try {
       const client = await HttpClient.login(all[0]?.url ?? '', USERNAME, PASSWORD)
       let killed: string | undefined
+      let isDue = false
       // In the middle of a call, after it was taken and before it is answered.
       receiver.answering = async ({ headers }) => {
-        if (killed !== undefined || receiver.taken.length < 10) return 200
+        if (killed !== undefined || !isDue) return 200
         killed = String(headers['user-agent'])
         await nodes.get(killed)?.kill()
         return 200
       }
       const made = await client.request('POST', '/ws/webhooks', { data: { name: 'all', url: receiver.url } })
       expect(made.status).toBe(200)
-      const contacts = await writeThrough(() => clientOf(all, killed, nodes), 30)
+      const before = await writeThrough(() => clientOf(all, killed, nodes), 10)
+      await receiver.until(({ folded }) => folded.length >= 2 * before.length, 'the first of them')
+      isDue = true
+      const contacts = [...before, ...(await writeThrough(() => clientOf(all, killed, nodes), 20))]
       await receiver.until(({ folded }) => folded.length >= 2 * contacts.length, 'the other node')
       expect(agents).toContain(killed)
       expect(receiver.calls.at(-1)?.headers['user-agent']).not.toBe(killed)
