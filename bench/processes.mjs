@@ -31,7 +31,7 @@ export async function postgresServer() {
   const { startPostgres, createDatabase } = await createJiti(import.meta.url).import('../test/postgres.ts')
   postgres ??= startPostgres({ durable: true })
   const { url, pid, version } = await postgres
-  return { url, pid, version, database: (name) => createDatabase(url, name) }
+  return { url, pid, version, database: () => createDatabase(url) }
 }
 
 /** Ends with the benchmark, however that ends. */

@@ -30,7 +30,7 @@ export function verso(words, options) {
 export async function emptyDatabase(engine, name) {
   if (engine === 'sqlite') return { db: `sqlite:${path.join(folder(), name)}.db` }
   const server = await postgresServer()
-  return { db: await server.database(name), databasePid: server.pid }
+  return { db: await server.database(), databasePid: server.pid }
 }
 
 /** With the contacts, through the public way, and somebody who may do everything with them and nothing else. */

@@ -5,7 +5,7 @@ import type { PrintedPage } from '../service/records.js'
 import type { PrintedRecord } from '../store/records.js'
 import type { HistoryPage, Next, Page, WireRecord, Written } from '../wire.js'
 import type { Query } from './record-requests.js'
-import { sendJson } from './resource.js'
+import { sendJson, type Body } from './resource.js'
 
 export function sendPage(
   reply: FastifyReply,
@@ -19,14 +19,16 @@ export function printPage(
   path: string,
   page: PrintedPage,
   query: Query,
-): [body: string, headers: Readonly<Record<string, string | number>>] {
+): [body: Body, headers: Readonly<Record<string, string | number>>] {
   const { offset, total, seq, text } = page
+  const start = `{"status":0,"offset":${offset},"total":${total},"data":[`
+  const body =
+    typeof text === 'string' ? `${start}${text}]}` : Buffer.concat([Buffer.from(start), text, PAGE_END])
   const link = linksOf(path, page, query)
-  return [
-    `{"status":0,"offset":${offset},"total":${total},"data":[${text}]}`,
-    { 'x-commit-seq': seq, ...(link === '' ? {} : { link }) },
-  ]
+  return [body, link === '' ? { 'x-commit-seq': seq } : { 'x-commit-seq': seq, link }]
 }
+
+const PAGE_END = Buffer.from(']}')
 
 /** What was written, and whether it was answered before. */
 export function sendWritten(

@@ -21,14 +21,11 @@ export function makeRequestLog(log: Logger): LogRequest {
   // The fields of this line are fixed and hold no secret: looking for one in each would be the dearest part of a read.
   const requests = log.child({}, { redact: [] })
   return ({ requestId, method, route, model, status, startMs, caller, address }) => {
+    const actor = caller?.actor
+    const ms = Math.round((performance.now() - startMs) * 10) / 10
+    const [user, key] = [actor?.username, actor?.keyId]
     requests.info(
-      {
-        ...{ requestId, method, route, model: model?.slice(0, 100), status },
-        ms: Math.round((performance.now() - startMs) * 10) / 10,
-        user: caller?.actor?.username,
-        key: caller?.actor?.keyId,
-        address,
-      },
+      { requestId, method, route, model: model?.slice(0, 100), status, ms, user, key, address },
       'request',
     )
   }

@@ -76,7 +76,9 @@ export function answer(reply: FastifyReply, data: readonly unknown[]): FastifyRe
   return sendJson(reply, JSON.stringify({ status: 0, data }))
 }
 
-/** Sends text that is JSON already. */
-export function sendJson(reply: FastifyReply, body: string): FastifyReply {
+/** Text that is JSON already, or its bytes. */
+export type Body = string | Buffer
+
+export function sendJson(reply: FastifyReply, body: Body): FastifyReply {
   return reply.header('content-type', JSON_TYPE).serializer(String).send(body)
 }

@@ -33,8 +33,9 @@ import { makeHeaders, neverStored, type SetHeaders } from './security-headers.js
 import type { HttpSettings } from './settings.js'
 import { setupResource } from './setup.js'
 import { shortReads } from './short-reads.js'
-import { withShortWay, type Listener, type Parts as ShortParts, type Reader } from './short-way.js'
+import { withShortWay, type Parts as ShortParts, type Reader } from './short-way.js'
 import { shortWrites } from './short-writes.js'
+import { inTurns, type Listener } from './turns.js'
 import { userResources } from './users.js'
 import { webhookResources } from './webhooks.js'
 
@@ -98,7 +99,11 @@ export async function createServer(
     server.routing(request, response)
   }
   const short = { app, settings, limits, checkHost, logRequest, errors, isStopping }
-  const listener = withShortWay(routing, short, readersOf(short))
+  const { reader } = app.db
+  const listener = inTurns(withShortWay(routing, short, readersOf(short)), (work) => {
+    if (reader.inOneMoment) reader.inOneMoment(work)
+    else work()
+  })
   server.server.removeAllListeners('request').on('request', listener)
   const connections = new Connections(settings.maxConnections)
   connections.watch(server.server)

@@ -9,6 +9,7 @@ import {
   ForTheRoutes,
   ID,
   LIST,
+  listed,
   RECORD,
   type Asked,
   type Parts,
@@ -28,7 +29,7 @@ export function shortReads(parts: Pick<Parts, 'app' | 'settings' | 'checkHost'>)
       ...{ caller, model, route: basePath + RECORD },
       answer: async () => {
         const [body, etag] = printBody(await printedRecord(app, caller, model, id).catch(byTheRoutes))
-        return [body, { etag }]
+        return [body, ['etag', etag]]
       },
     }
   }
@@ -38,7 +39,8 @@ export function shortReads(parts: Pick<Parts, 'app' | 'settings' | 'checkHost'>)
       ...{ caller, model, route: basePath + LIST },
       answer: async () => {
         const page = await printedPage(app, caller, model, query).catch(byTheRoutes)
-        return printPage(prefix + model.name, page, query)
+        const [body, headers] = printPage(prefix + model.name, page, query)
+        return [body, listed(headers)]
       },
     }
   }

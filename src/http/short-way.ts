@@ -1,7 +1,7 @@
 // The shortest way for what is asked most, by somebody who was here a moment ago: a record, a page, a new record, an update. It answers what it
 // understands wholly; whatever else there is to a request is left to the routes, as if it had not been here.
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Model } from '../model/model.js'
 import type { App } from '../service/app.js'
 import { authenticateKnown } from '../service/accounts/sessions.js'
@@ -11,9 +11,10 @@ import type { CheckHost } from './guard.js'
 import type { Limits } from './limits.js'
 import { refusalAnswer, type ErrorContext } from './refusals.js'
 import type { LogRequest } from './request-log.js'
-import { JSON_TYPE } from './resource.js'
+import { JSON_TYPE, type Body } from './resource.js'
 import { headersOverHttp } from './security-headers.js'
 import type { HttpSettings } from './settings.js'
+import type { Listener } from './turns.js'
 
 export interface Parts {
   readonly app: App
@@ -31,11 +32,11 @@ export interface Asked {
   readonly caller: Caller
   readonly route: string
   /** The body of a 200 and its own headers. Nothing has happened where it fails with ForTheRoutes. */
-  readonly answer: () => Promise<[body: string, headers: Headers]>
+  readonly answer: () => Promise<[body: Body, headers: Listed]>
 }
 
-export type Headers = Readonly<Record<string, string | number>>
-export type Listener = (request: IncomingMessage, response: ServerResponse) => void
+/** Names and values by turns, as Node takes them without looking at them one by one. */
+export type Listed = readonly string[]
 /** Undefined for what is not plainly what it takes. */
 export type Reader = (request: IncomingMessage) => Asked | undefined
 
@@ -60,7 +61,8 @@ export function withShortWay(routing: Listener, parts: Parts, readers: readonly 
   // Behind a proxy it takes more to know where a request comes from.
   if (settings.trustProxy !== false) return routing
   const always = headersOverHttp(settings)
-  const refusing = { ...always, vary: `${String(always['vary'])}, Accept` }
+  const answering = listed({ ...always, 'content-type': JSON_TYPE })
+  const refusing = listed({ ...always, vary: `${String(always['vary'])}, Accept` })
   return (request, response) => {
     const startMs = performance.now()
     const asked = isStopping() ? undefined : understood(readers, request)
@@ -70,17 +72,20 @@ export function withShortWay(routing: Listener, parts: Parts, readers: readonly 
     }
     const { caller, model, route } = asked
     const requestId = randomUUID()
-    const send = (status: number, headers: Headers, body: string) => {
-      const length = Buffer.byteLength(body)
-      response.writeHead(status, { 'x-request-id': requestId, ...headers, 'content-length': length })
-      response.end(body)
+    const send = (status: number, headers: Listed, body: Body) => {
+      const isText = typeof body === 'string'
+      const length = isText ? Buffer.byteLength(body) : body.length
+      response.writeHead(status, [...headers, 'x-request-id', requestId, 'content-length', String(length)])
+      // Where each character is a byte, Node need not look for others.
+      if (isText && length === body.length) response.end(body, 'latin1')
+      else response.end(body)
       const { method = '', socket } = request
       const address = socket.remoteAddress
       logRequest({ requestId, method, route, model: model.name, status, startMs, caller, address })
     }
     asked.answer().then(
       ([body, headers]) => {
-        send(200, { ...always, ...headers, 'content-type': JSON_TYPE }, body)
+        send(200, [...answering, ...headers], body)
       },
       (error: unknown) => {
         if (error instanceof Gone) return
@@ -92,10 +97,14 @@ export function withShortWay(routing: Listener, parts: Parts, readers: readonly 
         const { accept } = request.headers
         const refused = { requestId, accept, isAboutRecords: true, isPatch: false }
         const { status, headers, body } = refusalAnswer(errors, error, refused)
-        send(status, { ...refusing, ...headers }, body)
+        send(status, [...refusing, ...listed(headers)], body)
       },
     )
   }
+}
+
+export function listed(headers: Readonly<Record<string, string | number>>): Listed {
+  return Object.entries(headers).flatMap(([name, value]) => [name, String(value)])
 }
 
 /** A reader may meet what it has not expected: whatever is wrong with that, the routes say. */

@@ -47,7 +47,7 @@ export function shortWrites(parts: Parts): Reader {
           ? await records.update(model.name, Number(id), data)
           : await records.create(model.name, data)
         const [text, etag] = print(written.data)
-        return [text, { etag }]
+        return [text, ['etag', etag]]
       },
     }
   }

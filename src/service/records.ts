@@ -125,7 +125,7 @@ function finding(app: App, by: Caller, model: Model, asked: Search) {
 }
 
 /** What a find answers, with its records as the text of their JSON. */
-export type PrintedPage = Omit<Page, 'data'> & { readonly text: string }
+export type PrintedPage = Omit<Page, 'data'> & Pick<store.PrintedPage, 'text'>
 
 export async function printedPage(app: App, by: Caller, model: Model, query: Query): Promise<PrintedPage> {
   requirePermitted(by, 'read', model)

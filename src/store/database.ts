@@ -17,6 +17,8 @@ export interface Queryable {
   together?<I, O>(key: string, input: I, run: Run<I, O>): Promise<O>
   /** Where an engine has it: several statements at one moment, which cost little more than one. */
   atOnce?<T>(work: (all: (sql: string, params: readonly SqlValue[]) => Row[]) => T): Promise<T>
+  /** Where an engine has it: all that is asked before the work returns is asked of one moment, and costs less for that. */
+  inOneMoment?(work: () => void): void
 }
 
 /** What may take long, and what needs several statements that are of one moment. */
@@ -215,7 +217,7 @@ export interface Dialect {
   readonly json: JsonSql
   /** A column as the text of its JSON, `null` where it is empty: as `JSON.stringify` would print what the column decodes. */
   readonly print: Readonly<Partial<Record<Storage, (column: string) => string>>>
-  /** The texts of rows behind each other, with commas; null where there are none. */
+  /** The texts of rows of a sorted select behind each other, with commas, as text or its bytes; null where there are none. */
   readonly joined: (text: string, order: string) => string
   /** Where an engine lets works share a transaction. */
   readonly many?: ManySql

@@ -3,6 +3,7 @@ import type { Change } from '../wire.js'
 import type { Dialect, Queryable, Row, Transaction } from './database.js'
 import { EPOCH_TABLE } from './epoch.js'
 import { CHANGE_COLUMNS, LOG_TABLE, toChange, WITH_USER } from './log.js'
+import { limitTo } from './parameters.js'
 
 const HORIZON = 'log-horizon'
 
@@ -37,7 +38,7 @@ export async function feedPage(
   { since, limit, models }: FeedQuestion,
 ): Promise<FeedPage> {
   const among = models ? ` and model in (${json.rows('text')})` : ''
-  const some = `select seq, length(changes) as "size" from ${LOG_TABLE} where seq > ?${among} order by seq limit ?`
+  const some = `select seq, length(changes) as "size" from ${LOG_TABLE} where seq > ?${among} order by seq ${limitTo()}`
   const sized = `select seq, sum("size") over (order by seq) - "size" as "before" from (${some}) as "some"`
   const rows = await db.all(
     `select "at".*, "page".seq as "page_seq", ${CHANGE_COLUMNS} ` +

@@ -3,6 +3,7 @@ import type { Change } from '../wire.js'
 import type { Queryable } from './database.js'
 import { LAST_SEQ } from './feed.js'
 import { CHANGE_COLUMNS, LOG_TABLE, toChange, WITH_USER } from './log.js'
+import { limitTo } from './parameters.js'
 
 export interface HistoryRows {
   readonly total: number
@@ -24,7 +25,7 @@ export async function historyRows(
   { offset, limit }: { readonly offset: number; readonly limit: number },
 ): Promise<HistoryRows> {
   const own = `from ${LOG_TABLE} where model = ? and record = ?`
-  const some = `select seq, version, octet_length(changes) as "size" ${own} order by version desc limit ? offset ?`
+  const some = `select seq, version, octet_length(changes) as "size" ${own} order by version desc ${limitTo()} offset ?`
   const sized = `select seq, sum("size") over (order by version desc) - "size" as "before" from (${some}) as "some"`
   const rows = await db.all(
     `select "at"."total", "at"."last", ${CHANGE_COLUMNS} ` +

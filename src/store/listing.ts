@@ -5,11 +5,13 @@ import type { Search } from '../model/search.js'
 import { COUNT_TABLE, visibleSql, WHOLE_LEVEL } from './counted-fields.js'
 import type { Queryable, Row, SqlValue } from './database.js'
 import { LAST_SEQ } from './feed.js'
+import { limitTo } from './parameters.js'
 import { placeOf, placeSql } from './rank.js'
 import type { Select } from './select.js'
 import type { Table } from './table.js'
 
 const MAX_ATTEMPTS = 3
+const LIMIT = limitTo()
 
 /** Walking over so many rows is quicker than looking for the block. */
 export const WALKED = 256
@@ -105,10 +107,10 @@ function listingOf(table: Table, select: Select): Listing {
 function makeListing({ name, model, dialect }: Table, select: Select): Listing {
   const known = `${wholeOf(model)} as "$total", ${LAST_SEQ} as "$seq"`
   const place = placeSql(model, dialect)
-  const visible = `${visibleSql(model)} order by t."id" limit ?`
+  const visible = `${visibleSql(model)} order by t."id" ${LIMIT}`
   const behind = `from ${name} as t where t."id" > ? and ${visible}`
   const texts = (shown: (from: string, also?: string) => string, also?: string): Texts => ({
-    near: shown(`from ${name} as t order by t."id" limit ? offset ?`),
+    near: shown(`from ${name} as t order by t."id" ${LIMIT} offset ?`),
     from: shown(`from ${name} as t where t."id" >= ? and ${visible} offset ?`),
     far:
       place.with +
@@ -120,7 +122,7 @@ function makeListing({ name, model, dialect }: Table, select: Select): Listing {
     `select ${known}${also}, "whole"."text" as "$page", "whole"."last" as "$last" ` +
     `from (select ${dialect.joined('"text"', '"id"')} as "text", max("id") as "last" ` +
     `from (select t."id" as "id", ${String(text)} as "text" ${from}) as "page") as "whole"`
-  const more = `, (select 1 ${behind.replace('limit ?', 'limit 1 offset ?')}) as "$more"`
+  const more = `, (select 1 ${behind.replace(LIMIT, 'limit 1 offset ?')}) as "$more"`
   return {
     rows: texts((from) => `select ${known}, ${select.columns} ${from}`),
     printed: text === undefined ? undefined : texts(printed, more),

@@ -4,7 +4,7 @@ import { knownTotal } from './counted-search.js'
 import { Scope } from './criteria-sql.js'
 import { LAST_SEQ } from './feed.js'
 import { WALKED } from './listing.js'
-import type { Rendered } from './parameters.js'
+import { limitTo, type Rendered } from './parameters.js'
 import { keysIn, orderOf, stretchesBehind, stretchesOfAll, type KeySql, type Stretch } from './position.js'
 import type { Select } from './select.js'
 import type { Table } from './table.js'
@@ -55,7 +55,7 @@ const wholePage: MakePage = ({ scope, rows, conditions, keys }, search, known, s
   const own = scope.render(keys.map(({ column, name }) => `, ${column} as ${name}`).join(''))
   const [limit, offset] = [scope.mark(search.limit), scope.mark(search.offset)]
   const from = scope.render(
-    `from ${rows} as t ${scope.joins} ${whereOf(conditions)} order by ${orderOf(keys)} limit ${limit} offset ${offset}`,
+    `from ${rows} as t ${scope.joins} ${whereOf(conditions)} order by ${orderOf(keys)} ${limitTo(limit)} offset ${offset}`,
   )
   return {
     sql: `select ${known.sql}, ${select.columns}${own.sql} ${from.sql}`,
@@ -83,7 +83,7 @@ function idsIn(source: Source, { sort, after, limit, offset }: Search): string {
   const stretches = offset === 0 ? stretchesOfAll(sort, keys) : undefined
   if (stretches) return idsAlong(source, stretches, limit)
   const page = idsOf(source, { order: orderOf(keys) })
-  return `"page" as (${page} limit ${scope.mark(limit)} offset ${scope.mark(offset)})`
+  return `"page" as (${page} ${limitTo(scope.mark(limit))} offset ${scope.mark(offset)})`
 }
 
 /** The first ids of stretches, each of which is looked at only as far as those before it leave room. */
@@ -93,7 +93,7 @@ function idsAlong(source: Source, stretches: readonly Stretch[], limit: number):
   for (const stretch of stretches) {
     const taken = parts.map(({ name }) => ` - (select count(*) from ${name})`).join('')
     // The inner limit is one that PostgreSQL can plan with.
-    const some = `${idsOf(source, stretch)} limit ${most}`
+    const some = `${idsOf(source, stretch)} ${limitTo(most)}`
     const sql = taken === '' ? some : `select * from (${some}) as "some" limit ${most}${taken}`
     parts.push({ name: `"part${parts.length}"`, sql })
   }

@@ -5,6 +5,11 @@ export interface Rendered {
   readonly params: readonly SqlValue[]
 }
 
+/** How many rows at most, by a parameter. SQLite makes a plan for each value of a bare mark, which takes as long as a page. */
+export function limitTo(mark = '?'): string {
+  return `limit cast(${mark} as bigint)`
+}
+
 /** The parameters of a statement whose text is not made from left to right: each has a mark of its own until the text is whole. */
 export class Parameters {
   readonly #values: SqlValue[] = []

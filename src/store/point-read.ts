@@ -2,6 +2,7 @@
 import type { Criteria } from '../model/criteria.js'
 import { predicateOf } from './criteria-sql.js'
 import type { Dialect, Queryable, Row, SqlValue } from './database.js'
+import type { Rendered } from './parameters.js'
 
 /** A statement that reads records by their ids, and their ids with them. Its texts are made once. */
 export interface PointRead {
@@ -25,31 +26,32 @@ export async function rowOf(
   read: PointRead,
   seen?: Criteria,
 ): Promise<Row | undefined> {
-  const permitted = seen && predicateOf(dialect, seen)
-  const reading: Reading = permitted
-    ? { ...read, and: ` and ${permitted.sql}`, after: permitted.params }
-    : { ...read, and: '', after: [] }
+  const reading = seen ? restricted(read, predicateOf(dialect, seen)) : read
   if (!db.together) return readOne(db, reading, id)
   return db.together(keyOf(reading), id, (ids) => readSeveral(db, dialect, reading, ids))
 }
 
-/** What is the same for every id. */
+/** What is the same for every id, and may ask more of each. */
 interface Reading extends PointRead {
-  /** What else is asked of each. */
-  readonly and: string
-  readonly after: readonly SqlValue[]
+  readonly and?: string
+  readonly after?: readonly SqlValue[]
 }
 
-function keyOf({ byId, and, params, after }: Reading): string {
-  return params.length + after.length === 0 ? byId + and : JSON.stringify([byId, and, params, after])
+function restricted({ upToId, byId, params }: PointRead, { sql, params: after }: Rendered): Reading {
+  const and = ` and ${sql}`
+  return { upToId, byId: byId + and, params, and, after }
+}
+
+function keyOf({ byId, params, after = [] }: Reading): string {
+  return params.length + after.length === 0 ? byId : JSON.stringify([byId, params, after])
 }
 
 async function readOne(
   db: Queryable,
-  { byId, and, params, after }: Reading,
+  { byId, params, after }: Reading,
   id: number,
 ): Promise<Row | undefined> {
-  const [row] = await db.all(and === '' ? byId : byId + and, [...params, id, ...after])
+  const [row] = await db.all(byId, after ? [...params, id, ...after] : [...params, id])
   return row
 }
 
@@ -61,7 +63,7 @@ async function readSeveral(
 ): Promise<(Row | undefined)[]> {
   const [first] = ids
   if (first !== undefined && ids.length === 1) return [await readOne(db, reading, first)]
-  const { upToId, and, params, after } = reading
+  const { upToId, and = '', params, after = [] } = reading
   const sql = `${upToId} in (${dialect.json.rows('integer')})${and}`
   const rows = await db.all(sql, [...params, JSON.stringify(ids), ...after])
   const byId = new Map(rows.map((row) => [row['id'], row]))

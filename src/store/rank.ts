@@ -17,23 +17,29 @@ type All = (sql: string, params: readonly SqlValue[]) => readonly Row[]
 
 /** Level by level, by whoever can ask several times at one moment and at little cost. */
 export function placeOf(all: All, { name }: Model, offset: number): Place | undefined {
-  let [from, to, before] = [0, Number.MAX_SAFE_INTEGER, 0]
+  let [from, to, skip] = [0, Number.MAX_SAFE_INTEGER, offset]
   for (const [index, level] of LEVELS.entries()) {
-    const [row] = all(SUMS, [name, level, from, to, offset - before])
-    if (!row) return undefined
-    const block = Number(row['block'])
-    before += Number(row['before'])
+    const [row] = all(BLOCKS, [name, level, from, to])
+    let block: number | undefined
+    for (const [each, count] of JSON.parse(String(row?.['blocks'])) as [block: number, count: number][]) {
+      if (count > skip) {
+        block = each
+        break
+      }
+      skip -= count
+    }
+    if (block === undefined) return undefined
     const factor = 2 ** (level - (LEVELS[index + 1] ?? 0))
     from = block * factor
     to = from + factor
   }
-  return { id: from, skip: offset - before }
+  return { id: from, skip }
 }
 
-/** The block among some in which the record at an offset stands, and how many are before it. */
-const SUMS =
-  `select block, "upto" - n as "before" from (select block, n, sum(n) over (order by block) as "upto" from ${COUNT_TABLE} ` +
-  `where model = ? and level = ? and block >= ? and block < ?) where "upto" > ? order by block limit 1`
+/** Some blocks and how many are in each, in one row: rows are what costs. */
+const BLOCKS =
+  `select json_group_array(json_array(block, n)) as "blocks" from (select block, n from ${COUNT_TABLE} ` +
+  `where model = ? and level = ? and block >= ? and block < ? order by block)`
 
 /** The same as part of one statement. Its parameters are the offset, once for each level. */
 export function placeSql({ name }: Model, dialect: Dialect) {

@@ -10,6 +10,7 @@ import { isListing, listPrinted, listRows } from './listing.js'
 import { insertMany, updateMany } from './many.js'
 import { indexName, quote } from './names.js'
 import { compilePage } from './page-sql.js'
+import { limitTo } from './parameters.js'
 import { rowOf } from './point-read.js'
 import { positionIn } from './position.js'
 import { compileSelection, type Select } from './select.js'
@@ -57,9 +58,9 @@ function foundIn(rows: readonly Row[], table: Table, select: Select, search: Sea
   return { ...moment, records: shown.map((row) => select.read(row)), last }
 }
 
-/** A page as it goes out: the texts of its records, with commas between them. */
+/** A page as it goes out: the texts of its records, with commas between them, or the bytes of that. */
 export interface PrintedPage extends Omit<Found, 'records'> {
-  readonly text: string
+  readonly text: string | Uint8Array
 }
 
 /** The same, printed by the database where it can. */
@@ -73,11 +74,12 @@ export async function findPrinted(
   const row = isListing(table, search) ? await listPrinted(db, table, select, search) : undefined
   if (row) {
     const moment = momentOf([row])
+    const page = (row['$page'] ?? '') as string | Uint8Array
     const isLast = search.after ? row['$more'] === null : search.offset + search.limit >= moment.total
     const id = isLast ? null : (row['$last'] ?? null)
     return {
       ...moment,
-      text: String(row['$page'] ?? ''),
+      text: page,
       last: id === null ? undefined : { values: [], id: Number(id) },
     }
   }
@@ -113,7 +115,7 @@ export async function walk(
   const condition = visible + permitted + (where ? `and ${scope.where(where)} ` : '')
   const { sql: joins, params: joined } = scope.render(scope.joins)
   const { sql, params } = scope.render(condition)
-  const from = `from ${table.name} as t ${joins} where t."id" > ? ${sql}order by t."id" limit ?`
+  const from = `from ${table.name} as t ${joins} where t."id" > ? ${sql}order by t."id" ${limitTo()}`
   const all = [...select.params, ...joined, after, ...params, limit]
   const rows = await db.all(`select ${select.columns} ${from}`, all)
   return rows.map((row) => select.read(row))

@@ -99,12 +99,23 @@ export class Session implements Transaction {
 
   /** What the work reads is of one moment, and nobody comes in between. */
   readAtOnce<T>(work: (all: (sql: string, params: readonly SqlValue[]) => Row[]) => T): T {
+    return this.inOneMoment(() => work((sql, params) => this.#all(sql, params)))
+  }
+
+  /** The locks of a reader are taken once for all that the work reads before it returns. */
+  inOneMoment<T>(work: () => T): T {
+    if (this.#isInside()) return work()
     this.exec('begin')
     try {
-      return work((sql, params) => this.#all(sql, params))
+      return work()
     } finally {
-      this.exec('commit')
+      // A failing disk ends it, too.
+      if (this.#isInside()) this.exec('commit')
     }
+  }
+
+  #isInside(): boolean {
+    return this.connection.isTransaction
   }
 
   #all(sql: string, params: readonly SqlValue[]): Row[] {

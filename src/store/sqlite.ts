@@ -86,6 +86,9 @@ class Sqlite implements Database {
         }
       },
       atOnce: (work) => patiently(Date.now() + PATIENCE_MS, () => readerSession.readAtOnce(work)),
+      inOneMoment: (work) => {
+        readerSession.inOneMoment(work)
+      },
     }
     this.searcher = new SqliteSearcher(path.resolve(file), options.statementTimeoutMs ?? STATEMENT_MS)
     this.contents = new SqliteContents(`${path.resolve(file)}.files`, this)
