@@ -16,17 +16,29 @@ export interface AnsweredRequest {
 
 export type LogRequest = (answered: AnsweredRequest) => void
 
+/** Whoever asks, and for what, is printed once for so many of them. */
+const MAX_KNOWN = 500
+
 /** One line for each request. */
 export function makeRequestLog(log: Logger): LogRequest {
   // The fields of this line are fixed and hold no secret: looking for one in each would be the dearest part of a read.
   const requests = log.child({}, { redact: [] })
-  return ({ requestId, method, route, model, status, startMs, caller, address }) => {
-    const actor = caller?.actor
+  const known = new Map<string, Logger>()
+  const loggerOf = ({ method, route, model, caller, address }: AnsweredRequest): Logger => {
+    const { username: user, keyId: key } = caller?.actor ?? {}
+    const named = model?.slice(0, 100)
+    // What a client may have made up comes last, so that it is nobody else's line.
+    const who = [method, route, user, key, address, named].join(' ')
+    const found = known.get(who)
+    if (found) return found
+    const logger = requests.child({ method, route, model: named, user, key, address })
+    if (known.size >= MAX_KNOWN) known.clear()
+    known.set(who, logger)
+    return logger
+  }
+  return (answered) => {
+    const { requestId, status, startMs } = answered
     const ms = Math.round((performance.now() - startMs) * 10) / 10
-    const [user, key] = [actor?.username, actor?.keyId]
-    requests.info(
-      { requestId, method, route, model: model?.slice(0, 100), status, ms, user, key, address },
-      'request',
-    )
+    loggerOf(answered).info({ requestId, status, ms }, 'request')
   }
 }

@@ -46,6 +46,11 @@ export interface Copy {
 /** A member of an owned list: a record by its id alone, or one that is to be written. */
 export type Member = { readonly id: number; readonly draft?: never } | { readonly draft: Draft }
 
+/** Whether anything is written with it. */
+export function holdsDrafts({ neighbours, lists }: Draft): boolean {
+  return neighbours.size > 0 || lists.size > 0
+}
+
 /** The records inside of it that are written with it. */
 export function draftsIn({ neighbours, lists }: Draft): Draft[] {
   const members = [...lists.values()].flat().flatMap((member) => member.draft ?? [])

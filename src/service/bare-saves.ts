@@ -50,10 +50,16 @@ export interface Saved {
 export async function createBare(work: Work, draft: Draft): Promise<Saved> {
   const { app, actor, tx, now } = work
   const { model, place } = draft
-  const made = { createdOn: now, createdBy: userOf(actor), updatedOn: null, updatedBy: null }
-  const values: Values = { ...draft.values, ...computeValues(model, draft.values, place), ...made }
+  const values: Values = Object.assign(
+    emptyLists(model),
+    draft.values,
+    computeValues(model, draft.values, place),
+  )
+  values['createdOn'] = now
+  values['createdBy'] = userOf(actor)
+  values['updatedOn'] = values['updatedBy'] = null
   const [id = 0] = await inPlace(work, draft, () => store.insert(tx, app.tables.of(model), [values]))
-  const record = recordOf(model, id, 0, { ...emptyLists(model), ...values })
+  const record = recordOf(model, id, 0, values)
   return { record, change: changeOf(work, model, undefined, record) }
 }
 

@@ -20,17 +20,16 @@ export function changeOf(
 ): NewChange {
   const action = !after ? 'delete' : before ? 'update' : 'create'
   const [old, held] = [before ? valuesOf(model, before) : {}, after ? valuesOf(model, after) : {}]
+  const made = differences(model, old, held)
   return {
-    ...{
-      model: model.name,
-      id: (after ?? before)?.id ?? 0,
-      action,
-      by: actor?.id ?? null,
-      atMs: Date.parse(now),
-    },
+    model: model.name,
+    id: (after ?? before)?.id ?? 0,
+    action,
+    by: actor?.id ?? null,
+    atMs: Date.parse(now),
     version: after ? after.version : (before?.version ?? 0) + 1,
-    changes: { ...differences(model, old, held), ...files },
-    ...(action === 'update' ? { held } : {}),
+    changes: files ? { ...made, ...files } : made,
+    held: action === 'update' ? held : undefined,
   }
 }
 

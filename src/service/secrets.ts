@@ -1,12 +1,13 @@
 // Secrets in what a client sends: hashed before they are stored, and known by a fingerprint where a request is compared.
 import type { Catalog } from '../model/catalog.js'
-import type { Draft, Member } from '../model/draft.js'
+import { holdsDrafts, type Draft, type Member } from '../model/draft.js'
 import type { Model } from '../model/model.js'
 import { isObject, type Values } from '../model/value.js'
 import { fingerprint, hashPassword } from './accounts/passwords.js'
 
 /** Passwords are hashed before the transaction: nothing inside one waits for anything but the database. */
 export async function hashSecrets(draft: Draft): Promise<Draft> {
+  if (!holdsDrafts(draft) && !hasPassword(draft.model)) return draft
   const values: Values = { ...draft.values }
   for (const [name, value] of Object.entries(values)) {
     if (draft.model.fields.get(name)?.secret === 'password' && typeof value === 'string')
@@ -22,6 +23,14 @@ export async function hashSecrets(draft: Draft): Promise<Draft> {
     lists.set(name, hashed)
   }
   return { ...draft, values, neighbours, lists }
+}
+
+const PASSWORDS = new WeakMap<Model, boolean>()
+
+function hasPassword(model: Model): boolean {
+  const known = PASSWORDS.get(model) ?? [...model.fields.values()].some(({ secret }) => secret === 'password')
+  PASSWORDS.set(model, known)
+  return known
 }
 
 /** What was sent for a record of the model. */

@@ -21,6 +21,11 @@ export function referencesIn(model: Model, values: Values): Value[] {
 
 /** Of a new record that nobody can refer to yet. */
 export function emptyLists(model: Model): Values {
-  const lists = [...model.fields.values()].filter(isOwnedList)
-  return Object.fromEntries(lists.map(({ name }) => [name, []]))
+  const lists = LISTS.get(model) ?? [...model.fields.values()].filter(isOwnedList).map(({ name }) => name)
+  LISTS.set(model, lists)
+  const empty: Values = {}
+  for (const name of lists) empty[name] = []
+  return empty
 }
+
+const LISTS = new WeakMap<Model, readonly string[]>()

@@ -21,7 +21,7 @@ export interface CountedChange {
   readonly action: Action
   readonly changes: Change['changes']
   /** Of an update: all that the record holds now, also what has not changed. It is not logged. */
-  readonly held?: Values
+  readonly held?: Values | undefined
 }
 
 interface Count {

@@ -8,13 +8,13 @@ import { predicateOf, Scope } from './criteria-sql.js'
 import { UniqueViolation, type Queryable, type Row, type Transaction } from './database.js'
 import { isListing, listPrinted, listRows } from './listing.js'
 import { insertMany, updateMany } from './many.js'
-import { indexName, quote } from './names.js'
+import { indexName } from './names.js'
 import { compilePage } from './page-sql.js'
 import { limitTo } from './parameters.js'
 import { rowOf } from './point-read.js'
 import { positionIn } from './position.js'
+import { newRow, rowUpdate } from './row-writer.js'
 import { compileSelection, type Select } from './select.js'
-import { encode } from './column.js'
 import type { Table } from './table.js'
 
 const MAX_ATTEMPTS = 3
@@ -224,13 +224,9 @@ async function lock(tx: Transaction, table: Table, id: number, how: string): Pro
 
 /** Stores new records, each with version 0; answers their ids. */
 export async function insert(tx: Transaction, table: Table, rows: readonly Values[]): Promise<number[]> {
-  const fields = table.stored
-  const names = fields.map((field) => quote(field.name)).join(', ')
-  const marks = fields.map(() => '?').join(', ')
-  const sql = `insert into ${table.name} ("version", ${names}) values (0, ${marks})`
   const ids: number[] = []
   for (const row of rows) {
-    const params = fields.map((field) => encode(table.dialect, field, row[field.name] ?? null))
+    const { sql, params } = newRow(table, row)
     const id = tx.shared
       ? tx.shared.write(`insert ${table.name}`, params, (all) => insertMany(tx, table, all))
       : naming(table, () => tx.insert(sql, params))
@@ -250,16 +246,13 @@ export interface Update {
 export async function update(tx: Transaction, table: Table, updates: readonly Update[]): Promise<boolean[]> {
   const results: boolean[] = []
   for (const { id, version, values } of updates) {
-    const fields = table.stored.filter((field) => Object.hasOwn(values, field.name))
-    const params = fields.map((field) => encode(table.dialect, field, values[field.name] ?? null))
+    const { sql, params, fields, key } = rowUpdate(table, values)
     if (tx.shared) {
-      const key = `update ${table.name} ${fields.map(({ name }) => name).join()}`
+      const work = `update ${table.name} ${key}`
       const one = { id, version, params }
-      results.push(await tx.shared.write(key, one, (all) => updateMany(tx, table, fields, all)))
+      results.push(await tx.shared.write(work, one, (all) => updateMany(tx, table, fields, all)))
       continue
     }
-    const sets = fields.map((field) => `${quote(field.name)} = ?, `).join('')
-    const sql = `update ${table.name} set ${sets}"version" = "version" + 1 where "id" = ? and "version" = ?`
     results.push((await naming(table, () => tx.run(sql, [...params, id, version]))) === 1)
   }
   return results

@@ -62,26 +62,29 @@ export class Unhurried implements Transaction {
   }
 
   async all(sql: string, params?: readonly SqlValue[]): Promise<Row[]> {
-    await this.#pause()
+    if (this.#isLate()) await this.#pause()
     return this.session.all(sql, params)
   }
 
   async run(sql: string, params?: readonly SqlValue[]): Promise<number> {
-    await this.#pause()
+    if (this.#isLate()) await this.#pause()
     const changed = await this.session.run(sql, params)
     this.#written++
     return changed
   }
 
   async insert(sql: string, params?: readonly SqlValue[]): Promise<number> {
-    await this.#pause()
+    if (this.#isLate()) await this.#pause()
     const id = await this.session.insert(sql, params)
     this.#written++
     return id
   }
 
+  #isLate(): boolean {
+    return performance.now() - this.#since >= TURN_MS
+  }
+
   async #pause(): Promise<void> {
-    if (performance.now() - this.#since < TURN_MS) return
     await new Promise(setImmediate)
     this.#since = performance.now()
   }

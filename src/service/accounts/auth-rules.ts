@@ -1,6 +1,6 @@
 // The records of the service itself have rules of their own. They hold wherever such a record is written, inside of others too.
 import { PERMISSION_MODEL } from '../../model/auth.js'
-import type { Draft, Member } from '../../model/draft.js'
+import { holdsDrafts, type Draft, type Member } from '../../model/draft.js'
 import { Faults, refusalAt } from '../../model/faults.js'
 import { USER_MODEL, type Model } from '../../model/model.js'
 import { isAuth } from '../../model/system.js'
@@ -27,6 +27,7 @@ export async function keepRules(
 
 async function keepRulesIn(app: App, by: Caller, sent: Draft, faults: Faults): Promise<Draft> {
   const draft = isAuth(sent.model) ? await checked(app, by, sent, faults) : sent
+  if (!holdsDrafts(draft)) return draft
   const neighbours = new Map<string, Draft>()
   for (const [name, neighbour] of draft.neighbours)
     neighbours.set(name, await keepRulesIn(app, by, neighbour, faults))
