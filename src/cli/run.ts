@@ -1,6 +1,7 @@
 // What demo and serve share: from settings to a listening server, and its end.
 import { once } from 'node:events'
 import { createServer as createProbe } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
 import { StartFaults } from '../errors.js'
 import { isLoopback, LOOPBACK_4 } from '../http/loopback.js'
 import { createServer, type Server, type ServerOptions } from '../http/server.js'
@@ -15,6 +16,8 @@ import { httpSettings, serviceSettings, type SettingValues } from './settings.js
 import { endOnCrash, endOnSignals } from './ending.js'
 
 const BROKEN_MS = 500
+/** How much the heap grows beyond what is alive before all of it is looked through. V8 would take three times that, and hold it. */
+const HEAP_GROWTH = '--heap-growing-percent=100'
 
 export interface Service {
   readonly values: SettingValues
@@ -29,6 +32,7 @@ export interface Service {
 }
 
 export async function run(service: Service): Promise<void> {
+  setFlagsFromString(HEAP_GROWTH)
   const { values, isDemo, models, report } = service
   const log = openLog(values.logLevel)
   for (const line of summarize(report)) log.warn(line)

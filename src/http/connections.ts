@@ -40,7 +40,7 @@ export class Connections {
       const traffic = this.#traffic.get(socket)
       if (!traffic) return
       traffic.requests++
-      response.once('close', () => {
+      response.on('close', () => {
         traffic.requests--
         traffic.bytesRead = socket.bytesRead
         if (this.#isEnding && traffic.requests === 0) socket.destroySoon()

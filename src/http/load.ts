@@ -39,7 +39,7 @@ export class Load {
     slots.count++
     this.#inFlight++
     this.#counted.set(response, slots)
-    response.once('close', () => {
+    response.on('close', () => {
       this.setAside(response)
     })
   }

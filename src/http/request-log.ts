@@ -28,7 +28,7 @@ export function makeRequestLog(log: Logger): LogRequest {
     const { username: user, keyId: key } = caller?.actor ?? {}
     const named = model?.slice(0, 100)
     // What a client may have made up comes last, so that it is nobody else's line.
-    const who = [method, route, user, key, address, named].join(' ')
+    const who = `${method} ${String(route)} ${String(user)} ${String(key)} ${String(address)} ${String(named)}`
     const found = known.get(who)
     if (found) return found
     const logger = requests.child({ method, route, model: named, user, key, address })

@@ -71,22 +71,25 @@ export async function updateBare(work: Work, draft: Draft, { id }: Key, expected
   const before = (await store.read(tx, table, id)) ?? missing(model, id)
   const { version } = before
   if (version !== expected.version) await refuseStale(work, tx, table, before, expected, draft, false)
-  const computed = computeValues(model, { ...valuesOf(model, before), ...sent }, place)
-  const raised = { ...computed, updatedOn: now, updatedBy: userOf(actor) }
+  const raised = computeValues(model, Object.assign(valuesOf(model, before), sent), place)
+  raised['updatedOn'] = now
+  raised['updatedBy'] = userOf(actor)
   const updates = [{ id, version, values: { ...sent, ...raised } }]
   const [isDone] = await inPlace(work, draft, () => store.update(tx, table, updates))
   if (!isDone) {
     const theirs = (await store.read(tx, table, id)) ?? missing(model, id)
     throw await conflict(work, tx, table, theirs, expected, draft)
   }
-  const record = recordOf(model, id, version + 1, { ...before, ...changedOf(before, sent), ...raised })
+  const record = recordOf(model, id, version + 1, Object.assign(changed(before, sent), raised))
   return { record, change: changeOf(work, model, before, record) }
 }
 
 /** What was sent and is there already stays as it was read. */
-function changedOf(before: WireRecord, sent: Values): Values {
-  const there = before as unknown as Values
-  return Object.fromEntries(
-    Object.entries(sent).filter(([name, value]) => !sameValue(there[name] ?? null, value)),
-  )
+function changed(before: WireRecord, sent: Values): Values {
+  const values = { ...before } as unknown as Values
+  for (const name of Object.keys(sent)) {
+    const value = sent[name] ?? null
+    if (!sameValue(values[name] ?? null, value)) values[name] = value
+  }
+  return values
 }

@@ -95,9 +95,10 @@ export async function requestOf(
   { data, ...rest }: Omit<WriteRequest, 'action' | 'model'>,
   { idempotencyKey, wanted, merge }: SaveOptions,
 ): Promise<WriteRequest> {
+  // Nobody will ask what it was.
+  if (idempotencyKey === undefined) return { action, model: model.name }
   const asked = { ...(wanted ? { wanted } : {}), ...(merge ? { merge } : {}) }
   const request = { ...rest, action, model: model.name, ...asked }
-  if (idempotencyKey === undefined) return { ...request, data }
   const { data: told, secret } = await withoutSecrets(app.catalog, [{ model, data }], idempotencyKey)
   return { ...request, data: told[0], secret }
 }

@@ -128,8 +128,11 @@ export async function read(
   select = table.full,
   seen?: Criteria,
 ): Promise<WireRecord | undefined> {
-  const row = await rowOf(db, table.dialect, id, select, seen)
-  return row && select.read(row)
+  const { dialect } = table
+  const printed = dialect.isQuickerAsText ? select.printed : undefined
+  const row = await rowOf(db, dialect, id, printed ?? select, seen)
+  if (!row || !printed) return row && select.read(row)
+  return JSON.parse(String(row['text'])) as WireRecord
 }
 
 /** A record as it goes out: the text of its JSON. */

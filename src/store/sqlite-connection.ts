@@ -10,7 +10,8 @@ const MAX_STATEMENTS = 500
 /** Longer ones are seldom asked again, and would fill the memory. */
 const MAX_KEPT_LENGTH = 10_000
 /** Pages that a connection keeps in memory, so that records which are read again are not read from the file. */
-const CACHE_KB = 16_000
+const READER_CACHE_KB = 8_000
+const WRITER_CACHE_KB = 4_000
 
 export function connect(file: string, readOnly: boolean): Connection {
   // No busy time-out: SQLite would wait by holding the event loop. See `patiently`.
@@ -21,7 +22,7 @@ export function connect(file: string, readOnly: boolean): Connection {
     connection.exec('pragma synchronous = full')
     connection.exec('pragma foreign_keys = on')
     connection.exec('pragma temp_store = memory')
-    connection.exec(`pragma cache_size = -${CACHE_KB}`)
+    connection.exec(`pragma cache_size = -${readOnly ? READER_CACHE_KB : WRITER_CACHE_KB}`)
     assertPragma(connection, 'synchronous', 2)
     assertPragma(connection, 'journal_mode', 'wal')
     connection.function('verso_fold', { deterministic: true }, (value: SqlValue) =>

@@ -134,7 +134,9 @@ onEveryEngine((engine) => {
               expect({ ...printed, text: Buffer.from(bytes).toString() }).toEqual({ ...page, text })
             }
           }
-          const record = await read(app.db.reader, table, id, select)
+          const [row] = await app.db.reader.all(select.byId, [...select.params, id])
+          const record = row && select.read(row)
+          expect(await read(app.db.reader, table, id, select)).toEqual(record)
           const printed = await readPrinted(app.db.reader, table, id, select)
           expect(printed).toEqual({ version: 0, text: JSON.stringify(record) })
         }
