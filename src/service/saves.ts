@@ -131,7 +131,6 @@ async function writeOne(
   valuesIn?: Addition['valuesIn'],
 ): Promise<Written<WireRecord>> {
   const { model, key } = sent
-  const shown = shownTo(app, by, model, options)
   const request = await requestOf(app, model, key ? 'update' : 'create', { ...key, ...told }, options)
   const plain = plainOf(by, sent, options, valuesIn !== undefined)
   if (plain && options.wanted === undefined && isBare(app, by, sent)) {
@@ -144,6 +143,7 @@ async function writeOne(
     }
     return write(app, by, request, undefined, saveOne, plain)
   }
+  const shown = shownTo(app, by, model, options)
   const work = async ({ tx, changes }: Writing) => {
     const draft = valuesIn ? { ...sent, values: { ...sent.values, ...(await valuesIn(tx, changes)) } } : sent
     const merges = options.merge === 'fields'

@@ -217,6 +217,8 @@ export interface Dialect {
   readonly json: JsonSql
   /** A column as the text of its JSON, `null` where it is empty: as `JSON.stringify` would print what the column decodes. */
   readonly print: Readonly<Partial<Record<Storage, (column: string) => string>>>
+  /** Whether a plan is kept only if its text says how many rows there are at most. */
+  readonly plansByBounds: boolean
   /** Whether a record that is printed and parsed is there sooner than one whose columns are taken over one by one. */
   readonly isQuickerAsText: boolean
   /** The texts of rows of a sorted select behind each other, with commas, as text or its bytes; null where there are none. */

@@ -6,7 +6,7 @@ import { COUNT_TABLE, visibleSql, WHOLE_LEVEL } from './counted-fields.js'
 import type { Queryable, Row, SqlValue } from './database.js'
 import { LAST_SEQ } from './feed.js'
 import { limitTo } from './parameters.js'
-import { placeOf, placeSql } from './rank.js'
+import { placeOf, placeSql, SMALLEST_BLOCK } from './rank.js'
 import type { Select } from './select.js'
 import type { Table } from './table.js'
 
@@ -38,7 +38,7 @@ interface Listing {
   readonly count: string
 }
 
-const LISTINGS = new WeakMap<Select, Listing>()
+const LISTINGS = new WeakMap<Select, Map<number, Listing>>()
 
 /** Whether a search is for all records of the model that are shown when nothing is asked. */
 export function isListing({ model, instead }: Table, { where, seen, sort, archived }: Search): boolean {
@@ -47,7 +47,7 @@ export function isListing({ model, instead }: Table, { where, seen, sort, archiv
 
 /** Rows with `$total` and `$seq`; those of a page without records have no more. */
 export async function listRows(db: Queryable, table: Table, select: Select, search: Search): Promise<Row[]> {
-  const { rows, count } = listingOf(table, select)
+  const { rows, count } = listingOf(table, select, search.limit)
   for (let attempt = 1; ; attempt++) {
     const { after, limit, offset } = search
     const page = after
@@ -68,7 +68,7 @@ export async function listPrinted(
   select: Select,
   search: Search,
 ): Promise<Row | undefined> {
-  const { printed, count } = listingOf(table, select)
+  const { printed, count } = listingOf(table, select, search.limit)
   if (!printed || !select.printed) return undefined
   const { params: shown } = select.printed
   const { after, limit } = search
@@ -90,31 +90,56 @@ async function ask(
   { limit, offset }: Search,
 ): Promise<Row[]> {
   // Before the first visible record there may be any number of archived ones.
-  if (offset < WALKED && !model.archived) return db.all(near, [...shown, limit, offset])
-  if (!db.atOnce) return db.all(far, [...placeSql(model, dialect).params(offset), ...shown, limit, offset])
+  if (offset < WALKED && !model.archived) return askOnce(db, near, [...shown, limit, offset])
+  if (!db.atOnce)
+    return askOnce(db, far, [...placeSql(model, dialect).params(offset), ...shown, limit, offset])
   return db.atOnce((all) => {
     const place = placeOf(all, model, offset)
     return place ? all(from, [...shown, place.id, limit, place.skip]) : all(count, [])
   })
 }
 
-function listingOf(table: Table, select: Select): Listing {
-  const listing = LISTINGS.get(select) ?? makeListing(table, select)
-  LISTINGS.set(select, listing)
+/** A page that several ask for at the same time is looked up once, after the last of them has asked. */
+async function askOnce(db: Queryable, sql: string, params: readonly SqlValue[]): Promise<Row[]> {
+  if (!db.together) return db.all(sql, params)
+  return db.together(`${sql} ${JSON.stringify(params)}`, undefined, async (askers) => {
+    const rows = await db.all(sql, params)
+    return askers.map(() => rows)
+  })
+}
+
+function listingOf(table: Table, select: Select, limit: number): Listing {
+  const most = table.dialect.plansByBounds ? boundOf(limit) : Infinity
+  const known = LISTINGS.get(select) ?? new Map<number, Listing>()
+  LISTINGS.set(select, known)
+  const listing = known.get(most) ?? makeListing(table, select, most)
+  known.set(most, listing)
   return listing
 }
 
-function makeListing({ name, model, dialect }: Table, select: Select): Listing {
+/** Few sizes, so that there are few texts. */
+function boundOf(limit: number): number {
+  return 50 * 10 ** Math.max(0, Math.ceil(Math.log10(limit / 50)))
+}
+
+function makeListing({ name, model, dialect }: Table, select: Select, most: number): Listing {
   const known = `${wholeOf(model)} as "$total", ${LAST_SEQ} as "$seq"`
   const place = placeSql(model, dialect)
-  const visible = `${visibleSql(model)} order by t."id" ${LIMIT}`
-  const behind = `from ${name} as t where t."id" > ? and ${visible}`
+  const page = `order by t."id" ${LIMIT}`
+  const from = (where: string, besides: number) =>
+    most === Infinity
+      ? `from ${name} as t${where}`
+      : `from (select * from ${name} as t${where} order by t."id" limit ${most + besides}) as t`
+  const visible = visibleSql(model)
+  const behind = `${from(` where t."id" > ? and ${visible}`, 1)} ${page}`
   const texts = (shown: (from: string, also?: string) => string, also?: string): Texts => ({
-    near: shown(`from ${name} as t order by t."id" ${LIMIT} offset ?`),
-    from: shown(`from ${name} as t where t."id" >= ? and ${visible} offset ?`),
+    near: shown(`${from('', WALKED)} ${page} offset ?`),
+    from: shown(`${from(` where t."id" >= ? and ${visible}`, SMALLEST_BLOCK)} ${page} offset ?`),
     far:
       place.with +
-      shown(`from ${name} as t where t."id" >= ${place.id} and ${visible} offset ? - ${place.before}`),
+      shown(
+        `${from(` where t."id" >= ${place.id} and ${visible}`, SMALLEST_BLOCK)} ${page} offset ? - ${place.before}`,
+      ),
     behind: shown(behind, also),
   })
   const text = select.printed?.text.sql

@@ -6,6 +6,8 @@ import type { Dialect, Row, SqlValue } from './database.js'
 
 const LEVELS = [...BLOCK_LEVELS].reverse()
 const [SMALLEST] = BLOCK_LEVELS
+/** So many ids. */
+export const SMALLEST_BLOCK = 2 ** SMALLEST
 
 /** Where a page begins: at the first id of a block, and so many records later. */
 export interface Place {
@@ -63,7 +65,7 @@ export function placeSql({ name }: Model, dialect: Dialect) {
   })
   return {
     with: `with ${blocks.join(', ')} `,
-    id: `(select block * ${2 ** SMALLEST} from "block${SMALLEST}")`,
+    id: `(select block * ${SMALLEST_BLOCK} from "block${SMALLEST}")`,
     before: `coalesce((select "before" from "block${SMALLEST}"), 0)`,
     params: (offset: number): SqlValue[] => LEVELS.map(() => offset),
   }

@@ -69,14 +69,14 @@ export class Unhurried implements Transaction {
 
   async run(sql: string, params?: readonly SqlValue[]): Promise<number> {
     if (this.#isLate()) await this.#pause()
-    const changed = await this.session.run(sql, params)
+    const changed = this.session.run(sql, params)
     this.#written++
     return changed
   }
 
   async insert(sql: string, params?: readonly SqlValue[]): Promise<number> {
     if (this.#isLate()) await this.#pause()
-    const id = await this.session.insert(sql, params)
+    const id = this.session.insert(sql, params)
     this.#written++
     return id
   }
@@ -92,18 +92,14 @@ export class Unhurried implements Transaction {
 }
 
 /** A connection with its prepared statements, the most recently used ones. */
-export class Session implements Transaction {
+export class Session {
   readonly #statements = new Map<string, Statement>()
 
   constructor(readonly connection: Connection) {}
 
-  async all(sql: string, params: readonly SqlValue[] = []): Promise<Row[]> {
-    return this.#all(sql, params)
-  }
-
   /** What the work reads is of one moment, and nobody comes in between. */
   readAtOnce<T>(work: (all: (sql: string, params: readonly SqlValue[]) => Row[]) => T): T {
-    return this.inOneMoment(() => work((sql, params) => this.#all(sql, params)))
+    return this.inOneMoment(() => work((sql, params) => this.all(sql, params)))
   }
 
   /** The locks of a reader are taken once for all that the work reads before it returns. */
@@ -122,7 +118,7 @@ export class Session implements Transaction {
     return this.connection.isTransaction
   }
 
-  #all(sql: string, params: readonly SqlValue[]): Row[] {
+  all(sql: string, params: readonly SqlValue[] = []): Row[] {
     try {
       // Only for reading: on a statement that writes, `.all()` hides the error's code and `.get()` hides the error.
       return this.#prepare(sql).all(...params) as Row[]
@@ -131,7 +127,7 @@ export class Session implements Transaction {
     }
   }
 
-  async run(sql: string, params: readonly SqlValue[] = []): Promise<number> {
+  run(sql: string, params: readonly SqlValue[] = []): number {
     try {
       return this.#prepare(sql).run(...params).changes
     } catch (error) {
@@ -139,7 +135,7 @@ export class Session implements Transaction {
     }
   }
 
-  async insert(sql: string, params: readonly SqlValue[] = []): Promise<number> {
+  insert(sql: string, params: readonly SqlValue[] = []): number {
     try {
       return Number(this.#prepare(sql).run(...params).lastInsertRowid)
     } catch (error) {

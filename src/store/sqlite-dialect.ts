@@ -79,6 +79,7 @@ export const sqliteDialect: Dialect = {
       return `select ${values.join(', ')} from json_each(${mark})`
     },
   },
+  plansByBounds: false,
   isQuickerAsText: true,
   // In the order of the select that it is made of: to sort them again would cost as much as to print them. As bytes they are only passed on.
   joined: (text) => `cast(group_concat(${text}, ',') as blob)`,

@@ -1,5 +1,5 @@
 // Works that run one after the other in one transaction. What each of them leaves for its end is done once for all of them.
-import type { Ending, Plain, Row, SqlValue, Transaction } from './database.js'
+import type { Ending, Plain, Transaction } from './database.js'
 
 /** What plain works of a group see of their transaction. */
 export class Grouped implements Transaction {
@@ -7,18 +7,14 @@ export class Grouped implements Transaction {
   readonly #answers = new Map<string, Promise<unknown>>()
   readonly #records = new Set<string>()
 
-  constructor(private readonly tx: Transaction) {}
+  readonly all: Transaction['all']
+  readonly run: Transaction['run']
+  readonly insert: Transaction['insert']
 
-  async all(sql: string, params?: readonly SqlValue[]): Promise<Row[]> {
-    return this.tx.all(sql, params)
-  }
-
-  async run(sql: string, params?: readonly SqlValue[]): Promise<number> {
-    return this.tx.run(sql, params)
-  }
-
-  async insert(sql: string, params?: readonly SqlValue[]): Promise<number> {
-    return this.tx.insert(sql, params)
+  constructor(private readonly tx: Transaction) {
+    this.all = (sql, params) => tx.all(sql, params)
+    this.run = (sql, params) => tx.run(sql, params)
+    this.insert = (sql, params) => tx.insert(sql, params)
   }
 
   async once<T>(key: string, ask: () => Promise<T>): Promise<T> {

@@ -78,7 +78,7 @@ class Sqlite implements Database {
     this.reader = {
       all: async (sql, params) => {
         try {
-          return await readerSession.all(sql, params)
+          return readerSession.all(sql, params)
         } catch (error) {
           // Nearly always the first try does, and then nothing is spent on patience.
           if (!isBusy(error)) throw error
