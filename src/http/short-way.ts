@@ -61,7 +61,7 @@ export function withShortWay(routing: Listener, parts: Parts, readers: readonly 
   // Behind a proxy it takes more to know where a request comes from.
   if (settings.trustProxy !== false) return routing
   const always = headersOverHttp(settings)
-  const answering = listed({ ...always, 'content-type': JSON_TYPE })
+  const answering = listed(always)
   const refusing = listed({ ...always, vary: `${String(always['vary'])}, Accept` })
   return (request, response) => {
     const startMs = performance.now()
@@ -75,7 +75,7 @@ export function withShortWay(routing: Listener, parts: Parts, readers: readonly 
     const send = (status: number, headers: Listed, body: Body) => {
       const isText = typeof body === 'string'
       const length = isText ? Buffer.byteLength(body) : body.length
-      response.writeHead(status, [...headers, 'x-request-id', requestId, 'content-length', String(length)])
+      response.writeHead(status, ['x-request-id', requestId, ...headers, 'content-length', String(length)])
       // Where each character is a byte, Node need not look for others.
       if (isText && length === body.length) response.end(body, 'latin1')
       else response.end(body)
@@ -85,7 +85,7 @@ export function withShortWay(routing: Listener, parts: Parts, readers: readonly 
     }
     asked.answer().then(
       ([body, headers]) => {
-        send(200, [...answering, ...headers], body)
+        send(200, [...answering, ...headers, 'content-type', JSON_TYPE], body)
       },
       (error: unknown) => {
         if (error instanceof Gone) return

@@ -2,7 +2,7 @@ import { claimTwoWorlds } from './claims.js'
 
 // `bisection.more.test.ts` asks more, of all roles everywhere; `bisection.full.test.ts` everything.
 claimTwoWorlds([
-  { engine: 'sqlite', compat: 'none', every: 16, few: 8 },
-  { engine: 'postgres', compat: 'none', every: 24, few: 8, hiders: ['foreign'] },
-  { engine: 'sqlite', compat: 'axelor', every: 24, few: 8, hiders: ['rows'] },
+  { engine: 'sqlite', compat: 'none', every: 24, few: 8 },
+  { engine: 'postgres', compat: 'none', every: 32, few: 8, hiders: ['foreign'] },
+  { engine: 'sqlite', compat: 'axelor', every: 32, few: 8, hiders: ['rows'] },
 ])

@@ -167,7 +167,12 @@ async function settle({ app, place }: Service): Promise<void> {
   // Not in a transaction.
   const client = new pg.Client({ connectionString: place.url })
   await client.connect()
-  await client.query(`vacuum (analyze) "${MODEL}"`)
+  // Rows that somebody may still see otherwise are not known to be seen by all: whoever reads them has to be gone first.
+  for (let isKnown = false; !isKnown;) {
+    await client.query(`vacuum (analyze) "${MODEL}"`)
+    const known = `select relallvisible >= relpages as "all" from pg_class where oid = '"${MODEL}"'::regclass`
+    isKnown = (await client.query<{ all: boolean }>(known)).rows[0]?.all ?? false
+  }
   await client.end()
 }
 

@@ -1,0 +1,88 @@
+// Requests of one turn are taken up together, and none of them is shown what was there before it came.
+import { mkdtempSync, rmSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { inTurns, type Listener } from '../../src/http/turns.js'
+
+let folder: string
+let writer: InstanceType<typeof DatabaseSync>
+let reader: InstanceType<typeof DatabaseSync>
+
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'verso-turns-'))
+  const file = path.join(folder, 'turns.db')
+  writer = new DatabaseSync(file)
+  writer.exec('pragma journal_mode = wal; create table t (n integer); insert into t values (0)')
+  reader = new DatabaseSync(file, { readOnly: true })
+})
+afterEach(() => {
+  reader.close()
+  writer.close()
+  rmSync(folder, { recursive: true })
+})
+
+const shown = () => (reader.prepare('select n from t').all()[0] as { n: number }).n
+const inOneMoment = (work: () => void) => {
+  reader.exec('begin')
+  work()
+  reader.exec('commit')
+}
+
+type Turns = (listener: Listener, inOneMoment: (work: () => void) => void) => Listener
+
+/** What each of three requests is shown; another process writes before each of them, in the same turn. */
+async function threeOfATurn(turns: Turns): Promise<{ shown: number[]; moments: number }> {
+  const answers: number[] = []
+  let moments = 0
+  const listener = turns(
+    () => answers.push(shown()),
+    (work) => {
+      moments++
+      inOneMoment(work)
+    },
+  )
+  const arrive = () => {
+    listener({} as IncomingMessage, {} as ServerResponse)
+  }
+  for (let n = 1; n <= 3; n++) {
+    writer.exec(`update t set n = ${n}`)
+    arrive()
+  }
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
+  return { shown: answers, moments }
+}
+
+/** Each is shown what was there when it came, or something later. */
+const isFresh = ({ shown }: { shown: number[] }) => shown.length === 3 && shown.every((n, index) => n > index)
+
+test('what is read in a turn is read at one moment, after the last of it has come', async () => {
+  expect(await threeOfATurn(inTurns)).toEqual({ shown: [3, 3, 3], moments: 1 })
+})
+
+test('a turn of its own begins where one has ended', async () => {
+  expect(isFresh(await threeOfATurn(inTurns))).toBe(true)
+  writer.exec('update t set n = 0')
+  expect(await threeOfATurn(inTurns)).toEqual({ shown: [3, 3, 3], moments: 1 })
+})
+
+test('a moment that begins with the first of them is found out', async () => {
+  const hasty: Turns = (listener) => {
+    let isOpen = false
+    return (request, response) => {
+      if (!isOpen) {
+        isOpen = true
+        reader.exec('begin')
+        shown()
+        setImmediate(() => {
+          isOpen = false
+          reader.exec('commit')
+        })
+      }
+      listener(request, response)
+    }
+  }
+  expect(isFresh(await threeOfATurn(hasty))).toBe(false)
+})
