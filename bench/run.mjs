@@ -15,9 +15,8 @@ import { buildIfMissing } from './verso.mjs'
 const OURS = Object.keys(SERVERS).filter((name) => !PEERS.includes(name))
 const USAGE = `npm run bench -- [--seconds 2] [--rounds 3] [--connections 32] [--rows 100000] [--only ${Object.keys(OPERATIONS).join(',')}]
   [--servers ${OURS.join(',')}] [--peers all|none|${PEERS.join(',')}] [--markdown <file>] [--svg <file>]`
+/** Before each run, and not counted: while others had their turn, whatever is compiled and kept at hand was given up. */
 const WARM_UP_S = 1.5
-/** Enough to warm up, and slow servers have less to finish. */
-const WARM_UP_CONNECTIONS = 8
 const LEAST_ROWS_EACH = 4
 
 function flagsOf() {
@@ -55,19 +54,17 @@ async function measureAll(servers, { seconds, rounds, connections, rows, only })
     const { url, headers, pid, databasePid, api } = servers[name]
     return load.run({ operation, server: { url, headers, pid, databasePid, api }, rows, ...run })
   }
-  const warmUp = {
-    connections: Math.min(WARM_UP_CONNECTIONS, connections),
-    seconds: Math.min(WARM_UP_S, seconds),
-  }
+  const warmUp = { connections, seconds: Math.min(WARM_UP_S, seconds) }
   const results = {}
   const names = Object.keys(servers)
   for (const operation of only) {
     results[operation] = Object.fromEntries(names.map((name) => [name, []]))
-    for (const name of names) await measure(operation, name, warmUp)
     for (let round = 0; round < rounds; round++) {
       // Nobody is always first.
-      for (const name of rotate(names, round * Math.ceil(names.length / rounds)))
+      for (const name of rotate(names, round * Math.ceil(names.length / rounds))) {
+        await measure(operation, name, warmUp)
         results[operation][name].push(await measure(operation, name))
+      }
       process.stderr.write(`${OPERATIONS[operation]}: round ${round + 1} of ${rounds}\n`)
     }
   }
