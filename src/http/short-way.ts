@@ -35,7 +35,7 @@ export interface Asked {
   readonly answer: () => Promise<[body: Body, headers: Listed]>
 }
 
-/** Names and values by turns, as Node takes them without looking at them one by one. */
+/** Names and values by turns, which is the quickest that Node takes. */
 export type Listed = readonly string[]
 /** Undefined for what is not plainly what it takes. */
 export type Reader = (request: IncomingMessage) => Asked | undefined
