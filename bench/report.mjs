@@ -2,7 +2,7 @@
 import { cpus, loadavg, totalmem } from 'node:os'
 import { middle, ratioOf, ratiosOf, short, spread, whole } from './numbers.mjs'
 import { OPERATIONS } from './requests.mjs'
-import { SERVERS } from './servers.mjs'
+import { BEFORE, SERVERS } from './servers.mjs'
 
 const SATURATED = 0.9
 
@@ -45,7 +45,11 @@ export function versoTable(results, titles) {
   const operations = Object.keys(results)
   const names = [...new Set(operations.flatMap((operation) => Object.keys(results[operation])))]
   const others = names.filter(
-    (name) => name !== 'verso' && name !== 'versoPostgres' && names.includes(versoBeside(name)),
+    (name) =>
+      name !== 'verso' &&
+      name !== 'versoPostgres' &&
+      !BEFORE.includes(name) &&
+      names.includes(versoBeside(name)),
   )
   return {
     headings: ['Verso ÷ it, requests/s', ...operations.map((operation) => OPERATIONS[operation])],
@@ -57,6 +61,20 @@ export function versoTable(results, titles) {
       }),
     ]),
   }
+}
+
+/** This build ÷ the earlier one, for each pair of runs of the same round. */
+export function beforeTable(results) {
+  const rows = Object.entries(results).flatMap(([operation, servers]) =>
+    BEFORE.filter((name) => servers[name]).map((name) => {
+      const [now, before] = [servers[versoBeside(name)], servers[name]]
+      return [
+        ...[OPERATIONS[operation], SERVERS[name].engine, spread(ratiosOf(now, before, 'perSecond'))],
+        ...[spread(ratiosOf(now, before, 'cpuUs')), spread(ratiosOf(now, before, 'p50'))],
+      ]
+    }),
+  )
+  return { headings: ['now ÷ before', 'engine', 'requests/s', 'CPU µs', 'p50 ms'], rows, texts: 2 }
 }
 
 /** What a reader must know before believing the tables. */

@@ -5,16 +5,17 @@ import { chartOf } from './chart.mjs'
 import { readFlags } from './flags.mjs'
 import { goalsTable } from './goals.mjs'
 import { benchmark, isFolderInMemory, loadGenerator } from './processes.mjs'
-import { machine, measuredTable, notesOn, versoTable } from './report.mjs'
+import { beforeTable, machine, measuredTable, notesOn, versoBeside, versoTable } from './report.mjs'
 import { OPERATIONS } from './requests.mjs'
-import { PEERS, SERVERS, startServers } from './servers.mjs'
+import { BEFORE, PEERS, SERVERS, startServers } from './servers.mjs'
 import { printMarkdown, printText, writeSection } from './table.mjs'
 import { faultsOf } from './truth.mjs'
-import { buildIfMissing } from './verso.mjs'
+import { buildIfMissing, CLIENTS } from './verso.mjs'
 
-const OURS = Object.keys(SERVERS).filter((name) => !PEERS.includes(name))
+const OURS = Object.keys(SERVERS).filter((name) => !PEERS.includes(name) && !BEFORE.includes(name))
 const USAGE = `npm run bench -- [--seconds 2] [--rounds 3] [--connections 32] [--rows 100000] [--only ${Object.keys(OPERATIONS).join(',')}]
-  [--servers ${OURS.join(',')}] [--peers all|none|${PEERS.join(',')}] [--markdown <file>] [--svg <file>]`
+  [--servers ${OURS.join(',')}] [--peers all|none|${PEERS.join(',')}] [--markdown <file>] [--svg <file>]
+  [--client cookie|browser|key] [--before <another checkout, built>: measures that build beside this one, in the same rounds]`
 /** Before each run, and not counted: while others had their turn, whatever is compiled and kept at hand was given up. */
 const WARM_UP_S = 1.5
 const LEAST_ROWS_EACH = 4
@@ -28,11 +29,14 @@ function flagsOf() {
       rows: { number: 100_000 },
     },
     ...{ only: { names: Object.keys(OPERATIONS) }, servers: { names: OURS }, peers: { names: PEERS } },
-    ...{ markdown: { file: true }, svg: { file: true } },
+    ...{ markdown: { file: true }, svg: { file: true }, before: { file: true } },
+    client: { names: Object.keys(CLIENTS), initial: ['cookie'] },
   })
   if (flags.rows < Math.max(flags.connections * LEAST_ROWS_EACH, 200))
     throw new Error(`--rows must be at least ${LEAST_ROWS_EACH} for each connection, and 200`)
-  return flags
+  const [client, ...more] = flags.client
+  if (client === undefined || more.length > 0) throw new Error(`--client takes one name\n${USAGE}`)
+  return { ...flags, client }
 }
 
 /** Those that tell the truth; the others are missing, too. */
@@ -103,17 +107,19 @@ function publish({ markdown, svg }, about, tables, notes, results, titles) {
 await benchmark(async () => {
   const flags = flagsOf()
   await buildIfMissing()
-  const { seconds, rounds, connections, rows, servers, peers } = flags
+  const { seconds, rounds, connections, rows, servers, peers, client, before } = flags
   const about = [
     machine(),
-    `${rows} contacts, ${connections} connections, medians of ${rounds} interleaved rounds of ${seconds} s; ratios: middle (lowest–highest) of the rounds.`,
+    `${rows} contacts, ${connections} connections of a client with a ${client}, medians of ${rounds} interleaved rounds of ${seconds} s; ratios: middle (lowest–highest) of the rounds.`,
   ]
   console.log(about.join('\n'))
-  const { started, missing } = await startServers([...servers, ...peers], rows)
+  const earlier = BEFORE.filter((name) => before !== undefined && servers.includes(versoBeside(name)))
+  const { started, missing } = await startServers([...servers, ...earlier, ...peers], flags)
   missing.push(...(await checkAll(started, rows)))
   const titles = titlesOf(started)
   const results = await measureAll(started, flags)
   const tables = [measuredTable(results, titles), versoTable(results, titles), goalsTable(results, started)]
+  if (earlier.length > 0) tables.push(beforeTable(results))
   const notes = [...missing, ...notesOn(results, titles)]
   if (isFolderInMemory())
     notes.push('the databases were in memory, so commits were free: set TMPDIR to a folder on a disk')

@@ -6,7 +6,7 @@ import { startFeathers } from './peers/feathers.mjs'
 import { startJsonServer } from './peers/json-server.mjs'
 import { startPocketBase } from './peers/pocketbase.mjs'
 import { folder, listen, postgresServer } from './processes.mjs'
-import { startVerso } from './verso.mjs'
+import { programIn, startVerso } from './verso.mjs'
 
 const REFERENCE = fileURLToPath(new URL('./reference/server.mjs', import.meta.url))
 const STATIC = fileURLToPath(new URL('./reference/static.mjs', import.meta.url))
@@ -14,23 +14,61 @@ const LISTENING = /^listening on (\S+)$/
 
 /** `engine` decides which Verso one is compared with. */
 export const SERVERS = {
-  verso: { title: 'Verso, SQLite', engine: 'sqlite', start: (rows) => startVerso('sqlite', rows) },
+  verso: { title: 'Verso, SQLite', engine: 'sqlite', start: (run) => startVerso('sqlite', run) },
   versoPostgres: {
     title: 'Verso, PostgreSQL',
     engine: 'postgres',
-    start: (rows) => startVerso('postgres', rows),
+    start: (run) => startVerso('postgres', run),
   },
-  static: { title: 'node:http, static', engine: 'sqlite', start: (rows) => reference([STATIC, rows]) },
-  full: { title: 'hand-written, SQLite FULL', engine: 'sqlite', start: (rows) => sqlite('full', rows) },
-  normal: { title: 'hand-written, SQLite NORMAL', engine: 'sqlite', start: (rows) => sqlite('normal', rows) },
-  postgres: { title: 'hand-written, PostgreSQL', engine: 'postgres', start: postgres },
-  pocketbase: { title: 'PocketBase', engine: 'sqlite', isPeer: true, start: startPocketBase },
-  feathers: { title: 'Feathers, SQLite', engine: 'sqlite', isPeer: true, start: startFeathers },
-  jsonServer: { title: 'json-server', engine: 'sqlite', isPeer: true, start: startJsonServer },
-  directus: { title: 'Directus, PostgreSQL', engine: 'postgres', isPeer: true, start: startDirectus },
+  before: {
+    title: 'Verso before, SQLite',
+    engine: 'sqlite',
+    isBefore: true,
+    start: (run) => startVerso('sqlite', run, programIn(run.before)),
+  },
+  beforePostgres: {
+    title: 'Verso before, PostgreSQL',
+    engine: 'postgres',
+    isBefore: true,
+    start: (run) => startVerso('postgres', run, programIn(run.before)),
+  },
+  static: { title: 'node:http, static', engine: 'sqlite', start: ({ rows }) => reference([STATIC, rows]) },
+  full: { title: 'hand-written, SQLite FULL', engine: 'sqlite', start: ({ rows }) => sqlite('full', rows) },
+  normal: {
+    title: 'hand-written, SQLite NORMAL',
+    engine: 'sqlite',
+    start: ({ rows }) => sqlite('normal', rows),
+  },
+  postgres: { title: 'hand-written, PostgreSQL', engine: 'postgres', start: ({ rows }) => postgres(rows) },
+  pocketbase: {
+    title: 'PocketBase',
+    engine: 'sqlite',
+    isPeer: true,
+    start: ({ rows }) => startPocketBase(rows),
+  },
+  feathers: {
+    title: 'Feathers, SQLite',
+    engine: 'sqlite',
+    isPeer: true,
+    start: ({ rows }) => startFeathers(rows),
+  },
+  jsonServer: {
+    title: 'json-server',
+    engine: 'sqlite',
+    isPeer: true,
+    start: ({ rows }) => startJsonServer(rows),
+  },
+  directus: {
+    title: 'Directus, PostgreSQL',
+    engine: 'postgres',
+    isPeer: true,
+    start: ({ rows }) => startDirectus(rows),
+  },
 }
 
 export const PEERS = Object.keys(SERVERS).filter((name) => SERVERS[name].isPeer)
+/** An earlier build of Verso, from another checkout. */
+export const BEFORE = Object.keys(SERVERS).filter((name) => SERVERS[name].isBefore)
 
 function sqlite(synchronous, rows) {
   return reference([REFERENCE, 'sqlite', path.join(folder(), `${synchronous}.db`), synchronous, rows])
@@ -47,14 +85,14 @@ async function reference(words) {
   return { child, pid: child.pid, url: found[1], headers: {}, api: { kind: 'verso' } }
 }
 
-/** Starts those that are wanted; whoever cannot be started is missing, and why. */
-export async function startServers(names, rows) {
+/** Starts the named servers. Lists each peer that does not start as missing, with the reason. `run` is { rows, client, before }. */
+export async function startServers(names, run) {
   const [started, missing] = [{}, []]
   for (const name of names) {
     const { title, start, isPeer } = SERVERS[name]
     process.stderr.write(`starting ${title}\n`)
     try {
-      started[name] = await start(rows)
+      started[name] = await start(run)
     } catch (error) {
       if (!isPeer) throw new Error(`${title} did not start`, { cause: error })
       missing.push(`MISSING: ${title}: ${error.message.split('\n').slice(0, 3).join(' ')}`)

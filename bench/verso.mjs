@@ -6,7 +6,8 @@ import { MODEL, writeLines } from './contacts.mjs'
 import { folder, listen, postgresServer, run, stop } from './processes.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const SERVICE = path.join(ROOT, 'dist/cli/main.js')
+const PROGRAM = 'dist/cli/main.js'
+const SERVICE = path.join(ROOT, PROGRAM)
 export const MODELS = {
   contact: path.join(ROOT, 'bench/models/contact.json'),
   resident: path.join(ROOT, 'bench/models/resident.json'),
@@ -26,6 +27,13 @@ export function verso(words, options) {
   return run(process.execPath, [SERVICE, ...words], options)
 }
 
+/** The program of another checkout, which must have been built. */
+export function programIn(checkout) {
+  const program = path.resolve(checkout, PROGRAM)
+  if (!existsSync(program)) throw new Error(`${program} does not exist: build that checkout first`)
+  return program
+}
+
 /** A database that nobody has used, on either engine: { db, pid of the PostgreSQL server }. */
 export async function emptyDatabase(engine, name) {
   if (engine === 'sqlite') return { db: `sqlite:${path.join(folder(), name)}.db` }
@@ -34,35 +42,66 @@ export async function emptyDatabase(engine, name) {
 }
 
 /** With the contacts, through the public way, and somebody who may do everything with them and nothing else. */
-export async function startVerso(engine, rows) {
-  const { db, databasePid } = await emptyDatabase(engine, 'verso')
+export async function startVerso(engine, { rows, client }, program = SERVICE) {
+  const { db, databasePid } = await emptyDatabase(engine, program === SERVICE ? 'verso' : 'before')
   const lines = path.join(folder(), `${MODEL}.ndjson`)
   if (!existsSync(lines)) await writeLines(lines, rows)
-  await verso(['import', '--models', MODELS.contact, '--db', db, lines])
-  await addUser(db, MODELS.contact, MODEL)
+  await run(process.execPath, [program, 'import', '--models', MODELS.contact, '--db', db, lines])
+  await addUser(db, MODELS.contact, MODEL, program)
   const starts = []
   let served
   for (let start = 0; start < STARTS; start++) {
     if (served) await stop(served.child)
-    served = await serve(db, MODELS.contact)
+    served = await serve(db, MODELS.contact, [], program)
     starts.push(served.firstAnswerMs)
   }
   const firstAnswerMs = starts.sort((a, b) => a - b)[Math.floor(STARTS / 2)]
-  return { ...served, ...(await logIn(served.url)), databasePid, firstAnswerMs, api: { kind: 'verso' } }
+  const headers = await CLIENTS[client]({ url: served.url, db, program })
+  return { ...served, headers, databasePid, firstAnswerMs, api: { kind: 'verso' } }
 }
 
-export async function addUser(db, models, model) {
-  await verso(['role', 'add', 'clerk', '--db', db])
-  await verso(['role', 'permit', 'clerk', model, ...EVERYTHING, '--models', models, '--db', db])
-  await verso(['user', 'add', USER.username, '--role', 'clerk', '--password-stdin', '--db', db], {
+/** The headers that each kind of client sends. */
+export const CLIENTS = {
+  cookie: async ({ url }) => (await logIn(url)).headers,
+  browser: async ({ url }) => ({
+    ...(await logIn(url)).headers,
+    'user-agent':
+      'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36',
+    accept: 'application/json',
+    'accept-encoding': 'gzip, deflate, br, zstd',
+    'accept-language': 'en-GB,en;q=0.9',
+    'sec-fetch-site': 'same-origin',
+    'sec-fetch-mode': 'cors',
+    'sec-fetch-dest': 'empty',
+  }),
+  key: async ({ db, program }) => {
+    const key = await run(process.execPath, [
+      program,
+      'key',
+      'add',
+      USER.username,
+      '--name',
+      'bench',
+      '--db',
+      db,
+    ])
+    return { 'api-key': key.trim() }
+  },
+}
+
+export async function addUser(db, models, model, program = SERVICE) {
+  const command = (words, options) => run(process.execPath, [program, ...words], options)
+  await command(['role', 'add', 'clerk', '--db', db])
+  await command(['role', 'permit', 'clerk', model, ...EVERYTHING, '--models', models, '--db', db])
+  await command(['user', 'add', USER.username, '--role', 'clerk', '--password-stdin', '--db', db], {
     input: USER.password,
   })
 }
 
 /** One client must be able to ask as often as it can; all else is as it is by default. */
-export async function serve(db, models, more = []) {
+export async function serve(db, models, more = [], program = SERVICE) {
   const start = performance.now()
-  const words = [SERVICE, 'serve', '--host', '127.0.0.1', '--port', '0', '--models', models, '--db', db]
+  const words = [program, 'serve', '--host', '127.0.0.1', '--port', '0', '--models', models, '--db', db]
   const open = ['--rate-limit', '0', '--max-late', '0s', '--log-level', 'info', ...more]
   const { child, found } = await listen(process.execPath, [...words, ...open], /^listening on (\S+)$/)
   const response = await fetch(`${found[1]}/healthz`)
