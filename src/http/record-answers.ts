@@ -64,25 +64,36 @@ export function matchesAny(header: string | undefined, etag: string): boolean {
 /** What belongs to the question, and so to every page of the answer. */
 const REPEATED = ['fields', 'sortBy', 'filter', 'q', 'archived', 'asOf']
 
-/** The pages around one, where there are others. */
-export function linksOf(path: string, page: Omit<PrintedPage, 'text' | 'seq'>, query: Query): string {
-  const { offset, limit, total, next } = page
+/** Clients and proxies refuse longer headers, many of them from 4 or 8 KiB on. */
+export const LINK_LIMITS = { allBytes: 4_096, nextBytes: 8_192 }
+
+/**
+ * The pages around one, where there are others. A long question leaves room for the next page alone; a longer one for its offset, without the
+ * position; the longest for none.
+ */
+export function linksOf(
+  path: string,
+  { offset, limit, total, next }: Omit<PrintedPage, 'text' | 'seq'>,
+  query: Query,
+  { allBytes, nextBytes } = LINK_LIMITS,
+): string {
   if (limit === 0) return ''
   const rest = REPEATED.flatMap((name) => {
     const value = query[name]
     return typeof value === 'string' ? `&${name}=${encodeURIComponent(value)}` : []
   }).join('')
-  const last = Math.max(0, Math.floor((total - 1) / limit) * limit)
-  const pages: Readonly<Record<string, Next | undefined>> = {
-    first: { offset: 0 },
-    prev: offset > 0 ? { offset: Math.min(Math.max(0, offset - limit), last) } : undefined,
-    next,
-    last: { offset: last },
+  const linkTo = (rel: string, start: Next) => {
+    const after = start.after === undefined ? '' : `&after=${start.after}`
+    return `<${path}?offset=${start.offset}&limit=${limit}${after}${rest}>; rel="${rel}"`
   }
-  return Object.entries(pages)
-    .flatMap(([rel, start]) => {
-      const after = start?.after === undefined ? '' : `&after=${start.after}`
-      return start ? `<${path}?offset=${start.offset}&limit=${limit}${after}${rest}>; rel="${rel}"` : []
-    })
-    .join(', ')
+  const last = Math.max(0, Math.floor((total - 1) / limit) * limit)
+  const all = [
+    linkTo('first', { offset: 0 }),
+    ...(offset > 0 ? [linkTo('prev', { offset: Math.min(Math.max(0, offset - limit), last) })] : []),
+    ...(next ? [linkTo('next', next)] : []),
+    linkTo('last', { offset: last }),
+  ].join(', ')
+  if (all.length <= allBytes) return all
+  const shorter = next ? [linkTo('next', next), linkTo('next', { offset: next.offset })] : []
+  return shorter.find((link) => link.length <= nextBytes) ?? ''
 }

@@ -1,5 +1,6 @@
 // The Link header carries the whole question, so that whoever follows it reads every record of one answer.
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { LINK_LIMITS, linksOf as makeLinks } from '../../src/http/record-answers.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import { asUser, only, openSession, pageOf, type User } from './exchange.js'
 
@@ -80,5 +81,75 @@ onEveryEngine((engine) => {
     expect(seen.map(([id]) => id)).toEqual(data.map(({ id }) => id))
     expect(new Set(seen.map(([id]) => id)).size).toBe(seen.length)
     expect(seen.length).toBe(left === 'archived' ? COUNT - Math.ceil(COUNT / 3) : COUNT)
+  })
+
+  /** A filter of so many encoded bytes that finds the notes. */
+  const filterOf = (bytes: number) => {
+    const start = "title like 'another%' and title != '"
+    return `${start}${'x'.repeat(bytes - encodeURIComponent(`${start}'`).length)}'`
+  }
+
+  test('a long filter leaves next, and a walk by it visits every record', async () => {
+    const all = pageOf(await user.get(`${PATH}?limit=1000&${queryOf({ filter: filterOf(100) })}`))
+    for (const bytes of [900, 1_300, 2_600, 4_200, 5_500]) {
+      const asked = queryOf({ filter: filterOf(bytes), sortBy: '-title' })
+      const { headers } = await user.get(`${PATH}?offset=5&limit=5&${asked}`)
+      const rels = Object.keys(linksOf(headers.link))
+      expect(rels, `${bytes}`).toEqual(bytes < 1_000 ? ['first', 'prev', 'next', 'last'] : ['next'])
+      expect(String(headers.link).length).toBeLessThanOrEqual(LINK_LIMITS.nextBytes)
+      const seen = await follow(`${PATH}?limit=5&${asked}`)
+      expect(seen.map(([id]) => id).sort((a, b) => a - b)).toEqual(all.data.map(({ id }) => id))
+    }
+  })
+
+  test('the header has all links or next alone, for each length of a filter around the limit', async () => {
+    const linkFor = async (bytes: number) => {
+      const { headers } = await user.get(`${PATH}?offset=5&limit=5&${queryOf({ filter: filterOf(bytes) })}`)
+      return String(headers.link)
+    }
+    const shortest = (await linkFor(100)).length - 4 * 100
+    const least = Math.floor((LINK_LIMITS.allBytes - shortest) / 4)
+    for (let bytes = least - 3; bytes <= least + 3; bytes++) {
+      const link = await linkFor(bytes)
+      const rels = Object.keys(linksOf(link))
+      expect(rels, `${bytes}`).toEqual(bytes > least ? ['next'] : ['first', 'prev', 'next', 'last'])
+      expect(link.length).toBeLessThanOrEqual(LINK_LIMITS.allBytes)
+    }
+  })
+})
+
+describe('the length of Link', () => {
+  const place = { offset: 80, limit: 40, total: 1_000, next: { offset: 120, after: 'A'.repeat(200) } }
+  type Make = (bytes: number) => string
+
+  /** No header is longer than a client takes, and `next` is there wherever it fits. */
+  function faultsOf(make: Make): string[] {
+    const faults: string[] = []
+    for (let bytes = 0; bytes < 10_000; bytes += 5) {
+      const link = make(bytes)
+      const rels = Array.from(link.matchAll(/rel="([^"]*)"/g), ([, rel]) => rel)
+      if (rels.length > 1 && link.length > 4_096) faults.push(`${bytes}: all links are ${link.length} bytes`)
+      if (link.length > 8_192) faults.push(`${bytes}: ${link.length} bytes`)
+      const mustHaveNext = bytes < 8_000
+      if (mustHaveNext && !rels.includes('next')) faults.push(`${bytes}: no next`)
+      if (bytes < 7_900 && !link.includes('after=')) faults.push(`${bytes}: next without its position`)
+    }
+    return faults
+  }
+  const making =
+    (limits = LINK_LIMITS): Make =>
+    (bytes) =>
+      makeLinks(PATH, place, { filter: 'x'.repeat(bytes) }, limits)
+
+  test('is bounded, and next stays as long as it fits', () => {
+    expect(faultsOf(making())).toEqual([])
+  })
+
+  test.for([
+    ['without a limit', { allBytes: Infinity, nextBytes: Infinity }],
+    ['with a limit for all links only', { allBytes: 4_096, nextBytes: Infinity }],
+    ['that leaves all links out', { allBytes: 4_096, nextBytes: 4_096 }],
+  ] as const)('a mutant %s is caught', ([, limits]) => {
+    expect(faultsOf(making(limits)).length).toBeGreaterThan(0)
   })
 })
