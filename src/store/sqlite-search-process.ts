@@ -11,7 +11,7 @@ export interface Question {
   readonly params: readonly SqlValue[]
 }
 
-/** An error as JSON: what `translate` goes by. */
+/** The parts of an error that `translate` goes by: `code` and `errcode` do not cross with an error. */
 export interface Trouble {
   readonly message: string
   readonly code?: unknown

@@ -189,6 +189,8 @@ function startProcess(file: string): ChildProcess {
   const folder = import.meta.url.endsWith('.ts') ? '../../dist/store/' : ''
   const child = fork(new URL(`${folder}sqlite-search-process.js`, import.meta.url), [file], {
     execArgv: [],
+    // JSON has no bytes and no infinity; a page of records crosses as bytes.
+    serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
   // Idle, it must not keep the service from ending; while somebody waits, the timer of the limit does.

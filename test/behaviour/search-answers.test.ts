@@ -50,6 +50,23 @@ onEveryTarget((engine, door) => {
       ])
     })
 
+    const RELATIONS: Readonly<Record<string, readonly string[]>> = {
+      'rel.Person': ['company', 'boss', 'circles', 'badge', 'keeper', 'createdBy', 'updatedBy'],
+      'rel.Company': ['addresses', 'people', 'seat', 'parent'],
+      'rel.Circle': ['members'],
+      'rel.Badge': ['holder'],
+    }
+    test('a find without a condition shows each relation that it names, as a search does', async () => {
+      for (const [model, relations] of Object.entries(RELATIONS)) {
+        for (const fields of [...relations.map((name) => [name]), relations]) {
+          const found = await records.find(model, { fields: fields.join() })
+          const { data, total } = await records.search(model, { fields })
+          expect(found, `${model} ${fields.join()}`).toMatchObject({ data, total })
+          expect(data).not.toEqual([])
+        }
+      }
+    })
+
     test('a list that others hold is shown when it is named', async () => {
       const { acme, ada, emile, oslo, rome } = people
       const [company] = await show(['people', 'addresses'], acme, 'rel.Company')

@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { isDeepStrictEqual } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Refusal } from '../../src/errors.js'
 import type { Database, Row } from '../../src/store/database.js'
@@ -93,10 +94,22 @@ test('a search finds what the reader finds', async () => {
     ['select ? as missing, ? as text, ? as whole', [null, 'ß', 0]],
     ['select avg(size) as part from item', []],
     ['select * from item where id > ?', [100]],
+    ["select cast(group_concat(code, ',') as blob) as bytes, x'' as empty, x'00ff' as binary from item", []],
+    ['select 9e999 as endless, -9e999 as below, 1e-300 as tiny, -0.0 as zero', []],
   ]
-  for (const [sql, params] of statements)
-    expect(await db.searcher.all(sql, params)).toEqual(await db.reader.all(sql, params))
+  // Statements whose answers JSON would change: without one of them JSON would do for the messages.
+  const lossy: string[] = []
+  for (const [sql, params] of statements) {
+    const rows = await db.searcher.all(sql, params)
+    expect(rows).toEqual(await db.reader.all(sql, params))
+    if (!isDeepStrictEqual(JSON.parse(JSON.stringify(rows)), rows)) lossy.push(sql)
+  }
+  expect(lossy).toHaveLength(2)
   expect(await db.searcher.all('select count(*) as n from item')).toEqual([{ n: 3 }])
+  await db.searcher.snapshot(async (snapshot) => {
+    for (const [sql, params] of statements)
+      expect(await snapshot.all(sql, params)).toEqual(await db.reader.all(sql, params))
+  })
 })
 
 test('no process is started before the first search, and one serves those that follow each other', async () => {
@@ -116,6 +129,9 @@ test('a search sees what was committed just before', async () => {
 test('what is wrong with a statement is an error, and the next one is answered', async () => {
   await expect(db.searcher.all('select color from item')).rejects.toThrow(/no such column: color/)
   await expect(db.searcher.all('select ? as n', [])).resolves.toEqual([{ n: null }])
+  const tooLarge = 'select 9007199254740993 as n'
+  const { code, message } = await db.reader.all(tooLarge).catch((error: Error & { code?: string }) => error)
+  await expect(db.searcher.all(tooLarge)).rejects.toMatchObject({ code, message })
   await expect(db.searcher.all("insert into item (code) values ('x')")).rejects.toMatchObject({
     code: 'ERR_SQLITE_ERROR',
     message: expect.stringMatching(/readonly database/),
