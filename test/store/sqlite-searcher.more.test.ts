@@ -130,8 +130,9 @@ test('what is wrong with a statement is an error, and the next one is answered',
   await expect(db.searcher.all('select color from item')).rejects.toThrow(/no such column: color/)
   await expect(db.searcher.all('select ? as n', [])).resolves.toEqual([{ n: null }])
   const tooLarge = 'select 9007199254740993 as n'
-  const { code, message } = await db.reader.all(tooLarge).catch((error: Error & { code?: string }) => error)
-  await expect(db.searcher.all(tooLarge)).rejects.toMatchObject({ code, message })
+  const known = { code: 'ERR_SQLITE_ERROR', message: expect.stringMatching(/too large/) }
+  await expect(db.reader.all(tooLarge)).rejects.toMatchObject(known)
+  await expect(db.searcher.all(tooLarge)).rejects.toMatchObject(known)
   await expect(db.searcher.all("insert into item (code) values ('x')")).rejects.toMatchObject({
     code: 'ERR_SQLITE_ERROR',
     message: expect.stringMatching(/readonly database/),
