@@ -30,9 +30,9 @@ export function addDemo(program: Command): void {
 }
 
 async function demo(values: SettingValues): Promise<void> {
-  const { sources: models, report } = await loadReported(values.models ?? packageFile('examples/contacts'))
+  const loaded = await loadReported(values.models ?? packageFile('examples/contacts'))
   await run({
-    ...{ values, isDemo: true, models, report },
+    ...{ values, isDemo: true, loaded },
     prepare: async (app) => {
       await ensureDemoAccount(app)
       const model = sampleModel(app)

@@ -2,7 +2,8 @@ import { Option, type Command } from 'commander'
 import { printReport, summarize } from '../model/domain/report.js'
 import { FORMATS, printModel, type Format } from '../model/print-model.js'
 import { writeModels } from './model-writer.js'
-import { loadDomain, loadReported } from './models.js'
+import { loadCatalogSources, loadDomain, refuseFaults, type Loaded } from './models.js'
+import { printPassedOver } from './passed-over.js'
 import { addSettings, readSettings, type Flags } from './settings.js'
 
 const EXAMPLES = `
@@ -20,10 +21,12 @@ export function addModelsCommands(program: Command): void {
     .command('models')
     .description('domain XML: what is taken over, and the way to TypeScript or JSON')
     .addHelpText('after', EXAMPLES)
-  const report = models.command('report').description('say all that is not taken over from domain XML')
-  addSettings(report, 'models').action(async (flags: Flags) => {
+  const command = models
+    .command('report')
+    .description('list all that is not taken over: of domain XML, and of the folder')
+  addSettings(command, 'models').action(async (flags: Flags) => {
     const { models: place } = readSettings('models', flags, process.env)
-    process.stdout.write(await reportOn(place ?? ''))
+    await report(place ?? '')
   })
   models
     .command('convert')
@@ -36,8 +39,16 @@ export function addModelsCommands(program: Command): void {
     })
 }
 
-async function reportOn(place: string): Promise<string> {
-  const { sources, report } = await loadReported(place)
+async function report(place: string): Promise<void> {
+  const loaded = await loadCatalogSources(place)
+  const { sources, passedOver } = loaded
+  // Somebody who gets no model at all wants to know why, too.
+  if (sources.length === 0) process.stdout.write(printPassedOver(passedOver).trimStart())
+  refuseFaults(loaded)
+  process.stdout.write(`${describeReport(loaded)}${printPassedOver(passedOver)}`)
+}
+
+function describeReport({ sources, report }: Loaded): string {
   const [models, say] =
     sources.length === 1 ? ['1 model', 'it says'] : [`${sources.length} models`, 'they say']
   if (report.length === 0) return `${models}; all that ${say} is taken over.\n`

@@ -5,13 +5,14 @@ import { setFlagsFromString } from 'node:v8'
 import { StartFaults } from '../errors.js'
 import { isLoopback, LOOPBACK_4 } from '../http/loopback.js'
 import { createServer, type Server, type ServerOptions } from '../http/server.js'
-import type { Source } from '../model/catalog.js'
-import { summarize, type ReportLine } from '../model/domain/report.js'
+import { summarize } from '../model/domain/report.js'
 import { hasDemoPassword } from '../service/accounts/accounts.js'
 import type { App } from '../service/app.js'
 import { openLog } from './log.js'
+import type { Loaded } from './models.js'
 import { openApp } from './open.js'
 import { packageVersion } from './package-files.js'
+import { warnOfPassedOver } from './passed-over.js'
 import { httpSettings, serviceSettings, type SettingValues } from './settings.js'
 import { endOnCrash, endOnSignals } from './ending.js'
 
@@ -22,9 +23,7 @@ const HEAP_GROWTH = '--heap-growing-percent=100'
 export interface Service {
   readonly values: SettingValues
   readonly isDemo: boolean
-  readonly models: readonly Source[]
-  /** What the models say that is not taken over. */
-  readonly report: readonly ReportLine[]
+  readonly loaded: Loaded
   /** What must be there before anybody is let in. */
   readonly prepare: (app: App) => Promise<ServerOptions>
   /** For people, printed once it listens. */
@@ -33,17 +32,18 @@ export interface Service {
 
 export async function run(service: Service): Promise<void> {
   setFlagsFromString(HEAP_GROWTH)
-  const { values, isDemo, models, report } = service
+  const { values, isDemo, loaded } = service
   const log = openLog(values.logLevel)
-  for (const line of summarize(report)) log.warn(line)
-  if (report.length > 0) log.warn('all of this in full: verso models report')
+  const warnings = [...summarize(loaded.report), ...warnOfPassedOver(loaded.passedOver)]
+  for (const line of warnings) log.warn(line)
+  if (warnings.length > 0) log.warn('all of this in full: verso models report')
   endOnCrash(log)
   const ending = endOnSignals(log)
   // Before the tables follow the models: whoever serves there already would find them changed.
   await requireFreePort(values)
   const app = await openApp({
     settings: serviceSettings(values, isDemo),
-    models,
+    models: loaded.sources,
     log,
     deliversWebhooks: true,
     outgoing: { userAgent: `verso/${packageVersion()}` },

@@ -25,9 +25,9 @@ export function addServe(program: Command): void {
 }
 
 async function serve(values: SettingValues): Promise<void> {
-  const { sources: models, report } = await loadReported(values.models ?? '')
+  const loaded = await loadReported(values.models ?? '')
   await run({
-    ...{ values, isDemo: false, models, report },
+    ...{ values, isDemo: false, loaded },
     prepare: async (app) => prepareAccount(app, values.adminPassword),
     announce: async (_, url, { setupToken }) => {
       if (setupToken === undefined) return ''

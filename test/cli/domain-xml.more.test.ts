@@ -213,7 +213,8 @@ describe('faults name the file:', () => {
 
   test('a folder with other XML only', async () => {
     expect(await faultsOf(folder({ 'pom.xml': '<project/>' }))).toEqual([
-      expect.stringMatching(/: there is no model in it$/),
+      expect.stringMatching(/: there is no model in it; to get a starter, run: verso init$/),
+      'passed over: 1 XML file is no domain XML: pom.xml',
     ])
   })
 })
@@ -227,6 +228,35 @@ describe('verso models', () => {
         '1 model. What it says that is not taken over:\n\n' +
         '1 field is computed in Java: supply it with extendModel\n  org.test.db.A.full: transient\n',
     })
+  })
+
+  test('report lists what was passed over below the folder, and a start warns of what may have been a model', async () => {
+    const place = folder({
+      ...{ 'a.xml': domain('<entity name="A"/>'), 'pom.xml': '<project/>', 'test/a.ts': '', 'b.json': '{' },
+      ...{ 'lib/a.js': `throw new Error('it ran')`, 'lib/b.ts': `throw new Error('it ran')` },
+    })
+    const { code, stdout } = await verso(['models', 'report', '--models', place])
+    expect([code, stdout.replaceAll(`${path.relative(scratch, place)}/`, '')]).toEqual([
+      0,
+      '1 model; all that it says is taken over.\n\nPassed over:\n\n' +
+        '1 folder is not searched\n  test\n\n' +
+        '2 scripts are not run: they import neither defineModel nor extendModel from "verso"\n  lib/a.js\n  lib/b.ts\n\n' +
+        "1 file is not JSON\n  b.json: line 1, column 2: Expected property name or '}'\n\n" +
+        '1 XML file is no domain XML\n  pom.xml: its root is <project>\n',
+    ])
+    const { log } = await start(['serve', '--models', place, '--port', '0', '--db', newDatabase()])
+    expect(log()).toMatch(/"passed over: 2 scripts are not run: .*lib\/a\.js, .*lib\/b\.ts"/)
+    expect(log()).toMatch(/"passed over: 1 file is not JSON: .*b\.json"/)
+    expect(log()).not.toMatch(/pom\.xml|not searched/)
+  })
+
+  test('report on a folder without models fails, and lists all of it', async () => {
+    const files = Array.from({ length: 5 }, (_, index) => [`${index}.js`, ''] as const)
+    const place = folder(Object.fromEntries(files))
+    const { code, stdout, stderr } = await verso(['models', 'report', '--models', place])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/there is no model in it/)
+    expect(stdout.match(/^ {2}\S+\/\d\.js$/gm)).toHaveLength(5)
   })
 
   test.each(['ts', 'json'])('convert writes %s that loads to the same definitions', async (format) => {

@@ -83,6 +83,17 @@ describe('models are loaded', () => {
     expect(models.find((model) => model.name === 't.A')?.fields.get('a')?.maxLength).toBe(10)
   })
 
+  test('in a folder, with modules beside them that they import', async () => {
+    const root = folder({
+      'lengths.ts': 'export const SHORT = 10',
+      'base/define.ts': `export { defineModel } from 'verso'\nexport const TEXT = { type: 'string' } as const`,
+      'a.ts': `import { SHORT } from './lengths.js'\n${code('A', `{ a: { type: 'string', length: SHORT } }`)}`,
+      'b.ts': `import { TEXT } from './base/define.js'\n${code('B', `{ a: TEXT }`)}`,
+    })
+    const [a, b] = await modelsOf(root)
+    expect([a?.name, a?.fields.get('a')?.maxLength, b?.name]).toEqual(['t.A', 10, 't.B'])
+  })
+
   test('once, though another file passes them on', async () => {
     const root = folder({ 'a.ts': code('A'), 'index.ts': `export * from './a.js'\n` })
     expect(await namesOf(root)).toEqual(['t.A'])
@@ -124,21 +135,23 @@ describe('models are loaded', () => {
 })
 
 describe('faulty models', () => {
+  const imported = `import { defineModel } from 'verso'\n`
+
   test('are named with file and field, those that cannot be read together with those that are wrong', async () => {
     const root = folder({
       'brace.json': '{\n  "name": "t.Brace",\n  "fields": { "a": tru }\n}',
-      'comma.json': '{"name": "t.Comma",}',
-      'empty.ts': 'export const nothing = 1\n',
+      'comma.json': '{"fields": {}, "name": "t.Comma",}',
+      'empty.ts': `${imported}export const nothing = 1\n`,
       'field.ts': code('Field', `{ a: { type: 'sting' }, b: { type: 'date', lenght: 3 } }`),
       'good.ts': code('Good'),
       'syntax.ts': `import { defineModel } from 'verso'\nexport const A = defineModel({ name: 't.A' fields: {} })\n`,
-      'throws.ts': 'const nothing = undefined\n\nexport const A = nothing.missing\n',
+      'throws.ts': `${imported}const nothing = undefined\nexport const A = nothing.missing\n`,
       'twice.json': json('Good'),
-      'unknown.ts': `import './nowhere.js'\n`,
+      'unknown.ts': `${imported}import './nowhere.js'\n`,
     })
     expect((await faultsOf(root)).sort()).toEqual([
       expect.stringMatching(/^brace\.json: line 3, column 20: Unexpected token/),
-      expect.stringMatching(/^comma\.json: line 1, column 20: Expected double-quoted property name/),
+      expect.stringMatching(/^comma\.json: line 1, column 34: Expected double-quoted property name/),
       'empty.ts: exports no model: write export const … = defineModel({ … })',
       expect.stringMatching(/^field\.ts: t\.Field\.a: type must be one of .*did you mean "string"/),
       expect.stringMatching(/^field\.ts: t\.Field\.b: date has no option "lenght"/),
@@ -163,13 +176,13 @@ describe('faulty models', () => {
     ['[] []', 4],
     ['{"a": [[], {}, -1.5e3, true], "b": nul}', 36],
   ])('of %j the place is column %i', async (text, column) => {
-    const [fault] = await faultsOf(folder({ 'a.json': text }))
+    const [fault] = await faultsOf(path.join(folder({ 'a.json': text }), 'a.json'))
     expect(fault).toMatch(new RegExp(`^a\\.json: line 1, column ${column}: `))
   })
 
   test('a folder without models, a missing path and another kind of file are faults', async () => {
     expect(await faultsOf(folder({ 'README.md': '' }))).toEqual([
-      expect.stringContaining('no model file in it'),
+      expect.stringContaining('there is no model in it; to get a starter, run: verso init'),
     ])
     expect(await faultsOf(path.join(scratch, 'nowhere'))).toEqual([
       expect.stringContaining('no such file or folder'),
@@ -181,7 +194,9 @@ describe('faulty models', () => {
   })
 
   test('do not hide those that could be read', async () => {
-    const { sources, faults } = await loadCatalogSources(folder({ 'a.json': '{', 'b.json': json('B') }))
+    const { sources, faults } = await loadCatalogSources(
+      folder({ 'a.json': '{"fields"', 'b.json': json('B') }),
+    )
     expect([sources.length, faults.length]).toEqual([1, 1])
   })
 })

@@ -1,7 +1,7 @@
 // What domain XML says that the service does not do, or does in another way. Nothing is passed over in silence.
 
 /** The advice, too, for one and for several. */
-type Texts = readonly [one: string, several: string, advice?: readonly [one: string, several: string]]
+export type Texts = readonly [one: string, several: string, advice?: readonly [one: string, several: string]]
 
 /** The kinds in the order in which they are reported; each text stands behind a number. */
 const KINDS = {
@@ -91,28 +91,46 @@ const KINDS = {
 
 export type ReportKind = keyof typeof KINDS
 
-export interface ReportLine {
-  readonly kind: ReportKind
-  /** The entity, or the entity and its field. */
+/** What is said of one place. */
+export interface Line<Kind extends string> {
+  readonly kind: Kind
+  /** The entity, or the entity and its field; or the file. */
   readonly place: string
   readonly detail?: string
 }
 
+export type ReportLine = Line<ReportKind>
+
 const SHOWN = 3
 
-/** One short line for each kind, with the first few places. */
 export function summarize(report: readonly ReportLine[]): string[] {
-  return groups(report).map(({ heading, lines, advice }) => {
-    const places = lines.slice(0, SHOWN).map((line) => line.place)
-    const more = lines.length > SHOWN ? ', …' : ''
+  return summarizeLines(KINDS, report)
+}
+
+export function printReport(report: readonly ReportLine[]): string {
+  return printLines(KINDS, report)
+}
+
+type Kinds<Kind extends string> = Readonly<Record<Kind, Texts>>
+
+/** One short line for each kind, with the first few places. */
+export function summarizeLines<Kind extends string>(
+  kinds: Kinds<Kind>,
+  lines: readonly Line<Kind>[],
+): string[] {
+  return groups(kinds, lines).map(({ heading, members, advice }) => {
+    const places = members.slice(0, SHOWN).map((line) => line.place)
+    const more = members.length > SHOWN ? ', …' : ''
     return `${heading}: ${places.join(', ')}${more}${advice === undefined ? '' : `: ${advice}`}`
   })
 }
 
-/** All of it. */
-export function printReport(report: readonly ReportLine[]): string {
-  const parts = groups(report).map(({ heading, lines, advice }) => {
-    const shown = lines.map(({ place, detail }) => `  ${place}${detail === undefined ? '' : `: ${detail}`}\n`)
+/** All of them, by kind. */
+export function printLines<Kind extends string>(kinds: Kinds<Kind>, lines: readonly Line<Kind>[]): string {
+  const parts = groups(kinds, lines).map(({ heading, members, advice }) => {
+    const shown = members.map(
+      ({ place, detail }) => `  ${place}${detail === undefined ? '' : `: ${detail}`}\n`,
+    )
     return `${heading}${advice === undefined ? '' : `: ${advice}`}\n${shown.join('')}`
   })
   return parts.join('\n')
@@ -120,16 +138,15 @@ export function printReport(report: readonly ReportLine[]): string {
 
 interface Group {
   readonly heading: string
-  readonly lines: readonly ReportLine[]
+  readonly members: readonly Line<string>[]
   readonly advice: string | undefined
 }
 
-function groups(report: readonly ReportLine[]): Group[] {
-  const kinds: [string, Texts][] = Object.entries(KINDS)
-  return kinds.flatMap(([kind, [one, several, advice]]) => {
-    const lines = report.filter((line) => line.kind === kind)
-    if (lines.length === 0) return []
-    const index = lines.length === 1 ? 0 : 1
-    return [{ heading: `${lines.length} ${[one, several][index]}`, lines, advice: advice?.[index] }]
+function groups<Kind extends string>(kinds: Kinds<Kind>, lines: readonly Line<Kind>[]): Group[] {
+  return Object.entries<Texts>(kinds).flatMap(([kind, [one, several, advice]]) => {
+    const members = lines.filter((line) => line.kind === kind)
+    if (members.length === 0) return []
+    const index = members.length === 1 ? 0 : 1
+    return [{ heading: `${members.length} ${[one, several][index]}`, members, advice: advice?.[index] }]
   })
 }

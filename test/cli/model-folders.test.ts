@@ -1,0 +1,310 @@
+// A folder of models may be a checkout of another project: its scripts are never run, and all that is no model is listed.
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { createJiti } from 'jiti'
+import { afterAll, describe, expect, test } from 'vitest'
+import { findModelFiles, MAX_MODEL_BYTES } from '../../src/cli/model-files.js'
+import { importsModelFunctions } from '../../src/cli/model-script.js'
+import { loadReported } from '../../src/cli/models.js'
+import { StartFaults } from '../../src/errors.js'
+import { defineModel } from '../../src/model/definition.js'
+import { domain } from '../model/domain.js'
+
+const scratch = mkdtempSync(path.join(tmpdir(), 'verso-folders-'))
+afterAll(() => {
+  rmSync(scratch, { recursive: true })
+})
+
+let folders = 0
+function folder(files: Readonly<Record<string, string>>): string {
+  const root = path.join(scratch, String(++folders))
+  mkdirSync(root)
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(path.dirname(path.join(root, name)), { recursive: true })
+    writeFileSync(path.join(root, name), text)
+  }
+  return root
+}
+
+const json = (name: string) => JSON.stringify({ name: `t.${name}`, fields: { a: { type: 'string' } } })
+const code = (name: string) =>
+  `import { defineModel } from 'verso'\nexport const ${name} = defineModel({ name: 't.${name}', fields: { a: { type: 'string' } } })\n`
+
+const namesIn = (loaded: Awaited<ReturnType<typeof loadReported>>) =>
+  loaded.sources.map(({ definition }) => (definition as { name: string }).name).sort()
+
+/** `kind path`, relative to the folder. */
+async function passedOver(root: string): Promise<string[]> {
+  const short = (text: string) => text.replaceAll(new RegExp(`\\S*${path.basename(scratch)}/\\d+/?`, 'g'), '')
+  return (await loadReported(root)).passedOver.map(({ kind, place }) => `${kind} ${short(place)}`).sort()
+}
+
+async function faultsOf(place: string): Promise<readonly string[]> {
+  const error: unknown = await loadReported(place).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof StartFaults)) throw new Error('it was not refused', { cause: error })
+  return error.faults.map((fault) =>
+    fault.replaceAll(new RegExp(`\\S*${path.basename(scratch)}/\\d+/?`, 'g'), ''),
+  )
+}
+
+/** Scripts as checkouts have them; each leaves a mark when it runs. Beside them are two models. */
+function checkout(): { readonly root: string; readonly marks: () => string[] } {
+  const marked = path.join(scratch, `marks-${++folders}`)
+  mkdirSync(marked)
+  const mark = (name: string) =>
+    `import { writeFileSync } from 'node:fs'\nwriteFileSync(${JSON.stringify(path.join(marked, name))}, '')\n`
+  const root = folder({
+    'model.ts': code('A'),
+    'domains/B.xml': domain('<entity name="B"><string name="a"/></entity>'),
+    'eslint.config.js': mark('config'),
+    'scripts/audit.mjs': mark('audit'),
+    'src/app.ts': mark('app'),
+    'src/types.mts': `import type { RecordOf } from 'verso'\n${mark('types')}`,
+    'src/embedding.ts': `import { createApp } from 'verso'\n${mark('embedding')}`,
+    'scripts/comment.js': `// import { defineModel } from 'verso'\n/* import { defineModel } from 'verso' */\n${mark('comment')}`,
+    'scripts/generator.js': `${mark('generator')}const text = \`\nimport { defineModel } from 'verso'\n\${[1].map(() => \`}\`)}\n\`\n`,
+    'scripts/quoted.js': `${mark('quoted')}const text = "import { defineModel } from 'verso'"\n`,
+    'scripts/other.ts': `import { defineModel } from 'vue'\n${mark('other')}`,
+    'test/model.spec.ts': `import { defineModel } from 'verso'\n${mark('test')}`,
+    'build/model.js': `import { defineModel } from 'verso'\n${mark('build')}`,
+    'dist/model.js': `import { defineModel } from 'verso'\n${mark('dist')}`,
+    'web/target/model.js': `import { defineModel } from 'verso'\n${mark('target')}`,
+    'node_modules/x/model.js': `import { defineModel } from 'verso'\n${mark('node_modules')}`,
+    '.cache/model.js': `import { defineModel } from 'verso'\n${mark('dot')}`,
+  })
+  return { root, marks: () => readdirSync(marked).sort() }
+}
+
+/** A mutant: imports the scripts of all folders if their text suits a rule. */
+async function importAll(root: string, rule: (text: string) => boolean): Promise<void> {
+  const virtualModules = { verso: { defineModel }, vue: {} }
+  const jiti = createJiti(import.meta.url, { fsCache: false, virtualModules })
+  const scripts = readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter((entry) => /\.m?[jt]s$/.test(entry.name))
+    .map((entry) => path.join(entry.parentPath, entry.name))
+  for (const file of scripts) if (rule(readFileSync(file, 'utf8'))) await jiti.import(file)
+}
+
+const IN_FOLDERS = ['build', 'dist', 'dot', 'node_modules', 'target', 'test']
+
+describe('a folder that is a checkout', () => {
+  test('yields its models, and none of its scripts runs', async () => {
+    const { root, marks } = checkout()
+    expect(namesIn(await loadReported(root))).toEqual(['org.test.db.B', 't.A'])
+    expect(marks()).toEqual([])
+  })
+
+  test.each([
+    ['every script', () => true, ['app', 'audit', 'config', 'other']],
+    ['scripts that name the package', (text: string) => text.includes('verso'), ['embedding', 'types']],
+    [
+      'scripts with the words of an import',
+      (text: string) => /defineModel.*from 'verso'/.test(text),
+      ['comment', 'generator', 'quoted'],
+    ],
+    ['scripts of all folders', importsModelFunctions, IN_FOLDERS],
+  ])('an importer of %s leaves marks', async (_, rule, expected) => {
+    const { root, marks } = checkout()
+    await importAll(root, rule)
+    expect(marks()).toEqual(expect.arrayContaining(expected))
+  })
+
+  test('is told what was passed over, each folder as one line', async () => {
+    expect(await passedOver(checkout().root)).toEqual([
+      ...['.cache', 'build', 'dist', 'node_modules', 'test', 'web/target'].map((name) => `folder ${name}`),
+      ...['eslint.config.js', 'scripts/audit.mjs', 'scripts/comment.js', 'scripts/generator.js'].map(
+        (name) => `script ${name}`,
+      ),
+      ...['scripts/other.ts', 'scripts/quoted.js', 'src/app.ts', 'src/embedding.ts', 'src/types.mts'].map(
+        (name) => `script ${name}`,
+      ),
+    ])
+  })
+
+  test('a script that is named by itself runs', async () => {
+    const { root, marks } = checkout()
+    expect(await faultsOf(path.join(root, 'src/app.ts'))).toEqual([
+      expect.stringContaining('exports no model'),
+    ])
+    expect(marks()).toEqual(['app'])
+  })
+
+  test.each(['test', 'node_modules/x', '.hidden', 'build'])(
+    '%s is searched where it is named itself',
+    async (below) => {
+      const root = folder({ [`${below}/a.ts`]: code('A'), [`${below}/b.json`]: json('B') })
+      expect(namesIn(await loadReported(path.join(root, below)))).toEqual(['t.A', 't.B'])
+    },
+  )
+
+  test('without any model it says so, and what was passed over', async () => {
+    const root = folder({
+      'a.js': 'export {}',
+      'package.json': '{}',
+      'pom.xml': '<project/>',
+      'test/a.json': json('A'),
+    })
+    expect(await faultsOf(root)).toEqual([
+      expect.stringMatching(/there is no model in it; to get a starter, run: verso init$/),
+      'passed over: 1 folder is not searched: test',
+      'passed over: 1 script is not run: it imports neither defineModel nor extendModel from "verso": a.js',
+      'passed over: 1 JSON file has no "name" and "fields": package.json',
+      'passed over: 1 XML file is no domain XML: pom.xml',
+    ])
+  })
+})
+
+describe('a script defines models', () => {
+  test.each([
+    ["import { defineModel } from 'verso'"],
+    ['import{extendModel}from"verso"'],
+    ["import {\n  // of the package\n  defineModel as define,\n  type RecordOf,\n} from 'verso' // here"],
+    ["import * as verso from 'verso'\nexport const A = verso.defineModel({})"],
+    ["const { defineModel } = require('verso')"],
+    ["const { defineModel } = await import('verso')"],
+    ["#!/usr/bin/env node\nimport type { InputOf } from 'verso'\nimport { defineModel } from 'verso'"],
+    ["const quote = /[`'\"/]/g, half = 4 / 2 / 1\nimport { defineModel } from 'verso'"],
+    ["const text = `a ${`b ${{ c: '}' }.c}`} c`\nimport { defineModel } from 'verso'"],
+    ["import it from './it.js'\nimport './side.js'\nimport { defineModel } from 'verso'"],
+  ])('%j', (text) => {
+    expect(importsModelFunctions(text)).toBe(true)
+  })
+
+  test.each([
+    ["import { createApp } from 'verso'\nconst defineModel = 1"],
+    ["import type { defineModel } from 'verso'"],
+    ["import { defineModel } from 'vue'\nimport 'verso'"],
+    ["export { defineModel } from 'verso'"],
+    ["import { defineModel } from './verso'\n// import from 'verso'"],
+    ["/*\nimport { defineModel } from 'verso'\n*/"],
+    ["const text = `${a}\nimport { defineModel } from 'verso'\n`"],
+    ["const text = 'import { defineModel } from \\'verso\\''"],
+    ["import * as verso from 'verso'\n// verso.defineModel"],
+  ])('not so %j', (text) => {
+    expect(importsModelFunctions(text)).toBe(false)
+  })
+})
+
+describe('JSON below a folder', () => {
+  test('is a model if it has a name and fields, also in a list; other JSON is passed over', async () => {
+    const root = folder({
+      'a.json': json('A'),
+      'list.json': `[${json('B')}]`,
+      'manifest.json': '{"name": "site", "files": []}',
+      'data.json': '[{"name": "x"}]',
+      'empty.json': '[]',
+      'schema.json': '{"name": "x", "properties": {"a": {"type": "string"}}}',
+      'tsconfig.base.json': '// comments\n{}',
+    })
+    expect(namesIn(await loadReported(root))).toEqual(['t.A', 't.B'])
+    expect(await passedOver(root)).toEqual(
+      ['data.json', 'empty.json', 'manifest.json', 'schema.json', 'tsconfig.base.json'].map(
+        (name) => `json ${name}`,
+      ),
+    )
+  })
+
+  test.each([
+    ['a type that is none', '{"name": "t.B", "fields": {"a": {"type": "sting"}}}', /t\.B\.a: type must be/],
+    ['fields that are none', '{"name": "t.B", "fields": 7}', /b\.json: /],
+    ['a slip in "fields"', '{"name": "t.B", "feilds": {"a": {"type": "string"}}}', /no option "feilds"/],
+    ['a slip in "name"', '{"nmae": "t.B", "fields": {"a": {"type": "string"}}}', /no option "nmae"/],
+    ['a missing name', '{"fields": {"a": {"type": "string"}}}', /name/],
+    ['a slip in a list', `[${json('C')}, {"name": "t.B"}]`, /t\.B/],
+    [
+      'a comma too many',
+      '{"name": "t.B", "fields": {"a": {"type": "string"},}}',
+      /^b\.json: line 1, column 52: /,
+    ],
+  ])('is a fault where it is a model with %s', async (_, text, fault) => {
+    expect(await faultsOf(folder({ 'a.json': json('A'), 'b.json': text }))).toContainEqual(
+      expect.stringMatching(fault),
+    )
+  })
+
+  test('that cannot be parsed, and shows no fields, is passed over with the place of the fault', async () => {
+    const root = folder({ 'a.json': json('A'), 'b.json': '{"name": "x",}' })
+    expect((await loadReported(root)).passedOver).toEqual([
+      {
+        kind: 'no-json',
+        place: expect.stringMatching(/b\.json$/),
+        detail: expect.stringMatching(/^line 1, column 14: /),
+      },
+    ])
+  })
+})
+
+describe('what a file system may hold', () => {
+  test('links to folders, in circles, are not followed; links that lead nowhere are told', async () => {
+    const root = folder({ 'a.json': json('A') })
+    symlinkSync(root, path.join(root, 'circle'))
+    symlinkSync('self.json', path.join(root, 'self.json'))
+    symlinkSync('nowhere.ts', path.join(root, 'broken.ts'))
+    expect(await passedOver(root)).toEqual(['folder circle', 'link broken.ts', 'link self.json'])
+  })
+
+  test('a file of more than 8 MiB is not read below a folder', async () => {
+    const root = folder({ 'a.json': json('A') })
+    const padding = ' '.repeat(MAX_MODEL_BYTES)
+    writeFileSync(path.join(root, 'b.json'), `${json('B')}${padding}`)
+    writeFileSync(path.join(root, 'c.ts'), `${code('C')}${padding}`)
+    writeFileSync(path.join(root, 'd.xml'), `<project>${padding}</project>`)
+    expect(await passedOver(root)).toEqual(['large b.json', 'large c.ts', 'xml d.xml'])
+    expect(namesIn(await loadReported(path.join(root, 'b.json')))).toEqual(['t.B'])
+  })
+
+  test('domain XML of more than 8 MiB is a fault', async () => {
+    const root = folder({ 'a.json': json('A') })
+    writeFileSync(
+      path.join(root, 'b.xml'),
+      `<!-- ${'-'.repeat(9)} --><domain-models>${' '.repeat(MAX_MODEL_BYTES)}`,
+    )
+    expect(await faultsOf(root)).toEqual([`b.xml: it has more than ${MAX_MODEL_BYTES} bytes`])
+  })
+
+  test('too many files are a fault that says what to do', () => {
+    const root = folder({ 'a.json': json('A'), 'b.json': json('B'), 'deep/c.json': json('C') })
+    expect(findModelFiles(root, 4).files).toHaveLength(3)
+    expect(findModelFiles(root, 3).faults).toEqual([
+      expect.stringMatching(/more than 3 files and folders lie below it: name the folder with the models$/),
+    ])
+  })
+
+  test('a folder and a file that cannot be read are faults', async () => {
+    const root = folder({ 'a.json': json('A'), 'shut/b.json': json('B'), 'c.ts': code('C') })
+    const [shut, file] = [path.join(root, 'shut'), path.join(root, 'c.ts')]
+    chmodSync(shut, 0)
+    chmodSync(file, 0)
+    const faults = await asNobody(() => faultsOf(root))
+    chmodSync(shut, 0o700)
+    expect(faults).toEqual([
+      'shut: the folder cannot be read (EACCES)',
+      expect.stringMatching(/^c\.ts: EACCES/),
+    ])
+  })
+})
+
+/** The administrator of a machine may read everything. */
+async function asNobody<T>(work: () => Promise<T>): Promise<T> {
+  if (process.geteuid?.() !== 0) return work()
+  chmodSync(scratch, 0o755)
+  process.seteuid?.(65534)
+  try {
+    return await work()
+  } finally {
+    process.seteuid?.(0)
+  }
+}
