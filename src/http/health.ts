@@ -1,6 +1,6 @@
 import { briefly, Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
-import { isCurrent } from '../store/schema.js'
+import { isCurrent } from '../store/stored-shapes.js'
 import { sendJson, type Resource } from './resource.js'
 
 const CHECKED_FOR_MS = 1_000

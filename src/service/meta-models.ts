@@ -15,6 +15,8 @@ type Composed = Pick<App, 'catalog' | 'db' | 'tables' | 'clock' | 'undeclared'>
 /** More than anybody serves. */
 const MAX_MODELS = 100_000
 const ALL = { after: 0, limit: MAX_MODELS }
+/** Waits for the lock of a node that may be changing tables. */
+const LONG = { isLong: true }
 
 /** Brings the records to what is served. Where nothing has changed since the last start it only looks. */
 export async function keepMetaModels(app: Composed): Promise<void> {
@@ -41,7 +43,7 @@ export async function keepMetaModels(app: Composed): Promise<void> {
       ...gone.map((record) => ({ ...about, ...deletionOf(record) })),
       ...ids.map((id, index) => ({ ...about, ...creationOf(id, rows[index] ?? {}) })),
     ])
-  })
+  }, LONG)
 }
 
 /** Records may say which model they are about: as long as one does, that model stays known by its name. */

@@ -206,6 +206,8 @@ export interface Dialect {
   readonly setUp: readonly { readonly unless: string; readonly make: string }[]
   /** Answers a row if the table, by its name, has the column, by its name. */
   readonly findColumn: string
+  /** Answers a row if there is an index of this name. */
+  readonly findIndex: string
   /** Behind a select in a transaction: nobody else changes these rows until it ends. */
   readonly lockRows: string
   /** The same for rows that are referred to: others may change them, and nobody removes them. */

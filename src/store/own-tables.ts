@@ -1,7 +1,7 @@
 // The tables of the service itself, beside those of the models.
 import { StartFaults } from '../errors.js'
 import { COUNT_TABLE, VALUE_COUNT_TABLE } from './counted-fields.js'
-import type { Database, Dialect, Transaction } from './database.js'
+import type { Database, Dialect, Queryable, Transaction } from './database.js'
 import { DELIVERY_TABLE } from './deliveries.js'
 import { EPOCH_TABLE } from './epoch.js'
 import { FILE_TABLE } from './files.js'
@@ -12,9 +12,57 @@ import { RESET_LINK_TABLE } from './reset-links.js'
 import { SEQUENCE_TABLE } from './sequences.js'
 import { WEBHOOK_TABLE } from './webhooks.js'
 
-/** Waits for other nodes that are starting, then makes what is not there. */
+/**
+ * The version of the tables in this file. The database stores it, and a start that finds it there runs no DDL: `create index if not
+ * exists` locks its table even where the index exists, and so deadlocks with writers that lock two tables in the opposite order.
+ *
+ * To add a table, a column or an index:
+ * 1. Write it into `ownTables`, `counterTables` or `INDEXES`. A column of a table that databases already have goes into `LATER_COLUMNS`
+ *    too, and may be null.
+ * 2. Raise this number by one. The next start on an older database makes everything that is missing, in one transaction.
+ * 3. Add the digest that test/store/own-tables.test.ts prints for the new number.
+ *
+ * A program refuses a database with a greater number than its own. A row in a table that exists needs no new number.
+ */
+export const OWN_TABLES_VERSION = 1
+
+/** The row of the epoch table that stores the version. Databases of releases before version 1 have none. */
+const VERSION_ROW = 'tables'
+
+/** Indexes of the tables in this file, by name. */
+const INDEXES: Readonly<Record<string, string>> = {
+  verso_log_at: `${LOG_TABLE} (at_ms)`,
+  verso_session_user: 'verso_session (user_id)',
+  verso_webhook_delivery_of: `${DELIVERY_TABLE} (webhook, id)`,
+  verso_idempotency_created: 'verso_idempotency (created_ms)',
+}
+
+/** Columns that were added to a table later. They may be null: an older node that still runs does not know them. */
+const LATER_COLUMNS = [
+  { table: 'verso_session', column: 'address', type: 'text' },
+  { table: 'verso_session', column: 'agent', type: 'text' },
+  { table: 'verso_idempotency', column: 'epoch', type: 'integer' },
+  { table: LOG_TABLE, column: 'purged', type: 'integer' },
+] as const
+
+/** Whether the tables are those of this program, so that there is nothing to make. Reads only; refuses a newer database. */
+export async function areOwnTablesCurrent(db: Queryable, { findColumn }: Dialect): Promise<boolean> {
+  const hasVersions = (await db.all(findColumn, [EPOCH_TABLE, 'value'])).length > 0
+  const select = `select value from ${EPOCH_TABLE} where name = ?`
+  const [row] = hasVersions ? await db.all(select, [VERSION_ROW]) : []
+  const version = Number(row?.['value'] ?? 0)
+  if (version > OWN_TABLES_VERSION)
+    throw new StartFaults('The database cannot be used', [
+      `a newer release of this program has used it: its internal tables have version ${version}, and this release knows ` +
+        `versions up to ${OWN_TABLES_VERSION}. Install that release or a later one, or name another database with --db. Nothing was changed`,
+    ])
+  return version === OWN_TABLES_VERSION
+}
+
+/** Waits for other nodes that are starting, then makes what is missing. */
 export async function makeOwnTables(tx: Transaction, dialect: Dialect): Promise<void> {
   for (const lock of dialect.lockSchema) await tx.run(lock)
+  if (await areOwnTablesCurrent(tx, dialect)) return
   await prepareEngine(tx, dialect)
   for (const [name, columns] of Object.entries(ownTables(dialect))) {
     await tx.run(`create table if not exists ${name} (${columns.join(', ')})${dialect.tableSuffix}`)
@@ -24,10 +72,11 @@ export async function makeOwnTables(tx: Transaction, dialect: Dialect): Promise<
   }
   await addLaterColumns(tx, dialect)
   for (const create of dialect.contentTables) await tx.run(create)
-  await tx.run(`create index if not exists verso_log_at on ${LOG_TABLE} (at_ms)`)
-  await tx.run('create index if not exists verso_session_user on verso_session (user_id)')
-  await tx.run(`create index if not exists verso_webhook_delivery_of on ${DELIVERY_TABLE} (webhook, id)`)
-  await tx.run('create index if not exists verso_idempotency_created on verso_idempotency (created_ms)')
+  await addIndexes(tx, dialect)
+  await tx.run(
+    `insert into ${EPOCH_TABLE} (name, value) values ('${VERSION_ROW}', ?) on conflict (name) do update set value = excluded.value`,
+    [OWN_TABLES_VERSION],
+  )
 }
 
 /** Whether a service has been here before. */
@@ -35,18 +84,17 @@ export async function hasOwnTables({ reader, dialect }: Database): Promise<boole
   return (await reader.all(dialect.findColumn, ['verso_schema', 'model'])).length > 0
 }
 
-/** Of tables that were once made without them. They may be null: an older node beside this one does not know them. */
-const LATER_COLUMNS = [
-  { table: 'verso_session', column: 'address', type: 'text' },
-  { table: 'verso_session', column: 'agent', type: 'text' },
-  { table: 'verso_idempotency', column: 'epoch', type: 'integer' },
-  { table: LOG_TABLE, column: 'purged', type: 'integer' },
-] as const
-
 async function addLaterColumns(tx: Transaction, { columns, findColumn }: Dialect): Promise<void> {
   for (const { table, column, type } of LATER_COLUMNS) {
     if ((await tx.all(findColumn, [table, column])).length === 0)
       await tx.run(`alter table ${table} add column ${column} ${columns[type].type}`)
+  }
+}
+
+/** Looks first: nodes of the release before may still write these tables. */
+async function addIndexes(tx: Transaction, { findIndex }: Dialect): Promise<void> {
+  for (const [name, columns] of Object.entries(INDEXES)) {
+    if ((await tx.all(findIndex, [name])).length === 0) await tx.run(`create index ${name} on ${columns}`)
   }
 }
 

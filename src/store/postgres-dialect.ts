@@ -118,6 +118,7 @@ export const postgresDialect: Dialect = {
   lockLog: { with: `with "lock" as materialized (select ${LOCK}2)) `, from: ' from "lock"' },
   findColumn:
     'select 1 as "one" from information_schema.columns where table_schema = current_schema() and table_name = ? and column_name = ?',
+  findIndex: 'select 1 as "one" from pg_indexes where schemaname = current_schema() and indexname = ?',
   lockRows: ' for no key update',
   lockReferenced: ' for key share',
   lockAsserted: ' for share',

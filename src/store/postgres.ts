@@ -12,6 +12,10 @@ import { ONCE, query, snapshotOn, transactionOn } from './postgres-statements.js
 import { Sharing, shareTransaction, type Outcome, type Works } from './sharing.js'
 
 const MAX_ATTEMPTS = 3
+/** Of a transaction that changes tables: its locks meet those of many writers, and nobody waits for its answer. */
+const LONG_ATTEMPTS = 10
+/** Before each further attempt of such a transaction, times the attempt: the writers it met are done by then. */
+const PAUSE_MS = 50
 /** More would only make each of them smaller. */
 const READS_AT_ONCE = 2
 /** They may be large. */
@@ -131,11 +135,13 @@ class Postgres implements Database {
   ): Promise<T> {
     if (plain) return this.#sharing.add(work, plain.record)
     // The pool would wait as long for others as for a server that does not answer.
-    return this.#line.inTurn(() => this.#alone(work, isLong ? NO_LIMIT_MS : undefined))
+    return this.#line.inTurn(() => this.#alone(work, isLong))
   }
 
-  async #alone<T>(work: (tx: Transaction) => Promise<T>, limitMs?: number): Promise<T> {
-    const result = await this.#withClient(this.writers, (client) => transactionOn(client, work, { limitMs }))
+  async #alone<T>(work: (tx: Transaction) => Promise<T>, isLong = false): Promise<T> {
+    const limits = isLong ? { limitMs: NO_LIMIT_MS } : {}
+    const run = (client: pg.PoolClient) => transactionOn(client, work, limits)
+    const result = await this.#withClient(this.writers, run, isLong)
     this.commits.announce()
     return result
   }
@@ -167,13 +173,19 @@ class Postgres implements Database {
   }
 
   /** Lends a connection to the work, again with another one if it was lost before anything was committed. */
-  async #withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  async #withClient<T>(
+    pool: pg.Pool,
+    work: (client: pg.PoolClient) => Promise<T>,
+    isLong = false,
+  ): Promise<T> {
+    const most = isLong ? LONG_ATTEMPTS : MAX_ATTEMPTS
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#once(pool, work)
       } catch (error) {
         if (!(error instanceof Failure)) throw error
-        if (!error.mayRepeat || attempt >= MAX_ATTEMPTS) throw error.translate()
+        if (!error.mayRepeat || attempt >= most) throw error.translate()
+        if (isLong) await sleep(attempt * PAUSE_MS)
       }
     }
   }

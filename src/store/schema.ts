@@ -2,20 +2,21 @@
 import { StartFaults } from '../errors.js'
 import type { Catalog } from '../model/catalog.js'
 import type { Model } from '../model/model.js'
-import type { Database, Dialect, Queryable, Transaction } from './database.js'
+import type { Database, Dialect, Transaction } from './database.js'
 import { dropFiles, fileColumns } from './dropped-files.js'
 import { fillComputed } from './fill-computed.js'
 import { formerColumns, keepFormerAdmins } from './former-admins.js'
 import type { FormerFields } from './field-names.js'
 import { keepFormerFields, readFormerFields } from './former-fields.js'
-import { makeOwnTables } from './own-tables.js'
+import { areOwnTablesCurrent, makeOwnTables } from './own-tables.js'
 import type { Plan, Step } from './plan.js'
 import { laterModels } from './later-models.js'
 import { undeclaredReferrers, type Referrer } from './references.js'
 import { planSchema } from './schema-plan.js'
 import { carryOut } from './schema-steps.js'
 import { printShape, shapeOf, type Shape } from './shape.js'
-import { makeSequences } from './sequences.js'
+import { areSequencesMade, makeSequences } from './sequences.js'
+import { parsed, readShapes, saveShape } from './stored-shapes.js'
 import { Tables } from './table.js'
 
 const LONG = { isLong: true }
@@ -24,6 +25,8 @@ const MODELS_AT_ONCE = 50
 
 /** What would be done, and what stands in the way. Changes nothing but makes sure that the service's own tables are there. */
 export async function showPlan(db: Database, catalog: Catalog, drops: readonly string[]): Promise<Plan> {
+  const current = await findCurrent(db, catalog, drops)
+  if (current) return current
   return db.transaction(async (tx) => {
     await makeOwnTables(tx, db.dialect)
     const shapes = parsed(await readShapes(tx))
@@ -49,6 +52,8 @@ export async function applySchema(
   catalog: Catalog,
   drops: readonly string[] = [],
 ): Promise<Applied> {
+  const current = await findCurrent(db, catalog, drops)
+  if (current) return { ...current, former: await readFormerFields(db.reader) }
   const { later, texts, ...applied } = await db.transaction(
     async (tx) => growFirst(tx, db, catalog, drops),
     LONG,
@@ -64,6 +69,22 @@ export async function applySchema(
   // Another node was at the same tables in between: what is left to do is planned again.
   if (isOvertaken) return { ...(await applySchema(db, catalog)), steps: applied.steps }
   return { ...applied, shapes: made, former: await readFormerFields(db.reader) }
+}
+
+/** What is there, if all tables are as they are declared. Reads without any lock, so that nobody who writes waits for a start. */
+async function findCurrent(
+  { reader, dialect }: Database,
+  catalog: Catalog,
+  drops: readonly string[],
+): Promise<Omit<Applied, 'former'> | undefined> {
+  if (!(await areOwnTablesCurrent(reader, dialect)) || drops.length > 0) return undefined
+  const texts = await readShapes(reader)
+  const unchanged = unchangedModels(catalog, texts)
+  if (unchanged.size < catalog.stored.length) return undefined
+  if (!(await areSequencesMade(reader, catalog.stored))) return undefined
+  const undeclared = parsed(new Map([...texts].filter(([name]) => !unchanged.has(name))))
+  const plan = await planSchema(reader, [], undeclared, [])
+  return { ...plan, shapes: unchanged, undeclared: undeclaredReferrers(undeclared) }
 }
 
 interface Grown extends Omit<Applied, 'former'> {
@@ -213,39 +234,6 @@ function keptNeighbours(before: Shape | undefined, undeclared: readonly string[]
   return (before?.neighbours ?? []).filter((each) => undeclared.some((model) => isOf(each, model)))
 }
 
-/** Whether the tables of these models are still as they were made for this node: another one may have newer models. */
-export async function isCurrent(
-  db: Queryable & Pick<Transaction, 'once'>,
-  shapes: ReadonlyMap<string, string>,
-  models: readonly string[],
-): Promise<boolean> {
-  const ask = () => areCurrent(db, shapes, models)
-  return db.once ? db.once(`current ${models.join()}`, ask) : ask()
-}
-
-async function areCurrent(
-  db: Queryable,
-  shapes: ReadonlyMap<string, string>,
-  models: readonly string[],
-): Promise<boolean> {
-  const marks = models.map(() => '?').join(', ')
-  const rows = await db.all(`select model, shape from verso_schema where model in (${marks})`, models)
-  const current = new Map(rows.map((row) => [row['model'], row['shape']]))
-  return models.every((model) => current.get(model) === shapes.get(model))
-}
-
-/** As they are stored; of all models, if none are named. */
-async function readShapes(db: Queryable, names?: readonly string[]): Promise<Map<string, string>> {
-  const marks = names?.map(() => '?').join(', ') ?? ''
-  const where = names ? ` where model in (${marks})` : ''
-  const rows = await db.all(`select model, shape from verso_schema${where}`, names)
-  return new Map(rows.map((row) => [String(row['model']), String(row['shape'])]))
-}
-
-function parsed(texts: ReadonlyMap<string, string>): Map<string, Shape> {
-  return new Map([...texts].map(([name, text]) => [name, JSON.parse(text) as Shape]))
-}
-
 function printed(model: Model, plan: Plan, neighbours: readonly string[]): string {
   const { columns, indexes, links, counted = [] } = shapeOf(model)
   return printShape({
@@ -255,11 +243,6 @@ function printed(model: Model, plan: Plan, neighbours: readonly string[]): strin
     links: { ...plan.unusedLinks.get(model.name), ...links },
     neighbours,
   })
-}
-
-async function saveShape(tx: Transaction, model: string, text: string): Promise<void> {
-  await tx.run('delete from verso_schema where model = ?', [model])
-  await tx.run('insert into verso_schema (model, shape) values (?, ?)', [model, text])
 }
 
 /** Once all columns are there: the models with new computed fields. */

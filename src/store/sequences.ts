@@ -21,10 +21,16 @@ export async function nextNumber(tx: Transaction, model: Model, field: Field): P
   return prefix + String(Number(row['next']) - 1).padStart(padding, '0') + suffix
 }
 
+/** Whether `makeSequences` has nothing to do. */
+export async function areSequencesMade(db: Queryable, models: readonly Model[]): Promise<boolean> {
+  const known = await knownSequences(db)
+  const isMade = (model: Model, field: Field) => known.has(nameOf(model, field)) === Boolean(field.sequence)
+  return models.every((model) => [...model.fields.values()].every((field) => isMade(model, field)))
+}
+
 /** Makes the sequences that are not there yet, each to begin after what was given before and what its field holds already. */
 export async function makeSequences(tx: Transaction, models: readonly Model[]): Promise<void> {
-  const rows = await tx.all(`select name, next from ${SEQUENCE_TABLE}`)
-  const known = new Map(rows.map((row) => [String(row['name']), Number(row['next'])]))
+  const known = await knownSequences(tx)
   for (const model of models) {
     for (const field of model.fields.values()) {
       const name = nameOf(model, field)
@@ -52,6 +58,12 @@ export function numberOf({ sequence }: Field, text: string): number | undefined 
 export async function passNumber(tx: Transaction, model: Model, field: Field, last: number): Promise<void> {
   const name = nameOf(model, field)
   await tx.run(`update ${SEQUENCE_TABLE} set next = ? where name = ? and next <= ?`, [last + 1, name, last])
+}
+
+/** The next number of each, by name. */
+async function knownSequences(db: Queryable): Promise<Map<string, number>> {
+  const rows = await db.all(`select name, next from ${SEQUENCE_TABLE}`)
+  return new Map(rows.map((row) => [String(row['name']), Number(row['next'])]))
 }
 
 async function rename(tx: Transaction, from: string, to: string): Promise<void> {

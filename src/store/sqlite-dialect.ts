@@ -61,6 +61,7 @@ export const sqliteDialect: Dialect = {
   contentTables: ['create table if not exists verso_file_gone (key text primary key) strict'],
   lockLog: { with: '', from: '' },
   findColumn: 'select 1 as "one" from pragma_table_info(?) where name = ?',
+  findIndex: `select 1 as "one" from sqlite_master where type = 'index' and name = ?`,
   lockRows: '',
   lockReferenced: '',
   lockAsserted: '',

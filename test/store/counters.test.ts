@@ -6,7 +6,8 @@ import type { App } from '../../src/service/app.js'
 import { counterDifferences, rebuildCounters, type Difference } from '../../src/service/counters.js'
 import type { SqlValue } from '../../src/store/database.js'
 import { openDatabase } from '../../src/store/open.js'
-import { applySchema, isCurrent } from '../../src/store/schema.js'
+import { applySchema } from '../../src/store/schema.js'
+import { isCurrent } from '../../src/store/stored-shapes.js'
 import { BOX, CounterWorld, ITEM, models, wrongTotals } from '../counter-world.js'
 import { seeded } from '../properties/history-world.js'
 import { enter, newPlace, onEveryEngine, startService, type Engine, type Place } from '../targets.js'
@@ -48,6 +49,7 @@ onEveryEngine((engine) => {
     await filled(engine, place)
     const before = (await shapeOf(ITEM)).replace(/,"counted":\[[^\]]*\]/, '')
     await change(
+      [`delete from verso_epoch where name = 'tables'`],
       ['drop table verso_count'],
       ['drop table verso_value_count'],
       ['update verso_schema set shape = ? where model = ?', before, ITEM],

@@ -26,6 +26,7 @@ onEveryEngine((engine) => {
       for (const column of ['address', 'agent'])
         await tx.run(`alter table verso_session drop column ${column}`)
       await tx.run('drop table verso_reset_link')
+      await tx.run(`delete from verso_epoch where name = 'tables'`)
       await tx.run('alter table verso_idempotency drop column epoch')
     })
     await before.close()

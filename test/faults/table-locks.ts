@@ -1,0 +1,46 @@
+// Which statements take locks on tables that are stronger than those of a write.
+import pg from 'pg'
+
+/** Conflicts with itself and with all stronger modes, and with none up to ROW EXCLUSIVE, which writes take. */
+const MODE = 'share update exclusive'
+
+const WAITING = `select a.pid, a.query from pg_locks as l join pg_stat_activity as a using (pid)
+  where not l.granted and l.locktype = 'relation' and a.datname = current_database()`
+
+/**
+ * Runs the work while every table of the database is locked in a mode that plain reads and writes pass. Returns the statements that had to
+ * wait, each of which is cancelled.
+ */
+export async function statementsHeldUp(url: string, work: () => Promise<unknown>): Promise<string[]> {
+  const [holder, observer] = [new pg.Client(url), new pg.Client(url)]
+  await Promise.all([holder.connect(), observer.connect()])
+  const heldUp: string[] = []
+  let isOver = false
+  const end = () => (isOver = true)
+  try {
+    await lockAll(holder)
+    const working = work()
+    working.then(end, end)
+    const isOverNow = () => isOver
+    while (!isOverNow()) {
+      const { rows } = await observer.query<{ pid: number; query: string }>(WAITING)
+      for (const { pid, query } of rows) {
+        heldUp.push(query)
+        await observer.query('select pg_cancel_backend($1)', [pid])
+      }
+    }
+    // Its failure is the consequence of what was cancelled.
+    if (heldUp.length === 0) await working
+    return heldUp
+  } finally {
+    await Promise.all([holder.end(), observer.end()])
+  }
+}
+
+async function lockAll(holder: pg.Client): Promise<void> {
+  const { rows } = await holder.query<{ table: string }>(
+    `select format('%I.%I', schemaname, tablename) as "table" from pg_tables where schemaname = current_schema()`,
+  )
+  await holder.query('begin')
+  await holder.query(`lock table ${rows.map(({ table }) => table).join(', ')} in ${MODE} mode`)
+}

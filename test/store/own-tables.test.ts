@@ -1,0 +1,182 @@
+// The internal tables have a version, which the database stores: where it is current, a start reads and takes no lock.
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { StartFaults } from '../../src/errors.js'
+import { Catalog } from '../../src/model/catalog.js'
+import { createApp } from '../../src/service/create-app.js'
+import type { Database, Transaction } from '../../src/store/database.js'
+import { openDatabase } from '../../src/store/open.js'
+import { makeOwnTables, OWN_TABLES_VERSION } from '../../src/store/own-tables.js'
+import { applySchema, showPlan } from '../../src/store/schema.js'
+import { CountingDatabase } from '../counting-database.js'
+import { statementsHeldUp } from '../faults/table-locks.js'
+import { models } from '../models.js'
+import { makesIndexesAtStart } from '../start-twins.js'
+import { newPlace, onEveryEngine, preparedPlace, refusalOf, type Engine, type Place } from '../targets.js'
+import { withoutSecondAttempt } from '../twins.js'
+
+const OPTIONS = { poolSize: 3, statementTimeoutMs: 10_000 }
+const STORED = `select value from verso_epoch where name = 'tables'`
+
+/** Of all that makes the internal tables, by version. Who changes it raises the version: databases that have the old one stay without it. */
+const DIGESTS: Readonly<Record<number, Record<Engine, string>>> = {
+  1: { sqlite: 'c7f1fab433b0010f', postgres: '880eddaef8364af4' },
+}
+
+type Twin = (db: Database) => Database
+
+/** What the program does with a database at start and in commands. */
+const OPENINGS: Readonly<Record<string, (database: Database) => Promise<unknown>>> = {
+  'a node': async (database) => (await createApp({ models, database })).close(),
+  'a command without models': async (database) => (await createApp({ models: [], database })).close(),
+  'a look at the plan': async (database) =>
+    showPlan(database, Catalog.from(models), []).finally(() => database.close()),
+  'a change of tables': async (database) =>
+    applySchema(database, Catalog.from(models)).finally(() => database.close()),
+}
+
+async function changed(place: Place, ...statements: string[]): Promise<void> {
+  const db = await openDatabase(place.url, OPTIONS)
+  await db.transaction(async (tx) => {
+    for (const sql of statements) await tx.run(sql)
+  })
+  await db.close()
+}
+
+/** The statements of a start that do something else than read. */
+async function writtenBy(open: (database: Database) => Promise<unknown>, place: Place): Promise<string[]> {
+  const database = new CountingDatabase(await openDatabase(place.url, OPTIONS))
+  const statements = await database.statementsOf(() => open(database))
+  expect(statements.length).toBeGreaterThan(0)
+  return statements.filter((sql) => !/^(select|with)\b/.test(sql))
+}
+
+onEveryEngine((engine) => {
+  test('every start and command that finds its tables current only reads', async () => {
+    const place = await preparedPlace(engine)
+    for (const [name, open] of Object.entries(OPENINGS))
+      expect([name, await writtenBy(open, place)]).toEqual([name, []])
+    place.remove()
+  })
+
+  test('a store that makes sure of its indexes at every start is caught', async () => {
+    const place = await preparedPlace(engine)
+    const database = new CountingDatabase(await openDatabase(place.url, OPTIONS))
+    const start = async () => (await createApp({ models, database: makesIndexesAtStart(database) })).close()
+    const statements = await database.statementsOf(start)
+    expect(statements).toContain('create index if not exists verso_log_at on verso_log (at_ms)')
+    place.remove()
+  })
+
+  test('a database without a version grows what it lacks, and has the version then; two nodes may start at once', async () => {
+    const place = await preparedPlace(engine)
+    await changed(
+      place,
+      `delete from verso_epoch where name = 'tables'`,
+      'drop index verso_idempotency_created',
+      'alter table verso_session drop column agent',
+      'drop table verso_login_failure',
+    )
+    const start = () => createApp({ models, settings: { db: place.url, poolSize: 3 } })
+    const nodes = await Promise.all([start(), start()])
+    const [{ db }] = nodes
+    expect(await db.reader.all(STORED)).toEqual([{ value: OWN_TABLES_VERSION }])
+    expect(await db.reader.all(db.dialect.findIndex, ['verso_idempotency_created'])).toHaveLength(1)
+    expect(await db.reader.all('select agent from verso_session')).toEqual([])
+    expect(await db.reader.all('select key from verso_login_failure')).toEqual([])
+    await Promise.all(nodes.map((node) => node.close()))
+    place.remove()
+  })
+
+  test('every start and command refuses a database of a newer release, and changes nothing', async () => {
+    const place = await preparedPlace(engine)
+    // An older program would make the index again.
+    await changed(place, `update verso_epoch set value = 7 where name = 'tables'`, 'drop index verso_log_at')
+    for (const open of Object.values(OPENINGS)) {
+      const refused: unknown = await open(await openDatabase(place.url, OPTIONS)).catch(
+        (error: unknown) => error,
+      )
+      expect(refused).toBeInstanceOf(StartFaults)
+      expect((refused as StartFaults).message).toBe(
+        'The database cannot be used:\n  - a newer release of this program has used it: its internal tables have version 7, and this ' +
+          `release knows versions up to ${OWN_TABLES_VERSION}. Install that release or a later one, or name another database with --db. ` +
+          'Nothing was changed',
+      )
+    }
+    const db = await openDatabase(place.url, OPTIONS)
+    expect(await db.reader.all(STORED)).toEqual([{ value: 7 }])
+    expect(await db.reader.all(db.dialect.findIndex, ['verso_log_at'])).toEqual([])
+    await db.close()
+    place.remove()
+  })
+
+  test('who changes the internal tables raises their version', async () => {
+    const place = await newPlace(engine)
+    const db = await openDatabase(place.url, OPTIONS)
+    const made: string[] = []
+    const noting = (tx: Transaction): Transaction => ({
+      ...tx,
+      all: (sql, params) => tx.all(sql, params),
+      insert: (sql, params) => tx.insert(sql, params),
+      run: (sql, params) => {
+        made.push(sql)
+        return tx.run(sql, params)
+      },
+    })
+    await db.transaction((tx) => makeOwnTables(noting(tx), db.dialect))
+    await db.close()
+    place.remove()
+    const digest = createHash('sha256').update(made.join('\n')).digest('hex').slice(0, 16)
+    expect(digest).toBe(DIGESTS[OWN_TABLES_VERSION]?.[engine])
+  })
+})
+
+describe('postgres', () => {
+  test('no start or command takes a lock on a table that a write would not; a store that makes sure of its indexes does', async () => {
+    const { url } = await preparedPlace('postgres')
+    const heldUpBy = async (open: (database: Database) => Promise<unknown>, twin: Twin = (db) => db) =>
+      statementsHeldUp(url, async () => open(twin(await openDatabase(url, OPTIONS))))
+    for (const [name, open] of Object.entries(OPENINGS))
+      expect([name, await heldUpBy(open)]).toEqual([name, []])
+    const start = async (database: Database) => (await createApp({ models, database })).close()
+    expect(await heldUpBy(start, makesIndexesAtStart)).toContain(
+      'create index if not exists verso_log_at on verso_log (at_ms)',
+    )
+  })
+
+  /** The first attempts of each transaction end as the server ends those that are in a deadlock. */
+  const deadlocked =
+    (times: number, code: string): Twin =>
+    (db) => ({
+      ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher },
+      ...{ contents: db.contents, commits: db.commits, close: () => db.close() },
+      transaction: (work, options) => {
+        let attempts = 0
+        return db.transaction(async (tx) => {
+          if (++attempts <= times)
+            await tx.run(`do $$ begin raise exception using errcode = '${code}'; end $$`)
+          return work(tx)
+        }, options)
+      },
+    })
+
+  const start = async (twin: Twin) => {
+    const place = await newPlace('postgres')
+    const database = twin(await openDatabase(place.url, OPTIONS))
+    await applySchema(database, Catalog.from([])).finally(() => database.close())
+  }
+
+  test.for(['40P01', '40001'])('a start that ends with %s is tried again', async (code) => {
+    await start(deadlocked(4, code))
+  })
+
+  test('a start that is never let through ends', async () => {
+    const refusal = await refusalOf(start(deadlocked(1_000, '40P01')))
+    expect(refusal.kind).toBe('busy')
+  })
+
+  test('a store that does not try again is caught', async () => {
+    const refusal = await refusalOf(start((db) => deadlocked(1, '40P01')(withoutSecondAttempt(db))))
+    expect(refusal.kind).toBe('busy')
+  })
+})
