@@ -134,9 +134,9 @@ describe('faults name the file:', () => {
       /^a\.xml: line 4: <entity> cannot have the name "__proto__": a name is /,
     ],
     [
-      'a field that is there twice',
+      'a field that is there twice, with two types',
       domain('<entity name="A"><string name="a"/>\n<date name="b"/>\n<date name="a"/></entity>'),
-      'a.xml: line 6: the field "a" is there twice, first in line 4',
+      'a.xml: org.test.db.A.a: is of type date in line 6, and string in line 4',
     ],
     [
       'another root',

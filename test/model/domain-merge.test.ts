@@ -4,6 +4,86 @@ import { domain, read } from './domain.js'
 const entity = (body: string, attributes = '') =>
   domain(`<entity name="A" jsonAttrs="false" ${attributes}>${body}</entity>`)
 
+describe('what one entity declares twice', () => {
+  test('is one field: the attributes of the later declaration count, and it is reported', () => {
+    const { definitions, report, faults } = read([
+      entity(
+        '<long name="hours" title="Hours" nullable="true" massUpdate="true"/>\n' +
+          '<string name="a" title="A" max="20"/>\n' +
+          '<long name="hours" title="Hours" nullable="true" massUpdate="true"/>\n' +
+          '<string name="a" title="Aye" required="true"/>',
+      ),
+    ])
+    expect(definitions[0]?.fields).toEqual({
+      hours: { type: 'long', title: 'Hours' },
+      a: { type: 'string', title: 'Aye', required: true, length: 20 },
+    })
+    expect(Object.keys(definitions[0]?.fields ?? {})).toEqual(['hours', 'a'])
+    expect({ report, faults }).toEqual({
+      report: ['repeated A.hours: lines 4 and 6 of 1.xml', 'repeated A.a: lines 5 and 7 of 1.xml'],
+      faults: [],
+    })
+  })
+
+  test('a reader that keeps only the first declaration, or only the last, has another field', () => {
+    const [first, last] = [
+      '<string name="a" title="A" max="20"/>',
+      '<string name="a" title="Aye" required="true"/>',
+    ]
+    const fieldOf = (xml: string) => read([entity(xml)]).definitions[0]?.fields['a']
+    const merged = fieldOf(first + last)
+    expect(merged).toEqual({ type: 'string', title: 'Aye', required: true, length: 20 })
+    expect(fieldOf(first)).not.toEqual(merged)
+    expect(fieldOf(last)).not.toEqual(merged)
+  })
+
+  test('merges as declarations of several files do: what is fixed stays, and both are reported', () => {
+    const { definitions, report } = read([
+      entity('<string name="a" large="true"/><string name="a" large="false" column="b"/>'),
+    ])
+    expect(definitions[0]?.fields).toEqual({ a: { type: 'text' } })
+    expect(report).toEqual([
+      'repeated A.a: lines 4 and 4 of 1.xml',
+      'override A.a: large in 1.xml',
+      'override A.a: column in 1.xml',
+    ])
+  })
+
+  test('also three times, in an extension, and once more in another file', () => {
+    const { definitions, report } = read([
+      entity('<integer name="a" nullable="true"/>'),
+      entity(['Two', 'Three', 'Four'].map((title) => `<integer name="a" title="${title}"/>`).join('\n')),
+    ])
+    expect(definitions[0]?.fields).toEqual({ a: { type: 'integer', title: 'Four' } })
+    expect(report).toEqual(['repeated A.a: lines 4 and 5 of 2.xml', 'repeated A.a: lines 4 and 6 of 2.xml'])
+  })
+
+  test('with another type it is a fault with both lines', () => {
+    const { faults } = read([entity('<string name="a"/>\n<date name="b"/>\n<date name="a"/>')])
+    expect(faults).toEqual(['1.xml: A.a: is of type date in line 6, and string in line 4'])
+  })
+
+  test('constraints and indexes are made once, and items of an enum are one', () => {
+    const twice = (xml: string) => xml + xml
+    const { definitions, report } = read([
+      domain(
+        `<entity name="A" jsonAttrs="false"><string name="a"/><date name="b"/><enum name="e" ref="E"/>${twice(
+          '<unique-constraint columns="a,b"/><index columns="b,a"/><finder-method name="f" using="a"/>',
+        )}</entity><enum name="E"><item name="X" title="1"/><item name="Y"/>\n<item name="X" title="2"/></enum>`,
+      ),
+    ])
+    expect(definitions[0]).toMatchObject({ unique: [['a', 'b']], indexes: [['b', 'a']] })
+    expect(definitions[0]?.fields['e']).toEqual({
+      type: 'enum',
+      selection: [
+        { value: 'X', title: '2' },
+        { value: 'Y', title: 'Y' },
+      ],
+    })
+    expect(report).toEqual(['repeated E.X: lines 4 and 5 of 1.xml', 'finder A'])
+  })
+})
+
 describe('an entity of several files', () => {
   test('has the fields and constraints of all, in the order of the files', () => {
     const { definitions, report, faults } = read([

@@ -41,6 +41,7 @@ export interface RawField {
   /** The method or the SQL that works it out. */
   readonly body: string
   readonly file: string
+  readonly line: number
 }
 
 export interface RawSet {
@@ -65,7 +66,9 @@ export interface RawEnum {
   readonly items: readonly {
     readonly name: string
     readonly title: string
+    readonly line: number
   }[]
+  readonly file: string
 }
 
 export interface RawOption {
@@ -104,7 +107,7 @@ export function readDomain(root: XmlElement, file: string, declared: Declared, f
   }
   for (const element of root.children) {
     if (element.name === 'entity') declared.entities.push(...readEntity(element, packageName, file, fault))
-    else if (element.name === 'enum') declared.enums.push(...readEnum(element, packageName, fault))
+    else if (element.name === 'enum') declared.enums.push(...readEnum(element, packageName, file, fault))
     else if (element.name === 'sequence')
       declared.sequences.set(element.attributes.get('name') ?? '', element.attributes)
   }
@@ -117,17 +120,11 @@ function readEntity(element: XmlElement, packageName: string, file: string, faul
   const sets: RawSet[] = []
   const unserved: Unserved[] = []
   const unknown: string[] = []
-  const lines = new Map<string, number>()
   for (const child of element.children) {
     const { name: kind, attributes } = child
-    if ((FIELD_ELEMENTS as readonly string[]).includes(kind)) {
-      for (const field of readField(child, packageName, file, fault)) {
-        const first = lines.get(field.name)
-        if (first === undefined) fields.push(field)
-        else fault(`line ${child.line}: the field "${field.name}" is there twice, first in line ${first}`)
-        lines.set(field.name, first ?? child.line)
-      }
-    } else if (kind === 'unique-constraint' || kind === 'index') {
+    if ((FIELD_ELEMENTS as readonly string[]).includes(kind))
+      fields.push(...readField(child, packageName, file, fault))
+    else if (kind === 'unique-constraint' || kind === 'index') {
       const columns = (attributes.get('columns') ?? '').split(',').map(columnIn)
       const isUnique = kind === 'unique-constraint' || attributes.get('unique') === 'true'
       sets.push({ columns: columns.filter((column) => column !== ''), isUnique })
@@ -142,9 +139,9 @@ function readEntity(element: XmlElement, packageName: string, file: string, faul
 }
 
 function readField(element: XmlElement, packageName: string, file: string, fault: Fault): RawField[] {
-  const { name: type, text } = element
+  const { name: type, text, line } = element
   const attributes = qualified(element.attributes, packageName)
-  return readName(element, fault).map((name) => ({ type, name, attributes, body: text.trim(), file }))
+  return readName(element, fault).map((name) => ({ type, name, attributes, body: text.trim(), file, line }))
 }
 
 /** Where the field is inherited into another package, its reference still leads into this one. */
@@ -163,16 +160,17 @@ function columnIn(text: string): string {
   return text.trim().replace(/\s+(asc|desc)$/i, '')
 }
 
-function readEnum(element: XmlElement, packageName: string, fault: Fault): RawEnum[] {
+function readEnum(element: XmlElement, packageName: string, file: string, fault: Fault): RawEnum[] {
   const items = childrenOf(element, 'item').flatMap((item) => {
-    const { attributes } = item
+    const { attributes, line } = item
     const title = attributes.get('title') ?? ''
     return readName(item, fault).map((name) => ({
       name,
       title: title === '' ? name : title,
+      line,
     }))
   })
-  return readName(element, fault).map((name) => ({ name: `${packageName}.${name}`, items }))
+  return readName(element, fault).map((name) => ({ name: `${packageName}.${name}`, items, file }))
 }
 
 function readSelection(element: XmlElement, { selections }: Declared): void {

@@ -51,6 +51,7 @@ function emptyOf({ name, packageName, file }: RawEntity): Entity {
 
 function join(before: Entity, after: RawEntity, notices: Notices): Entity {
   const fields = new Map(before.fields)
+  tellRepeated(after, after.fields, notices)
   for (const field of after.fields) overrideField(before.name, fields, field, notices)
   return {
     ...before,
@@ -59,6 +60,25 @@ function join(before: Entity, after: RawEntity, notices: Notices): Entity {
     sets: [...before.sets, ...after.sets],
     unserved: new Set([...before.unserved, ...after.unserved]),
     unknown: [...before.unknown, ...after.unknown],
+  }
+}
+
+/** One declaration may name a thing twice: the later one merges into the first, as if it stood in another file. */
+function tellRepeated(
+  { name, file }: Pick<RawEntity, 'name' | 'file'>,
+  members: readonly { readonly name: string; readonly line: number }[],
+  { report }: Pick<Notices, 'report'>,
+): void {
+  const lines = new Map<string, number>()
+  for (const { name: member, line } of members) {
+    const first = lines.get(member)
+    if (first === undefined) lines.set(member, line)
+    else
+      report({
+        kind: 'repeated',
+        place: `${name}.${member}`,
+        detail: `lines ${first} and ${line} of ${file}`,
+      })
   }
 }
 
@@ -71,10 +91,15 @@ function overrideField(
   const before = fields.get(field.name)
   if (!before) fields.set(field.name, field)
   else if (before.type === field.type) fields.set(field.name, override(entity, before, field, notices))
-  else
+  else {
+    const [here, there] =
+      field.file === before.file
+        ? [`in line ${field.line}`, `in line ${before.line}`]
+        : ['here', `in ${before.file}`]
     notices.fault(
-      `${field.file}: ${entity}.${field.name}: is of type ${field.type} here, and ${before.type} in ${before.file}`,
+      `${field.file}: ${entity}.${field.name}: is of type ${field.type} ${here}, and ${before.type} ${there}`,
     )
+  }
 }
 
 function override(entity: string, before: RawField, after: RawField, { report }: Notices): RawField {
@@ -139,11 +164,12 @@ function inherit(parent: Entity, child: Entity, notices: Notices): Entity {
   return { ...child, fields, sets: [...parent.sets, ...child.sets] }
 }
 
-export function mergeEnums(raw: readonly RawEnum[]): Map<string, RawEnum> {
+export function mergeEnums(raw: readonly RawEnum[], notices: Pick<Notices, 'report'>): Map<string, RawEnum> {
   const merged = new Map<string, RawEnum>()
-  for (const { name, items } of raw) {
+  for (const { name, items, file } of raw) {
+    tellRepeated({ name, file }, items, notices)
     const all = [...(merged.get(name)?.items ?? []), ...items]
-    merged.set(name, { name, items: [...new Map(all.map((item) => [item.name, item])).values()] })
+    merged.set(name, { name, items: [...new Map(all.map((item) => [item.name, item])).values()], file })
   }
   return merged
 }

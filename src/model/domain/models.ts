@@ -49,7 +49,7 @@ export function domainModels(declared: Declared, beside: Beside = NOTHING_BESIDE
   const served = withoutSystemModels(flatten(mergeEntities(declared.entities, notices), notices), report)
   const known = knownModels(served, beside)
   const surroundings: Surroundings = {
-    enums: mergeEnums(declared.enums),
+    enums: mergeEnums(declared.enums, notices),
     ...{ sequences: declared.sequences, selections: declared.selections },
     countedBy: new Set(),
     targetOf: (ref) => (known.has(ref) ? ref : ref === USER_ENTITY ? USER_MODEL : undefined),

@@ -62,6 +62,10 @@ const KINDS = {
     'constraints and indexes cannot be made, and are left out',
   ],
   'name-field': ['name column cannot stand for its record', 'name columns cannot stand for their records'],
+  repeated: [
+    'declaration is there twice: its attributes are merged into the first one',
+    'declarations are there twice: their attributes are merged into the first ones',
+  ],
   override: [
     'attribute cannot be overridden, and stays as it was',
     'attributes cannot be overridden, and stay as they were',
