@@ -1,14 +1,14 @@
 // The contents beside files of lines: files/<2 digits>/<sha256>. Equal contents lie there once, wherever they came from.
 import { createHash } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { StartFaults } from '../errors.js'
 import type { FileFacts } from '../model/file-facts.js'
 import { typeOfContent } from '../model/file-type.js'
-import { syncFolder } from '../store/folder.js'
-import { PRIVATE_FILE, PRIVATE_FOLDER } from '../store/private-files.js'
+import { makeFolder, syncFolder } from '../store/folder.js'
+import { PRIVATE_FILE } from '../store/private-files.js'
 import { isMissing, receiveInto, translateFileError } from '../store/receiving.js'
 
 /** What is known of content that was put away. */
@@ -74,8 +74,9 @@ export class ContentFolder {
   }
 
   #makeFolder(folder: string): void {
-    if (mkdirSync(folder, { recursive: true, mode: PRIVATE_FOLDER }) !== undefined)
-      syncFolder(path.dirname(folder))
+    if (existsSync(folder)) return
+    makeFolder(folder)
+    syncFolder(path.dirname(folder))
   }
 
   #placeOf(sha256: string): string {

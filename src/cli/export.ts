@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { open, rename, rm, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { Option, type Command } from 'commander'
@@ -13,11 +13,13 @@ import { printLine } from '../model/transfer/line.js'
 import { exportAll } from '../service/transfer/export.js'
 import type { Reading } from '../service/transfer/export-files.js'
 import { countAll } from '../store/bulk.js'
-import { PRIVATE_FILE, PRIVATE_FOLDER } from '../store/private-files.js'
+import { makeFolder } from '../store/folder.js'
+import { PRIVATE_FILE } from '../store/private-files.js'
 import { showPlan } from '../store/schema.js'
 import { Tables } from '../store/table.js'
 import type { WireRecord } from '../wire.js'
 import { ContentFolder } from './content-folder.js'
+import { translateFileFault } from './file-fault.js'
 import { loadModels } from './models.js'
 import { requireDatabase, shownDatabase, withDatabase } from './open.js'
 import { Progress } from './progress.js'
@@ -32,6 +34,7 @@ Examples:
   $ verso export --models models --out tables --format csv --model crm.Contact
   $ verso export --models models --out tables --format csv --spreadsheet`
 
+const NOTHING = 'Nothing was exported'
 const FORMATS = ['ndjson', 'csv'] as const
 type Format = (typeof FORMATS)[number]
 
@@ -55,22 +58,33 @@ export function addExport(program: Command): void {
     .action(async (flags: ExportFlags) => {
       const { db, models } = readSettings('export', flags, process.env)
       if (flags.spreadsheet && flags.format !== 'csv')
-        throw new StartFaults('Nothing was exported', ['--spreadsheet needs --format csv'])
-      if (statSync(flags.out, { throwIfNoEntry: false })?.isDirectory() === false)
-        throw new StartFaults('Nothing was exported', [`--out ${flags.out} is a file; name a folder`])
+        throw new StartFaults(NOTHING, ['--spreadsheet needs --format csv'])
+      requireFolder(flags.out)
       const catalog = Catalog.from(await loadModels(models ?? ''))
       const chosen = chooseModels(catalog, flags.model)
       requireDatabase(db)
       await withDatabase(db, async (database) => {
         const { steps } = await showPlan(database, catalog, [])
         if (steps.length > 0)
-          throw new StartFaults('Nothing was exported', [
+          throw new StartFaults(NOTHING, [
             `the tables of ${shownDatabase(db)} are not those of the models; to see why, run: verso schema`,
           ])
         const reading = { catalog, db: database, tables: new Tables(database.dialect, catalog) }
-        await exportModels(reading, chosen, flags)
+        await exportModels(reading, chosen, flags).catch((error: unknown) => {
+          throw translateFileFault('The export has stopped', error)
+        })
       })
     })
+}
+
+function requireFolder(out: string): void {
+  let isFile: boolean
+  try {
+    isFile = statSync(out, { throwIfNoEntry: false })?.isDirectory() === false
+  } catch (error) {
+    throw translateFileFault(NOTHING, error)
+  }
+  if (isFile) throw new StartFaults(NOTHING, [`--out ${out} is a file; name a folder`])
 }
 
 export function chooseModels(catalog: Catalog, names: readonly string[] | undefined): readonly Model[] {
@@ -106,7 +120,7 @@ async function exportModels(
   models: readonly Model[],
   { out, format, spreadsheet = false }: ExportFlags,
 ): Promise<void> {
-  mkdirSync(out, { recursive: true, mode: PRIVATE_FOLDER })
+  makeFolder(out)
   const progress = new Progress()
   const contents = new ContentFolder(out)
   for (const model of targetsFirst(app.catalog, models).reverse()) {

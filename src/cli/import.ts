@@ -11,6 +11,7 @@ import type { ImportSource } from '../service/transfer/import-source.js'
 import { ContentFolder } from './content-folder.js'
 import { readCsv } from './csv-file.js'
 import { collect, meantModel } from './export.js'
+import { fileFault, translateFileFault } from './file-fault.js'
 import { copyFrom, type CopyFlags } from './import-from.js'
 import { readLines } from './line-file.js'
 import { loadModels } from './models.js'
@@ -58,7 +59,9 @@ export function addImport(program: Command): void {
           : await copyFrom(catalog, places, flags, values.fromPassword)
       const app = await openApp({ settings: { db: values.db }, models: sources })
       try {
-        await importFiles(app, files)
+        await importFiles(app, files).catch((error: unknown) => {
+          throw translateFileFault('The import has stopped; run it again to go on', error)
+        })
       } finally {
         await app.close()
       }
@@ -142,6 +145,17 @@ export function filesOf(
 }
 
 function filesAt(place: string, faults: string[]): string[] {
+  try {
+    return foundAt(place, faults)
+  } catch (error) {
+    const fault = fileFault(error)
+    if (fault === undefined) throw error
+    faults.push(fault)
+    return []
+  }
+}
+
+function foundAt(place: string, faults: string[]): string[] {
   const stats = statSync(place, { throwIfNoEntry: false })
   if (!stats) faults.push(`${place}: there is no such file or folder`)
   if (!stats?.isDirectory()) {

@@ -1,10 +1,14 @@
-import { constants, copyFileSync, existsSync, mkdirSync, statSync } from 'node:fs'
+import { constants, copyFileSync, existsSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { Command } from 'commander'
 import { StartFaults } from '../errors.js'
+import { makeFolder } from '../store/folder.js'
+import { PUBLIC_FOLDER } from '../store/private-files.js'
+import { translateFileFault } from './file-fault.js'
 import { packageFile } from './package-files.js'
 
 const STARTER = ['task.ts', 'tag.json']
+const NOTHING = 'Nothing was written'
 
 export function addInit(program: Command): void {
   program
@@ -20,18 +24,25 @@ export function addInit(program: Command): void {
 export function writeStarter(folder: string): string {
   const files = STARTER.map((name) => path.join(folder, name))
   if (existsSync(folder) && !statSync(folder).isDirectory()) {
-    throw new StartFaults('Nothing was written', [`${folder} is a file; name a folder`])
+    throw new StartFaults(NOTHING, [`${folder} is a file; name a folder`])
   }
   const inTheWay = files.filter((file) => existsSync(file))
   if (inTheWay.length > 0) {
     throw new StartFaults(
-      'Nothing was written',
+      NOTHING,
       inTheWay.map((file) => `${file} is there already`),
     )
   }
-  mkdirSync(folder, { recursive: true })
-  for (const [index, file] of files.entries()) {
-    copyFileSync(packageFile(`examples/starter/${STARTER[index] ?? ''}`), file, constants.COPYFILE_EXCL)
+  const written: string[] = []
+  try {
+    makeFolder(folder, PUBLIC_FOLDER)
+    for (const [index, file] of files.entries()) {
+      copyFileSync(packageFile(`examples/starter/${STARTER[index] ?? ''}`), file, constants.COPYFILE_EXCL)
+      written.push(file)
+    }
+  } catch (error) {
+    for (const file of written) rmSync(file, { force: true })
+    throw translateFileFault(NOTHING, error)
   }
   const place = /^[\w./-]+$/.test(folder) ? folder : `'${folder}'`
   return `wrote ${files.join(' and ')}\nnow run: verso serve --models ${place}\n`

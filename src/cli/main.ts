@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander'
 import { Refusal, StartFaults } from '../errors.js'
+import { fileFault } from './file-fault.js'
 import { packageVersion } from './package-files.js'
 
 const FAILED = 1
@@ -67,6 +68,11 @@ function asFlag(argv: readonly string[]): string[] {
 /** Says what went wrong, if it was not said already; answers the exit code. */
 function explain(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE
+  const fault = fileFault(error)
+  if (fault !== undefined) {
+    process.stderr.write(`The command has failed:\n  - ${fault}\n`)
+    return FAILED
+  }
   const isExpected = error instanceof StartFaults || error instanceof Refusal
   const text =
     isExpected || !(error instanceof Error) ? String(isExpected ? error.message : error) : error.stack

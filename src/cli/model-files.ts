@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync, statSync, type Dirent } from 'node:fs'
 import path from 'node:path'
 import { MAX_XML_BYTES } from '../model/domain/xml.js'
+import { fileFault } from './file-fault.js'
 import type { PassedOver, PassedOverKind } from './passed-over.js'
 
 const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs', '.json', '.xml']
@@ -25,6 +26,16 @@ export interface ModelFiles {
 
 /** A file that is named by itself, or those below a folder. */
 export function findModelFiles(place: string, maxEntries = MAX_ENTRIES): ModelFiles {
+  try {
+    return filesAt(place, maxEntries)
+  } catch (error) {
+    const fault = fileFault(error)
+    if (fault === undefined) throw error
+    return { files: [], passedOver: [], faults: [fault] }
+  }
+}
+
+function filesAt(place: string, maxEntries: number): ModelFiles {
   const root = path.resolve(place)
   const stats = statSync(root, { throwIfNoEntry: false })
   const fault = (what: string): ModelFiles => ({

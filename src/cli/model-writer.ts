@@ -1,7 +1,10 @@
 // Texts of models → new files of a folder: all of them, or none.
-import { existsSync, mkdirSync, readdirSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { StartFaults } from '../errors.js'
+import { makeFolder } from '../store/folder.js'
+import { PUBLIC_FOLDER } from '../store/private-files.js'
+import { translateFileFault } from './file-fault.js'
 
 const NOTHING = 'Nothing was written'
 
@@ -15,7 +18,7 @@ export function writeModels(files: readonly NewFile[], folder: string, place: st
   const written: string[] = []
   try {
     refuseInTheWay(files, folder, place)
-    mkdirSync(folder, { recursive: true })
+    makeFolder(folder, PUBLIC_FOLDER)
     for (const { name, text } of files) {
       const file = path.join(folder, name)
       writeFileSync(file, text, { flag: 'wx' })
@@ -23,9 +26,7 @@ export function writeModels(files: readonly NewFile[], folder: string, place: st
     }
   } catch (error) {
     for (const file of written) rmSync(file, { force: true })
-    // What the file system says is enough for people.
-    if (error instanceof Error && 'code' in error) throw new StartFaults(NOTHING, [error.message])
-    throw error
+    throw translateFileFault(NOTHING, error)
   }
 }
 

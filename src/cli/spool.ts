@@ -1,12 +1,12 @@
 // The records of another service, written into files that an import reads.
-import { mkdirSync } from 'node:fs'
 import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { StartFaults } from '../errors.js'
 import type { Model } from '../model/model.js'
 import { isFile } from '../model/transfer/fields.js'
 import { lineFromRemote, remoteFields } from '../model/transfer/remote-line.js'
-import { PRIVATE_FILE, PRIVATE_FOLDER } from '../store/private-files.js'
+import { makeFolder } from '../store/folder.js'
+import { PRIVATE_FILE } from '../store/private-files.js'
 import { ContentFolder } from './content-folder.js'
 import type { Remote, RemoteRecord } from './remote.js'
 import { hasFiles, RemoteFiles } from './remote-files.js'
@@ -38,7 +38,7 @@ export async function spoolModel(
   folder: string,
   onRecords: (count: number) => void,
 ): Promise<Spooled> {
-  mkdirSync(folder, { recursive: true, mode: PRIVATE_FOLDER })
+  makeFolder(folder)
   const file = path.join(folder, `${model.name}.ndjson`)
   if (await isThere(file)) return { model, file, records: 0 }
   const unfinished = `${file}.part`

@@ -142,8 +142,34 @@ export const KEPT_OF_EVENT = ['user']
 
 export const USERNAME_RULE = `must be 1 to ${MAX_USERNAME} letters, digits or any of . _ @ + -`
 
-/** One spelling for each user name, so that no two accounts differ in case or spelling alone; undefined if it cannot be one. */
+/**
+ * One spelling for each user name (NFKC, lower case), so that no two accounts differ in case, width or font alone; undefined if it
+ * cannot be one.
+ */
 export function normalizeUsername(input: string): string | undefined {
-  const name = input.normalize('NFC').toLowerCase()
+  return spelled(input, 'NFKC')
+}
+
+/** The spellings to look for, the most exact one first: accounts of earlier releases are kept in NFC. */
+export function usernameSpellings(input: string): readonly string[] {
+  const spellings = [spelled(input, 'NFC'), spelled(input, 'NFKC')]
+  return [...new Set(spellings.filter((name) => name !== undefined))]
+}
+
+function spelled(input: string, form: 'NFC' | 'NFKC'): string | undefined {
+  const name = input.normalize(form).toLowerCase().normalize(form)
   return /^[\p{L}\p{N}._@+-]+$/u.test(name) && lengthOf(name) <= MAX_USERNAME ? name : undefined
+}
+
+/** Scripts with letters that look alike. */
+const SCRIPTS: Readonly<Record<string, RegExp>> = {
+  Latin: /\p{Script=Latin}/u,
+  Greek: /\p{Script=Greek}/u,
+  Cyrillic: /\p{Script=Cyrillic}/u,
+}
+
+/** Undefined for a name of one script: in a mixed one a letter can stand for another that looks the same. */
+export function mixedScriptsFault(username: string): string | undefined {
+  const found = Object.keys(SCRIPTS).filter((script) => SCRIPTS[script]?.test(username))
+  return found.length < 2 ? undefined : `mixes ${found.join(' and ')} letters; use letters of one script`
 }

@@ -1,4 +1,4 @@
-import { ROLE_MODEL } from '../model/auth.js'
+import { normalizeUsername, ROLE_MODEL, usernameSpellings } from '../model/auth.js'
 import { USER } from '../model/system.js'
 import type { Dialect, Queryable, Row, Transaction } from './database.js'
 import { quote, tableName } from './names.js'
@@ -24,6 +24,31 @@ export const USER_COLUMNS = `u."id", u."version", u."username", u."name", case w
 
 export async function findLogin(db: Queryable, username: string): Promise<Login | undefined> {
   return readLogin(db, username, '')
+}
+
+/** By a name as somebody typed it. Where two accounts of an earlier release differ in width or font alone, each is found by its exact name. */
+export async function findAccount(db: Queryable, typed: string): Promise<Login | undefined> {
+  for (const name of usernameSpellings(typed)) {
+    const found = await findLogin(db, name)
+    if (found) return found
+  }
+  return undefined
+}
+
+/** Another account, of an earlier release, whose name is kept in a spelling that new names are not. */
+export async function findOlderSpelling(
+  db: Queryable,
+  username: string,
+  exceptId: number | undefined,
+): Promise<UserRow | undefined> {
+  const isNotAscii = 'length(u."username") <> octet_length(u."username")'
+  const rows = await db.all(`select ${USER_COLUMNS} from ${USERS} as u where ${isNotAscii}`)
+  return rows
+    .map(toUser)
+    .find(
+      (user) =>
+        user.id !== exceptId && user.username !== username && normalizeUsername(user.username) === username,
+    )
 }
 
 /** The account cannot change until the transaction ends. */

@@ -2,12 +2,12 @@ import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import path from 'node:path'
 import { PRIVATE_FOLDER } from './private-files.js'
 
-/** For our eyes only. Not `recursive: true`: with it Node 20 tries for ever where the system makes no folders, below /proc for one. */
-export function makeFolder(folder: string): void {
+/** For our eyes only, unless another mode is named. Not `recursive: true`: with it Node 20 tries for ever where the system makes no folders, below /proc for one. */
+export function makeFolder(folder: string, mode = PRIVATE_FOLDER): void {
   if (existsSync(folder)) return
-  makeFolder(path.dirname(folder))
+  makeFolder(path.dirname(folder), mode)
   try {
-    mkdirSync(folder, { mode: PRIVATE_FOLDER })
+    mkdirSync(folder, { mode })
   } catch (error) {
     // Another process was faster.
     if (!existsSync(folder)) throw error

@@ -4,6 +4,8 @@ import { codeOf, isMissing } from './receiving.js'
 
 export const PRIVATE_FILE = 0o600
 export const PRIVATE_FOLDER = 0o700
+/** For what holds no records: the umask narrows it. */
+export const PUBLIC_FOLDER = 0o777
 const FOR_OTHERS = 0o077
 
 /**

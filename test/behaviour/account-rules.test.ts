@@ -10,7 +10,10 @@ import {
   hasDemoPassword,
 } from '../../src/service/accounts/accounts.js'
 import { createApp } from '../../src/service/create-app.js'
+import { provePassword } from '../../src/service/accounts/password-proof.js'
 import { rolesNamed } from '../../src/service/accounts/roles.js'
+import { userNamed } from '../../src/service/accounts/user-records.js'
+import { findAccount } from '../../src/store/accounts.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { models } from '../models.js'
 import {
@@ -103,6 +106,69 @@ onEveryTarget((engine, door) => {
       ...['records[0].username', 'records[0].password'],
       ...['records[1].username', 'records[1].password'],
     ])
+  })
+
+  test.each(['ｇｉｎｅｖｒａ', '𝐠inevra', 'Ｇinevra', 'ɢinevra'.replace('ɢ', 'ᴳ')])(
+    'the user name %s is compared by NFKC: it is taken by ginevra',
+    async (username) => {
+      const there = await findAccount(service.app.db.reader, 'ginevra')
+      if (!there) await records.create(USER_MODEL, { username: 'ginevra', password: PASSWORD })
+      const refusal = await refusalOf(records.create(USER_MODEL, { username, password: PASSWORD }))
+      expect([refusal.kind, Object.keys(refusal.details.errors ?? {})]).toEqual(['not-unique', ['username']])
+      const found = await findAccount(service.app.db.reader, username)
+      expect(found?.user.username).toBe('ginevra')
+      // A comparison by NFC keeps them apart.
+      expect(username.normalize('NFC').toLowerCase()).not.toBe('ginevra')
+    },
+  )
+
+  test.each([
+    ['аdmin', 'mixes Latin and Cyrillic letters; use letters of one script'],
+    ['αdmin', 'mixes Latin and Greek letters; use letters of one script'],
+    ['аδ', 'mixes Greek and Cyrillic letters; use letters of one script'],
+  ])('the user name %s is refused, wherever it is given', async (username, fault) => {
+    const made = await refusalOf(records.create(USER_MODEL, { username, password: PASSWORD }))
+    expect([made.kind, made.details.errors]).toEqual(['invalid', { username: fault }])
+    const { data } = await records.create(USER_MODEL, { username: 'иван.2', password: PASSWORD })
+    const renamed = await refusalOf(records.update(USER_MODEL, data.id, { version: 0, username }))
+    expect([renamed.kind, renamed.details.errors]).toEqual(['invalid', { username: fault }])
+    const added = await refusalOf(addUser(service.app, { username, password: PASSWORD, roles: [] }))
+    expect(added.message).toBe(`The user name ${fault}`)
+    await records.remove(USER_MODEL, data.id, { version: 0 })
+  })
+
+  test('accounts of earlier releases keep their names: each is found by its own, and no other gets one like it', async () => {
+    const { app } = service
+    const older: Record<string, number> = {}
+    const made = ['wide', 'narrow', 'ｗｉｄｅ', 'ｌｏｎｅ', 'мixed', '½']
+    for (const [index, username] of made.entries()) {
+      const { data } = await records.create(USER_MODEL, { username: `older${index}`, password: PASSWORD })
+      // As an earlier release kept it.
+      await app.db.transaction((tx) =>
+        tx.run(`update "${USER_MODEL}" set "username" = ? where "id" = ?`, [username, data.id]),
+      )
+      older[username] = data.id
+    }
+    for (const username of made) {
+      const login = await provePassword(app, { username, password: PASSWORD }, '10.0.0.9')
+      expect([username, login?.user.id]).toEqual([username, older[username]])
+      expect((await userNamed(app, username)).id).toBe(older[username])
+    }
+    for (const username of ['lone', 'ＬＯＮＥ', 'ᴸone']) {
+      const refusal = await refusalOf(records.create(USER_MODEL, { username, password: PASSWORD }))
+      expect([refusal.kind, Object.keys(refusal.details.errors ?? {})]).toEqual(['not-unique', ['username']])
+    }
+    // A form sends all that it shows.
+    for (const username of ['ｗｉｄｅ', 'мixed', '½']) {
+      const whole = { version: 0, username, name: 'another' }
+      const { data } = await records.update(USER_MODEL, older[username] ?? 0, whole)
+      expect(data).toMatchObject({ username, name: 'another' })
+      await records.remove(USER_MODEL, data.id, { version: 1 })
+    }
+    const again = await createApp({ settings: { db: service.place.url }, models: MODELS })
+    await again.close()
+    for (const username of ['wide', 'narrow', 'ｌｏｎｅ'])
+      await records.remove(USER_MODEL, older[username] ?? 0, { version: 0 })
   })
 
   test('a user is never made inside of another record', async () => {

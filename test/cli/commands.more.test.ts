@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -97,6 +97,51 @@ test('init writes a starter that serve takes', async () => {
   expect(stdout).toContain('verso serve --models mine')
   const { url } = await start(['serve', '--models', 'mine', '--port', '0', '--db', newDatabase()])
   expect((await fetch(`${url}/readyz`)).status).toBe(200)
+})
+
+const UNWRITABLE = 'afile/x'
+test.each([
+  [
+    ['init', UNWRITABLE],
+    `Nothing was written:\n  - ${UNWRITABLE}: a part of this path is a file, not a folder\n`,
+  ],
+  [['init', 'afile'], 'Nothing was written:\n  - afile is a file; name a folder\n'],
+  [['init', '/proc/verso'], 'Nothing was written:\n  - /proc/verso: there is no such file or folder\n'],
+  [['init', 'x'.repeat(300)], /^Nothing was written:\n {2}- x+: the name is too long\n$/],
+  [['schema', '--models', UNWRITABLE], /^The models have faults:\n {2}- .*afile\/x: a part of this path/],
+  [
+    ['export', '--models', 'afile.json', '--out', UNWRITABLE],
+    /^Nothing was exported:\n {2}- afile\/x: a part/,
+  ],
+  [
+    ['export', '--models', 'afile.json', '--out', '/proc/x'],
+    /^The export has stopped:\n {2}- \/proc\/x: there is/,
+  ],
+  [['import', '--models', 'afile.json', UNWRITABLE], /^Nothing was imported:\n {2}- afile\/x: a part/],
+  [
+    ['import', '--models', 'afile.json', 'lines'],
+    /^The import has stopped; .*:\n {2}- .*: this is a folder, not a file/,
+  ],
+  [
+    ['prove', '--adapter', 'broken.mjs'],
+    /^The adapter cannot be used:\n {2}- broken.mjs cannot be loaded: SyntaxError/,
+  ],
+  [['prove', '--journal', UNWRITABLE], /^Nothing was proved:\n {2}- --journal cannot be written/],
+])('%o: the file system says no, and the command says it in a sentence', async (args, words) => {
+  const db = newDatabase()
+  writeFileSync(path.join(scratch, 'afile'), '')
+  writeFileSync(
+    path.join(scratch, 'afile.json'),
+    JSON.stringify({ name: 't.Thing', fields: { a: { type: 'string' } } }),
+  )
+  writeFileSync(path.join(scratch, 'broken.mjs'), 'x(')
+  mkdirSync(path.join(scratch, 'lines', 't.Thing.ndjson'), { recursive: true })
+  const isAboutRecords = ['export', 'import'].includes(args[0] ?? '')
+  if (isAboutRecords) await verso(['schema', '--apply', '--models', 'afile.json', '--db', db])
+  const { code, stdout, stderr } = await verso([...args, ...(isAboutRecords ? ['--db', db] : [])])
+  expect([code, stdout]).toEqual([1, ''])
+  expect(stderr).toEqual(expect.stringMatching(words))
+  expect(stderr).not.toContain('\n    at ')
 })
 
 test('wrong usage ends with 2, help and version with 0', async () => {

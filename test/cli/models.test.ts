@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -211,5 +211,13 @@ describe('the starter', () => {
   test('never overwrites a file', () => {
     const place = folder({ 'tag.json': 'mine' })
     expect(() => writeStarter(place)).toThrow(`tag.json is there already`)
+  })
+
+  test('is all there or not at all: a file that cannot be written takes back the one before it', () => {
+    const place = folder({})
+    // A link to nothing: nothing is there, and nothing can be made there.
+    symlinkSync(path.join(place, 'gone', 'tag.json'), path.join(place, 'tag.json'))
+    expect(() => writeStarter(place)).toThrow(/^Nothing was written:\n {2}- .+: .+$/)
+    expect(readdirSync(place)).toEqual(['tag.json'])
   })
 })

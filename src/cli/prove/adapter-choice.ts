@@ -27,7 +27,7 @@ export async function chooseAdapter(name: string, options: AdapterOptions): Prom
 async function loadAdapter(file: string, options: AdapterOptions): Promise<Adapter> {
   if (!existsSync(file))
     throw unusable(`${file}: there is no such file; adapters with a name are ${Object.keys(OWN).join(', ')}`)
-  const module = (await import(pathToFileURL(path.resolve(file)).href)) as { readonly adapter?: unknown }
+  const module = await importFile(file)
   const given: unknown =
     typeof module.adapter === 'function'
       ? await (module.adapter as (options: AdapterOptions) => unknown)(options)
@@ -37,6 +37,15 @@ async function loadAdapter(file: string, options: AdapterOptions): Promise<Adapt
   const missing = NEEDED.filter((verb) => typeof given[verb] !== 'function')
   if (missing.length > 0) throw unusable(`${file}: the adapter has no ${missing.join(', ')}`)
   return { name: path.basename(file), ...given } as unknown as Adapter
+}
+
+/** Code of others: an error in it is a fault of the file, not of this program. */
+async function importFile(file: string): Promise<{ readonly adapter?: unknown }> {
+  try {
+    return (await import(pathToFileURL(path.resolve(file)).href)) as { readonly adapter?: unknown }
+  } catch (error) {
+    throw unusable(`${file} cannot be loaded: ${String(error)}`)
+  }
 }
 
 function unusable(fault: string): StartFaults {

@@ -1,5 +1,5 @@
 // One field of a line: what stands there as the value of a record, and what stands for it where nothing does.
-import { normalizeUsername } from '../auth.js'
+import { usernameSpellings } from '../auth.js'
 import { Fault, parseValue, type Field } from '../field.js'
 import { parseFacts } from '../file-facts.js'
 import { isId, isObject, type Json, type Value } from '../value.js'
@@ -57,7 +57,7 @@ function readReference(field: Field, input: unknown): Value | Fault {
   const keys = isObject(input) ? Object.keys(input) : []
   if (isUser(field)) {
     const given = isObject(input) && keys.length === 1 ? input['username'] : undefined
-    const username = typeof given === 'string' ? normalizeUsername(given) : undefined
+    const username = typeof given === 'string' ? usernameSpellings(given).at(-1) : undefined
     return username === undefined
       ? new Fault('must be null or a user such as { "username": "ada" }')
       : { username }

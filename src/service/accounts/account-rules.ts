@@ -1,9 +1,11 @@
 // What an account must be, besides what its model says.
-import { normalizeUsername, USERNAME_RULE } from '../../model/auth.js'
+import { Refusal } from '../../errors.js'
+import { mixedScriptsFault, normalizeUsername, USERNAME_RULE } from '../../model/auth.js'
 import type { Draft } from '../../model/draft.js'
 import type { Faults } from '../../model/faults.js'
 import { passwordFault } from '../../model/password.js'
 import type { Values } from '../../model/value.js'
+import { findOlderSpelling, findUser } from '../../store/accounts.js'
 import * as store from '../../store/records.js'
 import type { App } from '../app.js'
 import type { Caller } from '../rights/caller.js'
@@ -15,15 +17,36 @@ export const DEMO_PASSWORD = 'admin'
 /** The draft with its user name in the one spelling that it is kept in. */
 export async function checkAccount(app: App, by: Caller, draft: Draft, faults: Faults): Promise<Draft> {
   const { values, place } = draft
-  const { username, password } = values
-  const normal = typeof username === 'string' ? normalizeUsername(username) : undefined
-  if (typeof username === 'string' && normal === undefined) faults.add(`${place}username`, USERNAME_RULE)
+  const { password } = values
+  const normal = await checkUsername(app, draft, faults)
   const checked: Draft = normal === undefined ? draft : { ...draft, values: { ...values, username: normal } }
   if (typeof password === 'string' && !isOfDemo(app, by, password)) {
     const fault = passwordFault(password, await completed(app, checked))
     if (fault !== undefined) faults.add(`${place}password`, fault)
   }
   return checked
+}
+
+/** In the spelling that new names are kept in; undefined where it has a fault, or stays as it is. */
+async function checkUsername(app: App, draft: Draft, faults: Faults): Promise<string | undefined> {
+  const { key, values, place } = draft
+  const { username } = values
+  if (typeof username !== 'string') return undefined
+  const there = key && (await findUser(app.db.reader, key.id))
+  // Accounts of earlier releases keep their names, whatever is asked of new ones.
+  if (there?.username === username) return undefined
+  const normal = normalizeUsername(username)
+  const fault = normal === undefined ? USERNAME_RULE : mixedScriptsFault(normal)
+  if (fault !== undefined) faults.add(`${place}username`, fault)
+  if (normal === undefined || fault !== undefined) return undefined
+  const taken = await findOlderSpelling(app.db.reader, normal, key?.id)
+  if (taken) throw takenBy(taken.username, `${place}username`)
+  return normal
+}
+
+function takenBy(username: string, place: string): Refusal {
+  const message = `There is a user "${username}" already, whose name differs only in the form of its letters`
+  return new Refusal('not-unique', message, { errors: { [place]: 'must be unique' } })
 }
 
 /** What a record will hold once the draft is written: what was sent, and what is there. */

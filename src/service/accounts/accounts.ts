@@ -1,6 +1,7 @@
 import { Refusal } from '../../errors.js'
 import { normalizeUsername } from '../../model/auth.js'
 import {
+  findAccount,
   findLogin,
   findUser,
   hasAdministrator,
@@ -102,7 +103,7 @@ async function ensureFirst(app: App, first: Omit<NewUser, 'roles'>): Promise<boo
   try {
     const role = await administratorRole(app)
     const user = { ...first, roles: [role] }
-    const there = await findLogin(app.db.reader, normalizeUsername(user.username) ?? '')
+    const there = await findAccount(app.db.reader, user.username)
     if (there) await takeOver(app, there.user, user, role)
     // One key for all who try at once on an empty database: there is one first account.
     else if (await hasUsers(app.db.reader)) await addUser(app, user)

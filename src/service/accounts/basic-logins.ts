@@ -1,7 +1,6 @@
 // A user name and a password with every request, without paying for a hash each time, and without keeping the password.
 import { createHmac, randomBytes } from 'node:crypto'
-import { normalizeUsername } from '../../model/auth.js'
-import { findLogin, type Login } from '../../store/accounts.js'
+import { findAccount, type Login } from '../../store/accounts.js'
 import { actorOf, type Actor } from '../actor.js'
 import type { App } from '../app.js'
 import { provePassword, type Credentials } from './password-proof.js'
@@ -26,9 +25,8 @@ export class BasicLogins {
   /** Undefined if the name or the password is wrong. The account is looked up each time: a disabled one is out at once. */
   async authenticate(username: string, password: string, address: string): Promise<Actor | undefined> {
     const { app } = this
-    const name = normalizeUsername(username)
-    const found = name === undefined ? undefined : await findLogin(app.db.reader, name)
-    const digest = this.#digestOf(name ?? '', password)
+    const found = await findAccount(app.db.reader, username)
+    const digest = this.#digestOf(found?.user.username ?? '', password)
     const proof = this.#proofs.get(digest)
     const isProved =
       found !== undefined &&

@@ -1,5 +1,5 @@
-import { normalizeUsername } from '../../model/auth.js'
-import { findLogin, type Login } from '../../store/accounts.js'
+import { usernameSpellings } from '../../model/auth.js'
+import { findAccount, type Login } from '../../store/accounts.js'
 import type { App } from '../app.js'
 import { verifyPassword } from './passwords.js'
 import { noteFailure, refuseIfThrottled, throttleKeys } from './throttle.js'
@@ -15,10 +15,11 @@ export async function provePassword(
   { username, password }: Credentials,
   address: string,
 ): Promise<Login | undefined> {
-  const name = typeof username === 'string' ? normalizeUsername(username) : undefined
-  const keys = throttleKeys(name ?? '', address)
+  const typed = typeof username === 'string' ? username : ''
+  // All spellings of a name share one count.
+  const keys = throttleKeys(usernameSpellings(typed).at(-1) ?? '', address)
   await refuseIfThrottled(app, keys, address)
-  const found = name === undefined ? undefined : await findLogin(app.db.reader, name)
+  const found = await findAccount(app.db.reader, typed)
   const stored = typeof password === 'string' ? found?.passwordHash : undefined
   // Again when its turn has come: a hundred at once are not to be looked at because none had failed yet.
   const isRight = await verifyPassword(stored, typeof password === 'string' ? password : '', () =>

@@ -1,8 +1,8 @@
 // Users by name, with their roles: what the command line does with them.
 import { Refusal } from '../../errors.js'
-import { normalizeUsername, USERNAME_RULE } from '../../model/auth.js'
+import { mixedScriptsFault, normalizeUsername, USERNAME_RULE } from '../../model/auth.js'
 import { isObject } from '../../model/value.js'
-import { findLogin } from '../../store/accounts.js'
+import { findAccount, findOlderSpelling } from '../../store/accounts.js'
 import * as store from '../../store/records.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../app.js'
@@ -25,10 +25,13 @@ export async function userRecords(app: App): Promise<readonly WireRecord[]> {
 /** Before anybody is asked for a password: whether the name can be taken, and whether there are such roles. */
 export async function requireFreeName(app: App, username: string, roles: readonly string[]): Promise<void> {
   const normal = normalizeUsername(username)
-  if (normal === undefined)
-    throw new Refusal('invalid', `The user name ${USERNAME_RULE}`, { errors: { username: USERNAME_RULE } })
-  if (await findLogin(app.db.reader, normal))
-    throw new Refusal('not-unique', `There is a user "${normal}" already`)
+  const fault = normal === undefined ? USERNAME_RULE : mixedScriptsFault(normal)
+  if (normal === undefined || fault !== undefined)
+    throw new Refusal('invalid', `The user name ${fault ?? ''}`, { errors: { username: fault ?? '' } })
+  const taken =
+    (await findAccount(app.db.reader, username))?.user ??
+    (await findOlderSpelling(app.db.reader, normal, undefined))
+  if (taken) throw new Refusal('not-unique', `There is a user "${taken.username}" already`)
   await rolesNamed(app, roles)
 }
 
@@ -44,7 +47,7 @@ export async function changeRolesOf(app: App, username: string, changes: RoleCha
 }
 
 export async function userNamed(app: App, username: string): Promise<WireRecord> {
-  const found = await findLogin(app.db.reader, normalizeUsername(username) ?? '')
+  const found = await findAccount(app.db.reader, username)
   const record = found && (await store.read(app.db.reader, app.tables.of(app.catalog.user), found.user.id))
   if (!record) throw new Refusal('not-found', `There is no user "${username}"`)
   return record

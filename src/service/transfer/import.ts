@@ -1,6 +1,7 @@
 // Records that come from files, with their ids and versions: checked whole, then written in portions.
 import { randomBytes } from 'node:crypto'
 import { Refusal, StartFaults } from '../../errors.js'
+import { usernameSpellings } from '../../model/auth.js'
 import { counted } from '../../model/counted.js'
 import type { Model } from '../../model/model.js'
 import { membersFirst } from '../../model/transfer/fields.js'
@@ -81,7 +82,10 @@ async function knowUsers(
   usernames: readonly string[],
 ): Promise<{ users: ReadonlyMap<string, number>; made: readonly string[] }> {
   const all = await listUsers(app.db.reader)
-  const users = new Map(all.map(({ username, id }) => [username, id]))
+  const users = new Map<string, number>()
+  // An exact name wins over one that is only compared as equal.
+  for (const { username, id } of all) users.set(usernameSpellings(username).at(-1) ?? username, id)
+  for (const { username, id } of all) users.set(username, id)
   const missing = usernames.filter((username) => !users.has(username))
   for (const username of missing) users.set(username, await makeUser(app, username))
   return { users, made: missing }

@@ -1,0 +1,35 @@
+// Errors of the file system in words: people who mistype a path are shown a sentence, not a stack.
+import { StartFaults } from '../errors.js'
+
+const WORDS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file or folder',
+  ENOTDIR: 'a part of this path is a file, not a folder',
+  EISDIR: 'this is a folder, not a file',
+  EEXIST: 'this is there already',
+  ENOTEMPTY: 'this folder is not empty',
+  EACCES: 'the system does not permit this; choose another place, or ask for the permission',
+  EPERM: 'the system does not permit this; choose another place, or ask for the permission',
+  EROFS: 'the file system is read-only; choose another place',
+  ENOSPC: 'the disk is full; make room, or choose another place',
+  EDQUOT: 'your share of the disk is used up; make room, or choose another place',
+  EFBIG: 'the file is larger than the file system permits',
+  ENAMETOOLONG: 'the name is too long',
+  ELOOP: 'the links on this path lead in a circle',
+  EMFILE: 'too many files are open; raise the limit (ulimit -n)',
+}
+
+/** Undefined for an error that the system did not raise. */
+export function fileFault(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error) || !('syscall' in error)) return undefined
+  const words = WORDS[String(error.code)]
+  if (words === undefined) return error.message
+  // A write to an open file does not name it.
+  const place = 'path' in error && typeof error.path === 'string' ? error.path : String(error.syscall)
+  return `${place}: ${words}`
+}
+
+/** The error to throw instead of one of the file system; every other error as it is. */
+export function translateFileFault(heading: string, error: unknown): unknown {
+  const fault = fileFault(error)
+  return fault === undefined ? error : new StartFaults(heading, [fault])
+}
