@@ -3,6 +3,7 @@ import type { Field, Relation } from './field.js'
 import { isModelExtension, type ModelExtension } from './extension.js'
 import type { Criteria } from './criteria.js'
 import { checkModel, isReadable, isWritable, USER_MODEL, type Model } from './model.js'
+import { orderFault } from './list-order.js'
 import { relationFault } from './relation.js'
 import type { Sight } from './sight.js'
 import { extendUser, isReadOnly, SYSTEM_MODELS, USER } from './system.js'
@@ -140,7 +141,17 @@ export class Catalog implements Sight {
         if (fault !== undefined) faults.push(`${file}: ${model.name}.${field.name}: ${fault}`)
       }
     }
-    return faults
+    // A path of an order may lead over any relation.
+    return faults.length > 0 ? faults : this.#orderFaults(files)
+  }
+
+  #orderFaults(files: ReadonlyMap<Model, string>): string[] {
+    return [...files].flatMap(([model, file]) =>
+      [...model.fields.values()].flatMap((field) => {
+        const fault = orderFault(this, field)
+        return fault === undefined ? [] : [`${file}: ${model.name}.${field.name}: ${fault}`]
+      }),
+    )
   }
 
   /** Undefined for one that is not there; the Log may still know of it. */

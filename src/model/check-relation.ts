@@ -21,5 +21,15 @@ export function checkRelation(
     isList,
     mappedBy: typeof mappedBy === 'string' ? mappedBy : undefined,
     owned: owned === true || (type === 'many-to-many' && mappedBy === undefined),
+    ...(isList ? checkOrder(raw['orderBy'], report) : {}),
   }
+}
+
+function checkOrder(orderBy: unknown, report: (fault: string) => void): Pick<Relation, 'orderBy'> {
+  if (orderBy === undefined) return {}
+  if (!Array.isArray(orderBy) || !orderBy.every((key) => typeof key === 'string')) {
+    report('orderBy must be a list of field names, such as ["sequence", "-createdOn"]')
+    return {}
+  }
+  return orderBy.length === 0 ? {} : { orderBy }
 }

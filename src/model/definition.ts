@@ -55,6 +55,11 @@ interface Relating extends AnyField {
   readonly target: string
 }
 
+interface Ordered {
+  /** Fields of the target that the list is ordered by, such as `['sequence', '-createdOn']`: `-` is descending. By id if absent. */
+  readonly orderBy?: readonly string[]
+}
+
 export type FieldDefinition =
   | (TextOptions &
       Unique & {
@@ -108,18 +113,20 @@ export type FieldDefinition =
       /** The field of the target that holds the relation: this one only shows its other side. */
       readonly mappedBy?: string
     })
-  | (Omit<Relating, 'required'> & {
-      readonly type: 'one-to-many'
-      /** The many-to-one of the target that leads back here. */
-      readonly mappedBy: string
-      /** Part of the record: read with it, replaced with it, deleted with it. Else a view of the other side. */
-      readonly owned?: boolean
-    })
-  | (Omit<Relating, 'required'> & {
-      readonly type: 'many-to-many'
-      /** The many-to-many of the target that holds the relation: this one only shows its other side. */
-      readonly mappedBy?: string
-    })
+  | (Omit<Relating, 'required'> &
+      Ordered & {
+        readonly type: 'one-to-many'
+        /** The many-to-one of the target that leads back here. */
+        readonly mappedBy: string
+        /** Part of the record: read with it, replaced with it, deleted with it. Else a view of the other side. */
+        readonly owned?: boolean
+      })
+  | (Omit<Relating, 'required'> &
+      Ordered & {
+        readonly type: 'many-to-many'
+        /** The many-to-many of the target that holds the relation: this one only shows its other side. */
+        readonly mappedBy?: string
+      })
 
 export interface ModelDefinition {
   /** A dotted name, such as `crm.Contact`. */

@@ -1,5 +1,6 @@
 // A model in the words of the protocol's clients: what a form needs to know of each field.
 import type { Choice, Field, FieldTypeName } from './field.js'
+import { shownOrder } from './list-order.js'
 import { isReadable, isView, type Model } from './model.js'
 import { ID, VERSION } from './path.js'
 import type { Sight } from './sight.js'
@@ -97,7 +98,11 @@ function relationOf(sight: Sight, field: Field): Description {
   const { relation } = field
   if (!relation) return {}
   const targetName = sight.target(relation).nameField
-  return { target: relation.target, targetName, mappedBy: relation.mappedBy, view: isView(field) }
+  const orderBy = shownOrder(sight, field)
+  return {
+    ...{ target: relation.target, targetName, mappedBy: relation.mappedBy, view: isView(field) },
+    ...(orderBy.length > 0 ? { orderBy } : {}),
+  }
 }
 
 /** Values are texts here, whatever the field holds. */

@@ -104,6 +104,8 @@ export interface Relation {
   readonly mappedBy: string | undefined
   /** A list that is part of the record: shown with it, replaced with it. */
   readonly owned: boolean
+  /** What a list is ordered by, as people write it, before the id. */
+  readonly orderBy?: readonly string[]
 }
 
 /** What is wrong with a value, to be read behind the field's name. */
@@ -127,6 +129,7 @@ export type FieldOption =
   | 'target'
   | 'mappedBy'
   | 'owned'
+  | 'orderBy'
 
 export interface FieldType {
   readonly storage: Storage
@@ -217,12 +220,12 @@ export const FIELD_TYPES = {
   },
   'one-to-many': {
     storage: 'none',
-    options: ['target', 'mappedBy', 'owned'],
+    options: ['target', 'mappedBy', 'owned', 'orderBy'],
     parse: () => new Fault('is a relation'),
   },
   'many-to-many': {
     storage: 'none',
-    options: ['target', 'mappedBy'],
+    options: ['target', 'mappedBy', 'orderBy'],
     parse: () => new Fault('is a relation'),
   },
 } as const satisfies Record<FieldTypeName, FieldType>

@@ -2,7 +2,7 @@
 // `after` of a link.
 import { storageOf, type Storage } from './field.js'
 import { parseDate, parseDatetime, parseTime } from './moment.js'
-import type { SortKey } from './sort.js'
+import type { SortKey } from './sort-key.js'
 import { textFault, type Value } from './value.js'
 
 export interface Position {

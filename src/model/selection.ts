@@ -2,9 +2,11 @@
 import { Refusal } from '../errors.js'
 import type { Criteria, Step } from './criteria.js'
 import type { Field } from './field.js'
+import { listOrder } from './list-order.js'
 import { isShown, type Model } from './model.js'
 import { fieldOf, ID, isOverList, MAX_STEPS, pathOf, stepOf, VERSION } from './path.js'
 import type { Sight } from './sight.js'
+import type { SortKey } from './sort-key.js'
 import { isObject } from './value.js'
 
 /** How a neighbour says its version: with `version` it can be sent back to be changed, with `$version` only referred to. */
@@ -26,7 +28,14 @@ export interface Entry {
   /** The records that show it; all others are without it. */
   readonly mask?: Criteria
   /** Where the field is a relation: what is shown of each neighbour. */
-  readonly neighbour?: { readonly step: Step; readonly shown: Selection }
+  readonly neighbour?: Neighbour
+}
+
+export interface Neighbour {
+  readonly step: Step
+  readonly shown: Selection
+  /** Of a list, before the id. */
+  readonly order?: readonly SortKey[]
 }
 
 export const MAX_FIELDS = 500
@@ -62,7 +71,12 @@ function select(sight: Sight, model: Model, fields: readonly Field[]): Selection
 function entryOf(sight: Sight, model: Model, key: string, steps: readonly Step[], field: Field): Entry {
   if (!field.relation) return { key, steps, field, ...maskOf(sight, model, field) }
   const step = stepOf(sight, model, field)
-  return { key, steps, field, neighbour: { step, shown: compact(sight, step.target) } }
+  const shown = compact(sight, step.target)
+  return { key, steps, field, neighbour: { step, shown, ...orderOf(sight, field) } }
+}
+
+function orderOf(sight: Sight, field: Field): Pick<Neighbour, 'order'> {
+  return field.relation?.orderBy ? { order: listOrder(sight, field) } : {}
 }
 
 function maskOf(sight: Sight, model: Model, field: Field): Pick<Entry, 'mask'> {
@@ -184,7 +198,8 @@ function nestOne(
     ...(tail ? (['$version'] as const) : []),
     ...(related ? (['version'] as const) : []),
   ]
-  return { key: name, steps: [], field, neighbour: { step, shown: { ...shown, versionKeys } } }
+  const neighbour = { step, shown: { ...shown, versionKeys }, ...orderOf(sight, field) }
+  return { key: name, steps: [], field, neighbour }
 }
 
 function relatedFrom(related: unknown, faults: string[]): Map<string, readonly string[]> {

@@ -1,9 +1,9 @@
 // The values of a record: as they are compared and logged, and those that follow from others.
 import { Faults } from './faults.js'
-import { Fault, parseValue, storageOf, type Field, type Storage } from './field.js'
+import { Fault, parseValue, storageOf, type Field, type Relation, type Storage } from './field.js'
 import { isShown, type Model } from './model.js'
 import { parseDate, parseDatetime, parseTime } from './moment.js'
-import { isId, isObject, type Value, type Values } from './value.js'
+import { idOf, isId, isObject, type Value, type Values } from './value.js'
 
 /** A record as answered → its values: of its neighbours only who they are, since the rest is theirs. */
 export function valuesOf(model: Model, record: object): Values {
@@ -11,9 +11,16 @@ export function valuesOf(model: Model, record: object): Values {
   for (const field of model.fields.values()) {
     if (!isShown(field)) continue
     const value = (record as Values)[field.name] ?? null
-    values[field.name] = field.relation ? identitiesOf(value) : value
+    values[field.name] = field.relation ? membersOf(field.relation, value) : value
   }
   return values
+}
+
+/** Who is in a list does not change with the order in which it is shown. */
+function membersOf({ orderBy }: Relation, value: Value): Value {
+  const members = identitiesOf(value)
+  if (!orderBy || !Array.isArray(members)) return members
+  return (members as readonly Value[]).toSorted((a, b) => idOf(a) - idOf(b))
 }
 
 function identitiesOf(value: Value): Value {

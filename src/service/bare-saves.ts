@@ -25,8 +25,8 @@ export function isBare(app: App, by: Caller, { model, key, values, copies, patch
     return false
   if (!seesWhole(app, by, model)) return false
   for (const { name, relation } of model.fields.values()) {
-    // A record may be its own neighbour, which then has a new version.
-    if (relation?.target === model.name) return false
+    // A record may be its own neighbour, which then has a new version, and its members may be ordered by what it holds.
+    if (relation?.target === model.name || relation?.orderBy) return false
     const isTouched = key ? Object.hasOwn(values, name) : (values[name] ?? null) !== null
     if (relation && isTouched) return false
   }

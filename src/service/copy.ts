@@ -5,7 +5,7 @@ import { MAX_DEPTH, MAX_RECORDS } from '../model/draft.js'
 import type { Field } from '../model/field.js'
 import { isOwnedList, isShown, isWritable, type Model } from '../model/model.js'
 import { ID, stepOf } from '../model/path.js'
-import type { Value, Values } from '../model/value.js'
+import { idOf, type Value, type Values } from '../model/value.js'
 import * as store from '../store/records.js'
 import type { WireRecord } from '../wire.js'
 import type { App } from './app.js'
@@ -43,25 +43,26 @@ class Copying {
       if (!isCopied(model, field) || field.name === owner || !Object.hasOwn(record, field.name)) continue
       const isMembers = isOwnedList(field) && field.relation?.mappedBy !== undefined
       values[field.name] = isMembers
-        ? await this.#copyMembers(model, field, record.id, depth)
+        ? await this.#copyMembers(model, field, record, depth)
         : ((record[field.name] ?? null) as Value)
     }
     return differing(model, values, owner)
   }
 
-  async #copyMembers(model: Model, field: Field, owner: number, depth: number): Promise<Value> {
+  async #copyMembers(model: Model, field: Field, owner: WireRecord, depth: number): Promise<Value> {
     const { app } = this
     const { target } = stepOf(app.catalog, model, field)
     const back = field.relation?.mappedBy ?? ''
     const reference = target.fields.get(back)
     if (!reference) return []
     const steps = [stepOf(app.catalog, target, reference)]
-    const where: Criteria = { kind: 'comparison', steps, field: ID, operator: '=', values: [owner] }
+    const where: Criteria = { kind: 'comparison', steps, field: ID, operator: '=', values: [owner.id] }
     const { seen } = stepOf(sightOf(app, this.by), model, field)
     const shown = { seen, select: selectFor(app, this.by, target, 'full') }
     const walk = { after: 0, limit: MAX_RECORDS - this.#records + 1, where, ...shown }
     const copies: Values[] = []
-    for (const member of await store.walk(app.db.searcher, app.tables.of(target), walk))
+    const members = await store.walk(app.db.searcher, app.tables.of(target), walk)
+    for (const member of inOrderOf(owner[field.name], members))
       copies.push(await this.copyOf(target, member, back, depth + 1))
     return copies
   }
@@ -74,6 +75,13 @@ class Copying {
         `This ${model.name} has too much inside to be copied at once: at most ${MAX_RECORDS} records, ${MAX_DEPTH} levels deep`,
       )
   }
+}
+
+/** As the list shows them: the copies are made in this order. Who has joined since comes last. */
+function inOrderOf(list: unknown, members: readonly WireRecord[]): readonly WireRecord[] {
+  const shown = new Map([list].flat().map((member, rank) => [idOf(member as Value), rank]))
+  const rankOf = ({ id }: WireRecord) => shown.get(id) ?? shown.size
+  return members.toSorted((a, b) => rankOf(a) - rankOf(b))
 }
 
 /** All that a client can send, but for what was hidden from lists: whoever copies it wants to see it. */

@@ -250,8 +250,10 @@ export class Saving {
   /** Whether nothing but this record is written: then nothing of it has to be looked up again. */
   #isAlone(draft: Draft): boolean {
     const { model, neighbours, lists } = draft
-    // A record may be its own neighbour, which then has a new version.
-    const isOwnKind = [...model.fields.values()].some(({ relation }) => relation?.target === model.name)
+    // A record may be its own neighbour, which then has a new version, and its members may be ordered by what it holds.
+    const isOwnKind = [...model.fields.values()].some(
+      ({ relation }) => relation?.target === model.name || relation?.orderBy,
+    )
     const isOnly = (this.how.isOfOne ?? this.#roots.size === 1) && this.#roots.has(draft)
     return isOnly && neighbours.size === 0 && lists.size === 0 && !isOwnKind
   }

@@ -1,13 +1,15 @@
 // Many records at once, with ids and versions that they bring along.
 import type { FieldOf } from '../model/catalog.js'
 import type { Criteria } from '../model/criteria.js'
+import type { SortKey } from '../model/sort-key.js'
 import type { Values } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
-import { predicateOf } from './criteria-sql.js'
+import { predicateOf, Scope } from './criteria-sql.js'
 import type { Column, Dialect, JsonColumn, Queryable, SqlValue, Transaction } from './database.js'
 import { Insertion } from './insertion.js'
 import { columnFor } from './many.js'
 import { tableName } from './names.js'
+import { keysIn, orderOf } from './order-sql.js'
 import { naming } from './records.js'
 import { membershipOf } from './relation-sql.js'
 import type { Select } from './select.js'
@@ -84,20 +86,33 @@ export async function versionsOf(
   return new Map(rows.map((row) => [Number(row['id']), Number(row['version'])]))
 }
 
-/** Those of these that are there, and that whoever asks may see, in no order. */
+interface Reading {
+  /** The records that whoever asks may see. */
+  readonly seen?: Criteria | undefined
+  /** Before the id; without it they come in no order. */
+  readonly order?: readonly SortKey[] | undefined
+}
+
+/** Those of these that are there, and that whoever asks may see. */
 export async function readAll(
   db: Queryable,
   { name, dialect }: Table,
   ids: readonly number[],
   select: Select,
-  seen?: Criteria,
+  { seen, order }: Reading = {},
 ): Promise<WireRecord[]> {
   const permitted = seen && predicateOf(dialect, seen)
   const some = `t."id" in (${dialect.json.rows('integer')})${permitted ? ` and ${permitted.sql}` : ''}`
-  const rows = await db.all(`select ${select.columns} from ${name} as t where ${some}`, [
-    ...[...select.params, JSON.stringify(ids)],
-    ...(permitted?.params ?? []),
-  ])
+  const scope = new Scope(dialect)
+  const by = order ? ` order by ${orderOf(keysIn(scope, order))}` : ''
+  const [joins, end] = [scope.render(scope.joins), scope.render(by)]
+  const rows = await db.all(
+    `select ${select.columns} from ${name} as t ${joins.sql} where ${some}${end.sql}`,
+    [
+      ...[...select.params, ...joins.params, JSON.stringify(ids)],
+      ...[...(permitted?.params ?? []), ...end.params],
+    ],
+  )
   return rows.map((row) => select.read(row))
 }
 

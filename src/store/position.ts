@@ -1,38 +1,17 @@
 // What comes behind a position in an order, as SQL. Nulls come last in both directions, and the id decides in the end.
 import type { Position } from '../model/position.js'
-import type { SortKey } from '../model/sort.js'
+import type { SortKey } from '../model/sort-key.js'
 import { columnOf } from './column.js'
 import { fieldAsked } from './counted-search.js'
 import type { Scope } from './criteria-sql.js'
 import type { Row } from './database.js'
+import { orderOf, type KeySql } from './order-sql.js'
 import type { Table } from './table.js'
-
-/** A key of an order in a statement. */
-export interface KeySql {
-  readonly column: string
-  readonly descending: boolean
-  /** What it is called where only ids and keys are looked at. */
-  readonly name: string
-}
 
 /** A stretch of an order. */
 export interface Stretch {
   readonly where: string
   readonly order: string
-}
-
-export function keysIn(scope: Scope, sort: readonly SortKey[]): KeySql[] {
-  return sort.map(({ steps, field, descending, mask }, index) => ({
-    column: scope.column(steps, field, mask),
-    descending,
-    name: `"$k${index}"`,
-  }))
-}
-
-/** Behind `order by`. */
-export function orderOf(keys: readonly Omit<KeySql, 'name'>[], id = 't."id"'): string {
-  const each = keys.map(({ column, descending }) => `${column} ${descending ? 'desc' : 'asc'} nulls last`)
-  return [...each, id].join(', ')
 }
 
 /** The position of a row that has the keys beside what it shows. */

@@ -4,12 +4,13 @@ import { Refusal } from '../errors.js'
 import { storageOf, type Field } from '../model/field.js'
 import { looksFurther, type Criteria, type Step } from '../model/criteria.js'
 import { isOwnedList, isReference } from '../model/model.js'
-import type { Entry, Selection } from '../model/selection.js'
+import type { Entry, Neighbour, Selection } from '../model/selection.js'
 import type { Json, Value } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
 import { Scope } from './criteria-sql.js'
 import type { Dialect, Row, SqlValue } from './database.js'
 import { quote, tableName } from './names.js'
+import { keysIn, orderOf } from './order-sql.js'
 import { pointRead, type PointRead } from './point-read.js'
 import { printSelection, type Printed } from './printed.js'
 
@@ -83,8 +84,10 @@ export function compileSelection(dialect: Dialect, selection: Selection): Select
 /** Those that decide what of it is shown. */
 function conditionsIn({ entries }: Selection): Criteria[] {
   return entries.flatMap(({ steps, mask, neighbour }) => {
-    const taken = [...steps, ...(neighbour ? [neighbour.step] : [])]
-    const own = [mask, ...taken.flatMap((step) => [step.mask, step.seen])]
+    const order = neighbour?.order ?? []
+    const taken = [...steps, ...(neighbour ? [neighbour.step] : []), ...order.flatMap((key) => key.steps)]
+    const masks = [mask, ...order.map((key) => key.mask)]
+    const own = [...masks, ...taken.flatMap((step) => [step.mask, step.seen])]
     return [...own.filter((each) => each !== undefined), ...(neighbour ? conditionsIn(neighbour.shown) : [])]
   })
 }
@@ -143,7 +146,7 @@ function stepInto(step: Step, place: Place): Stepped {
   return { inner, ...scope.neighbours(step, inner.scope.alias) }
 }
 
-function compileNeighbour(key: string, { step, shown }: NonNullable<Entry['neighbour']>, place: Place): Part {
+function compileNeighbour(key: string, { step, shown, order = [] }: Neighbour, place: Place): Part {
   const { lists, isNested, scope } = place
   const { dialect } = scope
   const isList = step.field.relation?.isList === true
@@ -166,8 +169,10 @@ function compileNeighbour(key: string, { step, shown }: NonNullable<Entry['neigh
       'bad-request',
       `${name} is a list in a list in a list: search ${step.target.name} instead`,
     )
-  const order = `order by ${id}."id"${most === Infinity ? '' : ` limit ${most + 1}`}`
-  const list = dialect.json.list(array, `from ${from} where ${where} ${order}`)
+  const by = orderOf(keysIn(inner.scope, order), `${id}."id"`)
+  const joins = inner.scope.joins === '' ? '' : `${inner.scope.joins} `
+  const end = `order by ${by}${most === Infinity ? '' : ` limit ${most + 1}`}`
+  const list = dialect.json.list(array, `from ${from} ${joins}where ${where} ${end}`)
   const part: Part = {
     key,
     sql: step.mask ? list : nest(list),

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Catalog } from '../../src/model/catalog.js'
 import type { FieldDefinition } from '../../src/model/definition.js'
+import { printModel } from '../../src/model/print-model.js'
 import { domain, field, read } from './domain.js'
 
 const OPTIONS = `<object-views>
@@ -113,6 +114,21 @@ const CLEAN: readonly (readonly [xml: string, definition: object])[] = [
     '<one-to-many name="l" ref="B" mappedBy="a" orphanRemoval="false"/>',
     { type: 'one-to-many', target: 'org.test.db.B', mappedBy: 'a' },
   ],
+  [
+    '<one-to-many name="l" ref="B" mappedBy="a" orderBy="-createdOn, one.id ,id,"/>',
+    {
+      ...{ type: 'one-to-many', target: 'org.test.db.B', mappedBy: 'a', owned: true },
+      orderBy: ['-createdOn', 'one.id', 'id'],
+    },
+  ],
+  [
+    '<many-to-many name="l" ref="B" orderBy="archived,-createdBy"/>',
+    { type: 'many-to-many', target: 'org.test.db.B', orderBy: ['archived', '-createdBy'] },
+  ],
+  [
+    '<many-to-many name="l" ref="com.axelor.auth.db.User" orderBy="name"/>',
+    { type: 'many-to-many', target: 'verso.auth.User', orderBy: ['name'] },
+  ],
   ['<many-to-many name="l" ref="B" required="true"/>', { type: 'many-to-many', target: 'org.test.db.B' }],
   [
     '<many-to-many name="l" ref="B" mappedBy="all"/>',
@@ -214,6 +230,26 @@ const REPORTED: readonly (readonly [
     '<one-to-many name="l" ref="B" mappedBy="toString"/>',
     undefined,
     'mapped-by A.l: B has no field "toString"',
+  ],
+  [
+    '<one-to-many name="l" ref="B" mappedBy="a" orderBy="-createdOm,id"/>',
+    { type: 'one-to-many', orderBy: ['id'] },
+    'order-by A.l: -createdOm: B has no field "createdOm" (did you mean "createdOn"?)',
+  ],
+  [
+    '<many-to-many name="l" ref="B" orderBy="all"/>',
+    { type: 'many-to-many', target: 'org.test.db.B' },
+    'order-by A.l: all: "all" is a list, which has no order',
+  ],
+  [
+    '<many-to-many name="l" ref="B" orderBy="one"/>',
+    { type: 'many-to-many', target: 'org.test.db.B' },
+    'order-by A.l: one: "one" leads to A, which has no name to sort by: use one.id',
+  ],
+  [
+    '<many-to-many name="l" ref="B" orderBy="id,id,id,id,id,id,id,id,id"/>',
+    { type: 'many-to-many', target: 'org.test.db.B' },
+    'order-by A.l: orderBy must have at most 8 keys',
   ],
   ['<string name="createdOn"/>', { type: 'json' }, 'reserved A.createdOn'],
   [
@@ -368,6 +404,17 @@ describe('an entity', () => {
       domain('<entity name="A"><many-to-one name="u" ref="com.axelor.auth.db.User"/></entity>'),
     ])
     expect(definitions[1]?.fields['u']).toMatchObject({ target: 'com.axelor.auth.db.User' })
+  })
+
+  test('keeps the order of its lists where it is written as TypeScript or JSON', () => {
+    const { definition } = definitionOf(
+      '<string name="n"/><one-to-many name="l" ref="A" mappedBy="up" orderBy="-n,id"/><many-to-one name="up" ref="A"/>',
+    )
+    if (!definition) throw new Error('it is not served')
+    expect(printModel(definition, 'ts')).toContain("orderBy: ['-n', 'id']")
+    expect(JSON.parse(printModel(definition, 'json'))).toMatchObject({
+      fields: { l: { orderBy: ['-n', 'id'] } },
+    })
   })
 
   test('has one owner for the members of two lists: the second list is a view', () => {

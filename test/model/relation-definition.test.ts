@@ -116,6 +116,62 @@ describe('a relation with faults is refused, with file and field named', () => {
         /a\.Task\.f: mappedBy: "g" owns the same records/,
       ],
       [
+        'an order that is no list of names',
+        task({ type: 'many-to-many', target: 'a.Person', orderBy: 'name' }),
+        'm1.json: a.Task.f: orderBy must be a list of field names, such as ["sequence", "-createdOn"]',
+      ],
+      [
+        'an order by a field that is not there',
+        task({ type: 'many-to-many', target: 'a.Person', orderBy: ['id', '-nmae'] }),
+        'm1.json: a.Task.f: orderBy: a.Person has no field "nmae" (did you mean "name"?)',
+      ],
+      [
+        'an order by a field behind a relation that is not there',
+        task(
+          { type: 'many-to-many', target: 'a.Person', orderBy: ['team.nam'] },
+          {},
+          { team: { type: 'many-to-one', target: 'a.Team' } },
+        ),
+        'm1.json: a.Task.f: orderBy: a.Team has no field "nam" (did you mean "name"?)',
+      ],
+      [
+        'an order by a list',
+        task(
+          { type: 'one-to-many', target: 'a.Person', mappedBy: 'task', orderBy: ['teams'] },
+          {},
+          { task: toTask, teams: { type: 'many-to-many', target: 'a.Team' } },
+        ),
+        'm1.json: a.Task.f: orderBy: "teams" is a list, which has no order',
+      ],
+      [
+        'an order by what is never shown',
+        task(
+          { type: 'many-to-many', target: 'a.Person', orderBy: ['pin'] },
+          {},
+          { pin: { type: 'string', secret: true } },
+        ),
+        /a\.Task\.f: orderBy: a\.Person has no field "pin"/,
+      ],
+      [
+        'an order by too much',
+        task({ type: 'many-to-many', target: 'a.Person', orderBy: Array(9).fill('name') }),
+        'm1.json: a.Task.f: orderBy must have at most 8 keys',
+      ],
+      [
+        'an order over too many relations',
+        task(
+          { type: 'many-to-many', target: 'a.Person', orderBy: Array(5).fill('up.up.up.up.name') },
+          {},
+          { up: { type: 'many-to-one', target: 'a.Person' } },
+        ),
+        'm1.json: a.Task.f: orderBy goes over more than 16 relations',
+      ],
+      [
+        'a reference with an order',
+        task({ type: 'many-to-one', target: 'a.Person', orderBy: ['name'] }),
+        /many-to-one has no option "orderBy"/,
+      ],
+      [
         'a view that is required',
         task(
           { type: 'one-to-one', target: 'a.Person', mappedBy: 'task', required: true },

@@ -175,6 +175,9 @@ function shown(): Probe[] {
       { ...get('ETag', `${REST}/${id}/paper/download`), method: 'HEAD' },
     ]),
     ...[1, 2, 3, 4, 5].flatMap((id) => [
+      post('order of a list', `/ws/rest/${PLACE}/${id}/fetch`, { fields: ['name', 'items', 'items.shared'] }),
+      post('order of a list', `/ws/rest/${PLACE}/${id}/fetch`, { related: { items: ['name'] } }),
+      get('order of a list', `/ws/rest/${PLACE}?${query({ fields: 'items', filter: `id = ${id}` })}`),
       get('read', `/ws/rest/${PLACE}/${id}`),
       get('read', `/ws/rest/${PART}/${id}`),
     ]),

@@ -23,7 +23,13 @@ export const TAG = 'vault.Tag'
 const definitions = [
   defineModel({
     name: PLACE,
-    fields: { name: { type: 'string' }, size: { type: 'integer' }, isOpen: { type: 'boolean' } },
+    fields: {
+      name: { type: 'string' },
+      size: { type: 'integer' },
+      isOpen: { type: 'boolean' },
+      // In an order that is hidden.
+      items: { type: 'one-to-many', target: ITEM, mappedBy: 'spot', orderBy: ['amount', 'note', 'day'] },
+    },
   }),
   defineModel({ name: TAG, fields: { name: { type: 'string' } } }),
   defineModel({

@@ -4,6 +4,7 @@ import { MAX_PRECISION } from '../decimal.js'
 import type { FieldDefinition } from '../definition.js'
 import type { ReportKind, ReportLine } from './report.js'
 import type { Attributes, RawEnum, RawField, RawOption } from './declared.js'
+import { orderKeysIn } from './order.js'
 import { sequenceOptions } from './sequence.js'
 import { suggestName } from './similar.js'
 
@@ -95,7 +96,12 @@ function relationOf(field: RawField, around: Surroundings, complain: Complain): 
   }
   if ((attributes.get('default') ?? '') !== '') complain('default', 'a relation has none')
   const mappedBy = attributes.get('mappedBy')
-  const base = { ...commonOf(field), target, ...(mappedBy === undefined ? {} : { mappedBy }) }
+  const orderBy = LISTS.has(type) ? orderKeysIn(attributes.get('orderBy')) : []
+  const base = {
+    ...{ ...commonOf(field), target },
+    ...(mappedBy === undefined ? {} : { mappedBy }),
+    ...(orderBy.length === 0 ? {} : { orderBy }),
+  }
   if (type === 'one-to-many' && mappedBy === undefined) {
     complain('unmapped-list')
     return { type: 'many-to-many', ...base }

@@ -3,6 +3,7 @@ import type { FieldDefinition, ModelDefinition } from '../definition.js'
 import { tellUnknownAttributes } from './attributes.js'
 import { definitionOf, type Surroundings } from './fields.js'
 import { flatten, mergeEntities, mergeEnums, type Entity } from './merge.js'
+import { Orders } from './order.js'
 import { settleRelations, type Fields } from './relations.js'
 import type { ReportLine } from './report.js'
 import { nameFieldOf, setsOf } from './sets.js'
@@ -65,11 +66,18 @@ export function domainModels(declared: Declared, beside: Beside = NOTHING_BESIDE
     ...known,
     ...drafts.map(({ definition: { name, fields } }) => [name, fields] as const),
   ])
-  const models = drafts.map(({ entity, extensions, definition }): DomainModel => {
+  const whole = drafts.map(({ entity, extensions, definition }) => {
     const fields = settleRelations(definition, (name) => all.get(name), notices.report)
     tellUnserved(entity, report)
-    return { file: entity.file, definition: extend(wholeOf(entity, fields, notices.report), extensions) }
+    const supplied = namesIn(extensions)
+    return { entity, supplied, definition: extend(wholeOf(entity, fields, notices.report), extensions) }
   })
+  const definitions = whole.map(({ definition }) => definition)
+  const orders = new Orders(definitions, beside.others, notices.report)
+  const models = whole.map(({ entity, supplied, definition }): DomainModel => ({
+    file: entity.file,
+    definition: orders.settle(definition, (name) => supplied.has(name)),
+  }))
   return { models, report, faults }
 }
 
@@ -89,8 +97,13 @@ function knownModels(entities: readonly Entity[], { others }: Beside): Map<strin
   return new Map([...system, ...others, ...entities.map(({ name }) => [name, {}] as const)])
 }
 
+/** The fields that extensions add or replace. */
+function namesIn(extensions: readonly ModelExtension[]): ReadonlySet<string> {
+  return new Set(extensions.flatMap(({ fields = {} }) => Object.keys(fields)))
+}
+
 function fieldsOf(entity: Entity, extensions: readonly ModelExtension[], surroundings: Surroundings): Fields {
-  const supplied = new Set(extensions.flatMap(({ fields = {} }) => Object.keys(fields)))
+  const supplied = namesIn(extensions)
   const fields = new Map<string, FieldDefinition>()
   // What is supplied needs no report, but the extension keeps its length.
   const silent = { ...surroundings, countedBy: new Set<string>(), report: () => undefined }

@@ -44,6 +44,10 @@ const KINDS = {
     'list shows the records that another one owns, and is a view',
     'lists show the records that others own, and are views',
   ],
+  'order-by': [
+    'key of an order names nothing to order a list by, and is left out',
+    'keys of orders name nothing to order a list by, and are left out',
+  ],
   selection: [
     'field is not checked against its selection',
     'fields are not checked against their selections',

@@ -1,6 +1,7 @@
 // A record as it was: its own values of then, and its neighbours as they are today.
 import { Refusal } from '../../errors.js'
 import { isReference, isShown, type Model } from '../../model/model.js'
+import { listOrder } from '../../model/list-order.js'
 import { stepOf } from '../../model/path.js'
 import { compact } from '../../model/selection.js'
 import { idOf, type Value, type Values } from '../../model/value.js'
@@ -115,7 +116,13 @@ async function recordOf(
 }
 
 /** Neighbours by their ids, as they are shown today. */
-export type Neighbours = (id: number) => Value | undefined
+export interface Neighbours {
+  of(id: number): Value | undefined
+  /** Where one stands in the order of its list, as that is today; those that are gone come last. */
+  rankOf(id: number): number
+}
+
+const NOBODY: Neighbours = { of: () => undefined, rankOf: () => Infinity }
 
 /** Those that these values lead to. One that is gone is its id alone, to those who see everything; to others it is like one that they do not see. */
 export async function neighboursOf(
@@ -127,19 +134,33 @@ export async function neighboursOf(
   values: readonly Value[],
 ): Promise<Neighbours> {
   const ids = [...new Set(values.flatMap((value) => listed(value).map(idOf)))]
-  if (ids.length === 0) return () => undefined
+  if (ids.length === 0) return NOBODY
   const sight = sightOf(app, by)
   const { target, seen } = stepOf(sight, model, field)
   const select = compileSelection(app.db.dialect, compact(sight, target))
-  const records = await readAll(db, app.tables.of(target), ids, select, seen)
+  const order = field.relation?.orderBy && listOrder(sight, field)
+  const records = await readAll(db, app.tables.of(target), ids, select, { seen, order })
   const known = new Map(records.map(({ id, version, ...rest }) => [id, { id, $version: version, ...rest }]))
-  return (id) => known.get(id) ?? (by.rights ? undefined : { id })
+  const ranks = order && new Map(records.map(({ id }, rank) => [id, rank]))
+  return {
+    of: (id) => known.get(id) ?? (by.rights ? undefined : { id }),
+    rankOf: (id) => ranks?.get(id) ?? Infinity,
+  }
 }
 
 /** A reference to what may not be seen is left out, and a list is without such members. */
 export function toldOf(field: Field, value: Value, neighbours: Neighbours): Value | undefined {
-  if (!isReference(field)) return listed(value).flatMap((each) => neighbours(idOf(each)) ?? [])
-  return value === null ? null : neighbours(idOf(value))
+  if (isReference(field)) return value === null ? null : neighbours.of(idOf(value))
+  const ids = listed(value).map(idOf)
+  const ordered = field.relation?.orderBy ? ids.toSorted(byRank(neighbours)) : ids
+  return ordered.flatMap((id) => neighbours.of(id) ?? [])
+}
+
+function byRank(neighbours: Neighbours): (a: number, b: number) => number {
+  return (a, b) => {
+    const [left, right] = [neighbours.rankOf(a), neighbours.rankOf(b)]
+    return left === right ? a - b : left - right
+  }
 }
 
 function listed(value: Value): readonly Value[] {
