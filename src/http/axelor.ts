@@ -1,5 +1,5 @@
-// The habits of existing clients, all of them: what such a client sends becomes what the contract asks for, and nothing behind this
-// file knows the difference. What would lose an edit without a word stays refused, but for what those clients rely on.
+// The habits of existing clients, all of them but for lists of IN: what such a client sends becomes what the contract asks for, and nothing behind
+// this file knows the difference. What would lose an edit without a word stays refused, but for what those clients rely on.
 import type { Field, FieldTypeName } from '../model/field.js'
 import type { Model } from '../model/model.js'
 import { parseDatetime } from '../model/moment.js'
@@ -7,11 +7,13 @@ import { isOverList, pathOf } from '../model/path.js'
 import { MAX_FIELDS, type Wanted } from '../model/selection.js'
 import { isRef } from '../model/refs.js'
 import type { Sight } from '../model/sight.js'
+import { META_FILE } from '../model/system.js'
 import { isObject } from '../model/value.js'
 import type { Actor } from '../service/actor.js'
 import type { App } from '../service/app.js'
 import { sightOf } from '../service/rights/caller.js'
 import { nowOf } from '../service/work.js'
+import { contextFrom, criterionFrom } from './axelor-lists.js'
 import { CONTRACT, type Asked, type Compatibility, type Habits } from './habits.js'
 
 /** Whose habits are served, by the name of the setting. */
@@ -31,6 +33,8 @@ function axelorHabits(app: App): Habits {
     wanted: (by, model, wanted) => wantedFrom(sightOf(app, by), model, wanted),
     search: (by, model, request) =>
       searchFrom(sightOf(app, by), model, request, magicOf(by.actor, nowOf(app))),
+    // A file that stands for itself has one content, whatever a form calls it.
+    uploadField: (model, named) => (model === META_FILE ? undefined : named),
     createsSave: true,
     refusalsAreAnswers: true,
   }
@@ -135,7 +139,7 @@ function searchFrom(sight: Sight, model: Model, request: unknown, magic: Data): 
       limit: atLeastOne(limit) ?? UNLIMITED,
       fields: isFew(fields) ? fields.filter((name) => isShowable(sight, model, name)) : fields,
       sortBy,
-      data: isObject(data) ? dataFrom(data, magic) : data,
+      data: isObject(data) ? dataFrom(sight, model, data, magic) : data,
     },
     options,
   }
@@ -155,26 +159,32 @@ function atLeastOne(value: unknown): unknown {
   return number >= 1 ? Math.trunc(number) : undefined
 }
 
-function dataFrom(data: Data, magic: Data): Data {
+function dataFrom(sight: Sight, model: Model, data: Data, magic: Data): Data {
   const { operator, criteria, _domain, _domains, _domainContext, _archived } = data
-  const kept = { _domain, _domains: domainsFrom(_domains, magic), _archived }
+  const parameters = (text: unknown, context: Data) =>
+    contextFrom(sight, model, text, { ...magic, ...context })
+  const kept = { _domain, _domains: domainsFrom(_domains, parameters), _archived }
   const isSimple = criteria === undefined || criteria === null
-  const asked = isSimple ? simpleCriteria(data) : withoutEmpty(criteria)
+  const asked = isSimple
+    ? simpleCriteria(data)
+    : criteriaFrom(criteria, (node) => criterionFrom(sight, model, node))
   return {
     // Beside criteria they would be conditions without an effect: they are left to be refused.
     ...(isSimple ? {} : Object.fromEntries(fieldsIn(data).map((name) => [name, data[name]]))),
     ...Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== undefined)),
-    _domainContext: isObject(_domainContext) ? { ...magic, ..._domainContext } : (_domainContext ?? magic),
+    _domainContext: isObject(_domainContext ?? {})
+      ? parameters(_domain, (_domainContext ?? {}) as Data)
+      : _domainContext,
     operator: operator ?? 'or',
     criteria: asked,
   }
 }
 
-function domainsFrom(domains: unknown, magic: Data): unknown {
+function domainsFrom(domains: unknown, parameters: (text: unknown, context: Data) => Data): unknown {
   if (!Array.isArray(domains)) return domains
   return domains.map((each: unknown) =>
     isObject(each) && isObject(each['context'] ?? {})
-      ? { ...each, context: { ...magic, ...(each['context'] as Data | undefined) } }
+      ? { ...each, context: parameters(each['domain'], (each['context'] ?? {}) as Data) }
       : each,
   )
 }
@@ -194,11 +204,13 @@ function simpleCriteria(data: Data): unknown {
   })
 }
 
-function withoutEmpty(criteria: unknown): unknown {
+/** Without empty groups. */
+function criteriaFrom(criteria: unknown, criterion: (node: Data) => Data): unknown {
   if (!Array.isArray(criteria)) return criteria
   return criteria.flatMap((node: unknown) => {
-    if (!isObject(node) || !Array.isArray(node['criteria'])) return [node]
-    const inner = withoutEmpty(node['criteria'])
+    if (!isObject(node)) return [node]
+    if (!Array.isArray(node['criteria'])) return [criterion(node)]
+    const inner = criteriaFrom(node['criteria'], criterion)
     return Array.isArray(inner) && inner.length === 0 ? [] : [{ ...node, criteria: inner }]
   })
 }

@@ -47,7 +47,8 @@ export function uploadResource(
           throw new Refusal('too-large', 'The file is larger than this service takes (--upload-limit)')
         const form = await readForm(request.raw, bodyLimitBytes, keeper)
         await guards.again(request, reply)
-        const { field, fileName: name, file: incoming } = form
+        const { fileName: name, file: incoming } = form
+        const field = habits.uploadField(model, form.field)
         const received = { data: habits.record(callerOf(request), model, form.data), field, name, incoming }
         const wanted = form.wanted ? { wanted: habits.wanted(callerOf(request), model, form.wanted) } : {}
         return sendRecord(

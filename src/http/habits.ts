@@ -14,6 +14,8 @@ export interface Habits {
   /** What an answer is to show of a record. */
   readonly wanted: (by: Caller, model: Model, wanted: Wanted) => Wanted
   readonly search: (by: Caller, model: Model, request: unknown) => Asked
+  /** The binary field that an upload names. */
+  readonly uploadField: (model: Model, named: string | undefined) => string | undefined
   /** A create of a record that has an id is an update. */
   readonly createsSave: boolean
   /** What is refused about records is an answer like others, with a status of its own: HTTP 200 and -1. */
@@ -29,6 +31,7 @@ export const CONTRACT: Habits = {
   record: (_by, _model, data) => data,
   wanted: (_by, _model, wanted) => wanted,
   search: (_by, _model, request) => ({ request: request as SearchRequest | undefined }),
+  uploadField: (_model, named) => named,
   createsSave: false,
   refusalsAreAnswers: false,
 }

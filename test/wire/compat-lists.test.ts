@@ -1,0 +1,151 @@
+// Lists and forms as existing clients send them, side by side with the contract: two servers on one database.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { HttpClient } from '../http-client.js'
+import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
+import { openSession } from './exchange.js'
+
+const PEOPLE = '/ws/rest/rel.Person'
+const FILES = '/ws/rest/com.axelor.meta.db.MetaFile'
+
+interface Body {
+  readonly status: number
+  readonly data: readonly { readonly id: number; readonly name: string | null }[]
+}
+
+onEveryEngine((engine) => {
+  let strict: Service
+  let loose: Service
+  let contract: HttpClient
+  let habits: HttpClient
+  let ids: readonly number[]
+
+  beforeAll(async () => {
+    strict = await startService(engine)
+    loose = await startService(engine, { place: strict.place, http: { compat: 'axelor' } })
+    contract = await HttpClient.login(strict.url, USERNAME, PASSWORD)
+    habits = await HttpClient.login(loose.url, USERNAME, PASSWORD)
+    const company = { name: 'Co', code: 'CO' }
+    const people = [
+      { name: 'A', rate: '2.5', company },
+      { name: '', rate: '3' },
+      { name: 'C', born: '2026-01-02' },
+    ]
+    const made = await contract.request('PUT', PEOPLE, { records: people })
+    ids = ((await made.json()) as Body).data.map(({ id }) => id)
+  })
+  afterAll(async () => {
+    await loose.close()
+    await strict.close()
+  })
+
+  const search = async (client: HttpClient, data: object) => {
+    const answer = await client.request('POST', `${PEOPLE}/search`, {
+      data,
+      fields: ['name'],
+      sortBy: ['id'],
+    })
+    const { status, data: found } = (await answer.json()) as Body
+    return { code: answer.status, status, names: status === 0 ? found.map(({ name }) => name) : [] }
+  }
+  const within = (fieldName: string, value: unknown, operator = 'in') => ({
+    criteria: [{ fieldName, operator, value }],
+  })
+  const domain = (_domain: string, _domainContext: object) => ({ _domain, _domainContext })
+
+  describe('null and empty values of IN', () => {
+    const asked: readonly (readonly [what: string, data: () => object, names: readonly string[]])[] = [
+      ['decimals', () => within('rate', [null, '', '2.5']), ['A']],
+      ['ids', () => within('id', [null, '', ids[0], String(ids[2])], 'IN'), ['A', 'C']],
+      ['dates', () => within('born', ['', '2026-01-02']), ['C']],
+      ['references', () => within('company', [null, { id: 1 }]), ['A']],
+      ['a path', () => within('company.id', [null, '', 1]), ['A']],
+      ['an empty text is a text', () => within('name', [null, '', 'C']), ['', 'C']],
+      ['nothing is left', () => within('rate', [null, '']), []],
+      [
+        'inside of a group',
+        () => ({ criteria: [{ operator: 'and', ...within('rate', [null, '3']) }] }),
+        [''],
+      ],
+      ['all but some', () => within('rate', [null, '2.5'], 'notIn'), ['']],
+      ['a parameter', () => domain('self.rate IN :rates', { rates: [null, '', '2.5'] }), ['A']],
+      [
+        'in parentheses',
+        () => domain('self.id in (:ids)', { ids: [null, '', ids[0], String(ids[2])] }),
+        ['A', 'C'],
+      ],
+      ['inside of another', () => domain('self.company.id IN :a.b', { a: { b: [null, 1], c: 1 } }), ['A']],
+      [
+        'texts',
+        () => domain("self.name IN :names AND self.name != ':x'", { names: [null, '', 'A'] }),
+        ['', 'A'],
+      ],
+      ['nothing is left of a parameter', () => domain('self.rate IN :rates', { rates: [null] }), []],
+      ['but some', () => domain('self.rate NOT IN :rates', { rates: [null, '2.5'] }), ['']],
+      [
+        'of several texts',
+        () => ({ _domains: [{ domain: 'self.rate IN :r', context: { r: [null, '3'] } }] }),
+        [''],
+      ],
+    ]
+
+    test.for(asked)('are left out: %s', async ([, data, names]) => {
+      expect(await search(habits, data())).toEqual({
+        code: 200,
+        status: 0,
+        names: [...names].sort((a, b) => order(a) - order(b)),
+      })
+    })
+    const order = (name: string) => ['A', '', 'C'].indexOf(name)
+
+    test.for(asked)('are refused by the contract: %s', async ([, data]) => {
+      expect((await search(contract, data())).code).toBe(400)
+    })
+
+    const unmeant: readonly (readonly [what: string, data: object])[] = [
+      ['criteria', within('rate', [null, ''], 'notIn')],
+      ['a parameter', domain('self.rate NOT IN :rates', { rates: [null] })],
+    ]
+
+    test.for(unmeant)('all but nothing is no search for everything: %s is refused', async ([, data]) => {
+      expect((await search(habits, data)).status).toBe(-1)
+    })
+
+    test('a translation that leaves out all empty values would lose records of empty texts, and find all but nothing', async () => {
+      const mutant = (list: readonly unknown[]) => list.filter((value) => value !== null && value !== '')
+      expect((await search(contract, within('name', mutant([null, '', 'C'])))).names).toEqual(['C'])
+      expect((await search(contract, within('rate', mutant([null, '']), 'notIn'))).names).toHaveLength(3)
+    })
+
+    test('a mass update by a list of which nothing is left changes nothing', async () => {
+      const body = { data: within('rate', [null, '']), records: [{ name: 'lost' }] }
+      const answer = await habits.request('POST', `${PEOPLE}/updateMass`, body)
+      expect(await answer.json()).toMatchObject({ status: 0, total: 0 })
+      expect((await search(contract, {})).names).toEqual(['A', '', 'C'])
+    })
+  })
+
+  describe('an upload of a file that stands for itself', () => {
+    const upload = async ({ url }: Service, field: string, path = FILES) => {
+      const form = new FormData()
+      form.append('field', field)
+      form.append('request', JSON.stringify({ data: { fileName: 'deed.txt' } }))
+      form.append('file', new Blob(['content']), 'deed.txt')
+      const headers = { cookie: await openSession(url) }
+      const answer = await fetch(`${url}${path}/upload`, { method: 'POST', headers, body: form })
+      return { code: answer.status, body: (await answer.json()) as Body }
+    }
+
+    test.for(['undefined', 'null', 'picture', ''])('may name any field: "%s"', async (field) => {
+      const { code, body } = await upload(loose, field)
+      expect([code, body.status]).toEqual([200, 0])
+      const file = await habits.request('GET', `${FILES}/${body.data[0]?.id}/content/download`)
+      expect(await file.text()).toBe('content')
+      expect((await upload(strict, field)).code).toBe(404)
+    })
+
+    test('a file of another model still needs the name of its field', async () => {
+      const { code, body } = await upload(loose, 'undefined', '/ws/rest/doc.Paper')
+      expect([code, body.status]).toEqual([200, -1])
+    })
+  })
+})
