@@ -26,6 +26,8 @@ export class CountingDatabase implements Database {
     return this.inner.commits
   }
 
+  writability: Database['writability'] = () => this.inner.writability()
+
   transaction: Database['transaction'] = (work, options) =>
     this.inner.transaction((tx) => work(this.#countedTransaction(tx)), options)
 

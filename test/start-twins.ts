@@ -23,6 +23,7 @@ export function makesIndexesAtStart(db: Database): Database {
     searcher: db.searcher,
     contents: db.contents,
     commits: db.commits,
+    writability: () => db.writability(),
     reader: {
       all: async (sql, params) => {
         await (made ??= make())

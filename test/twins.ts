@@ -255,6 +255,7 @@ export function faceOf(db: Database): Database {
     searcher: db.searcher,
     contents: db.contents,
     commits: db.commits,
+    writability: () => db.writability(),
     transaction: (work, options) => db.transaction(work, options),
     close: () => db.close(),
   }

@@ -6,6 +6,7 @@ import { packageVersion } from './package-files.js'
 
 const FAILED = 1
 const WRONG_USAGE = 2
+const STACK_LEVELS: readonly string[] = ['debug', 'trace']
 
 const EXAMPLES = `
 Examples:
@@ -51,6 +52,11 @@ for (const stream of [process.stdout, process.stderr])
     if (error.code !== 'EPIPE') throw error
   })
 
+// A server has its own listener, which writes into its log.
+process.on('uncaughtException', (error) => {
+  if (process.listenerCount('uncaughtException') === 1) process.exit(explain(error))
+})
+
 try {
   await program.parseAsync(argv)
 } catch (error) {
@@ -68,14 +74,16 @@ function asFlag(argv: readonly string[]): string[] {
 /** Says what went wrong, if it was not said already; answers the exit code. */
 function explain(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE
-  const fault = fileFault(error)
-  if (fault !== undefined) {
-    process.stderr.write(`The command has failed:\n  - ${fault}\n`)
-    return FAILED
-  }
-  const isExpected = error instanceof StartFaults || error instanceof Refusal
-  const text =
-    isExpected || !(error instanceof Error) ? String(isExpected ? error.message : error) : error.stack
-  process.stderr.write(`${text ?? ''}\n`)
+  process.stderr.write(`${wordsFor(error)}\n`)
   return FAILED
+}
+
+/** A sentence. The stack of an error that nobody expected is for whoever looks for the defect. */
+function wordsFor(error: unknown): string {
+  if (error instanceof StartFaults || error instanceof Refusal) return error.message
+  const fault = fileFault(error)
+  if (fault !== undefined) return `The command has failed:\n  - ${fault}`
+  if (!(error instanceof Error)) return `The command has failed: ${String(error)}`
+  if (STACK_LEVELS.includes(process.env['VERSO_LOG_LEVEL'] ?? '')) return error.stack ?? error.message
+  return `The command has failed: ${error.message}. With VERSO_LOG_LEVEL=debug it says where`
 }

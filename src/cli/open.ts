@@ -45,7 +45,9 @@ async function orFault<T>(url: string, work: () => Promise<T>): Promise<T> {
     const isBusy = error instanceof Refusal && error.kind === 'busy'
     const cause = isBusy ? (error.cause ?? error) : error
     if (!(cause instanceof Error) || (!isBusy && !isFromOutside(cause))) throw error
-    throw new StartFaults('The database cannot be opened', [`${shownDatabase(url)}: ${messageOf(cause)}`])
+    const meaning = isBusy && cause !== error ? ` (${error.message})` : ''
+    const fault = `${shownDatabase(url)}: ${messageOf(cause)}${meaning}`
+    throw new StartFaults('The database cannot be opened', [fault])
   }
 }
 

@@ -1,18 +1,23 @@
 import { briefly, Refusal } from '../errors.js'
+import { isObject } from '../model/value.js'
 import type { App } from '../service/app.js'
+import { reasonIn, type Unwritable } from '../store/condition.js'
 import { isCurrent } from '../store/stored-shapes.js'
 import { sendJson, type Resource } from './resource.js'
 
 const CHECKED_FOR_MS = 1_000
 const OK = JSON.stringify({ status: 0, data: [] })
 
-/** `/healthz`: the process answers. `/readyz`: it can serve, asked at most once a second. Open to all, so cheap. */
+/**
+ * `/healthz`: the process answers. `/readyz`: it can read, and its body says whether it can write; with `?write` it must be able to.
+ * Asked of the database at most once a second. Open to all, so cheap.
+ */
 export function healthResources(app: App, isStopping: () => boolean): readonly Resource[] {
-  let checked: { readonly atMs: number; readonly trouble: Promise<string | undefined> } | undefined
-  const trouble = async () => {
+  let checked: { readonly atMs: number; readonly readiness: Promise<Readiness> } | undefined
+  const look = async (): Promise<Readiness> => {
     const now = performance.now()
-    if (!checked || now - checked.atMs > CHECKED_FOR_MS) checked = { atMs: now, trouble: findTrouble(app) }
-    return isStopping() ? 'The service is stopping' : checked.trouble
+    if (!checked || now - checked.atMs > CHECKED_FOR_MS) checked = { atMs: now, readiness: lookAt(app) }
+    return isStopping() ? { trouble: 'The service is stopping' } : checked.readiness
   }
   const shared = { guards: [], isAlwaysAnswered: true }
   return [
@@ -21,25 +26,36 @@ export function healthResources(app: App, isStopping: () => boolean): readonly R
       ...shared,
       path: '/readyz',
       handlers: {
-        GET: async (_, reply) => {
-          const message = await trouble()
-          if (message === undefined) return sendJson(reply, OK)
-          throw new Refusal('busy', message, { retryAfterS: 1 })
+        GET: async (request, reply) => {
+          const { trouble, unwritable } = await look()
+          if (trouble !== undefined) throw new Refusal('busy', trouble, { retryAfterS: 1 })
+          const data = unwritable ? { writable: false, reason: unwritable.reason } : { writable: true }
+          if (unwritable && mustWrite(request.query))
+            throw new Refusal('busy', unwritable.reason, { retryAfterS: 1, data })
+          return sendJson(reply, JSON.stringify({ status: 0, data: [data] }))
         },
       },
     },
   ]
 }
 
-/** What keeps this node from serving, or undefined. */
-async function findTrouble({ db, shapes, log }: App): Promise<string | undefined> {
+interface Readiness {
+  /** What keeps this node from serving at all. */
+  readonly trouble?: string
+  /** Why it takes no writes. */
+  readonly unwritable?: Unwritable | undefined
+}
+
+function mustWrite(query: unknown): boolean {
+  return isObject(query) && Object.hasOwn(query, 'write')
+}
+
+async function lookAt({ db, shapes, log }: App): Promise<Readiness> {
   try {
-    const isServing = await isCurrent(db.reader, shapes, [...shapes.keys()])
-    return isServing
-      ? undefined
-      : 'The tables have changed since this node started: restart it with the new models'
+    if (await isCurrent(db.reader, shapes, [...shapes.keys()])) return { unwritable: await db.writability() }
+    return { trouble: 'The tables have changed since this node started: restart it with the new models' }
   } catch (error) {
     log.warn(briefly(error), 'the store cannot be reached')
-    return 'The store cannot be reached'
+    return { trouble: reasonIn(error) ?? 'The store cannot be reached' }
   }
 }

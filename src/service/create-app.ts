@@ -1,6 +1,6 @@
 // Composition happens here and nowhere else.
 import { pino, type Logger } from 'pino'
-import { briefly } from '../errors.js'
+import { briefly, Refusal } from '../errors.js'
 import { Catalog, type Source } from '../model/catalog.js'
 import type { Database } from '../store/database.js'
 import { openDatabase } from '../store/open.js'
@@ -52,7 +52,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   const prepared = applySchema(db, catalog).then(async (applied) => {
     const tables = new Tables(db.dialect, catalog, applied.former)
     await keepMetaModels({ catalog, db, tables, clock, undeclared: applied.undeclared })
-    await db.contents.recover()
+    // What is left undone beside a read-only database stays so.
+    if (!(await db.writability())) await db.contents.recover()
     return { ...applied, tables }
   })
   const { tables, shapes, undeclared, notes } = await prepared.catch(async (error: unknown) => {
@@ -111,9 +112,26 @@ async function openFrom(
     onNarrowed: (file) => {
       log.warn({ file }, 'others on this machine could open this; from now on only its owner can')
     },
+    onCondition: (unwritable, error) => {
+      if (!unwritable) log.info('the database takes writes again')
+      else if (unwritable.trouble !== 'failed')
+        log.error(error ? briefly(causeOf(error)) : {}, ADVICE[unwritable.trouble])
+    },
     onBroken: (error) => {
       log.fatal({ err: error }, 'the disk has failed')
       onBroken?.(error)
     },
   })
+}
+
+/** For whoever runs the service. */
+const ADVICE = {
+  'read-only':
+    'the database is read-only: reads are answered, logins and all other writes are refused with 503. Make it writable; the service notices by itself',
+  damaged:
+    'the database is damaged: from now on writes are refused with 503, and reads that meet the damage. Stop the service, run "verso verify", and restore a backup',
+} as const
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Refusal ? (error.cause ?? error) : error
 }

@@ -1,3 +1,4 @@
+import { briefly, Refusal } from '../errors.js'
 import { forgetDeliveries } from '../store/deliveries.js'
 import { forgetAnswers } from '../store/idempotency.js'
 import { forgetFailures } from '../store/login-failures.js'
@@ -8,6 +9,7 @@ import { compact } from './log/compaction.js'
 import { IDEMPOTENCY_KEPT_MS } from './writing.js'
 import { FAILURE_WINDOW_MS } from './accounts/throttle.js'
 
+const HOUSEKEEPING_FAILED = 'housekeeping failed; it is tried again later'
 const EVERY_MS = 5 * 60_000
 const DELIVERIES_KEPT_MS = 30 * 24 * 60 * 60_000
 /** Of each webhook. */
@@ -38,7 +40,9 @@ function every({ log }: Kept, ms: number, work: () => Promise<void>): () => Prom
   let running = Promise.resolve()
   const timer = setInterval(() => {
     running = running.then(work).catch((error: unknown) => {
-      log.error({ err: error }, 'housekeeping failed; it is tried again later')
+      // A refusal is no defect: the disk is full, or the database takes no writes.
+      if (error instanceof Refusal) log.warn(briefly(error), HOUSEKEEPING_FAILED)
+      else log.error({ err: error }, HOUSEKEEPING_FAILED)
     })
   }, ms)
   timer.unref()

@@ -2,6 +2,7 @@
 import type { Readable } from 'node:stream'
 import type { Storage } from '../model/field.js'
 import type { Value } from '../model/value.js'
+import type { Unwritable } from './condition.js'
 import type { Run } from './gathering.js'
 
 export type SqlValue = string | number | null
@@ -85,6 +86,8 @@ export interface Database {
    * through no fault of its own, so it awaits nothing but `tx` and keeps nothing outside.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>
+  /** Why writes are refused; undefined if they are taken. Looks again where that may have changed. */
+  writability(): Promise<Unwritable | undefined>
   close(): Promise<void>
 }
 

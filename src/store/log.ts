@@ -3,6 +3,7 @@ import { isOwnedList } from '../model/model.js'
 import { USER } from '../model/system.js'
 import type { Values } from '../model/value.js'
 import type { Action, Change } from '../wire.js'
+import { parseStored, refusalFor } from './condition.js'
 import { count, type CountedChange } from './counters.js'
 import type { Dialect, JsonColumn, Queryable, Row, SqlValue, Transaction } from './database.js'
 import { Insertion } from './insertion.js'
@@ -130,7 +131,7 @@ export async function updatesByNobody(
   const updates = new Map<number, LoggedUpdate[]>()
   for (const row of rows) {
     const record = Number(row['record'])
-    const changes = JSON.parse(String(row['changes'])) as Change['changes']
+    const changes = parseStored(row['changes']) as Change['changes']
     updates.set(record, [...(updates.get(record) ?? []), { version: Number(row['version']), changes }])
   }
   return updates
@@ -189,7 +190,7 @@ async function changesBack(
   return rows.map((row) => ({
     seq: Number(row['seq']),
     version: Number(row['version']),
-    changes: JSON.parse(String(row['changes'])) as Change['changes'],
+    changes: parseStored(row['changes']) as Change['changes'],
     isPurged: row['purged'] === 1,
   }))
 }
@@ -202,12 +203,19 @@ export function toChange(row: Row): Change {
     id: Number(row['record']),
     version: Number(row['version']),
     action: row['action'] as Action,
-    on: new Date(Number(row['at_ms'])).toISOString(),
+    on: momentOf(row),
     by:
       version === null
         ? null
         : { id: Number(row['by_user']), $version: Number(version), name: row['user_name'] as string | null },
-    changes: JSON.parse(String(row['changes'])) as Change['changes'],
+    changes: parseStored(row['changes']) as Change['changes'],
     ...(row['purged'] === 1 ? { purged: true } : {}),
   }
+}
+
+function momentOf(row: Row): string {
+  const date = new Date(Number(row['at_ms']))
+  // No clock gives such a number.
+  if (Number.isNaN(date.getTime())) throw refusalFor('damaged')
+  return date.toISOString()
 }

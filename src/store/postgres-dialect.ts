@@ -1,6 +1,7 @@
 import { LAST_SIMPLE, LEFT_ALONE, LETTERS, MARKS, type CodePoints } from '../model/fold.js'
 import type { Storage } from '../model/field.js'
 import type { Json } from '../model/value.js'
+import { parseStored } from './condition.js'
 import type { Column, Dialect } from './database.js'
 import { quote } from './names.js'
 
@@ -73,7 +74,7 @@ export const postgresDialect: Dialect = {
       // Not jsonb: it would reorder keys and respell numbers.
       type: 'json',
       encode: (value) => (value === null ? null : JSON.stringify(value)),
-      decode: (stored) => (stored === null ? null : (JSON.parse(String(stored)) as Json)),
+      decode: (stored) => (stored === null ? null : (parseStored(stored) as Json)),
     },
   },
   fold: (column) =>

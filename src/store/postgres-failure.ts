@@ -1,6 +1,7 @@
 // What PostgreSQL, or the way to it, could not do, and what is told of it.
 import pg from 'pg'
 import { Refusal } from '../errors.js'
+import { refusalFor, type WriteTrouble } from './condition.js'
 
 /** What the server itself said. A code alone does not tell: `EPIPE`, of a lost connection, has five letters too. */
 export function isSqlError(error: unknown): error is pg.DatabaseError {
@@ -11,7 +12,13 @@ const STORAGE_FULL = new Set(['53100'])
 const OUT_OF_TIME = '57014'
 /** Many numbers and short texts: those are kept in the row itself, which has 8 KB. */
 const TOO_LARGE = '54000'
-const TURNED_AWAY = new Set(['53200', '53300', '53400', '55P03', '25006'])
+const TURNED_AWAY = new Set(['53200', '53300', '53400', '55P03'])
+/** Transactions that cannot write; a page or an index that is not as the server left it. */
+const TROUBLES: Readonly<Record<string, WriteTrouble>> = {
+  '25006': 'read-only',
+  XX001: 'damaged',
+  XX002: 'damaged',
+}
 const REPEATABLE = new Set(['40001', '40P01'])
 
 export function crowded(cause?: unknown): Refusal {
@@ -37,6 +44,16 @@ export class Failure extends Error {
   get isLost(): boolean {
     const code = this.#code
     return code === undefined || code.startsWith('08') || code.startsWith('57P') || code === '25P03'
+  }
+
+  /** Why the database takes no writes, where the server has said so. */
+  get trouble(): WriteTrouble | undefined {
+    return TROUBLES[this.#code ?? '']
+  }
+
+  /** Whether another connection may do better. A read-only one may have been made before the server changed its role. */
+  get isSpent(): boolean {
+    return this.isLost || this.trouble === 'read-only'
   }
 
   /** Whether nobody knows if it was stored. */
@@ -68,6 +85,7 @@ export class Failure extends Error {
     if (this.#isCrowded) return crowded(this.cause)
     if (this.isLost)
       return new Refusal('busy', 'The database cannot be reached: nothing was written', details)
+    if (this.trouble) return refusalFor(this.trouble, this.cause)
     if (code !== undefined && STORAGE_FULL.has(code)) {
       return new Refusal('storage-full', 'The disk is full: nothing was written', {
         ...details,

@@ -1,6 +1,7 @@
 // The shared engine: a pool of connections, prepared statements, and lost connections survived.
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { Condition, type OnCondition, type Unwritable } from './condition.js'
 import type { Database, Queryable, Row, Searcher, Transaction, TransactionOptions } from './database.js'
 import { Gathering } from './gathering.js'
 import { Line } from './line.js'
@@ -41,6 +42,8 @@ export interface PostgresOptions {
   readonly statementTimeoutMs: number
   /** Told of connections that were lost while idle, for the log. */
   readonly onLost?: (error: Error) => void
+  /** Called when writes begin to be refused, and when they are taken again. */
+  readonly onCondition?: OnCondition
 }
 
 export async function openPostgres(url: string, options: PostgresOptions): Promise<Database> {
@@ -93,6 +96,7 @@ class Postgres implements Database {
   readonly searcher: Searcher
   readonly contents: PostgresContents
   readonly commits: PostgresCommits
+  readonly #condition: Condition
   readonly #line: Line
   readonly #sharing: Sharing
 
@@ -104,6 +108,7 @@ class Postgres implements Database {
     writing: number,
     private readonly options: PostgresOptions,
   ) {
+    this.#condition = new Condition(options.onCondition)
     this.#line = new Line(writing, PATIENCE_MS, crowded)
     this.#sharing = new Sharing(this.#line, GROUPS_AT_ONCE, {
       alone: (work) => this.#alone(work),
@@ -133,6 +138,7 @@ class Postgres implements Database {
     work: (tx: Transaction) => Promise<T>,
     { isLong = false, plain }: TransactionOptions = {},
   ): Promise<T> {
+    this.#condition.requireSound()
     if (plain) return this.#sharing.add(work, plain.record)
     // The pool would wait as long for others as for a server that does not answer.
     return this.#line.inTurn(() => this.#alone(work, isLong))
@@ -160,6 +166,18 @@ class Postgres implements Database {
       if (error instanceof Failure && error.isInDoubt) throw error.translate()
       return undefined
     }
+  }
+
+  /** A standby, or a server whose operator has made it read-only. */
+  async writability(): Promise<Unwritable | undefined> {
+    const pool = this.#condition.unwritable ? this.writers : this.readers
+    const [row] = await this.#withClient(
+      pool,
+      async (client) => (await query(client, 'show transaction_read_only', [], ONCE)).rows as Row[],
+    )
+    if (row?.['transaction_read_only'] === 'on') this.#condition.note('read-only')
+    else this.#condition.clearReadOnly()
+    return this.#condition.unwritable
   }
 
   async close(): Promise<void> {
@@ -204,7 +222,8 @@ class Postgres implements Database {
     try {
       return await work(client)
     } catch (error) {
-      isUsable = !(error instanceof Failure && error.isLost)
+      isUsable = !(error instanceof Failure && error.isSpent)
+      if (error instanceof Failure && error.trouble) this.#condition.note(error.trouble, error.cause)
       throw error
     } finally {
       client.removeListener('error', onError)

@@ -36,8 +36,8 @@ function narrow(file: string, mode: number, onNarrowed: (file: string) => void):
   try {
     chmodSync(file, mode)
   } catch (error) {
-    // Another process has closed the database, and has taken what lay beside it along.
-    if (isMissing(error)) return
+    // Another process has closed the database, and has taken what lay beside it along. A read-only file system keeps its modes.
+    if (isMissing(error) || codeOf(error) === 'EROFS') return
     throw error
   }
   onNarrowed(file)

@@ -1,6 +1,7 @@
 // Where the record at an offset stands, told by the counters of blocks: from the largest blocks to the smallest, each among those of the one
 // above. Without such a record there is no block, and no page.
 import type { Model } from '../model/model.js'
+import { parseStored } from './condition.js'
 import { BLOCK_LEVELS, COUNT_TABLE } from './counted-fields.js'
 import type { Dialect, Row, SqlValue } from './database.js'
 
@@ -23,7 +24,7 @@ export function placeOf(all: All, { name }: Model, offset: number): Place | unde
   for (const [index, level] of LEVELS.entries()) {
     const [row] = all(BLOCKS, [name, level, from, to])
     let block: number | undefined
-    for (const [each, count] of JSON.parse(String(row?.['blocks'])) as [block: number, count: number][]) {
+    for (const [each, count] of parseStored(row?.['blocks']) as [block: number, count: number][]) {
       if (count > skip) {
         block = each
         break

@@ -3,9 +3,11 @@ import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { Refusal } from '../errors.js'
 import { HEAD_BYTES } from '../model/file-type.js'
+import { refusalFor } from './condition.js'
 import type { Incoming } from './database.js'
 
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+const READ_ONLY = new Set(['EROFS', 'EACCES', 'EPERM'])
 
 /** Writes all of it, and answers when it is on the disk. */
 export async function receiveInto(
@@ -30,6 +32,7 @@ export async function receiveInto(
 
 /** The file system's words → ours. */
 export function translateFileError(error: unknown): unknown {
+  if (READ_ONLY.has(codeOf(error))) return refusalFor('read-only', error)
   if (!FULL.has(codeOf(error))) return error
   const details = { retryAfterS: 10, cause: error }
   return new Refusal('storage-full', 'The disk is full: nothing was written', details)

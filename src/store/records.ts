@@ -4,6 +4,7 @@ import type { Position } from '../model/position.js'
 import type { Search } from '../model/search.js'
 import type { Values } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
+import { parseStored } from './condition.js'
 import { predicateOf, Scope } from './criteria-sql.js'
 import { UniqueViolation, type Queryable, type Row, type Transaction } from './database.js'
 import { isListing, listPrinted, listRows } from './listing.js'
@@ -132,7 +133,7 @@ export async function read(
   const printed = dialect.isQuickerAsText ? select.printed : undefined
   const row = await rowOf(db, dialect, id, printed ?? select, seen)
   if (!row || !printed) return row && select.read(row)
-  return JSON.parse(String(row['text'])) as WireRecord
+  return parseStored(row['text']) as WireRecord
 }
 
 /** A record as it goes out: the text of its JSON. */

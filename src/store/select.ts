@@ -7,6 +7,7 @@ import { isOwnedList, isReference } from '../model/model.js'
 import type { Entry, Neighbour, Selection } from '../model/selection.js'
 import type { Json, Value } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
+import { parseStored } from './condition.js'
 import { Scope } from './criteria-sql.js'
 import type { Dialect, Row, SqlValue } from './database.js'
 import { quote, tableName } from './names.js'
@@ -238,7 +239,7 @@ function decodeNeighbour(
 
 /** At the top JSON comes as text; inside of JSON it is parsed already. */
 function arrayFrom(stored: SqlValue | Json): readonly Json[] | null {
-  const value = typeof stored === 'string' ? (JSON.parse(stored) as Json) : stored
+  const value = typeof stored === 'string' ? (parseStored(stored) as Json) : stored
   return Array.isArray(value) ? value : null
 }
 

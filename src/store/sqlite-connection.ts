@@ -1,6 +1,8 @@
+import { pathToFileURL } from 'node:url'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { fold } from '../model/fold.js'
 import type { Row, SqlValue, Transaction } from './database.js'
+import { isFrozen } from './file-access.js'
 import { translate } from './sqlite-errors.js'
 
 type Connection = InstanceType<typeof DatabaseSync>
@@ -13,18 +15,21 @@ const MAX_KEPT_LENGTH = 10_000
 const READER_CACHE_KB = 8_000
 const WRITER_CACHE_KB = 4_000
 
+/** A file that nobody can write has no WAL, and SQLite cannot make one: it is read without. */
 export function connect(file: string, readOnly: boolean): Connection {
+  const hasNoWal = isFrozen(file)
+  const place = hasNoWal ? `${pathToFileURL(file).href}?immutable=1` : file
   // No busy time-out: SQLite would wait by holding the event loop. See `patiently`.
-  const connection = new DatabaseSync(file, { readOnly, timeout: 0 })
+  const connection = new DatabaseSync(place, { readOnly: readOnly || hasNoWal, timeout: 0 })
   try {
-    if (!readOnly) connection.exec('pragma journal_mode = wal')
+    if (!readOnly && !hasNoWal) connection.exec('pragma journal_mode = wal')
     // An existing database in WAL mode is opened with less; then a power cut loses what was acknowledged.
     connection.exec('pragma synchronous = full')
     connection.exec('pragma foreign_keys = on')
     connection.exec('pragma temp_store = memory')
     connection.exec(`pragma cache_size = -${readOnly ? READER_CACHE_KB : WRITER_CACHE_KB}`)
     assertPragma(connection, 'synchronous', 2)
-    assertPragma(connection, 'journal_mode', 'wal')
+    if (!hasNoWal) assertPragma(connection, 'journal_mode', 'wal')
     connection.function('verso_fold', { deterministic: true }, (value: SqlValue) =>
       typeof value === 'string' ? fold(value) : value,
     )
@@ -95,7 +100,19 @@ export class Unhurried implements Transaction {
 export class Session {
   readonly #statements = new Map<string, Statement>()
 
-  constructor(readonly connection: Connection) {}
+  #connection: Connection
+
+  constructor(
+    connection: Connection,
+    /** Told of each error of a statement. */
+    private readonly onError: (error: unknown) => void = () => undefined,
+  ) {
+    this.#connection = connection
+  }
+
+  get connection(): Connection {
+    return this.#connection
+  }
 
   /** What the work reads is of one moment, and nobody comes in between. */
   readAtOnce<T>(work: (all: (sql: string, params: readonly SqlValue[]) => Row[]) => T): T {
@@ -110,7 +127,16 @@ export class Session {
       return work()
     } finally {
       // A failing disk ends it, too.
-      if (this.#isInside()) this.exec('commit')
+      if (this.#isInside()) this.#endReading()
+    }
+  }
+
+  /** After a read that met a damaged page COMMIT fails with the error of that read. There is nothing to commit. */
+  #endReading(): void {
+    try {
+      this.#prepare('commit').run()
+    } catch {
+      if (this.#isInside()) this.connection.exec('rollback')
     }
   }
 
@@ -123,7 +149,7 @@ export class Session {
       // Only for reading: on a statement that writes, `.all()` hides the error's code and `.get()` hides the error.
       return this.#prepare(sql).all(...params) as Row[]
     } catch (error) {
-      throw translate(error)
+      throw this.#translated(error)
     }
   }
 
@@ -131,7 +157,7 @@ export class Session {
     try {
       return this.#prepare(sql).run(...params).changes
     } catch (error) {
-      throw translate(error)
+      throw this.#translated(error)
     }
   }
 
@@ -139,12 +165,22 @@ export class Session {
     try {
       return Number(this.#prepare(sql).run(...params).lastInsertRowid)
     } catch (error) {
-      throw translate(error)
+      throw this.#translated(error)
     }
   }
 
   exec(sql: string): void {
-    this.#prepare(sql).run()
+    try {
+      this.#prepare(sql).run()
+    } catch (error) {
+      throw this.#translated(error)
+    }
+  }
+
+  #translated(error: unknown): unknown {
+    const translated = translate(error)
+    this.onError(translated)
+    return translated
   }
 
   /** Brings everything into the main file. The driver keeps prepared statements past `close`, so SQLite would not do it there. */
@@ -156,6 +192,12 @@ export class Session {
   close(): void {
     this.#statements.clear()
     this.connection.close()
+  }
+
+  /** Goes on with another connection. Nothing may be in a transaction. */
+  replace(connection: Connection): void {
+    this.close()
+    this.#connection = connection
   }
 
   #prepare(sql: string): Statement {

@@ -228,7 +228,8 @@ function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder)
   } catch (error) {
-    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(codeOf(error))) throw error
+    // A read-only file system says so before it looks whether the folder is there.
+    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR', 'EROFS'].includes(codeOf(error))) throw error
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Json, Value } from '../model/value.js'
+import { parseStored } from './condition.js'
 import type { Column, Dialect, SqlValue } from './database.js'
 import { quote } from './names.js'
 import { decodeDecimal, encodeDecimal } from './sortable-decimal.js'
@@ -35,7 +36,7 @@ export const sqliteDialect: Dialect = {
     json: {
       type: 'text',
       encode: ifSet((value) => JSON.stringify(value)),
-      decode: ifStored((stored) => JSON.parse(stored) as Json),
+      decode: ifStored((stored) => parseStored(stored) as Json),
     },
   },
   // A call into JavaScript costs ten times what `lower` does, and `lower` knows ASCII only.

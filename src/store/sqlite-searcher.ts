@@ -38,6 +38,8 @@ export class SqliteSearcher implements Searcher {
   constructor(
     private readonly file: string,
     private readonly limitMs: number,
+    /** Told of each error of a statement. */
+    private readonly onError: (error: unknown) => void = () => undefined,
   ) {}
 
   async all(sql: string, params: readonly SqlValue[] = []): Promise<Row[]> {
@@ -142,9 +144,23 @@ export class SqliteSearcher implements Searcher {
     this.#processes.set(child, isHeld ? 'held' : 'idle')
     if (typeof state === 'object' && answer !== 'ready') {
       if ('rows' in answer) state.resolve({ rows: answer.rows, by: child })
-      else state.reject(translate(asError(answer.trouble)))
+      else state.reject(this.#translated(answer.trouble))
     }
     this.#proceed()
+  }
+
+  #translated(trouble: Trouble): unknown {
+    const error = translate(asError(trouble))
+    this.onError(error)
+    return error
+  }
+
+  /** Ends the processes, so that others open the file as it is now. A search that is in one of them is lost. */
+  restart(): void {
+    for (const [child, state] of this.#processes) {
+      if (typeof state === 'object') state.reject(busy('The search was lost'))
+      this.#end(child)
+    }
   }
 
   #giveUp(search: Search): void {

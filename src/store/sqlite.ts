@@ -1,17 +1,18 @@
 // The embedded engine: one writer that commits in groups, a reader beside it, searches in processes of their own.
-import { statSync } from 'node:fs'
 import path from 'node:path'
 import { Refusal } from '../errors.js'
+import type { OnCondition, Unwritable } from './condition.js'
 import type { Database, Plain, Queryable, Transaction, TransactionOptions } from './database.js'
 import { makeFolder } from './folder.js'
 import { keepPrivate } from './private-files.js'
 import { SqliteCommits } from './sqlite-commits.js'
-import { connect, Session, Unhurried } from './sqlite-connection.js'
+import { Unhurried, type Session } from './sqlite-connection.js'
 import { SqliteContents } from './sqlite-contents.js'
 import { sqliteDialect } from './sqlite-dialect.js'
-import { isBusy, isDamage, isEngineTrouble, patiently, translate } from './sqlite-errors.js'
+import { isBusy, isEngineTrouble, patiently, translate } from './sqlite-errors.js'
 import { Grouped } from './sqlite-group.js'
 import { SqliteSearcher } from './sqlite-searcher.js'
+import { SqliteSessions } from './sqlite-sessions.js'
 
 const MAX_GROUP = 256
 const MAX_WAITING = 10_000
@@ -34,6 +35,8 @@ export interface SqliteOptions {
   readonly statementTimeoutMs?: number
   /** Called once when the disk has failed: what the engine believes and what the disk holds may differ, only a restart settles it. */
   readonly onBroken?: (error: unknown) => void
+  /** Called when writes begin to be refused, and when they are taken again. */
+  readonly onCondition?: OnCondition
   /** Called for each file that others could read or write until now. */
   readonly onNarrowed?: (file: string) => void
 }
@@ -41,40 +44,44 @@ export interface SqliteOptions {
 export async function openSqlite(file: string, options: SqliteOptions = {}): Promise<Database> {
   makeFolder(path.resolve(path.dirname(file)))
   keepPrivate(file, options.onNarrowed)
-  const deadline = Date.now() + PATIENCE_MS
-  const writer = await patiently(deadline, () => connect(file, false))
-  try {
-    const reader = await patiently(deadline, () => connect(file, true))
-    return new Sqlite(file, new Session(writer), new Session(reader), options)
-  } catch (error) {
-    writer.close()
-    throw error
+  const onCondition: OnCondition = (unwritable, error) => {
+    options.onCondition?.(unwritable, error)
+    if (unwritable?.trouble === 'failed') options.onBroken?.(error)
   }
+  const sessions = await SqliteSessions.open(file, Date.now() + PATIENCE_MS, onCondition, () => {
+    searcher.restart()
+  })
+  const searcher = new SqliteSearcher(
+    path.resolve(file),
+    options.statementTimeoutMs ?? STATEMENT_MS,
+    (error) => {
+      sessions.noticeDamage(error)
+    },
+  )
+  return new Sqlite(file, sessions, searcher)
 }
 
 class Sqlite implements Database {
   readonly dialect = sqliteDialect
   readonly reader: Queryable
-  readonly searcher: SqliteSearcher
   readonly contents: SqliteContents
   readonly commits: SqliteCommits
   readonly #waiting: Member[] = []
   #pumping: Promise<void> | undefined
-  #isBroken = false
   #isClosed = false
   #closing: Promise<void> | undefined
 
-  readonly #isInPlace: () => boolean
+  private readonly writer: Session
   readonly #unhurried: Unhurried
 
   constructor(
     file: string,
-    private readonly writer: Session,
-    private readonly readerSession: Session,
-    private readonly options: SqliteOptions,
+    private readonly sessions: SqliteSessions,
+    readonly searcher: SqliteSearcher,
   ) {
-    this.#isInPlace = watchPlace(file)
-    this.#unhurried = new Unhurried(writer)
+    const { reader: readerSession } = sessions
+    this.writer = sessions.writer
+    this.#unhurried = new Unhurried(this.writer)
     this.reader = {
       all: async (sql, params) => {
         try {
@@ -90,7 +97,6 @@ class Sqlite implements Database {
         readerSession.inOneMoment(work)
       },
     }
-    this.searcher = new SqliteSearcher(path.resolve(file), options.statementTimeoutMs ?? STATEMENT_MS)
     this.contents = new SqliteContents(`${path.resolve(file)}.files`, this)
     this.commits = new SqliteCommits(() => dataVersionOf(readerSession))
   }
@@ -114,6 +120,11 @@ class Sqlite implements Database {
     })
   }
 
+  async writability(): Promise<Unwritable | undefined> {
+    this.sessions.probe()
+    return Promise.resolve(this.sessions.condition.unwritable)
+  }
+
   async close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
@@ -125,15 +136,7 @@ class Sqlite implements Database {
     this.commits.close()
     this.#isClosed = true
     await Promise.all([this.#pumping, this.searcher.close()])
-    this.readerSession.close()
-    try {
-      this.writer.checkpoint()
-    } catch (error) {
-      // On a full disk, for one. The next start finds everything in the WAL.
-      if (!isEngineTrouble(translate(error))) throw error
-    } finally {
-      this.writer.close()
-    }
+    this.sessions.close()
   }
 
   async #pump(): Promise<void> {
@@ -177,9 +180,9 @@ class Sqlite implements Database {
       await grouped.end()
       this.writer.exec('commit')
       return outcomes
-    } catch (error) {
+    } catch {
+      // The session has told what it was.
       this.#abandon()
-      this.#noticeDamage(error)
       return undefined
     }
   }
@@ -191,11 +194,9 @@ class Sqlite implements Database {
       const before = this.#unhurried.written
       const outcome = await run(member, tx)
       if (!('error' in outcome)) return outcome
-      this.#noticeDamage(outcome.error)
       return isEngineTrouble(outcome.error) || this.#unhurried.written !== before ? undefined : outcome
-    } catch (error) {
-      this.#noticeDamage(error)
-      return undefined
+    } catch {
+      return undefined // The session has told what it was.
     }
   }
 
@@ -204,15 +205,13 @@ class Sqlite implements Database {
       this.writer.exec('savepoint member')
       const outcome = await run(member, this.#unhurried)
       if ('error' in outcome) {
-        this.#noticeDamage(outcome.error)
         if (isEngineTrouble(outcome.error)) return undefined
         this.writer.exec('rollback to member')
       }
       this.writer.exec('release member')
       return outcome
-    } catch (error) {
-      this.#noticeDamage(error)
-      return undefined
+    } catch {
+      return undefined // The session has told what it was.
     }
   }
 
@@ -220,26 +219,17 @@ class Sqlite implements Database {
     try {
       await this.#begin(member.deadline)
       const outcome = await run(member, this.#unhurried)
-      if ('error' in outcome) {
-        this.#abandon()
-        this.#noticeDamage(outcome.error)
-      } else this.writer.exec('commit')
+      if ('error' in outcome) this.#abandon()
+      else this.writer.exec('commit')
       return outcome
     } catch (error) {
       this.#abandon()
-      this.#noticeDamage(error)
       return { member, error: translate(error) }
     }
   }
 
   async #begin(deadline: number): Promise<void> {
-    // Somebody has moved or removed the file: what is written now would go nowhere.
-    if (!this.#isInPlace()) this.#breakDown(new Error('the database file is not where it was'))
-    if (this.#isBroken) {
-      const message =
-        'The database file has failed or is gone, restart the service: read before you try again'
-      throw new Refusal('busy', message, { retryAfterS: 5 })
-    }
+    this.sessions.requireSound()
     await patiently(deadline, () => {
       this.writer.exec('begin immediate')
     })
@@ -251,27 +241,8 @@ class Sqlite implements Database {
     try {
       if (this.writer.connection.isTransaction) this.writer.connection.exec('rollback')
     } catch (error) {
-      this.#breakDown(error)
+      this.sessions.condition.note('failed', error)
     }
-  }
-
-  #noticeDamage(error: unknown): void {
-    if (isDamage(error)) this.#breakDown(error)
-  }
-
-  #breakDown(error: unknown): void {
-    if (this.#isBroken) return
-    this.#isBroken = true
-    this.options.onBroken?.(error)
-  }
-}
-
-/** Whether the file that was opened is still the one at its path. */
-function watchPlace(file: string): () => boolean {
-  const { ino, dev } = statSync(file)
-  return () => {
-    const now = statSync(file, { throwIfNoEntry: false })
-    return now?.ino === ino && now.dev === dev
   }
 }
 

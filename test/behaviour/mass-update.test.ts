@@ -298,6 +298,7 @@ async function onRacedService(
   const database: Database = {
     ...{ dialect: inner.dialect, reader: inner.reader, searcher, contents: inner.contents },
     commits: inner.commits,
+    writability: () => inner.writability(),
     transaction: (task, options) => inner.transaction(task, options),
     close: () => inner.close(),
   }
@@ -331,6 +332,7 @@ function withoutSecondLook(db: Database): Database {
       searcher: db.searcher,
       contents: db.contents,
       commits: db.commits,
+      writability: () => db.writability(),
     },
     transaction: (work, options) =>
       db.transaction(

@@ -31,6 +31,7 @@ async function foundBetweenWrites(
       searcher,
       contents: inner.contents,
       commits: inner.commits,
+      writability: () => inner.writability(),
     },
     transaction: (work, options) => inner.transaction(work, options),
     close: () => inner.close(),

@@ -177,6 +177,7 @@ onEveryEngine((engine) => {
           searcher: service.app.db.searcher,
         },
         ...{ contents: service.app.db.contents, commits: service.app.db.commits },
+        writability: () => service.app.db.writability(),
         transaction: async (work, options) => {
           const result = await service.app.db.transaction(work, options)
           stop.abort()

@@ -34,6 +34,7 @@ export function withFailpoints(db: Database): Database {
     searcher: db.searcher,
     contents: withPoints(db.contents, ofFiles),
     commits: db.commits,
+    writability: () => db.writability(),
     transaction: async (work, options) => {
       const { value, isOfFiles } = await db.transaction(async (tx) => {
         // One of its own for each attempt: the engine may lend the same to many.

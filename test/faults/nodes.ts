@@ -88,6 +88,7 @@ export class Halt {
       searcher: db.searcher,
       contents: db.contents,
       commits: db.commits,
+      writability: () => db.writability(),
       transaction: (work, options) => db.transaction((tx) => work(this.#stopping(tx)), options),
       close: () => db.close(),
     }

@@ -7,6 +7,8 @@ import path from 'node:path'
 export interface SmallDisk {
   readonly folder: string
   grow(sizeMb: number): void
+  /** From now on nothing can be written there, or again everything. Nobody may have a file open for writing. */
+  setReadOnly(isReadOnly: boolean): void
   remove(): void
 }
 
@@ -42,7 +44,11 @@ export function mountSmallDisk(sizeMb: number, owner?: { uid: number; gid: numbe
     if (!runs('mount', '-o', `remount,size=${size}m`, folder))
       throw new Error('the disk could not be made larger')
   }
-  return isMounted ? { folder, grow, remove } : undefined
+  const setReadOnly = (isReadOnly: boolean) => {
+    if (!runs('mount', '-o', `remount,${isReadOnly ? 'ro' : 'rw'}`, folder))
+      throw new Error('the disk could not be mounted otherwise')
+  }
+  return isMounted ? { folder, grow, setReadOnly, remove } : undefined
 }
 
 function runs(command: string, ...args: string[]): boolean {

@@ -222,6 +222,7 @@ class Undo {
         searcher: db.searcher,
         contents: db.contents,
         commits: db.commits,
+        writability: () => db.writability(),
       },
       close: () => db.close(),
       transaction: async (work, options) => {

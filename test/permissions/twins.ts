@@ -69,6 +69,7 @@ function withDatabase(change: (db: Database) => Partial<Database>): Twin {
         searcher: db.searcher,
         contents: db.contents,
         commits: db.commits,
+        writability: () => db.writability(),
       },
       transaction: (work, options) => db.transaction(work, options),
       close: () => db.close(),

@@ -175,6 +175,7 @@ function undoing(app: App): { readonly app: App; readonly undo: () => void } {
   const db: Database = {
     ...{ dialect: real.dialect, reader: real.reader, searcher: real.searcher, contents: real.contents },
     commits: real.commits,
+    writability: () => real.writability(),
     close: () => real.close(),
     transaction: async (work, options) => {
       if (!isOn) return real.transaction(work, options)

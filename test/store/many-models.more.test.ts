@@ -42,6 +42,7 @@ function afterFirst(db: Database, meet: () => Promise<void>): Database {
   return {
     ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher },
     ...{ contents: db.contents, commits: db.commits, close: () => db.close() },
+    ...{ writability: () => db.writability() },
     transaction: async (work, options) => {
       const result = await db.transaction(work, options)
       if (++transactions === 1) await meet()
@@ -114,6 +115,7 @@ onEveryEngine((engine) => {
       const failing: Database = {
         ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher },
         ...{ contents: db.contents, commits: db.commits, close: () => db.close() },
+        ...{ writability: () => db.writability() },
         transaction: async (work, options) => {
           if (++transactions > 2) throw new Error('cut off')
           return db.transaction(work, options)

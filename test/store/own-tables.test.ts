@@ -150,6 +150,7 @@ describe('postgres', () => {
     (db) => ({
       ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher },
       ...{ contents: db.contents, commits: db.commits, close: () => db.close() },
+      writability: () => db.writability(),
       transaction: (work, options) => {
         let attempts = 0
         return db.transaction(async (tx) => {

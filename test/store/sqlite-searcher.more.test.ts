@@ -134,9 +134,11 @@ test('what is wrong with a statement is an error, and the next one is answered',
   await expect(db.reader.all(tooLarge)).rejects.toMatchObject(known)
   await expect(db.searcher.all(tooLarge)).rejects.toMatchObject(known)
   await expect(db.searcher.all("insert into item (code) values ('x')")).rejects.toMatchObject({
-    code: 'ERR_SQLITE_ERROR',
-    message: expect.stringMatching(/readonly database/),
+    kind: 'busy',
+    message: expect.stringMatching(/is read-only/),
   })
+  // It is the search that cannot write, not the database.
+  expect(await db.writability()).toBeUndefined()
   expect(await db.searcher.all('select count(*) as n from item')).toEqual([{ n: 0 }])
   expect(started).toHaveLength(1)
 })

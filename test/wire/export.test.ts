@@ -43,6 +43,8 @@ class Ailing implements Database {
     return this.inner.commits
   }
 
+  writability: Database['writability'] = () => this.inner.writability()
+
   get contents() {
     return this.inner.contents
   }

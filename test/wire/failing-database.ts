@@ -23,6 +23,8 @@ export class FailingDatabase implements Database {
     return this.inner.commits
   }
 
+  writability: Database['writability'] = () => this.inner.writability()
+
   readonly reader: Queryable = {
     all: async (sql, params) => {
       if (this.failure) throw this.failure

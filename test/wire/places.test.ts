@@ -74,9 +74,14 @@ onEveryEngine((engine) => {
     })
     afterAll(() => service.close())
 
-    test.for(['/healthz', '/readyz'])('%s needs no session', async (path) => {
+    const WRITABLE = '{"status":0,"data":[{"writable":true}]}'
+    test.for([
+      ['/healthz', OK],
+      ['/readyz', WRITABLE],
+      ['/readyz?write', WRITABLE],
+    ] as const)('%s needs no session', async ([path, body]) => {
       const answer = await send(service.url, { path })
-      expect([answer.status, answer.headers['content-type'], answer.text]).toEqual([200, JSON_TYPE, OK])
+      expect([answer.status, answer.headers['content-type'], answer.text]).toEqual([200, JSON_TYPE, body])
     })
 
     test('the start says what this is', async () => {

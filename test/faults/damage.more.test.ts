@@ -1,0 +1,141 @@
+// A damaged database file: what can be read is answered, what cannot is 503, and nothing more is written into it.
+import { copyFileSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Database } from '../../src/store/database.js'
+import { lastSeq } from '../../src/store/feed.js'
+import { openDatabase } from '../../src/store/open.js'
+import { HttpClient } from '../http-client.js'
+import { newPlace, PASSWORD, startService, USERNAME, type Place } from '../targets.js'
+import { withoutCorrupt } from '../damage-twins.js'
+import { damagePages, PAGE_BYTES, pagesWith, zeroPage } from './damaged-file.js'
+import { exchange, type Answer, type Session } from './exchange.js'
+
+const RECORDS = 240
+const AT_ONCE = 40
+const LATER = 0.6
+const NOTES = 'n'.repeat(500)
+
+let sound: Place
+let cookie: string
+let damages = 0
+
+beforeAll(async () => {
+  sound = await newPlace('sqlite')
+  const service = await startService('sqlite', { place: sound })
+  const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
+  for (let made = 0; made < RECORDS; made += AT_ONCE)
+    await Promise.all(
+      Array.from({ length: AT_ONCE }, (_, index) =>
+        client.create('crm.Contact', { firstName: `N${made + index}`, notes: NOTES }),
+      ),
+    )
+  cookie = client.cookie
+  await service.close()
+})
+afterAll(() => {
+  sound.remove()
+})
+
+function fileOf({ url }: Place): string {
+  return url.slice('sqlite:'.length)
+}
+
+/** The sound database, with the damage. */
+function damaged(damage: (file: string, pages: number) => void): Place {
+  const file = path.join(path.dirname(fileOf(sound)), `damaged-${++damages}.db`)
+  copyFileSync(fileOf(sound), file)
+  damage(file, statSync(file).size / PAGE_BYTES)
+  return { url: `sqlite:${file}`, remove: () => undefined }
+}
+
+/** What was made last lies in these pages: records, their Changes, and the indexes of both. */
+const isLate = (page: number, pages: number) => page > pages * LATER
+
+const middleOf = (pages: readonly number[]) => pages[Math.floor(pages.length / 2)] ?? 0
+
+const DAMAGES: Readonly<Record<string, (file: string, pages: number) => void>> = {
+  'flipped bytes in the middle': (file) => {
+    const meant = middleOf(pagesWith(file, NOTES))
+    damagePages(file, (page) => page === meant)
+  },
+  'a page of zeros': (file) => {
+    zeroPage(file, middleOf(pagesWith(file, NOTES)))
+  },
+  'many flipped pages': (file, pages) => {
+    damagePages(file, (page) => isLate(page, pages) && page % 3 === 0)
+  },
+}
+
+describe.for(Object.keys(DAMAGES))('%s', (name) => {
+  test('is met with 503 and the reason, and from then on no write is taken', async () => {
+    const place = damaged(DAMAGES[name] ?? zeroPage)
+    const service = await startService('sqlite', { place })
+    expect(await violationsOf(service.app.db, { url: service.url, cookie })).toEqual([])
+    await service.close()
+  })
+})
+
+test('a store that does not know SQLITE_CORRUPT is caught', async () => {
+  const place = damaged(DAMAGES['many flipped pages'] ?? zeroPage)
+  const open = async () => openDatabase(place.url, { poolSize: 1, statementTimeoutMs: 10_000 })
+  const database = withoutCorrupt(await open(), await open())
+  const service = await startService('sqlite', { place, database })
+  const violations = await violationsOf(database, { url: service.url, cookie })
+  expect(violations).toContain('a read was answered with 500')
+  expect(violations).toContain('/readyz says that it can write')
+  await service.close()
+})
+
+/** All that must not be, in words. */
+async function violationsOf(db: Database, session: Session): Promise<string[]> {
+  const violations = new Set<string>()
+  const answers = await readAll(session)
+  const refused = answers.filter(({ status }) => status === 503)
+  if (refused.length === 0) violations.add('nothing has met the damage')
+  if (!answers.some(({ status }) => status === 200)) violations.add('nothing could be read')
+  for (const { status } of answers)
+    // Where a page lost its keys, a record is not found.
+    if (![200, 404, 503].includes(status)) violations.add(`a read was answered with ${status}`)
+  for (const { body, headers } of refused) {
+    if (!/is damaged/.test(JSON.stringify(body.data))) violations.add('a refused read does not say why')
+    if (headers['retry-after'] === undefined) violations.add('a refused read does not say when to come back')
+  }
+  const ready = await exchange(session, 'GET', '/readyz')
+  const told = JSON.stringify(ready.body.data)
+  if (ready.status !== 200) violations.add(`/readyz is ${ready.status}`)
+  if (!told.includes('"writable":false')) violations.add('/readyz says that it can write')
+  if (!/"reason":".*is damaged/.test(told)) violations.add('/readyz does not say why')
+  const readyToWrite = await exchange(session, 'GET', '/readyz?write')
+  if (readyToWrite.status !== 503) violations.add(`/readyz?write is ${readyToWrite.status}`)
+  const before = await lastSeq(db.reader).catch(() => undefined)
+  for (const answer of await writeSome(session)) {
+    if (answer.status !== 503) violations.add(`a write was answered with ${answer.status}`)
+    if (!/is damaged/.test(JSON.stringify(answer.body))) violations.add('a refused write does not say why')
+  }
+  if ((await lastSeq(db.reader).catch(() => undefined)) !== before) violations.add('something was written')
+  if ((await exchange(session, 'GET', '/healthz')).status !== 200) violations.add('the process is ill')
+  return [...violations]
+}
+
+async function readAll(session: Session): Promise<Answer[]> {
+  const ids = Array.from({ length: RECORDS }, (_, index) => index + 1)
+  const paths = [
+    ...ids.map((id) => `/ws/rest/crm.Contact/${id}`),
+    ...ids.filter((id) => id % 20 === 0).map((id) => `/ws/rest/crm.Contact/${id}/history`),
+    ...ids.filter((id) => id % 50 === 0).map((id) => `/ws/changes?since=${id}&limit=50`),
+    '/ws/rest/crm.Contact?limit=240',
+    '/ws/rest/crm.Contact?fields=notes&sort=notes',
+  ]
+  return Promise.all(paths.map((each) => exchange(session, 'GET', each)))
+}
+
+async function writeSome(session: Session): Promise<Answer[]> {
+  const data = { firstName: 'late' }
+  return Promise.all([
+    exchange(session, 'PUT', '/ws/rest/crm.Contact', { data }),
+    exchange(session, 'PUT', '/ws/rest/crm.Contact', { data }),
+    exchange(session, 'POST', '/ws/rest/crm.Contact/1', { data: { id: 1, version: 0, ...data } }),
+    exchange(session, 'POST', '/callback', { username: USERNAME, password: PASSWORD }),
+  ])
+}

@@ -1,0 +1,112 @@
+// Each error of SQLite that is not a defect: its refusal, its status, and whether writes are taken afterwards.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { pino } from 'pino'
+import { afterAll, expect, test } from 'vitest'
+import { Refusal } from '../../src/errors.js'
+import { CONTRACT } from '../../src/http/habits.js'
+import { refusalAnswer } from '../../src/http/refusals.js'
+import { connect, Session } from '../../src/store/sqlite-connection.js'
+import { translate, troubleOf } from '../../src/store/sqlite-errors.js'
+import { damagePages } from '../faults/damaged-file.js'
+
+const scratch = mkdtempSync(path.join(tmpdir(), 'verso-errors-'))
+afterAll(() => {
+  rmSync(scratch, { recursive: true })
+})
+
+const CASES = [
+  { name: 'SQLITE_BUSY', code: 5, status: 503, words: /Another process is writing/ },
+  { name: 'SQLITE_BUSY_SNAPSHOT', code: 517, status: 503, words: /Another process is writing/ },
+  { name: 'SQLITE_READONLY', code: 8, status: 503, words: /is read-only/, trouble: 'read-only' },
+  { name: 'SQLITE_READONLY_DBMOVED', code: 1032, status: 503, words: /is read-only/, trouble: 'read-only' },
+  { name: 'SQLITE_IOERR', code: 10, status: 503, words: /disk has failed/, trouble: 'failed' },
+  { name: 'SQLITE_IOERR_WRITE', code: 778, status: 503, words: /disk has failed/, trouble: 'failed' },
+  { name: 'SQLITE_CORRUPT', code: 11, status: 503, words: /is damaged/, trouble: 'damaged' },
+  { name: 'SQLITE_CORRUPT_INDEX', code: 779, status: 503, words: /is damaged/, trouble: 'damaged' },
+  { name: 'SQLITE_FULL', code: 13, status: 507, words: /disk is full/ },
+  { name: 'SQLITE_CANTOPEN', code: 14, status: 503, words: /cannot be opened/ },
+  { name: 'SQLITE_CANTOPEN_SYMLINK', code: 1550, status: 503, words: /cannot be opened/ },
+  { name: 'SQLITE_NOTADB', code: 26, status: 503, words: /is damaged/, trouble: 'damaged' },
+] as const
+
+test.for(CASES)('$name is refused by kind, and never internal', (each) => {
+  const { code, status, words } = each
+  const error = Object.assign(new Error('in the words of SQLite'), {
+    code: 'ERR_SQLITE_ERROR',
+    errcode: code,
+  })
+  const translated = translate(error)
+  expect(troubleOf(translated)).toBe('trouble' in each ? each.trouble : undefined)
+  expectAnswer(translated, status, words)
+})
+
+test('errors of real statements come by their message alone, and are told apart as well', () => {
+  const damaged = path.join(scratch, 'damaged.db')
+  const writer = connect(damaged, false)
+  writer.exec('create table item (id integer primary key, text)')
+  const insert = writer.prepare('insert into item (text) values (?)')
+  for (let row = 0; row < 100; row++) insert.run('x'.repeat(1_000))
+  writer.exec('pragma wal_checkpoint(truncate)')
+  damagePages(damaged, (page) => page > 3)
+  const noDatabase = path.join(scratch, 'text.db')
+  writeFileSync(noDatabase, 'this is no database, but a text of some length\n'.repeat(100))
+
+  const reader = new Session(connect(damaged, true))
+  expectAnswer(
+    errorOf(() => reader.all('select count(text) from item')),
+    503,
+    /is damaged/,
+  )
+  expectAnswer(
+    errorOf(() => reader.run('delete from item')),
+    503,
+    /is read-only/,
+  )
+  expectAnswer(translate(errorOf(() => connect(noDatabase, true))), 503, /is damaged/)
+  expectAnswer(
+    translate(errorOf(() => connect(path.join(scratch, 'none/x.db'), true))),
+    503,
+    /cannot be opened/,
+  )
+  reader.close()
+  writer.close()
+})
+
+test('a read transaction that met damage is over, and the next one sees what was committed since', () => {
+  const file = path.join(scratch, 'over.db')
+  const writer = new Session(connect(file, false))
+  writer.exec('create table item (id integer primary key, text)')
+  writer.exec('create table other (id integer primary key)')
+  for (let row = 0; row < 100; row++) writer.run('insert into item (text) values (?)', ['x'.repeat(1_000)])
+  writer.checkpoint()
+  damagePages(file, (page) => page > 3)
+  const seen: unknown[] = []
+  const reader = new Session(connect(file, true), (error) => seen.push(troubleOf(error)))
+  const read = () => reader.inOneMoment(() => errorOf(() => reader.all('select count(text) from item')))
+  expectAnswer(read(), 503, /is damaged/)
+  expect([reader.connection.isTransaction, seen]).toEqual([false, ['damaged']])
+  writer.run('insert into other (id) values (1)')
+  expect(reader.inOneMoment(() => reader.all('select id from other'))).toEqual([{ id: 1 }])
+  reader.close()
+  writer.close()
+})
+
+function expectAnswer(error: unknown, status: number, words: RegExp): void {
+  expect(error).toBeInstanceOf(Refusal)
+  const context = { log: pino({ level: 'silent' }), habits: CONTRACT, schemes: [] }
+  const asked = { requestId: 'r', accept: undefined, isAboutRecords: true, isPatch: false }
+  const answer = refusalAnswer(context, error, asked)
+  expect([answer.status, answer.body]).toEqual([status, expect.stringMatching(words)])
+  expect(answer.headers).toHaveProperty('retry-after')
+}
+
+function errorOf(work: () => unknown): unknown {
+  try {
+    work()
+  } catch (error) {
+    return error
+  }
+  throw new Error('this was to fail, and was done')
+}
