@@ -3,6 +3,7 @@
 import type { Field, FieldTypeName } from '../model/field.js'
 import type { Model } from '../model/model.js'
 import { parseDatetime } from '../model/moment.js'
+import { knownParameters } from '../model/parameters.js'
 import { isOverList, pathOf } from '../model/path.js'
 import { MAX_FIELDS, type Wanted } from '../model/selection.js'
 import { isRef } from '../model/refs.js'
@@ -31,6 +32,7 @@ function axelorHabits(app: App): Habits {
   return {
     record: (by, model, data) => recordFrom(sightOf(app, by), model, data),
     wanted: (by, model, wanted) => wantedFrom(sightOf(app, by), model, wanted),
+    parameters: knownParameters,
     search: (by, model, request) =>
       searchFrom(sightOf(app, by), model, request, magicOf(by.actor, nowOf(app))),
     // A file that stands for itself has one content, whatever a form calls it.

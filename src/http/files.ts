@@ -10,8 +10,9 @@ import type { Download } from '../wire.js'
 import { readForm, type Keeper } from './form.js'
 import { callerOf, type Guards } from './guard.js'
 import type { Habits } from './habits.js'
+import { versionOf } from './parameters.js'
 import { matchesAny, sendRecord } from './record-answers.js'
-import { idOf, ifMatchOf, keyOf, modelOf, versionOf } from './record-requests.js'
+import { idOf, ifMatchOf, keyOf, modelOf } from './record-requests.js'
 import { aboutRecords, type Resource } from './resource.js'
 import type { HttpSettings } from './settings.js'
 
@@ -61,12 +62,13 @@ export function uploadResource(
 }
 
 /** The content of a binary field. */
-export function fileResource(app: App, guards: Guards): Resource {
+export function fileResource(app: App, guards: Guards, habits: Habits): Resource {
   return {
     ...aboutRecords(guards),
     path: '/ws/rest/:model/:id/:field/download',
     // Whoever fetches a file looks at the code, and would save an answer as the file.
     isAboutRecords: false,
+    withParameters: ['DELETE'],
     handlers: {
       GET: async (request, reply) => {
         const model = modelOf(app, request)
@@ -79,7 +81,7 @@ export function fileResource(app: App, guards: Guards): Resource {
         const model = modelOf(app, request)
         const { field } = request.params as Params
         const id = idOf(model, request)
-        const options = { ...keyOf(request), ...ifMatchOf(request), ...versionOf(request) }
+        const options = { ...keyOf(request), ...ifMatchOf(request), ...versionOf(request, habits) }
         return sendRecord(
           reply,
           await recordsOf(app, callerOf(request)).clear(model.name, id, field, options),

@@ -12,6 +12,7 @@ import { basicCredentialsOf } from './basic.js'
 import { sessionIdOf } from './cookies.js'
 import { sentKeyOf } from './key-header.js'
 import { isLoopback } from './loopback.js'
+import { refuseParameters } from './parameters.js'
 import type { HttpSettings } from './settings.js'
 
 declare module 'fastify' {
@@ -38,6 +39,8 @@ export interface Guards {
   readonly sameSite: Guard
   /** For every other write: the same, unless it comes with a key. No browser sends one by itself, and who sends one is known by it alone. */
   readonly sameSiteOrKey: Guard
+  /** For routes below /ws: 400 for parameters in the query string, where the handler reads none. */
+  readonly parameters: Guard
 }
 
 export function makeGuards(app: App, settings: HttpSettings): Guards {
@@ -83,6 +86,10 @@ export function makeGuards(app: App, settings: HttpSettings): Guards {
     },
     sameSiteOrKey: async (request) => {
       if (sentKeyOf(request) === undefined) refuseOtherSite(request, settings)
+    },
+    parameters: async (request) => {
+      if (settings.compat === 'none' && request.routeOptions.config.readsQuery !== true)
+        refuseParameters(request)
     },
   }
 }

@@ -1,5 +1,6 @@
 // How requests are read and refusals answered: as the contract has it, or as existing clients of the protocol expect it.
 import type { Model } from '../model/model.js'
+import type { Parameters } from '../model/parameters.js'
 import type { SearchRequest } from '../model/search.js'
 import type { Wanted } from '../model/selection.js'
 import type { Caller } from '../service/rights/caller.js'
@@ -13,6 +14,8 @@ export interface Habits {
   readonly record: (by: Caller, model: Model, data: unknown) => unknown
   /** What an answer is to show of a record. */
   readonly wanted: (by: Caller, model: Model, wanted: Wanted) => Wanted
+  /** What a query string says. Parameters that are left and unknown are refused. */
+  readonly parameters: <T extends object>(query: T, parameters: Parameters) => T
   readonly search: (by: Caller, model: Model, request: unknown) => Asked
   /** The binary field that an upload names. */
   readonly uploadField: (model: Model, named: string | undefined) => string | undefined
@@ -30,6 +33,7 @@ export interface Asked {
 export const CONTRACT: Habits = {
   record: (_by, _model, data) => data,
   wanted: (_by, _model, wanted) => wanted,
+  parameters: (query) => query,
   search: (_by, _model, request) => ({ request: request as SearchRequest | undefined }),
   uploadField: (_model, named) => named,
   createsSave: false,

@@ -1,6 +1,7 @@
 // The past of records: what became of them, as they were, and back.
 import type { FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
+import { PAGING } from '../model/search.js'
 import { isVersion } from '../model/value.js'
 import type { App } from '../service/app.js'
 import { recordsOf } from '../service/records.js'
@@ -21,8 +22,8 @@ export function makePast(
     history: async (request, reply) => {
       const model = modelOf(app, request)
       const id = idOf(model, request)
-      const { offset, limit } = request.query as Query
-      const page = await records(request).history(model.name, id, { offset, limit })
+      const query = habits.parameters(request.query as Query, PAGING)
+      const page = await records(request).history(model.name, id, query)
       const { next = page.offset + page.limit, total } = page
       const place = { ...page, next: next < total ? { offset: next } : undefined }
       const link = linksOf(`${basePath}/ws/rest/${model.name}/${id}/history`, place, {})

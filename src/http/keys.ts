@@ -11,7 +11,7 @@ import { idOf } from './record-requests.js'
 import { sendJson, type Resource } from './resource.js'
 
 export function keyResources(app: App, guards: Guards): readonly Resource[] {
-  const shared = { guards: [guards.session], writeGuards: [guards.sameSite] }
+  const shared = { guards: [guards.session, guards.parameters], writeGuards: [guards.sameSite] }
   return [
     {
       ...{ ...shared, path: '/ws/me/keys' },

@@ -14,7 +14,7 @@ import { answer, type Handler, type Resource } from './resource.js'
 import type { HttpSettings } from './settings.js'
 
 export function meResources(app: App, guards: Guards, settings: HttpSettings): readonly Resource[] {
-  const shared = { guards: [guards.session], writeGuards: [guards.sameSite] }
+  const shared = { guards: [guards.session, guards.parameters], writeGuards: [guards.sameSite] }
   const currentOf = (request: FastifyRequest) => currentSession(request, viaOf(request, settings))
   const show: Handler = async (request, reply) => {
     const account = await ownAccount(app, callerOf(request), actorIn(request), viaOf(request, settings))

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
 import type { PermittedAction } from '../model/rights.js'
+import { FIND } from '../model/search.js'
 import { isObject } from '../model/value.js'
 import type { App } from '../service/app.js'
 import { permittedActions } from '../service/rights/permitted.js'
@@ -8,8 +9,9 @@ import { printedPage, printedRecord, recordsOf } from '../service/records.js'
 import { dataOf } from './bodies.js'
 import { callerOf } from './guard.js'
 import type { Habits } from './habits.js'
+import { DETAILS, PERMS, READ, readWith } from './parameters.js'
 import { matchesAny, print, printBody, printPage, sendPage } from './record-answers.js'
-import { idIn, idOf, modelOf, refuseMisspelledAsOf, wantedIn, type Query } from './record-requests.js'
+import { idIn, idOf, modelOf, wantedIn, type Query } from './record-requests.js'
 import { sendJson, type Handler } from './resource.js'
 
 type Verb = 'find' | 'search' | 'read' | 'fetch' | 'copy' | 'details' | 'verify' | 'perms'
@@ -37,9 +39,9 @@ export function makeReading(app: App, habits: Habits, basePath: string): Record<
   return {
     find: async (request, reply) => {
       const model = modelOf(app, request)
-      refuseMisspelledAsOf(request)
-      const page = await printedPage(app, callerOf(request), model, request.query as Query)
-      const [body, headers] = printPage(`${basePath}/ws/rest/${model.name}`, page, request.query as Query)
+      const query = habits.parameters(request.query as Query, FIND)
+      const page = await printedPage(app, callerOf(request), model, query)
+      const [body, headers] = printPage(`${basePath}/ws/rest/${model.name}`, page, query)
       return sendJson(reply.headers(headers), body)
     },
     search: async (request, reply) => {
@@ -59,14 +61,14 @@ export function makeReading(app: App, habits: Habits, basePath: string): Record<
     },
     read: async (request, reply) => {
       const model = modelOf(app, request)
-      refuseMisspelledAsOf(request)
-      const { asOf } = request.query as Query
-      if (asOf !== undefined) {
-        const was = await records(request).readAt(model.name, idOf(model, request), asOf)
-        return sendJson(reply, JSON.stringify({ status: 0, data: [was] }))
-      }
-      const record = await printedRecord(app, callerOf(request), model, idOf(model, request))
-      const [body, etag] = printBody(record)
+      const id = idOf(model, request)
+      const { was, now } = await readWith(request, habits, READ, async ({ asOf }) =>
+        asOf === undefined
+          ? { now: await printedRecord(app, callerOf(request), model, id) }
+          : { was: await records(request).readAt(model.name, id, asOf) },
+      )
+      if (!now) return sendJson(reply, JSON.stringify({ status: 0, data: [was] }))
+      const [body, etag] = printBody(now)
       void reply.header('etag', etag)
       if (matchesAny(request.headers['if-none-match'], etag)) return reply.code(304).send()
       return sendJson(reply, body)
@@ -80,20 +82,22 @@ export function makeReading(app: App, habits: Habits, basePath: string): Record<
     details: async (request, reply) => {
       const model = modelOf(app, request)
       const id = idOf(model, request)
-      const { name = model.nameField } = request.query as Query
-      const fields = name === undefined ? [] : [name]
-      const [body] = print(await records(request).fetch(model.name, id, { fields }))
-      return sendJson(reply, body)
+      const record = await readWith(request, habits, DETAILS, async ({ name = model.nameField }) =>
+        records(request).fetch(model.name, id, { fields: name === undefined ? [] : [name] }),
+      )
+      return sendJson(reply, print(record)[0])
     },
     /** What the caller may do with records of a model, or with one of them; or whether they may do one thing. */
     perms: async (request, reply) => {
       const model = modelOf(app, request)
-      const { id, action } = request.query as Query
-      const actions = await permittedActions(app, callerOf(request), model, idIn(model, id))
-      const words = actions.map((each) => WORDS[each])
-      if (action === undefined) return sendJson(reply, JSON.stringify({ status: 0, data: words }))
-      refuseUnless(words, action)
-      return sendJson(reply, JSON.stringify({ status: 0, data: [] }))
+      const data = await readWith(request, habits, PERMS, async ({ id, action }) => {
+        const actions = await permittedActions(app, callerOf(request), model, idIn(model, id))
+        const words = actions.map((each) => WORDS[each])
+        if (action === undefined) return words
+        refuseUnless(words, action)
+        return []
+      })
+      return sendJson(reply, JSON.stringify({ status: 0, data }))
     },
     verify: async (request, reply) => {
       const model = modelOf(app, request)

@@ -35,15 +35,6 @@ function idFrom({ name }: Model, id: string): number {
   return Number(id)
 }
 
-/** Other words that are not known are ignored; this one would show today's record as if it were that of then. */
-export function refuseMisspelledAsOf(request: FastifyRequest): void {
-  const meant = Object.keys(request.query as Query).find(
-    (word) => word !== 'asOf' && word.replace(/[-_]/g, '').toLowerCase() === 'asof',
-  )
-  if (meant !== undefined)
-    throw new Refusal('bad-request', `"${meant}" is no parameter (did you mean "asOf"?)`)
-}
-
 /** `If-Match: "3"`, or the whole tag of an answer. */
 export function ifMatchOf(request: FastifyRequest): { readonly ifMatch?: number } {
   const header = request.headers['if-match']
@@ -57,13 +48,6 @@ export function ifMatchOf(request: FastifyRequest): { readonly ifMatch?: number 
 export function refuseIfMatch(request: FastifyRequest): void {
   if (request.headers['if-match'] !== undefined)
     throw new Refusal('bad-request', 'If-Match is for one record: of several each names its "version"')
-}
-
-export function versionOf(request: FastifyRequest): { readonly version?: number } {
-  const { version } = request.query as Query
-  if (version === undefined) return {}
-  if (typeof version === 'string' && /^\d{1,16}$/.test(version)) return { version: Number(version) }
-  throw new Refusal('bad-request', 'version must be a whole number from 0')
 }
 
 export function keyOf(request: FastifyRequest): { readonly idempotencyKey?: string } {

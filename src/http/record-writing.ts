@@ -9,18 +9,10 @@ import { dataOf, patchOf } from './bodies.js'
 import { callerOf } from './guard.js'
 import type { Habits } from './habits.js'
 import { isMerged, mergeOf, sayMerged, versionIn } from './merging.js'
+import { versionOf } from './parameters.js'
 import { prefers, sayApplied } from './preferences.js'
 import { sendRecord, sendWritten } from './record-answers.js'
-import {
-  idOf,
-  ifMatchOf,
-  keyOf,
-  listOf,
-  modelOf,
-  refuseIfMatch,
-  versionOf,
-  wantedIn,
-} from './record-requests.js'
+import { idOf, ifMatchOf, keyOf, listOf, modelOf, refuseIfMatch, wantedIn } from './record-requests.js'
 import type { Handler } from './resource.js'
 
 type Verb = 'create' | 'update' | 'patch' | 'save' | 'updateMass' | 'remove' | 'removeAll'
@@ -116,7 +108,11 @@ export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
     remove: async (request, reply) => {
       const model = modelOf(app, request)
       const id = idOf(model, request)
-      const options: RemoveOptions = { ...keyOf(request), ...ifMatchOf(request), ...versionOf(request) }
+      const options: RemoveOptions = {
+        ...keyOf(request),
+        ...ifMatchOf(request),
+        ...versionOf(request, habits),
+      }
       const { data, replayed } = await records(request).remove(model.name, id, options)
       return sendWritten(reply, { data: [wantsObject(request, reply) ? { id: data } : data], replayed })
     },

@@ -21,21 +21,23 @@ export function recordResources(
   return [
     {
       ...{ ...shared, path: model },
+      withParameters: ['GET'],
       handlers: { GET: reading.find, PUT: writing.create, POST: writing.save },
     },
     {
       ...{ ...shared, path: `${model}/:id` },
+      withParameters: ['GET', 'DELETE'],
       handlers: { GET: reading.read, POST: writing.update, PATCH: writing.patch, DELETE: writing.remove },
     },
     { ...shared, path: `${model}/search`, handlers: { POST: reading.search } },
-    { ...shared, path: `${model}/perms`, handlers: { GET: reading.perms } },
+    { ...shared, path: `${model}/perms`, withParameters: ['GET'], handlers: { GET: reading.perms } },
     { ...shared, path: `${model}/verify`, handlers: { POST: reading.verify } },
     { ...shared, path: `${model}/updateMass`, handlers: { POST: writing.updateMass } },
     { ...shared, path: `${model}/removeAll`, handlers: { POST: writing.removeAll } },
     { ...shared, path: `${model}/:id/fetch`, handlers: { POST: reading.fetch } },
     { ...shared, path: `${model}/:id/copy`, handlers: { GET: reading.copy } },
-    { ...shared, path: `${model}/:id/details`, handlers: { GET: reading.details } },
-    { ...shared, path: `${model}/:id/history`, handlers: { GET: past.history } },
+    { ...shared, path: `${model}/:id/details`, withParameters: ['GET'], handlers: { GET: reading.details } },
+    { ...shared, path: `${model}/:id/history`, withParameters: ['GET'], handlers: { GET: past.history } },
     { ...shared, path: `${model}/:id/history/:version`, handlers: { GET: past.version } },
     { ...shared, path: `${model}/:id/revert`, handlers: { POST: past.revert } },
   ]

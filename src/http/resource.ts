@@ -15,6 +15,8 @@ export interface Resource {
   /** Besides those, for the methods that write. */
   readonly writeGuards?: readonly onRequestAsyncHookHandler[]
   readonly handlers: Readonly<Partial<Record<Method, Handler>>>
+  /** Methods whose handlers read the query string, and refuse parameters that they do not know. */
+  readonly withParameters?: readonly Method[]
   /** What whoever used a wrong method may have wanted. */
   readonly hint?: string
   /** A GET that does something has no HEAD. */
@@ -30,22 +32,33 @@ declare module 'fastify' {
     readonly isAboutRecords?: boolean
     readonly isAlwaysAnswered?: boolean
     readonly hasPatch?: boolean
+    /** Whether the guard leaves the query string to the handler. */
+    readonly readsQuery?: boolean
   }
 }
 
 /** Every method of a path: those it has, OPTIONS, and 405 with `Allow` for the rest. All of them guarded. */
 export function addResource(server: FastifyInstance, resource: Resource): void {
-  const { path, guards, writeGuards = [], handlers, hint, hasHead = true } = resource
+  const { path, guards, writeGuards = [], handlers, withParameters = [], hint, hasHead = true } = resource
   const { isAboutRecords = false, isAlwaysAnswered = false } = resource
   const hasPatch = handlers.PATCH !== undefined
-  const config = { isAboutRecords, isAlwaysAnswered, hasPatch }
+  const shared = { isAboutRecords, isAlwaysAnswered, hasPatch }
+  const config = { ...shared, readsQuery: true }
   const offered = METHODS.filter((method) => handlers[method])
   const allow = [...offered, ...(handlers.GET && hasHead ? ['HEAD'] : []), 'OPTIONS']
   for (const method of METHODS) {
     const handler = handlers[method] ?? refuseMethod
+    const readsQuery = handlers[method] === undefined || withParameters.includes(method)
     const isWrite = method !== 'GET'
     const onRequest = [...(isWrite ? writeGuards : []), ...guards]
-    server.route({ method, url: path, onRequest, handler, exposeHeadRoute: hasHead, config })
+    server.route({
+      method,
+      url: path,
+      onRequest,
+      handler,
+      exposeHeadRoute: hasHead,
+      config: { ...shared, readsQuery },
+    })
   }
   if (!hasHead)
     server.route({ method: 'HEAD', url: path, onRequest: [...guards], handler: refuseMethod, config })
@@ -65,9 +78,13 @@ export function addResource(server: FastifyInstance, resource: Resource): void {
   }
 }
 
-/** What all resources of records share: nobody without a session, no write from another site's page. */
+/** What all resources of records share: nobody without a session, no write from another site's page, no unknown parameter. */
 export function aboutRecords(guards: Guards) {
-  return { guards: [guards.session], writeGuards: [guards.sameSiteOrKey], isAboutRecords: true } as const
+  return {
+    guards: [guards.session, guards.parameters],
+    writeGuards: [guards.sameSiteOrKey],
+    isAboutRecords: true,
+  } as const
 }
 
 export const JSON_TYPE = 'application/json; charset=utf-8'

@@ -172,7 +172,7 @@ async function addRoutes(
       })
       add(base, recordResources(app, guards, habits, basePath))
       add(base, [batchResource(app, guards, habits), changesResource({ app, guards, limits, stopping })])
-      add(base, [exportResource(app, guards, habits), fileResource(app, guards)])
+      add(base, [exportResource(app, guards, habits), fileResource(app, guards, habits)])
       add(base, [...metaResources(app, guards), infoResource(app, guards, settings)])
       await base.register(async (scope) => {
         // What is told of accounts is for the moment, and some of it is told once.

@@ -14,7 +14,10 @@ export function userResources(app: App, guards: Guards, settings: HttpSettings):
   const administrator = async (request: FastifyRequest) => {
     requireAdmin(callerOf(request))
   }
-  const shared = { guards: [guards.session, administrator], writeGuards: [guards.sameSite] }
+  const shared = {
+    guards: [guards.session, administrator, guards.parameters],
+    writeGuards: [guards.sameSite],
+  }
   const userIn = (request: FastifyRequest) => requireUser(app, idOf(app.catalog.user, request))
   const listSessions: Handler = async (request, reply) =>
     answer(reply, await openSessions(app, await userIn(request)))

@@ -1,7 +1,7 @@
 // Webhooks: made, tried and looked at, by administrators. Their records are at /ws/rest/verso.feed.Webhook.
 import type { FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
-import { DEFAULT_LIMIT, wholeNumber } from '../model/search.js'
+import { pageFromQuery } from '../model/search.js'
 import { isObject } from '../model/value.js'
 import { WEBHOOK_MODEL } from '../model/webhook.js'
 import type { App } from '../service/app.js'
@@ -24,7 +24,10 @@ export function webhookResources(app: App, guards: Guards): readonly Resource[] 
   const administrator = async (request: FastifyRequest) => {
     requireAdmin(callerOf(request))
   }
-  const shared = { guards: [guards.session, administrator], writeGuards: [guards.sameSite] }
+  const shared = {
+    guards: [guards.session, administrator, guards.parameters],
+    writeGuards: [guards.sameSite],
+  }
   const idIn = (request: FastifyRequest) => idOf(app.catalog.get(WEBHOOK_MODEL), request)
   const make: Handler = async (request, reply) => {
     refuseKey(request)
@@ -36,7 +39,7 @@ export function webhookResources(app: App, guards: Guards): readonly Resource[] 
     return answer(reply, [told(await renewSecret(app, callerOf(request), idIn(request)))])
   }
   const listDeliveries: Handler = async (request, reply) => {
-    const page = pageOf(request, app.settings.maxLimit)
+    const page = pageFromQuery(request.query as object, app.settings.maxLimit)
     const { total, data } = await deliveriesOf(app, idIn(request), page)
     return sendJson(reply, JSON.stringify({ status: 0, offset: page.offset, total, data }))
   }
@@ -46,7 +49,12 @@ export function webhookResources(app: App, guards: Guards): readonly Resource[] 
       ...{ ...shared, path: `${PLACE}/:id` },
       handlers: { GET: async (request, reply) => answer(reply, [await stateOf(app, idIn(request))]) },
     },
-    { ...shared, path: `${PLACE}/:id/deliveries`, handlers: { GET: listDeliveries } },
+    {
+      ...shared,
+      path: `${PLACE}/:id/deliveries`,
+      withParameters: ['GET'],
+      handlers: { GET: listDeliveries },
+    },
     { ...shared, path: `${PLACE}/:id/secret`, handlers: { POST: renew } },
     {
       ...{ ...shared, path: `${PLACE}/:id/ping` },
@@ -66,15 +74,4 @@ function refuseKey({ headers }: FastifyRequest): void {
       'bad-request',
       'A secret is shown once: its answer cannot be kept under an Idempotency-Key',
     )
-}
-
-function pageOf({ query }: FastifyRequest, maxLimit: number): { offset: number; limit: number } {
-  const { offset, limit } = query as Readonly<Record<string, unknown>>
-  const faults: string[] = []
-  const page = {
-    offset: wholeNumber('offset', offset, 0, faults),
-    limit: Math.min(wholeNumber('limit', limit, DEFAULT_LIMIT, faults), maxLimit),
-  }
-  if (faults.length > 0) throw new Refusal('bad-request', faults.join('; '))
-  return page
 }

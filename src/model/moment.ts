@@ -34,6 +34,14 @@ export function parseDatetime(input: string): string | undefined {
   return printDatetime(local - offsetMin * 60_000)
 }
 
+export const MOMENT_FORM = 'a time with its offset such as 2026-03-01T12:00:00Z (a + is written %2B)'
+
+/** A date is its beginning in UTC. */
+export function parseMoment(input: unknown): string | undefined {
+  const text = typeof input === 'string' ? input : ''
+  return parseDatetime(text) ?? parseDate(text)
+}
+
 /** Milliseconds since 1970 → the canonical text, or undefined outside the years 1 to 9999. */
 function printDatetime(ms: number): string | undefined {
   const date = new Date(ms)

@@ -5,6 +5,8 @@ import { bind, countTerms, countValues } from './binding.js'
 import type { Criteria } from './criteria.js'
 import { parseFilter } from './filter.js'
 import type { Model } from './model.js'
+import { MOMENT_FORM, parseMoment } from './moment.js'
+import { unknownParameters, type Parameters } from './parameters.js'
 import { positionFrom, type Position } from './position.js'
 import { selectionForPage, type Selection } from './selection.js'
 import type { Sight } from './sight.js'
@@ -61,15 +63,46 @@ export interface SearchRequest {
   readonly data?: unknown
 }
 
+const FIND_WORDS = [
+  'offset',
+  'limit',
+  'after',
+  'fields',
+  'sortBy',
+  'filter',
+  'q',
+  'archived',
+  'asOf',
+] as const
+export const FIND: Parameters = { known: FIND_WORDS satisfies readonly (keyof Query)[] }
+export const PAGING: Parameters = { known: ['offset', 'limit'] satisfies (keyof Query)[] }
+
 export function searchFromQuery(sight: Sight, model: Model, query: Query, maxLimit: number): Search {
-  const faults: string[] = []
+  // Many APIs take a condition as `name=value`.
+  const elsewhere = (name: string) =>
+    sight.readable(model, name) ? `: to compare this field, send filter=${name}='…'` : undefined
+  const faults = unknownParameters(query, { ...FIND, elsewhere })
   const conditions = [filterFrom('filter', query.filter, {}, faults)]
   const words = conditionOfWords(sight, model, query.q, faults)
   const archived = isTrue('archived', query.archived, faults)
+  if (query.asOf !== undefined && parseMoment(query.asOf) === undefined)
+    faults.push(`asOf must be ${MOMENT_FORM}, or a date`)
   if (query.after !== undefined && query.asOf !== undefined)
     faults.push('after is no place in the past: pages of asOf have an offset')
   const { fields, sortBy } = { fields: split(query.fields), sortBy: split(query.sortBy) }
   return build(sight, model, { ...query, fields, sortBy, archived, conditions, words }, maxLimit, faults)
+}
+
+/** Which part of a list is asked for, where nothing else can be said. */
+export function pageFromQuery(query: object, maxLimit: number): Pick<Search, 'offset' | 'limit'> {
+  const faults = unknownParameters(query, PAGING)
+  const { offset, limit } = query as Query
+  const page = {
+    offset: wholeNumber('offset', offset, 0, faults),
+    limit: Math.min(wholeNumber('limit', limit, DEFAULT_LIMIT, faults), maxLimit),
+  }
+  if (faults.length > 0) throw new Refusal('bad-request', faults.slice(0, 20).join('; '))
+  return page
 }
 
 const DATA_KEYS = ['criteria', 'operator', '_domain', '_domainContext', '_domains', '_archived']

@@ -224,8 +224,11 @@ onEveryEngine((engine) => {
     ['since=1&since=2', /since must be/],
     ['model=', /^model must name models, or be left out$/],
     ['model=,%20,&wait=30', /^model must name models, or be left out$/],
-    ['models=crm.Contact', /^"models" is no parameter of the feed \(did you mean "model"\?\)$/],
-    ['limit=0&Since=1&x=y', /"Since" is no .* "since"\?\); "x" is no parameter of the feed; limit must be/],
+    ['models=crm.Contact', /^unknown parameter "models" \(did you mean "model"\?\)$/],
+    [
+      'limit=0&Since=1&x=y',
+      /parameter "Since" .* "since"\?\); unknown parameter "x"; known are .*; limit must be/,
+    ],
   ])('%s is refused, and every fault is named', async (query, words) => {
     const answer = await user.get(`/ws/changes?${query}`)
     expectRefusal(answer, 400, 'bad-request')

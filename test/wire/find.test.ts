@@ -64,7 +64,7 @@ onEveryEngine((engine) => {
     ['?limit=9007199254740991', 0, range(1, 45)],
     ['?offset=007&limit=01', 7, [8]],
     ['?offset=%30&limit=%31', 0, [1]],
-    ['?unknown=1&__proto__=2&limit=1', 0, [1]],
+    ['?_unknown=1&__proto__=2&limit=1', 0, [1]],
     ['?archived=true&limit=1', 0, [1]],
     [`?after=${behind(5)}&limit=3`, 0, range(6, 8)],
     [`?offset=7&limit=3&after=${behind(5)}`, 7, range(6, 8)],

@@ -4,6 +4,7 @@ import { fastify, type FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import { asUser, only, openSession, pageOf, rawRequest, sendRaw } from './exchange.js'
+import { routesOf, withoutSlash } from './routes.js'
 
 const MARKER = 'marker-7f3a9c'
 const REFUSED = [400, 401, 403, 404, 405, 415, 421]
@@ -225,24 +226,3 @@ describe('a server whose guard looks at the start of the path', () => {
     expect(await holesIn(url, ['GET /ws/rest/crm.Contact'])).toEqual([])
   })
 })
-
-/** Every path that a server has, and its methods, from the tree that the router prints. */
-function routesOf(server: FastifyInstance): Map<string, Set<string>> {
-  const routes = new Map<string, Set<string>>()
-  const above: string[] = []
-  for (const line of server.printRoutes({ commonPrefix: false }).split('\n')) {
-    const [, indent = '', segment = '', methods = ''] =
-      /^([│ ]*)[└├]── (.*?)(?: \(([A-Z, ]+)\))?$/.exec(line) ?? []
-    const depth = indent.length / 4
-    above.splice(depth)
-    above[depth] = segment
-    if (methods === '') continue
-    const path = withoutSlash(above.join(''))
-    routes.set(path, new Set([...(routes.get(path) ?? []), ...methods.split(', ')]))
-  }
-  return routes
-}
-
-function withoutSlash(path: string): string {
-  return path.replace(/(?<=.)\/$/, '')
-}

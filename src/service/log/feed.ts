@@ -1,7 +1,7 @@
 // The feed: Changes in commit order, from a number that the reader has seen.
 import { Refusal } from '../../errors.js'
+import { unknownParameters } from '../../model/parameters.js'
 import { wholeNumber } from '../../model/search.js'
-import { didYouMean } from '../../model/similar.js'
 import { feedPage, horizonOf } from '../../store/feed.js'
 import type { Change, ChangePage, FeedQuery } from '../../wire.js'
 import type { App } from '../app.js'
@@ -14,7 +14,7 @@ const MAX_WAIT_S = 30
 const MAX_MODELS = 100
 /** So many pages without anything to see are looked through for one answer. */
 const MAX_LOOKS = 20
-const WORDS: readonly string[] = ['since', 'limit', 'wait', 'model'] satisfies (keyof FeedQuery)[]
+const WORDS: (keyof FeedQuery)[] = ['since', 'limit', 'wait', 'model']
 
 /** What a reader wants of the feed. */
 export interface Following {
@@ -27,14 +27,12 @@ export interface Following {
 
 /** A request that is understood, or one Refusal with all of its faults. */
 export function followingFrom(app: App, query: FeedQuery): Following {
-  const faults: string[] = []
+  // Somebody who misspelled model would get the Changes of all models.
+  const faults = unknownParameters(query, { known: WORDS })
   const since = wholeNumber('since', query.since ?? undefined, 0, faults)
   const limit = wholeNumber('limit', query.limit ?? undefined, DEFAULT_CHANGES, faults)
   const wait = wholeNumber('wait', query.wait ?? undefined, 0, faults)
   const models = namesFrom(query.model)
-  // Whoever misspelled model would be told of all models.
-  for (const word of Object.keys(query).filter((name) => !WORDS.includes(name)))
-    faults.push(`"${word.slice(0, 100)}" is no parameter of the feed${didYouMean(word, WORDS)}`)
   // A variable that was not set must not look as if nothing ever happened.
   if (models?.length === 0) faults.push('model must name models, or be left out')
   if (models && models.length > MAX_MODELS) faults.push(`model names at most ${MAX_MODELS} models`)

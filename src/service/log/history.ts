@@ -1,5 +1,5 @@
 // What became of one record: its Changes as a caller may see them, newest first.
-import { searchFromQuery, type Query } from '../../model/search.js'
+import { pageFromQuery, type Query } from '../../model/search.js'
 import type { Model } from '../../model/model.js'
 import { BYTES_OF_HISTORY, historyRows, lastVersion } from '../../store/history.js'
 import { walkBack } from '../../store/past.js'
@@ -7,7 +7,7 @@ import * as store from '../../store/records.js'
 import type { Change, HistoryPage } from '../../wire.js'
 import type { App } from '../app.js'
 import { checkId, missing } from '../ids.js'
-import { sightOf, type Caller } from '../rights/caller.js'
+import type { Caller } from '../rights/caller.js'
 import { seenBy } from '../rights/shown.js'
 import { askedOf, changesFor, momentsFor, seesAllAlike } from './shown-changes.js'
 
@@ -19,10 +19,9 @@ export async function history(
   by: Caller,
   model: Model,
   id: number,
-  { offset, limit }: Pick<Query, 'offset' | 'limit'>,
+  query: Pick<Query, 'offset' | 'limit'>,
 ): Promise<HistoryPage> {
-  const asked = searchFromQuery(sightOf(app, by), model, { offset, limit }, app.settings.maxLimit)
-  const page = { offset: asked.offset, limit: asked.limit }
+  const page = pageFromQuery(query, app.settings.maxLimit)
   checkId(model, id)
   if (by.rights && !by.rights.of(model).may('read')) missing(model, id)
   const db = app.db.searcher

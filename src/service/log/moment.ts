@@ -1,26 +1,26 @@
 // Which moment of the past is meant.
 import { Refusal } from '../../errors.js'
-import { parseDate, parseDatetime } from '../../model/moment.js'
+import { MOMENT_FORM, parseMoment } from '../../model/moment.js'
 import { isVersion } from '../../model/value.js'
 import type { Queryable } from '../../store/database.js'
 import { horizonOf, seqAt } from '../../store/feed.js'
 
 export type AsOf = { readonly version: number } | { readonly atMs: number }
 
-const A_TIME = 'a time with its offset such as 2026-03-01T12:00:00Z (a + is written %2B)'
-
 /** Digits alone are a version, all else is a time; a date is its beginning in UTC. */
 export function asOfFrom(input: unknown): AsOf {
   if (isVersion(input)) return { version: input }
   if (typeof input === 'string' && /^\d{1,16}$/.test(input) && isVersion(Number(input)))
     return { version: Number(input) }
-  return momentFrom(input, `a version, ${A_TIME}, or a date`)
+  return momentFrom(input, `a version, ${MOMENT_FORM}, or a date`)
 }
 
 /** The same for several records, which have no version in common. */
-export function momentFrom(input: unknown, expected = `${A_TIME}, or a date`): { readonly atMs: number } {
-  const text = typeof input === 'string' ? input : ''
-  const at = parseDatetime(text) ?? parseDate(text)
+export function momentFrom(
+  input: unknown,
+  expected = `${MOMENT_FORM}, or a date`,
+): { readonly atMs: number } {
+  const at = parseMoment(input)
   if (at === undefined) throw new Refusal('bad-request', `asOf must be ${expected}`)
   return { atMs: Date.parse(at) }
 }

@@ -20,8 +20,8 @@ import { momentFrom, seqOf } from './moment.js'
 import { neighboursOf, toldOf } from './past-record.js'
 
 export async function findAt(app: App, by: Caller, model: Model, query: Query): Promise<Page> {
-  const at = momentFrom(query.asOf)
   const asked = searchFromQuery(sightOf(app, by), model, query, app.settings.maxLimit)
+  const at = momentFrom(query.asOf)
   refuseNeighbours(asked)
   const search = { ...asked, seen: seenBy(by, model) }
   const table = app.tables.of(model)

@@ -78,7 +78,7 @@ const bothPagings: readonly Case[] = [
 const otherwiseSpelled: readonly Case[] = words`asof as_of AsOf AS-OF`.flatMap((word) =>
   [CONTACTS, TARGET].map((path) =>
     row(`${word} for asOf in ${path}`, c.get(`${path}?${word}=2020-01-01`), BAD, {
-      says: `\\"${word}\\" is no parameter (did you mean \\"asOf\\"?)`,
+      says: `unknown parameter \\"${word}\\" (did you mean \\"asOf\\"?)`,
     }),
   ),
 )
