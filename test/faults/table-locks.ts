@@ -4,6 +4,9 @@ import pg from 'pg'
 /** Conflicts with itself and with all stronger modes, and with none up to ROW EXCLUSIVE, which writes take. */
 const MODE = 'share update exclusive'
 
+/** Between two looks, on the server: what waits goes on waiting until it is cancelled. */
+const PAUSE = 'select pg_sleep(0.01)'
+
 const WAITING = `select a.pid, a.query from pg_locks as l join pg_stat_activity as a using (pid)
   where not l.granted and l.locktype = 'relation' and a.datname = current_database()`
 
@@ -28,6 +31,7 @@ export async function statementsHeldUp(url: string, work: () => Promise<unknown>
         heldUp.push(query)
         await observer.query('select pg_cancel_backend($1)', [pid])
       }
+      await observer.query(PAUSE)
     }
     // Its failure is the consequence of what was cancelled.
     if (heldUp.length === 0) await working

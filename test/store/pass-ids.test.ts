@@ -1,0 +1,74 @@
+// Records that come with their ids: the engine gives ids behind them, also while others write.
+import { expect, test } from 'vitest'
+import { recordsOf } from '../../src/service/records.js'
+import { SERVICE } from '../../src/service/rights/caller.js'
+import { passIds } from '../../src/store/bulk.js'
+import type { Dialect } from '../../src/store/database.js'
+import { statementsHeldUp } from '../faults/table-locks.js'
+import { onEveryEngine, startService, type Service } from '../targets.js'
+
+const MODEL = 'test.Note'
+const FAR = 5_000_000_000
+
+async function create({ app }: Service): Promise<number> {
+  return (await recordsOf(app, SERVICE).create(MODEL, { title: 'x' })).data.id
+}
+
+async function pass({ app }: Service, id: number, dialect: Partial<Dialect> = {}): Promise<void> {
+  const table = app.tables.of(app.catalog.get(MODEL))
+  const changed = { model: table.model, dialect: { ...table.dialect, ...dialect } }
+  await app.db.transaction((tx) => passIds(tx, { ...table, ...changed }, id))
+}
+
+/** The ids that are given after these were passed, in turn. */
+async function idsAfter(service: Service, passed: readonly number[], dialect?: Partial<Dialect>) {
+  const ids: number[] = []
+  for (const id of passed) {
+    await pass(service, id, dialect)
+    ids.push(await create(service))
+  }
+  return ids
+}
+
+onEveryEngine((engine) => {
+  test('ids follow the one that was passed, near or far, and never go back', async () => {
+    const service = await startService(engine)
+    expect(await idsAfter(service, [3, 1, 40, FAR, 41])).toEqual([4, 5, 41, FAR + 1, FAR + 2])
+    await service.close()
+  })
+
+  test('no id is given twice to those who write while ids are passed', async () => {
+    const service = await startService(engine)
+    const made: number[] = []
+    const writers = Array.from({ length: 4 }, async () => {
+      for (let round = 0; round < 10; round++) made.push(await create(service))
+    })
+    for (let id = 5; id <= 100; id += 5) await pass(service, id)
+    await Promise.all(writers)
+    expect(new Set(made).size).toBe(40)
+    expect(await create(service)).toBeGreaterThan(100)
+    await service.close()
+  })
+})
+
+test('a store that goes back to the id that was passed is caught', async () => {
+  const service = await startService('postgres')
+  const goesBack = {
+    passIds: (table: string, id: number) => [
+      `select setval(pg_get_serial_sequence('"${table}"', 'id'), ${id})`,
+    ],
+  }
+  expect(await idsAfter(service, [40, 3], goesBack)).toEqual([41, 4])
+  await service.close()
+})
+
+test('on PostgreSQL nobody who writes waits for it; a store that locks the table is caught', async () => {
+  const service = await startService('postgres')
+  const locks = { passIds: (table: string) => [`lock table "${table}" in share row exclusive mode`] }
+  const { url } = service.place
+  expect(await statementsHeldUp(url, () => idsAfter(service, [40, FAR]))).toEqual([])
+  expect(await statementsHeldUp(url, () => pass(service, 1, locks))).toEqual([
+    'lock table "test.Note" in share row exclusive mode',
+  ])
+  await service.close()
+})
