@@ -10,7 +10,8 @@ const COUNT = 12_000
 
 test.each(['SQLite', 'three nodes of PostgreSQL'])('on %s', async (place) => {
   const db = place === 'SQLite' ? [] : ['--db', await createDatabase(inject('postgresUrl')), '--nodes', '3']
-  const flags = ['--seconds', '60', '--at-least', String(COUNT), '--json']
+  // Half of the writes alone, and half of them in the transactions that they share.
+  const flags = ['--seconds', '60', '--at-least', String(COUNT), '--keyed', '0.5', '--json']
   const { code, stdout, stderr } = await verso(['prove', ...flags, ...db])
   const score = JSON.parse(stdout || '{}') as Score
   expect(score.violations, stderr).toEqual([])

@@ -28,9 +28,12 @@ export interface Ground {
   readonly pause: (milliseconds: number) => Promise<void>
 }
 
-/** How often requests are cut off and repeated: shares from 0 to 1. */
+/** How often requests are cut off, carry a key, and are repeated: shares from 0 to 1. */
 export interface Trouble {
   readonly drop: number
+  /** Of updates and deletes; creates always carry one. */
+  readonly keyed: number
+  /** A write that is sent twice carries a key. */
   readonly duplicates: number
 }
 
@@ -54,7 +57,7 @@ export class Caller {
   /** With a key, an answer that was lost is asked for again until it is known. */
   async create(): Promise<RecordAnswer> {
     const { adapter } = this.ground
-    const about: About = { kind: 'create', ...this.#key(1) }
+    const about: About = { kind: 'create', ...this.#newKey() }
     const ask = async (send: Send) => adapter.create(send, [], about.key)
     let answer = await this.#once(about, ask)
     if (answer.outcome === 'ok' && about.key !== undefined && this.random.happens(this.trouble.duplicates))
@@ -74,18 +77,17 @@ export class Caller {
   async update(record: string, { version, tokens }: State): Promise<RecordAnswer> {
     const { adapter, journal } = this.ground
     const token = journal.nextToken(this.name)
-    const about: About = {
-      ...{ kind: 'update', record, token, named: version },
-      ...this.#key(this.trouble.duplicates),
-    }
-    return this.#perhapsTwice(about, (send) =>
+    const { isTwice, ...key } = this.#chooseKey()
+    const about: About = { kind: 'update', record, token, named: version, ...key }
+    return this.#write(about, isTwice, (send) =>
       adapter.update(send, record, version, [...tokens, token], about.key),
     )
   }
 
   async remove(record: string, version: number): Promise<RemovalAnswer> {
-    const about: About = { kind: 'remove', record, named: version, ...this.#key(this.trouble.duplicates) }
-    return this.#perhapsTwice(about, async (send): Promise<RemovalAnswer> => {
+    const { isTwice, ...key } = this.#chooseKey()
+    const about: About = { kind: 'remove', record, named: version, ...key }
+    return this.#write(about, isTwice, async (send): Promise<RemovalAnswer> => {
       const answer = await this.ground.adapter.remove(send, record, version, about.key)
       // Some services show once more what they have removed: that is no state of the record.
       return answer.outcome === 'ok' ? { outcome: 'ok' } : answer
@@ -98,14 +100,25 @@ export class Caller {
     return this.#once({ kind: 'total' }, async (send) => adapter.total?.(send) ?? { outcome: 'refused' })
   }
 
-  #key(share: number): { readonly key?: string } {
-    if (!this.ground.adapter.takesKeys || !this.random.happens(share)) return {}
-    return { key: `${this.run}.${this.name}.${++this.#keys}` }
+  #newKey(): { readonly key?: string } {
+    return this.ground.adapter.takesKeys ? { key: `${this.run}.${this.name}.${++this.#keys}` } : {}
   }
 
-  /** Whatever has a key is repeated: at the same time, or afterwards. */
-  async #perhapsTwice<A extends Answer>(about: About, ask: (send: Send) => Promise<A>): Promise<A | Other> {
-    if (about.key === undefined) return this.#once(about, ask)
+  /** Whether a write carries a key, and whether it is sent twice with it. */
+  #chooseKey(): { readonly key?: string; readonly isTwice: boolean } {
+    const isTwice = this.random.happens(this.trouble.duplicates)
+    const isKeyed = this.random.happens(this.trouble.keyed) || isTwice
+    const key = isKeyed ? this.#newKey() : {}
+    return { ...key, isTwice: isTwice && 'key' in key }
+  }
+
+  /** Sends it once; or twice, at the same time or one after the other. */
+  async #write<A extends Answer>(
+    about: About,
+    isTwice: boolean,
+    ask: (send: Send) => Promise<A>,
+  ): Promise<A | Other> {
+    if (!isTwice) return this.#once(about, ask)
     const isAtOnce = this.random.happens(0.5)
     const first = this.#once(about, ask)
     if (!isAtOnce) await first

@@ -26,6 +26,7 @@ export interface ProveFlags {
   readonly seed?: string
   readonly kills?: string | true
   readonly drop: string
+  readonly keyed: string
   readonly duplicates: string
   readonly atLeast: string
   readonly journal?: string
@@ -45,6 +46,7 @@ export interface Wanted {
   readonly seed: number
   readonly kills: number
   readonly drop: number
+  readonly keyed: number
   readonly duplicates: number
   readonly atLeast: number
 }
@@ -55,6 +57,11 @@ export function addFlags(command: Command): Command {
     .option('--clients <number>', 'how many clients at once', '16')
     .option('--records <number>', 'how many records they edit at once: fewer give more conflicts', '10')
     .option('--drop <share>', 'how many requests are cut off behind what was sent, 0 to 1', '0.01')
+    .option(
+      '--keyed <share>',
+      'how many updates and deletes carry an Idempotency-Key, 0 to 1; creates always do',
+      '0.9',
+    )
     .option('--duplicates <share>', 'how many writes are sent twice with one key, 0 to 1', '0.02')
     .option('--kills [number]', 'kill -9 of nodes that it started itself; one in 5 s without a number')
     .option('--seed <number>', 'repeats the choices of an earlier run')
@@ -111,6 +118,7 @@ export function readFlags(flags: ProveFlags): readonly [Wanted, readonly string[
     seed: number('seed', flags.seed, 0, MAX_SEED) ?? randomInt(MAX_SEED),
     kills: flags.kills === true ? usualKills : (number('kills', flags.kills, 0, 1_000) ?? 0),
     drop: read('drop', share, flags.drop) ?? 0,
+    keyed: read('keyed', share, flags.keyed) ?? 0,
     duplicates: read('duplicates', share, flags.duplicates) ?? 0,
     atLeast: number('at-least', flags.atLeast, 0, 1_000_000_000) ?? 0,
   }

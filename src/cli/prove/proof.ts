@@ -17,7 +17,7 @@ const LONGEST_PAUSE_MS = 60_000
 /** A run that has not seen enough goes on, at most so many times as long, or so many seconds if that is more. */
 const PATIENCE = { times: 3, seconds: 30 }
 const TICK_MS = 200
-const UNTROUBLED: Trouble = { drop: 0, duplicates: 0 }
+const UNTROUBLED: Trouble = { drop: 0, keyed: 1, duplicates: 0 }
 
 export interface Plan extends Trouble {
   /** Marks records and keys of this run. */
