@@ -269,7 +269,8 @@ function contentsOf({ contents }: Database): Contents {
     drop: (tx, file) => contents.drop(tx, file),
     sweep: () => contents.sweep(),
     open: (file) => contents.open(file),
-    recover: () => contents.recover(),
+    recover: (forgottenMs) => contents.recover(forgottenMs),
+    pending: () => contents.pending(),
     close: () => contents.close(),
   }
 }

@@ -18,12 +18,8 @@ export interface FeedContext {
   readonly stopping: AbortSignal
 }
 
-/** Each asks for itself who may see what, whenever something is committed. */
-const MAX_WAITING = 100
-
 export function changesResource(context: FeedContext): Resource {
-  const { guards } = context
-  const waiting = new WaitingRequests(MAX_WAITING)
+  const { guards, limits } = context
   return {
     path: '/ws/changes',
     guards: [guards.session],
@@ -32,31 +28,10 @@ export function changesResource(context: FeedContext): Resource {
       GET: async (request, reply) => {
         varyAlso(reply, 'Accept')
         const isStream = wantsEvents(request)
-        if (isStream || 'wait' in (request.query as FeedQuery)) waiting.add(actorIn(request).id, reply)
+        if (isStream || 'wait' in (request.query as FeedQuery)) limits.wait(actorIn(request).id, reply)
         return isStream ? stream(context, request, reply) : sendChanges(context, request, reply)
       },
     },
-  }
-}
-
-/** How many wait for each account: they are not counted among the requests under way. */
-class WaitingRequests {
-  readonly #counts = new Map<number, number>()
-
-  constructor(private readonly max: number) {}
-
-  add(account: number, reply: FastifyReply): void {
-    const count = this.#counts.get(account) ?? 0
-    if (count >= this.max)
-      throw new Refusal('too-many', `At most ${this.max} requests of an account wait at once on a node`, {
-        retryAfterS: 5,
-      })
-    this.#counts.set(account, count + 1)
-    reply.raw.once('close', () => {
-      const left = (this.#counts.get(account) ?? 1) - 1
-      if (left === 0) this.#counts.delete(account)
-      else this.#counts.set(account, left)
-    })
   }
 }
 
@@ -89,8 +64,9 @@ async function stream(
   let page = await followingChanges(app, () => guards.still(request), first, signal)
   limits.setAside(reply)
   const events = new EventStream(reply)
+  const isOpen = () => !signal.aborted && !reply.raw.destroyed
   try {
-    for (let following: Following = { ...asked, waitMs: HEARTBEAT_MS }; !signal.aborted;) {
+    for (let following: Following = { ...asked, waitMs: HEARTBEAT_MS }; isOpen();) {
       for (const change of page.data) await events.send(change.seq, 'change', change)
       if (page.data.at(-1)?.seq !== page.next) await events.position(page.next)
       following = { ...following, since: page.next }
@@ -120,10 +96,11 @@ function wantsEvents({ method, headers }: FastifyRequest): boolean {
   return method === 'GET' && (headers.accept?.split(',').some((type) => EVENTS.test(type)) ?? false)
 }
 
-/** Aborted once nobody is there to be answered. */
-function goneSignal(reply: FastifyReply): AbortSignal {
+/** Aborted once nobody is there to be answered. A response that is closed already never says so again. */
+function goneSignal({ raw }: FastifyReply): AbortSignal {
+  if (raw.destroyed) return AbortSignal.abort()
   const gone = new AbortController()
-  reply.raw.once('close', () => {
+  raw.once('close', () => {
     gone.abort()
   })
   return gone.signal

@@ -1,19 +1,20 @@
-import type { Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 
 /** How long a request that has begun to arrive may take to do so, once the service is stopping. */
 const ARRIVAL_MS = 2_000
 
 interface Traffic {
-  /** How many requests are under way. */
-  requests: number
+  /** Those of the requests that are under way. */
+  readonly responses: Set<ServerResponse>
   /** What had been read when the last one was done with. More than that: another one is arriving. */
   bytesRead: number
 }
 
 /**
  * Knows which connections have a request under way. Node's own way of ending idle ones takes an answer for sent as soon as it is
- * written, and cuts off what still waits to leave; and it never ends a connection on which nothing was asked yet.
+ * written, and cuts off what still waits to leave; and it never ends a connection on which nothing was asked yet. Nor does it close a
+ * response that waits behind others when its connection is gone: whoever counts on `close` would wait for ever.
  */
 export class Connections {
   readonly #traffic = new Map<Socket, Traffic>()
@@ -30,20 +31,22 @@ export class Connections {
         socket.destroy()
         return
       }
-      this.#traffic.set(socket, { requests: 0, bytesRead: 0 })
+      const traffic: Traffic = { responses: new Set(), bytesRead: 0 }
+      this.#traffic.set(socket, traffic)
       socket.once('close', () => {
         this.#traffic.delete(socket)
+        closeQueued(traffic.responses)
         this.#checkDone()
       })
     })
     server.on('request', ({ socket }, response) => {
       const traffic = this.#traffic.get(socket)
       if (!traffic) return
-      traffic.requests++
+      traffic.responses.add(response)
       response.on('close', () => {
-        traffic.requests--
+        traffic.responses.delete(response)
         traffic.bytesRead = socket.bytesRead
-        if (this.#isEnding && traffic.requests === 0) socket.destroySoon()
+        if (this.#isEnding && traffic.responses.size === 0) socket.destroySoon()
       })
     })
   }
@@ -65,13 +68,22 @@ export class Connections {
   }
 
   #endIdle(alsoArriving: boolean): void {
-    for (const [socket, { requests, bytesRead }] of this.#traffic) {
+    for (const [socket, { responses, bytesRead }] of this.#traffic) {
       const isArriving = socket.bytesRead > bytesRead
-      if (requests === 0 && (alsoArriving || !isArriving)) socket.destroy()
+      if (responses.size === 0 && (alsoArriving || !isArriving)) socket.destroy()
     }
   }
 
   #checkDone(): void {
     if (this.#traffic.size === 0) this.#allDone()
+  }
+}
+
+/** Those that never got the connection. Node closes the one that has it. */
+function closeQueued(responses: Iterable<ServerResponse>): void {
+  for (const response of [...responses]) {
+    if (response.socket !== null) continue
+    response.destroy()
+    response.emit('close')
   }
 }

@@ -62,7 +62,12 @@ export async function readForm<F>(
   const parser = makeParser(message)
   const reader = new FormReader(requestLimitBytes, keeper)
   const { count, delimiters } = countDelimiters(message)
+  // The parser passes over a part whose head it cannot read: an update must not become a new record because of that.
+  const unreadHead = () =>
+    delimiters() === reader.parts + 1 ? undefined : malformed('the head of one of its parts cannot be read')
   try {
+    // One that is closed already says so no more.
+    if (message.destroyed && !message.readableEnded) throw cutOff()
     await new Promise<void>((resolve, reject) => {
       parser.on('file', (name, stream, fileName, encoding) => {
         reader.take(name, stream, fileName, encoding).catch(reject)
@@ -74,14 +79,22 @@ export async function readForm<F>(
         reject(malformed('it does not end, or its parts cannot be told apart', error))
       })
       parser.on('finish', resolve)
+      // Also where all of it has arrived, and some of it was not read yet.
       message.once('close', () => {
-        if (!message.complete) reject(malformed('it was cut off'))
+        if (!message.readableEnded) reject(cutOff())
       })
       message.on('data', count)
-      message.pipe(parser)
+      message.pipe(parser, { end: false })
+      message.once('end', () => {
+        // Called when every byte was parsed. Of a head that does not end the parser says nothing at all, not even that it is done.
+        parser.end(() => {
+          const fault = unreadHead()
+          if (fault) reject(fault)
+        })
+      })
     })
-    // The parser passes over a part whose head it cannot read: an update must not become a new record because of that.
-    if (delimiters() !== reader.parts + 1) throw malformed('the head of one of its parts cannot be read')
+    const fault = unreadHead()
+    if (fault) throw fault
     return await reader.finish()
   } catch (error) {
     message.off('data', count)
@@ -199,6 +212,10 @@ async function collect(
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
+}
+
+function cutOff(): Refusal {
+  return malformed('it was cut off')
 }
 
 function malformed(why: string, cause?: unknown): Refusal {

@@ -1,18 +1,11 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import type { ServerResponse } from 'node:http'
 
 const CHECK_MS = 500
 
-interface Slots {
-  count: number
-}
-
 /** How much this process has to do: the requests under way, and whether its event loop keeps up. */
 export class Load {
-  #inFlight = 0
+  readonly #counted = new Set<ServerResponse>()
   #isLate = false
-  readonly #slots = new WeakMap<Socket, Slots>()
-  readonly #counted = new WeakMap<ServerResponse, Slots>()
   readonly #timer: NodeJS.Timeout | undefined
 
   /** No lateness is too much where `maxLateMs` is 0. */
@@ -30,43 +23,31 @@ export class Load {
   }
 
   get isTooMuch(): boolean {
-    return this.#inFlight >= this.maxInFlight || this.#isLate
+    return this.#counted.size >= this.maxInFlight || this.#isLate
   }
 
-  /** Counts a request until its answer is sent, or its connection is gone. */
-  add({ socket }: Pick<IncomingMessage, 'socket'>, response: ServerResponse): void {
-    const slots = this.#slots.get(socket) ?? this.#watch(socket)
-    slots.count++
-    this.#inFlight++
-    this.#counted.set(response, slots)
+  get inFlight(): number {
+    return this.#counted.size
+  }
+
+  /**
+   * Counts a request until its response is closed. A response that is closed already never says so again: it would be counted for ever.
+   * `Connections` closes the responses that Node forgets.
+   */
+  add(response: ServerResponse): void {
+    if (response.destroyed) return
+    this.#counted.add(response)
     response.on('close', () => {
-      this.setAside(response)
+      this.#counted.delete(response)
     })
   }
 
   /** What waits for something to happen costs next to nothing: it is not counted any more. */
   setAside(response: ServerResponse): void {
-    const slots = this.#counted.get(response)
-    if (slots) this.#release(slots, Math.min(1, slots.count))
     this.#counted.delete(response)
   }
 
   stop(): void {
     clearInterval(this.#timer)
-  }
-
-  /** Answers that wait behind others on a connection never hear of its end. */
-  #watch(socket: Socket): Slots {
-    const slots = { count: 0 }
-    this.#slots.set(socket, slots)
-    socket.once('close', () => {
-      this.#release(slots, slots.count)
-    })
-    return slots
-  }
-
-  #release(slots: Slots, count: number): void {
-    slots.count -= count
-    this.#inFlight -= count
   }
 }

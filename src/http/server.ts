@@ -5,6 +5,8 @@ import { fastify, type FastifyInstance } from 'fastify'
 import { Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
 import { dummyHash } from '../service/accounts/passwords.js'
+import { gaugesOf } from '../service/gauges.js'
+import type { Gauges } from '../store/database.js'
 import { HABITS } from './axelor.js'
 import { batchResource } from './batch.js'
 import { acceptCredentials, acceptJson } from './bodies.js'
@@ -62,6 +64,8 @@ export interface Server {
   readonly fastify: FastifyInstance
   /** Answers the urls it listens on, the one for people first. */
   listen(): Promise<string[]>
+  /** Counters of work in progress: of requests, of the service, of the database. Each is 0 while there is nothing to do. */
+  gauges(): Gauges
   /** Finishes what is in flight. */
   close(): Promise<void>
 }
@@ -122,6 +126,7 @@ export async function createServer(
         (host) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${settings.basePath}`,
       )
     },
+    gauges: () => ({ ...gaugesOf(app), ...limits.gauges() }),
     close: async () => {
       stopping.abort()
       limits.stop()

@@ -66,7 +66,7 @@ export function withShortWay(routing: Listener, parts: Parts, readers: readonly 
   return (request, response) => {
     const startMs = performance.now()
     const asked = isStopping() ? undefined : understood(readers, request)
-    if (!asked || !limits.admit(request, response, asked.caller)) {
+    if (!asked || !limits.admit(response, asked.caller)) {
       routing(request, response)
       return
     }
@@ -91,7 +91,8 @@ export function withShortWay(routing: Listener, parts: Parts, readers: readonly 
         if (error instanceof Gone) return
         if (error instanceof ForTheRoutes) {
           limits.readmit(response, caller)
-          routing(request, response)
+          // Nothing has happened, and whoever has gone need not be told why.
+          if (!response.destroyed) routing(request, response)
           return
         }
         const { accept } = request.headers

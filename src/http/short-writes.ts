@@ -55,6 +55,8 @@ export function shortWrites(parts: Parts): Reader {
 
 /** All of it, and not more: so that it can be given back. */
 async function bodyOf(request: IncomingMessage, length: number): Promise<Buffer> {
+  // One that is closed already says so no more.
+  if (request.destroyed) throw new Gone()
   return new Promise((resolve, reject) => {
     const onReadable = () => {
       const body = request.read(length) as Buffer | null

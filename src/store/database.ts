@@ -72,6 +72,9 @@ export interface TransactionOptions {
   readonly plain?: Plain | undefined
 }
 
+/** Counters of work in progress by name. Each is 0 while there is nothing to do. */
+export type Gauges = Readonly<Record<string, number>>
+
 export interface Database {
   readonly dialect: Dialect
   /** Sees what is committed; never writes. */
@@ -88,6 +91,8 @@ export interface Database {
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>
   /** Why writes are refused; undefined if they are taken. Looks again where that may have changed. */
   writability(): Promise<Unwritable | undefined>
+  /** Those of an engine; a database that stands before another one may leave them out. */
+  gauges?(): Gauges
   close(): Promise<void>
 }
 
@@ -134,8 +139,13 @@ export interface Contents {
   sweep(): Promise<void>
   /** Undefined if the content is gone: then its row is, too. What was opened is read to its end, or fails. */
   open(file: Located): Promise<Readable | undefined>
-  /** At start and now and then: does what processes left undone that are no more. */
-  recover(): Promise<void>
+  /**
+   * At start and now and then: does what processes left undone that are no more, and what this one has forgotten. Content that nothing was
+   * done with for so long is taken for forgotten.
+   */
+  recover(forgottenMs?: number): Promise<void>
+  /** How many uploads are between `receive` and `settle`. */
+  pending(): number
   close(): Promise<void>
 }
 

@@ -11,12 +11,17 @@ export class Line {
   readonly #waiting = new Set<Waiting>()
 
   constructor(
-    turns: number,
+    private readonly turns: number,
     private readonly patienceMs: number,
     /** What whoever has waited too long is told. */
     private readonly outOfTime: () => unknown,
   ) {
     this.#free = turns
+  }
+
+  /** How many have their turn, or wait for it. */
+  get pending(): number {
+    return this.turns - this.#free + this.#waiting.size
   }
 
   async inTurn<T>(work: () => Promise<T>): Promise<T> {

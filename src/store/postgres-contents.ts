@@ -7,34 +7,47 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import type { Contents, Incoming, Located, Queryable, Transaction } from './database.js'
 import { PRIVATE_FILE } from './private-files.js'
-import { receiveInto, translateFileError } from './receiving.js'
+import { FORGOTTEN_MS, forgotten, receiveInto, translateFileError } from './receiving.js'
 
 const PART_BYTES = 256 * 1024
 const PARTS_AT_ONCE = 4
 
+interface Arrived {
+  readonly handle: FileHandle
+  readonly atMs: number
+}
+
 export class PostgresContents implements Contents {
   /** What has arrived lies in files without names: with the process they are gone. */
-  readonly #arrived = new Map<string, FileHandle>()
+  readonly #arrived = new Map<string, Arrived>()
+  #arriving = 0
 
   constructor(private readonly reader: Queryable) {}
+
+  pending(): number {
+    return this.#arriving + this.#arrived.size
+  }
 
   async receive(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<Incoming> {
     const key = randomBytes(16).toString('hex')
     let handle: FileHandle | undefined
+    this.#arriving++
     try {
       handle = await openNameless(path.join(tmpdir(), `verso-${key}`))
       const received = await receiveInto(handle, source, limitBytes)
-      this.#arrived.set(key, handle)
+      this.#arrived.set(key, { handle, atMs: performance.now() })
       return { key, ...received }
     } catch (error) {
       await handle?.close()
       throw translateFileError(error)
+    } finally {
+      this.#arriving--
     }
   }
 
   async store(tx: Transaction, id: number, { key, size }: Incoming): Promise<void> {
-    const handle = this.#arrived.get(key)
-    if (!handle) throw new Error('content is stored that has not arrived')
+    const { handle } = this.#arrived.get(key) ?? {}
+    if (!handle) throw forgotten()
     const part = Buffer.allocUnsafe(Math.min(size, PART_BYTES))
     for (let index = 0, offset = 0; offset < size; index++) {
       // At once: nothing in a transaction waits for anything but the database.
@@ -48,9 +61,9 @@ export class PostgresContents implements Contents {
   }
 
   async settle({ key }: Incoming): Promise<void> {
-    const handle = this.#arrived.get(key)
+    const arrived = this.#arrived.get(key)
     this.#arrived.delete(key)
-    await handle?.close()
+    await arrived?.handle.close()
   }
 
   /** The parts go with the row. */
@@ -68,12 +81,18 @@ export class PostgresContents implements Contents {
     return first.length === 0 ? undefined : Readable.from(this.#read(file, first), { objectMode: false })
   }
 
-  async recover(): Promise<void> {
-    return Promise.resolve()
+  /** Other processes leave nothing, and a transaction that was not committed no parts: only files that this one has forgotten are closed. */
+  async recover(forgottenMs = FORGOTTEN_MS): Promise<void> {
+    const now = performance.now()
+    for (const [key, { handle, atMs }] of this.#arrived) {
+      if (now - atMs < forgottenMs) continue
+      this.#arrived.delete(key)
+      await handle.close()
+    }
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#arrived.values()].map((handle) => handle.close()))
+    await Promise.all([...this.#arrived.values()].map(({ handle }) => handle.close()))
     this.#arrived.clear()
   }
 

@@ -2,7 +2,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { Condition, type OnCondition, type Unwritable } from './condition.js'
-import type { Database, Queryable, Row, Searcher, Transaction, TransactionOptions } from './database.js'
+import type {
+  Database,
+  Gauges,
+  Queryable,
+  Row,
+  Searcher,
+  Transaction,
+  TransactionOptions,
+} from './database.js'
 import { Gathering } from './gathering.js'
 import { Line } from './line.js'
 import { PostgresCommits } from './postgres-commits.js'
@@ -178,6 +186,17 @@ class Postgres implements Database {
     if (row?.['transaction_read_only'] === 'on') this.#condition.note('read-only')
     else this.#condition.clearReadOnly()
     return this.#condition.unwritable
+  }
+
+  gauges(): Gauges {
+    const pools = [this.readers, this.searchers, this.writers]
+    const sum = (count: (pool: pg.Pool) => number) => pools.reduce((total, pool) => total + count(pool), 0)
+    return {
+      connectionsInUse: sum(({ totalCount, idleCount }) => totalCount - idleCount),
+      connectionsAwaited: sum(({ waitingCount }) => waitingCount),
+      writesPending: this.#line.pending + this.#sharing.pending,
+      uploadsPending: this.contents.pending(),
+    }
   }
 
   async close(): Promise<void> {

@@ -9,6 +9,14 @@ import type { Incoming } from './database.js'
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 const READ_ONLY = new Set(['EROFS', 'EACCES', 'EPERM'])
 
+/** No upload takes so long. */
+export const FORGOTTEN_MS = 60 * 60_000
+
+/** For content that was removed because nothing was done with it for so long. */
+export function forgotten(): Refusal {
+  return new Refusal('busy', 'The file that was sent is gone: send it again', { retryAfterS: 1 })
+}
+
 /** Writes all of it, and answers when it is on the disk. */
 export async function receiveInto(
   handle: FileHandle,

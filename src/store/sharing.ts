@@ -43,6 +43,11 @@ export class Sharing {
     private readonly engine: Sharer,
   ) {}
 
+  /** How many wait, and how many records of theirs are kept from others. */
+  get pending(): number {
+    return this.#waiting.length + this.#records.size
+  }
+
   async add<T>(work: (tx: Transaction) => Promise<T>, record: string | undefined): Promise<T> {
     if (record !== undefined && this.#records.has(record))
       return this.line.inTurn(() => this.engine.alone(work)) as Promise<T>

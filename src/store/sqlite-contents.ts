@@ -9,16 +9,13 @@ import { existsSync, readdirSync, renameSync, rmdirSync, statSync, unlinkSync } 
 import { open, unlink } from 'node:fs/promises'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
-import { Refusal } from '../errors.js'
 import type { Contents, Incoming, Located, Queryable, Transaction } from './database.js'
 import { isKnown } from './files.js'
 import { makeFolder, syncFolder } from './folder.js'
 import { PRIVATE_FILE } from './private-files.js'
-import { codeOf, isMissing, receiveInto, translateFileError } from './receiving.js'
+import { codeOf, FORGOTTEN_MS, forgotten, isMissing, receiveInto, translateFileError } from './receiving.js'
 
 const KEY = /^[0-9a-f]{32}$/
-/** No upload takes so long: whatever process it was, it is another one by now that has its number. */
-const ABANDONED_MS = 60 * 60_000
 const GONE_AT_ONCE = 1_000
 /** The folders that databases of this process have open. */
 const OPEN = new Set<string>()
@@ -30,6 +27,8 @@ interface Writable {
 
 export class SqliteContents implements Contents {
   readonly #own = `${process.pid}-${randomBytes(8).toString('hex')}`
+  /** What arrives, or has arrived and is not settled. */
+  readonly #held = new Set<string>()
   #sweeping: Promise<void> | undefined
   #isAskedAgain = false
 
@@ -40,9 +39,14 @@ export class SqliteContents implements Contents {
     OPEN.add(this.#own)
   }
 
+  pending(): number {
+    return this.#held.size
+  }
+
   async receive(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<Incoming> {
     const key = randomBytes(16).toString('hex')
     const place = this.#arriving(key)
+    this.#held.add(key)
     try {
       this.#makeOwnFolder()
       const handle = await open(place, 'wx', PRIVATE_FILE)
@@ -56,6 +60,7 @@ export class SqliteContents implements Contents {
       syncFolder(path.dirname(place))
       return { key, ...received }
     } catch (error) {
+      this.#held.delete(key)
       await unlink(place).catch(ignoreMissing)
       throw translateFileError(error)
     }
@@ -63,8 +68,7 @@ export class SqliteContents implements Contents {
 
   /** Safe whatever others believe of this process: who removes content without a row does so in a transaction, too. */
   async store(_: Transaction, __: number, { key }: Incoming): Promise<void> {
-    if (!existsSync(this.#arriving(key)))
-      throw new Refusal('busy', 'The file that was sent is gone: send it again', { retryAfterS: 1 })
+    if (!existsSync(this.#arriving(key))) throw forgotten()
   }
 
   async settle({ key }: Incoming): Promise<void> {
@@ -72,7 +76,9 @@ export class SqliteContents implements Contents {
       if (await isKnown(this.db.reader, key)) this.#moveIn(this.#arriving(key), key)
       else removeSync(this.#arriving(key))
     } catch {
-      // It stays where it is, and is found there. What has no row goes at the next start.
+      // It stays where it is, and is found there. What has no row goes with the next `recover`.
+    } finally {
+      this.#held.delete(key)
     }
   }
 
@@ -103,14 +109,19 @@ export class SqliteContents implements Contents {
     return undefined
   }
 
-  async recover(): Promise<void> {
+  async recover(forgottenMs = FORGOTTEN_MS): Promise<void> {
     if (!existsSync(this.folder)) return
-    for (const name of this.#incomingFolders()) if (this.#isAbandoned(name)) await this.#clear(name)
+    for (const name of this.#incomingFolders()) {
+      if (name === this.#own) await this.#clearOwn(forgottenMs)
+      else if (this.#isAbandoned(name, forgottenMs)) await this.#clear(name)
+    }
     await this.#sweepGone()
   }
 
   async close(): Promise<void> {
     await this.#sweeping
+    // Whoever still has something here comes too late. What cannot be removed goes with the next start.
+    await this.#clearOwn(0).catch(() => undefined)
     OPEN.delete(this.#own)
     removeIfEmpty(this.#incoming(this.#own))
   }
@@ -118,7 +129,7 @@ export class SqliteContents implements Contents {
   /** What is in the folder of a process that is no more: with a row it stays, without one it goes. */
   async #clear(name: string): Promise<void> {
     const folder = this.#incoming(name)
-    const keys = readdirSync(folder).filter((entry) => KEY.test(entry))
+    const keys = keysIn(folder)
     // In a transaction: a process that only looked dead cannot store a row meanwhile for what is removed here.
     if (keys.length > 0)
       await this.db.transaction(async (tx) => {
@@ -130,13 +141,35 @@ export class SqliteContents implements Contents {
     removeIfEmpty(folder)
   }
 
-  #isAbandoned(name: string): boolean {
+  /**
+   * What no upload holds, and what one has held for so long that it was forgotten. Of the latter nothing is moved: its row may not be
+   * committed yet.
+   */
+  async #clearOwn(forgottenMs: number): Promise<void> {
+    const folder = this.#incoming(this.#own)
+    const isForgotten = (key: string) => {
+      const { mtimeMs } = statSync(path.join(folder, key), { throwIfNoEntry: false }) ?? { mtimeMs: Infinity }
+      return !this.#held.has(key) || Date.now() - mtimeMs >= forgottenMs
+    }
+    const keys = existsSync(folder) ? keysIn(folder).filter(isForgotten) : []
+    if (keys.length === 0) return
+    await this.db.transaction(async (tx) => {
+      for (const key of keys) {
+        const file = path.join(folder, key)
+        if (!(await isKnown(tx, key))) removeSync(file)
+        else if (!this.#held.has(key)) this.#moveIn(file, key)
+      }
+    })
+    for (const key of keys) if (!existsSync(path.join(folder, key))) this.#held.delete(key)
+  }
+
+  #isAbandoned(name: string, forgottenMs: number): boolean {
     if (OPEN.has(name)) return false
     const pid = Number(/^(\d+)-[0-9a-f]{16}$/.exec(name)?.[1] ?? NaN)
     if (!Number.isSafeInteger(pid)) return false
     const { mtimeMs } = statSync(this.#incoming(name), { throwIfNoEntry: false }) ?? { mtimeMs: Infinity }
-    // Our own number: a process had it before.
-    return pid === process.pid || !isAlive(pid) || Date.now() - mtimeMs > ABANDONED_MS
+    // Our own number: a process had it before. After so long, another process has the number of whichever it was.
+    return pid === process.pid || !isAlive(pid) || Date.now() - mtimeMs > forgottenMs
   }
 
   async #sweepAll(): Promise<void> {
@@ -212,6 +245,10 @@ export class SqliteContents implements Contents {
   #incoming(name: string): string {
     return path.join(this.folder, 'incoming', name)
   }
+}
+
+function keysIn(folder: string): string[] {
+  return readdirSync(folder).filter((entry) => KEY.test(entry))
 }
 
 function isAlive(pid: number): boolean {

@@ -3,7 +3,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../errors.js'
-import type { Queryable, Row, Searcher, SqlValue } from './database.js'
+import type { Gauges, Queryable, Row, Searcher, SqlValue } from './database.js'
 import { translate } from './sqlite-errors.js'
 import type { Answer, Question, Trouble } from './sqlite-search-process.js'
 
@@ -56,6 +56,14 @@ export class SqliteSearcher implements Searcher {
     } finally {
       // One that was ended, because it took too long, has nothing to finish.
       if (this.#processes.get(by) === 'held') await this.#ask({ sql: 'commit', params: [] }, false, by)
+    }
+  }
+
+  gauges(): Gauges {
+    const isBusy = (state: State) => state === 'held' || typeof state === 'object'
+    return {
+      searchesRunning: [...this.#processes.values()].filter(isBusy).length,
+      searchesWaiting: this.#waiting.size,
     }
   }
 

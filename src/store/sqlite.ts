@@ -2,7 +2,7 @@
 import path from 'node:path'
 import { Refusal } from '../errors.js'
 import type { OnCondition, Unwritable } from './condition.js'
-import type { Database, Plain, Queryable, Transaction, TransactionOptions } from './database.js'
+import type { Database, Gauges, Plain, Queryable, Transaction, TransactionOptions } from './database.js'
 import { makeFolder } from './folder.js'
 import { keepPrivate } from './private-files.js'
 import { SqliteCommits } from './sqlite-commits.js'
@@ -123,6 +123,14 @@ class Sqlite implements Database {
   async writability(): Promise<Unwritable | undefined> {
     this.sessions.probe()
     return Promise.resolve(this.sessions.condition.unwritable)
+  }
+
+  gauges(): Gauges {
+    return {
+      ...this.searcher.gauges(),
+      writesPending: this.#waiting.length,
+      uploadsPending: this.contents.pending(),
+    }
   }
 
   async close(): Promise<void> {

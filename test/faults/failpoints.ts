@@ -80,7 +80,8 @@ function withPoints(contents: Contents, ofFiles: WeakSet<Transaction>): Contents
       pass('settled')
     },
     open: (file) => contents.open(file),
-    recover: () => contents.recover(),
+    recover: (forgottenMs) => contents.recover(forgottenMs),
+    pending: () => contents.pending(),
     close: () => contents.close(),
   }
 }

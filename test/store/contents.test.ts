@@ -1,7 +1,7 @@
 // Content on disk: whatever a process has left behind, and whoever believes what of whom, records and content fit together.
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, renameSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -10,7 +10,8 @@ import { insertFile, removeFile } from '../../src/store/files.js'
 import { openDatabase } from '../../src/store/open.js'
 import { makeOwnTables } from '../../src/store/own-tables.js'
 import { contentsIn, filesFolder } from '../file-audit.js'
-import { newPlace, refusalOf, type Place } from '../targets.js'
+import { ENGINES, newPlace, refusalOf, type Place } from '../targets.js'
+import { withoutRecovery } from '../twins.js'
 
 const OPTIONS = { poolSize: 3, statementTimeoutMs: 10_000 }
 
@@ -108,6 +109,31 @@ describe('sqlite', () => {
     expect(contentsIn(folder)).toEqual([])
   })
 
+  test('what an upload of this process has forgotten goes: once it has been there for an hour, or at the end', async () => {
+    const [first, second] = [await receive(db), await receive(db)]
+    const arriving = contentsIn(folder).find((name) => name.endsWith(first.key)) ?? ''
+    const before = Date.now() / 1000 - 7_200
+    utimesSync(path.join(folder, arriving), before, before)
+    await db.contents.recover()
+    expect(contentsIn(folder).map((name) => path.basename(name))).toEqual([second.key])
+    await db.close()
+    expect(contentsIn(folder)).toEqual([])
+  })
+
+  test('what could not be settled is settled later', async () => {
+    const { incoming, located } = await storeOne()
+    const [arrived = ''] = contentsIn(folder)
+    const place = path.join(folder, placeOf(located.key))
+    // Nothing moves in where a file stands in the place of its folder.
+    writeFileSync(path.dirname(place), '')
+    await db.contents.settle(incoming)
+    expect(contentsIn(folder)).toContain(arrived)
+    rmSync(path.dirname(place))
+    await db.contents.recover()
+    expect(contentsIn(folder)).toEqual([placeOf(located.key)])
+    expect(db.contents.pending()).toBe(0)
+  })
+
   test('what is not ours is never removed', async () => {
     leave(`${dead}-${token}`, 'notes.txt')
     leave('lost+found', newKey())
@@ -192,6 +218,42 @@ describe('sqlite', () => {
       expect(contentsIn(folder)).toEqual([placeOf(located.key)])
       await other.close()
     })
+  })
+})
+
+describe.for(ENGINES)('%s', (engine) => {
+  /** What is left of an upload that was never settled, when everything else is done. */
+  const leftBy = async (change: (db: Database) => Database) => {
+    const place = await newPlace(engine)
+    const db = change(await openDatabase(place.url, OPTIONS))
+    await db.transaction((tx) => makeOwnTables(tx, db.dialect))
+    await db.contents.receive(Readable.from([Buffer.from('content')]), 1_000)
+    await db.contents.recover(0)
+    const left = db.contents.pending()
+    await db.close()
+    place.remove()
+    return left
+  }
+
+  test('an upload that was forgotten holds nothing for ever', async () => {
+    expect(await leftBy((db) => db)).toBe(0)
+  })
+
+  test('a store that does not look for forgotten uploads is caught', async () => {
+    expect(await leftBy(withoutRecovery)).toBe(1)
+  })
+
+  test('an upload that was forgotten is refused when it goes on', async () => {
+    const place = await newPlace(engine)
+    const db = await openDatabase(place.url, OPTIONS)
+    await db.transaction((tx) => makeOwnTables(tx, db.dialect))
+    const incoming = await db.contents.receive(Readable.from([Buffer.from('content')]), 1_000)
+    await db.contents.recover(0)
+    const late = db.transaction((tx) => db.contents.store(tx, 1, incoming))
+    expect((await refusalOf(late)).kind).toBe('busy')
+    await db.contents.settle(incoming)
+    await db.close()
+    place.remove()
   })
 })
 

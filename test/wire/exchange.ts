@@ -2,7 +2,7 @@
 import http from 'node:http'
 import net from 'node:net'
 import { expect } from 'vitest'
-import { createServer } from '../../src/http/server.js'
+import { createServer, type Server } from '../../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/settings.js'
 import type { Page, WireRecord } from '../../src/wire.js'
 import { PASSWORD, USERNAME, type Service } from '../targets.js'
@@ -177,14 +177,14 @@ export type User = ReturnType<typeof asUser>
 export async function withServer<T>(
   { app }: Service,
   http: Partial<HttpSettings>,
-  work: (url: string) => Promise<T>,
+  work: (url: string, server: Server) => Promise<T>,
   setupToken?: string,
 ): Promise<T> {
   const settings = { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1', port: 0, ...http }
   const server = await createServer(app, settings, setupToken === undefined ? {} : { setupToken })
   const [url = ''] = await server.listen()
   try {
-    return await work(url)
+    return await work(url, server)
   } finally {
     await server.close()
   }

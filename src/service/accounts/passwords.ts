@@ -16,6 +16,11 @@ let running = 0
 const logins: Queue = []
 const writes: Queue = []
 
+/** How many passwords are being hashed, or wait for it. */
+export function hashesPending(): number {
+  return running + logins.length + writes.length
+}
+
 export async function hashPassword(password: string): Promise<string> {
   return inTurn(writes, () => hash(password, ARGON2))
 }

@@ -16,6 +16,10 @@ export class Waiting {
 
   constructor(private readonly db: Database) {}
 
+  get size(): number {
+    return this.#readers.size
+  }
+
   /** Until there is a Change after this one, the time is over, or the signal says so. It may end early, and never late. */
   async wait(since: number, ms: number, signal: AbortSignal): Promise<void> {
     if (ms <= 0 || signal.aborted || this.#isClosed) return

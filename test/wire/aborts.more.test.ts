@@ -1,0 +1,74 @@
+// The same for every route that there is, and for storms of clients that go away at any moment.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ENGINES } from '../targets.js'
+import { Abandoned, connectTo, requestsOf, restOf } from './aborts.js'
+import { send } from './exchange.js'
+
+const STORM = 500
+const CLIENTS = 10
+const LATE_MS = 4
+
+describe.for(ENGINES)('%s', (engine) => {
+  describe('a database that answers when it is told to', () => {
+    let abandoned: Abandoned
+
+    beforeAll(async () => {
+      abandoned = await Abandoned.start(engine)
+    })
+    afterAll(() => abandoned.close())
+
+    /** Whoever came a moment ago is known: their requests take the short way. Others are looked up first. */
+    const comings = [
+      ['known', true],
+      ['looked up', false],
+    ] as const
+    test.for(comings)('whoever is %s and goes away holds nothing, on any route', async ([, isKnown]) => {
+      const { service } = abandoned
+      const requests = await requestsOf(service, await abandoned.cookie())
+      expect(requests.length).toBeGreaterThan(100)
+      for (const request of requests) {
+        // Some of them end sessions.
+        const text = request(await abandoned.cookie())
+        if (!isKnown) service.clock.letASecondPass()
+        await abandoned.abort(text)
+        expect(await restOf(service.server), text).toEqual({})
+      }
+    })
+  })
+
+  describe('a database that answers late', () => {
+    let abandoned: Abandoned
+
+    beforeAll(async () => {
+      abandoned = await Abandoned.start(engine, () => sleep(Math.random() * LATE_MS))
+    })
+    afterAll(() => abandoned.close())
+
+    test('a storm of clients that go away at any moment holds nothing', async () => {
+      const { server, url } = abandoned.service
+      let cookie = await abandoned.cookie()
+      const requests = await requestsOf(abandoned.service, cookie)
+      let left = STORM
+      const client = async () => {
+        while (left-- > 0) {
+          const socket = await connectTo(url)
+          const request = requests[Math.floor(Math.random() * requests.length)]
+          if (request) socket.write(request(cookie))
+          await sleep(Math.random() * 3 * LATE_MS)
+          socket.resetAndDestroy()
+          if (left % 20 === 0) cookie = await abandoned.cookie()
+        }
+      }
+      await Promise.all(Array.from({ length: CLIENTS }, client))
+      expect(await restOf(server)).toEqual({})
+      cookie = await abandoned.cookie()
+      const path = '/ws/rest/crm.Contact?limit=1'
+      const answers = await Promise.all(
+        Array.from({ length: 100 }, () => send(url, { path, headers: { cookie } })),
+      )
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+      expect(await restOf(server)).toEqual({})
+    })
+  })
+})

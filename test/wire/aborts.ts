@@ -1,0 +1,157 @@
+// Clients that go away before they are answered, on every route that a server has.
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Server } from '../../src/http/server.js'
+import type { Gauges } from '../../src/store/database.js'
+import { openDatabase } from '../../src/store/open.js'
+import { HeldDatabase } from '../held-database.js'
+import { preparedPlace, startService, type Engine, type Service } from '../targets.js'
+import { asUser, openSession, placeOf, rawRequest, send } from './exchange.js'
+import { routesOf } from './routes.js'
+
+const FORM = [
+  ...['--b', 'Content-Disposition: form-data; name="file"; filename="a.txt"', '', 'content'],
+  ...['--b', 'Content-Disposition: form-data; name="field"', '', 'scan', '--b--', ''],
+].join('\r\n')
+/** Requests that a path and a method do not name. */
+const MORE: readonly (readonly [line: string, headers: Readonly<Record<string, string>>])[] = [
+  ['GET /ws/changes', { accept: 'text/event-stream' }],
+  ['GET /ws/changes?wait=30', {}],
+  ['GET /ws/rest/crm.Contact/999999', {}],
+  ['GET /ws/rest/crm.Contact?offset=0&limit=10', {}],
+  ['GET /nothing', {}],
+]
+
+export type RequestText = (cookie: string) => string
+
+/** What is worth a look in `npm test`, too. */
+export const SAMPLE: readonly RequestText[] = [...MORE, ['PUT /ws/rest/crm.Contact', {}] as const].map(textOf)
+
+/** One request for each method of each path. */
+export async function requestsOf({ server, url }: Service, cookie: string): Promise<readonly RequestText[]> {
+  const requests: RequestText[] = [...SAMPLE]
+  for (const route of routesOf(server.fastify).keys()) {
+    const path = filled(route)
+    const { headers } = await send(url, { method: 'OPTIONS', path, headers: { cookie } })
+    for (const method of headers.allow?.split(', ') ?? []) requests.push(textOf([`${method} ${path}`, {}]))
+  }
+  return requests
+}
+
+function textOf([line, headers]: (typeof MORE)[number]): RequestText {
+  return (cookie) => requestFor(line, { cookie, ...headers })
+}
+
+function filled(path: string): string {
+  const isFile = path.includes('/upload') || path.includes('/download')
+  return path
+    .replace(':model', isFile ? 'doc.Paper' : 'crm.Contact')
+    .replace(':field', 'scan')
+    .replace(':version', '0')
+    .replaceAll(':id', '1')
+}
+
+function requestFor(line: string, headers: Readonly<Record<string, string>>): string {
+  const alive = { ...headers, connection: 'keep-alive' }
+  if (!/^(PUT|POST|PATCH)/.test(line)) return rawRequest(`${line} HTTP/1.1`, alive)
+  const isForm = line.endsWith('/upload')
+  const type = line.startsWith('PATCH') ? 'application/merge-patch+json' : 'application/json'
+  const body = isForm ? FORM : '{"data":{"version":0,"firstName":"Ada"},"records":[{}],"requests":[]}'
+  return rawRequest(
+    `${line} HTTP/1.1`,
+    {
+      ...{ ...alive, 'content-type': isForm ? 'multipart/form-data; boundary=b' : type },
+      'content-length': String(body.length),
+    },
+    body,
+  )
+}
+
+export async function connectTo(url: string): Promise<Socket> {
+  const socket = connect(placeOf(url))
+  socket.on('error', () => undefined)
+  await once(socket, 'connect')
+  return socket
+}
+
+/** Between one question to the database and the next a request is nowhere for a few turns of the event loop. */
+const TURNS = 10
+const PATIENCE = 100
+
+/** The gauges that do not come back to 0 for good, however long it takes them to come to rest. */
+export async function restOf(server: Pick<Server, 'gauges'>): Promise<Gauges> {
+  const left = () => Object.fromEntries(Object.entries(server.gauges()).filter(([, value]) => value !== 0))
+  let before = ''
+  for (let turns = 0, unchanged = 0; turns < TURNS && unchanged < PATIENCE;) {
+    const now = JSON.stringify(left())
+    turns = now === '{}' ? turns + 1 : 0
+    unchanged = now === before ? unchanged + 1 : 0
+    before = now
+    await (turns > 0 ? new Promise(setImmediate) : sleep(5))
+  }
+  return left()
+}
+
+/** A service whose database answers when it is told to, and clients that do not wait for that. */
+export class Abandoned {
+  #cookie = ''
+
+  private constructor(
+    readonly service: Service,
+    private readonly database: HeldDatabase,
+  ) {}
+
+  static async start(engine: Engine, late?: () => Promise<void>): Promise<Abandoned> {
+    const place = await preparedPlace(engine)
+    const inner = await openDatabase(place.url, { poolSize: 6, statementTimeoutMs: 10_000 })
+    const database = new HeldDatabase(inner, late)
+    const service = await startService(engine, { database, place, setupToken: 'token' })
+    const abandoned = new Abandoned(service, database)
+    await asUser(service.url, await abandoned.cookie()).create('crm.Contact', { firstName: 'Ada' })
+    return abandoned
+  }
+
+  async close(): Promise<void> {
+    await this.service.close()
+    this.service.place.remove()
+  }
+
+  /** Of a session that is open, and known. */
+  async cookie(url = this.service.url): Promise<string> {
+    const { status } = await send(url, { path: '/ws/me', headers: { cookie: this.#cookie } })
+    if (status !== 200) this.#cookie = await openSession(url)
+    return this.#cookie
+  }
+
+  /** Sends these requests on one connection, which is reset while the first question to the database is not answered. */
+  async abort(bytes: string, { server, url }: Pick<Service, 'server' | 'url'> = this.service): Promise<void> {
+    const isAsked = this.database.hold()
+    const client = await connectTo(url)
+    const isGone = new Promise<void>((resolve) => {
+      server.fastify.server.once('request', ({ socket }) => {
+        socket.once('close', () => {
+          resolve()
+        })
+      })
+    })
+    client.write(bytes)
+    // Some are answered without the database.
+    await Promise.race([isAsked, once(client, 'data')])
+    client.resetAndDestroy()
+    await isGone
+    this.database.release()
+  }
+}
+
+/** From here on whoever has gone looks as if they were still there: their `close` was told, and is not told again. */
+export function hideDepartures({ fastify }: Pick<Server, 'fastify'>): void {
+  fastify.server.prependListener('request', (_, response) => {
+    response.once('close', () => {
+      Object.defineProperty(response, 'destroyed', { value: false })
+      // As of any response that is closed.
+      response.write = () => false
+      response.end = () => response
+    })
+  })
+}
