@@ -11,7 +11,7 @@ import { applySchema, showPlan } from '../../src/store/schema.js'
 import { CountingDatabase } from '../counting-database.js'
 import { statementsHeldUp } from '../faults/table-locks.js'
 import { models } from '../models.js'
-import { makesIndexesAtStart } from '../start-twins.js'
+import { blindToVersion, makesIndexesAtStart } from '../start-twins.js'
 import { newPlace, onEveryEngine, preparedPlace, refusalOf, type Engine, type Place } from '../targets.js'
 import { withoutSecondAttempt } from '../twins.js'
 
@@ -107,6 +107,17 @@ onEveryEngine((engine) => {
     expect(await db.reader.all(STORED)).toEqual([{ value: 7 }])
     expect(await db.reader.all(db.dialect.findIndex, ['verso_log_at'])).toEqual([])
     await db.close()
+    place.remove()
+  })
+
+  test('a store that does not look at the version takes a newer database over, and is caught', async () => {
+    const place = await preparedPlace(engine)
+    await changed(place, `update verso_epoch set value = 7 where name = 'tables'`, 'drop index verso_log_at')
+    const database = blindToVersion(await openDatabase(place.url, OPTIONS))
+    const app = await createApp({ models, database })
+    expect(await app.db.reader.all(STORED)).toEqual([{ value: OWN_TABLES_VERSION }])
+    expect(await app.db.reader.all(app.db.dialect.findIndex, ['verso_log_at'])).toHaveLength(1)
+    await app.close()
     place.remove()
   })
 
