@@ -1,7 +1,9 @@
 // The habits of existing clients, all of them but for lists of IN: what such a client sends becomes what the contract asks for, and nothing behind
-// this file knows the difference. What would lose an edit without a word stays refused, but for what those clients rely on.
+// this file knows the difference, but for an `InverseClaim`: only the transaction knows whether that is true. What would lose an edit without a
+// word stays refused, but for what those clients rely on.
 import type { Field, FieldTypeName } from '../model/field.js'
-import type { Model } from '../model/model.js'
+import { InverseClaim } from '../model/inverse-input.js'
+import { isView, type Model } from '../model/model.js'
 import { parseDatetime } from '../model/moment.js'
 import { knownParameters } from '../model/parameters.js'
 import { isOverList, pathOf } from '../model/path.js'
@@ -63,7 +65,12 @@ function valueFrom(sight: Sight, field: Field, value: unknown): unknown {
   const { relation, type } = field
   if (!relation) return looselySpelled(type, value)
   const target = sight.target(relation)
-  if (!relation.isList) return neighbourFrom(sight, target, value)
+  const sent = relation.isList ? listFrom(sight, target, value) : neighbourFrom(sight, target, value)
+  // Such clients send a record as they have read it, with the other sides of relations in it.
+  return isView(field) ? new InverseClaim(sent) : sent
+}
+
+function listFrom(sight: Sight, target: Model, value: unknown): unknown {
   if (value === null) return []
   return [value].flat().map((item: unknown) => neighbourFrom(sight, target, item))
 }

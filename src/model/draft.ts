@@ -8,7 +8,9 @@ import type { Refs } from './refs.js'
 import type { Sight } from './sight.js'
 import { isWrittenInside } from './system.js'
 import { isObject, type Values } from './value.js'
+import { claimInverse, type ClaimedMember } from './inverse-input.js'
 import { KEYS, NEIGHBOUR_KEYS, neighbourFault } from './neighbour-input.js'
+import { NamedRecords } from './repeated.js'
 import { defaultOf } from './values.js'
 
 /** What a client sent for one record. */
@@ -24,6 +26,10 @@ export interface Draft {
   readonly lists: ReadonlyMap<string, readonly Member[]>
   /** Neighbours that came along as they were read, by field. */
   readonly copies: ReadonlyMap<string, readonly Copy[]>
+  /** What inverse relations are believed to hold, by existing clients: compared in the transaction, never written. */
+  readonly inverses?: ReadonlyMap<string, readonly ClaimedMember[]>
+  /** Whether the request names this record with its version in another place, too: then none of them changes it. */
+  readonly isRepeated?: boolean
   /** The json fields whose values change what is there, instead of taking its place. */
   readonly patched?: ReadonlySet<string>
   /** Where it stands in the request, in front of the names of its fields: `addresses[0].` */
@@ -110,7 +116,7 @@ interface Parent {
 class DraftReader implements Drafting {
   readonly #faults = new Faults()
   readonly #faulty = new Set<Model>()
-  readonly #seen = new Set<string>()
+  readonly #named: NamedRecords
   #records = 0
   #items = 0
   #passwords = 0
@@ -120,7 +126,9 @@ class DraftReader implements Drafting {
     readonly now: string,
     /** What neighbours may be called by besides their ids. */
     readonly refs?: Refs,
-  ) {}
+  ) {
+    this.#named = new NamedRecords(refs)
+  }
 
   root(model: Model, data: unknown, key: Key | undefined): Draft {
     const draft = this.read(model, { data, key }, '')
@@ -157,9 +165,9 @@ class DraftReader implements Drafting {
     parent: Parent | undefined,
   ): Draft {
     this.#count(model, key, place, depth)
-    const draft = {
+    const draft: MutableDraft = {
       ...{ model, key, place },
-      ...{ values: {} as Values, neighbours: new Map<string, Draft>(), lists: new Map<string, Member[]>() },
+      ...{ values: {}, neighbours: new Map<string, Draft>(), lists: new Map<string, Member[]>() },
       copies: new Map<string, Copy[]>(),
     }
     const keys = depth === 1 ? KEYS : NEIGHBOUR_KEYS
@@ -174,6 +182,7 @@ class DraftReader implements Drafting {
     }
     if (key) this.#refuseCleared(draft)
     else this.#complete(draft, parent?.reference)
+    if (depth > 1) this.#addFault(place, this.#named.addInside(draft))
     return draft
   }
 
@@ -182,24 +191,18 @@ class DraftReader implements Drafting {
     if (depth > MAX_DEPTH)
       throw new Refusal('bad-request', `Records can be nested ${MAX_DEPTH} levels deep, not deeper`)
     refuseIfMore(this.#records, MAX_RECORDS, 'records')
-    // What stands for one that is yet to be made may be changed again, under its next version.
-    if (!key || this.refs?.madeAs(key.id)) return
-    const identity = `${model.name} ${key.id}`
-    if (this.#seen.has(identity))
-      this.#faults.add(
-        place.replace(/\.$/, ''),
-        `changes ${identity}, which is changed in this request already`,
-      )
-    this.#seen.add(identity)
+    if (depth === 1) this.#addFault(place, this.#named.addRoot(model, key))
+  }
+
+  #addFault(place: string, fault: string | undefined): void {
+    if (fault !== undefined) this.#faults.add(place.replace(/\.$/, ''), fault)
   }
 
   #readField(draft: MutableDraft, field: Field, input: unknown, depth: number): void {
     const name = draft.place + field.name
     const { relation } = field
-    if (relation && isView(field)) {
-      const holder = `${relation.target}.${relation.mappedBy}`
-      this.#faults.add(name, `is the other side of ${holder}: write it there`)
-    } else if (!isWritable(field)) return
+    if (relation && isView(field)) this.#addFault(name, claimInverse(this.sight, draft, field, input))
+    else if (!isWritable(field)) return
     // Content comes and goes by calls of its own: sent as null, as it would be read, a binary field means nothing.
     else if (field.type === 'binary' && input === null) return
     else if (isOwnedList(field)) draft.lists.set(field.name, this.#readList(draft, field, input, depth))
@@ -327,6 +330,8 @@ function keepCopy(draft: MutableDraft, { name }: Field, input: unknown, place: s
 }
 
 interface MutableDraft extends Draft {
+  inverses?: ReadonlyMap<string, readonly ClaimedMember[]>
+  isRepeated?: boolean
   readonly neighbours: Map<string, Draft>
   readonly lists: Map<string, readonly Member[]>
   readonly copies: Map<string, Copy[]>

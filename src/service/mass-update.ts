@@ -82,7 +82,7 @@ function draftOf(app: App, by: Caller, model: Model, values: unknown, now: strin
   if (key !== undefined)
     throw new Refusal('bad-request', `A mass update sets no ${key}: "data" says which records it is for`)
   const draft = draftToUpdate(sightOf(app, by), model, values, { id: 0, version: 0 }, now)
-  const [list] = [...draft.lists.keys(), ...draft.neighbours.keys()]
+  const [list] = [...draft.lists.keys(), ...draft.neighbours.keys(), ...(draft.inverses?.keys() ?? [])]
   if (list !== undefined)
     throw refusalAt(model, list, 'cannot be set in many records at once: a reference is an id alone')
   const secret = Object.keys(draft.values).find((name) => model.fields.get(name)?.secret)

@@ -19,7 +19,7 @@ export function plainOf(
   { idempotencyKey, merge }: SaveOptions,
   hasAddition: boolean,
 ): Plain | undefined {
-  const { model, key, neighbours, lists } = draft
+  const { model, key, neighbours, lists, inverses } = draft
   const isPlain =
     // Whoever repeats the key waits for the transaction that has it.
     idempotencyKey === undefined &&
@@ -30,6 +30,8 @@ export function plainOf(
     // Neighbours and members are locked in an order, and their owners raised.
     neighbours.size === 0 &&
     lists.size === 0 &&
+    // What others refer to it by is looked up beside the record.
+    inverses === undefined &&
     // Rights, webhooks, accounts: what follows from them is looked up and written in the same transaction.
     !isAuth(model) &&
     // A condition is asked of the database before and after the write: there it would see what others have not committed.

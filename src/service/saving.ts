@@ -5,6 +5,7 @@ import { draftsIn, type Draft, type Key } from '../model/draft.js'
 import { refusalAt, Faults } from '../model/faults.js'
 import { patchDraft } from '../model/merge-patch.js'
 import { isReference, type Model } from '../model/model.js'
+import { changedAmongOthers } from '../model/repeated.js'
 import { isAuth } from '../model/system.js'
 import { idOf, sameValue, type Values } from '../model/value.js'
 import { computeValues, valuesOf } from '../model/values.js'
@@ -22,6 +23,7 @@ import { conflict, refuseIfStale, refuseStale } from './conflict.js'
 import { fileChanges, filesToReplace, letGo } from './held-files.js'
 import { missing } from './ids.js'
 import { inPlace } from './in-place.js'
+import { refuseChangedInverses } from './inverses.js'
 import { refuseStrangeKey } from './accounts/key-rules.js'
 import { backReference, Lists, type Parent } from './lists.js'
 import type { Identity } from './lock-order.js'
@@ -114,6 +116,7 @@ export class Saving {
     if (isRoot) await this.refuseStaleInside(asked)
     refuseEditedCopies(asked, await this.#asShown(asked, before))
     await refuseUnseen(this.work, asked)
+    await refuseChangedInverses(this.work, asked, key.id)
     const patched = asked.patched ? patchDraft(asked, valuesOf(model, before)) : asked
     const draft = await keepUnseen(this.work, patched, before)
     const sent = { ...draft.values, ...(await this.#saveNeighbours(draft)), ...backReference(parent) }
@@ -121,6 +124,8 @@ export class Saving {
     // One of its neighbours may have had it in a list.
     this.#refuseSecond(draft, key.id)
     const changed = namesChanged(draft, before, sent, permit)
+    if (asked.isRepeated && changed.length > 0)
+      throw refusalAt(model, place, changedAmongOthers(`${model.name} ${key.id}`))
     const isRaised = isRoot || changed.length > 0
     if (isRaised) {
       this.#permits.changing(table, key.id, permit, changed, place)

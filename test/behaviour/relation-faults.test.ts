@@ -173,7 +173,7 @@ onEveryTarget((engine, door) => {
       [{ boss: { ...own, name: 'X' } }, { boss: again('rel.Person', person.id) }],
       [
         { boss: { ...boss, name: 'X', boss: { ...boss, name: 'Y' } } },
-        { 'boss.boss': again('rel.Person', boss.id) },
+        { boss: again('rel.Person', boss.id) },
       ],
     ]
     for (const [data, errors] of attempts) {

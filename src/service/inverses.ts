@@ -1,0 +1,39 @@
+// Inverse relations that were sent as their sender believes them to be.
+import type { Draft } from '../model/draft.js'
+import { Faults } from '../model/faults.js'
+import { inverseFault, isAsClaimed, type ClaimedMember } from '../model/inverse-input.js'
+import { selectionForRecord } from '../model/selection.js'
+import { compileSelection } from '../store/select.js'
+import { sightOf } from './rights/caller.js'
+import { readFor } from './rights/shown.js'
+import type { Work } from './work.js'
+
+/**
+ * Refuses a claim that is not what is stored: whoever has changed it believes that it was written. It is compared with what its sender
+ * would be shown, so that nobody learns of others. The transaction reads it before it writes anything. Nothing is locked: a claim writes
+ * nothing, so what somebody else commits meanwhile is not undone by it.
+ */
+export async function refuseChangedInverses(work: Work, draft: Draft, id: number): Promise<void> {
+  const { model, inverses, place } = draft
+  if (!inverses) return
+  const { app, tx } = work
+  const sight = sightOf(app, work)
+  const related = [...inverses].flatMap(([name, members]) => {
+    const fields = fieldsIn(members)
+    return fields.length > 0 ? [[name, fields] as const] : []
+  })
+  const wanted = { fields: [...inverses.keys()], related: Object.fromEntries(related) }
+  const select = compileSelection(app.db.dialect, selectionForRecord(sight, model, wanted))
+  const shown = await readFor(app, work, tx, model, id, select)
+  const faults = new Faults()
+  for (const [name, members] of inverses) {
+    const relation = model.fields.get(name)?.relation
+    if (!relation || isAsClaimed(sight.target(relation), members, shown?.[name])) continue
+    faults.add(place + name, inverseFault(relation))
+  }
+  faults.refuseIfAny(model)
+}
+
+function fieldsIn(members: readonly ClaimedMember[]): string[] {
+  return [...new Set(members.flatMap(({ fields }) => [...fields.keys()]))]
+}

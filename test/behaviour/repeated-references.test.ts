@@ -1,0 +1,143 @@
+// A record may stand in a request several times with its version, as long as nothing of it changes.
+import { expect, test } from 'vitest'
+import { draftToUpdate, type Draft } from '../../src/model/draft.js'
+import { SERVICE } from '../../src/service/rights/caller.js'
+import { Saving } from '../../src/service/saving.js'
+import { nowOf } from '../../src/service/work.js'
+import * as store from '../../src/store/records.js'
+import type { WireRecord } from '../../src/wire.js'
+import { onEveryTarget } from '../targets.js'
+import { idsOf, inShort, useFamily } from './family.js'
+
+const COMPANY = 'rel.Company'
+const PERSON = 'rel.Person'
+const CIRCLE = 'rel.Circle'
+
+onEveryTarget((engine, door) => {
+  const { service, records, make, change, read, changesOf, refusedWhole } = useFamily(engine, door)
+
+  const pairOf = async () => {
+    const [parent, company] = [await make(COMPANY, { name: 'Parent' }), await make(COMPANY, { name: 'C' })]
+    return { parent, company, at: { id: parent.id, version: 0 } }
+  }
+  test('a reference that changes nothing may stand twice, with its version and with what it holds', async () => {
+    const { parent, at } = await pairOf()
+    const circle = await make(CIRCLE, { name: 'K' })
+    const held = { ...at, name: 'Parent', founded: null, code: null }
+    const known = { id: circle.id, version: 0, name: 'K' }
+    for (const [one, other] of [
+      [at, at],
+      [held, held],
+      [at, held],
+      [held, { ...at, parent: null }],
+    ] as const) {
+      let boss: WireRecord | undefined
+      const changes = await changesOf(async () => {
+        boss = await make(PERSON, {
+          ...{ name: 'P', company: one, circles: [known] },
+          boss: { name: 'B', company: other, circles: [{ id: circle.id, version: 0 }] },
+        })
+      })
+      const made = await read(PERSON, (boss?.['boss'] as WireRecord).id)
+      expect([boss, made].map((each) => (each?.['company'] as WireRecord).id)).toEqual([parent.id, parent.id])
+      expect(idsOf(boss, 'circles')).toEqual([{ id: circle.id }])
+      // Neither of them is raised.
+      expect(inShort(changes).filter((each) => !each.startsWith(PERSON))).toEqual([])
+    }
+    const person = await make(PERSON, { name: 'Q', boss: { name: 'R' } })
+    const boss = { ...(person['boss'] as { id: number }), version: 0, company: at }
+    expect(await change(PERSON, person.id, { version: 0, company: held, boss })).toMatchObject({ version: 1 })
+    expect(await read(COMPANY, parent.id)).toMatchObject({ version: 0 })
+  })
+
+  test('so it may in several records, and in several requests of a batch', async () => {
+    const { parent, at } = await pairOf()
+    const all = ['A', 'B'].map((name) => ({ name, company: { ...at, name: 'Parent' } }))
+    const saved = (await records().save(PERSON, all)).data
+    const done = (await records().batch(all.map((data) => ({ op: 'create', model: PERSON, data })))).data
+    const companies = [...saved, ...(done as readonly WireRecord[])].map((each) => each['company'])
+    expect(companies).toMatchObject(Array(4).fill({ id: parent.id, $version: 0 }))
+  })
+
+  test('changed in one of its places, in whichever order, or in both, it is refused', async () => {
+    const { parent, at } = await pairOf()
+    const [same, other] = [
+      { ...at, name: 'Parent' },
+      { ...at, name: 'Other' },
+    ]
+    const already = `changes ${COMPANY} ${parent.id}, which is changed in this request already`
+    const among = `changes ${COMPANY} ${parent.id}, which this request names in another place too: change it in one place, and send no more than its id in the others`
+    const attempts = [
+      [same, other, 'company', already],
+      [other, same, 'company', already],
+      [other, { ...at, name: 'Third' }, 'company', already],
+      [at, other, 'company', among],
+      [other, at, 'boss.company', among],
+      [other, other, 'boss.company', among],
+    ] as const
+    for (const [inside, outside, place, message] of attempts) {
+      const data = { name: 'P', boss: { name: 'B', company: inside }, company: outside }
+      const refusal = await refusedWhole(() => make(PERSON, data))
+      expect(refusal).toMatchObject({ kind: 'invalid', details: { errors: { [place]: message } } })
+    }
+    // By its id alone it may stand elsewhere.
+    const data = { name: 'P', boss: { name: 'B', company: { id: parent.id } }, company: other }
+    await make(PERSON, data)
+    expect(await read(COMPANY, parent.id)).toMatchObject({ version: 1, name: 'Other' })
+  })
+
+  test('with a list inside of one of them it is refused', async () => {
+    const { parent, at } = await pairOf()
+    const data = { name: 'P', boss: { name: 'B', company: { ...at, addresses: [] } }, company: at }
+    const errors = { company: `changes ${COMPANY} ${parent.id}, which is changed in this request already` }
+    const refusal = await refusedWhole(() => make(PERSON, data))
+    expect(refusal).toMatchObject({ kind: 'invalid', details: { errors } })
+  })
+
+  test('a version that is not the current one is a conflict in each of its places', async () => {
+    const { parent, at } = await pairOf()
+    await change(COMPANY, parent.id, { version: 0, name: 'Newer' })
+    const now = { ...at, version: 1 }
+    for (const [one, other] of [
+      [at, at],
+      [at, now],
+      [now, at],
+    ]) {
+      const refusal = await refusedWhole(() => make(PERSON, { company: one, boss: { company: other } }))
+      expect(refusal).toMatchObject({
+        kind: 'conflict',
+        details: { data: { entityName: COMPANY, entityId: parent.id, current: 1 } },
+      })
+    }
+    expect(await make(PERSON, { company: now, boss: { company: now } })).toMatchObject({ version: 0 })
+  })
+
+  test('a broken twin is caught: without the mark the change of one place stands beside the other', async () => {
+    const { parent, at } = await pairOf()
+    const person = await make(PERSON, { name: 'Q', boss: { name: 'R' } })
+    const boss = { ...(person['boss'] as { id: number }), version: 0, company: at }
+    const { app } = service()
+    const now = nowOf(app)
+    const model = app.catalog.get(PERSON)
+    const key = { id: person.id, version: 0 }
+    const data = { boss, company: { ...at, name: 'Other' } }
+    const draft = unmarked(draftToUpdate(app.catalog, model, data, key, now))
+    const undone = new Error('undone')
+    let written: unknown
+    const twin = app.db.transaction(async (tx) => {
+      await new Saving({ app, ...SERVICE, tx, now }, [draft]).update(draft, key, {
+        version: 0,
+        by: 'version',
+      })
+      written = await store.read(tx, app.tables.of(app.catalog.get(COMPANY)), parent.id)
+      throw undone
+    })
+    await expect(twin).rejects.toBe(undone)
+    expect(written).toMatchObject({ name: 'Other' })
+  })
+})
+
+function unmarked({ isRepeated: _, ...draft }: Draft): Draft {
+  const neighbours = [...draft.neighbours].map(([name, each]) => [name, unmarked(each)] as const)
+  return { ...draft, neighbours: new Map(neighbours) }
+}

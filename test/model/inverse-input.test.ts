@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest'
+import { Catalog } from '../../src/model/catalog.js'
+import { isAsClaimed } from '../../src/model/inverse-input.js'
+import { models } from '../models.js'
+
+const person = Catalog.from(models).get('rel.Person')
+const member = (id: number, fields: object = {}) => ({ id, fields: new Map(Object.entries(fields)) })
+const shown = [
+  {
+    id: 1,
+    name: 'One',
+    rate: '1.50',
+    company: { id: 7, $version: 3, name: 'C' },
+    circles: [{ id: 4 }, { id: 5 }],
+  },
+  { id: 2, name: null, rate: null, company: null, circles: [] },
+]
+
+type Compare = typeof isAsClaimed
+type Case = readonly [claimed: Parameters<Compare>[1], stored: unknown, isSame: boolean]
+
+const CASES: readonly Case[] = [
+  [[], [], true],
+  [[], null, true],
+  [[member(1), member(2)], shown, true],
+  [[member(2), member(1)], shown, true],
+  [[member(1, { name: 'One', rate: 1.5 }), member(2, { rate: null })], shown, true],
+  [[member(1, { company: { id: 7, version: 9 }, circles: [{ id: 5 }, { id: 4 }] }), member(2)], shown, true],
+  [[member(2)], shown[1], true],
+  [[], shown, false],
+  [[member(1)], shown, false],
+  [[member(1), member(1)], shown, false],
+  [[member(1), member(3)], shown, false],
+  [[member(1), member(2), member(3)], shown, false],
+  [[member(1)], [], false],
+  [[member(1)], null, false],
+  [[], undefined, false],
+  [[member(1, { name: 'Other' }), member(2)], shown, false],
+  [[member(1, { name: null }), member(2)], shown, false],
+  [[member(1), member(2, { name: '' })], shown, false],
+  [[member(1, { rate: 'much' }), member(2)], shown, false],
+  [[member(1, { isActive: null }), member(2)], shown, false],
+  [[member(1, { company: null }), member(2)], shown, false],
+  [[member(1, { company: { id: 7, name: 'Other' } }), member(2)], shown, false],
+  [[member(1, { circles: [{ id: 4 }] }), member(2)], shown, false],
+]
+
+/** Each would drop an edit without a word. */
+const TWINS: Readonly<Record<string, Compare>> = {
+  'that takes every claim for true': () => true,
+  'that does not miss those who were left out': (target, members, stored) =>
+    isAsClaimed(
+      target,
+      members,
+      [stored].flat().filter((each) => members.some(({ id }) => id === idOf(each))),
+    ),
+  'that does not see those who were added': (target, members, stored) =>
+    isAsClaimed(
+      target,
+      members.filter(({ id }) => [stored].flat().some((each) => idOf(each) === id)),
+      stored,
+    ),
+  'that counts members': (_target, members, stored) => members.length === [stored ?? []].flat().length,
+  'that does not look at what is said of them': (target, members, stored) =>
+    isAsClaimed(
+      target,
+      members.map(({ id }) => member(id)),
+      stored,
+    ),
+}
+
+function idOf(each: unknown): unknown {
+  return (each as { readonly id?: number } | null)?.id
+}
+
+const failuresOf = (compare: Compare) =>
+  CASES.filter(([claimed, stored, isSame]) => compare(person, claimed, stored) !== isSame)
+
+test('a claim is what is stored: nobody else, nobody missing, nothing said of them that differs', () => {
+  expect(failuresOf(isAsClaimed)).toEqual([])
+})
+
+test.each(Object.entries(TWINS))('a comparison %s is caught', (_, twin) => {
+  expect(failuresOf(twin)).not.toEqual([])
+})

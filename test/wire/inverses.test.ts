@@ -1,0 +1,223 @@
+// Existing clients send a record back as they have read it, with the other sides of relations in it: what is as it was is no fault, what is not is.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { HttpClient } from '../http-client.js'
+import { grantee, rootOf } from '../permissions/grantee.js'
+import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
+
+type Data = Readonly<Record<string, unknown>>
+interface Body {
+  readonly status: number
+  readonly errors?: Data
+  readonly data: readonly Data[]
+}
+
+async function post(client: HttpClient, path: string, body: object, headers = {}): Promise<Body> {
+  const response = await client.request('POST', path, body, headers)
+  return JSON.parse(await response.text()) as Body
+}
+
+const COMPANY = '/ws/rest/rel.Company'
+const PERSON = '/ws/rest/rel.Person'
+const CIRCLE = '/ws/rest/rel.Circle'
+const written = (field: string) => `is the other side of ${field}: write it there`
+
+onEveryEngine((engine) => {
+  let strict: Service
+  let loose: Service
+  let contract: HttpClient
+  let habits: HttpClient
+
+  beforeAll(async () => {
+    strict = await startService(engine)
+    loose = await startService(engine, { place: strict.place, http: { compat: 'axelor', basicAuth: true } })
+    contract = await HttpClient.login(strict.url, USERNAME, PASSWORD)
+    habits = await HttpClient.login(loose.url, USERNAME, PASSWORD)
+  })
+  afterAll(async () => {
+    await loose.close()
+    await strict.close()
+  })
+
+  /** A company with two people, one of whom has a badge, in a circle. */
+  const world = async () => {
+    const root = rootOf(strict)
+    const make = async (model: string, data: object) => (await root.create(model, data)).data.id
+    const company = await make('rel.Company', { name: 'C' })
+    const circle = await make('rel.Circle', { name: 'K' })
+    const one = await make('rel.Person', {
+      ...{ name: 'One', rate: '1.50', company: { id: company }, circles: [{ id: circle }] },
+    })
+    const two = await make('rel.Person', { name: 'Two', company: { id: company } })
+    const stranger = await make('rel.Person', { name: 'Stranger' })
+    const badge = await make('rel.Badge', { holder: { id: one } })
+    return { company, circle, one, two, stranger, badge }
+  }
+  const readOf = async (model: string, id: number) => rootOf(strict).read(model, id)
+
+  test('unchanged, or empty where it is empty, it is saved with the record; the contract refuses it', async () => {
+    const { company, circle, one, two, stranger, badge } = await world()
+    const people = [{ id: two }, { id: one }]
+    const same: readonly (readonly [path: string, id: number, sent: object, holder: string])[] = [
+      [COMPANY, company, { people }, 'rel.Person.company'],
+      [COMPANY, company, { people: [one, two] }, 'rel.Person.company'],
+      [COMPANY, company, { people: [{ id: one, $version: 0, name: 'One' }, two] }, 'rel.Person.company'],
+      [
+        COMPANY,
+        company,
+        {
+          people: [
+            { id: one, version: 0 },
+            { id: two, version: 7 },
+          ],
+        },
+        'rel.Person.company',
+      ],
+      [
+        ...([COMPANY, company] as const),
+        {
+          people: [
+            { id: one, version: 0, name: 'One', rate: 1.5, company: { id: company }, circles: [circle] },
+            { id: two, version: 0, circles: null, boss: null, badge: null, born: '', createdOn: '2020' },
+          ],
+        },
+        'rel.Person.company',
+      ],
+      [CIRCLE, circle, { members: [{ id: one }] }, 'rel.Person.circles'],
+      [CIRCLE, circle, { members: { id: one } }, 'rel.Person.circles'],
+      [PERSON, one, { badge: { id: badge } }, 'rel.Badge.holder'],
+      [PERSON, one, { badge }, 'rel.Badge.holder'],
+      [
+        PERSON,
+        one,
+        { badge: { id: badge, version: 0, number: 'is given', holder: { id: one } } },
+        'rel.Badge.holder',
+      ],
+      [PERSON, stranger, { badge: null }, 'rel.Badge.holder'],
+    ]
+    const model = (path: string) => path.slice('/ws/rest/'.length)
+    for (const [index, [path, id, sent, holder]] of same.entries()) {
+      const { version } = await readOf(model(path), id)
+      const data = { id, version, name: `saved ${index}`, ...sent }
+      const [name = ''] = Object.keys(sent)
+      const refused = await post(contract, path, { data })
+      expect(refused.status, JSON.stringify(sent)).toBe(-4)
+      expect(refused.errors).toMatchObject({ [name]: written(holder) })
+      expect(await post(habits, path, { data }), JSON.stringify(sent)).toMatchObject({ status: 0 })
+      // The record is saved, and nobody else is touched.
+      expect(await readOf(model(path), id)).toMatchObject({ version: version + 1, name: `saved ${index}` })
+    }
+    expect((await readOf('rel.Person', two)).version).toBe(0)
+    expect((await readOf('rel.Badge', badge)).version).toBe(0)
+  })
+
+  test('as it was fetched it can be sent back', async () => {
+    const { company, one, two } = await world()
+    const related = { people: ['name', 'born', 'rate', 'isActive', 'company', 'circles', 'badge'] }
+    const { data } = await post(habits, `${COMPANY}/${company}/fetch`, {
+      ...{ fields: ['name', 'addresses', 'people'], related },
+    })
+    const [record = {}] = data
+    expect(record['people']).toMatchObject([{ id: one, version: 0 }, { id: two }])
+    const saved = await post(habits, COMPANY, { data: { ...record, name: 'Sent back' } })
+    expect(saved).toMatchObject({ status: 0, data: [{ id: company, version: 1, name: 'Sent back' }] })
+  })
+
+  test('changed, it is refused with where to write it, and nothing is saved', async () => {
+    const { company, circle, one, two, stranger, badge } = await world()
+    const both = [{ id: one }, { id: two }]
+    const changed: readonly (readonly [path: string, id: number, sent: object, holder: string])[] = [
+      ...[
+        [],
+        null,
+        [{ id: one }],
+        [{ id: one }, { id: one }],
+        [...both, { id: stranger }],
+        [{ id: one }, { id: stranger }],
+        [...both, { id: 987_654 }],
+        [...both, { name: 'New' }],
+        [{ id: one, version: 0, name: 'Edited' }, { id: two }],
+        [{ id: one, version: 0, rate: '1.51' }, { id: two }],
+        [{ id: one, version: 0, born: '2000-01-01' }, { id: two }],
+        [{ id: one, version: 0, company: null }, { id: two }],
+        [{ id: one, version: 0, company: { id: company, version: 0, name: 'Edited' } }, { id: two }],
+        [{ id: one, version: 0, circles: [] }, { id: two }],
+        [{ id: one, version: 0, badge: null }, { id: two }],
+        'x',
+      ].map((people) => [COMPANY, company, { people }, 'rel.Person.company'] as const),
+      [CIRCLE, circle, { members: [] }, 'rel.Person.circles'],
+      [CIRCLE, circle, { members: [{ id: two }] }, 'rel.Person.circles'],
+      [PERSON, one, { badge: null }, 'rel.Badge.holder'],
+      [PERSON, one, { badge: { id: badge + 1 } }, 'rel.Badge.holder'],
+      [PERSON, one, { badge: {} }, 'rel.Badge.holder'],
+      [PERSON, one, { badge: [{ id: badge }] }, 'rel.Badge.holder'],
+      [PERSON, one, { badge: { id: badge, version: 0, holder: null } }, 'rel.Badge.holder'],
+      [PERSON, two, { badge: { id: badge } }, 'rel.Badge.holder'],
+    ]
+    for (const [path, id, sent, holder] of changed) {
+      const [name = ''] = Object.keys(sent)
+      const refused = await post(habits, path, { data: { id, version: 0, name: 'Never', ...sent } })
+      expect(refused, JSON.stringify(sent)).toMatchObject({ status: -1, errors: { [name]: written(holder) } })
+      expect(await readOf(path.slice('/ws/rest/'.length), id)).toMatchObject({ version: 0 })
+    }
+  })
+
+  test('so it is in records inside of others, in several at once, in a batch, and in new ones', async () => {
+    const { company, one, two } = await world()
+    const boss = (people: unknown) => ({
+      ...{ id: two, version: 0, company: { id: company, version: 0, name: 'C', people } },
+    })
+    const unchanged = [{ id: one }, { id: two }]
+    const save = async (people: unknown, version: number) =>
+      post(habits, PERSON, { data: { id: one, version, name: 'One', boss: boss(people) } })
+    expect(await save([{ id: one }], 0)).toMatchObject({
+      ...{ status: -1, errors: { 'boss.company.people': written('rel.Person.company') } },
+    })
+    expect(await save(unchanged, 0)).toMatchObject({ status: 0 })
+    const many = async (people: unknown) =>
+      post(habits, COMPANY, {
+        records: [
+          { name: 'New', people: [] },
+          { id: company, version: 0, people },
+        ],
+      })
+    expect(await many([])).toMatchObject({ status: -1, errors: { 'records[1].people': expect.anything() } })
+    expect(await many(unchanged)).toMatchObject({ status: 0, data: [{ name: 'New' }, { version: 1 }] })
+    const batch = async (people: unknown) =>
+      post(habits, '/ws/batch', {
+        requests: [{ op: 'update', model: 'rel.Company', id: company, version: 1, data: { people } }],
+      })
+    expect(await batch([{ id: one }])).toMatchObject({ status: -1 })
+    expect(await batch(unchanged)).toMatchObject({ status: 0 })
+    expect(await post(habits, COMPANY, { data: { name: 'New', people: null } })).toMatchObject({ status: 0 })
+    const filled = await post(habits, COMPANY, { data: { name: 'New', people: unchanged } })
+    expect(filled).toMatchObject({ status: -1, errors: { people: written('rel.Person.company') } })
+    const mass = await post(habits, `${COMPANY}/updateMass`, {
+      ...{ data: { criteria: [{ fieldName: 'id', operator: '=', value: company }] } },
+      records: [{ people: unchanged }],
+    })
+    expect(mass).toMatchObject({ status: -1, errors: { people: expect.stringContaining('many records') } })
+  })
+
+  describe('nobody learns of records that they may not see', () => {
+    test('the claim is held against what they are shown', async () => {
+      const { company, one, two, stranger } = await world()
+      const read = { model: 'rel.Person', canRead: true }
+      const { client } = await grantee(loose, [
+        { model: 'rel.Company', canRead: true, canUpdate: true },
+        { ...read, condition: `id != ${two}`, readable: ['name', 'company'] },
+        { ...read, condition: `id = ${stranger}`, readable: ['rate'] },
+      ])
+      const save = async (people: unknown, version: number) =>
+        post(client, COMPANY, { data: { id: company, version, name: 'Theirs', people } })
+      // One who is hidden, one who is elsewhere, one who is not there: the same words.
+      const refusals = []
+      for (const id of [two, stranger, 987_654]) refusals.push(await save([{ id: one }, { id }], 0))
+      for (const { status, errors } of refusals)
+        expect([status, errors]).toEqual([-1, { people: written('rel.Person.company') }])
+      // Nor by guessing what is hidden in one whom they see.
+      for (const rate of ['1.50', '9.99'])
+        expect((await save([{ id: one, version: 0, rate }], 0)).errors).toEqual(refusals[0]?.errors)
+      expect(await save([{ id: one, version: 0, name: 'One' }], 0)).toMatchObject({ status: 0 })
+    })
+  })
+})
