@@ -16,7 +16,7 @@ vi.setConfig({ testTimeout: 300_000 })
 
 const MODELS = path.join(import.meta.dirname, '../../examples/prove')
 const MODEL = 'prove.TokenList'
-const WRITERS = 3
+const WRITERS = 2
 const SERVE = ['serve', '--models', MODELS, '--port', '0', '--rate-limit', '0']
 
 /** Chains of commands that run beside each other; the commands of a chain run one after the other. */
