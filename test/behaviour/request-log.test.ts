@@ -21,7 +21,7 @@ onEveryEngine((engine) => {
   test('every request is one line of JSON that says who did what, and no secret', async () => {
     const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
     await client.create('crm.Contact', { firstName: 'Ada', pin: 'pin-of-ada', password: 'password-of-ada' })
-    await client.request('GET', '/ws/rest/crm.Contact?offset=0&token=in-the-query')
+    await client.request('GET', '/ws/rest/crm.Contact?offset=0&_token=in-the-query')
     await client.request('GET', '/ws/rest/crm.Contact/77%0a%0d{"level":60}')
     await fetch(`${service.url}/callback`, {
       method: 'POST',

@@ -64,7 +64,7 @@ describe.for(ENGINES)('on %s', (engine) => {
     await ask(401, { path: CONTACTS, headers: { authorization: `Bearer ${SECRETS.bearer}` } })
     await ask(401, { path: CONTACTS, headers: { 'api-key': SECRETS.key } })
     await ask(401, { path: CONTACTS, headers: { cookie: `JSESSIONID=${SECRETS.cookie}` } })
-    await ask(200, { path: `${CONTACTS}?token=${SECRETS.query}&q=${SECRETS.query}`, headers: { cookie } })
+    await ask(200, { path: `${CONTACTS}?_token=${SECRETS.query}&q=${SECRETS.query}`, headers: { cookie } })
     await ask(404, { path: `/setup?token=${SECRETS.query}` })
     await ask(404, { path: `/${SECRETS.path}?x=${SECRETS.query}`, headers: { cookie } })
     await ask(200, { method: 'PUT', path: CONTACTS, headers: { cookie, ...JSON_BODY }, body: record })

@@ -125,7 +125,7 @@ async function readAll(session: Session): Promise<Answer[]> {
     ...ids.filter((id) => id % 20 === 0).map((id) => `/ws/rest/crm.Contact/${id}/history`),
     ...ids.filter((id) => id % 50 === 0).map((id) => `/ws/changes?since=${id}&limit=50`),
     '/ws/rest/crm.Contact?limit=240',
-    '/ws/rest/crm.Contact?fields=notes&sort=notes',
+    '/ws/rest/crm.Contact?fields=notes&sortBy=notes',
   ]
   return Promise.all(paths.map((each) => exchange(session, 'GET', each)))
 }

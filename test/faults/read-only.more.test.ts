@@ -86,7 +86,7 @@ describe.runIf(canBeReadOnly).for(['was stopped', 'was killed'])(
         await vi.waitFor(async () => expect(await readiness(session)).toEqual({ writable: true }), 10_000)
         expect((await exchange(session, 'PUT', CONTACTS, { data: { lastName: 'B' } })).status).toBe(200)
         expect(
-          (await exchange(session, 'GET', `${CONTACTS}?fields=lastName&sort=lastName`)).body.data,
+          (await exchange(session, 'GET', `${CONTACTS}?fields=lastName&sortBy=lastName`)).body.data,
         ).toHaveLength(2)
       } else {
         const restart = { writable: false, reason: expect.stringContaining('Restart the service') as string }
