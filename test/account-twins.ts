@@ -1,5 +1,5 @@
 // Broken twins of what guards accounts.
-import { KnownCallers } from '../src/service/accounts/known-callers.js'
+import { KnownCallers, type Known } from '../src/service/accounts/known-callers.js'
 import type { Actor } from '../src/service/actor.js'
 import type { Caller } from '../src/service/rights/caller.js'
 import { Gate } from '../src/service/rights/gate.js'
@@ -83,5 +83,28 @@ export function askingOnce(db: Database): Database {
 export class TrustingCallers extends KnownCallers {
   constructor() {
     super(() => 0)
+  }
+}
+
+/** Sessions, keys and accounts end, and the number that tells other nodes so stays as it is. */
+export function keepingAccessEnds(db: Database): Database {
+  const silent = (tx: Transaction): Transaction => ({
+    all: (sql, params) => tx.all(sql, params),
+    insert: (sql, params) => tx.insert(sql, params),
+    run: async (sql, params) =>
+      sql.startsWith(`insert into ${EPOCH_TABLE}`) && params?.[0] !== 'rights' ? 1 : tx.run(sql, params),
+  })
+  return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(silent(tx)), options) }
+}
+
+/** Knows who came a moment ago, and not by which number they were looked up. */
+export class ForgettingAccess extends KnownCallers {
+  override async find(secret: string, look: () => Promise<Known | undefined>): Promise<Known | undefined> {
+    return super.find(secret, async () => {
+      const found = await look()
+      if (!found) return undefined
+      const { actor, rights, roles, epoch } = found.caller
+      return { ...found, caller: { actor, rights, roles, epoch } }
+    })
   }
 }

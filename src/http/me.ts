@@ -22,21 +22,20 @@ export function meResources(app: App, guards: Guards, settings: HttpSettings): r
   }
   const changePassword: Handler = async (request, reply) => {
     const sent = { ...passwordsIn(request.body), address: request.ip, session: currentOf(request) }
-    await changeOwnPassword(app, actorIn(request), sent)
+    await changeOwnPassword(app, actorIn(request), callerOf(request), sent)
     return answer(reply, [])
   }
   const listSessions: Handler = async (request, reply) =>
     answer(reply, await openSessions(app, personIn(request).id, currentOf(request)))
   const endOthers: Handler = async (request, reply) => {
-    const actor = personIn(request)
+    const { id } = personIn(request)
     // Who has no session of their own here ends them all.
-    await endSessions(app, actor, actor.id, currentOf(request))
+    await endSessions(app, callerOf(request), id, currentOf(request))
     return answer(reply, [])
   }
   const endOne: Handler = async (request, reply) => {
     const { id } = request.params as { readonly id: string }
-    const actor = personIn(request)
-    await endSession(app, actor, actor.id, id)
+    await endSession(app, callerOf(request), personIn(request).id, id)
     return answer(reply, [])
   }
   return [

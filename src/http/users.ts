@@ -5,7 +5,7 @@ import type { App } from '../service/app.js'
 import { makeResetLink } from '../service/accounts/new-password.js'
 import { endSessions, openSessions } from '../service/accounts/open-sessions.js'
 import { requireAdmin } from '../service/rights/permitted.js'
-import { actorIn, callerOf, type Guards } from './guard.js'
+import { callerOf, type Guards } from './guard.js'
 import { idOf } from './record-requests.js'
 import { answer, type Handler, type Resource } from './resource.js'
 import type { HttpSettings } from './settings.js'
@@ -22,11 +22,11 @@ export function userResources(app: App, guards: Guards, settings: HttpSettings):
   const listSessions: Handler = async (request, reply) =>
     answer(reply, await openSessions(app, await userIn(request)))
   const endAll: Handler = async (request, reply) => {
-    await endSessions(app, actorIn(request), await userIn(request))
+    await endSessions(app, callerOf(request), await userIn(request))
     return answer(reply, [])
   }
   const makeLink: Handler = async (request, reply) => {
-    const { token, expiresOn } = await makeResetLink(app, actorIn(request), await userIn(request))
+    const { token, expiresOn } = await makeResetLink(app, callerOf(request), await userIn(request))
     return answer(reply, [{ link: `${baseOf(request, settings)}/reset?token=${token}`, expiresOn }])
   }
   return [

@@ -58,7 +58,9 @@ export function webhookResources(app: App, guards: Guards): readonly Resource[] 
     { ...shared, path: `${PLACE}/:id/secret`, handlers: { POST: renew } },
     {
       ...{ ...shared, path: `${PLACE}/:id/ping` },
-      handlers: { POST: async (request, reply) => answer(reply, [await ping(app, idIn(request))]) },
+      handlers: {
+        POST: async (request, reply) => answer(reply, [await ping(app, callerOf(request), idIn(request))]),
+      },
     },
   ]
 }

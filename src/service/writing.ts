@@ -5,13 +5,14 @@ import type { Model } from '../model/model.js'
 import { decidesRights } from '../model/system.js'
 import { isObject, type Json } from '../model/value.js'
 import type { Plain, Transaction } from '../store/database.js'
-import { raiseRightsEpoch } from '../store/epoch.js'
+import { raiseAccessEnds, raiseRightsEpoch } from '../store/epoch.js'
 import { claim, keepAnswer, type Claim, type StoredAnswer } from '../store/idempotency.js'
 import { append, type NewChange } from '../store/log.js'
-import { isCurrent } from '../store/stored-shapes.js'
+import { writeStateOf } from '../store/stored-shapes.js'
 import type { Action, SaveOptions, Written } from '../wire.js'
 import type { App } from './app.js'
 import type { Caller } from './rights/caller.js'
+import { mayEndAccess, refuseIfEnded, requireAccess } from './accounts/access.js'
 import { keepAnAdministrator } from './accounts/last-administrator.js'
 import { withoutSecrets } from './secrets.js'
 import { keepFollowing } from './webhooks/following.js'
@@ -55,16 +56,18 @@ export async function write<T>(
   const attempt = async (tx: Transaction) => {
     const stored = claimed && (await claim(tx, claimed, IDEMPOTENCY_KEPT_MS))
     if (stored) {
+      await requireAccess(app, tx, by)
       if (stored.digest === claimed.digest)
         return { data: answerFor(by, stored) as T, replayed: true, changes: [] }
       throw new Refusal('key-reused', 'This Idempotency-Key was used for another request: make a new one')
     }
     const changes: NewChange[] = []
     const data = await work({ tx, changes })
-    await refuseIfOutdated(app, tx, changes)
+    await requireState(app, tx, by, changes)
     if (changes.some(({ model }) => decidesRights(model))) await raiseRightsEpoch(tx)
     await keepAnAdministrator(tx, by, changes)
     await keepFollowing(tx, changes)
+    if (changes.some(mayEndAccess)) await raiseAccessEnds(tx)
     if (claimed) await keepAnswer(tx, claimed, JSON.stringify(data), by.epoch ?? null)
     await append(tx, app.tables, changes)
     return { data, replayed: false, changes }
@@ -103,10 +106,21 @@ export async function requestOf(
   return { ...request, data: told[0], secret }
 }
 
-/** A node with older models would leave out the defaults and computed fields that newer ones have. */
-async function refuseIfOutdated(app: App, tx: Transaction, changes: readonly NewChange[]): Promise<void> {
+/**
+ * What other nodes have done meanwhile: whoever was shut out writes nothing; and a node with older models would leave out the defaults and
+ * computed fields that newer ones have.
+ */
+async function requireState(
+  app: App,
+  tx: Transaction,
+  by: Caller,
+  changes: readonly NewChange[],
+): Promise<void> {
   const models = [...new Set(changes.map(({ model }) => model))]
-  if (models.length === 0 || (await isCurrent(tx, app.shapes, models))) return
+  if (models.length === 0) return requireAccess(app, tx, by)
+  const { isCurrent, accessEnds } = await writeStateOf(tx, app.shapes, models)
+  await refuseIfEnded(app, tx, by, accessEnds)
+  if (isCurrent) return
   const message =
     'The tables have changed since this node started: nothing was written. Restart it with the new models'
   throw new Refusal('busy', message, { retryAfterS: 5 })

@@ -1,7 +1,7 @@
 import { API_KEY_MODEL } from '../model/auth.js'
 import { toUser, USER_COLUMNS, USERS, type UserRow } from './accounts.js'
 import type { Dialect, Queryable, Transaction } from './database.js'
-import { RIGHTS_EPOCH } from './epoch.js'
+import { ACCESS_ENDS, RIGHTS_EPOCH } from './epoch.js'
 import { quote, tableName } from './names.js'
 
 /** A key as it is looked up; what it is good for is worked out by the gate. */
@@ -13,14 +13,14 @@ export interface KeyRow {
 
 const API_KEYS = quote(tableName(API_KEY_MODEL))
 
-/** The key and its user, and whether rights have changed, in one statement: this runs on every request that comes with one. */
+/** The key and its user, and the numbers that tell what has changed, in one statement: this runs on every request that comes with one. */
 export async function findKey(
   db: Queryable,
   { columns }: Dialect,
   { prefix, hash }: { readonly prefix: string; readonly hash: string },
-): Promise<{ key: KeyRow; user: UserRow; epoch: number } | undefined> {
+): Promise<{ key: KeyRow; user: UserRow; epoch: number; ends: number } | undefined> {
   const [row] = await db.all(
-    `select k."id" as "keyId", k."expiresOn", k."lastUsedOn", ${RIGHTS_EPOCH} as "epoch", ${USER_COLUMNS} ` +
+    `select k."id" as "keyId", k."expiresOn", k."lastUsedOn", ${RIGHTS_EPOCH} as "epoch", ${ACCESS_ENDS} as "ends", ${USER_COLUMNS} ` +
       `from ${API_KEYS} as k join ${USERS} as u on u."id" = k."user" where k."prefix" = ? and k."hash" = ?`,
     [prefix, hash],
   )
@@ -30,7 +30,8 @@ export async function findKey(
     return typeof moment === 'string' ? Date.parse(moment) : undefined
   }
   const key = { id: Number(row['keyId']), expiresMs: msOf('expiresOn') ?? 0, usedMs: msOf('lastUsedOn') }
-  return { key, user: toUser(row), epoch: Number(row['epoch'] ?? 0) }
+  const [epoch, ends] = [Number(row['epoch'] ?? 0), Number(row['ends'] ?? 0)]
+  return { key, user: toUser(row), epoch, ends }
 }
 
 /** Beside the version of the record, and without a Change: to use a key is no edit. Nothing happens if it was used since `beforeMs`. */

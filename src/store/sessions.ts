@@ -1,6 +1,6 @@
 import { toUser, USER_COLUMNS, USERS, type UserRow } from './accounts.js'
 import type { Queryable, Row, Transaction } from './database.js'
-import { RIGHTS_EPOCH } from './epoch.js'
+import { ACCESS_ENDS, RIGHTS_EPOCH } from './epoch.js'
 
 /** A session as it is kept: by the hash of its id, so that a copy of the database opens no door. */
 export interface SessionRow {
@@ -23,18 +23,19 @@ export async function openSession(tx: Transaction, session: SessionRow): Promise
 
 const COLUMNS = 's.hash, s.user_id, s.created_ms, s.seen_ms, s.address, s.agent'
 
-/** The session and its user, and whether rights have changed, in one statement: this runs on every request. */
+/** The session and its user, and the numbers that tell what has changed, in one statement: this runs on every request. */
 export async function findSession(
   db: Queryable,
   hash: string,
-): Promise<{ session: SessionRow; user: UserRow; epoch: number } | undefined> {
+): Promise<{ session: SessionRow; user: UserRow; epoch: number; ends: number } | undefined> {
   const [row] = await db.all(
-    `select ${COLUMNS}, ${RIGHTS_EPOCH} as "epoch", ${USER_COLUMNS} from verso_session as s ` +
+    `select ${COLUMNS}, ${RIGHTS_EPOCH} as "epoch", ${ACCESS_ENDS} as "ends", ${USER_COLUMNS} from verso_session as s ` +
       `join ${USERS} as u on u."id" = s.user_id where s.hash = ?`,
     [hash],
   )
   if (!row) return undefined
-  return { session: toSession(row), user: toUser(row), epoch: Number(row['epoch'] ?? 0) }
+  const [epoch, ends] = [Number(row['epoch'] ?? 0), Number(row['ends'] ?? 0)]
+  return { session: toSession(row), user: toUser(row), epoch, ends }
 }
 
 export async function touchSession(tx: Transaction, hash: string, seenMs: number): Promise<void> {

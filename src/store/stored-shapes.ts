@@ -1,26 +1,46 @@
 // Shapes as the database stores them, as text.
 import type { Queryable, Transaction } from './database.js'
+import { ACCESS_ENDS } from './epoch.js'
 import type { Shape } from './shape.js'
 
-/** Whether the tables of these models are still as they were made for this node: another one may have newer models. */
-export async function isCurrent(
+export interface WriteState {
+  /** Whether the tables are still as they were made for this node: another one may have newer models. */
+  readonly isCurrent: boolean
+  /** How many sessions, keys and accounts have ended. */
+  readonly accessEnds: number
+}
+
+/** All that a write of these models must know of what other nodes have done, in one statement. */
+export async function writeStateOf(
   db: Queryable & Pick<Transaction, 'once'>,
   shapes: ReadonlyMap<string, string>,
   models: readonly string[],
-): Promise<boolean> {
-  const ask = () => areCurrent(db, shapes, models)
-  return db.once ? db.once(`current ${models.join()}`, ask) : ask()
+): Promise<WriteState> {
+  const ask = () => readWriteState(db, shapes, models)
+  return db.once ? db.once(`state ${models.join()}`, ask) : ask()
 }
 
-async function areCurrent(
+export async function isCurrent(
   db: Queryable,
   shapes: ReadonlyMap<string, string>,
   models: readonly string[],
 ): Promise<boolean> {
+  return (await readWriteState(db, shapes, models)).isCurrent
+}
+
+async function readWriteState(
+  db: Queryable,
+  shapes: ReadonlyMap<string, string>,
+  models: readonly string[],
+): Promise<WriteState> {
   const marks = models.map(() => '?').join(', ')
-  const rows = await db.all(`select model, shape from verso_schema where model in (${marks})`, models)
+  const sql = `select model, shape, ${ACCESS_ENDS} as "ends" from verso_schema where model in (${marks})`
+  const rows = await db.all(sql, models)
   const current = new Map(rows.map((row) => [row['model'], row['shape']]))
-  return models.every((model) => current.get(model) === shapes.get(model))
+  return {
+    isCurrent: models.every((model) => current.get(model) === shapes.get(model)),
+    accessEnds: Number(rows[0]?.['ends'] ?? 0),
+  }
 }
 
 /** As they are stored; of all models, if none are named. */

@@ -1,6 +1,6 @@
 // A user name and a password with every request, without paying for a hash each time, and without keeping the password.
 import { createHmac, randomBytes } from 'node:crypto'
-import { findAccount, type Login } from '../../store/accounts.js'
+import { findAccount, findLogin, type Login } from '../../store/accounts.js'
 import { actorOf, type Actor } from '../actor.js'
 import type { App } from '../app.js'
 import { provePassword, type Credentials } from './password-proof.js'
@@ -35,7 +35,9 @@ export class BasicLogins {
       !found.user.disabled
     if (isProved) return actorOf(found.user)
     const login = await this.#prove(digest, { username, password }, address)
-    if (!login) return undefined
+    // The look at the password may have begun before this request came, and the account may have changed since.
+    const still = login && (await findLogin(app.db.reader, login.user.username))
+    if (!login || !still || still.user.disabled || still.passwordHash !== login.passwordHash) return undefined
     this.#remember(digest, login.passwordHash)
     return actorOf(login.user)
   }

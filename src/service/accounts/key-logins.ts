@@ -1,5 +1,6 @@
 // Who a key belongs to, with every request that comes with one.
 import { briefly } from '../../errors.js'
+import type { Queryable } from '../../store/database.js'
 import { findKey, markKeyUsed } from '../../store/keys.js'
 import { countFailure } from '../../store/login-failures.js'
 import { actorOf } from '../actor.js'
@@ -28,8 +29,9 @@ async function lookUp(app: App, key: string): Promise<Known | undefined> {
   if (!found || found.user.disabled) return undefined
   const { id, expiresMs } = found.key
   let { usedMs } = found.key
+  const access = { ends: found.ends, isOpen: (db: Queryable) => isOpen(app, db, key) }
   return {
-    caller: await app.gate.callerOf({ ...actorOf(found.user), keyId: id }, found.epoch),
+    caller: { ...(await app.gate.callerOf({ ...actorOf(found.user), keyId: id }, found.epoch)), access },
     isAlive: (now) => expiresMs > now,
     use: (now) => {
       if (usedMs !== undefined && now - usedMs < MARK_MS) return
@@ -37,6 +39,11 @@ async function lookUp(app: App, key: string): Promise<Known | undefined> {
       markUsed(app, id, now)
     },
   }
+}
+
+async function isOpen({ clock, db: { dialect } }: App, db: Queryable, key: string): Promise<boolean> {
+  const found = await findKey(db, dialect, keptOf(key))
+  return found !== undefined && !found.user.disabled && found.key.expiresMs > clock.now()
 }
 
 /** A wrong key counts against the address it came from. A right one is never refused because of others: it is looked at first. */

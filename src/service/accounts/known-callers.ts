@@ -1,7 +1,7 @@
 // Those who came a moment ago, so that a client that asks again and again is not looked up every time.
 import type { Caller } from '../rights/caller.js'
 
-/** What other nodes change holds here after this time: less than a second, which is what is promised. */
+/** What other nodes change holds here for reads after this time: less than a second, which is what is promised. Writes ask the store. */
 const KNOWN_MS = 900
 const MAX_KNOWN = 10_000
 
@@ -22,6 +22,8 @@ interface Kept {
 export class KnownCallers {
   readonly #kept = new Map<string, Kept>()
   #changes = 0
+  /** The most ends of sessions, keys and accounts that this node has heard of. */
+  #ends = 0
 
   /** Time that nobody can put back: the clock of the service may be. */
   constructor(private readonly time: () => number) {}
@@ -39,7 +41,8 @@ export class KnownCallers {
     if (known) return known
     const [changes, untilMs] = [this.#changes, this.time() + KNOWN_MS]
     const found = await look()
-    if (found && changes === this.#changes) this.#keep(secret, { known: found, untilMs })
+    const isOlder = (found?.caller.access?.ends ?? this.#ends) < this.#ends
+    if (found && !isOlder && changes === this.#changes) this.#keep(secret, { known: found, untilMs })
     return found
   }
 
@@ -47,6 +50,13 @@ export class KnownCallers {
   forget(): void {
     this.#changes++
     this.#kept.clear()
+  }
+
+  /** Forgets everybody who was looked up under a smaller number of ends: once, however many writes come with the news. */
+  forgetBefore(ends: number): void {
+    if (ends <= this.#ends) return
+    this.#ends = ends
+    this.forget()
   }
 
   #keep(secret: string, kept: Kept): void {

@@ -7,6 +7,7 @@ import { findResetLink, keepResetLink, useResetLink } from '../../store/reset-li
 import { actorOf, type Actor } from '../actor.js'
 import type { App } from '../app.js'
 import type { Caller } from '../rights/caller.js'
+import { requireAccess } from './access.js'
 import { noteEvent } from './events.js'
 import { missing } from '../ids.js'
 import { keepRules } from './auth-rules.js'
@@ -30,7 +31,12 @@ export interface PasswordChange {
   readonly session: string | undefined
 }
 
-export async function changeOwnPassword(app: App, actor: Actor, change: PasswordChange): Promise<void> {
+export async function changeOwnPassword(
+  app: App,
+  actor: Actor,
+  { access }: Caller,
+  change: PasswordChange,
+): Promise<void> {
   if (actor.keyId !== undefined)
     throw new Refusal('forbidden', 'A key changes no password: log in with the old one')
   const { username } = actor
@@ -40,7 +46,8 @@ export async function changeOwnPassword(app: App, actor: Actor, change: Password
     const fault = 'must be another than the old one'
     throw new Refusal('invalid', `The new password ${fault}`, { errors: { new: fault } })
   }
-  await setPassword(app, actor, change.new, 'new', async (tx, set) => {
+  const by: Caller = { actor, rights: undefined, roles: [], ...(access ? { access } : {}) }
+  await setPassword(app, by, change.new, 'new', async (tx, set) => {
     const still = await lockLogin(tx, app.db.dialect, username)
     // It may have been changed while it was being checked.
     if (still?.passwordHash !== proved.passwordHash || still.user.disabled) throw wrongOld()
@@ -55,10 +62,11 @@ export interface NewLink {
 }
 
 /** A token that sets the password of this user once. The one before it is over. */
-export async function makeResetLink(app: App, by: Actor, userId: number): Promise<NewLink> {
+export async function makeResetLink(app: App, by: Caller, userId: number): Promise<NewLink> {
   const token = newToken()
   const expiresMs = app.clock.now() + LINK_MS
   await app.db.transaction(async (tx) => {
+    await requireAccess(app, tx, by)
     const user = (await lockUser(tx, app.db.dialect, userId)) ?? missing(app.catalog.user, userId)
     if (user.disabled)
       throw new Refusal(
@@ -66,7 +74,7 @@ export async function makeResetLink(app: App, by: Actor, userId: number): Promis
         `${user.username} is disabled, and a link would open nothing: enable the account first`,
       )
     await keepResetLink(tx, userId, { hash: hashOfToken(token), expiresMs })
-    await noteEvent(app, tx, { kind: 'reset-link-made', userId, by })
+    await noteEvent(app, tx, { kind: 'reset-link-made', userId, by: by.actor })
   })
   return { token, expiresOn: new Date(expiresMs).toISOString() }
 }
@@ -89,7 +97,8 @@ export async function resetPassword(
   address: string,
 ): Promise<void> {
   const user = await userOfLink(app, token, address)
-  await setPassword(app, actorOf(user), password, 'password', async (tx, set) => {
+  const by: Caller = { actor: actorOf(user), rights: undefined, roles: [] }
+  await setPassword(app, by, password, 'password', async (tx, set) => {
     const still = await lockUser(tx, app.db.dialect, user.id)
     if (!still || still.disabled || !(await useResetLink(tx, hashOfToken(String(token))))) throw linkIsOver()
     await set(still)
@@ -98,21 +107,20 @@ export async function resetPassword(
 
 type Set = (still: UserRow, keptSession?: string) => Promise<void>
 
-/** By the user, whatever their rights: the account is theirs. `name` is what the password was called where it was sent. */
+/** By the user, whatever their rights are: the account is theirs. `name` is what the password was called where it was sent. */
 async function setPassword(
   app: App,
-  actor: Actor,
+  by: Caller,
   password: unknown,
   name: string,
   work: (tx: Transaction, set: Set) => Promise<void>,
 ): Promise<void> {
-  const by: Caller = { actor, rights: undefined, roles: [] }
   const { user: model } = app.catalog
   const now = nowOf(app)
   const hashed = await draftOf(app, by, password ?? '', now).catch((error: unknown) => {
     throw renamed(error, name)
   })
-  const request = { action: 'update', model: model.name, id: actor.id } as const
+  const request = { action: 'update', model: model.name, id: by.actor?.id } as const
   await write(app, by, request, undefined, async ({ tx, changes }) => {
     await work(tx, async ({ id, version }, keptSession) => {
       const draft = { ...hashed, key: { id, version } }

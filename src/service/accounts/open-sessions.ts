@@ -2,8 +2,10 @@
 import { hash } from 'node:crypto'
 import { Refusal } from '../../errors.js'
 import * as store from '../../store/sessions.js'
-import type { Actor } from '../actor.js'
+import { raiseAccessEnds } from '../../store/epoch.js'
 import type { App } from '../app.js'
+import type { Caller } from '../rights/caller.js'
+import { requireAccess } from './access.js'
 import { noteEvent } from './events.js'
 import { isAlive } from './sessions.js'
 
@@ -30,27 +32,27 @@ export async function openSessions(app: App, userId: number, current?: string): 
   }))
 }
 
-export async function endSession(app: App, by: Actor, userId: number, id: string): Promise<void> {
+export async function endSession(app: App, by: Caller, userId: number, id: string): Promise<void> {
   await app.db.transaction(async (tx) => {
+    await requireAccess(app, tx, by)
     const session = (await store.sessionsOf(tx, userId)).find(({ hash: key }) => publicId(key) === id)
     const isEnded = session && (await store.closeSession(tx, session.hash)) !== undefined
     if (!isEnded) throw new Refusal('not-found', 'There is no such session, or it is over already')
-    await noteEvent(app, tx, { kind: 'sessions-ended', userId, note: 'one', by })
+    await raiseAccessEnds(tx)
+    await noteEvent(app, tx, { kind: 'sessions-ended', userId, note: 'one', by: by.actor })
   })
   app.known.forget()
 }
 
-/** All of them, or all but one; answers how many. Nobody ends them where the command line does. */
-export async function endSessions(
-  app: App,
-  by: Actor | null,
-  userId: number,
-  except?: string,
-): Promise<number> {
+/** All of them, or all but one; answers how many. */
+export async function endSessions(app: App, by: Caller, userId: number, except?: string): Promise<number> {
   const ended = await app.db.transaction(async (tx) => {
+    await requireAccess(app, tx, by)
     const count = await store.closeSessionsOf(tx, userId, except)
+    if (count === 0) return count
     const note = except === undefined ? 'all' : 'all but one'
-    if (count > 0) await noteEvent(app, tx, { kind: 'sessions-ended', userId, note, by })
+    await raiseAccessEnds(tx)
+    await noteEvent(app, tx, { kind: 'sessions-ended', userId, note, by: by.actor })
     return count
   })
   app.known.forget()

@@ -1,5 +1,7 @@
 import { briefly, Refusal } from '../../errors.js'
 import { lockLogin, markLogin } from '../../store/accounts.js'
+import type { Queryable } from '../../store/database.js'
+import { raiseAccessEnds } from '../../store/epoch.js'
 import {
   closeSession,
   findSession,
@@ -41,11 +43,13 @@ export async function login(
     // The password may have been changed while it was being checked.
     const still = await lockLogin(tx, app.db.dialect, found.user.username)
     if (!still || still.passwordHash !== found.passwordHash || still.user.disabled) throw wrongCredentials()
-    if (oldSessionId !== undefined) await closeSession(tx, hashOfToken(oldSessionId))
+    const isEnd =
+      oldSessionId !== undefined && (await closeSession(tx, hashOfToken(oldSessionId))) !== undefined
     await markLogin(tx, app.db.dialect, still.user.id, now)
     const opened = { userId: still.user.id, createdMs: now, seenMs: now, address, agent: shortened(agent) }
     await openSession(tx, { hash: hashOfToken(sessionId), ...opened })
     const by = actorOf(still.user)
+    if (isEnd) await raiseAccessEnds(tx)
     await noteEvent(app, tx, { kind: 'login', userId: by.id, address, by })
     return still.user
   })
@@ -85,8 +89,9 @@ async function lookUp(app: App, sessionId: string): Promise<Known | undefined> {
   const { createdMs } = found.session
   let { seenMs } = found.session
   const { sessionIdleMs } = app.settings
+  const access = { ends: found.ends, isOpen: (db: Queryable) => isOpen(db, key) }
   return {
-    caller: await app.gate.callerOf(actorOf(found.user), found.epoch),
+    caller: { ...(await app.gate.callerOf(actorOf(found.user), found.epoch)), access },
     isAlive: (now) => isAliveAt(now, app.settings, { createdMs, seenMs }),
     use: (now) => {
       if (now - seenMs <= Math.min(MAX_TOUCH_MS, sessionIdleMs / 4)) return
@@ -94,6 +99,11 @@ async function lookUp(app: App, sessionId: string): Promise<Known | undefined> {
       markSeen(app, key, now)
     },
   }
+}
+
+async function isOpen(db: Queryable, key: string): Promise<boolean> {
+  const found = await findSession(db, key)
+  return found !== undefined && !found.user.disabled
 }
 
 export function isAlive({ clock, settings }: App, session: SessionRow): boolean {
@@ -112,7 +122,9 @@ export async function logout(app: App, sessionId: string | undefined, address?: 
   if (sessionId === undefined || !isToken(sessionId)) return
   await app.db.transaction(async (tx) => {
     const userId = await closeSession(tx, hashOfToken(sessionId))
-    if (userId !== undefined) await noteEvent(app, tx, { kind: 'logout', userId, address })
+    if (userId === undefined) return
+    await raiseAccessEnds(tx)
+    await noteEvent(app, tx, { kind: 'logout', userId, address })
   })
   app.known.forget()
 }

@@ -6,6 +6,7 @@ import { findAccount, findOlderSpelling } from '../../store/accounts.js'
 import * as store from '../../store/records.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../app.js'
+import { SERVICE } from '../rights/caller.js'
 import { endSessions } from './open-sessions.js'
 import { changeRoles, rolesNamed, type RoleChanges } from './roles.js'
 
@@ -37,7 +38,7 @@ export async function requireFreeName(app: App, username: string, roles: readonl
 
 /** Ends all of them, on every node; answers how many. */
 export async function endSessionsOf(app: App, username: string): Promise<number> {
-  return endSessions(app, null, (await userNamed(app, username)).id)
+  return endSessions(app, SERVICE, (await userNamed(app, username)).id)
 }
 
 /** Answers the names of the roles that the user has now. */

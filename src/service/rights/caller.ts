@@ -1,6 +1,7 @@
 import type { Catalog } from '../../model/catalog.js'
 import type { Rights } from '../../model/rights.js'
 import type { Sight } from '../../model/sight.js'
+import type { Queryable } from '../../store/database.js'
 import type { Actor } from '../actor.js'
 
 /** Who acts, and what they may do. */
@@ -13,6 +14,16 @@ export interface Caller {
   readonly roles: readonly string[]
   /** What it was worked out under; the service itself has none. */
   readonly epoch?: number | undefined
+  /** Of whoever came with a session or a key. */
+  readonly access?: Access
+}
+
+/** By this a write finds out that its sender has been shut out since they were looked up. */
+export interface Access {
+  /** How many sessions, keys and accounts had ended when they were looked up. */
+  readonly ends: number
+  /** Whether they would still be let in. */
+  readonly isOpen: (db: Queryable) => Promise<boolean>
 }
 
 /** The service itself. */

@@ -8,6 +8,7 @@ import { lastSeq } from '../../store/feed.js'
 import * as records from '../../store/records.js'
 import { findWebhook, type Webhook } from '../../store/webhooks.js'
 import type { Delivery, WebhookState, WireRecord } from '../../wire.js'
+import { requireAccess } from '../accounts/access.js'
 import type { App } from '../app.js'
 import { missing } from '../ids.js'
 import type { Caller } from '../rights/caller.js'
@@ -70,7 +71,8 @@ export async function deliveriesOf(
 }
 
 /** A call at once that tells nothing, also of one that is paused; it changes nothing of how far the webhook has come. */
-export async function ping(app: App, id: number): Promise<Delivery> {
+export async function ping(app: App, by: Caller, id: number): Promise<Delivery> {
+  await requireAccess(app, app.db.reader, by)
   const webhook = await webhookOf(app, id)
   const atMs = app.clock.now()
   const message = pingOf(webhook, atMs)

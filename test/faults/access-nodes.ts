@@ -1,0 +1,104 @@
+// Two nodes on one database, and people who are ended on one of them while the other still knows them.
+import { afterAll, beforeAll } from 'vitest'
+import { addUser } from '../../src/service/accounts/accounts.js'
+import { makeKey } from '../../src/service/accounts/keys.js'
+import { hashOfToken, newToken } from '../../src/service/accounts/tokens.js'
+import { SERVICE } from '../../src/service/rights/caller.js'
+import { openSession } from '../../src/store/sessions.js'
+import { HttpClient } from '../http-client.js'
+import {
+  PASSWORD,
+  preparedPlace,
+  startService,
+  USERNAME,
+  type Engine,
+  type Place,
+  type Service,
+} from '../targets.js'
+import { asUser, JSON_BODY, send, type Answer } from '../wire/exchange.js'
+
+export const CONTACT = 'crm.Contact'
+export const PATH = `/ws/rest/${CONTACT}`
+export const NEW_PASSWORD = 'an entirely new password'
+
+/** What a request comes with. */
+export type Credentials = Readonly<Record<string, string>>
+
+export interface Somebody {
+  readonly id: number
+  readonly username: string
+  readonly cookie: string
+  readonly session: Credentials
+  readonly key: Credentials
+  readonly keyId: number
+}
+
+export class AccessNodes {
+  count = 0
+
+  constructor(
+    readonly place: Place,
+    readonly here: Service,
+    readonly there: Service,
+    /** Of the first node. */
+    readonly admin: HttpClient,
+  ) {}
+
+  /** A session as a login opens it, without the time that a password takes. */
+  async open(userId: number): Promise<string> {
+    const { app, clock } = this.here
+    const [token, now] = [newToken(), clock.now()]
+    const session = { hash: hashOfToken(token), userId, createdMs: now, seenMs: now }
+    await app.db.transaction((tx) => openSession(tx, { ...session, address: null, agent: null }))
+    return `JSESSIONID=${token}`
+  }
+
+  async somebody(roles: readonly string[] = ['editor']): Promise<Somebody> {
+    const { app } = this.here
+    const username = `user${++this.count}`
+    const id = await addUser(app, { username, password: PASSWORD, roles })
+    const { key, record } = await makeKey(app, SERVICE, { user: id, name: 'a program' })
+    const cookie = await this.open(id)
+    return { id, username, cookie, session: { cookie }, key: { 'api-key': key }, keyId: record.id }
+  }
+
+  async logOut(cookie: string, url = this.here.url): Promise<void> {
+    await asUser(url, cookie).get('/logout')
+  }
+
+  async read(who: Credentials): Promise<number> {
+    return (await send(this.there.url, { path: PATH, headers: who })).status
+  }
+
+  async create(who: Credentials, firstName: string, url = this.there.url): Promise<Answer> {
+    const headers = { ...JSON_BODY, ...who }
+    const body = JSON.stringify({ data: { firstName } })
+    return send(url, { method: 'PUT', path: PATH, headers, body })
+  }
+
+  /** How many records are there by this name. */
+  async written(firstName: string): Promise<number> {
+    const criteria = [{ fieldName: 'firstName', operator: '=', value: firstName }]
+    return (await this.admin.search(CONTACT, { data: { criteria } })).total
+  }
+}
+
+/** For a group of tests. */
+export function withAccessNodes(engine: Engine): () => AccessNodes {
+  let nodes: AccessNodes | undefined
+  beforeAll(async () => {
+    const place = await preparedPlace(engine)
+    const here = await startService(engine, { place })
+    const there = await startService(engine, { place, http: { basicAuth: true } })
+    nodes = new AccessNodes(place, here, there, await HttpClient.login(here.url, USERNAME, PASSWORD))
+  })
+  afterAll(async () => {
+    await nodes?.here.close()
+    await nodes?.there.close()
+    nodes?.place.remove()
+  })
+  return () => {
+    if (!nodes) throw new Error('the nodes have not started')
+    return nodes
+  }
+}
