@@ -271,6 +271,7 @@ function contentsOf({ contents }: Database): Contents {
     open: (file) => contents.open(file),
     recover: (forgottenMs) => contents.recover(forgottenMs),
     pending: () => contents.pending(),
+    strays: () => contents.strays(),
     close: () => contents.close(),
   }
 }

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { Refusal, StartFaults } from '../errors.js'
 import type { App } from '../service/app.js'
 import { createApp, type AppOptions } from '../service/create-app.js'
-import { DEFAULT_SETTINGS } from '../service/settings.js'
+import { DEFAULT_SETTINGS, type Settings } from '../service/settings.js'
 import type { Database } from '../store/database.js'
 import { openDatabase } from '../store/open.js'
 
@@ -19,8 +19,12 @@ export function requireDatabase(url: string): void {
 }
 
 /** The bare database; the tables are left as they are. */
-export async function withDatabase<T>(url: string, work: (db: Database) => Promise<T>): Promise<T> {
-  const { poolSize, statementTimeoutMs } = DEFAULT_SETTINGS
+export async function withDatabase<T>(
+  url: string,
+  work: (db: Database) => Promise<T>,
+  settings: Partial<Settings> = {},
+): Promise<T> {
+  const { poolSize, statementTimeoutMs } = { ...DEFAULT_SETTINGS, ...settings }
   return orFault(url, async () => {
     const db = await openDatabase(url, { poolSize, statementTimeoutMs })
     try {

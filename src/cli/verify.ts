@@ -3,9 +3,11 @@ import { counted } from '../model/counted.js'
 import type { Model } from '../model/model.js'
 import type { App } from '../service/app.js'
 import { counterDifferences, rebuildCounters, type Difference } from '../service/counters.js'
+import { checkIntegrity, CHECKS, runCheck, type Check, type Checked } from '../service/verification.js'
 import { say, withAccounts } from './account-command.js'
 import { inColumns } from './columns.js'
-import { addSettings, type Flags } from './settings.js'
+import { requireDatabase, withDatabase } from './open.js'
+import { addSettings, readSettings, type Flags } from './settings.js'
 
 const EXAMPLES = `
 Examples:
@@ -24,21 +26,40 @@ interface VerifyFlags extends Flags {
 export function addVerify(program: Command): void {
   const command = program
     .command('verify')
-    .description('check that totals say what the tables say, beside a server that may run')
-    .option('--rebuild', 'put right what differs')
+    .description(
+      'check that what is stored is whole: pages, records, files and totals, beside a server that may run',
+    )
+    .option('--rebuild', 'put right the totals that differ')
     .addHelpText('after', EXAMPLES)
   addSettings(command, 'verify').action(async ({ rebuild = false, ...flags }: VerifyFlags) => {
+    const { db: url } = readSettings('verify', flags, process.env)
+    requireDatabase(url)
+    const settings = { statementTimeoutMs: STATEMENT_MS }
+    // It needs no tables: where they cannot be read, it says why.
+    tell(await withDatabase(url, (db) => runCheck('integrity', checkIntegrity, db), settings))
     const work = async (app: App) => {
-      let wrong = 0
-      for (const model of app.catalog.stored) if (!(await verify(app, model, rebuild))) wrong++
-      if (wrong > 0) process.exitCode = FAILED
-      else say(`the counters of ${counted(app.catalog.stored.length, 'model')} are right`)
+      for (const [name, check] of Object.entries(CHECKS)) tell(await runCheck(name, check, app))
+      const counters: Check<App> = (_, findings) =>
+        checkCounters(app, rebuild, (fault) => {
+          findings.add(fault)
+        })
+      tell(await runCheck('totals', counters, app))
     }
-    await withAccounts('verify', flags, work, {
-      heading: 'Nothing was checked',
-      settings: { statementTimeoutMs: STATEMENT_MS },
-    })
+    await withAccounts('verify', flags, work, { heading: 'Only the integrity was checked', settings })
   })
+}
+
+function tell({ name, words, findings }: Checked): void {
+  const { count, lines } = findings
+  if (count > 0) process.exitCode = FAILED
+  say(`${name}: ${words}, ${count === 0 ? 'all is right' : counted(count, 'fault')}`)
+  for (const line of lines) say(`  - ${line}`)
+}
+
+async function checkCounters(app: App, mayRebuild: boolean, add: (fault: string) => void): Promise<string> {
+  for (const model of app.catalog.stored)
+    if (!(await verify(app, model, mayRebuild))) add(`the counters of ${model.name} are wrong`)
+  return `the counters of ${counted(app.catalog.stored.length, 'model')} were compared`
 }
 
 /** Whether the counters of the model are right, in the end. */

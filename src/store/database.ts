@@ -146,6 +146,8 @@ export interface Contents {
   recover(forgottenMs?: number): Promise<void>
   /** How many uploads are between `receive` and `settle`. */
   pending(): number
+  /** Content that no row stands for, and that nobody is about to store or remove: by names that an operator finds. */
+  strays(): AsyncIterable<string>
   close(): Promise<void>
 }
 
@@ -211,6 +213,8 @@ export interface Dialect {
   readonly lockTable: (table: string) => readonly string[]
   /** Run first in a transaction that changes tables, so that two nodes starting at once take turns. */
   readonly lockSchema: readonly string[]
+  /** Each answers, as `fault`, what is wrong with the pages, indexes and references of the database, at most some of it. */
+  readonly integrityChecks: readonly { readonly name: string; readonly sql: string }[]
   /** Each answers, as `fault`, why this database cannot be used. */
   readonly obstacles: readonly string[]
   /** The tables, made where they are not there, with which this engine keeps the content of files. */

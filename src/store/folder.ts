@@ -1,6 +1,7 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, rmdirSync, unlinkSync } from 'node:fs'
 import path from 'node:path'
 import { PRIVATE_FOLDER } from './private-files.js'
+import { codeOf } from './receiving.js'
 
 /** For our eyes only, unless another mode is named. Not `recursive: true`: with it Node 20 tries for ever where the system makes no folders, below /proc for one. */
 export function makeFolder(folder: string, mode = PRIVATE_FOLDER): void {
@@ -23,5 +24,25 @@ export function syncFolder(folder: string): void {
     fsyncSync(descriptor)
   } finally {
     closeSync(descriptor)
+  }
+}
+
+export function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder)
+  } catch (error) {
+    // A read-only file system says so before it looks whether the folder is there.
+    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR', 'EROFS'].includes(codeOf(error))) throw error
+  }
+}
+
+/** Whether it was there. */
+export function removeSync(file: string): boolean {
+  try {
+    unlinkSync(file)
+    return true
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return false
+    throw error
   }
 }

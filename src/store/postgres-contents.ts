@@ -91,6 +91,21 @@ export class PostgresContents implements Contents {
     }
   }
 
+  async *strays(): AsyncGenerator<string> {
+    // In order of the key, a portion at a time. The foreign key lets none be stored.
+    for (let after = 0; ;) {
+      const rows = await this.reader.all(
+        'select distinct p.file as "file" from verso_file_part as p where p.file > ? ' +
+          'and not exists (select 1 from verso_file as f where f.id = p.file) order by p.file limit 100',
+        [after],
+      )
+      for (const row of rows) yield `the parts of file ${row['file'] ?? ''} in verso_file_part`
+      const last = rows.at(-1)
+      if (!last) return
+      after = Number(last['file'])
+    }
+  }
+
   async close(): Promise<void> {
     await Promise.all([...this.#arrived.values()].map(({ handle }) => handle.close()))
     this.#arrived.clear()

@@ -102,6 +102,8 @@ export const postgresDialect: Dialect = {
   indexTail: ', "id"',
   lockTable: (table) => [`lock table ${table} in share mode`],
   lockSchema: [`set local lock_timeout = '60s'`, `set local statement_timeout = 0`, `select ${LOCK}1)`],
+  // The server has none that needs no extension; operators run pg_amcheck.
+  integrityChecks: [],
   obstacles: [
     `select 'it is encoded in ' || encoding || ': make one with encoding UTF8' as fault
       from current_setting('server_encoding') as encoding where encoding <> 'UTF8'`,

@@ -46,6 +46,12 @@ export function translateFileError(error: unknown): unknown {
   return new Refusal('storage-full', 'The disk is full: nothing was written', details)
 }
 
+/** Of the disk, or of somebody who wrote into the folder: no defect of the service. */
+export function unreadable(error: unknown): Refusal {
+  const message = 'The content of the file cannot be read, or is not what was stored: nothing was changed'
+  return new Refusal('busy', message, { retryAfterS: 10, cause: error })
+}
+
 export function isMissing(error: unknown): boolean {
   return codeOf(error) === 'ENOENT'
 }

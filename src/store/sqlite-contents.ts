@@ -5,17 +5,26 @@
 //
 // A file moves only from the first place to the second. Whoever removes one looks in this order, and so cannot miss it.
 import { randomBytes } from 'node:crypto'
-import { existsSync, readdirSync, renameSync, rmdirSync, statSync, unlinkSync } from 'node:fs'
+import { existsSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { open, unlink } from 'node:fs/promises'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Contents, Incoming, Located, Queryable, Transaction } from './database.js'
 import { isKnown } from './files.js'
-import { makeFolder, syncFolder } from './folder.js'
+import { makeFolder, removeIfEmpty, removeSync, syncFolder } from './folder.js'
 import { PRIVATE_FILE } from './private-files.js'
-import { codeOf, FORGOTTEN_MS, forgotten, isMissing, receiveInto, translateFileError } from './receiving.js'
+import {
+  codeOf,
+  FORGOTTEN_MS,
+  forgotten,
+  isMissing,
+  receiveInto,
+  translateFileError,
+  unreadable,
+} from './receiving.js'
 
 const KEY = /^[0-9a-f]{32}$/
+const INCOMING = 'incoming'
 const GONE_AT_ONCE = 1_000
 /** The folders that databases of this process have open. */
 const OPEN = new Set<string>()
@@ -103,7 +112,7 @@ export class SqliteContents implements Contents {
         await handle.close()
         throw new Error(`the content of file ${key} has ${there} bytes and had ${size}`)
       } catch (error) {
-        if (!isMissing(error)) throw error
+        if (!isMissing(error)) throw unreadable(error)
       }
     }
     return undefined
@@ -116,6 +125,21 @@ export class SqliteContents implements Contents {
       else if (this.#isAbandoned(name, forgottenMs)) await this.#clear(name)
     }
     await this.#sweepGone()
+  }
+
+  async *strays(): AsyncGenerator<string> {
+    if (!existsSync(this.folder)) return
+    for (const name of readdirSync(this.folder).filter((each) => each !== INCOMING)) {
+      for (const key of keysIn(path.join(this.folder, name)))
+        if (await this.#isStray(key)) yield this.#placeOf(key)
+    }
+  }
+
+  /** Looked for after it was found: a row comes before its content moves in, and goes before its content does. */
+  async #isStray(key: string): Promise<boolean> {
+    if (await isKnown(this.db.reader, key)) return false
+    const gone = await this.db.reader.all('select key from verso_file_gone where key = ?', [key])
+    return gone.length === 0 && existsSync(this.#placeOf(key))
   }
 
   async close(): Promise<void> {
@@ -243,7 +267,7 @@ export class SqliteContents implements Contents {
   }
 
   #incoming(name: string): string {
-    return path.join(this.folder, 'incoming', name)
+    return path.join(this.folder, INCOMING, name)
   }
 }
 
@@ -258,26 +282,6 @@ function isAlive(pid: number): boolean {
   } catch (error) {
     // Somebody else's process is one, too.
     return codeOf(error) === 'EPERM'
-  }
-}
-
-function removeIfEmpty(folder: string): void {
-  try {
-    rmdirSync(folder)
-  } catch (error) {
-    // A read-only file system says so before it looks whether the folder is there.
-    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR', 'EROFS'].includes(codeOf(error))) throw error
-  }
-}
-
-/** Whether it was there. */
-function removeSync(file: string): boolean {
-  try {
-    unlinkSync(file)
-    return true
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return false
-    throw error
   }
 }
 

@@ -57,6 +57,19 @@ export const sqliteDialect: Dialect = {
   // BEGIN IMMEDIATE lets one process write at a time: nothing more is needed.
   lockSchema: [],
   lockTable: () => [],
+  integrityChecks: [
+    {
+      // It stops at 100 faults by itself.
+      name: 'integrity_check',
+      sql: `select integrity_check as "fault" from pragma_integrity_check where integrity_check <> 'ok'`,
+    },
+    {
+      name: 'foreign_key_check',
+      sql:
+        `select "table" || ' ' || coalesce(rowid, '') || ' refers to what is not there in ' || parent as "fault" ` +
+        'from pragma_foreign_key_check limit 100',
+    },
+  ],
   obstacles: [],
   setUp: [],
   contentTables: ['create table if not exists verso_file_gone (key text primary key) strict'],

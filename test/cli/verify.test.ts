@@ -1,8 +1,10 @@
 // `verso verify`: what it says, and its exit code.
+import { statSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { loadModels } from '../../src/cli/models.js'
 import { createApp } from '../../src/service/create-app.js'
+import { damagePages, PAGE_BYTES, pagesWith, zeroPage } from '../faults/damaged-file.js'
 import { newDatabase, verso } from './program.js'
 
 const MODELS = path.join(import.meta.dirname, '../../examples/contacts')
@@ -23,14 +25,39 @@ test('what differs is printed, and put right on request', async () => {
   const wrong = await verso(['verify', ...place])
   expect([wrong.code, wrong.stdout.replace(/ +/g, ' ')]).toEqual([
     1,
-    `${model}: 1 difference\nWHAT COUNTED STORED\nall ${n + 5} ${n}\n`,
+    expect.stringContaining(`${model}: 1 difference\nWHAT COUNTED STORED\nall ${n + 5} ${n}\n`),
   ])
+  expect(wrong.stdout).toMatch(/^totals: .*, 1 fault\n {2}- the counters of .* are wrong\n$/m)
   const rebuilt = await verso(['verify', '--rebuild', ...place])
   expect([rebuilt.code, rebuilt.stdout]).toEqual([0, expect.stringContaining(`${model} is right now\n`)])
   const right = await verso(['verify', ...place])
   expect(right).toMatchObject({ code: 0, stderr: '' })
-  expect(right.stdout).toMatch(/^the counters of \d+ models are right\n$/)
+  expect(right.stdout.split('\n')).toEqual([
+    'integrity: integrity_check and foreign_key_check were run, all is right',
+    expect.stringMatching(/^Log: \d+ records of \d+ models and \d+ Changes were compared, all is right$/),
+    'files: 0 files and the content of each were read, all is right',
+    expect.stringMatching(/^totals: the counters of \d+ models were compared, all is right$/),
+    '',
+  ])
 })
+
+test.for(['a page of zeros', 'many flipped pages'])(
+  '%s is said in sentences, with the exit code 1 and without a stack',
+  async (damage) => {
+    const db = newDatabase()
+    const file = db.slice('sqlite:'.length)
+    const app = await createApp({ models: await loadModels(MODELS), settings: { db } })
+    await app.close()
+    const pages = statSync(file).size / PAGE_BYTES
+    if (damage === 'many flipped pages') damagePages(file, (page) => page > 3)
+    else zeroPage(file, pagesWith(file, 'May do everything.')[0] ?? pages)
+    const { code, stdout, stderr } = await verso(['verify', '--models', MODELS, '--db', db])
+    expect(code).toBe(1)
+    expect(stdout + stderr).toMatch(/malformed|damaged|page|index|row/i)
+    expect(stdout + stderr).not.toMatch(/\n +at /)
+    if (damage === 'a page of zeros') expect(stdout).toMatch(/^integrity: .*fault/)
+  },
+)
 
 test('a database that is not there is not checked', async () => {
   const { code, stderr } = await verso(['verify', '--models', MODELS, '--db', 'sqlite:nowhere.db'])

@@ -82,6 +82,7 @@ function withPoints(contents: Contents, ofFiles: WeakSet<Transaction>): Contents
     open: (file) => contents.open(file),
     recover: (forgottenMs) => contents.recover(forgottenMs),
     pending: () => contents.pending(),
+    strays: () => contents.strays(),
     close: () => contents.close(),
   }
 }

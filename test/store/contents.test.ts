@@ -184,7 +184,10 @@ describe('sqlite', () => {
     const { incoming, located } = await storeOne()
     await db.contents.settle(incoming)
     writeFileSync(path.join(folder, placeOf(located.key)), 'cut')
-    await expect(db.contents.open(located)).rejects.toThrow(/has 3 bytes and had 7/)
+    await expect(db.contents.open(located)).rejects.toMatchObject({
+      kind: 'busy',
+      cause: { message: expect.stringMatching(/has 3 bytes and had 7/) },
+    })
   })
 
   describe('a process that is taken for dead while it lives', () => {

@@ -1,0 +1,224 @@
+// What `verso verify` checks: each fault that somebody makes beside the service is found by one part, and by no other.
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { Readable } from 'node:stream'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { App } from '../../src/service/app.js'
+import { counterDifferences } from '../../src/service/counters.js'
+import { compact } from '../../src/service/log/compaction.js'
+import { purge } from '../../src/service/log/purge.js'
+import { checkIntegrity, CHECKS, runCheck, type Check } from '../../src/service/verification.js'
+import type { Transaction } from '../../src/store/database.js'
+import type { Records } from '../../src/wire.js'
+import { contentsIn, filesFolder } from '../file-audit.js'
+import { HistoryWorld, seeded } from '../properties/history-world.js'
+import { enter, onEveryEngine, startService, type Engine, type Service } from '../targets.js'
+
+/** Every part, as the command runs them. */
+const PARTS: Readonly<Record<string, Check<App>>> = {
+  integrity: ({ db }, findings) => checkIntegrity(db, findings),
+  ...CHECKS,
+  totals: async (app, findings) => {
+    for (const model of app.catalog.stored)
+      findings.add(...(await counterDifferences(app, model)).map(({ what }) => what))
+    return 'totals'
+  },
+}
+
+async function faultsBy(app: App, parts: readonly string[] = Object.keys(PARTS)): Promise<string[]> {
+  const lines: string[] = []
+  for (const name of parts) {
+    const check = PARTS[name]
+    if (check) lines.push(...(await runCheck(name, check, app)).findings.lines)
+  }
+  return lines
+}
+
+interface Tampering {
+  readonly what: string
+  readonly part: string
+  readonly words: RegExp
+  /** In a transaction that is undone afterwards by `mend`. */
+  readonly spoil: (tx: Transaction) => Promise<unknown>
+  readonly mend: (tx: Transaction) => Promise<unknown>
+}
+
+const PERSON = '"rel.Person"'
+const SOME = `(select max("id") from ${PERSON})`
+const NEWEST = `(select max(seq) from verso_log where model = 'rel.Person' and record = ${SOME})`
+
+const TAMPERINGS: readonly Tampering[] = [
+  {
+    what: 'a value that was changed by SQL',
+    part: 'Log',
+    words: /rel\.Person \d+ holds another value in name than the Log/,
+    spoil: (tx) => tx.run(`update ${PERSON} set "name" = "name" || '!' where "id" = ${SOME}`),
+    mend: (tx) => tx.run(`update ${PERSON} set "name" = replace("name", '!', '') where "id" = ${SOME}`),
+  },
+  {
+    what: 'a field that was empty',
+    part: 'Log',
+    words: /doc\.Paper \d+ holds another value in note than the Log/,
+    spoil: (tx) => tx.run(`update "doc.Paper" set "note" = 'x'`),
+    mend: (tx) => tx.run('update "doc.Paper" set "note" = null'),
+  },
+  {
+    what: 'a version that was raised',
+    part: 'Log',
+    words: /rel\.Person \d+ is at version \d+, and the Log is at \d+/,
+    spoil: (tx) => tx.run(`update ${PERSON} set "version" = "version" + 1 where "id" = ${SOME}`),
+    mend: (tx) => tx.run(`update ${PERSON} set "version" = "version" - 1 where "id" = ${SOME}`),
+  },
+  {
+    what: 'the newest Change of a record that is gone from the Log',
+    part: 'Log',
+    words: /rel\.Person \d+ (is at version|is stored, and the Log does not know of it)/,
+    spoil: (tx) => tx.run(`update verso_log set model = 'gone' where seq = ${NEWEST}`),
+    mend: (tx) => tx.run(`update verso_log set model = 'rel.Person' where model = 'gone'`),
+  },
+  {
+    what: 'a Change in the middle that is gone from the Log',
+    part: 'Log',
+    words: /test\.Limited \d+ has no Change for version 1/,
+    spoil: (tx) =>
+      tx.run(
+        `update verso_log set model = 'gone' where model = 'test.Limited' and version = 1 and action = 'update'`,
+      ),
+    mend: (tx) => tx.run(`update verso_log set model = 'test.Limited' where model = 'gone'`),
+  },
+  {
+    what: 'a deletion that is gone from the Log',
+    part: 'Log',
+    words: /test\.Limited \d+ is missing, and the Log has it at version 0/,
+    spoil: (tx) =>
+      tx.run(`update verso_log set model = 'gone' where model = 'test.Limited' and action = 'delete'`),
+    mend: (tx) => tx.run(`update verso_log set model = 'test.Limited' where model = 'gone'`),
+  },
+  {
+    what: 'a row of a file that says another hash',
+    part: 'files',
+    words: /has other content than was stored/,
+    spoil: (tx) =>
+      tx.run(`update verso_file set sha256 = '!' || sha256 where id = (select min(id) from verso_file)`),
+    mend: (tx) => tx.run(`update verso_file set sha256 = replace(sha256, '!', '')`),
+  },
+  {
+    what: 'a row of a file that no record holds',
+    part: 'files',
+    words: /file \d+ has a row, and no record holds it/,
+    spoil: (tx) =>
+      tx.run(
+        `insert into verso_file (key, name, type, size, sha256, created_ms) values ('k', 'n', 't', 0, '${EMPTY_SHA}', 0)`,
+      ),
+    mend: (tx) => tx.run(`delete from verso_file where key = 'k'`),
+  },
+  {
+    what: 'a counter that was raised',
+    part: 'totals',
+    words: /all/,
+    spoil: (tx) => tx.run(`update verso_count set n = n + 5 where model = 'rel.Circle' and level = 53`),
+    mend: (tx) => tx.run(`update verso_count set n = n - 5 where model = 'rel.Circle' and level = 53`),
+  },
+]
+
+const EMPTY_SHA = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+
+onEveryEngine((engine: Engine) => {
+  let service: Service
+  let records: Records
+  beforeAll(async () => {
+    service = await startService(engine)
+    records = await enter(service, 'direct')
+    await fill(records, service)
+  })
+  afterAll(() => service.close())
+
+  test('what the service has written is right, whatever became of it', async () => {
+    expect(await faultsBy(service.app)).toEqual([])
+  })
+
+  test.for(TAMPERINGS)(
+    '$what is found by its part, and by no other',
+    async ({ part, words, spoil, mend }) => {
+      const { app } = service
+      await app.db.transaction(spoil)
+      try {
+        expect(await faultsBy(app)).toContainEqual(expect.stringMatching(words))
+        // A verify that leaves this part out would say that all is right.
+        const others = Object.keys(PARTS).filter((name) => name !== part)
+        expect(await faultsBy(app, others)).toEqual([])
+      } finally {
+        await app.db.transaction(mend)
+      }
+      expect(await faultsBy(app)).toEqual([])
+    },
+  )
+
+  test('Changes that were purged or compacted are no fault', async () => {
+    const { app } = service
+    const { data: people } = await records.find('rel.Person', { limit: 5 })
+    for (const { id } of people) await purge(app, app.catalog.get('rel.Person'), id)
+    expect(await faultsBy(app)).toEqual([])
+    service.clock.advance(DAYS_MS)
+    expect(await compact(app, undefined, { versions: 1 })).toBeGreaterThan(0)
+    expect(await faultsBy(app)).toEqual([])
+  })
+
+  test('content that is gone, was altered, or belongs to nobody is found', async () => {
+    const { app, place } = service
+    const folder = filesFolder(place.url)
+    if (folder === undefined) {
+      const parts = 'select file from verso_file_part order by file limit 1'
+      await app.db.transaction((tx) =>
+        tx.run(`update verso_file_part set file = file where file in (${parts})`),
+      )
+      await app.db.transaction((tx) =>
+        tx.run(`update verso_file_part set data = data || 'x'::bytea where file in (${parts})`),
+      )
+      expect(await faultsBy(app)).toEqual([
+        expect.stringMatching(/bytes of content|cannot be read|removed while/),
+      ])
+      await app.db.transaction((tx) => tx.run(`delete from verso_file_part where file in (${parts})`))
+      expect(await faultsBy(app)).toEqual([expect.stringMatching(/has no content/)])
+      return
+    }
+    const [first = '', second = ''] = contentsIn(folder)
+    writeFileSync(path.join(folder, first), 'x'.repeat(CONTENT.length))
+    rmSync(path.join(folder, second))
+    mkdirSync(path.join(folder, 'ff'), { recursive: true })
+    writeFileSync(path.join(folder, 'ff', 'f'.repeat(32)), 'nobody')
+    const faults = await faultsBy(app)
+    expect(faults).toHaveLength(3)
+    for (const words of [/other content/, /has no content/, /no record holds: .*f{32}/])
+      expect(faults).toContainEqual(expect.stringMatching(words))
+    expect(
+      await faultsBy(
+        app,
+        Object.keys(PARTS).filter((name) => name !== 'files'),
+      ),
+    ).toEqual([])
+    expect(readdirSync(path.join(folder, 'ff'))).toHaveLength(1)
+  })
+})
+
+const DAYS_MS = 3 * 24 * 60 * 60_000
+const CONTENT = 'the content of a file'
+
+/** Related records with a past, records that are gone and came back, files. */
+async function fill(records: Records, service: Service): Promise<void> {
+  const world = new HistoryWorld(records, service.clock, seeded(7))
+  for (let step = 0; step < 25; step++) await world.step()
+  await records.create('rel.Circle', { name: 'last' })
+  await records.create('rel.Person', { name: 'last' })
+  const { data: kept } = await records.create('test.Limited', { code: 'TAKE' })
+  for (const code of ['GIVE', 'TAKE']) {
+    const { version } = await records.read('test.Limited', kept.id)
+    await records.update('test.Limited', kept.id, { version, code })
+  }
+  const { data: gone } = await records.create('test.Limited', { code: 'GONE' })
+  await records.remove('test.Limited', gone.id)
+  for (const name of ['a.txt', 'b.txt']) {
+    const content = Readable.from([Buffer.from(CONTENT)])
+    await records.upload('doc.Paper', { data: { title: name }, field: 'scan', name, content })
+  }
+}
