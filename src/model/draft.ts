@@ -323,6 +323,8 @@ function refuseIfMore(count: number, most: number, what: string): void {
 
 function keepCopy(draft: MutableDraft, { name }: Field, input: unknown, place: string): void {
   if (!isObject(input) || typeof input['$version'] !== 'number' || typeof input['id'] !== 'number') return
+  // With its version it is no copy, but a change of its own.
+  if ((input['version'] ?? null) !== null) return
   const copy = { id: input['id'], version: input['$version'], data: input, place }
   const copies = draft.copies.get(name)
   if (copies) copies.push(copy)

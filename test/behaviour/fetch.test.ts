@@ -20,6 +20,22 @@ onEveryTarget((engine, door) => {
   const make = async (model: string, data: object): Promise<WireRecord> =>
     (await records.create(model, data)).data
 
+  test('a neighbour that was fetched with both of its versions can be changed and sent back', async () => {
+    const company = await make('rel.Company', { name: 'Before', addresses: [{ city: 'Before' }] })
+    const person = await make('rel.Person', { name: 'P', company: { id: company.id } })
+    const fetched = await records.fetch('rel.Person', person.id, { related: { company: ['name'] } })
+    expect(fetched['company']).toEqual({ id: company.id, $version: 0, version: 0, name: 'Before' })
+    const edited = { ...(fetched['company'] as object), name: 'After' }
+    await records.update('rel.Person', person.id, { version: 0, company: edited })
+    const listed = await records.fetch('rel.Company', company.id, { related: { addresses: ['city'] } })
+    const [address] = listed['addresses'] as readonly object[]
+    const addresses = [{ ...address, city: 'After' }]
+    await records.update('rel.Company', company.id, { version: 1, addresses })
+    expect(await records.read('rel.Company', company.id)).toMatchObject({
+      ...{ name: 'After', addresses: [{ city: 'After', $version: 1 }] },
+    })
+  })
+
   describe('what is not named', () => {
     test('nothing: the record as it is read', async () => {
       const read = await records.read('rel.Person', people.ada)
