@@ -33,15 +33,19 @@ function isMergePatch({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
   return headers['content-type']?.split(';')[0]?.trim().toLowerCase() === MERGE_PATCH
 }
 
+/** Names and passwords have no need of more. Anybody may send this much, and somebody unknown is not to cost more than that. */
+export const MAX_CREDENTIAL_BYTES = 16_384
+
 /** On the login paths: what begins with `{` is JSON whatever its content type says, all else is a form. */
-export function acceptCredentials(server: FastifyInstance): void {
+export function acceptCredentials(server: FastifyInstance, bodyLimitBytes: number): void {
   server.removeAllContentTypeParsers()
   // Fastify refuses a content type that it cannot read before any parser sees the body.
   server.addHook('onRequest', (request, _, done) => {
     delete request.raw.headers['content-type']
     done()
   })
-  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_, body, done) => {
+  const bodyLimit = Math.min(bodyLimitBytes, MAX_CREDENTIAL_BYTES)
+  server.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit }, (_, body, done) => {
     try {
       done(null, readCredentials(body as Buffer))
     } catch (error) {
@@ -66,7 +70,9 @@ export function readJson(body: Buffer): unknown {
     throw new Refusal('bad-request', 'The body is not valid UTF-8', { cause })
   }
   const value = parse(text)
-  walk(value)
+  if (isTooDeep(text)) throw new Refusal('bad-request', `The body is nested deeper than ${MAX_DEPTH} levels`)
+  // Nearly all bodies have none of these, and looking at each of their objects takes longer than parsing them.
+  if (PROTOTYPE_SIGNS.some((sign) => text.includes(sign))) refusePrototypes(value)
   return value
 }
 
@@ -80,12 +86,39 @@ function parse(text: string): unknown {
   }
 }
 
-/** Level by level, so that no depth exhausts the stack: refuses what is too deep, and keys that reach for a prototype. */
-function walk(value: unknown): void {
+const QUOTE = '"'.charCodeAt(0)
+const BACKSLASH = '\\'.charCodeAt(0)
+const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d]
+
+/** Of a text that is JSON. */
+function isTooDeep(text: string): boolean {
+  // Each level is two characters long at least.
+  if (text.length <= 2 * MAX_DEPTH) return false
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) at = endOfString(text, at)
+    else if (code === LIST || code === OBJECT) {
+      if (++depth > MAX_DEPTH) return true
+    } else if (code === LIST_END || code === OBJECT_END) depth--
+  }
+  return false
+}
+
+/** Where the string ends that begins here. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1
+  while (text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1
+  return at
+}
+
+/** What a key that reaches for a prototype has in its text; with an escape it may be spelled in any way. */
+const PROTOTYPE_SIGNS = ['__proto__', 'constructor', '\\u']
+
+/** Level by level, so that no depth exhausts the stack. */
+function refusePrototypes(value: unknown): void {
   let level: unknown[] = [value]
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > MAX_DEPTH)
-      throw new Refusal('bad-request', `The body is nested deeper than ${MAX_DEPTH} levels`)
+  while (level.length > 0) {
     const next: unknown[] = []
     for (const item of level) {
       if (typeof item !== 'object' || item === null) continue

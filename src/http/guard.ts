@@ -8,6 +8,7 @@ import { BasicLogins } from '../service/accounts/basic-logins.js'
 import type { Caller } from '../service/rights/caller.js'
 import { authenticateKey, noteWrongKey } from '../service/accounts/key-logins.js'
 import { authenticate } from '../service/accounts/sessions.js'
+import { addressKeys, refuseIfThrottled } from '../service/accounts/throttle.js'
 import { basicCredentialsOf } from './basic.js'
 import { sessionIdOf } from './cookies.js'
 import { sentKeyOf } from './key-header.js'
@@ -35,6 +36,8 @@ export interface Guards {
   readonly still: (request: FastifyRequest) => Promise<Caller>
   /** For routes that are open to all and tell more to those who are known. */
   readonly anybody: Guard
+  /** For what proves who somebody is: not from an address that has failed too often. Before anything of the body is read. */
+  readonly notThrottled: Guard
   /** For login, logout and all else that is for people: not from another site's page. */
   readonly sameSite: Guard
   /** For every other write: the same, unless it comes with a key. No browser sends one by itself, and who sends one is known by it alone. */
@@ -80,6 +83,9 @@ export function makeGuards(app: App, settings: HttpSettings): Guards {
     },
     anybody: async (request) => {
       request.caller = (await find(request)) ?? null
+    },
+    notThrottled: async ({ ip }) => {
+      await refuseIfThrottled(app, addressKeys(ip), ip)
     },
     sameSite: async (request) => {
       refuseOtherSite(request, settings)

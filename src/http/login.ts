@@ -32,7 +32,8 @@ export function loginResources(
     const { roles } = await app.gate.callerOf(actor)
     return sendJson(reply, JSON.stringify({ status: 0, data: [accountOf(actor, roles)] }))
   }
-  const shared = { guards: [], writeGuards: [guards.sameSite], handlers: { POST } }
+  const writeGuards = [guards.sameSite, guards.notThrottled]
+  const shared = { guards: [], writeGuards, handlers: { POST } }
   return [
     { ...shared, path: '/callback' },
     { ...shared, path: '/login.jsp' },

@@ -34,7 +34,10 @@ const PROBLEM_JSON = 'application/problem+json'
 
 /** Fastify's own words for what a client did wrong. */
 const FASTIFY_KINDS: Readonly<Record<string, readonly [RefusalKind, string]>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: ['too-large', 'The body is larger than this service takes (--body-limit)'],
+  FST_ERR_CTP_BODY_TOO_LARGE: [
+    'too-large',
+    'The body is larger than this service takes (--body-limit; 16 KiB for a login): nothing was changed',
+  ],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['media-type', 'Send the body as application/json'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['bad-request', 'Content-Length is not the length of the body'],
   FST_ERR_BAD_URL: ['bad-request', 'The path is not well formed'],

@@ -13,7 +13,7 @@ export function resetResource(app: App, guards: Guards): Resource {
   return {
     path: '/reset',
     guards: [],
-    writeGuards: [guards.sameSite],
+    writeGuards: [guards.sameSite, guards.notThrottled],
     handlers: {
       GET: async (request, reply) => {
         await userOfLink(app, tokenIn(request), request.ip)

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { Refusal } from '../errors.js'
-import { MERGE_PATCH } from './bodies.js'
+import { MAX_CREDENTIAL_BYTES, MERGE_PATCH } from './bodies.js'
 import type { Guards } from './guard.js'
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -47,15 +47,16 @@ export function addResource(server: FastifyInstance, resource: Resource): void {
   const offered = METHODS.filter((method) => handlers[method])
   const allow = [...offered, ...(handlers.GET && hasHead ? ['HEAD'] : []), 'OPTIONS']
   for (const method of METHODS) {
-    const handler = handlers[method] ?? refuseMethod
+    const handler = handlers[method]
     const readsQuery = handlers[method] === undefined || withParameters.includes(method)
     const isWrite = method !== 'GET'
-    const onRequest = [...(isWrite ? writeGuards : []), ...guards]
+    const allGuards = [...(isWrite ? writeGuards : []), ...guards]
     server.route({
       method,
       url: path,
-      onRequest,
-      handler,
+      // Whoever uses a wrong method is refused before anything of the body is read.
+      onRequest: handler ? allGuards : [...allGuards, refuseMethod],
+      handler: handler ?? refuseMethod,
       exposeHeadRoute: hasHead,
       config: { ...shared, readsQuery },
     })
@@ -67,6 +68,7 @@ export function addResource(server: FastifyInstance, resource: Resource): void {
     url: path,
     onRequest: [...guards],
     config,
+    bodyLimit: MAX_CREDENTIAL_BYTES,
     handler: async (_, reply) => {
       if (hasPatch) void reply.header('accept-patch', MERGE_PATCH)
       return reply.code(204).header('allow', allow.join(', ')).send()

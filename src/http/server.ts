@@ -163,7 +163,7 @@ async function addRoutes(
     async (base) => {
       add(base, [startResource(), ...healthResources(app, () => stopping.aborted)])
       await base.register(async (scope) => {
-        acceptCredentials(scope)
+        acceptCredentials(scope, settings.bodyLimitBytes)
         scope.addHook('onRequest', async (_, reply) => {
           neverStored(reply)
         })
@@ -232,6 +232,10 @@ function makeFastify(context: ErrorContext, settings: HttpSettings, setHeaders: 
     return reply
   })
   server.setNotFoundHandler(refuseUnknownPath)
+  // Behind all guards, and before anything of the body is read.
+  server.addHook('preParsing', ({ is404 }, _, payload, done) => {
+    done(is404 ? unknownPath() : null, payload)
+  })
   return server
 }
 
@@ -297,5 +301,9 @@ function startResource(): Resource {
 }
 
 async function refuseUnknownPath(): Promise<never> {
-  throw new Refusal('not-found', 'There is nothing at this path')
+  throw unknownPath()
+}
+
+function unknownPath(): Refusal {
+  return new Refusal('not-found', 'There is nothing at this path')
 }

@@ -19,7 +19,7 @@ export function setupResource(app: App, guards: Guards, token: string): Resource
   return {
     path: '/setup',
     guards: [],
-    writeGuards: [guards.sameSite],
+    writeGuards: [guards.sameSite, guards.notThrottled],
     handlers: {
       GET: async (request, reply) => {
         await check(request)
