@@ -117,6 +117,10 @@ export const SETTINGS = {
     ...{ ...kinds.whole(1, 100_000), of: SERVERS, default: '1000' },
     description: 'The most records that one find answers; a larger limit is lowered to it.',
   },
+  answerLimit: {
+    ...{ ...kinds.size('1mb', '1gb'), of: SERVERS, default: '32mb' },
+    description: 'The largest answer about records: what would be larger is refused with 413.',
+  },
   sessionIdle: {
     ...{ ...kinds.duration('1s', '400d'), of: SERVERS, default: '60m' },
     description: 'A session that is not used for so long is over.',
@@ -265,6 +269,7 @@ export function serviceSettings(values: SettingValues, isDemo: boolean): Setting
     db: values.db,
     isDemo,
     maxLimit: values.maxLimit,
+    answerLimitBytes: values.answerLimit,
     uploadLimitBytes: values.uploadLimit,
     sessionIdleMs: values.sessionIdle,
     sessionMaxMs: values.sessionMax,

@@ -4,11 +4,18 @@ import { Server as NetServer, type Socket } from 'node:net'
 /** How long a request that has begun to arrive may take to do so, once the service is stopping. */
 const ARRIVAL_MS = 2_000
 
+/** Whoever takes no byte of an answer for so long is cut off: until then the answer waits in memory or on the disk. */
+const STALL_MS = 60_000
+/** How often it is looked for them. */
+const LOOKS = 6
+
 interface Traffic {
   /** Those of the requests that are under way. */
   readonly responses: Set<ServerResponse>
   /** What had been read when the last one was done with. More than that: another one is arriving. */
   bytesRead: number
+  /** Ends the connection; set while bytes wait to be taken. */
+  cutOff?: (() => void) | undefined
 }
 
 /**
@@ -21,8 +28,17 @@ export class Connections {
   #isEnding = false
   #allDone: () => void = () => undefined
 
-  /** Each server that is watched has at most so many. */
-  constructor(private readonly max: number) {}
+  readonly #timer: NodeJS.Timeout
+
+  constructor(
+    /** Each server that is watched has at most so many. */
+    private readonly max: number,
+    private readonly stallMs = STALL_MS,
+  ) {
+    this.#timer = setInterval(() => {
+      this.#watchStalled()
+    }, stallMs / LOOKS).unref()
+  }
 
   watch(server: Server): void {
     server.maxConnections = this.max
@@ -65,6 +81,19 @@ export class Connections {
       this.#checkDone()
     })
     clearTimeout(late)
+    clearInterval(this.#timer)
+  }
+
+  /** Node notices itself whether any byte was taken. Between answers its own time-out is in force, which stays. */
+  #watchStalled(): void {
+    for (const [socket, traffic] of this.#traffic) {
+      const isWaiting = socket.writableLength > 0
+      if (isWaiting === (traffic.cutOff !== undefined)) continue
+      if (traffic.cutOff) socket.off('timeout', traffic.cutOff)
+      traffic.cutOff = isWaiting ? () => socket.destroy() : undefined
+      if (traffic.cutOff) socket.setTimeout(this.stallMs, traffic.cutOff)
+      else if (traffic.responses.size > 0) socket.setTimeout(0)
+    }
   }
 
   #endIdle(alsoArriving: boolean): void {

@@ -4,6 +4,7 @@ import { Refusal } from '../errors.js'
 import { PAGING } from '../model/search.js'
 import { isVersion } from '../model/value.js'
 import type { App } from '../service/app.js'
+import { printWithin } from '../service/large-answers.js'
 import { recordsOf } from '../service/records.js'
 import { dataOf } from './bodies.js'
 import { callerOf } from './guard.js'
@@ -34,7 +35,7 @@ export function makePast(
       const model = modelOf(app, request)
       const id = idOf(model, request)
       const was = await records(request).readAt(model.name, id, versionIn(request))
-      return sendJson(reply, JSON.stringify({ status: 0, data: [was] }))
+      return sendJson(reply, printWithin(app, { status: 0, data: [was] }))
     },
     revert: async (request, reply) => {
       const model = modelOf(app, request)

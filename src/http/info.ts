@@ -36,3 +36,14 @@ function forUser({ settings }: App, { id, username, name }: Actor, isAdmin: bool
     data: { upload: { maxSize: settings.uploadLimitBytes / MIB } },
   }
 }
+
+export function startResource(): Resource {
+  const text = 'Verso is running. Log in with POST callback; records are below ws/rest/<model>.\n'
+  return {
+    path: '/',
+    guards: [],
+    handlers: {
+      GET: async (_, reply) => reply.header('content-type', 'text/plain; charset=utf-8').send(text),
+    },
+  }
+}

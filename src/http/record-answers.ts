@@ -3,9 +3,11 @@ import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 import type { PrintedPage } from '../service/records.js'
 import type { PrintedRecord } from '../store/records.js'
+import { StagedFile } from '../store/staging.js'
 import type { HistoryPage, Next, Page, WireRecord, Written } from '../wire.js'
 import type { Query } from './record-requests.js'
-import { sendJson, type Body } from './resource.js'
+import { StagedBody, type Body } from './answer-body.js'
+import { sendJson } from './resource.js'
 
 export function sendPage(
   reply: FastifyReply,
@@ -20,12 +22,16 @@ export function printPage(
   page: PrintedPage,
   query: Query,
 ): [body: Body, headers: Readonly<Record<string, string | number>>] {
-  const { offset, total, seq, text } = page
-  const start = `{"status":0,"offset":${offset},"total":${total},"data":[`
-  const body =
-    typeof text === 'string' ? `${start}${text}]}` : Buffer.concat([Buffer.from(start), text, PAGE_END])
+  const { seq } = page
   const link = linksOf(path, page, query)
-  return [body, link === '' ? { 'x-commit-seq': seq } : { 'x-commit-seq': seq, link }]
+  return [printPageBody(page), link === '' ? { 'x-commit-seq': seq } : { 'x-commit-seq': seq, link }]
+}
+
+export function printPageBody({ offset, total, text }: PrintedPage): Body {
+  const start = `{"status":0,"offset":${offset},"total":${total},"data":[`
+  if (typeof text === 'string') return `${start}${text}]}`
+  if (text instanceof StagedFile) return new StagedBody(text, start, ']}')
+  return Buffer.concat([Buffer.from(start), text, PAGE_END])
 }
 
 const PAGE_END = Buffer.from(']}')
@@ -37,13 +43,13 @@ export function sendWritten(
   more: object = {},
 ): FastifyReply {
   if (replayed) void reply.header('idempotency-replayed', 'true')
-  return sendJson(reply, JSON.stringify({ status: 0, ...more, data }))
+  return sendJson(reply, JSON.stringify({ status: 0, ...more, data }), true)
 }
 
 export function sendRecord(reply: FastifyReply, { data, replayed }: Written<WireRecord>): FastifyReply {
   const [body, etag] = print(data)
   if (replayed) void reply.header('idempotency-replayed', 'true')
-  return sendJson(reply.header('etag', etag), body)
+  return sendJson(reply.header('etag', etag), body, true)
 }
 
 export function print(record: WireRecord): [body: string, etag: string] {

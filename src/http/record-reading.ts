@@ -5,12 +5,13 @@ import { FIND } from '../model/search.js'
 import { isObject } from '../model/value.js'
 import type { App } from '../service/app.js'
 import { permittedActions } from '../service/rights/permitted.js'
-import { printedPage, printedRecord, recordsOf } from '../service/records.js'
+import { printWithin } from '../service/large-answers.js'
+import { printedPage, printedRecord, printedSearch, recordsOf } from '../service/records.js'
 import { dataOf } from './bodies.js'
 import { callerOf } from './guard.js'
 import type { Habits } from './habits.js'
 import { DETAILS, PERMS, READ, readWith } from './parameters.js'
-import { matchesAny, print, printBody, printPage, sendPage } from './record-answers.js'
+import { matchesAny, print, printBody, printPage, printPageBody } from './record-answers.js'
 import { idIn, idOf, modelOf, wantedIn, type Query } from './record-requests.js'
 import { sendJson, type Handler } from './resource.js'
 
@@ -47,7 +48,8 @@ export function makeReading(app: App, habits: Habits, basePath: string): Record<
     search: async (request, reply) => {
       const model = modelOf(app, request)
       const asked = habits.search(callerOf(request), model, request.body ?? undefined)
-      return sendPage(reply, await records(request).search(model.name, asked.request, asked.options))
+      const page = await printedSearch(app, callerOf(request), model, asked)
+      return sendJson(reply.header('x-commit-seq', page.seq), printPageBody(page))
     },
     fetch: async (request, reply) => {
       const model = modelOf(app, request)
@@ -67,7 +69,7 @@ export function makeReading(app: App, habits: Habits, basePath: string): Record<
           ? { now: await printedRecord(app, callerOf(request), model, id) }
           : { was: await records(request).readAt(model.name, id, asOf) },
       )
-      if (!now) return sendJson(reply, JSON.stringify({ status: 0, data: [was] }))
+      if (!now) return sendJson(reply, printWithin(app, { status: 0, data: [was] }))
       const [body, etag] = printBody(now)
       void reply.header('etag', etag)
       if (matchesAny(request.headers['if-none-match'], etag)) return reply.code(304).send()
@@ -76,7 +78,7 @@ export function makeReading(app: App, habits: Habits, basePath: string): Record<
     copy: async (request, reply) => {
       const model = modelOf(app, request)
       const copy = await records(request).copy(model.name, idOf(model, request))
-      return sendJson(reply, JSON.stringify({ status: 0, data: [copy] }))
+      return sendJson(reply, printWithin(app, { status: 0, data: [copy] }))
     },
     /** The name of a record, or another field of it. */
     details: async (request, reply) => {

@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import { briefly, Refusal, type RefusalKind } from '../errors.js'
 import { MERGE_PATCH, notAPatch } from './bodies.js'
 import type { Habits } from './habits.js'
-import { JSON_TYPE } from './resource.js'
+import { JSON_TYPE, sendBody } from './resource.js'
 import { SECURITY_HEADERS, varyAlso } from './security-headers.js'
 
 const ANSWERS: Readonly<Record<RefusalKind, readonly [status: number, title: string]>> = {
@@ -90,7 +90,7 @@ export function answerError(
   const refusal = error instanceof Refusal ? error : (fromFastify(error, request) ?? error)
   const answer = refusalAnswer(context, refusal, asked)
   varyAlso(reply, 'Accept')
-  void reply.code(answer.status).headers(answer.headers).serializer(String).send(answer.body)
+  sendBody(reply.code(answer.status).headers(answer.headers), answer.body, true)
 }
 
 /** The same, whoever sends it; `Vary` has to name `Accept`. */

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { Refusal } from '../errors.js'
+import { StagedBody, type Body, type WaitingBodies } from './answer-body.js'
 import { MAX_CREDENTIAL_BYTES, MERGE_PATCH } from './bodies.js'
 import type { Guards } from './guard.js'
 
@@ -28,6 +29,9 @@ export interface Resource {
 }
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    readonly waitingBodies: WaitingBodies
+  }
   interface FastifyContextConfig {
     readonly isAboutRecords?: boolean
     readonly isAlwaysAnswered?: boolean
@@ -95,9 +99,12 @@ export function answer(reply: FastifyReply, data: readonly unknown[]): FastifyRe
   return sendJson(reply, JSON.stringify({ status: 0, data }))
 }
 
-/** Text that is JSON already, or its bytes. */
-export type Body = string | Buffer
+export function sendJson(reply: FastifyReply, body: Body, isWritten = false): FastifyReply {
+  return sendBody(reply.header('content-type', JSON_TYPE), body, isWritten)
+}
 
-export function sendJson(reply: FastifyReply, body: Body): FastifyReply {
-  return reply.header('content-type', JSON_TYPE).serializer(String).send(body)
+export function sendBody(reply: FastifyReply, body: Body, isWritten: boolean): FastifyReply {
+  const held = reply.server.waitingBodies.hold(body, reply.raw, isWritten)
+  if (!(held instanceof StagedBody)) return reply.serializer(String).send(held)
+  return reply.header('content-length', held.length).send(held.stream())
 }

@@ -4,9 +4,11 @@ import type { Server as HttpServer } from 'node:http'
 import { fastify, type FastifyInstance } from 'fastify'
 import { Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
+import { memoryBytes } from '../service/large-answers.js'
 import { dummyHash } from '../service/accounts/passwords.js'
 import { gaugesOf } from '../service/gauges.js'
 import type { Gauges } from '../store/database.js'
+import { WaitingBodies } from './answer-body.js'
 import { HABITS } from './axelor.js'
 import { batchResource } from './batch.js'
 import { acceptCredentials, acceptJson } from './bodies.js'
@@ -18,7 +20,7 @@ import { makeGuards, makeHostCheck, type CheckHost, type Guards } from './guard.
 import type { Habits } from './habits.js'
 import { exportResource } from './export.js'
 import { healthResources } from './health.js'
-import { infoResource } from './info.js'
+import { infoResource, startResource } from './info.js'
 import { Connections } from './connections.js'
 import { makeLimits, type Limits } from './limits.js'
 import { keyResources } from './keys.js'
@@ -92,6 +94,8 @@ export async function createServer(
   const errors = { log: app.log, habits, schemes }
   const server = makeFastify(errors, settings, setHeaders)
   const [checkHost, logRequest] = [makeHostCheck(settings), makeRequestLog(app.log)]
+  const waitingBodies = new WaitingBodies(app.staging, memoryBytes(app.settings))
+  server.decorate('waitingBodies', waitingBodies)
   addHooks(server, settings, { setHeaders, limits, checkHost, logRequest })
   announceStop(server, isStopping)
   const guards = limits.counted(makeGuards(app, settings))
@@ -102,7 +106,7 @@ export async function createServer(
   const routing: Listener = (request, response) => {
     server.routing(request, response)
   }
-  const short = { app, settings, limits, checkHost, logRequest, errors, isStopping }
+  const short = { app, settings, limits, checkHost, logRequest, errors, isStopping, waitingBodies }
   const { reader } = app.db
   const listener = inTurns(withShortWay(routing, short, readersOf(short)), (work) => {
     if (reader.inOneMoment) reader.inOneMoment(work)
@@ -126,7 +130,7 @@ export async function createServer(
         (host) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${settings.basePath}`,
       )
     },
-    gauges: () => ({ ...gaugesOf(app), ...limits.gauges() }),
+    gauges: () => ({ ...gaugesOf(app), ...limits.gauges(), waitingBytes: waitingBodies.bytes }),
     close: async () => {
       stopping.abort()
       limits.stop()
@@ -287,17 +291,6 @@ function announceStop(server: FastifyInstance, isStopping: () => boolean): void 
 
 function add(server: FastifyInstance, resources: readonly Resource[]): void {
   for (const resource of resources) addResource(server, resource)
-}
-
-function startResource(): Resource {
-  const text = 'Verso is running. Log in with POST callback; records are below ws/rest/<model>.\n'
-  return {
-    path: '/',
-    guards: [],
-    handlers: {
-      GET: async (_, reply) => reply.header('content-type', 'text/plain; charset=utf-8').send(text),
-    },
-  }
 }
 
 async function refuseUnknownPath(): Promise<never> {

@@ -1,4 +1,5 @@
 // Records and pages on the short way. What is not found there is looked for by the routes, which say what is wrong.
+import { Refusal } from '../errors.js'
 import { printedPage, printedRecord } from '../service/records.js'
 import type { Caller } from '../service/rights/caller.js'
 import { modelFor } from '../service/rights/permitted.js'
@@ -64,6 +65,7 @@ export function shortReads(parts: Pick<Parts, 'app' | 'settings' | 'checkHost'>)
   }
 }
 
-function byTheRoutes(): never {
-  throw new ForTheRoutes()
+/** Large answers are not looked for a second time. */
+function byTheRoutes(error: unknown): never {
+  throw error instanceof Refusal && error.kind === 'too-large' ? error : new ForTheRoutes()
 }

@@ -2,16 +2,18 @@
 // understands wholly; whatever else there is to a request is left to the routes, as if it had not been here.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { pipeline } from 'node:stream'
 import type { Model } from '../model/model.js'
 import type { App } from '../service/app.js'
 import { authenticateKnown } from '../service/accounts/sessions.js'
 import type { Caller } from '../service/rights/caller.js'
+import { StagedBody, type Body, type WaitingBodies } from './answer-body.js'
 import { sessionIdOf } from './cookies.js'
 import type { CheckHost } from './guard.js'
 import type { Limits } from './limits.js'
 import { refusalAnswer, type ErrorContext } from './refusals.js'
 import type { LogRequest } from './request-log.js'
-import { JSON_TYPE, type Body } from './resource.js'
+import { JSON_TYPE } from './resource.js'
 import { headersOverHttp } from './security-headers.js'
 import type { HttpSettings } from './settings.js'
 import type { Listener } from './turns.js'
@@ -24,6 +26,7 @@ export interface Parts {
   readonly logRequest: LogRequest
   readonly errors: ErrorContext
   readonly isStopping: () => boolean
+  readonly waitingBodies: WaitingBodies
 }
 
 /** A request that the short way has understood. */
@@ -57,7 +60,7 @@ const UNUSUAL = [
 
 /** The same listener, with the short way in front of it. */
 export function withShortWay(routing: Listener, parts: Parts, readers: readonly Reader[]): Listener {
-  const { settings, limits, logRequest, errors, isStopping } = parts
+  const { settings, limits, logRequest, errors, isStopping, waitingBodies } = parts
   // Behind a proxy it takes more to know where a request comes from.
   if (settings.trustProxy !== false) return routing
   const always = headersOverHttp(settings)
@@ -76,31 +79,38 @@ export function withShortWay(routing: Listener, parts: Parts, readers: readonly 
       const isText = typeof body === 'string'
       const length = isText ? Buffer.byteLength(body) : body.length
       response.writeHead(status, ['x-request-id', requestId, ...headers, 'content-length', String(length)])
+      // A client that goes away ends both.
+      if (body instanceof StagedBody) pipeline(body.stream(), response, () => undefined)
       // Where each character is a byte, Node need not look for others.
-      if (isText && length === body.length) response.end(body, 'latin1')
+      else if (isText && length === body.length) response.end(body, 'latin1')
       else response.end(body)
       const { method = '', socket } = request
       const address = socket.remoteAddress
       logRequest({ requestId, method, route, model: model.name, status, startMs, caller, address })
     }
-    asked.answer().then(
-      ([body, headers]) => {
-        send(200, [...answering, ...headers, 'content-type', JSON_TYPE], body)
-      },
-      (error: unknown) => {
-        if (error instanceof Gone) return
-        if (error instanceof ForTheRoutes) {
-          limits.readmit(response, caller)
-          // Nothing has happened, and whoever has gone need not be told why.
-          if (!response.destroyed) routing(request, response)
-          return
-        }
-        const { accept } = request.headers
-        const refused = { requestId, accept, isAboutRecords: true, isPatch: false }
-        const { status, headers, body } = refusalAnswer(errors, error, refused)
-        send(status, [...refusing, ...listed(headers)], body)
-      },
-    )
+    const refuse = (error: unknown) => {
+      if (error instanceof Gone) return
+      if (error instanceof ForTheRoutes) {
+        limits.readmit(response, caller)
+        // Nothing has happened, and whoever has gone need not be told why.
+        if (!response.destroyed) routing(request, response)
+        return
+      }
+      const { accept } = request.headers
+      const refused = { requestId, accept, isAboutRecords: true, isPatch: false }
+      const { status, headers, body } = refusalAnswer(errors, error, refused)
+      send(status, [...refusing, ...listed(headers)], waitingBodies.hold(body, response, true))
+    }
+    asked.answer().then(([content, headers]) => {
+      let body: Body
+      try {
+        body = waitingBodies.hold(content, response, request.method !== 'GET')
+      } catch (error) {
+        refuse(error)
+        return
+      }
+      send(200, [...answering, ...headers, 'content-type', JSON_TYPE], body)
+    }, refuse)
   }
 }
 

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Catalog } from '../model/catalog.js'
 import type { Database } from '../store/database.js'
 import type { Referrer } from '../store/references.js'
+import type { Staging } from '../store/staging.js'
 import type { Tables } from '../store/table.js'
 import type { KnownCallers } from './accounts/known-callers.js'
 import type { Waiting } from './log/waiting.js'
@@ -30,6 +31,8 @@ export interface App {
   readonly known: KnownCallers
   /** Those who wait for the next Change. */
   readonly waiting: Waiting
+  /** Where large answers wait for their clients. */
+  readonly staging: Staging
   /** How others are called. */
   readonly outgoing: Outgoing
   readonly clock: Clock

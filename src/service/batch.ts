@@ -6,7 +6,9 @@ import type { App } from './app.js'
 import { each, located } from './batch-places.js'
 import { Running, type Answer } from './batch-running.js'
 import { tasksOf } from './batch-tasks.js'
+import { WrittenAnswers } from './large-answers.js'
 import type { Caller } from './rights/caller.js'
+import { writtenKey } from './saves.js'
 import { withoutSecrets } from './secrets.js'
 import { nowOf } from './work.js'
 import { write, type WriteRequest } from './writing.js'
@@ -28,7 +30,15 @@ export async function batch(
     await each(tasks, (task) => running.refuseStale(task))
     const written = await each(tasks, (task, index) => running.do(task, index))
     changes.push(...(await located(undefined, () => running.finish())))
-    return each(tasks, (task, index) => running.answerOf(task, written[index] ?? 0, index))
+    const answers = new WrittenAnswers<Answer>(app)
+    await each(tasks, async (task, index) => {
+      const id = written[index] ?? 0
+      const isKey = answers.isFull && task.op === 'save'
+      answers.add(
+        await (isKey ? writtenKey(app, tx, task.draft.model, id) : running.answerOf(task, id, index)),
+      )
+    })
+    return answers.all()
   })
 }
 

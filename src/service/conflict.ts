@@ -12,6 +12,7 @@ import type { Table } from '../store/table.js'
 import type { ConflictData, WireRecord } from '../wire.js'
 import { mergeVisible, pick, visibleFields } from './conflict-view.js'
 import { fileValues } from './held-files.js'
+import { fitsAnswer } from './large-answers.js'
 import { holding } from './rights/permits.js'
 import { seenBy } from './rights/shown.js'
 import type { Expected } from './versions.js'
@@ -31,7 +32,7 @@ export async function conflict(
   draft: Draft | null,
 ): Promise<Refusal> {
   const { data } = await compare(refused, db, table, record, expected, draft)
-  return refusalWith(data, expected)
+  return refusalWith(refused.app, data, expected)
 }
 
 /** Refuses what is not made from the current version; one that may be merged, only if somebody changed since what is sent. */
@@ -45,7 +46,7 @@ export async function refuseStale(
   mayMerge: boolean,
 ): Promise<void> {
   const { data, isOnTop } = await compare(refused, db, table, record, expected, draft)
-  if (!mayMerge || !isOnTop) throw refusalWith(data, expected)
+  if (!mayMerge || !isOnTop) throw refusalWith(refused.app, data, expected)
 }
 
 interface Comparison {
@@ -92,11 +93,20 @@ async function compare(
   return { data, isOnTop: mergeable && standsOnTop(merged, sent) }
 }
 
-function refusalWith(data: ConflictData, { by }: Expected): Refusal {
+function refusalWith(app: Refused['app'], data: ConflictData, { by }: Expected): Refusal {
   const { entityName, entityId, current, expected } = data
   const kind = by === 'if-match' ? 'stale-match' : 'conflict'
   const message = `${entityName} ${entityId} is at version ${current}, not ${expected}: nothing was written`
-  return new Refusal(kind, message, { data: { ...data } })
+  if (fitsAnswer(app, data)) return new Refusal(kind, message, { data: { ...data } })
+  const more = 'Its values are too large for this answer: read those that you need with "fields"'
+  return new Refusal(kind, `${message}. ${more}`, { data: shortened(data) })
+}
+
+/** Which fields clash, without what they hold. */
+function shortened(data: ConflictData): Readonly<Record<string, unknown>> {
+  const verdicts = Object.entries(data.fields).map(([name, { verdict }]) => [name, { verdict }] as const)
+  const theirs = { id: data.entityId, version: data.current }
+  return { ...data, theirs, fields: Object.fromEntries(verdicts), isShortened: true }
 }
 
 /** Refuses unless the record is at this version. What is no longer there, or may not be seen, is for the caller to say. */

@@ -5,6 +5,7 @@ import { Catalog, type Source } from '../model/catalog.js'
 import type { Database } from '../store/database.js'
 import { openDatabase } from '../store/open.js'
 import { applySchema } from '../store/schema.js'
+import { Staging } from '../store/staging.js'
 import { Tables } from '../store/table.js'
 import type { App, Clock } from './app.js'
 import { Waiting } from './log/waiting.js'
@@ -37,6 +38,9 @@ export interface AppOptions {
 
 const OUTGOING: Omit<Outgoing, 'reach'> = { resolve: systemResolve, timeoutMs: 10_000, userAgent: 'verso' }
 
+/** So many of the largest answers wait on the disk for their clients at most. */
+const STAGED_ANSWERS = 16
+
 /**
  * Checks the models, opens the database and brings its tables up to date. The answer is what every function of the service takes.
  *
@@ -64,6 +68,10 @@ export async function createApp(options: AppOptions): Promise<App> {
   const gate = new Gate({ catalog, db, tables })
   const known = new KnownCallers(() => clock.elapsed?.() ?? performance.now())
   const waiting = new Waiting(db)
+  const staging = new Staging({
+    totalBytes: STAGED_ANSWERS * settings.answerLimitBytes,
+    patienceMs: settings.statementTimeoutMs,
+  })
   const outgoing = { ...OUTGOING, ...options.outgoing, reach: new Reach(settings.webhookAllow) }
   const composed = {
     settings,
@@ -75,6 +83,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     gate,
     known,
     waiting,
+    staging,
     outgoing,
     clock,
     log,

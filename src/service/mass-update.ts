@@ -8,7 +8,7 @@ import { ID } from '../model/path.js'
 import { searchFromRequest, type Search } from '../model/search.js'
 import { isCount, isObject } from '../model/value.js'
 import type { Queryable } from '../store/database.js'
-import * as store from '../store/records.js'
+import { find } from '../store/pages.js'
 import type { MassUpdate, WriteOptions, Written } from '../wire.js'
 import type { App } from './app.js'
 import { sightOf, type Caller } from './rights/caller.js'
@@ -99,7 +99,7 @@ interface Matching {
 async function matching(app: App, db: Queryable, model: Model, search: Search): Promise<Matching> {
   const selection = { model, versionKeys: ['version'], entries: [] } as const
   const page = { ...search, offset: 0, limit: MAX_MASS_UPDATE, sort: [], selection }
-  const { total, records } = await store.find(db, app.tables.of(model), page)
+  const { total, records } = await find(db, app.tables.of(model), page)
   return { total, keys: records.map(({ id, version }) => ({ id, version })) }
 }
 

@@ -5,8 +5,11 @@ import { printPosition, type Position } from '../model/position.js'
 import { searchFromQuery, searchFromRequest, type Query, type Search } from '../model/search.js'
 import { countRelations, selectionForRecord, type Selection, type Wanted } from '../model/selection.js'
 import { isBounded } from '../store/counted-search.js'
+import { measurePage } from '../store/large-pages.js'
+import * as pages from '../store/pages.js'
 import * as store from '../store/records.js'
 import { compileSelection, type Select } from '../store/select.js'
+import type { StagedFile } from '../store/staging.js'
 import type { Next, Page, Records, SearchOptions, WireRecord } from '../wire.js'
 import type { Actor } from './actor.js'
 import type { App } from './app.js'
@@ -15,6 +18,14 @@ import { batch } from './batch.js'
 import { copy } from './copy.js'
 import { clear, download, upload } from './files.js'
 import { checkId, missing, writable } from './ids.js'
+import {
+  memoryBytes,
+  printRecords,
+  refuseLargePage,
+  refuseLargeRecord,
+  roomFor,
+  stagePage,
+} from './large-answers.js'
 import { history } from './log/history.js'
 import { findAt } from './log/past-list.js'
 import { readAt } from './log/past-record.js'
@@ -101,10 +112,18 @@ async function search(
 
 async function pageOf(app: App, by: Caller, model: Model, asked: Search) {
   const { db, table, search, list } = finding(app, by, model, asked)
-  return { search, found: await store.find(db, table, search, list) }
+  const mostBytes = roomFor(app.settings)
+  const found = await pages.findWithin(db, table, search, { list, mostBytes })
+  if (found) return { search, found }
+  const select = pages.selectOf(table, search, list)
+  return app.db.searcher.snapshot(async (db) => {
+    const page = await measurePage(db, table, search, select)
+    await refuseLargePage(app.settings, db, table, { page, select })
+    return { search, found: await pages.find(db, table, search, list) }
+  })
 }
 
-function pageFrom({ offset, limit }: Search, { total, seq, records }: store.Found): Page {
+function pageFrom({ offset, limit }: Search, { total, seq, records }: pages.Found): Page {
   return { offset, limit, total, seq, data: records }
 }
 
@@ -124,25 +143,51 @@ function finding(app: App, by: Caller, model: Model, asked: Search) {
   return { db, table, search, list }
 }
 
-/** What a find answers, with its records as the text of their JSON. */
-export type PrintedPage = Omit<Page, 'data'> & Pick<store.PrintedPage, 'text'>
+/** What a find answers, with its records as the text of their JSON, or in a file. */
+export interface PrintedPage extends Omit<Page, 'data'> {
+  readonly text: pages.PrintedPage['text'] | StagedFile
+}
 
 export async function printedPage(app: App, by: Caller, model: Model, query: Query): Promise<PrintedPage> {
   requirePermitted(by, 'read', model)
   if (query.asOf !== undefined) {
     const { data, ...page } = await findAt(app, by, model, query)
-    return { ...page, text: data.map((record) => JSON.stringify(record)).join() }
+    return { ...page, text: printRecords(app, data) }
   }
   const asked = searchFromQuery(sightOf(app, by), model, query, app.settings.maxLimit)
+  return printed(app, by, model, asked)
+}
+
+/** The same for what a search answers. */
+export async function printedSearch(
+  app: App,
+  by: Caller,
+  model: Model,
+  { request, options: { maxLimit = app.settings.maxLimit } = {} }: AskedSearch,
+): Promise<PrintedPage> {
+  requirePermitted(by, 'read', model)
+  return printed(app, by, model, searchFromRequest(sightOf(app, by), model, request, maxLimit))
+}
+
+export interface AskedSearch {
+  readonly request: unknown
+  readonly options?: SearchOptions | undefined
+}
+
+async function printed(app: App, by: Caller, model: Model, asked: Search): Promise<PrintedPage> {
   const { db, table, search, list } = finding(app, by, model, asked)
-  const { last, ...found } = await store.findPrinted(db, table, search, list)
+  const mostBytes = memoryBytes(app.settings)
+  const { last, ...found } =
+    (await pages.findPrinted(db, table, search, { list, mostBytes })) ??
+    (await stagePage(app, table, search, pages.selectOf(table, search, list)))
   return { ...found, offset: search.offset, limit: search.limit, next: nextOf(search, last) }
 }
 
 async function read(app: App, by: Caller, model: Model, id: number): Promise<WireRecord> {
-  const select = selectFor(app, by, model, 'full')
-  const db = isFar(select, seenBy(by, model)) ? app.db.searcher : app.db.reader
-  return (await readFor(app, by, db, model, checkId(model, id), select)) ?? missing(model, id)
+  const [select, seen] = [selectFor(app, by, model, 'full'), seenBy(by, model)]
+  const db = isFar(select, seen) ? app.db.searcher : app.db.reader
+  await refuseLargeRecord(app, db, app.tables.of(model), { select, id: checkId(model, id), seen })
+  return (await readFor(app, by, db, model, id, select)) ?? missing(model, id)
 }
 
 /** What a read answers, as the text of its JSON. */
@@ -155,7 +200,8 @@ export async function printedRecord(
   const [select, seen] = [selectFor(app, by, model, 'full'), seenBy(by, model)]
   const db = isFar(select, seen) ? app.db.searcher : app.db.reader
   const table = app.tables.of(model)
-  return (await store.readPrinted(db, table, checkId(model, id), select, seen)) ?? missing(model, id)
+  await refuseLargeRecord(app, db, table, { select, id: checkId(model, id), seen })
+  return (await store.readPrinted(db, table, id, select, seen)) ?? missing(model, id)
 }
 
 /** A part of a record, or more than a read shows. */
@@ -163,8 +209,10 @@ async function fetch(app: App, by: Caller, model: Model, id: number, wanted: Wan
   checkId(model, id)
   const selection = selectionForRecord(sightOf(app, by), model, wanted)
   const select = compileSelection(app.db.dialect, selection)
-  const isLong = goesFurther(selection) || isFar(select, seenBy(by, model))
+  const seen = seenBy(by, model)
+  const isLong = goesFurther(selection) || isFar(select, seen)
   const db = isLong ? app.db.searcher : app.db.reader
+  await refuseLargeRecord(app, db, app.tables.of(model), { select, id, seen })
   return (await readFor(app, by, db, model, id, select)) ?? missing(model, id)
 }
 

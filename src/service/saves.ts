@@ -15,6 +15,7 @@ import { createBare, isBare, updateBare } from './bare-saves.js'
 import { sightOf, type Caller } from './rights/caller.js'
 import { checkId, missing } from './ids.js'
 import { refuseNewKey } from './accounts/key-rules.js'
+import { WrittenAnswers } from './large-answers.js'
 import { lockInOrder } from './lock-order.js'
 import { keepRules } from './accounts/auth-rules.js'
 import { plainOf } from './plain.js'
@@ -181,9 +182,10 @@ export async function save(
     const ids: number[] = []
     for (const draft of drafts) ids.push(await saving.save(draft))
     changes.push(...(await saving.finish()))
-    const saved: WireRecord[] = []
-    for (const id of ids) saved.push(await shown(saving, tx, id))
-    return saved
+    const answers = new WrittenAnswers<WireRecord>(app)
+    for (const id of ids)
+      answers.add(await (answers.isFull ? writtenKey(app, tx, model, id) : shown(saving, tx, id)))
+    return answers.all()
   })
 }
 
@@ -200,6 +202,11 @@ function keyIn(model: Model, data: unknown, place: string): Key | undefined {
   throw new Refusal('bad-request', `${place} has an id: it must name the version that it was made from, too`)
 }
 
+/** All that is told of a record where there is no room for more. */
+export async function writtenKey(app: App, tx: Transaction, model: Model, id: number): Promise<WireRecord> {
+  return { id, version: (await store.versionOf(tx, app.tables.of(model), id)) ?? missing(model, id) }
+}
+
 export type Shown = (saving: Saving, tx: Transaction, id: number) => Promise<WireRecord>
 
 /** What the answer shows of a record that was written. */
@@ -210,9 +217,9 @@ export function shownTo(app: App, by: Caller, model: Model, { wanted }: SaveOpti
     ? compileSelection(app.db.dialect, selectionForRecord(sightOf(app, by), model, wanted))
     : selectFor(app, by, model, 'full')
   return async (_, tx, id) => {
-    const version = (await store.versionOf(tx, app.tables.of(model), id)) ?? missing(model, id)
+    const key = await writtenKey(app, tx, model, id)
     // Who may write what they may not see is told that it was written.
-    return (await readFor(app, by, tx, model, id, select)) ?? { id, version }
+    return (await readFor(app, by, tx, model, id, select)) ?? key
   }
 }
 

@@ -6,6 +6,8 @@ export interface Settings {
   /** The sample: an account with a known password, and no lock-out. */
   readonly isDemo: boolean
   readonly maxLimit: number
+  /** The largest answer: what would be larger is refused. */
+  readonly answerLimitBytes: number
   /** The largest file that is taken. */
   readonly uploadLimitBytes: number
   readonly sessionIdleMs: number
@@ -28,6 +30,7 @@ export const DEFAULT_SETTINGS: Settings = {
   db: 'sqlite:data/verso.db',
   isDemo: false,
   maxLimit: MAX_LIMIT,
+  answerLimitBytes: 32 * 1024 * 1024,
   uploadLimitBytes: 25 * 1024 * 1024,
   sessionIdleMs: 60 * MINUTE_MS,
   sessionMaxMs: 12 * 60 * MINUTE_MS,

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { Refusal } from '../errors.js'
 import type { Model } from '../model/model.js'
 import { decidesRights } from '../model/system.js'
-import { isObject, type Json } from '../model/value.js'
+import type { Json } from '../model/value.js'
 import type { Plain, Transaction } from '../store/database.js'
 import { raiseAccessEnds, raiseRightsEpoch } from '../store/epoch.js'
 import { claim, keepAnswer, type Claim, type StoredAnswer } from '../store/idempotency.js'
@@ -13,6 +13,7 @@ import type { Action, SaveOptions, Written } from '../wire.js'
 import type { App } from './app.js'
 import type { Caller } from './rights/caller.js'
 import { mayEndAccess, refuseIfEnded, requireAccess } from './accounts/access.js'
+import { fitWritten, keyOf } from './large-answers.js'
 import { keepAnAdministrator } from './accounts/last-administrator.js'
 import { withoutSecrets } from './secrets.js'
 import { keepFollowing } from './webhooks/following.js'
@@ -62,7 +63,7 @@ export async function write<T>(
       throw new Refusal('key-reused', 'This Idempotency-Key was used for another request: make a new one')
     }
     const changes: NewChange[] = []
-    const data = await work({ tx, changes })
+    const data = fitWritten(app, await work({ tx, changes }))
     await requireState(app, tx, by, changes)
     if (changes.some(({ model }) => decidesRights(model))) await raiseRightsEpoch(tx)
     await keepAnAdministrator(tx, by, changes)
@@ -83,11 +84,6 @@ function answerFor({ rights, epoch }: Caller, stored: StoredAnswer): unknown {
   const answer: unknown = JSON.parse(stored.answer)
   if (!rights || stored.epoch === epoch) return answer
   return Array.isArray(answer) ? answer.map(keyOf) : keyOf(answer)
-}
-
-/** Of a removed record there is the id alone. */
-function keyOf(written: unknown): unknown {
-  return isObject(written) ? { id: written['id'], version: written['version'] } : written
 }
 
 /** What a repeat under the same key must be equal to. */

@@ -34,6 +34,8 @@ interface Listing {
    * follow, for which its parameters stand before all others, too: the id and the limit.
    */
   readonly printed: Texts | undefined
+  /** One row with the bytes that the records of the page take. */
+  readonly weight: Texts
   /** The total alone. */
   readonly count: string
 }
@@ -76,6 +78,22 @@ export async function listPrinted(
     ? await db.all(printed.behind, [after.id, limit, ...shown, after.id, limit])
     : await ask(db, table, { ...printed, count, shown }, search)
   return row
+}
+
+/** How many bytes the values of the page take. */
+export async function weighList(
+  db: Queryable,
+  table: Table,
+  select: Select,
+  search: Search,
+): Promise<number> {
+  const { weight, count } = listingOf(table, select, search.limit)
+  const { params: shown } = select.weight.stored
+  const { after, limit } = search
+  const [row] = after
+    ? await db.all(weight.behind, [...shown, after.id, limit])
+    : await ask(db, table, { ...weight, count, shown }, search)
+  return Number(row?.['$bytes'] ?? 0)
 }
 
 interface Asked extends Texts {
@@ -148,9 +166,15 @@ function makeListing({ name, model, dialect }: Table, select: Select, most: numb
     `from (select ${dialect.joined('"text"', '"id"')} as "text", max("id") as "last" ` +
     `from (select t."id" as "id", ${String(text)} as "text" ${from}) as "page") as "whole"`
   const more = `, (select 1 ${behind.replace(LIMIT, 'limit 1 offset ?')}) as "$more"`
+  const weigh = (from: string) =>
+    `select sum("bytes") as "$bytes" from (select ${select.weight.stored.sql} as "bytes" ${from}) as "page"`
+  let weight: Texts | undefined
   return {
     rows: texts((from) => `select ${known}, ${select.columns} ${from}`),
     printed: text === undefined ? undefined : texts(printed, more),
+    get weight() {
+      return (weight ??= texts(weigh))
+    },
     count: `select ${known}`,
   }
 }

@@ -24,7 +24,16 @@ interface Source {
   readonly keys: readonly KeySql[]
 }
 
-export function compilePage(table: Table, select: Select, search: Search): PageSql {
+/** What a page shows of each record. */
+export type Shown = Pick<Select, 'columns' | 'params'>
+
+/** A page that has rows only if their records weigh no more than so many bytes. */
+export interface Scale {
+  readonly weight: Rendered
+  readonly bytes: number
+}
+
+export function compilePage(table: Table, select: Shown, search: Search, scale?: Scale): PageSql {
   const scope = new Scope(table.dialect)
   const isHidden = table.model.archived && !search.archived
   const conditions = [
@@ -37,9 +46,12 @@ export function compilePage(table: Table, select: Select, search: Search): PageS
   const total = knownTotal(table, search) ?? scope.render(`select count(*) ${counted}`)
   const known = `(${total.sql}) as "$total", ${LAST_SEQ} as "$seq"`
   const source = { scope, rows, conditions, keys: keysIn(scope, search.sort) }
-  const page = table.instead || isNear(search) ? wholePage : idsFirst
+  const isWhole = table.instead !== undefined || (isNear(search) && !scale)
+  const moment = { sql: known, params: total.params }
   return {
-    page: page(source, search, { sql: known, params: total.params }, select),
+    page: isWhole
+      ? wholePage(source, search, moment, select)
+      : idsFirst(source, search, moment, { ...select, scale }),
     count: { sql: `select ${known}`, params: total.params },
   }
 }
@@ -49,10 +61,13 @@ function isNear({ after, offset, sort }: Search): boolean {
   return !after && offset < WALKED && (sort.length === 0 || offset > 0)
 }
 
-type MakePage = (source: Source, search: Search, known: Rendered, select: Select) => Rendered
-
 /** All of each record at once. */
-const wholePage: MakePage = ({ scope, rows, conditions, keys }, search, known, select) => {
+function wholePage(
+  { scope, rows, conditions, keys }: Source,
+  search: Search,
+  known: Rendered,
+  select: Shown,
+): Rendered {
   const own = scope.render(keys.map(({ column, name }) => `, ${column} as ${name}`).join(''))
   const [limit, offset] = [scope.mark(search.limit), scope.mark(search.offset)]
   const from = scope.render(
@@ -65,16 +80,25 @@ const wholePage: MakePage = ({ scope, rows, conditions, keys }, search, known, s
 }
 
 /** Ids and keys first, which an index may have: what is only walked over is not read, and neighbours are looked up for the page alone. */
-const idsFirst: MakePage = (source, search, known, select) => {
+function idsFirst(
+  source: Source,
+  search: Search,
+  known: Rendered,
+  { columns, params, scale }: Shown & { readonly scale: Scale | undefined },
+): Rendered {
   const { scope, keys, rows } = source
   const ids = scope.render(`with ${idsIn(source, search)}`)
   const named = keys.map((key) => ({ ...key, column: `"page".${key.name}` }))
   const own = named.map(({ column, name }) => `, ${column} as ${name}`).join('')
+  const from = `from "page" cross join ${rows} as t where t."id" = "page"."id"`
+  const whole = scale ? `, "whole" as materialized (select sum(${scale.weight.sql}) as "bytes" ${from})` : ''
+  const fits = scale ? ' and (select "bytes" from "whole") <= ?' : ''
   return {
-    sql:
-      `${ids.sql} select ${known.sql}, ${select.columns}${own} from "page" cross join ${rows} as t ` +
-      `where t."id" = "page"."id" order by ${orderOf(named)}`,
-    params: [...ids.params, ...known.params, ...select.params],
+    sql: `${ids.sql}${whole} select ${known.sql}, ${columns}${own} ${from}${fits} order by ${orderOf(named)}`,
+    params: [
+      ...[...ids.params, ...(scale?.weight.params ?? []), ...known.params, ...params],
+      ...(scale ? [scale.bytes] : []),
+    ],
   }
 }
 

@@ -1,96 +1,17 @@
 import { Refusal } from '../errors.js'
 import type { Criteria } from '../model/criteria.js'
-import type { Position } from '../model/position.js'
-import type { Search } from '../model/search.js'
 import type { Values } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
 import { parseStored } from './condition.js'
 import { predicateOf, Scope } from './criteria-sql.js'
 import { UniqueViolation, type Queryable, type Row, type Transaction } from './database.js'
-import { isListing, listPrinted, listRows } from './listing.js'
 import { insertMany, updateMany } from './many.js'
 import { indexName } from './names.js'
-import { compilePage } from './page-sql.js'
 import { limitTo } from './parameters.js'
 import { rowOf } from './point-read.js'
-import { positionIn } from './position.js'
 import { newRow, rowUpdate } from './row-writer.js'
-import { compileSelection, type Select } from './select.js'
+import type { Select } from './select.js'
 import type { Table } from './table.js'
-
-const MAX_ATTEMPTS = 3
-
-export interface Found {
-  /** The number of the last Change that it shows. */
-  readonly seq: number
-  readonly total: number
-  readonly records: readonly WireRecord[]
-  /** The last of them, if others follow. */
-  readonly last: Position | undefined
-}
-
-/** A page and the count of all matches, in one statement so that both are of one moment. */
-export async function find(db: Queryable, table: Table, search: Search, list = table.list): Promise<Found> {
-  const select = search.selection ? compileSelection(table.dialect, search.selection) : list
-  if (isListing(table, search)) {
-    const rows = await listRows(db, table, select, search)
-    if (rows[0]?.['id'] !== undefined) return foundIn(rows, table, select, search)
-    return { ...momentOf(rows), records: [], last: undefined }
-  }
-  const { page, count } = compilePage(table, select, search)
-  for (let attempt = 1; ; attempt++) {
-    const rows = await db.all(page.sql, page.params)
-    if (rows.length > 0) return foundIn(rows, table, select, search)
-    const moment = momentOf(await db.all(count.sql, count.params))
-    // Records may have come in between: then there is a page after all.
-    const isEmpty = moment.total <= search.offset || search.limit === 0 || search.after !== undefined
-    if (isEmpty || attempt === MAX_ATTEMPTS) return { ...moment, records: [], last: undefined }
-  }
-}
-
-function foundIn(rows: readonly Row[], table: Table, select: Select, search: Search): Found {
-  const { offset, limit, after } = search
-  const moment = momentOf(rows)
-  const shown = rows.slice(0, limit)
-  const end = shown.at(-1)
-  // Behind a position one record more than the page was asked for; the offset of such a page says nothing for certain.
-  const isLast = after ? rows.length <= limit : offset + rows.length >= moment.total
-  const last = end && !isLast ? positionIn(table, search.sort, end) : undefined
-  return { ...moment, records: shown.map((row) => select.read(row)), last }
-}
-
-/** A page as it goes out: the texts of its records, with commas between them, or the bytes of that. */
-export interface PrintedPage extends Omit<Found, 'records'> {
-  readonly text: string | Uint8Array
-}
-
-/** The same, printed by the database where it can. */
-export async function findPrinted(
-  db: Queryable,
-  table: Table,
-  search: Search,
-  list: Select,
-): Promise<PrintedPage> {
-  const select = search.selection ? compileSelection(table.dialect, search.selection) : list
-  const row = isListing(table, search) ? await listPrinted(db, table, select, search) : undefined
-  if (row) {
-    const moment = momentOf([row])
-    const page = (row['$page'] ?? '') as string | Uint8Array
-    const isLast = search.after ? row['$more'] === null : search.offset + search.limit >= moment.total
-    const id = isLast ? null : (row['$last'] ?? null)
-    return {
-      ...moment,
-      text: page,
-      last: id === null ? undefined : { values: [], id: Number(id) },
-    }
-  }
-  const { records, ...found } = await find(db, table, search, list)
-  return { ...found, text: records.map((record) => JSON.stringify(record)).join() }
-}
-
-function momentOf([row]: readonly Row[]): Pick<Found, 'total' | 'seq'> {
-  return { total: Number(row?.['$total']), seq: Number(row?.['$seq']) }
-}
 
 export interface Walk {
   /** The records that come after this id. */
@@ -105,11 +26,18 @@ export interface Walk {
 }
 
 /** The next records by id: as quick at the end of a table as at its beginning. Archived ones are among them, unless they are to be left out. */
-export async function walk(
+export async function walk(db: Queryable, table: Table, walked: Walk): Promise<WireRecord[]> {
+  const { select = table.full } = walked
+  return (await walkRows(db, table, walked, select)).map((row) => select.read(row))
+}
+
+/** The rows of the same, with other columns. */
+export async function walkRows(
   db: Queryable,
   table: Table,
-  { after, limit, where, seen, select = table.full, isVisible = false }: Walk,
-): Promise<WireRecord[]> {
+  { after, limit, where, seen, isVisible = false }: Walk,
+  select: Pick<Select, 'columns' | 'params'>,
+): Promise<Row[]> {
   const scope = new Scope(table.dialect)
   const visible = isVisible ? 'and t."archived" is not true ' : ''
   const permitted = seen ? `and ${scope.holds(seen)} ` : ''
@@ -118,8 +46,7 @@ export async function walk(
   const { sql, params } = scope.render(condition)
   const from = `from ${table.name} as t ${joins} where t."id" > ? ${sql}order by t."id" ${limitTo()}`
   const all = [...select.params, ...joined, after, ...params, limit]
-  const rows = await db.all(`select ${select.columns} ${from}`, all)
-  return rows.map((row) => select.read(row))
+  return db.all(`select ${select.columns} ${from}`, all)
 }
 
 export async function read(

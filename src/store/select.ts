@@ -14,6 +14,7 @@ import { quote, tableName } from './names.js'
 import { keysIn, orderOf } from './order-sql.js'
 import { pointRead, type PointRead } from './point-read.js'
 import { printSelection, type Printed } from './printed.js'
+import { mostBytes, weighSelection, type Weight } from './weight.js'
 
 /** How many neighbours a view shows; and a list inside of a list. */
 const MAX_SHOWN = [1_000, 100] as const
@@ -26,6 +27,10 @@ export interface Select extends PointRead {
   read(row: Row): WireRecord
   /** The record as the text of its JSON, where the database can print it. */
   readonly printed: Printed | undefined
+  /** The most bytes that the values of a record can take. */
+  readonly mostBytes: number
+  /** How many they take. */
+  readonly weight: Weight
 }
 
 type Decode = (stored: SqlValue | Json) => Value
@@ -58,6 +63,7 @@ export function compileSelection(dialect: Dialect, selection: Selection): Select
   const { sql, params } = scope.render(columns)
   const own = `t."id" as "id", t."version" as "version"${sql}`
   let printed: { readonly whole: Printed | undefined } | undefined
+  let weight: Weight | undefined
   return {
     columns: own,
     ...pointRead(own, quote(tableName(selection.model.name)), params),
@@ -78,6 +84,10 @@ export function compileSelection(dialect: Dialect, selection: Selection): Select
     get printed() {
       printed ??= { whole: printSelection(dialect, selection) }
       return printed.whole
+    },
+    mostBytes: mostBytes(selection),
+    get weight() {
+      return (weight ??= weighSelection(dialect, selection))
     },
   }
 }

@@ -5,7 +5,8 @@ import { defineModel } from '../../src/model/definition.js'
 import { fullSelection, listSelection } from '../../src/model/selection.js'
 import type { Value, Values } from '../../src/model/value.js'
 import type { Dialect } from '../../src/store/database.js'
-import { find, findPrinted, insert, read, readPrinted } from '../../src/store/records.js'
+import { find, findPrinted } from '../../src/store/pages.js'
+import { insert, read, readPrinted } from '../../src/store/records.js'
 import { append } from '../../src/store/log.js'
 import { compileSelection } from '../../src/store/select.js'
 import type { Table } from '../../src/store/table.js'
@@ -130,8 +131,10 @@ onEveryEngine((engine) => {
               const asked = { ...search, after }
               const { records: found, ...page } = await find(app.db.reader, table, asked, select)
               const text = found.map((record) => JSON.stringify(record)).join()
-              const { text: bytes, ...printed } = await findPrinted(app.db.reader, table, asked, select)
-              expect({ ...printed, text: Buffer.from(bytes).toString() }).toEqual({ ...page, text })
+              const shape = { list: select, mostBytes: Infinity }
+              const printed = await findPrinted(app.db.reader, table, asked, shape)
+              const bytes = Buffer.from(printed?.text ?? '').toString()
+              expect({ ...printed, text: bytes }).toEqual({ ...page, text })
             }
           }
           const [row] = await app.db.reader.all(select.byId, [...select.params, id])
@@ -139,6 +142,10 @@ onEveryEngine((engine) => {
           expect(await read(app.db.reader, table, id, select)).toEqual(record)
           const printed = await readPrinted(app.db.reader, table, id, select)
           expect(printed).toEqual({ version: 0, text: JSON.stringify(record) })
+          const { sql, params } = select.weight.printed
+          const weigh = `select ${sql} as "bytes" from ${table.name} as t where t."id" = ?`
+          const [weighed] = await app.db.reader.all(weigh, [...params, id])
+          expect(Number(weighed?.['bytes'])).toBeGreaterThanOrEqual(Buffer.byteLength(JSON.stringify(record)))
         }
       }),
       { numRuns: RUNS, endOnFailure: true },

@@ -5,7 +5,7 @@ import { defineModel } from '../../src/index.js'
 import { searchFromQuery } from '../../src/model/search.js'
 import { rebuildCounters } from '../../src/service/counters.js'
 import type { Queryable, SqlValue } from '../../src/store/database.js'
-import { find } from '../../src/store/records.js'
+import { find } from '../../src/store/pages.js'
 import { LEVELS } from '../../src/store/counted-fields.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 

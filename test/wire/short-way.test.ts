@@ -2,6 +2,7 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { StagedBody, WaitingBodies } from '../../src/http/answer-body.js'
 import { makeHostCheck } from '../../src/http/guard.js'
 import { makeLimits } from '../../src/http/limits.js'
 import { CONTRACT } from '../../src/http/habits.js'
@@ -11,6 +12,7 @@ import { shortReads } from '../../src/http/short-reads.js'
 import { withShortWay, type Listed, type Reader } from '../../src/http/short-way.js'
 import { shortWrites } from '../../src/http/short-writes.js'
 import { addUser } from '../../src/service/accounts/accounts.js'
+import { memoryBytes } from '../../src/service/large-answers.js'
 import { onEveryEngine, PASSWORD, startService, type Service } from '../targets.js'
 import {
   asUser,
@@ -189,6 +191,7 @@ onEveryEngine((engine) => {
         if (!asked) return undefined
         const answer = async () => {
           const [body, headers] = await asked.answer()
+          if (body instanceof StagedBody) throw new Error('this answer is small')
           return spoil(String(body), headers)
         }
         return { ...asked, answer }
@@ -209,6 +212,7 @@ onEveryEngine((engine) => {
       ...{ app, settings, isStopping: () => false, logRequest: makeRequestLog(app.log) },
       ...{ limits: makeLimits(app, settings), checkHost: makeHostCheck(settings) },
       errors: { log: app.log, habits: CONTRACT, schemes: ['Session'] },
+      waitingBodies: new WaitingBodies(app.staging, memoryBytes(app.settings)),
     }
     const count = { routed: 0 }
     const routing = (request: http.IncomingMessage, response: http.ServerResponse) => {

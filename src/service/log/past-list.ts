@@ -11,9 +11,10 @@ import { ownFieldsIn } from '../../store/as-if.js'
 import type { Queryable } from '../../store/database.js'
 import { changedSince, tableWith, type Changed } from '../../store/past-table.js'
 import { isKnownIn, valueIn, type State } from '../../store/past.js'
-import * as store from '../../store/records.js'
+import { find, selectOf } from '../../store/pages.js'
 import type { Page, WireRecord } from '../../wire.js'
 import type { App } from '../app.js'
+import { refuseLargePast } from '../large-answers.js'
 import { sightOf, type Caller } from '../rights/caller.js'
 import { seenBy, selectFor } from '../rights/shown.js'
 import { momentFrom, seqOf } from './moment.js'
@@ -30,7 +31,9 @@ export async function findAt(app: App, by: Caller, model: Model, query: Query): 
     const seq = await seqOf(db, at)
     const changed = testable(by, model, await changedSince(db, table, seq))
     const list = selectFor(app, by, model, 'list')
-    const { total, records, last } = await store.find(db, tableWith(table, changed), search, list)
+    const past = tableWith(table, changed)
+    await refuseLargePast(app.settings, db, past, { search, select: selectOf(past, search, list) })
+    const { total, records, last } = await find(db, past, search, list)
     const { entries } = search.selection ?? listSelection(sightOf(app, by), model)
     const data = await withNeighbours(app, by, db, model, entries, changed, records)
     const { offset, limit } = search

@@ -8,6 +8,7 @@ import { searchFromRequest } from '../../model/search.js'
 import { listSelection, type Selection } from '../../model/selection.js'
 import { isFile, transferFields, transferSelection } from '../../model/transfer/fields.js'
 import { isObject } from '../../model/value.js'
+import { countTogether } from '../../store/large-pages.js'
 import { walk, type Walk } from '../../store/records.js'
 import { compileSelection } from '../../store/select.js'
 import type { WireRecord } from '../../wire.js'
@@ -19,7 +20,7 @@ import { FileExport, type KeepContent, type Reading } from './export-files.js'
 
 const FIRST_PAGE = 50
 const MAX_PAGE = 500
-const PAGE_CHARACTERS = 1_000_000
+const PAGE_BYTES = 1024 * 1024
 
 /**
  * Whole records as they travel in files: see `transferSelection`. Archived ones are among them. The contents of their files are given to
@@ -92,16 +93,22 @@ async function* pagesOf(
   found: Pick<Walk, 'where' | 'seen' | 'isVisible'> = {},
 ): AsyncGenerator<readonly WireRecord[]> {
   const select = compileSelection(db.dialect, selection)
-  const read = async (after: number, limit: number) =>
-    walk(db.searcher, tables.of(model), { after, limit, ...found, select })
-  let limit = FIRST_PAGE
-  let next: Promise<WireRecord[]> | undefined = read(0, limit)
+  const table = tables.of(model)
+  const readPage = async (after: number, most: number): Promise<ReadPage> => {
+    const walked = { after, limit: most, ...found, select }
+    const isSmall = select.mostBytes * most <= PAGE_BYTES
+    const limit = isSmall ? most : Math.min(most, await countTogether(db.searcher, table, walked, select))
+    return { limit, page: await walk(db.searcher, table, { ...walked, limit }) }
+  }
+  let most = FIRST_PAGE
+  let next: Promise<ReadPage> | undefined = readPage(0, most)
   while (next) {
-    const page: WireRecord[] = await next
-    const last = page.at(-1)
+    const read: ReadPage = await next
+    const { page, limit } = read
+    const last: WireRecord | undefined = page.at(-1)
     const isEnd = !last || page.length < limit
-    limit = nextLimit(page, limit)
-    next = isEnd ? undefined : read(last.id, limit)
+    most = Math.min(most * 2, MAX_PAGE)
+    next = isEnd ? undefined : readPage(last.id, most)
     // Whoever stops here never asks for it.
     next?.catch(() => undefined)
     yield page
@@ -109,17 +116,8 @@ async function* pagesOf(
 }
 
 /** Pages of large records are short. */
-function nextLimit(page: readonly WireRecord[], limit: number): number {
-  const characters = page.reduce((sum, record) => sum + weigh(record), 0)
-  const fitting = Math.floor((PAGE_CHARACTERS * page.length) / Math.max(1, characters))
-  return Math.max(1, Math.min(fitting, limit * 2, MAX_PAGE))
-}
-
-function weigh(record: WireRecord): number {
-  let characters = 0
-  for (const value of Object.values(record)) {
-    if (typeof value === 'string') characters += value.length
-    else if (typeof value === 'object' && value !== null) characters += JSON.stringify(value).length
-  }
-  return characters
+interface ReadPage {
+  readonly page: readonly WireRecord[]
+  /** How many were asked for. */
+  readonly limit: number
 }

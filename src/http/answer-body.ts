@@ -1,0 +1,86 @@
+// Bodies of answers, and where they wait until their clients have taken them: in memory, as long as there is little of it, else in a file.
+import type { ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import type { Staging, StagedFile } from '../store/staging.js'
+
+/** Smaller ones are not counted. */
+const SMALL_BYTES = 64 * 1024
+/** Bodies that wait in memory for slow clients, all together. */
+const MAX_WAITING_BYTES = 64 * 1024 * 1024
+
+/** Text that is JSON already, or its bytes. */
+export type Content = string | Buffer
+export type Body = Content | StagedBody
+
+/** A body in a file, with what stands before and behind it. */
+export class StagedBody {
+  readonly #start: Buffer
+  readonly #end: Buffer
+
+  constructor(
+    private readonly file: StagedFile,
+    start = '',
+    end = '',
+  ) {
+    this.#start = Buffer.from(start)
+    this.#end = Buffer.from(end)
+  }
+
+  get length(): number {
+    return this.#start.length + this.file.size + this.#end.length
+  }
+
+  /** Can be taken once: when it is closed, read to its end or not, the file is gone. */
+  stream(): Readable {
+    return Readable.from(this.#chunks(), { objectMode: false }).once('close', () => {
+      this.file.discard()
+    })
+  }
+
+  discard(): void {
+    this.file.discard()
+  }
+
+  async *#chunks(): AsyncGenerator<Buffer> {
+    if (this.#start.length > 0) yield this.#start
+    yield* this.file.chunks()
+    if (this.#end.length > 0) yield this.#end
+  }
+}
+
+/** Counts the bodies that wait in memory. */
+export class WaitingBodies {
+  #bytes = 0
+
+  constructor(
+    private readonly staging: Staging,
+    /** What is larger does not wait in memory. */
+    private readonly memoryBytes: number,
+    private readonly maxBytes = MAX_WAITING_BYTES,
+  ) {}
+
+  /** How many bytes wait in memory. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** The body as it is to be sent. What tells of a write is sent in any case: whoever got a 503 would write again. */
+  hold(body: Body, response: ServerResponse, isWritten: boolean): Body {
+    if (body instanceof StagedBody || body.length <= SMALL_BYTES) return body
+    const bytes = Buffer.byteLength(body)
+    if (bytes > this.memoryBytes || this.#bytes + bytes > this.maxBytes) {
+      try {
+        return new StagedBody(this.staging.park(body))
+      } catch (error) {
+        if (!isWritten) throw error
+      }
+    }
+    // Nobody waits for it any more.
+    if (response.closed) return body
+    this.#bytes += bytes
+    response.once('close', () => {
+      this.#bytes -= bytes
+    })
+    return body
+  }
+}

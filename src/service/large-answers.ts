@@ -1,0 +1,221 @@
+// Answers have a limit of bytes. A page that is too large for memory waits in a file; one that is larger than the limit is refused with a
+// `limit` that fits, before its records are read.
+import { Refusal } from '../errors.js'
+import type { Search } from '../model/search.js'
+import { isObject } from '../model/value.js'
+import type { Queryable } from '../store/database.js'
+import {
+  countFitting,
+  firstWithin,
+  measurePage,
+  readSlices,
+  weighRecord,
+  type MeasuredPage,
+  type Single,
+} from '../store/large-pages.js'
+import type { Found } from '../store/pages.js'
+import type { Select } from '../store/select.js'
+import type { StagedFile } from '../store/staging.js'
+import type { Table } from '../store/table.js'
+import type { App } from './app.js'
+import type { Settings } from './settings.js'
+
+const MAX_IN_MEMORY_BYTES = 4 * 1024 * 1024
+/** Escapes make a text at most six times as long: what is read into memory is within the limit of an answer, whatever it holds. */
+const MEMORY_SHARE = 8
+/** What stands around records. */
+const ENVELOPE_BYTES = 256
+/** Of a value in JSON, with its name and its marks. */
+const MOST_MARKS = 128
+const MOST_ESCAPED = 6
+
+type Limited = Pick<App, 'settings'>
+
+/** What is larger is not held in memory as a whole. */
+export function memoryBytes({ answerLimitBytes }: Settings): number {
+  return Math.min(MAX_IN_MEMORY_BYTES, Math.floor(answerLimitBytes / MEMORY_SHARE))
+}
+
+/** How many bytes records may take in an answer. */
+export function roomFor({ answerLimitBytes }: Settings): number {
+  return answerLimitBytes - ENVELOPE_BYTES
+}
+
+/** A page whose texts are in a file. */
+export type StagedPage = Omit<Found, 'records'> & { readonly text: StagedFile | '' }
+
+/** Reads a page in small parts, all of the same snapshot. No client is waited for while the snapshot is open. */
+export async function stagePage(app: App, table: Table, search: Search, select: Select): Promise<StagedPage> {
+  const { staging, settings } = app
+  return staging.inTurn(async () => {
+    let file: StagedFile | undefined
+    try {
+      return await app.db.searcher.snapshot(async (db) => {
+        const page = await measurePage(db, table, search, select)
+        await refuseLargePage(settings, db, table, { page, select })
+        const { total, seq, last, records } = page
+        if (records.length === 0) return { total, seq, last, text: '' }
+        // The work may be run again.
+        file?.discard()
+        file = staging.open()
+        let count = 0
+        for await (const texts of readSlices(db, table, select, records)) {
+          for (const text of texts) {
+            const bytes = Buffer.from(count === 0 ? text : `,${text}`)
+            if (file.size + bytes.length > roomFor(settings)) throw tooLarge(settings, count)
+            file.append(bytes)
+            count++
+          }
+        }
+        return { total, seq, last, text: file }
+      })
+    } catch (error) {
+      file?.discard()
+      throw error
+    }
+  })
+}
+
+interface Weighed {
+  readonly page: MeasuredPage
+  readonly select: Select
+}
+
+export async function refuseLargePage(
+  settings: Settings,
+  db: Queryable,
+  table: Table,
+  { page, select }: Weighed,
+): Promise<void> {
+  const bytes = roomFor(settings)
+  if (page.bytes <= bytes) return
+  throw tooLarge(settings, await countFitting(db, table, select, { records: page.records, bytes }))
+}
+
+/** Says how many records fit. */
+export function tooLarge({ answerLimitBytes }: Settings, fitting: number): Refusal {
+  const most = spellBytes(answerLimitBytes)
+  const what = `The answer would be larger than ${most}. `
+  if (fitting === 0) return new Refusal('too-large', `${what}${CHOOSE}`, { data: { limit: 0 } })
+  const message = `${what}Ask for at most ${fitting} records with "limit", or for fewer fields with "fields". Nothing was changed.`
+  return new Refusal('too-large', message, { data: { limit: fitting } })
+}
+
+const CHOOSE = 'Its first record alone is too large: choose what to show with "fields". Nothing was changed.'
+
+function recordTooLarge({ answerLimitBytes }: Settings): Refusal {
+  return new Refusal(
+    'too-large',
+    `The record is larger than ${spellBytes(answerLimitBytes)}: choose what to show with "fields" (POST …/fetch). Nothing was changed.`,
+  )
+}
+
+/** Before a record is read whose values may take more than an answer. */
+export async function refuseLargeRecord(
+  { settings }: Limited,
+  db: Queryable,
+  table: Table,
+  record: Single,
+): Promise<void> {
+  if (record.select.mostBytes <= memoryBytes(settings)) return
+  if ((await weighRecord(db, table, record)) > roomFor(settings)) throw recordTooLarge(settings)
+}
+
+interface PastPage {
+  readonly search: Search
+  readonly select: Select
+}
+
+/** The same for a list as it was, whose records are not in their table. */
+export async function refuseLargePast(
+  settings: Settings,
+  db: Queryable,
+  table: Table,
+  { search, select }: PastPage,
+): Promise<void> {
+  if (select.mostBytes * search.limit <= memoryBytes(settings)) return
+  const { bytes, records } = await measurePage(db, table, search, select)
+  const room = roomFor(settings)
+  if (bytes > room) throw tooLarge(settings, firstWithin(records, room).length)
+}
+
+/** The texts of records that are in memory, as a page. */
+export function printRecords({ settings }: Limited, records: readonly unknown[]): string {
+  const texts = records.map((record) => JSON.stringify(record))
+  let bytes = 0
+  const fitting = texts.findIndex((text) => (bytes += Buffer.byteLength(text) + 1) > roomFor(settings))
+  if (fitting >= 0) throw tooLarge(settings, fitting)
+  return texts.join()
+}
+
+/** The text of a record that was put together in memory. */
+export function printWithin({ settings }: Limited, record: unknown): string {
+  const text = JSON.stringify(record)
+  if (!fits(text, roomFor(settings))) throw recordTooLarge(settings)
+  return text
+}
+
+function fits(text: string, bytes: number): boolean {
+  return text.length * 3 <= bytes || Buffer.byteLength(text) <= bytes
+}
+
+export function fitsAnswer({ settings }: Limited, data: unknown): boolean {
+  const bytes = roomFor(settings)
+  return mostJsonBytes(data) <= bytes || fits(JSON.stringify(data), bytes)
+}
+
+/** What a write answers: where it would be too large, the id and the version of each record. */
+export function fitWritten<T>(app: Limited, written: T): T {
+  if (fitsAnswer(app, written)) return written
+  return (Array.isArray(written) ? written.map(keyOf) : keyOf(written)) as T
+}
+
+/** Of a removed record there is the id alone. */
+export function keyOf(written: unknown): unknown {
+  return isObject(written) ? { id: written['id'], version: written['version'] } : written
+}
+
+/** Gathers what several writes answer. From the first record on that cannot fit, no more is read of the others than their keys. */
+export class WrittenAnswers<T> {
+  #answers: T[] = []
+  #leastBytes = 0
+
+  constructor(private readonly app: Limited) {}
+
+  get isFull(): boolean {
+    return this.#leastBytes > roomFor(this.app.settings)
+  }
+
+  add(answer: T): void {
+    const wasFull = this.isFull
+    this.#leastBytes += leastJsonBytes(answer)
+    this.#answers.push(answer)
+    if (this.isFull && !wasFull) this.#answers = this.#answers.map((each) => keyOf(each) as T)
+  }
+
+  all(): T[] {
+    return this.#answers
+  }
+}
+
+/** A quick upper bound. */
+function mostJsonBytes(value: unknown): number {
+  if (typeof value === 'string') return MOST_ESCAPED * value.length + MOST_MARKS
+  if (typeof value !== 'object' || value === null) return MOST_MARKS
+  let bytes = MOST_MARKS
+  for (const inner of Object.values(value)) bytes += mostJsonBytes(inner)
+  return bytes
+}
+
+/** A quick lower bound. */
+function leastJsonBytes(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return 1
+  let bytes = 2
+  for (const inner of Object.values(value)) bytes += leastJsonBytes(inner)
+  return bytes
+}
+
+function spellBytes(bytes: number): string {
+  return bytes >= 1024 ** 2 ? `${Math.floor(bytes / 1024 ** 2)} MB` : `${Math.floor(bytes / 1024)} KB`
+}

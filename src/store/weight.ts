@@ -1,0 +1,102 @@
+// How many bytes a record takes in an answer: at most, by its model, and as it is, found out by the database without reading its texts.
+import type { Step } from '../model/criteria.js'
+import { MAX_TEXT_BYTES, storageOf, type Field } from '../model/field.js'
+import type { Entry, Selection } from '../model/selection.js'
+import { Scope } from './criteria-sql.js'
+import type { Dialect } from './database.js'
+import { quote } from './names.js'
+import type { Rendered } from './parameters.js'
+
+/** Of a code point in UTF-8. */
+const MOST_BYTES = 4
+/** Numbers, dates, uuids, `true` and `null`. A decimal has at most 38 digits. */
+const SHORT_BYTES = 44
+/** The id and the version of a record, with their names. */
+const OWN_BYTES = 56
+const ENUM_LENGTH = 255
+
+export interface Weight {
+  /** By the lengths of stored values: quick, because no engine reads a long text for its length. Escapes in JSON are not counted. */
+  readonly stored: Rendered
+  /** By the lengths of values as JSON, never less than what a record takes. */
+  readonly printed: Rendered
+}
+
+/** The most that the values of a record can take; Infinity where it shows a list. Escapes in JSON are not counted. */
+export function mostBytes({ entries }: Selection): number {
+  return entries.reduce((sum, { key, field, neighbour }) => {
+    const isList = field.relation?.isList === true
+    const value = neighbour ? (isList ? Infinity : mostBytes(neighbour.shown)) : mostBytesOf(field)
+    return sum + nameBytes(key) + value
+  }, OWN_BYTES)
+}
+
+export function weighSelection(dialect: Dialect, selection: Selection): Weight {
+  const weigh = (measure: Measure) => {
+    const scope = new Scope(dialect)
+    return scope.render(recordWeight({ scope, depth: 1, measure }, selection))
+  }
+  return {
+    stored: weigh((column) => `octet_length(${column})`),
+    printed: weigh((column, field) => {
+      const print = dialect.print[storageOf(field)]
+      return `octet_length(${print ? print(column) : column})`
+    }),
+  }
+}
+
+type Measure = (column: string, field: Field) => string
+
+interface Place {
+  readonly scope: Scope
+  readonly depth: number
+  readonly measure: Measure
+}
+
+function recordWeight(place: Place, { entries }: Selection): string {
+  const known = entries.reduce((sum, { key }) => sum + nameBytes(key), OWN_BYTES)
+  return [String(known), ...entries.map((entry) => entryWeight(place, entry))].join(' + ')
+}
+
+function entryWeight(place: Place, { steps, neighbour, ...entry }: Entry): string {
+  const { scope, measure } = place
+  const [step, ...rest] = steps
+  if (step) {
+    const shorter = { ...entry, steps: rest, ...(neighbour ? { neighbour } : {}) }
+    return weightOver(step, place, (inner) => entryWeight(inner, shorter))
+  }
+  if (neighbour) return weightOver(neighbour.step, place, (inner) => recordWeight(inner, neighbour.shown))
+  const { field, mask } = entry
+  if (!isLong(field)) return String(SHORT_BYTES)
+  const bytes = measure(asText(scope, `${scope.alias}.${quote(field.name)}`, field), field)
+  // A value that is hidden takes nothing, so that its length is not told.
+  return mask ? `coalesce(case when ${scope.holds(mask)} then ${bytes} end, 4)` : `coalesce(${bytes}, 4)`
+}
+
+function weightOver(step: Step, place: Place, weigh: (inner: Place) => string): string {
+  const { scope, depth } = place
+  const inner = { ...place, scope: scope.under(`r${depth}`), depth: depth + 1 }
+  const { from, where } = scope.neighbours(step, inner.scope.alias)
+  return `coalesce((select sum(${weigh(inner)}) from ${from} where ${where}), 4)`
+}
+
+/** What JSON is kept as differs. */
+function asText({ dialect }: Scope, column: string, field: Field): string {
+  return storageOf(field) === 'json' ? dialect.json.value(column, 'json') : column
+}
+
+function isLong(field: Field): boolean {
+  const storage = storageOf(field)
+  return storage === 'text' || storage === 'json'
+}
+
+function mostBytesOf(field: Field): number {
+  if (!isLong(field)) return SHORT_BYTES
+  if (storageOf(field) === 'json') return MAX_TEXT_BYTES
+  return Math.min(MAX_TEXT_BYTES, MOST_BYTES * (field.maxLength === 0 ? ENUM_LENGTH : field.maxLength))
+}
+
+/** The name of a member with its marks, the colon, the comma, and the marks of its value. */
+function nameBytes(key: string): number {
+  return key.length + 6
+}

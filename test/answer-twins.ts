@@ -1,0 +1,32 @@
+// Broken twins of the limit of answers.
+import type { Database, Queryable } from '../src/store/database.js'
+import { searchingBy, withoutSnapshots } from './searcher.js'
+import { faceOf } from './twins.js'
+
+/** What others do after a large page was measured, and before it is read. */
+export const betweenStatements: { run: (() => Promise<void>) | undefined } = { run: undefined }
+
+const PART = /^select .* in \(select "value"/
+
+/** Others write while a large page is read. The broken one reads its parts one by one, each as it is by then. */
+export function withoutPageSnapshots(isBroken: boolean): (db: Database) => Database {
+  return (db) => {
+    const interrupted = (queryable: Queryable): Queryable => ({
+      all: async (sql, params) => {
+        if (PART.test(sql)) await betweenStatements.run?.()
+        return queryable.all(sql, params)
+      },
+    })
+    const searcher = isBroken ? withoutSnapshots(db.searcher) : db.searcher
+    return { ...faceOf(db), searcher: searchingBy(searcher, interrupted) }
+  }
+}
+
+/** No value weighs anything. */
+export function unweighed(db: Database): Database {
+  const light = (queryable: Queryable): Queryable => ({
+    ...queryable,
+    all: (sql, params) => queryable.all(sql.replaceAll('octet_length(', '0 * octet_length('), params),
+  })
+  return { ...faceOf(db), reader: light(db.reader), searcher: searchingBy(db.searcher, light) }
+}

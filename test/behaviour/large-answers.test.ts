@@ -1,0 +1,259 @@
+// An answer has a limit of bytes, whatever it is about; what would be larger names a limit that fits, or tells less.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Source } from '../../src/model/catalog.js'
+import { defineModel } from '../../src/model/definition.js'
+import { openDatabase } from '../../src/store/open.js'
+import type { Database } from '../../src/store/database.js'
+import type { Records, WireRecord } from '../../src/wire.js'
+import { betweenStatements, unweighed, withoutPageSnapshots } from '../answer-twins.js'
+import { ENGINES, enter, newPlace, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+import { idsByWalking } from '../walking.js'
+
+const Doc = defineModel({
+  name: 'big.Doc',
+  fields: {
+    title: { type: 'string' },
+    body: { type: 'text' },
+    extra: { type: 'json' },
+    pages: { type: 'one-to-many', target: 'big.Page', mappedBy: 'doc', owned: true },
+  },
+  listFields: ['title'],
+})
+const Page = defineModel({
+  name: 'big.Page',
+  fields: { doc: { type: 'many-to-one', target: 'big.Doc' }, text: { type: 'text' } },
+  nameField: 'text',
+})
+const models: readonly Source[] = [
+  { file: 'doc.ts', definition: Doc },
+  { file: 'page.ts', definition: Page },
+]
+
+const LIMIT = 64 * 1024
+const COUNT = 30
+const settings = { answerLimitBytes: LIMIT }
+/** Plain text, and texts that are longer as JSON: twice, six times. */
+const BODIES = ['x'.repeat(4_000), '"'.repeat(2_500), '\u0001'.repeat(1_000), 'é'.repeat(1_000)]
+
+function sizeOf(records: readonly WireRecord[]): number {
+  return Buffer.byteLength(JSON.stringify(records))
+}
+
+onEveryTarget((engine, door) => {
+  let service: Service
+  let records: Records
+  const ids: number[] = []
+
+  beforeAll(async () => {
+    service = await startService(engine, { models, settings })
+    records = await enter(service, door)
+    for (let number = 0; number < COUNT; number++) {
+      const data = { title: `Doc ${100 + number}`, body: BODIES[number % BODIES.length] }
+      ids.push((await records.create('big.Doc', data)).data.id)
+    }
+  })
+  afterAll(() => service.close())
+
+  const fields = 'body'
+  const questions = [
+    ['by id', {}],
+    ['behind a record', { after: 'next' }],
+    ['at an offset', { offset: 3 }],
+    ['with a filter', { filter: `title like 'doc 1%'` }],
+    ['sorted', { sortBy: '-title' }],
+    ['sorted at an offset', { sortBy: '-title', offset: 2 }],
+  ] as const
+
+  test.for(questions)('a page %s that is too large names a limit that fits', async ([, asked]) => {
+    const { next } = await records.find('big.Doc', { limit: 1 })
+    const question = { fields, ...asked, ...('after' in asked ? next : {}) }
+    const refused = await refusalOf(records.find('big.Doc', { ...question, limit: 1_000 }))
+    expect(refused.kind).toBe('too-large')
+    const { limit } = refused.details.data as { limit: number }
+    expect(refused.message).toContain(`at most ${limit} records`)
+    const page = await records.find('big.Doc', { ...question, limit })
+    expect(page.data).toHaveLength(limit)
+    expect(page.total).toBe(COUNT)
+    expect(sizeOf(page.data)).toBeLessThanOrEqual(LIMIT)
+    // It is not much less than what would fit.
+    expect(sizeOf(page.data)).toBeGreaterThan(LIMIT / 2)
+  })
+
+  test('a search that is too large names a limit that fits', async () => {
+    const request = { fields: ['body'], data: { criteria: [] } }
+    const refused = await refusalOf(records.search('big.Doc', { ...request, limit: 1_000 }))
+    expect(refused.kind).toBe('too-large')
+    const { limit } = refused.details.data as { limit: number }
+    expect((await records.search('big.Doc', { ...request, limit })).data).toHaveLength(limit)
+  })
+
+  test('a page that is too large for memory holds what each of its records holds', async () => {
+    for (const sortBy of [undefined, 'title']) {
+      const { data } = await records.find('big.Doc', { fields, limit: 10, offset: 5, sortBy })
+      expect(sizeOf(data)).toBeGreaterThan(LIMIT / 8)
+      const single = await Promise.all(
+        ids.slice(5, 15).map((id) => records.fetch('big.Doc', id, { fields: ['body'] })),
+      )
+      expect(data).toEqual(single)
+    }
+  })
+
+  test('a walk by pages that are too large for memory visits every record, and ends', async () => {
+    for (const sortBy of [undefined, '-title', 'body'])
+      expect((await idsByWalking(records, 'big.Doc', { fields, limit: 7, sortBy })).sort(byNumber)).toEqual(
+        ids,
+      )
+  })
+
+  test('an empty page behind the last record is empty, whatever it would show', async () => {
+    const [last] = (await records.find('big.Doc', { limit: 1, offset: COUNT - 2 })).data
+    const { next } = await records.find('big.Doc', { limit: 1, offset: COUNT - 2, sortBy: 'title' })
+    expect(last?.id).toBe(ids.at(-2))
+    const end = { ...next, sortBy: 'title', limit: 1_000, fields: 'body', filter: 'id < 0' }
+    expect((await records.find('big.Doc', end)).data).toEqual([])
+  })
+
+  describe('one record', () => {
+    let large: number
+    beforeAll(async () => {
+      const pages = Array.from({ length: 20 }, () => ({ text: 'p'.repeat(4_000) }))
+      large = (await records.create('big.Doc', { title: 'Large', pages })).data.id
+    })
+    afterAll(() => records.remove('big.Doc', large))
+
+    test('whose list is too large is refused, and can be read by its fields', async () => {
+      const refused = await refusalOf(records.read('big.Doc', large))
+      expect([refused.kind, refused.message]).toEqual(['too-large', expect.stringContaining('"fields"')])
+      expect((await records.fetch('big.Doc', large, { fields: ['title'] }))['title']).toBe('Large')
+      const page = await records.find('big.Doc', { fields: 'title', limit: 100 })
+      expect(page.data).toHaveLength(COUNT + 1)
+      const refusedPage = await refusalOf(records.find('big.Doc', { fields: 'pages', sortBy: '-id' }))
+      expect([refusedPage.kind, refusedPage.details.data]).toEqual(['too-large', { limit: 0 }])
+    })
+
+    test('that is too large is changed, and its id and version are answered', async () => {
+      const { data } = await records.update('big.Doc', large, { version: 0, title: 'Larger' })
+      expect(data).toEqual({ id: large, version: 1 })
+      const shown = await records.fetch('big.Doc', large, { fields: ['title'] })
+      expect(shown).toEqual({ id: large, version: 1, title: 'Larger' })
+    })
+
+    test('that is too large conflicts without its values', async () => {
+      const refused = await refusalOf(records.update('big.Doc', large, { version: 0, title: 'Mine' }))
+      expect(refused.kind).toBe('conflict')
+      expect(refused.details.data).toMatchObject({
+        ...{ entityId: large, expected: 0, current: 1, isShortened: true },
+        ...{ theirs: { id: large, version: 1 }, fields: { title: { verdict: 'clash' } } },
+      })
+      expect(JSON.stringify(refused.details.data).length).toBeLessThan(2_000)
+    })
+  })
+
+  test('a save of many answers id and version of each, also when it is repeated', async () => {
+    const read = await records.search('big.Doc', { limit: 100 })
+    const sent = read.data.slice(0, 25).map(({ id, version }) => ({ id, version, title: 'Saved' }))
+    const keys = sent.map(({ id, version }) => ({ id, version: version + 1 }))
+    const options = { idempotencyKey: `save ${door}` }
+    expect((await records.save('big.Doc', sent, options)).data).toEqual(keys)
+    expect(await records.save('big.Doc', sent, options)).toEqual({ data: keys, replayed: true })
+    const [stored] = await service.app.db.reader.all(
+      'select max(length(answer)) as "n" from verso_idempotency',
+    )
+    expect(Number(stored?.['n'])).toBeLessThan(LIMIT)
+    const few = sent.slice(0, 3).map(({ id, version }) => ({ id, version: version + 1, title: 'Few' }))
+    const { data } = await records.save('big.Doc', few)
+    expect(data.map((record) => String(record['body']).length)).toEqual(
+      BODIES.slice(0, 3).map((body) => body.length),
+    )
+  })
+
+  test('so does a batch, and it says the ids of what it removed', async () => {
+    const read = await records.search('big.Doc', { limit: 100 })
+    const gone = (await records.create('big.Doc', { title: 'Gone' })).data
+    const requests = [
+      ...read.data.map(({ id, version }) => ({
+        op: 'update',
+        model: 'big.Doc',
+        id,
+        data: { version, title: 'B' },
+      })),
+      { op: 'delete', model: 'big.Doc', id: gone.id, version: 0 },
+    ]
+    const { data } = await records.batch(requests, { idempotencyKey: `batch ${door}` })
+    expect(data).toEqual([...read.data.map(({ id, version }) => ({ id, version: version + 1 })), gone.id])
+  })
+
+  test('a list as it was has the same limit', async () => {
+    const asked = { fields: 'body', asOf: new Date(Date.now() + 1_000).toISOString() }
+    const refused = await refusalOf(records.find('big.Doc', { ...asked, limit: 1_000 }))
+    expect(refused.kind).toBe('too-large')
+    expect((await records.find('big.Doc', { ...asked, limit: 5 })).data).toHaveLength(5)
+  })
+
+  test('what may not be seen is not there, however large it is', async () => {
+    expect((await refusalOf(records.read('big.Doc', 10 ** 9))).kind).toBe('not-found')
+    expect((await refusalOf(records.fetch('big.Doc', 10 ** 9))).kind).toBe('not-found')
+  })
+
+  test('no large answer is left behind', () => expect.poll(() => service.app.staging.bytes).toBe(0))
+})
+
+/** What is wrong with large answers of a service on this database. */
+async function faultsOf(
+  engine: (typeof ENGINES)[number],
+  change: (db: Database) => Database,
+): Promise<string[]> {
+  const place = await newPlace(engine)
+  const database = change(await openDatabase(place.url, { poolSize: 6, statementTimeoutMs: 10_000 }))
+  const service = await startService(engine, { models, settings, place, database, isNew: true })
+  const faults: string[] = []
+  try {
+    const records = await enter(service, 'http')
+    const ids: number[] = []
+    for (let number = 0; number < COUNT; number++)
+      ids.push((await records.create('big.Doc', { title: 'first', body: BODIES[0] })).data.id)
+    const all = records.find('big.Doc', { fields: 'title,body', limit: 1_000 })
+    const outcome = await all.then(
+      (page) => `${sizeOf(page.data)} bytes`,
+      () => 'refused',
+    )
+    if (outcome !== 'refused') faults.push(`all of them: ${outcome}`)
+    const [, ...others] = ids
+    betweenStatements.run = async () => {
+      betweenStatements.run = undefined
+      await records.updateMass('big.Doc', {
+        ...{ data: { criteria: [{ fieldName: 'id', operator: 'in', value: others }] } },
+        values: { title: 'second' },
+      })
+    }
+    const page = await records.find('big.Doc', { fields: 'title,body', limit: 10, sortBy: 'id' })
+    const titles = new Set(page.data.map((record) => record['title']))
+    if (page.data.length !== 10) faults.push(`${page.data.length} records`)
+    if (titles.size > 1) faults.push(`of two moments: ${[...titles].join(', ')}`)
+  } finally {
+    betweenStatements.run = undefined
+    await service.close()
+    place.remove()
+  }
+  return faults
+}
+
+describe.for(ENGINES)('%s', (engine) => {
+  test('a large page is of one snapshot, and of bounded size', async () => {
+    expect(await faultsOf(engine, withoutPageSnapshots(false))).toEqual([])
+  })
+
+  test('a mutant that reads the parts of a page outside of a snapshot is caught', async () => {
+    expect(await faultsOf(engine, withoutPageSnapshots(true))).toEqual([
+      expect.stringContaining('of two moments'),
+    ])
+  })
+
+  test('a mutant that weighs nothing is caught', async () => {
+    expect(await faultsOf(engine, unweighed)).toContainEqual(expect.stringContaining('all of them'))
+  })
+})
+
+function byNumber(a: number, b: number): number {
+  return a - b
+}
