@@ -9,6 +9,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/**/*.{more,long,full}.test.ts'],
     globalSetup: 'test/setup.ts',
+    setupFiles: 'test/each-file.ts',
     provide: { targets: 'usual' },
     pool: 'forks',
     // A file finds the modules of the files before it loaded: nothing in them may remember a test.

@@ -16,6 +16,7 @@ import type { Records } from '../src/wire.js'
 import { HttpClient } from './http-client.js'
 import { models as fixtures } from './models.js'
 import { newPlace, PASSWORD, preparedPlace, USERNAME, type Engine, type Place } from './prepared.js'
+import { ANY_FAILURE, expectFailures, type Failure } from './server-failures.js'
 
 export { newPlace, PASSWORD, preparedPlace, USERNAME, type Engine, type Place } from './prepared.js'
 export type Door = 'direct' | 'http'
@@ -58,6 +59,7 @@ export interface Service {
   /** Where it listens. */
   readonly url: string
   readonly place: Place
+  readonly expects: readonly Failure[]
   close(): Promise<void>
 }
 
@@ -69,11 +71,14 @@ export interface ServiceOptions extends Omit<AppOptions, 'models' | 'clock'> {
   readonly setupToken?: string
   /** All is made anew: the tables, and a hash of the password that is as dear as those of real accounts. */
   readonly isNew?: boolean
+  /** Failures that the tests provoke; any other answer of 500 and above fails the test. With a `database`, which may be a mutant: any. */
+  readonly expects?: readonly Failure[]
 }
 
 /** A whole service on a fresh database, with one account. */
 export async function startService(engine: Engine, options: ServiceOptions = {}): Promise<Service> {
   const { models = fixtures, http, place: given, setupToken, isNew = false, ...rest } = options
+  const { expects = rest.database ? ANY_FAILURE : [] } = rest
   const place = given ?? (await (isNew ? newPlace(engine) : preparedPlace(engine, models)))
   const clock = new TestClock()
   const app = await createApp({ ...rest, models, clock, settings: { db: place.url, ...rest.settings } })
@@ -85,6 +90,7 @@ export async function startService(engine: Engine, options: ServiceOptions = {})
     { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1', port: 0, ...http },
     setupToken === undefined ? {} : { setupToken },
   )
+  expectFailures(server.fastify.server, expects)
   const [url = ''] = await server.listen()
   const close = async () => {
     await server.close()
@@ -93,7 +99,7 @@ export async function startService(engine: Engine, options: ServiceOptions = {})
     if (!given) place.remove()
     if (wrong.length > 0) throw new Error(`counters are wrong: ${JSON.stringify(wrong.slice(0, 10))}`)
   }
-  return { app, clock, server, url, place, close }
+  return { app, clock, server, url, place, expects, close }
 }
 
 /** What the tests of a service leave must be counted right, whatever they were about. Broken twins may break it. */

@@ -14,7 +14,7 @@ onEveryEngine((engine) => {
     },
   })
   beforeAll(async () => {
-    service = await startService(engine, { log: pino({ level: 'trace' }, stream) })
+    service = await startService(engine, { log: pino({ level: 'trace' }, stream), expects: ['internal'] })
   })
   afterAll(() => service.close())
 

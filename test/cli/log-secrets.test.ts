@@ -40,6 +40,7 @@ describe.for(ENGINES)('on %s', (engine) => {
     const service = await start(
       ['serve', '--port', '0', '--models', MODELS, '--log-level', 'trace', '--basic-auth'],
       { VERSO_DB: place.url, VERSO_ADMIN_PASSWORD: SECRETS.password },
+      ['internal'],
     )
     const body = (username: string, password: string) => JSON.stringify({ username, password })
     const right = await login(service.url, {}, body('admin', SECRETS.password))

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach } from 'vitest'
+import { watchLog, type Failure } from '../server-failures.js'
 
 export const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 export const PASSWORD = 'correct horse battery'
@@ -58,7 +59,11 @@ export async function verso(
 }
 
 /** A server that listens, what it printed, and how it ends. */
-export async function start(args: readonly string[], variables: Record<string, string> = {}) {
+export async function start(
+  args: readonly string[],
+  variables: Record<string, string> = {},
+  expects: readonly Failure[] = [],
+) {
   const child = spawn(process.execPath, [MAIN, ...args], {
     cwd: scratch,
     env: { ...environment, ...variables },
@@ -67,6 +72,7 @@ export async function start(args: readonly string[], variables: Record<string, s
   const ended = once(child, 'exit') as Promise<[number | null, string | null]>
   let [stdout, stderr] = ['', '']
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+  child.stderr.on('data', watchLog(expects))
   await new Promise<void>((resolve, reject) => {
     child.stdout.on('data', (chunk: Buffer) => {
       stdout += chunk.toString()

@@ -70,7 +70,7 @@ const DAMAGES: Readonly<Record<string, (file: string, pages: number) => void>> =
 describe.for(Object.keys(DAMAGES))('%s', (name) => {
   test('is met with 503 and the reason, and from then on no write is taken', async () => {
     const place = damaged(DAMAGES[name] ?? zeroPage)
-    const service = await startService('sqlite', { place })
+    const service = await startService('sqlite', { place, expects: ['busy'] })
     expect(await violationsOf(service.app.db, { url: service.url, cookie })).toEqual([])
     await service.close()
   })

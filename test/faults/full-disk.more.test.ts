@@ -59,7 +59,7 @@ if (canMount()) {
   test('sqlite, full by a tmpfs of 3 MB: the service can be stopped, and started again', async () => {
     const place = placeOn(mount(3))
     const journal = new Journal()
-    const service = await startService('sqlite', { place })
+    const service = await startService('sqlite', { place, expects: ['storage-full'] })
     const { cookie, url } = await HttpClient.login(service.url, USERNAME, PASSWORD)
     await fillUp(journal, { url, cookie }, 8_000)
     await service.close()
@@ -141,7 +141,7 @@ function describeFullDisk(engine: Engine, what: string, bigText: number, open: (
     beforeAll(async () => {
       disk = await open()
       cleanups.push(() => disk.remove())
-      service = await startService(engine, { place: disk.place })
+      service = await startService(engine, { place: disk.place, expects: ['storage-full'] })
       cleanups.push(() => service.close())
       client = await HttpClient.login(service.url, USERNAME, PASSWORD)
       await disk.prepare?.(service.app.db)

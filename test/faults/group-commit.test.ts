@@ -111,7 +111,7 @@ test('a write that has waited too long is refused, and was not done', async () =
 })
 
 test('over HTTP such a write is a 503 with Retry-After, and reads go on', async () => {
-  const service = await startService('sqlite', { place })
+  const service = await startService('sqlite', { place, expects: ['busy'] })
   const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
   const released = await holdLock(60_000)
   const write = exchange(client, 'PUT', '/ws/rest/test.Note', { data: { title: 'late' } })

@@ -31,7 +31,7 @@ describe('a server process under load', () => {
   afterEach(() => node?.kill())
 
   async function start(db: string): Promise<Session> {
-    node = await startServerProcess(db)
+    node = await startServerProcess(db, undefined, undefined, { expects: ['busy'] })
     return HttpClient.login(node.url, USERNAME, PASSWORD)
   }
 
@@ -101,6 +101,7 @@ describe('a service that has to wait', () => {
     service = await startService('postgres', {
       place: { url, remove: () => undefined },
       settings: { statementTimeoutMs },
+      expects: ['busy'],
     })
     client = await HttpClient.login(service.url, USERNAME, PASSWORD)
     foreign = new pg.Client(url)

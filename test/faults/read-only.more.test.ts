@@ -60,7 +60,7 @@ describe.runIf(canBeReadOnly).for(['was stopped', 'was killed'])(
       await first.ended()
       disk.setReadOnly(true)
 
-      const service = await start(serving, admin)
+      const service = await start(serving, admin, ['busy'])
       const session = { url: service.url, cookie }
       expect(service.log()).toContain('the database is read-only: reads are answered')
       await expectReadOnly(session, { username: 'admin', password: PASSWORD })
@@ -101,7 +101,7 @@ describe.runIf(canBeReadOnly).for(['was stopped', 'was killed'])(
 
 test('PostgreSQL that has become read-only says so, and is written again as soon as it can be', async () => {
   const place = await newPlace('postgres')
-  const service = await startService('postgres', { place })
+  const service = await startService('postgres', { place, expects: ['busy'] })
   const { cookie } = await HttpClient.login(service.url, USERNAME, TEST_PASSWORD)
   const session = { url: service.url, cookie }
   const data = { firstName: 'A' }
@@ -131,7 +131,7 @@ test('PostgreSQL that has become read-only says so, and is written again as soon
 })
 
 test('PostgreSQL that has met damage takes no more writes from this node', async () => {
-  const service = await startService('postgres')
+  const service = await startService('postgres', { expects: ['busy'] })
   const { cookie } = await HttpClient.login(service.url, USERNAME, TEST_PASSWORD)
   const session = { url: service.url, cookie }
   await service.app.db.transaction(async (tx) => {

@@ -1,6 +1,7 @@
 // A node of the service in a process of its own, to be raced against and killed: serve.mjs <database> <user> <password>.
 // TWIN=answersBeforeCommit, or another name of test/twins.ts, puts that twin in the place of the database once it is set up;
 // FIRST_TWIN puts one there from the beginning. MODELS is a file with other models than test/models.ts. By a message it is told where to end itself: see failpoints.ts.
+import { subscribe } from 'node:diagnostics_channel'
 import { createJiti } from 'jiti'
 import { createApp, createServer, DEFAULT_HTTP_SETTINGS } from '../../dist/index.js'
 import { ensureFirstAdmin } from '../../dist/service/accounts/accounts.js'
@@ -12,6 +13,11 @@ const { models } = await jiti.import(process.env['MODELS'] ?? '../models.ts')
 
 // Whoever started this is gone: nobody else would end it.
 process.on('disconnect', () => process.exit())
+
+// As a line of a log: see watchLog in test/server-failures.ts.
+subscribe('http.server.response.finish', ({ request: { method, url }, response: { statusCode: status } }) => {
+  if (status >= 500) process.stderr.write(`${JSON.stringify({ method, url, status })}\n`)
+})
 
 const first = process.env['FIRST_TWIN']
 const options = { poolSize: 10, statementTimeoutMs: 10_000 }

@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { ANY_FAILURE, watchLog, type Failure } from '../server-failures.js'
 import { PASSWORD, USERNAME } from '../targets.js'
 import type * as twins from '../twins.js'
 import type { Point } from './failpoints.js'
@@ -16,6 +17,13 @@ export interface ServerProcess {
   readonly gone: Promise<void>
 }
 
+/** See serve.mjs. */
+interface ProcessOptions {
+  readonly MODELS?: string
+  readonly WEBHOOKS?: string
+  readonly expects?: readonly Failure[]
+}
+
 const script = fileURLToPath(new URL('serve.mjs', import.meta.url))
 
 /** A node of the service in a process of its own; it ends with the tests, whatever happens to them. */
@@ -23,7 +31,7 @@ export async function startServerProcess(
   db: string,
   twin?: keyof typeof twins,
   firstTwin?: keyof typeof twins,
-  more: NodeJS.ProcessEnv = {},
+  { expects = twin || firstTwin ? ANY_FAILURE : [], ...more }: ProcessOptions = {},
 ): Promise<ServerProcess> {
   const child = fork(script, [db, USERNAME, PASSWORD], {
     execArgv: [],
@@ -37,6 +45,7 @@ export async function startServerProcess(
   })
   let [output, complaints] = ['', '']
   child.stderr?.on('data', (chunk: Buffer) => (complaints += chunk.toString()))
+  child.stderr?.on('data', watchLog(expects))
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout?.on('data', (chunk: Buffer) => {

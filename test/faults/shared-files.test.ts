@@ -99,7 +99,7 @@ const disk = mountSmallDisk(8)
 if (disk)
   test('a full disk refuses an upload with 507, leaves nothing of it, and takes it once there is room', async () => {
     const place = { url: `sqlite:${disk.folder}/verso.db`, remove: () => undefined }
-    const service = await startService('sqlite', { place })
+    const service = await startService('sqlite', { place, expects: ['storage-full'] })
     const records = await enter(service, 'http')
     const content = randomBytes(10_000_000)
     expect((await refusalOf(put(records, {}, content))).kind).toBe('storage-full')

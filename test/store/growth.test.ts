@@ -99,7 +99,11 @@ onEveryEngine((engine) => {
     })
 
     test('a node with older models writes no more beside the new ones, and says why; other models go on', async () => {
-      const old = await startService(engine, { place: place(), models: [...source({ a: text }), ...models] })
+      const old = await startService(engine, {
+        place: place(),
+        models: [...source({ a: text }), ...models],
+        expects: ['busy'],
+      })
       const records = await enter(old, 'direct')
       await records.create(MODEL, { a: 'before' })
       await plan({ a: text, b: { ...text, default: 'filled' } }, [], true)

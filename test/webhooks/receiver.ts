@@ -5,6 +5,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net'
 import { expect } from 'vitest'
 import type { Change } from '../../src/wire.js'
+import { ANY_FAILURE, expectFailures } from '../server-failures.js'
 
 export interface Received {
   readonly headers: IncomingHttpHeaders
@@ -38,7 +39,10 @@ export class Receiver {
     request.on('error', () => undefined)
   })
 
-  private constructor(readonly host: string) {}
+  private constructor(readonly host: string) {
+    // It may answer whatever it likes.
+    expectFailures(this.#server, ANY_FAILURE)
+  }
 
   static async listen(host = '127.0.0.1', port = 0): Promise<Receiver> {
     const receiver = new Receiver(host)

@@ -5,6 +5,7 @@ import { expect } from 'vitest'
 import { createServer, type Server } from '../../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/settings.js'
 import type { Page, WireRecord } from '../../src/wire.js'
+import { expectFailures } from '../server-failures.js'
 import { PASSWORD, USERNAME, type Service } from '../targets.js'
 
 export interface Answer {
@@ -175,13 +176,14 @@ export type User = ReturnType<typeof asUser>
 
 /** Another door to the same service, with other settings. */
 export async function withServer<T>(
-  { app }: Service,
+  { app, expects }: Pick<Service, 'app' | 'expects'>,
   http: Partial<HttpSettings>,
   work: (url: string, server: Server) => Promise<T>,
   setupToken?: string,
 ): Promise<T> {
   const settings = { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1', port: 0, ...http }
   const server = await createServer(app, settings, setupToken === undefined ? {} : { setupToken })
+  expectFailures(server.fastify.server, expects)
   const [url = ''] = await server.listen()
   try {
     return await work(url, server)

@@ -72,7 +72,7 @@ onEveryEngine((engine) => {
       await openDatabase(place.url, { poolSize: 3, statementTimeoutMs: 10_000 }),
     )
     ailing = new Ailing(counting)
-    service = await startService(engine, { place, database: ailing })
+    service = await startService(engine, { place, database: ailing, expects: ['internal'] })
     records = await enter(service, 'direct')
     session = await openSession(service.url)
   })

@@ -87,7 +87,10 @@ onEveryEngine((engine) => {
   beforeAll(async () => {
     place = await newPlace(engine)
     const database = await FailingDatabase.open(place.url)
-    const service = await startService(engine, { place, database })
+    const service = await startService(engine, {
+      ...{ place, database },
+      expects: ['internal', 'busy', 'storage-full'],
+    })
     const user = asUser(service.url, await openSession(service.url))
     const { id } = only(await user.create('crm.Contact', {}))
     await user.ask('POST', `${CONTACTS}/${id}`, { version: 0 })

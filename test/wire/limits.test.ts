@@ -138,7 +138,7 @@ onEveryEngine((engine) => {
   let service: Service
 
   beforeAll(async () => {
-    service = await startService(engine)
+    service = await startService(engine, { expects: ['busy'] })
     await addUser(service.app, { username: 'grace', name: 'Grace', password: PASSWORD, roles: ['editor'] })
   })
   afterAll(() => service.close())

@@ -1,0 +1,63 @@
+// A service that fails is noticed, whatever the test looks at. Without this, an answer of 500 in a test that reads something else passes.
+import { PassThrough } from 'node:stream'
+import { pino } from 'pino'
+import { expect, test } from 'vitest'
+import { failIfUnexpected, takeUnexpected, watchLog } from './server-failures.js'
+import { preparedPlace, startService, type ServiceOptions } from './targets.js'
+import { asUser, openSession, withServer } from './wire/exchange.js'
+import { FailingDatabase } from './wire/failing-database.js'
+import { Refusal } from '../src/errors.js'
+
+const DEFECT = new Error('a defect')
+const BUSY = new Refusal('busy', 'There is too much to do', { retryAfterS: 1 })
+
+/** One read of a service whose database fails so; answers the status of the read. */
+async function failWith(failure: Error, options: ServiceOptions = {}, isOther = false): Promise<number> {
+  const place = await preparedPlace('sqlite')
+  const database = await FailingDatabase.open(place.url)
+  const service = await startService('sqlite', { place, database, expects: [], ...options })
+  const read = async (url: string) => {
+    const user = asUser(url, await openSession(url))
+    database.failure = failure
+    const { status } = await user.get('/ws/rest/crm.Contact?limit=1')
+    database.failure = undefined
+    return status
+  }
+  try {
+    return await (isOther ? withServer(service, {}, read) : read(service.url))
+  } finally {
+    await service.close()
+    place.remove()
+  }
+}
+
+test.fails('a test fails when a service answers 500, though it looks at nothing', async () => {
+  await failWith(DEFECT)
+})
+
+test.each([
+  [DEFECT, 500],
+  [BUSY, 503],
+])('%s is noticed, on another server of the same service, too', async (failure, status) => {
+  for (const isOther of [false, true]) {
+    expect(await failWith(failure, {}, isOther)).toBe(status)
+    expect(failIfUnexpected).toThrow(`GET /ws/rest/crm.Contact?limit=1 was answered with ${status}`)
+    expect(failIfUnexpected).not.toThrow()
+  }
+})
+
+test('a failure that is expected passes, and no other', async () => {
+  expect(await failWith(BUSY, { expects: ['busy'] }, true)).toBe(503)
+  expect(takeUnexpected()).toEqual([])
+  expect(await failWith(DEFECT, { expects: ['busy'] })).toBe(500)
+  expect(takeUnexpected()).toHaveLength(1)
+})
+
+test('the log of a service in another process tells the same', async () => {
+  const lines = new PassThrough().on('data', watchLog(['busy']))
+  const log = pino(lines)
+  expect(await failWith(BUSY, { log, expects: ['busy'] })).toBe(503)
+  expect(takeUnexpected()).toEqual([])
+  expect(await failWith(DEFECT, { log, expects: ['internal'] })).toBe(500)
+  expect(takeUnexpected()).toEqual([expect.stringMatching(/own: \{.*"status":500,.*"msg":"request"/)])
+})
