@@ -1,4 +1,5 @@
 // What a client asks before anything else: who answers here, and whether its session is still alive.
+import { Refusal } from '../errors.js'
 import { DEFAULT_LIMIT } from '../model/search.js'
 import type { Actor } from '../service/actor.js'
 import type { App } from '../service/app.js'
@@ -46,4 +47,12 @@ export function startResource(): Resource {
       GET: async (_, reply) => reply.header('content-type', 'text/plain; charset=utf-8').send(text),
     },
   }
+}
+
+export async function refuseUnknownPath(): Promise<never> {
+  throw unknownPath()
+}
+
+export function unknownPath(): Refusal {
+  return new Refusal('not-found', 'There is nothing at this path')
 }

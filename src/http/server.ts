@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Server as HttpServer } from 'node:http'
 import { fastify, type FastifyInstance } from 'fastify'
-import { Refusal } from '../errors.js'
 import type { App } from '../service/app.js'
 import { memoryBytes } from '../service/large-answers.js'
 import { dummyHash } from '../service/accounts/passwords.js'
@@ -20,7 +19,7 @@ import { makeGuards, makeHostCheck, type CheckHost, type Guards } from './guard.
 import type { Habits } from './habits.js'
 import { exportResource } from './export.js'
 import { healthResources } from './health.js'
-import { infoResource, startResource } from './info.js'
+import { infoResource, refuseUnknownPath, startResource, unknownPath } from './info.js'
 import { Connections } from './connections.js'
 import { makeLimits, type Limits } from './limits.js'
 import { keyResources } from './keys.js'
@@ -291,12 +290,4 @@ function announceStop(server: FastifyInstance, isStopping: () => boolean): void 
 
 function add(server: FastifyInstance, resources: readonly Resource[]): void {
   for (const resource of resources) addResource(server, resource)
-}
-
-async function refuseUnknownPath(): Promise<never> {
-  throw unknownPath()
-}
-
-function unknownPath(): Refusal {
-  return new Refusal('not-found', 'There is nothing at this path')
 }
