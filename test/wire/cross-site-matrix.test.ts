@@ -30,9 +30,16 @@ const KINDS: readonly Kind[] = [
   ...[
     { sent: { method: 'POST', path: MISSING, body: '{"data":{"version":0}}' }, passed: 404 },
     { sent: { method: 'PUT', path: CONTACTS, body: '{"data":[]}' }, passed: 400 },
-    { sent: { method: 'PATCH', path: CONTACTS, body: '{}' }, passed: 405 },
     { sent: { method: 'DELETE', path: MISSING }, passed: 404 },
   ].map((write) => ({ ...write, isGuarded: true, needsSession: true, reads: 'json' as const })),
+  {
+    // Refused before anything of its body is looked at.
+    sent: { method: 'PATCH', path: CONTACTS, body: '{}' },
+    passed: 405,
+    isGuarded: true,
+    needsSession: true,
+    reads: 'nothing',
+  },
   ...[
     // Half a body of JSON, which is read as such whatever its content type says.
     { sent: { method: 'POST', path: '/callback', body: '{' }, passed: 400 },
