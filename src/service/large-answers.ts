@@ -27,7 +27,8 @@ const MEMORY_SHARE = 8
 const ENVELOPE_BYTES = 256
 /** Of a value in JSON, with its name and its marks. */
 const MOST_MARKS = 128
-const MOST_ESCAPED = 6
+/** A character of a text, escaped in JSON. */
+export const MOST_ESCAPED = 6
 
 type Limited = Pick<App, 'settings'>
 

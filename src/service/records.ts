@@ -20,6 +20,7 @@ import { clear, download, upload } from './files.js'
 import { checkId, missing, writable } from './ids.js'
 import {
   memoryBytes,
+  MOST_ESCAPED,
   printRecords,
   refuseLargePage,
   refuseLargeRecord,
@@ -177,9 +178,11 @@ export interface AskedSearch {
 async function printed(app: App, by: Caller, model: Model, asked: Search): Promise<PrintedPage> {
   const { db, table, search, list } = finding(app, by, model, asked)
   const mostBytes = memoryBytes(app.settings)
-  const { last, ...found } =
-    (await pages.findPrinted(db, table, search, { list, mostBytes })) ??
-    (await stagePage(app, table, search, pages.selectOf(table, search, list)))
+  const light = await pages.findPrinted(db, table, search, { list, mostBytes })
+  const fits = light !== undefined && light.text.length <= mostBytes * MOST_ESCAPED
+  const { last, ...found } = fits
+    ? light
+    : await stagePage(app, table, search, pages.selectOf(table, search, list))
   return { ...found, offset: search.offset, limit: search.limit, next: nextOf(search, last) }
 }
 

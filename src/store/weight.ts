@@ -14,6 +14,8 @@ const SHORT_BYTES = 44
 /** The id and the version of a record, with their names. */
 const OWN_BYTES = 56
 const ENUM_LENGTH = 255
+/** Computed text has no declared length: names and labels of a few short fields. A page that turns out to be larger is read again, in parts. */
+const COMPUTED_LENGTH = 1_020
 
 export interface Weight {
   /** By the lengths of stored values: quick, because no engine reads a long text for its length. Escapes in JSON are not counted. */
@@ -93,6 +95,7 @@ function isLong(field: Field): boolean {
 function mostBytesOf(field: Field): number {
   if (!isLong(field)) return SHORT_BYTES
   if (storageOf(field) === 'json') return MAX_TEXT_BYTES
+  if (field.computed) return MOST_BYTES * COMPUTED_LENGTH
   return Math.min(MAX_TEXT_BYTES, MOST_BYTES * (field.maxLength === 0 ? ENUM_LENGTH : field.maxLength))
 }
 
