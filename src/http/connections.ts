@@ -10,8 +10,10 @@ const STALL_MS = 60_000
 const LOOKS = 6
 
 interface Traffic {
-  /** Those of the requests that are under way. */
-  readonly responses: Set<ServerResponse>
+  /** How many requests have no answer yet. */
+  requests: number
+  /** Responses that came while another one had the connection. Few clients send requests that way, so most connections have none. */
+  queued?: Set<ServerResponse>
   /** What had been read when the last one was done with. More than that: another one is arriving. */
   bytesRead: number
   /** Ends the connection; set while bytes wait to be taken. */
@@ -47,22 +49,23 @@ export class Connections {
         socket.destroy()
         return
       }
-      const traffic: Traffic = { responses: new Set(), bytesRead: 0 }
+      const traffic: Traffic = { requests: 0, bytesRead: 0 }
       this.#traffic.set(socket, traffic)
       socket.once('close', () => {
         this.#traffic.delete(socket)
-        closeQueued(traffic.responses)
+        closeQueued(traffic.queued ?? [])
         this.#checkDone()
       })
     })
     server.on('request', ({ socket }, response) => {
       const traffic = this.#traffic.get(socket)
       if (!traffic) return
-      traffic.responses.add(response)
+      if (traffic.requests++ > 0) (traffic.queued ??= new Set()).add(response)
       response.on('close', () => {
-        traffic.responses.delete(response)
+        traffic.requests--
+        traffic.queued?.delete(response)
         traffic.bytesRead = socket.bytesRead
-        if (this.#isEnding && traffic.responses.size === 0) socket.destroySoon()
+        if (this.#isEnding && traffic.requests === 0) socket.destroySoon()
       })
     })
   }
@@ -92,14 +95,14 @@ export class Connections {
       if (traffic.cutOff) socket.off('timeout', traffic.cutOff)
       traffic.cutOff = isWaiting ? () => socket.destroy() : undefined
       if (traffic.cutOff) socket.setTimeout(this.stallMs, traffic.cutOff)
-      else if (traffic.responses.size > 0) socket.setTimeout(0)
+      else if (traffic.requests > 0) socket.setTimeout(0)
     }
   }
 
   #endIdle(alsoArriving: boolean): void {
-    for (const [socket, { responses, bytesRead }] of this.#traffic) {
+    for (const [socket, { requests, bytesRead }] of this.#traffic) {
       const isArriving = socket.bytesRead > bytesRead
-      if (responses.size === 0 && (alsoArriving || !isArriving)) socket.destroy()
+      if (requests === 0 && (alsoArriving || !isArriving)) socket.destroy()
     }
   }
 

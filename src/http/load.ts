@@ -4,7 +4,9 @@ const CHECK_MS = 500
 
 /** How much this process has to do: the requests under way, and whether its event loop keeps up. */
 export class Load {
-  readonly #counted = new Set<ServerResponse>()
+  #inFlight = 0
+  /** Weak: a Set that lives long makes the garbage collector keep responses that were removed from it. */
+  readonly #counted = new WeakSet<ServerResponse>()
   #isLate = false
   readonly #timer: NodeJS.Timeout | undefined
 
@@ -23,11 +25,11 @@ export class Load {
   }
 
   get isTooMuch(): boolean {
-    return this.#counted.size >= this.maxInFlight || this.#isLate
+    return this.#inFlight >= this.maxInFlight || this.#isLate
   }
 
   get inFlight(): number {
-    return this.#counted.size
+    return this.#inFlight
   }
 
   /**
@@ -37,14 +39,15 @@ export class Load {
   add(response: ServerResponse): void {
     if (response.destroyed) return
     this.#counted.add(response)
+    this.#inFlight++
     response.on('close', () => {
-      this.#counted.delete(response)
+      this.setAside(response)
     })
   }
 
   /** What waits for something to happen costs next to nothing: it is not counted any more. */
   setAside(response: ServerResponse): void {
-    this.#counted.delete(response)
+    if (this.#counted.delete(response)) this.#inFlight--
   }
 
   stop(): void {

@@ -14,6 +14,7 @@ import {
   type Single,
 } from '../store/large-pages.js'
 import type { Found } from '../store/pages.js'
+import type { Only } from '../store/point-read.js'
 import type { Select } from '../store/select.js'
 import type { StagedFile } from '../store/staging.js'
 import type { Table } from '../store/table.js'
@@ -111,15 +112,32 @@ function recordTooLarge({ answerLimitBytes }: Settings): Refusal {
   )
 }
 
-/** Before a record is read whose values may take more than an answer. */
-export async function refuseLargeRecord(
+/** Where a record is read from. */
+interface Place {
+  readonly db: Queryable
+  readonly table: Table
+}
+
+/** Whether no record of this kind can be too large. */
+export function isLight({ settings }: Limited, { mostBytes }: Select): boolean {
+  return mostBytes <= memoryBytes(settings)
+}
+
+/** Reads a record and weighs it in the same statement; undefined if it is not there or may not be seen. Refuses one that is larger than an answer. */
+export async function readWithin<T>(
   { settings }: Limited,
-  db: Queryable,
-  table: Table,
+  { db, table }: Place,
   record: Single,
-): Promise<void> {
-  if (record.select.mostBytes <= memoryBytes(settings)) return
-  if ((await weighRecord(db, table, record)) > roomFor(settings)) throw recordTooLarge(settings)
+  read: (only: Only) => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const { select, seen } = record
+  const bytes = roomFor(settings)
+  const found = await read({ seen, within: { weight: select.weight.stored, bytes } })
+  if (found !== undefined) return found
+  const weight = await weighRecord(db, table, record)
+  if (weight > bytes) throw recordTooLarge(settings)
+  // It may have come, or become smaller, between the two statements.
+  return weight > 0 ? read({ seen }) : undefined
 }
 
 interface PastPage {

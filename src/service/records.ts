@@ -19,11 +19,12 @@ import { copy } from './copy.js'
 import { clear, download, upload } from './files.js'
 import { checkId, missing, writable } from './ids.js'
 import {
+  isLight,
   memoryBytes,
   MOST_ESCAPED,
   printRecords,
+  readWithin,
   refuseLargePage,
-  refuseLargeRecord,
   roomFor,
   stagePage,
 } from './large-answers.js'
@@ -36,7 +37,7 @@ import { modelFor, requirePermitted } from './rights/permitted.js'
 import { remove, removeAll } from './removals.js'
 import { create, save, update } from './saves.js'
 import { revert } from './revert.js'
-import { readFor, seenBy, selectFor } from './rights/shown.js'
+import { seenBy, selectFor } from './rights/shown.js'
 import { verify } from './verify.js'
 
 /**
@@ -187,10 +188,7 @@ async function printed(app: App, by: Caller, model: Model, asked: Search): Promi
 }
 
 async function read(app: App, by: Caller, model: Model, id: number): Promise<WireRecord> {
-  const [select, seen] = [selectFor(app, by, model, 'full'), seenBy(by, model)]
-  const db = isFar(select, seen) ? app.db.searcher : app.db.reader
-  await refuseLargeRecord(app, db, app.tables.of(model), { select, id: checkId(model, id), seen })
-  return (await readFor(app, by, db, model, id, select)) ?? missing(model, id)
+  return readSelected(app, by, model, { id, select: selectFor(app, by, model, 'full') })
 }
 
 /** What a read answers, as the text of its JSON. */
@@ -203,8 +201,11 @@ export async function printedRecord(
   const [select, seen] = [selectFor(app, by, model, 'full'), seenBy(by, model)]
   const db = isFar(select, seen) ? app.db.searcher : app.db.reader
   const table = app.tables.of(model)
-  await refuseLargeRecord(app, db, table, { select, id: checkId(model, id), seen })
-  return (await store.readPrinted(db, table, id, select, seen)) ?? missing(model, id)
+  const record = { id: checkId(model, id), select, seen }
+  const found = await (isLight(app, select)
+    ? store.readPrinted(db, table, id, select, record)
+    : readWithin(app, { db, table }, record, (only) => store.readPrinted(db, table, id, select, only)))
+  return found ?? missing(model, id)
 }
 
 /** A part of a record, or more than a read shows. */
@@ -212,11 +213,29 @@ async function fetch(app: App, by: Caller, model: Model, id: number, wanted: Wan
   checkId(model, id)
   const selection = selectionForRecord(sightOf(app, by), model, wanted)
   const select = compileSelection(app.db.dialect, selection)
+  return readSelected(app, by, model, { id, select, isLong: goesFurther(selection) })
+}
+
+interface SelectedRecord {
+  readonly id: number
+  readonly select: Select
+  readonly isLong?: boolean
+}
+
+async function readSelected(
+  app: App,
+  by: Caller,
+  model: Model,
+  { id, select, isLong = false }: SelectedRecord,
+): Promise<WireRecord> {
   const seen = seenBy(by, model)
-  const isLong = goesFurther(selection) || isFar(select, seen)
-  const db = isLong ? app.db.searcher : app.db.reader
-  await refuseLargeRecord(app, db, app.tables.of(model), { select, id, seen })
-  return (await readFor(app, by, db, model, id, select)) ?? missing(model, id)
+  const db = isLong || isFar(select, seen) ? app.db.searcher : app.db.reader
+  const table = app.tables.of(model)
+  const record = { id: checkId(model, id), select, seen }
+  const found = await (isLight(app, select)
+    ? store.read(db, table, id, select, record)
+    : readWithin(app, { db, table }, record, (only) => store.read(db, table, id, select, only)))
+  return found ?? missing(model, id)
 }
 
 /** Whether a client named relations to be shown: how much is behind them, nobody knows. */

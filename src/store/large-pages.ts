@@ -90,7 +90,7 @@ export async function weighRecord(
 ): Promise<number> {
   const { sql, params } = select.weight.stored
   const reading = pointRead(`t."id" as "id", ${sql} as "$bytes"`, name, params)
-  const row = await rowOf(db, dialect, id, reading, seen)
+  const row = await rowOf(db, dialect, id, reading, { seen })
   return Number(row?.['$bytes'] ?? 0)
 }
 

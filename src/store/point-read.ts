@@ -19,14 +19,23 @@ export function pointRead(columns: string, table: string, params: readonly SqlVa
   return { upToId, byId: `${upToId} = ?`, params }
 }
 
+/** Which records a read answers. A record that it leaves out is as if it were not there. */
+export interface Only {
+  /** Those that may be seen. */
+  readonly seen?: Criteria | undefined
+  /** Those whose values take no more than so many bytes. */
+  readonly within?: { readonly weight: Rendered; readonly bytes: number }
+}
+
 export async function rowOf(
   db: Queryable,
   dialect: Dialect,
   id: number,
   read: PointRead,
-  seen?: Criteria,
+  { seen, within }: Only = {},
 ): Promise<Row | undefined> {
-  const reading = seen ? restricted(read, predicateOf(dialect, seen)) : read
+  const permitted = seen ? restricted(read, predicateOf(dialect, seen)) : read
+  const reading = within ? restricted(permitted, lighterThan(within)) : permitted
   if (!db.together) return readOne(db, reading, id)
   return db.together(keyOf(reading), id, (ids) => readSeveral(db, dialect, reading, ids))
 }
@@ -37,9 +46,16 @@ interface Reading extends PointRead {
   readonly after?: readonly SqlValue[]
 }
 
-function restricted({ upToId, byId, params }: PointRead, { sql, params: after }: Rendered): Reading {
-  const and = ` and ${sql}`
-  return { upToId, byId: byId + and, params, and, after }
+function restricted(
+  { upToId, byId, params, and = '', after = [] }: Reading,
+  { sql, params: more }: Rendered,
+): Reading {
+  const also = ` and ${sql}`
+  return { upToId, byId: byId + also, params, and: and + also, after: [...after, ...more] }
+}
+
+function lighterThan({ weight, bytes }: Required<Only>['within']): Rendered {
+  return { sql: `${weight.sql} <= ?`, params: [...weight.params, bytes] }
 }
 
 function keyOf({ byId, params, after = [] }: Reading): string {

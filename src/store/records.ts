@@ -8,7 +8,7 @@ import { UniqueViolation, type Queryable, type Row, type Transaction } from './d
 import { insertMany, updateMany } from './many.js'
 import { indexName } from './names.js'
 import { limitTo } from './parameters.js'
-import { rowOf } from './point-read.js'
+import { rowOf, type Only } from './point-read.js'
 import { newRow, rowUpdate } from './row-writer.js'
 import type { Select } from './select.js'
 import type { Table } from './table.js'
@@ -54,11 +54,11 @@ export async function read(
   table: Table,
   id: number,
   select = table.full,
-  seen?: Criteria,
+  only?: Only,
 ): Promise<WireRecord | undefined> {
   const { dialect } = table
   const printed = dialect.isQuickerAsText ? select.printed : undefined
-  const row = await rowOf(db, dialect, id, printed ?? select, seen)
+  const row = await rowOf(db, dialect, id, printed ?? select, only)
   if (!row || !printed) return row && select.read(row)
   return parseStored(row['text']) as WireRecord
 }
@@ -75,14 +75,14 @@ export async function readPrinted(
   table: Table,
   id: number,
   select: Select,
-  seen?: Criteria,
+  only?: Only,
 ): Promise<PrintedRecord | undefined> {
   const { printed } = select
   if (!printed) {
-    const record = await read(db, table, id, select, seen)
+    const record = await read(db, table, id, select, only)
     return record && { version: record.version, text: JSON.stringify(record) }
   }
-  const row = await rowOf(db, table.dialect, id, printed, seen)
+  const row = await rowOf(db, table.dialect, id, printed, only)
   return row && { version: Number(row['version']), text: String(row['text']) }
 }
 

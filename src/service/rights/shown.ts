@@ -50,7 +50,7 @@ export async function readFor(
   id: number,
   select = selectFor(app, by, model, 'full'),
 ): Promise<WireRecord | undefined> {
-  return store.read(db, app.tables.of(model), id, select, seenBy(by, model))
+  return store.read(db, app.tables.of(model), id, select, { seen: seenBy(by, model) })
 }
 
 /** Those of the ids that the caller may see; without regard to whether they are there, where everything may be seen. */
