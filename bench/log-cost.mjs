@@ -75,6 +75,7 @@ function withoutLog(db) {
   const blind = (inner) => ({ all: (sql, params) => inner.all(sql.replaceAll(LAST_SEQ, '0'), params) })
   return {
     ...{ dialect: db.dialect, contents: db.contents, commits: db.commits },
+    writability: () => db.writability(),
     ...{ reader: blind(db.reader), searcher: blind(db.searcher) },
     transaction: (work, options) => db.transaction((tx) => work(dropping(tx)), options),
     close: () => db.close(),

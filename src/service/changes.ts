@@ -42,7 +42,7 @@ export function differences(
   const changes: Record<string, { before: Value; after: Value }> = {}
   for (const name of loggedNames(model)) {
     const change = { before: before[name] ?? null, after: after[name] ?? null }
-    if (!sameValue(change.before, change.after) && !isNothing(change.before, change.after))
+    if (!sameValue(change.before, change.after) && !isNothing(model.fields.get(name), change))
       changes[name] = change
   }
   return changes
@@ -59,9 +59,9 @@ function loggedNames(model: Model): readonly string[] {
   return names
 }
 
-/** A list that is not there yet, or no longer, and one without members. */
-function isNothing(before: Value, after: Value): boolean {
-  return isEmpty(before) && isEmpty(after)
+/** A list of records that is not there yet, or no longer, and one without members. An empty array of JSON is a value like others. */
+function isNothing(field: Field | undefined, { before, after }: Change['changes'][string]): boolean {
+  return field?.relation?.isList === true && isEmpty(before) && isEmpty(after)
 }
 
 function isEmpty(value: Value): boolean {

@@ -175,7 +175,7 @@ class ChangeSum {
     const told = this.#values.get(field.name)
     const held = values[field.name] ?? null
     if (told !== undefined) return isSame(field, held, told)
-    return !this.#isWhole || !isEmptyUntold(field) || held === null
+    return !this.#isWhole || !isEmptyUntold(field) || isSame(field, held, null)
   }
 }
 
@@ -191,7 +191,13 @@ function isSame(field: Field, held: Value, told: Value): boolean {
   if (storage === 'file') return isSameFile(held, told)
   // The scale of a field may have changed since.
   if (storage === 'decimal') return trimmed(held) === trimmed(told)
+  // Earlier releases did not log the difference between an empty array of JSON and none.
+  if (storage === 'json') return sameValue(orNull(held), orNull(told))
   return sameValue(held, told)
+}
+
+function orNull(value: Value): Value {
+  return Array.isArray(value) && value.length === 0 ? null : value
 }
 
 function sameIds(held: readonly number[], told: readonly number[]): boolean {

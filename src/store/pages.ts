@@ -117,7 +117,9 @@ export async function findPrinted(
 
 function printedIn(row: Row, search: Search): PrintedPage {
   const moment = momentOf([row])
-  const text = (row['$page'] ?? '') as string | Uint8Array
+  const text: unknown = row['$page'] ?? ''
+  if (typeof text !== 'string' && !(text instanceof Uint8Array))
+    throw new Error('a page came as neither text nor bytes')
   const isLast = search.after ? row['$more'] === null : search.offset + search.limit >= moment.total
   const id = isLast ? null : (row['$last'] ?? null)
   return { ...moment, text, last: id === null ? undefined : { values: [], id: Number(id) } }

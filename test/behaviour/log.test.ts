@@ -15,6 +15,22 @@ onEveryTarget((engine, door) => {
 
   const by = { id: 1, $version: 0, name: 'Ada' }
 
+  test('an empty array of JSON is a value of its own in Changes, and in the past', async () => {
+    const { data } = await records.create('crm.Contact', { firstName: 'A', phones: [] })
+    await records.update('crm.Contact', data.id, { version: 0, phones: null })
+    await records.update('crm.Contact', data.id, { version: 1, phones: [] })
+    const changes = await changesBetween(service.app.db.reader, 'crm.Contact', data.id, -1, 99)
+    const phones = changes.reverse().map((change) => change.changes['phones'])
+    expect(phones).toEqual([
+      { before: null, after: [] },
+      { before: [], after: null },
+      { before: null, after: [] },
+    ])
+    await records.update('crm.Contact', data.id, { version: 2, firstName: 'B' })
+    expect(await records.readAt('crm.Contact', data.id, 0)).toMatchObject({ phones: [] })
+    expect(await records.readAt('crm.Contact', data.id, 1)).toMatchObject({ phones: null })
+  })
+
   test('every write leaves one Change: what came, what changed, what went', async () => {
     const { data } = await records.create('crm.Contact', { firstName: 'A', notes: 'n', pin: 'secret-pin' })
     await records.update('crm.Contact', data.id, { version: 0, firstName: 'B', notes: 'n', pin: 'other-pin' })

@@ -23,7 +23,7 @@ const searcher = {
 const twin = {
   ...{ dialect: database.dialect, reader: database.reader, searcher, contents: database.contents },
   ...{ commits: database.commits, transaction: database.transaction.bind(database) },
-  ...{ close: () => database.close() },
+  ...{ close: () => database.close(), writability: () => database.writability() },
 }
 const app = await createApp({
   models: [{ file: 'note.json', definition: { name: MODEL, fields } }],
