@@ -66,21 +66,34 @@ export class WaitingBodies {
 
   /** The body as it is to be sent. What tells of a write is sent in any case: whoever got a 503 would write again. */
   hold(body: Body, response: ServerResponse, isWritten: boolean): Body {
-    if (body instanceof StagedBody || body.length <= SMALL_BYTES) return body
+    const isStaged = body instanceof StagedBody
+    if (!isStaged && body.length <= SMALL_BYTES) return body
+    // Nobody waits for it any more, and no `close` will come. `closed` stays false for a response that never had the connection.
+    if (response.destroyed) {
+      if (isStaged) body.discard()
+      return ''
+    }
+    if (isStaged) return discardedWith(response, body)
     const bytes = Buffer.byteLength(body)
     if (bytes > this.memoryBytes || this.#bytes + bytes > this.maxBytes) {
       try {
-        return new StagedBody(this.staging.park(body))
+        return discardedWith(response, new StagedBody(this.staging.park(body)))
       } catch (error) {
         if (!isWritten) throw error
       }
     }
-    // Nobody waits for it any more.
-    if (response.closed) return body
     this.#bytes += bytes
     response.once('close', () => {
       this.#bytes -= bytes
     })
     return body
   }
+}
+
+/** Whatever becomes of its stream, the file goes with the response. */
+function discardedWith(response: ServerResponse, body: StagedBody): StagedBody {
+  response.once('close', () => {
+    body.discard()
+  })
+  return body
 }

@@ -3,13 +3,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Gauges } from '../../src/store/database.js'
 import { ENGINES } from '../targets.js'
 import { Abandoned, hideDepartures, restOf, SAMPLE } from './aborts.js'
-import { rawRequest, withServer } from './exchange.js'
+import { asUser, only, rawRequest, withServer } from './exchange.js'
+
+/** A larger answer waits in a file. */
+const MEMORY_BYTES = 72_000
 
 describe.for(ENGINES)('%s', (engine) => {
   let abandoned: Abandoned
 
   beforeAll(async () => {
-    abandoned = await Abandoned.start(engine)
+    abandoned = await Abandoned.start(engine, undefined, { answerLimitBytes: 8 * MEMORY_BYTES })
   })
   afterAll(() => abandoned.close())
 
@@ -29,6 +32,51 @@ describe.for(ENGINES)('%s', (engine) => {
     const stream = rawRequest('GET /ws/changes HTTP/1.1', { ...head, accept: 'text/event-stream' })
     await abandoned.abort(first + (poll + stream).repeat(5))
     expect(await restOf(abandoned.service.server)).toEqual({})
+  })
+
+  /** Requests that wait behind another one when their connection ends. Their answers come later. */
+  const abortBehind = async (paths: readonly string[], server?: Parameters<Abandoned['abort']>[1]) => {
+    const head = { cookie: await abandoned.cookie(server?.url), connection: 'keep-alive' }
+    const requests = ['/ws/rest/crm.Contact/999999', ...paths].map((path) =>
+      rawRequest(`GET ${path} HTTP/1.1`, head),
+    )
+    await abandoned.abort(requests.join(''), server)
+  }
+
+  describe('large answers that nobody waits for', () => {
+    const list = '/ws/rest/crm.Contact'
+    /** In memory and in a file, each on the short way and by the routes. */
+    let paths: readonly string[] = []
+
+    beforeAll(async () => {
+      const { service } = abandoned
+      const user = asUser(service.url, await abandoned.cookie())
+      const { id } = only(await user.create('crm.Contact', { notes: 'n'.repeat(MEMORY_BYTES - 4_000) }))
+      await user.create('crm.Contact', { notes: 'n'.repeat(MEMORY_BYTES - 4_000) })
+      const [firstName, lastName] = ['f'.repeat(250), 'l'.repeat(250)]
+      for (let count = 0; count < 140; count++) await user.create('crm.Contact', { firstName, lastName })
+      paths = [
+        ...[`${list}/${id}`, `${list}?fields=notes&filter=id=${id}`],
+        ...[`${list}?limit=1000`, `${list}?fields=notes`],
+      ]
+    })
+
+    test('are not kept', async () => {
+      const left: [path: string, rest: Gauges][] = []
+      for (const path of paths) {
+        await abortBehind([path])
+        left.push([path, await restOf(abandoned.service.server)])
+      }
+      expect(left).toEqual(paths.map((path) => [path, {}]))
+    })
+
+    test('a node that takes whoever has gone for still there keeps them', async () => {
+      await withServer(abandoned.service, {}, async (url, server) => {
+        hideDepartures(server)
+        await abortBehind(paths.slice(0, 1), { server, url })
+        expect(await restOf(server)).toHaveProperty('waitingBytes')
+      })
+    })
   })
 
   /** What is left on a node that takes whoever has gone for still there. */

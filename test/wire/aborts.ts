@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Server } from '../../src/http/server.js'
+import type { Settings } from '../../src/service/settings.js'
 import type { Gauges } from '../../src/store/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { HeldDatabase } from '../held-database.js'
@@ -102,11 +103,15 @@ export class Abandoned {
     private readonly database: HeldDatabase,
   ) {}
 
-  static async start(engine: Engine, late?: () => Promise<void>): Promise<Abandoned> {
+  static async start(
+    engine: Engine,
+    late?: () => Promise<void>,
+    settings: Partial<Settings> = {},
+  ): Promise<Abandoned> {
     const place = await preparedPlace(engine)
     const inner = await openDatabase(place.url, { poolSize: 6, statementTimeoutMs: 10_000 })
     const database = new HeldDatabase(inner, late)
-    const service = await startService(engine, { database, place, setupToken: 'token' })
+    const service = await startService(engine, { database, place, settings, setupToken: 'token' })
     const abandoned = new Abandoned(service, database)
     await asUser(service.url, await abandoned.cookie()).create('crm.Contact', { firstName: 'Ada' })
     return abandoned
