@@ -9,7 +9,7 @@ import type { FileFacts } from '../model/file-facts.js'
 import { typeOfContent } from '../model/file-type.js'
 import { makeFolder, syncFolder } from '../store/folder.js'
 import { PRIVATE_FILE } from '../store/private-files.js'
-import { isMissing, receiveInto, translateFileError } from '../store/receiving.js'
+import { isMissing, receiveInto } from '../store/receiving.js'
 
 /** What is known of content that was put away. */
 export type Kept = Omit<FileFacts, 'name'>
@@ -60,8 +60,8 @@ export class ContentFolder {
       syncFolder(path.dirname(place))
       return { type: typeOfContent(head), size, sha256 }
     } catch (error) {
-      await rm(unfinished, { force: true })
-      throw translateFileError(error)
+      await rm(unfinished, { force: true }).catch(() => undefined)
+      throw error
     }
   }
 

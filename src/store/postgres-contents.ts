@@ -7,7 +7,13 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import type { Contents, Incoming, Located, Queryable, Transaction } from './database.js'
 import { PRIVATE_FILE } from './private-files.js'
-import { FORGOTTEN_MS, forgotten, receiveInto, translateFileError } from './receiving.js'
+import {
+  FORGOTTEN_MS,
+  forgotten,
+  receiveInto,
+  translateFileError,
+  translateTemporaryError,
+} from './receiving.js'
 
 const PART_BYTES = 256 * 1024
 const PARTS_AT_ONCE = 4
@@ -22,7 +28,10 @@ export class PostgresContents implements Contents {
   readonly #arrived = new Map<string, Arrived>()
   #arriving = 0
 
-  constructor(private readonly reader: Queryable) {}
+  constructor(
+    private readonly reader: Queryable,
+    private readonly folder = tmpdir(),
+  ) {}
 
   pending(): number {
     return this.#arriving + this.#arrived.size
@@ -33,7 +42,7 @@ export class PostgresContents implements Contents {
     let handle: FileHandle | undefined
     this.#arriving++
     try {
-      handle = await openNameless(path.join(tmpdir(), `verso-${key}`))
+      handle = await openNameless(path.join(this.folder, `verso-${key}`))
       const received = await receiveInto(handle, source, limitBytes)
       this.#arrived.set(key, { handle, atMs: performance.now() })
       return { key, ...received }
@@ -135,7 +144,11 @@ export class PostgresContents implements Contents {
 
 /** A file that only this process can reach, and that ends with it. */
 async function openNameless(file: string): Promise<FileHandle> {
-  const handle = await open(file, 'wx+', PRIVATE_FILE)
-  await unlink(file)
-  return handle
+  try {
+    const handle = await open(file, 'wx+', PRIVATE_FILE)
+    await unlink(file)
+    return handle
+  } catch (error) {
+    throw translateTemporaryError(error)
+  }
 }

@@ -3,11 +3,10 @@ import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { Refusal } from '../errors.js'
 import { HEAD_BYTES } from '../model/file-type.js'
-import { refusalFor } from './condition.js'
 import type { Incoming } from './database.js'
 
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
-const READ_ONLY = new Set(['EROFS', 'EACCES', 'EPERM'])
+const NOT_WRITABLE = new Set(['EROFS', 'EACCES', 'EPERM'])
 
 /** No upload takes so long. */
 export const FORGOTTEN_MS = 60 * 60_000
@@ -38,18 +37,29 @@ export async function receiveInto(
   return { size, sha256: digest.digest('hex'), head: Buffer.concat(head) }
 }
 
-/** The file system's words → ours. */
+/** A full disk in our words; every other error as it is. */
 export function translateFileError(error: unknown): unknown {
-  if (READ_ONLY.has(codeOf(error))) return refusalFor('read-only', error)
   if (!FULL.has(codeOf(error))) return error
   const details = { retryAfterS: 10, cause: error }
   return new Refusal('storage-full', 'The disk is full: nothing was written', details)
+}
+
+/** For the error of a file that could not be made in the folder for temporary files: whether the database can be written is another matter. */
+export function translateTemporaryError(error: unknown): unknown {
+  if (!isNotWritable(error) && !isMissing(error)) return translateFileError(error)
+  const message = 'The folder for temporary files cannot be written (TMPDIR): nothing was changed'
+  return new Refusal('busy', message, { retryAfterS: 10, cause: error })
 }
 
 /** Of the disk, or of somebody who wrote into the folder: no defect of the service. */
 export function unreadable(error: unknown): Refusal {
   const message = 'The content of the file cannot be read, or is not what was stored: nothing was changed'
   return new Refusal('busy', message, { retryAfterS: 10, cause: error })
+}
+
+/** The place permits no writes, by its mode or as a read-only file system. */
+export function isNotWritable(error: unknown): boolean {
+  return NOT_WRITABLE.has(codeOf(error))
 }
 
 export function isMissing(error: unknown): boolean {

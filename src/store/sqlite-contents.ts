@@ -9,6 +9,7 @@ import { existsSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { open, unlink } from 'node:fs/promises'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
+import { refusalFor } from './condition.js'
 import type { Contents, Incoming, Located, Queryable, Transaction } from './database.js'
 import { isKnown } from './files.js'
 import { makeFolder, removeIfEmpty, removeSync, syncFolder } from './folder.js'
@@ -18,6 +19,7 @@ import {
   FORGOTTEN_MS,
   forgotten,
   isMissing,
+  isNotWritable,
   receiveInto,
   translateFileError,
   unreadable,
@@ -70,8 +72,10 @@ export class SqliteContents implements Contents {
       return { key, ...received }
     } catch (error) {
       this.#held.delete(key)
-      await unlink(place).catch(ignoreMissing)
-      throw translateFileError(error)
+      // If it cannot be removed now, `recover` finds it.
+      await unlink(place).catch(() => undefined)
+      // The folder lies beside the database file.
+      throw isNotWritable(error) ? refusalFor('read-only', error) : translateFileError(error)
     }
   }
 
@@ -283,8 +287,4 @@ function isAlive(pid: number): boolean {
     // Somebody else's process is one, too.
     return codeOf(error) === 'EPERM'
   }
-}
-
-function ignoreMissing(error: unknown): void {
-  if (!isMissing(error)) throw error
 }

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { Refusal } from '../errors.js'
 import { Line } from './line.js'
 import { PRIVATE_FILE } from './private-files.js'
-import { translateFileError } from './receiving.js'
+import { translateFileError, translateTemporaryError } from './receiving.js'
 
 const CHUNK_BYTES = 256 * 1024
 const readAt = promisify(read)
@@ -120,7 +120,7 @@ function openNameless(folder: string): number {
     unlinkSync(file)
     return descriptor
   } catch (error) {
-    throw translateFileError(error)
+    throw translateTemporaryError(error)
   }
 }
 

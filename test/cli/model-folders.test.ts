@@ -19,6 +19,7 @@ import { loadReported } from '../../src/cli/models.js'
 import { StartFaults } from '../../src/errors.js'
 import { defineModel } from '../../src/model/definition.js'
 import { domain } from '../model/domain.js'
+import { asNobody } from '../nobody.js'
 
 const scratch = mkdtempSync(path.join(tmpdir(), 'verso-folders-'))
 afterAll(() => {
@@ -288,7 +289,7 @@ describe('what a file system may hold', () => {
     const [shut, file] = [path.join(root, 'shut'), path.join(root, 'c.ts')]
     chmodSync(shut, 0)
     chmodSync(file, 0)
-    const faults = await asNobody(() => faultsOf(root))
+    const faults = await asNobody(scratch, () => faultsOf(root))
     chmodSync(shut, 0o700)
     expect(faults).toEqual([
       'shut: the folder cannot be read (EACCES)',
@@ -296,15 +297,3 @@ describe('what a file system may hold', () => {
     ])
   })
 })
-
-/** The administrator of a machine may read everything. */
-async function asNobody<T>(work: () => Promise<T>): Promise<T> {
-  if (process.geteuid?.() !== 0) return work()
-  chmodSync(scratch, 0o755)
-  process.seteuid?.(65534)
-  try {
-    return await work()
-  } finally {
-    process.seteuid?.(0)
-  }
-}

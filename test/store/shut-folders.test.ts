@@ -1,0 +1,69 @@
+// A folder that cannot be written: the answer names the folder, and speaks of the database only where the database lies in it.
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { Readable } from 'node:stream'
+import { afterAll, describe, expect, test, vi } from 'vitest'
+import { ContentFolder } from '../../src/cli/content-folder.js'
+import { fileFault } from '../../src/cli/file-fault.js'
+import { openDatabase } from '../../src/store/open.js'
+import { Staging } from '../../src/store/staging.js'
+import { asNobody } from '../nobody.js'
+import { newPlace, refusalOf, type Engine } from '../targets.js'
+
+const TEMPORARY = {
+  kind: 'busy',
+  message: 'The folder for temporary files cannot be written (TMPDIR): nothing was changed',
+}
+const READ_ONLY = { kind: 'busy', message: 'The database is read-only: nothing was changed' }
+
+const scratch = mkdtempSync(path.join(tmpdir(), 'verso-shut-'))
+const shut = path.join(scratch, 'shut')
+mkdirSync(path.join(shut, 'files'), { recursive: true })
+for (const folder of [path.join(shut, 'files'), shut]) chmodSync(folder, 0o555)
+const missing = path.join(scratch, 'missing')
+afterAll(() => {
+  rmSync(scratch, { recursive: true })
+})
+
+const content = () => Readable.from([Buffer.from('content')])
+
+describe.each([
+  ['may not be written', shut],
+  ['is missing', missing],
+])('a folder for temporary files that %s', (_, folder) => {
+  test('is named to the client of a large answer', async () => {
+    const staging = new Staging({ totalBytes: 1_000, patienceMs: 1_000 }, folder)
+    const refusal = await refusalOf(asNobody(scratch, async () => Promise.resolve(staging.park('answer'))))
+    expect(refusal).toMatchObject(TEMPORARY)
+    expect(staging.bytes).toBe(0)
+  })
+
+  test('is named to the client of an upload on PostgreSQL', async () => {
+    expect(await uploadInto('postgres', folder)).toMatchObject(TEMPORARY)
+  })
+})
+
+test('on SQLite content lies beside the database file: a folder that may not be written means the database', async () => {
+  const refusal = await uploadInto('sqlite', tmpdir())
+  expect(refusal).toMatchObject(READ_ONLY)
+})
+
+test('an export into a folder that may not be written is told in the words of the command', async () => {
+  const put = asNobody(scratch, () => new ContentFolder(shut).put(content()))
+  const error: unknown = await put.catch((reason: unknown) => reason)
+  expect(fileFault(error)).toMatch(/\.part: the system does not permit this; choose another place/)
+})
+
+/** The refusal of an upload by somebody who may write neither the folder of the database nor this one. */
+async function uploadInto(engine: Engine, temporary: string) {
+  const place = await newPlace(engine)
+  vi.stubEnv('TMPDIR', temporary)
+  const db = await openDatabase(place.url, { poolSize: 1, statementTimeoutMs: 10_000 })
+  vi.unstubAllEnvs()
+  const refusal = await refusalOf(asNobody(scratch, () => db.contents.receive(content(), 1_000)))
+  expect(db.contents.pending()).toBe(0)
+  await db.close()
+  place.remove()
+  return refusal
+}
