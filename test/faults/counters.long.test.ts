@@ -3,9 +3,9 @@ import { onEveryEngine } from '../targets.js'
 import { killWhileCounting } from './counter-kills.js'
 
 onEveryEngine((engine) => {
-  test('totals stay right beside a node that is killed under load 25 times', async () => {
-    const { wrong, written } = await killWhileCounting(engine, 25)
+  test('totals stay right beside a node that is killed under load 10 times', async () => {
+    const { wrong, written } = await killWhileCounting(engine, 10)
     expect(wrong).toEqual([])
-    expect(written).toBeGreaterThan(300)
+    expect(written).toBeGreaterThan(120)
   })
 })

@@ -3,9 +3,9 @@ import { onEveryEngine } from '../targets.js'
 import { killUploads } from './file-kills.js'
 
 onEveryEngine((engine) => {
-  test('12 kills in the middle of uploads lose nothing that was acknowledged, and leave nothing', async () => {
-    const { violations, acknowledged } = await killUploads(engine, 12)
+  test('6 kills in the middle of uploads lose nothing that was acknowledged, and leave nothing', async () => {
+    const { violations, acknowledged } = await killUploads(engine, 6)
     expect(violations).toEqual([])
-    expect(acknowledged).toBeGreaterThan(12 * 10)
+    expect(acknowledged).toBeGreaterThan(6 * 10)
   })
 })
