@@ -1,4 +1,5 @@
 // Lists of IN as existing clients send them: null and empty values stand for nothing, and are left out.
+import { MAX_TERMS } from '../model/condition.js'
 import type { Model } from '../model/model.js'
 import { pathOf } from '../model/path.js'
 import type { Sight } from '../model/sight.js'
@@ -7,8 +8,11 @@ import { isObject } from '../model/value.js'
 type Data = Readonly<Record<string, unknown>>
 
 const IN = /^(not ?)?in$/i
-/** A field, IN, and the parameter that holds the list. A match begins only where a name does, so a long text takes no longer than its length. */
-const MEMBERSHIP = /(?<![\w.[\]])([\w.[\]]+)\s+(not\s+)?in\s*\(?\s*:([\w.$]+)/gi
+/**
+ * A field, IN, and the parameter that holds the list. The time grows with the length of the text and no faster: a match begins only where a name
+ * does, and no two parts beside each other take the same characters.
+ */
+const MEMBERSHIP = /(?<![\w.[\]])([\w.[\]]+)\s+(not\s+)?in\s*(?:\(\s*)?:([\w.$]+)/gi
 /** Longer texts are refused anyway. */
 const MAX_TEXT = 10_000
 const TEXTS: readonly string[] = ['string', 'text', 'enum']
@@ -26,7 +30,8 @@ export function criterionFrom(sight: Sight, model: Model, node: Data): Data {
 export function contextFrom(sight: Sight, model: Model, text: unknown, context: Data): Data {
   if (typeof text !== 'string' || text.length > MAX_TEXT) return context
   let parameters = context
-  for (const [, path = '', not, name = ''] of text.matchAll(MEMBERSHIP)) {
+  // Each costs a copy of the parameters, and more conditions are refused anyway.
+  for (const [, path = '', not, name = ''] of [...text.matchAll(MEMBERSHIP)].slice(0, MAX_TERMS)) {
     const asked = { path: path.replace(/^self\./, ''), isNegated: not !== undefined }
     parameters = withLists(parameters, name.split(/[.$]/), (list) => membersOf(sight, model, asked, list))
   }

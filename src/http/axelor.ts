@@ -1,6 +1,6 @@
-// The habits of existing clients, all of them but for lists of IN: what such a client sends becomes what the contract asks for, and nothing behind
-// this file knows the difference, but for an `InverseClaim`: only the transaction knows whether that is true. What would lose an edit without a
-// word stays refused, but for what those clients rely on.
+// Turns what existing clients send into what the contract asks for. Lists of IN are in axelor-lists.ts. An `InverseClaim` is compared later, in the
+// transaction. An edit that would be lost without a word stays refused, except where those clients rely on it.
+import { MAX_TERMS } from '../model/condition.js'
 import type { Field, FieldTypeName } from '../model/field.js'
 import { InverseClaim } from '../model/inverse-input.js'
 import { isView, type Model } from '../model/model.js'
@@ -191,11 +191,14 @@ function dataFrom(sight: Sight, model: Model, data: Data, magic: Data): Data {
 
 function domainsFrom(domains: unknown, parameters: (text: unknown, context: Data) => Data): unknown {
   if (!Array.isArray(domains)) return domains
-  return domains.map((each: unknown) =>
-    isObject(each) && isObject(each['context'] ?? {})
-      ? { ...each, context: parameters(each['domain'], (each['context'] ?? {}) as Data) }
-      : each,
-  )
+  // One more than a search may have: it is refused for that.
+  return domains
+    .slice(0, MAX_TERMS + 1)
+    .map((each: unknown) =>
+      isObject(each) && isObject(each['context'] ?? {})
+        ? { ...each, context: parameters(each['domain'], (each['context'] ?? {}) as Data) }
+        : each,
+    )
 }
 
 /** What a simple search may say besides fields. */

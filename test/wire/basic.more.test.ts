@@ -13,6 +13,7 @@ import { SERVICE } from '../../src/service/rights/caller.js'
 import { addUser, changePassword, setDisabled } from '../../src/service/accounts/accounts.js'
 import { remove } from '../../src/service/removals.js'
 import { findLogin } from '../../src/store/accounts.js'
+import { findFailures } from '../../src/store/login-failures.js'
 import { newPlace, onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import {
   credentials,
@@ -176,6 +177,16 @@ onEveryEngine((engine) => {
     // Who has proved it already, and all others at that address, go on.
     expect((await get(right)).status).toBe(200)
     expect((await get({ ...basic(known.username, known.password), ...from('10.9.0.1') })).status).toBe(200)
+  })
+
+  test('unknown names with the same password at once are counted one by one', async () => {
+    const names = ['nobody.1', 'nobody.2', 'NOBODY.2', 'nobody.3']
+    const from = { 'x-forwarded-for': '10.8.0.1' }
+    const answers = await Promise.all(names.map((name) => get({ ...basic(name, 'the same'), ...from })))
+    expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401])
+    const counted = await findFailures(service.app.db.reader, '10.8.0.1', 0)
+    // Two spellings of one name are one look, if they come together.
+    expect(counted?.failures).toBeGreaterThanOrEqual(3)
   })
 
   test('a new password shuts it at once, and opens it to whoever has that', async () => {

@@ -1,5 +1,9 @@
 // Lists and forms as existing clients send them, side by side with the contract: two servers on one database.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { HABITS } from '../../src/http/axelor.js'
+import { contextFrom } from '../../src/http/axelor-lists.js'
+import { MAX_TERMS } from '../../src/model/condition.js'
+import { SERVICE } from '../../src/service/rights/caller.js'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import { openSession } from './exchange.js'
@@ -114,6 +118,59 @@ onEveryEngine((engine) => {
       const mutant = (list: readonly unknown[]) => list.filter((value) => value !== null && value !== '')
       expect((await search(contract, within('name', mutant([null, '', 'C'])))).names).toEqual(['C'])
       expect((await search(contract, within('rate', mutant([null, '']), 'notIn'))).names).toHaveLength(3)
+    })
+
+    describe('cost no more than the length of a text', () => {
+      const spaces = ' '.repeat(9_900)
+      const hostile = [
+        `a in${spaces}x`,
+        `a in (${spaces}x`,
+        `a not${spaces}in${spaces}`.slice(0, 9_990),
+        `a${spaces}`,
+      ]
+      const plain = 'word '.repeat(1_980)
+      /** The best of some runs: others may share the processor. */
+      const timeOf = (work: () => void) => {
+        const times = Array.from({ length: 3 }, () => {
+          const start = performance.now()
+          work()
+          return performance.now() - start
+        })
+        return Math.min(...times)
+      }
+      /** How much longer the worst text takes than one of ordinary words. */
+      const growth = (read: (text: string) => unknown) => {
+        const ordinary = timeOf(() => read(plain))
+        return Math.max(...hostile.map((text) => timeOf(() => read(text)))) / ordinary
+      }
+
+      test('whatever stands between its words', () => {
+        const { catalog } = strict.app
+        expect(growth((text) => contextFrom(catalog, catalog.user, text, {}))).toBeLessThan(200)
+      })
+
+      test('a pattern with two runs of spaces beside each other is caught', () => {
+        const mutant = /(?<![\w.[\]])([\w.[\]]+)\s+(not\s+)?in\s*\(?\s*:([\w.$]+)/gi
+        expect(growth((text) => [...text.matchAll(mutant)])).toBeGreaterThan(400)
+      })
+
+      test('and no more texts are read than a search may have', () => {
+        let read = 0
+        const _domains = Array.from({ length: 1_000 }, () => ({
+          get domain() {
+            read++
+            return 'self.name = :a'
+          },
+        }))
+        const { app } = loose
+        HABITS.axelor(app).search(SERVICE, app.catalog.user, { data: { _domains } })
+        expect(read).toBeLessThan(3 * (MAX_TERMS + 1))
+      })
+
+      test('a thousand texts are refused', async () => {
+        const _domains = Array.from({ length: 1_000 }, () => ({ domain: "self.name = 'A'" }))
+        expect(await search(habits, { _domains })).toEqual({ code: 200, status: -1, names: [] })
+      })
     })
 
     test('a mass update by a list of which nothing is left changes nothing', async () => {

@@ -1,5 +1,6 @@
 // A user name and a password with every request, without paying for a hash each time, and without keeping the password.
 import { createHmac, randomBytes } from 'node:crypto'
+import { usernameSpellings } from '../../model/auth.js'
 import { findAccount, findLogin, type Login } from '../../store/accounts.js'
 import { actorOf, type Actor } from '../actor.js'
 import type { App } from '../app.js'
@@ -26,7 +27,9 @@ export class BasicLogins {
   async authenticate(username: string, password: string, address: string): Promise<Actor | undefined> {
     const { app } = this
     const found = await findAccount(app.db.reader, username)
-    const digest = this.#digestOf(found?.user.username ?? '', password)
+    // Each unknown name has a proof of its own: otherwise one hash and one failure would stand for all of them.
+    const name = found?.user.username ?? usernameSpellings(username).at(-1) ?? ''
+    const digest = this.#digestOf(name, password)
     const proof = this.#proofs.get(digest)
     const isProved =
       found !== undefined &&
