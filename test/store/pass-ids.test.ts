@@ -1,4 +1,5 @@
 // Records that come with their ids: the engine gives ids behind them, also while others write.
+import pg from 'pg'
 import { expect, test } from 'vitest'
 import { recordsOf } from '../../src/service/records.js'
 import { SERVICE } from '../../src/service/rights/caller.js'
@@ -9,6 +10,8 @@ import { onEveryEngine, startService, type Service } from '../targets.js'
 
 const MODEL = 'test.Note'
 const FAR = 5_000_000_000
+const WAITING = `select pid from pg_locks where not granted and locktype = 'advisory' and objid = 3
+  and database = (select oid from pg_database where datname = current_database())`
 
 async function create({ app }: Service): Promise<number> {
   return (await recordsOf(app, SERVICE).create(MODEL, { title: 'x' })).data.id
@@ -59,6 +62,50 @@ test('a store that goes back to the id that was passed is caught', async () => {
     ],
   }
   expect(await idsAfter(service, [40, 3], goesBack)).toEqual([41, 4])
+  await service.close()
+})
+
+/** Passes ids; while that waits for its turn to jump, ids up to another are passed. Returns the id that is given then. */
+async function idAfterTwo(service: Service, id: number, other: number, dialect?: Partial<Dialect>) {
+  const client = new pg.Client(service.place.url)
+  await client.connect()
+  try {
+    await client.query('begin')
+    await client.query('select pg_advisory_xact_lock(86730, 3)')
+    let isOver = false
+    const passing = pass(service, id, dialect).finally(() => (isOver = true))
+    const hasEnded = () => isOver
+    for (let isWaiting = false; !isWaiting;) {
+      if (hasEnded()) throw new Error('it did not wait for its turn')
+      isWaiting = (await client.query(WAITING)).rows.length > 0
+    }
+    await client.query(`select setval(pg_get_serial_sequence('"${MODEL}"', 'id'), ${other})`)
+    await client.query('commit')
+    await passing
+    return await create(service)
+  } finally {
+    await client.end()
+  }
+}
+
+test('on PostgreSQL two that jump do so in turn, and neither takes ids back', async () => {
+  const service = await startService('postgres')
+  expect(await idAfterTwo(service, 1_000_000, 5_000_000)).toBe(5_000_001)
+  // Not far any more once it has its turn.
+  expect(await idAfterTwo(service, 6_000_000, 5_950_000)).toBe(6_000_001)
+  await service.close()
+})
+
+test('a store that looks before it has its turn is caught', async () => {
+  const service = await startService('postgres')
+  const looksBefore = {
+    passIds: (table: string, id: number) => [
+      `with own as materialized (select last_value as last from pg_sequences where sequencename = 'test.Note_id_seq'),
+        turn as materialized (select pg_advisory_xact_lock(86730, 3) from own)
+        select setval(pg_get_serial_sequence('"${table}"', 'id'), ${id}) from own, turn where coalesce(last, 0) < ${id}`,
+    ],
+  }
+  expect(await idAfterTwo(service, 1_000_000, 5_000_000, looksBefore)).toBe(1_000_001)
   await service.close()
 })
 
