@@ -18,14 +18,27 @@ const WORDS: Readonly<Record<string, string>> = {
   EMFILE: 'too many files are open; raise the limit (ulimit -n)',
 }
 
-/** Undefined for an error that the system did not raise. */
+/** With the place that the error names. Undefined for an error that the system did not raise. */
 export function fileFault(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !('code' in error) || !('syscall' in error)) return undefined
-  const words = WORDS[String(error.code)]
-  if (words === undefined) return error.message
+  if (!isOfSystem(error)) return undefined
+  const words = WORDS[error.code]
   // A write to an open file does not name it.
-  const place = 'path' in error && typeof error.path === 'string' ? error.path : String(error.syscall)
-  return `${place}: ${words}`
+  return words === undefined ? error.message : `${error.path ?? error.syscall}: ${words}`
+}
+
+/** Without the place, where the sentence begins with it already. */
+export function fileWords(error: unknown): string | undefined {
+  return isOfSystem(error) ? (WORDS[error.code] ?? error.message) : undefined
+}
+
+interface SystemError extends Error {
+  readonly code: string
+  readonly syscall: string
+  readonly path?: string
+}
+
+function isOfSystem(error: unknown): error is SystemError {
+  return error instanceof Error && 'code' in error && 'syscall' in error
 }
 
 /** The error to throw instead of one of the file system; every other error as it is. */

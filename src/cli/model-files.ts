@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync, type Dirent } from 'node:fs'
 import path from 'node:path'
 import { MAX_XML_BYTES } from '../model/domain/xml.js'
-import { fileFault } from './file-fault.js'
+import { fileFault, fileWords } from './file-fault.js'
 import type { PassedOver, PassedOverKind } from './passed-over.js'
 
 const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs', '.json', '.xml']
@@ -75,8 +75,9 @@ function entriesOf(folder: string, faults: string[]): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true })
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error)) throw error
-    faults.push(`${shownAs(folder)}: the folder cannot be read (${String(error.code)})`)
+    const words = fileWords(error)
+    if (words === undefined) throw error
+    faults.push(`${shownAs(folder)}: ${words}`)
     return []
   }
 }

@@ -12,6 +12,7 @@ import { didYouMean } from '../model/similar.js'
 import { isObject } from '../model/value.js'
 import { CodeReader } from './code-models.js'
 import { readXml } from './domain-files.js'
+import { fileWords } from './file-fault.js'
 import { readJson } from './json-models.js'
 import { findModelFiles, shownAs, type ModelFile, type Reason } from './model-files.js'
 import { summarizePassedOver, type PassedOver } from './passed-over.js'
@@ -136,7 +137,7 @@ async function findModels(place: string): Promise<Found> {
       if (reason) found.passedOver.push({ ...reason, place: shown })
     } catch (error) {
       if (!(error instanceof Error && 'code' in error)) throw error
-      fault(error.message)
+      fault(fileWords(error) ?? error.message)
     }
   }
   return found
