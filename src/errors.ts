@@ -48,6 +48,11 @@ export class Refusal extends Error {
   }
 }
 
+/** What lies behind a refusal, for those who run the service; every other error as it is. */
+export function causeOf(error: unknown): unknown {
+  return error instanceof Refusal ? (error.cause ?? error) : error
+}
+
 /** What the log says of trouble that is not ours: an error of a driver may carry a whole connection with it. */
 export function briefly(error: unknown): { readonly code?: unknown; readonly reason: string } {
   if (!(error instanceof Error)) return { reason: String(error) }

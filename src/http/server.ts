@@ -4,8 +4,7 @@ import type { Server as HttpServer } from 'node:http'
 import { fastify, type FastifyInstance } from 'fastify'
 import type { App } from '../service/app.js'
 import { memoryBytes } from '../service/large-answers.js'
-import { dummyHash } from '../service/accounts/passwords.js'
-import { gaugesOf } from '../service/gauges.js'
+import { dummyHash, hashesPending } from '../service/accounts/passwords.js'
 import type { Gauges } from '../store/database.js'
 import { WaitingBodies } from './answer-body.js'
 import { HABITS } from './axelor.js'
@@ -129,7 +128,12 @@ export async function createServer(
         (host) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${settings.basePath}`,
       )
     },
-    gauges: () => ({ ...gaugesOf(app), ...limits.gauges(), waitingBytes: waitingBodies.bytes }),
+    gauges: () => ({
+      ...app.db.gauges?.(),
+      ...limits.gauges(),
+      ...{ hashesPending: hashesPending(), feedReaders: app.waiting.size },
+      ...{ stagedBytes: app.staging.bytes, waitingBytes: waitingBodies.bytes },
+    }),
     close: async () => {
       stopping.abort()
       limits.stop()

@@ -1,6 +1,6 @@
 // Composition happens here and nowhere else.
 import { pino, type Logger } from 'pino'
-import { briefly, Refusal } from '../errors.js'
+import { briefly, causeOf } from '../errors.js'
 import { Catalog, type Source } from '../model/catalog.js'
 import type { Database } from '../store/database.js'
 import { openDatabase } from '../store/open.js'
@@ -140,7 +140,3 @@ const ADVICE = {
   damaged:
     'the database is damaged: from now on writes are refused with 503, and reads that meet the damage. Stop the service, run "verso verify", and restore a backup',
 } as const
-
-function causeOf(error: unknown): unknown {
-  return error instanceof Refusal ? (error.cause ?? error) : error
-}

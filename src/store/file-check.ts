@@ -1,5 +1,6 @@
 // Holds records, the rows of files and their content against each other: each must be there for the others.
 import { createHash } from 'node:crypto'
+import { briefly, causeOf } from '../errors.js'
 import { fileColumns } from './dropped-files.js'
 import type { Database, Queryable } from './database.js'
 import { FILE_TABLE, filesById, type StoredFile } from './files.js'
@@ -100,7 +101,7 @@ async function wrongContent({ contents }: Database, file: StoredFile): Promise<s
       size += (chunk as Buffer).length
     }
   } catch (error) {
-    return `cannot be read: ${error instanceof Error ? error.message : String(error)}`
+    return `cannot be read: ${briefly(causeOf(error)).reason}`
   }
   if (size !== file.size) return `has ${size} bytes of content, and had ${file.size}`
   return digest.digest('hex') === file.sha256 ? undefined : 'has other content than was stored'

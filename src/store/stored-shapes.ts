@@ -1,4 +1,5 @@
 // Shapes as the database stores them, as text.
+import { parseStored } from './condition.js'
 import type { Queryable, Transaction } from './database.js'
 import { ACCESS_ENDS } from './epoch.js'
 import type { Shape } from './shape.js'
@@ -52,7 +53,7 @@ export async function readShapes(db: Queryable, names?: readonly string[]): Prom
 }
 
 export function parsed(texts: ReadonlyMap<string, string>): Map<string, Shape> {
-  return new Map([...texts].map(([name, text]) => [name, JSON.parse(text) as Shape]))
+  return new Map([...texts].map(([name, text]) => [name, parseStored(text) as Shape]))
 }
 
 export async function saveShape(tx: Transaction, model: string, text: string): Promise<void> {

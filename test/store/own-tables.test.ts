@@ -52,6 +52,16 @@ async function writtenBy(open: (database: Database) => Promise<unknown>, place: 
 }
 
 onEveryEngine((engine) => {
+  test('a stored shape that is damaged ends the start with a sentence', async () => {
+    const place = await preparedPlace(engine)
+    await changed(place, `update verso_schema set shape = '{"columns' where model = 'test.Note'`)
+    const database = await openDatabase(place.url, OPTIONS)
+    expect(await refusalOf(createApp({ models, database }))).toMatchObject({
+      message: expect.stringMatching(/^The database is damaged/) as string,
+    })
+    place.remove()
+  })
+
   test('every start and command that finds its tables current only reads', async () => {
     const place = await preparedPlace(engine)
     for (const [name, open] of Object.entries(OPENINGS))

@@ -1,5 +1,5 @@
 // What `verso verify` checks: each fault that somebody makes beside the service is found by one part, and by no other.
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -183,6 +183,10 @@ onEveryEngine((engine: Engine) => {
       return
     }
     const [first = '', second = ''] = contentsIn(folder)
+    truncateSync(path.join(folder, first), 1)
+    expect(await faultsBy(app)).toEqual([
+      expect.stringMatching(/cannot be read: the content of file [0-9a-f]{32} has 1 bytes and had \d+$/),
+    ])
     writeFileSync(path.join(folder, first), 'x'.repeat(CONTENT.length))
     rmSync(path.join(folder, second))
     mkdirSync(path.join(folder, 'ff'), { recursive: true })
