@@ -168,8 +168,10 @@ const SCRIPTS: Readonly<Record<string, RegExp>> = {
   Cyrillic: /\p{Script=Cyrillic}/u,
 }
 
-/** Undefined for a name of one script: in a mixed one a letter can stand for another that looks the same. */
-export function mixedScriptsFault(username: string): string | undefined {
+/** What is wrong with a new user name. In a name of several scripts a letter can stand for another that looks the same. */
+export function usernameFault(input: string): string | undefined {
+  const username = normalizeUsername(input)
+  if (username === undefined) return USERNAME_RULE
   const found = Object.keys(SCRIPTS).filter((script) => SCRIPTS[script]?.test(username))
   return found.length < 2 ? undefined : `mixes ${found.join(' and ')} letters; use letters of one script`
 }

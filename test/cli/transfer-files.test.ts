@@ -169,6 +169,24 @@ describe('CSV', () => {
     expect(exactCell(users, [])).toBe('')
   })
 
+  test('two spellings of a name in a list are one member, if they lead to one user', () => {
+    const team = defineModel({
+      name: 'a.Team',
+      fields: { users: { type: 'many-to-many', target: 'verso.auth.User' } },
+    })
+    const reader = new LineReader(Catalog.from([{ file: 'team', definition: team }]).get('a.Team'))
+    const users = ['ada', 'ａda', 'bob'].map((username) => ({ username }))
+    const line = reader.read({ id: 1, version: 0, users }, new Date(0).toISOString(), () => undefined)
+    if (!line) throw new Error('the line is read')
+    const read: string[] = []
+    reader.forEachUser(line, (username) => read.push(username))
+    expect(read.sort()).toEqual(['ada', 'bob', 'ａda'])
+    const idOf = (username: string) => (username === 'bob' ? 2 : 1)
+    expect(reader.withUsers(line, idOf)['users']).toEqual([{ id: 1 }, { id: 2 }])
+    const apart = (username: string) => ['ada', 'ａda', 'bob'].indexOf(username)
+    expect(reader.withUsers(line, apart)['users']).toHaveLength(3)
+  })
+
   test('what is no UTF-8', async () => {
     const lines = await read(
       Buffer.concat([Buffer.from('id,label\n1,'), Buffer.from([0xff]), Buffer.from('\n')]),

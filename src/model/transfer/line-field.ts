@@ -57,7 +57,7 @@ function readReference(field: Field, input: unknown): Value | Fault {
   const keys = isObject(input) ? Object.keys(input) : []
   if (isUser(field)) {
     const given = isObject(input) && keys.length === 1 ? input['username'] : undefined
-    const username = typeof given === 'string' ? usernameSpellings(given).at(-1) : undefined
+    const username = typeof given === 'string' ? usernameSpellings(given)[0] : undefined
     return username === undefined
       ? new Fault('must be null or a user such as { "username": "ada" }')
       : { username }

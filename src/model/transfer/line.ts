@@ -161,7 +161,9 @@ export class LineReader {
     const values = { ...line.values }
     for (const { name } of this.#users) {
       const value = values[name] ?? null
-      values[name] = Array.isArray(value) ? value.map((item: Value) => known(item)) : known(value)
+      values[name] = Array.isArray(value)
+        ? distinctIds(value.map((item: Value) => known(item)))
+        : known(value)
     }
     return values
   }
@@ -190,6 +192,13 @@ export class LineReader {
       for (const [name, fault] of Object.entries(error.details.errors ?? {})) complain(name, fault)
     }
   }
+}
+
+/** Two spellings of a name may lead to one user. */
+function distinctIds(members: readonly Value[]): Value {
+  return [
+    ...new Map(members.map((member) => [(member as { readonly id: number }).id, member])).values(),
+  ] as Value
 }
 
 function isTooGreat(number: unknown): boolean {

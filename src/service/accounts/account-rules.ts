@@ -1,6 +1,6 @@
 // What an account must be, besides what its model says.
 import { Refusal } from '../../errors.js'
-import { mixedScriptsFault, normalizeUsername, USERNAME_RULE } from '../../model/auth.js'
+import { usernameFault, usernameSpellings } from '../../model/auth.js'
 import type { Draft } from '../../model/draft.js'
 import type { Faults } from '../../model/faults.js'
 import { passwordFault } from '../../model/password.js'
@@ -18,7 +18,7 @@ export const DEMO_PASSWORD = 'admin'
 export async function checkAccount(app: App, by: Caller, draft: Draft, faults: Faults): Promise<Draft> {
   const { values, place } = draft
   const { password } = values
-  const normal = await checkUsername(app, draft, faults)
+  const normal = await checkUsername(app, by, draft, faults)
   const checked: Draft = normal === undefined ? draft : { ...draft, values: { ...values, username: normal } }
   if (typeof password === 'string' && !isOfDemo(app, by, password)) {
     const fault = passwordFault(password, await completed(app, checked))
@@ -28,15 +28,20 @@ export async function checkAccount(app: App, by: Caller, draft: Draft, faults: F
 }
 
 /** In the spelling that new names are kept in; undefined where it has a fault, or stays as it is. */
-async function checkUsername(app: App, draft: Draft, faults: Faults): Promise<string | undefined> {
+async function checkUsername(
+  app: App,
+  by: Caller,
+  draft: Draft,
+  faults: Faults,
+): Promise<string | undefined> {
   const { key, values, place } = draft
   const { username } = values
   if (typeof username !== 'string') return undefined
   const there = key && (await findUser(app.db.reader, key.id))
   // Accounts of earlier releases keep their names, whatever is asked of new ones.
   if (there?.username === username) return undefined
-  const normal = normalizeUsername(username)
-  const fault = normal === undefined ? USERNAME_RULE : mixedScriptsFault(normal)
+  const normal = usernameSpellings(username).at(-1)
+  const fault = by.keepsNames && normal !== undefined ? undefined : usernameFault(username)
   if (fault !== undefined) faults.add(`${place}username`, fault)
   if (normal === undefined || fault !== undefined) return undefined
   const taken = await findOlderSpelling(app.db.reader, normal, key?.id)

@@ -1,6 +1,6 @@
 // Users by name, with their roles: what the command line does with them.
 import { Refusal } from '../../errors.js'
-import { mixedScriptsFault, normalizeUsername, USERNAME_RULE } from '../../model/auth.js'
+import { normalizeUsername, usernameFault } from '../../model/auth.js'
 import { isObject } from '../../model/value.js'
 import { findAccount, findOlderSpelling } from '../../store/accounts.js'
 import * as store from '../../store/records.js'
@@ -25,10 +25,10 @@ export async function userRecords(app: App): Promise<readonly WireRecord[]> {
 
 /** Before anybody is asked for a password: whether the name can be taken, and whether there are such roles. */
 export async function requireFreeName(app: App, username: string, roles: readonly string[]): Promise<void> {
-  const normal = normalizeUsername(username)
-  const fault = normal === undefined ? USERNAME_RULE : mixedScriptsFault(normal)
-  if (normal === undefined || fault !== undefined)
-    throw new Refusal('invalid', `The user name ${fault ?? ''}`, { errors: { username: fault ?? '' } })
+  const fault = usernameFault(username)
+  if (fault !== undefined)
+    throw new Refusal('invalid', `The user name ${fault}`, { errors: { username: fault } })
+  const normal = normalizeUsername(username) ?? username
   const taken =
     (await findAccount(app.db.reader, username))?.user ??
     (await findOlderSpelling(app.db.reader, normal, undefined))

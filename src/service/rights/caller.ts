@@ -16,18 +16,23 @@ export interface Caller {
   readonly epoch?: number | undefined
   /** Of whoever came with a session or a key. */
   readonly access?: Access
+  /** An account may be given any name that accounts of earlier releases could have. */
+  readonly keepsNames?: true
 }
 
 /** By this a write finds out that its sender has been shut out since they were looked up. */
 export interface Access {
   /** How many sessions, keys and accounts had ended when they were looked up. */
   readonly ends: number
-  /** Whether they would still be let in. */
+  /** Whether the session or key still exists and its account is enabled. The expiry of a key is checked too, that of a session when the request is authenticated. */
   readonly isOpen: (db: Queryable) => Promise<boolean>
 }
 
 /** The service itself. */
 export const SERVICE: Caller = { actor: null, rights: undefined, roles: [] }
+
+/** The service as it makes the users that an import names. */
+export const IMPORTER: Caller = { ...SERVICE, keepsNames: true }
 
 /** The models as the caller sees them. */
 export function sightOf(app: { readonly catalog: Catalog }, { rights }: Caller): Sight {

@@ -1,9 +1,16 @@
 // Records of the files that are here already: the same ones, which are left alone, or others, which must not be taken for them.
+import { usernameSpellings } from '../../model/auth.js'
 import type { Field } from '../../model/field.js'
 import { aboutContent, isSameFile } from '../../model/file-facts.js'
 import { isOwnedList } from '../../model/model.js'
 import { sameValue, type Value } from '../../model/value.js'
-import { isFile, transferFields, transferSelection } from '../../model/transfer/fields.js'
+import {
+  isFile,
+  isUser,
+  transferFields,
+  transferSelection,
+  usernamesIn,
+} from '../../model/transfer/fields.js'
 import { lineOf, type Line, type LineReader } from '../../model/transfer/line.js'
 import { readAll, versionsOf } from '../../store/bulk.js'
 import type { Queryable } from '../../store/database.js'
@@ -120,5 +127,12 @@ function isFollowing(model: LineReader['model'], { name, computed }: Field): boo
 }
 
 function isSame(field: Field, here: Value, there: Value): boolean {
-  return isFile(field) ? isSameFile(here, there) : sameValue(here, there)
+  if (isFile(field)) return isSameFile(here, there)
+  // A name of the files may have led to an account in another spelling of it.
+  return sameValue(here, there) || (isUser(field) && sameValue(foldedUsers(here), foldedUsers(there)))
+}
+
+function foldedUsers(value: Value): Value {
+  const names = usernamesIn([value ?? []].flat()).map((name) => usernameSpellings(name).at(-1) ?? name)
+  return [...new Set(names)].sort()
 }

@@ -15,7 +15,7 @@ import { Check, type Checked } from './import-check.js'
 import { splitByContents } from './import-contents.js'
 import { numberedLine, type NumberedLine } from './import-existing.js'
 import { LineRefused, type ImportSource, type RawLine } from './import-source.js'
-import { SERVICE } from '../rights/caller.js'
+import { IMPORTER } from '../rights/caller.js'
 import { create } from '../saves.js'
 
 export interface ImportOptions {
@@ -86,15 +86,24 @@ async function knowUsers(
   // An exact name wins over one that is only compared as equal.
   for (const { username, id } of all) users.set(usernameSpellings(username).at(-1) ?? username, id)
   for (const { username, id } of all) users.set(username, id)
-  const missing = usernames.filter((username) => !users.has(username))
-  for (const username of missing) users.set(username, await makeUser(app, username))
-  return { users, made: missing }
+  const made: string[] = []
+  for (const username of usernames) {
+    const folded = usernameSpellings(username).at(-1) ?? username
+    let id = users.get(username) ?? users.get(folded)
+    if (id === undefined) {
+      id = await makeUser(app, folded)
+      users.set(folded, id)
+      made.push(folded)
+    }
+    users.set(username, id)
+  }
+  return { users, made }
 }
 
 async function makeUser(app: App, username: string): Promise<number> {
   const password = randomBytes(32).toString('base64url')
   const user = { username, name: username, password, disabled: true }
-  return (await create(app, SERVICE, app.catalog.user, user)).data.id
+  return (await create(app, IMPORTER, app.catalog.user, user)).data.id
 }
 
 /** The next portion is read, and its lines too, while one is written. */
