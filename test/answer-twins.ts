@@ -30,3 +30,13 @@ export function unweighed(db: Database): Database {
   })
   return { ...faceOf(db), reader: light(db.reader), searcher: searchingBy(db.searcher, light) }
 }
+
+/** All members of a list are weighed, however many there are, as long as `isBroken` says so. */
+export function membersWithoutEnd(db: Database, isBroken: () => boolean): Database {
+  const changed = (sql: string) => (isBroken() ? sql.replaceAll(' limit 1001) as w', ') as w') : sql)
+  const endless = (queryable: Queryable): Queryable => ({
+    ...queryable,
+    all: (sql, params) => queryable.all(changed(sql), params),
+  })
+  return { ...faceOf(db), reader: endless(db.reader), searcher: searchingBy(db.searcher, endless) }
+}

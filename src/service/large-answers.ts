@@ -26,7 +26,7 @@ const MAX_IN_MEMORY_BYTES = 4 * 1024 * 1024
 const MEMORY_SHARE = 8
 /** What stands around records. */
 const ENVELOPE_BYTES = 256
-/** Of a value in JSON, with its name and its marks. */
+/** Of a value in JSON, with its marks and those of its name. */
 const MOST_MARKS = 128
 /** A character of a text, escaped in JSON. */
 export const MOST_ESCAPED = 6
@@ -168,10 +168,20 @@ export function printRecords({ settings }: Limited, records: readonly unknown[])
 }
 
 /** The text of a record that was put together in memory. */
-export function printWithin({ settings }: Limited, record: unknown): string {
-  const text = JSON.stringify(record)
+export function printWithin(app: Limited, record: unknown): string {
+  return textWithin(app, JSON.stringify(record))
+}
+
+/** The weight of a record does not count escapes: its text may be longer than an answer. */
+export function textWithin({ settings }: Limited, text: string): string {
   if (!fits(text, roomFor(settings))) throw recordTooLarge(settings)
   return text
+}
+
+/** The same for a record that is printed later. */
+export function recordWithin<T>(app: Limited, record: T): T {
+  if (!fitsAnswer(app, record)) throw recordTooLarge(app.settings)
+  return record
 }
 
 function fits(text: string, bytes: number): boolean {
@@ -217,12 +227,17 @@ export class WrittenAnswers<T> {
   }
 }
 
-/** A quick upper bound. */
+type Members = Readonly<Record<string, unknown>>
+
+/** A quick upper bound. Names are counted, because those in a value of type json are as long as their client likes. */
 function mostJsonBytes(value: unknown): number {
   if (typeof value === 'string') return MOST_ESCAPED * value.length + MOST_MARKS
   if (typeof value !== 'object' || value === null) return MOST_MARKS
   let bytes = MOST_MARKS
-  for (const inner of Object.values(value)) bytes += mostJsonBytes(inner)
+  if (Array.isArray(value)) for (const inner of value) bytes += mostJsonBytes(inner)
+  else
+    for (const key of Object.keys(value))
+      bytes += MOST_ESCAPED * key.length + mostJsonBytes((value as Members)[key])
   return bytes
 }
 
@@ -231,7 +246,8 @@ function leastJsonBytes(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 1
   let bytes = 2
-  for (const inner of Object.values(value)) bytes += leastJsonBytes(inner)
+  if (Array.isArray(value)) for (const inner of value) bytes += leastJsonBytes(inner)
+  else for (const key of Object.keys(value)) bytes += key.length + leastJsonBytes((value as Members)[key])
   return bytes
 }
 

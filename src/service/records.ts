@@ -7,6 +7,7 @@ import { countRelations, selectionForRecord, type Selection, type Wanted } from 
 import { isBounded } from '../store/counted-search.js'
 import { measurePage } from '../store/large-pages.js'
 import * as pages from '../store/pages.js'
+import type { Only } from '../store/point-read.js'
 import * as store from '../store/records.js'
 import { compileSelection, type Select } from '../store/select.js'
 import type { StagedFile } from '../store/staging.js'
@@ -24,9 +25,11 @@ import {
   MOST_ESCAPED,
   printRecords,
   readWithin,
+  recordWithin,
   refuseLargePage,
   roomFor,
   stagePage,
+  textWithin,
 } from './large-answers.js'
 import { history } from './log/history.js'
 import { findAt } from './log/past-list.js'
@@ -202,10 +205,12 @@ export async function printedRecord(
   const db = isFar(select, seen) ? app.db.searcher : app.db.reader
   const table = app.tables.of(model)
   const record = { id: checkId(model, id), select, seen }
-  const found = await (isLight(app, select)
-    ? store.readPrinted(db, table, id, select, record)
-    : readWithin(app, { db, table }, record, (only) => store.readPrinted(db, table, id, select, only)))
-  return found ?? missing(model, id)
+  if (isLight(app, select))
+    return (await store.readPrinted(db, table, id, select, record)) ?? missing(model, id)
+  const read = (only: Only) => store.readPrinted(db, table, id, select, only)
+  const found = (await readWithin(app, { db, table }, record, read)) ?? missing(model, id)
+  textWithin(app, found.text)
+  return found
 }
 
 /** A part of a record, or more than a read shows. */
@@ -232,10 +237,9 @@ async function readSelected(
   const db = isLong || isFar(select, seen) ? app.db.searcher : app.db.reader
   const table = app.tables.of(model)
   const record = { id: checkId(model, id), select, seen }
-  const found = await (isLight(app, select)
-    ? store.read(db, table, id, select, record)
-    : readWithin(app, { db, table }, record, (only) => store.read(db, table, id, select, only)))
-  return found ?? missing(model, id)
+  if (isLight(app, select)) return (await store.read(db, table, id, select, record)) ?? missing(model, id)
+  const read = (only: Only) => store.read(db, table, id, select, only)
+  return recordWithin(app, (await readWithin(app, { db, table }, record, read)) ?? missing(model, id))
 }
 
 /** Whether a client named relations to be shown: how much is behind them, nobody knows. */

@@ -1,7 +1,17 @@
 // How SQL gets from a record to its neighbours.
 import type { FieldOf } from '../model/catalog.js'
 import type { Step } from '../model/criteria.js'
+import type { Field } from '../model/field.js'
+import { isOwnedList } from '../model/model.js'
 import { quote, tableName } from './names.js'
+
+/** How many neighbours a view shows; and a list inside of a list. */
+const MAX_SHOWN = [1_000, 100] as const
+
+/** What is part of a record is shown with it, all of it: writes see to it that it does not grow without end. */
+export function mostShown(field: Field, lists: number): number {
+  return lists === 0 && isOwnedList(field) ? Infinity : (MAX_SHOWN[lists] ?? 0)
+}
 
 export interface Neighbours {
   readonly from: string

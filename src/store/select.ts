@@ -3,7 +3,7 @@
 import { Refusal } from '../errors.js'
 import { storageOf, type Field } from '../model/field.js'
 import { looksFurther, type Criteria, type Step } from '../model/criteria.js'
-import { isOwnedList, isReference } from '../model/model.js'
+import { isReference } from '../model/model.js'
 import type { Entry, Neighbour, Selection } from '../model/selection.js'
 import type { Json, Value } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
@@ -14,10 +14,8 @@ import { quote, tableName } from './names.js'
 import { keysIn, orderOf } from './order-sql.js'
 import { pointRead, type PointRead } from './point-read.js'
 import { printSelection, type Printed } from './printed.js'
+import { mostShown } from './relation-sql.js'
 import { mostBytes, weighSelection, type Weight } from './weight.js'
-
-/** How many neighbours a view shows; and a list inside of a list. */
-const MAX_SHOWN = [1_000, 100] as const
 
 export interface Select extends PointRead {
   /** Of a table that is called `t`. */
@@ -224,11 +222,6 @@ function compileUnlessUnseen(
       return Number(isNothing) === 1 ? null : HIDDEN
     },
   }
-}
-
-/** What is part of a record is shown with it, all of it: writes see to it that it does not grow without end. */
-function mostShown(field: Field, lists: number): number {
-  return lists === 0 && isOwnedList(field) ? Infinity : (MAX_SHOWN[lists] ?? 0)
 }
 
 function decodeNeighbour(

@@ -1,7 +1,7 @@
 // Answers that are too large for memory wait on the disk until their clients have taken them. The files have no name: they go with the
 // process, however it ends.
 import { randomUUID } from 'node:crypto'
-import { closeSync, openSync, read, unlinkSync, writeSync } from 'node:fs'
+import { close, openSync, read, unlinkSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
@@ -108,7 +108,8 @@ export class StagedFile {
     this.reserve(-this.#size)
     // A descriptor that is closed while it is read may be another file by then.
     void (this.#reading ?? Promise.resolve()).then(() => {
-      closeSync(this.descriptor)
+      // The system has released it even where it reports a failure, and nobody misses what was not written.
+      close(this.descriptor, () => undefined)
     })
   }
 }
@@ -125,7 +126,6 @@ function openNameless(folder: string): number {
 }
 
 function tooMuch(): Refusal {
-  return new Refusal('busy', 'Too many large answers wait for their clients: try again in a moment', {
-    retryAfterS: 5,
-  })
+  const message = 'Too many large answers at once: try again in a moment. Nothing was changed'
+  return new Refusal('busy', message, { retryAfterS: 5 })
 }

@@ -6,6 +6,7 @@ import { Scope } from './criteria-sql.js'
 import type { Dialect } from './database.js'
 import { quote } from './names.js'
 import type { Rendered } from './parameters.js'
+import { mostShown } from './relation-sql.js'
 
 /** Of a code point in UTF-8. */
 const MOST_BYTES = 4
@@ -14,7 +15,10 @@ const SHORT_BYTES = 44
 /** The id and the version of a record, with their names. */
 const OWN_BYTES = 56
 const ENUM_LENGTH = 255
-/** Computed text has no declared length: names and labels of a few short fields. A page that turns out to be larger is read again, in parts. */
+/**
+ * An estimate: computed text without a declared length is a name or a label of a few short fields. A function does not tell what it is made of,
+ * and the text may have up to 1 MiB. A page of computed text that turns out larger is read whole once before it is staged or refused.
+ */
 const COMPUTED_LENGTH = 1_020
 
 export interface Weight {
@@ -36,7 +40,7 @@ export function mostBytes({ entries }: Selection): number {
 export function weighSelection(dialect: Dialect, selection: Selection): Weight {
   const weigh = (measure: Measure) => {
     const scope = new Scope(dialect)
-    return scope.render(recordWeight({ scope, depth: 1, measure }, selection))
+    return scope.render(recordWeight({ scope, depth: 1, lists: 0, measure }, selection))
   }
   return {
     stored: weigh((column) => `octet_length(${column})`),
@@ -52,6 +56,8 @@ type Measure = (column: string, field: Field) => string
 interface Place {
   readonly scope: Scope
   readonly depth: number
+  /** In how many lists. */
+  readonly lists: number
   readonly measure: Measure
 }
 
@@ -76,10 +82,21 @@ function entryWeight(place: Place, { steps, neighbour, ...entry }: Entry): strin
 }
 
 function weightOver(step: Step, place: Place, weigh: (inner: Place) => string): string {
-  const { scope, depth } = place
-  const inner = { ...place, scope: scope.under(`r${depth}`), depth: depth + 1 }
+  const { scope, depth, lists } = place
+  const isList = step.field.relation?.isList === true
+  const inner = {
+    ...place,
+    scope: scope.under(`r${depth}`),
+    depth: depth + 1,
+    lists: lists + (isList ? 1 : 0),
+  }
   const { from, where } = scope.neighbours(step, inner.scope.alias)
-  return `coalesce((select sum(${weigh(inner)}) from ${from} where ${where}), 4)`
+  const bytes = weigh(inner)
+  const most = isList ? mostShown(step.field, lists) : Infinity
+  if (most === Infinity) return `coalesce((select sum(${bytes}) from ${from} where ${where}), 4)`
+  // A list with more members is refused when it is read: no more of them are weighed.
+  const members = `select ${bytes} as "bytes" from ${from} where ${where} limit ${most + 1}`
+  return `coalesce((select sum("bytes") from (${members}) as w${depth}), 4)`
 }
 
 /** What JSON is kept as differs. */
@@ -95,7 +112,7 @@ function isLong(field: Field): boolean {
 function mostBytesOf(field: Field): number {
   if (!isLong(field)) return SHORT_BYTES
   if (storageOf(field) === 'json') return MAX_TEXT_BYTES
-  if (field.computed) return MOST_BYTES * COMPUTED_LENGTH
+  if (field.computed && field.maxLength === MAX_TEXT_BYTES) return MOST_BYTES * COMPUTED_LENGTH
   return Math.min(MAX_TEXT_BYTES, MOST_BYTES * (field.maxLength === 0 ? ENUM_LENGTH : field.maxLength))
 }
 

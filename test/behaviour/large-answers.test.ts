@@ -131,6 +131,21 @@ onEveryTarget((engine, door) => {
       expect([refusedPage.kind, refusedPage.details.data]).toEqual(['too-large', { limit: 0 }])
     })
 
+    test('whose text is too large because of its escapes is refused', async () => {
+      const { data } = await records.create('big.Doc', { body: '\u0001'.repeat(LIMIT / 4) })
+      expect(data).toEqual({ id: data.id, version: 0 })
+      expect((await refusalOf(records.read('big.Doc', data.id))).kind).toBe('too-large')
+      const asked = records.fetch('big.Doc', data.id, { fields: ['body'] })
+      expect((await refusalOf(asked)).kind).toBe('too-large')
+      await records.remove('big.Doc', data.id)
+    })
+
+    test('that is too large because of a name in its JSON is written, and its id and version are answered', async () => {
+      const { data } = await records.create('big.Doc', { extra: { ['k'.repeat(LIMIT)]: 1 } })
+      expect(data).toEqual({ id: data.id, version: 0 })
+      await records.remove('big.Doc', data.id)
+    })
+
     test('that is too large is changed, and its id and version are answered', async () => {
       const { data } = await records.update('big.Doc', large, { version: 0, title: 'Larger' })
       expect(data).toEqual({ id: large, version: 1 })

@@ -1,0 +1,80 @@
+// Limits of large answers: how much is weighed, what a failure leaves alone.
+import { expect, test } from 'vitest'
+import { Catalog, type Source } from '../../src/model/catalog.js'
+import { defineModel } from '../../src/model/definition.js'
+import { openDatabase } from '../../src/store/open.js'
+import { StagedFile } from '../../src/store/staging.js'
+import { mostBytes } from '../../src/store/weight.js'
+import { membersWithoutEnd } from '../answer-twins.js'
+import { ENGINES, enter, newPlace, refusalOf, startService } from '../targets.js'
+
+const models: readonly Source[] = [
+  defineModel({
+    name: 'big.Board',
+    fields: { notes: { type: 'one-to-many', target: 'big.Note', mappedBy: 'board' } },
+  }),
+  defineModel({
+    name: 'big.Note',
+    fields: { board: { type: 'many-to-one', target: 'big.Board' }, text: { type: 'string' } },
+    nameField: 'text',
+  }),
+  defineModel({
+    name: 'big.Label',
+    fields: {
+      text: { type: 'text' },
+      long: { type: 'string', computed: '{text}', length: 50_000 },
+      short: { type: 'string', computed: '{text}', length: 10 },
+      any: { type: 'string', computed: '{text}' },
+    },
+  }),
+].map((definition) => ({ file: `${definition.name}.ts`, definition }))
+
+/** As many as a list shows fit into an answer. These are more, and they do not. */
+const COUNT = 1_250
+const settings = { answerLimitBytes: 260_000 }
+
+test.for(ENGINES)('%s: no more members of a list are weighed than are read', async (engine) => {
+  const place = await newPlace(engine)
+  const opened = await openDatabase(place.url, { poolSize: 6, statementTimeoutMs: 10_000 })
+  let isBroken = false
+  const database = membersWithoutEnd(opened, () => isBroken)
+  const service = await startService(engine, { models, settings, place, database, isNew: true })
+  try {
+    const records = await enter(service, 'direct')
+    const board = (await records.create('big.Board', {})).data
+    const notes = Array.from({ length: COUNT }, () => ({ board: { id: board.id }, text: 'n'.repeat(150) }))
+    for (let start = 0; start < COUNT; start += 700)
+      await records.save('big.Note', notes.slice(start, start + 700))
+    const message = async () =>
+      (await refusalOf(records.fetch('big.Board', board.id, { fields: ['notes'] }))).message
+    expect(await message()).toContain('more than 1000 members')
+    // A mutant that weighs all of them is caught.
+    isBroken = true
+    expect(await message()).toContain('is larger than')
+  } finally {
+    await service.close()
+    place.remove()
+  }
+})
+
+test('computed text is as long as it is declared to be, else a label', () => {
+  const model = Catalog.from(models).get('big.Label')
+  const most = ['long', 'short', 'any'].map((key) => {
+    const field = model.fields.get(key)
+    return mostBytes({ model, versionKeys: [], entries: field ? [{ key, steps: [], field }] : [] })
+  })
+  const around = (key: string) => 56 + 6 + key.length
+  expect(most).toEqual([200_000 + around('long'), 40 + around('short'), 4_080 + around('any')])
+})
+
+test('a staged answer whose file cannot be closed fails nothing else', async () => {
+  const failures: unknown[] = []
+  const note = (reason: unknown) => failures.push(reason)
+  process.on('unhandledRejection', note)
+  // No process has so many descriptors.
+  new StagedFile(2 ** 30, () => undefined).discard()
+  // Node tells of it before the next turn of the event loop.
+  await new Promise(setImmediate)
+  process.off('unhandledRejection', note)
+  expect(failures).toEqual([])
+})
