@@ -2,6 +2,7 @@
 import { pino, type Logger } from 'pino'
 import { briefly, causeOf } from '../errors.js'
 import { Catalog, type Source } from '../model/catalog.js'
+import { RESTART } from '../store/condition.js'
 import type { Database } from '../store/database.js'
 import { openDatabase } from '../store/open.js'
 import { applySchema } from '../store/schema.js'
@@ -124,7 +125,10 @@ async function openFrom(
     onCondition: (unwritable, error) => {
       if (!unwritable) log.info('the database takes writes again')
       else if (unwritable.trouble !== 'failed')
-        log.error(error ? briefly(causeOf(error)) : {}, ADVICE[unwritable.trouble])
+        log.error(
+          error ? briefly(causeOf(error)) : {},
+          unwritable.reason === RESTART ? RESTART : ADVICE[unwritable.trouble],
+        )
     },
     onBroken: (error) => {
       log.fatal({ err: error }, 'the disk has failed')

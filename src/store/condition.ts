@@ -13,6 +13,10 @@ const REASONS: Readonly<Record<WriteTrouble, string>> = {
   failed: 'The database file has failed or is gone, restart the service: read before you try again',
 }
 
+/** The reason for a read-only file that has become writable, where the process cannot make use of it. */
+export const RESTART =
+  'The database file could not be written when it was opened, and can be now. Restart the service: nothing was changed'
+
 /** Nobody mends these within a second. */
 const RETRY_AFTER_S = 10
 

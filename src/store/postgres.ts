@@ -156,7 +156,7 @@ class Postgres implements Database {
     const limits = isLong ? { limitMs: NO_LIMIT_MS } : {}
     const run = (client: pg.PoolClient) => transactionOn(client, work, limits)
     const result = await this.#withClient(this.writers, run, isLong)
-    this.commits.announce()
+    await this.#afterCommit()
     return result
   }
 
@@ -168,12 +168,18 @@ class Postgres implements Database {
       const outcomes = await this.#once(this.writers, (client) =>
         transactionOn(client, (tx) => shareTransaction(tx, works, () => tx.last?.(patient, [])), limits),
       )
-      this.commits.announce()
+      await this.#afterCommit()
       return outcomes
     } catch (error) {
       if (error instanceof Failure && error.isInDoubt) throw error.translate()
       return undefined
     }
+  }
+
+  async #afterCommit(): Promise<void> {
+    this.commits.announce()
+    // It may have been a transaction that only read.
+    if (this.#condition.unwritable) await this.writability().catch(() => undefined)
   }
 
   /** A standby, or a server whose operator has made it read-only. */

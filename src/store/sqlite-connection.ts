@@ -54,6 +54,7 @@ const TURN_MS = 10
 export class Unhurried implements Transaction {
   #since = 0
   #written = 0
+  #writtenBefore = 0
 
   constructor(private readonly session: Session) {}
 
@@ -62,9 +63,15 @@ export class Unhurried implements Transaction {
     return this.#written
   }
 
+  /** Whether the transaction may have written something. */
+  get hasWritten(): boolean {
+    return this.#written !== this.#writtenBefore
+  }
+
   /** With the beginning of a transaction its turn begins. */
   begin(): void {
     this.#since = performance.now()
+    this.#writtenBefore = this.#written
   }
 
   async all(sql: string, params?: readonly SqlValue[]): Promise<Row[]> {

@@ -1,13 +1,11 @@
 // The two connections of a process to its database file, and whether the file takes writes.
 import { statSync } from 'node:fs'
-import { Condition, type OnCondition } from './condition.js'
+import { Condition, RESTART, type OnCondition } from './condition.js'
 import { canWrite, isFrozen } from './file-access.js'
 import { connect, Session } from './sqlite-connection.js'
 import { isEngineTrouble, patiently, translate, troubleOf } from './sqlite-errors.js'
 
 const LOOK_EVERY_MS = 1_000
-const RESTART =
-  'The database file could not be written when it was opened, and can be now. Restart the service: nothing was changed'
 
 export class SqliteSessions {
   readonly writer: Session
@@ -16,6 +14,7 @@ export class SqliteSessions {
   readonly #isInPlace: () => boolean
   /** Whether the connections take the file as one that nobody changes. */
   #isFrozen: boolean
+  readonly #wasWritable: boolean
   #timer: NodeJS.Timeout | undefined
 
   private constructor(
@@ -34,7 +33,8 @@ export class SqliteSessions {
       this.noticeDamage(error)
     })
     this.#isFrozen = isFrozenNow
-    if (canWrite(file)) return
+    this.#wasWritable = canWrite(file)
+    if (this.#wasWritable) return
     this.condition.note('read-only')
     this.#timer = setInterval(() => {
       this.probe()
@@ -73,7 +73,7 @@ export class SqliteSessions {
     const isThawed = this.#isFrozen && !isFrozen(this.file)
     if (isThawed && this.#isInPlace()) this.#reopen()
     // The lock table of a WAL stays read-only until the last connection of the process has ended.
-    else if (canWrite(this.file)) this.condition.note('read-only', undefined, RESTART)
+    else if (!this.#wasWritable && canWrite(this.file)) this.condition.note('read-only', undefined, RESTART)
   }
 
   close(): void {

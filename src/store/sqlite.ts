@@ -186,7 +186,7 @@ class Sqlite implements Database {
     }
     try {
       await grouped.end()
-      this.writer.exec('commit')
+      this.#commit()
       return outcomes
     } catch {
       // The session has told what it was.
@@ -228,7 +228,7 @@ class Sqlite implements Database {
       await this.#begin(member.deadline)
       const outcome = await run(member, this.#unhurried)
       if ('error' in outcome) this.#abandon()
-      else this.writer.exec('commit')
+      else this.#commit()
       return outcome
     } catch (error) {
       this.#abandon()
@@ -242,6 +242,12 @@ class Sqlite implements Database {
       this.writer.exec('begin immediate')
     })
     this.#unhurried.begin()
+  }
+
+  #commit(): void {
+    this.writer.exec('commit')
+    const { condition } = this.sessions
+    if (condition.unwritable && this.#unhurried.hasWritten) condition.clearReadOnly()
   }
 
   /** Never throws: whoever calls it has somebody to answer. */

@@ -91,6 +91,13 @@ describe.runIf(canBeReadOnly).for(['was stopped', 'was killed'])(
       } else {
         const restart = { writable: false, reason: expect.stringContaining('Restart the service') as string }
         await vi.waitFor(async () => expect(await readiness(session)).toEqual(restart), 10_000)
+        const said = () =>
+          ['the service notices by itself', 'Restart the service'].map(
+            (words) => service.log().split(words).length - 1,
+          )
+        await vi.waitFor(() => {
+          expect(said()).toEqual([1, 1])
+        }, 5_000)
       }
       service.child.kill('SIGTERM')
       expect(await service.ended()).toBe(0)

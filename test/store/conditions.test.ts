@@ -1,0 +1,41 @@
+// A database that has refused a write as read-only, and takes a later one, takes writes again, and says so by itself.
+import { expect, test } from 'vitest'
+import type { Unwritable } from '../../src/store/condition.js'
+import type { Transaction } from '../../src/store/database.js'
+import { openDatabase } from '../../src/store/open.js'
+import { newPlace, onEveryEngine, refusalOf } from '../targets.js'
+
+const READ_ONLY = { trouble: 'read-only', reason: 'The database is read-only: nothing was changed' }
+
+onEveryEngine((engine) => {
+  test('a write that succeeds ends a read-only condition; a transaction that only reads does not', async () => {
+    const place = await newPlace(engine)
+    const told: (Unwritable | undefined)[] = []
+    const onCondition = (unwritable: Unwritable | undefined) => told.push(unwritable)
+    const db = await openDatabase(place.url, { poolSize: 1, statementTimeoutMs: 10_000, onCondition })
+    await db.transaction((tx) => tx.run('create table item (code integer)'))
+    const add = (tx: Transaction) => tx.run('insert into item (code) values (1)')
+
+    if (engine === 'sqlite')
+      await db.transaction(async (tx) => {
+        await tx.all('pragma query_only = on')
+        expect(await refusalOf(add(tx))).toMatchObject({ kind: 'busy' })
+        await tx.all('pragma query_only = off')
+      })
+    else
+      await refusalOf(
+        db.transaction(async (tx) => {
+          await tx.all('set transaction_read_only = on')
+          await add(tx)
+        }),
+      )
+    expect(told).toEqual([READ_ONLY])
+    if (engine === 'sqlite') expect(await db.writability()).toEqual(READ_ONLY)
+
+    await Promise.all([db.transaction(add), db.transaction(add)])
+    expect(told).toEqual([READ_ONLY, undefined])
+    expect(await db.writability()).toBeUndefined()
+    await db.close()
+    place.remove()
+  })
+})
