@@ -6,7 +6,7 @@ const ARRIVAL_MS = 2_000
 
 /** Whoever takes no byte of an answer for so long is cut off: until then the answer waits in memory or on the disk. */
 const STALL_MS = 60_000
-/** How often it is looked for them. */
+/** Checks within that time. */
 const LOOKS = 6
 
 interface Traffic {

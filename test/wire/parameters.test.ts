@@ -200,6 +200,8 @@ onEveryEngine((engine) => {
       )
       const { id } = only(await other.create('crm.Contact', { lastName: 'D' }))
       expect((await other.ask('DELETE', `${CONTACTS}/${id}?surprise=1`)).status).toBe(200)
+      for (const path of ['/ws/changes', '/ws/webhooks/1/deliveries'])
+        expect((await other.get(`${path}?surprise=1`)).status).toBe(400)
       const ignored = await ignoring(service.server, other, '/ws/rest/')
       for (const route of ['GET /ws/rest/:model', 'GET /ws/rest/:model/:id', 'POST /ws/rest/:model/search'])
         expect(ignored).toContainEqual(expect.stringContaining(`${route}: 200`))

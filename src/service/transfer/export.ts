@@ -115,7 +115,6 @@ async function* pagesOf(
   }
 }
 
-/** Pages of large records are short. */
 interface ReadPage {
   readonly page: readonly WireRecord[]
   /** How many were asked for. */
