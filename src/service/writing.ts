@@ -4,6 +4,7 @@ import { Refusal } from '../errors.js'
 import type { Model } from '../model/model.js'
 import { decidesRights } from '../model/system.js'
 import type { Json } from '../model/value.js'
+import { parseStored } from '../store/condition.js'
 import type { Plain, Transaction } from '../store/database.js'
 import { raiseAccessEnds, raiseRightsEpoch } from '../store/epoch.js'
 import { claim, keepAnswer, type Claim, type StoredAnswer } from '../store/idempotency.js'
@@ -81,7 +82,7 @@ export async function write<T>(
 
 /** As it was; but who may see other things by now is shown of each record that it was written, and no more. */
 function answerFor({ rights, epoch }: Caller, stored: StoredAnswer): unknown {
-  const answer: unknown = JSON.parse(stored.answer)
+  const answer = parseStored(stored.answer)
   if (!rights || stored.epoch === epoch) return answer
   return Array.isArray(answer) ? answer.map(keyOf) : keyOf(answer)
 }

@@ -2,6 +2,7 @@
 import { StartFaults } from '../errors.js'
 import type { Catalog } from '../model/catalog.js'
 import type { Model } from '../model/model.js'
+import { parseStored } from './condition.js'
 import type { Database, Dialect, Transaction } from './database.js'
 import { dropFiles, fileColumns } from './dropped-files.js'
 import { fillComputed } from './fill-computed.js'
@@ -185,7 +186,7 @@ function unchangedModels(catalog: Catalog, texts: ReadonlyMap<string, string>): 
   const unchanged = catalog.stored.flatMap((model): [string, string][] => {
     const text = texts.get(model.name)
     if (text === undefined) return []
-    const before = isBare || undeclared.length > 0 ? (JSON.parse(text) as Shape) : undefined
+    const before = isBare || undeclared.length > 0 ? (parseStored(text) as Shape) : undefined
     const neighbours = neighboursOf(catalog, model, before, undeclared)
     const isAsDeclared = text === printShape({ ...shapeOf(model), neighbours })
     return isAsDeclared || (isBare && before && holds(before, shapeOf(model))) ? [[model.name, text]] : []
