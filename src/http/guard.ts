@@ -84,8 +84,9 @@ export function makeGuards(app: App, settings: HttpSettings): Guards {
     anybody: async (request) => {
       request.caller = (await find(request)) ?? null
     },
-    notThrottled: async ({ ip }) => {
-      await refuseIfThrottled(app, addressKeys(ip), ip)
+    notThrottled: async ({ ip }: { readonly ip: string | undefined }) => {
+      // A client that has gone has no address any more, and nobody to answer.
+      if (ip !== undefined) await refuseIfThrottled(app, addressKeys(ip), ip)
     },
     sameSite: async (request) => {
       refuseOtherSite(request, settings)

@@ -60,13 +60,16 @@ function readPosition(sort: readonly SortKey[], input: unknown): Position | stri
   const parts = typeof input === 'string' ? partsOf(input) : undefined
   if (!parts) return 'is no position'
   const [pairs, id] = [parts.slice(0, -1), parts.at(-1)]
-  const names = pairs.map((pair) => (Array.isArray(pair) ? (pair[0] as unknown) : undefined))
-  if (names.join() !== sort.map(nameOf).join()) return 'is a position in another sortBy'
-  const position = {
-    values: pairs.map((pair) => (pair as readonly unknown[])[1] as Value),
-    id: typeof id === 'number' && Number.isSafeInteger(id) && id >= 0 ? id : NaN,
-  }
+  const isOfOrder =
+    pairs.length === sort.length && sort.every((key, index) => nameIn(pairs[index]) === nameOf(key))
+  if (!isOfOrder) return 'is a position in another sortBy'
+  if (typeof id !== 'number' || !Number.isSafeInteger(id) || id < 0) return 'is no position of this model'
+  const position = { values: pairs.map((pair) => (pair as readonly unknown[])[1] as Value), id }
   return printPosition(sort, position) === input ? position : 'is no position of this model'
+}
+
+function nameIn(pair: unknown): unknown {
+  return Array.isArray(pair) ? (pair[0] as unknown) : undefined
 }
 
 function partsOf(text: string): readonly unknown[] | undefined {

@@ -184,7 +184,8 @@ export function recordWithin<T>(app: Limited, record: T): T {
   return record
 }
 
-function fits(text: string, bytes: number): boolean {
+/** A UTF-16 unit takes at most three bytes. */
+export function fits(text: string | Uint8Array, bytes: number): boolean {
   return text.length * 3 <= bytes || Buffer.byteLength(text) <= bytes
 }
 

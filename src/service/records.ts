@@ -20,6 +20,7 @@ import { copy } from './copy.js'
 import { clear, download, upload } from './files.js'
 import { checkId, missing, writable } from './ids.js'
 import {
+  fits,
   isLight,
   memoryBytes,
   MOST_ESCAPED,
@@ -183,8 +184,8 @@ async function printed(app: App, by: Caller, model: Model, asked: Search): Promi
   const { db, table, search, list } = finding(app, by, model, asked)
   const mostBytes = memoryBytes(app.settings)
   const light = await pages.findPrinted(db, table, search, { list, mostBytes })
-  const fits = light !== undefined && light.text.length <= mostBytes * MOST_ESCAPED
-  const { last, ...found } = fits
+  const isSmall = light !== undefined && fits(light.text, mostBytes * MOST_ESCAPED)
+  const { last, ...found } = isSmall
     ? light
     : await stagePage(app, table, search, pages.selectOf(table, search, list))
   return { ...found, offset: search.offset, limit: search.limit, next: nextOf(search, last) }

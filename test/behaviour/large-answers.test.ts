@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Source } from '../../src/model/catalog.js'
 import { defineModel } from '../../src/model/definition.js'
+import { fits } from '../../src/service/large-answers.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Database } from '../../src/store/database.js'
 import type { Records, WireRecord } from '../../src/wire.js'
@@ -274,3 +275,10 @@ describe.for(ENGINES)('%s', (engine) => {
 function byNumber(a: number, b: number): number {
   return a - b
 }
+
+test('the limit of an answer counts bytes of UTF-8, not characters', () => {
+  for (const text of ['x'.repeat(30), 'é'.repeat(15), '漢'.repeat(10), '😀'.repeat(7) + 'xx']) {
+    expect([fits(text, 29), fits(text, 30)], text).toEqual([false, true])
+    expect([fits(Buffer.from(text), 29), fits(Buffer.from(text), 30)], text).toEqual([false, true])
+  }
+})

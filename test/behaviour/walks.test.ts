@@ -152,6 +152,8 @@ onEveryTarget((engine, door) => {
       ['another order', print(['rank', 1], ['title', 'a'], 1), 'in another sortBy'],
       ['no order', print(1), 'in another sortBy'],
       ['an order where there is none', print(['rank', 1], 1), 'in another sortBy', { sortBy: '' }],
+      ['a key that is null', print(null, 1), 'in another sortBy', { sortBy: '' }],
+      ['an id that is null', print(null), 'is no position of', { sortBy: '' }],
       ['too few keys', print(['rank', 1], 1), 'in another sortBy'],
       ['too many keys', print(['rank', 1], ['-title', 'a'], ['id', 1], 1), 'in another sortBy'],
       ['no id', print(['rank', 1], ['-title', 'a']), 'in another sortBy'],
