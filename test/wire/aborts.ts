@@ -81,13 +81,20 @@ const TURNS = 10
 const PATIENCE = 100
 /** Work of the database ends by itself: a process for searches may take seconds to start on a busy machine. */
 const WORKING_PATIENCE = 4_000
-const WORK = ['questionsAsked', 'searchesWaiting', 'searchesRunning', 'connectionsInUse', 'connectionsAwaited']
+const WORK = [
+  'questionsAsked',
+  'searchesWaiting',
+  'searchesRunning',
+  'connectionsInUse',
+  'connectionsAwaited',
+]
 
 /** The gauges that do not come back to 0 for good, however long it takes them to come to rest. */
 export async function restOf(server: Pick<Server, 'gauges'>): Promise<Gauges> {
   const left = () => Object.fromEntries(Object.entries(server.gauges()).filter(([, value]) => value !== 0))
   let before = ''
-  const patience = () => (WORK.some((name) => (server.gauges()[name] ?? 0) !== 0) ? WORKING_PATIENCE : PATIENCE)
+  const patience = () =>
+    WORK.some((name) => (server.gauges()[name] ?? 0) !== 0) ? WORKING_PATIENCE : PATIENCE
   for (let turns = 0, unchanged = 0; turns < TURNS && unchanged < patience();) {
     const now = JSON.stringify(left())
     turns = now === '{}' ? turns + 1 : 0
