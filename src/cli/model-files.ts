@@ -118,7 +118,7 @@ export function readModelFile({ file, isNamed }: ModelFile): Buffer | undefined 
   return !isNamed && statSync(file).size > MAX_MODEL_BYTES ? undefined : readFileSync(file)
 }
 
-/** A file that is to be read, and how people are told what is wrong with it. */
+/** A file to read, and the place to report its faults. */
 export interface ModelFile {
   readonly file: string
   readonly shown: string
@@ -130,7 +130,7 @@ export interface ModelFile {
 /** Why a file was passed over. */
 export type Reason = Omit<PassedOver, 'place'>
 
-/** What a file holds, or why it was passed over. */
+/** The contents of a file, or the reason that it was passed over. */
 export type Exported = readonly unknown[] | Reason
 
 /** As people would write it: relative where that is shorter. */

@@ -1,4 +1,4 @@
-// Whether a script defines models, read off its text: a script that does not is never run.
+// Reads off the text of a script if it defines models. A script that does not is never run.
 
 /** The name that model files import from. */
 export const PACKAGE = 'verso'

@@ -1,4 +1,4 @@
-// What lies below a folder of models and is none: why it was passed over, in words.
+// Files below a folder of models that are no models, with the reason in words.
 import { printLines, summarizeLines, type Line, type Texts } from '../model/domain/report.js'
 
 const KINDS = {

@@ -90,7 +90,7 @@ export class WaitingBodies {
   }
 }
 
-/** Whatever becomes of its stream, the file goes with the response. */
+/** The file is removed with the response, read to its end or not. */
 function discardedWith(response: ServerResponse, body: StagedBody): StagedBody {
   response.once('close', () => {
     body.discard()

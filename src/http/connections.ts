@@ -4,7 +4,7 @@ import { Server as NetServer, type Socket } from 'node:net'
 /** How long a request that has begun to arrive may take to do so, once the service is stopping. */
 const ARRIVAL_MS = 2_000
 
-/** Whoever takes no byte of an answer for so long is cut off: until then the answer waits in memory or on the disk. */
+/** The service cuts off a client that takes no byte of an answer for so long. Until then the answer waits in memory or on the disk. */
 const STALL_MS = 60_000
 /** Checks within that time. */
 const LOOKS = 6
@@ -111,7 +111,7 @@ export class Connections {
   }
 }
 
-/** Those that never got the connection. Node closes the one that has it. */
+/** Closes responses that never got the connection. Node closes the one that has it. */
 function closeQueued(responses: Iterable<ServerResponse>): void {
   for (const response of [...responses]) {
     if (response.socket !== null) continue

@@ -58,7 +58,7 @@ export function addResource(server: FastifyInstance, resource: Resource): void {
     server.route({
       method,
       url: path,
-      // Whoever uses a wrong method is refused before anything of the body is read.
+      // A wrong method is refused before the body is read.
       onRequest: handler ? allGuards : [...allGuards, refuseMethod],
       handler: handler ?? refuseMethod,
       exposeHeadRoute: hasHead,
