@@ -31,6 +31,16 @@ export function unweighed(db: Database): Database {
   return { ...faceOf(db), reader: light(db.reader), searcher: searchingBy(db.searcher, light) }
 }
 
+/** No page says that it left out a record, as long as `isBroken` says so. */
+export function withoutHeavy(db: Database, isBroken: () => boolean): Database {
+  const changed = (sql: string) => (isBroken() ? sql.replaceAll('count(*) - count("text")', '0') : sql)
+  const trusting = (queryable: Queryable): Queryable => ({
+    ...queryable,
+    all: (sql, params) => queryable.all(changed(sql), params),
+  })
+  return { ...faceOf(db), reader: trusting(db.reader), searcher: searchingBy(db.searcher, trusting) }
+}
+
 /** All members of a list are weighed, however many there are, as long as `isBroken` says so. */
 export function membersWithoutEnd(db: Database, isBroken: () => boolean): Database {
   const changed = (sql: string) => (isBroken() ? sql.replaceAll(' limit 1001) as w', ') as w') : sql)

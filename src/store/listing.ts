@@ -12,6 +12,8 @@ import type { Table } from './table.js'
 
 const MAX_ATTEMPTS = 3
 const LIMIT = limitTo()
+/** A record may be so many times as large as its limited values can be: a smaller share would send too many pages on to be weighed. */
+const ROOM = 2
 
 /** Walking over so many rows is quicker than looking for the block. */
 export const WALKED = 256
@@ -34,12 +36,15 @@ interface Listing {
    * follow, for which its parameters stand before all others, too: the id and the limit.
    */
   readonly printed: Texts | undefined
+  /** The same without the texts of records that weigh more than a share, which stands behind the parameters of the weight. `$heavy` counts them. */
+  readonly shared: Texts | undefined
   /** One row with the bytes that the records of the page take. */
   readonly weight: Texts
   /** The total alone. */
   readonly count: string
 }
 
+const HEAVY = ', count(*) - count("text") as "$heavy"'
 const LISTINGS = new WeakMap<Select, Map<number, Listing>>()
 
 /** Whether a search is for all records of the model that are shown when nothing is asked. */
@@ -72,11 +77,40 @@ export async function listPrinted(
 ): Promise<Row | undefined> {
   const { printed, count } = listingOf(table, select, search.limit)
   if (!printed || !select.printed) return undefined
-  const { params: shown } = select.printed
+  return askPrinted(db, table, { ...printed, count, shown: select.printed.params }, search)
+}
+
+/** The same; undefined also where the values of the page take more bytes. */
+export async function listPrintedWithin(
+  db: Queryable,
+  table: Table,
+  select: Select,
+  search: Search,
+  mostBytes: number,
+): Promise<Row | undefined> {
+  const { shared, count } = listingOf(table, select, search.limit)
+  if (!shared || !select.printed) return undefined
+  const { rough, limitedBytes } = select.weight
+  const share = Math.floor(mostBytes / search.limit)
+  if (share >= ROOM * limitedBytes) {
+    const shown = [...rough.params, share, ...select.printed.params]
+    const row = await askPrinted(db, table, { ...shared, count, shown }, search)
+    if (Number(row?.['$heavy'] ?? 0) === 0) return row
+  }
+  const bytes = await weighList(db, table, select, search)
+  return bytes > mostBytes ? undefined : listPrinted(db, table, select, search)
+}
+
+async function askPrinted(
+  db: Queryable,
+  table: Table,
+  asked: Asked,
+  search: Search,
+): Promise<Row | undefined> {
   const { after, limit } = search
   const [row] = after
-    ? await db.all(printed.behind, [after.id, limit, ...shown, after.id, limit])
-    : await ask(db, table, { ...printed, count, shown }, search)
+    ? await db.all(asked.behind, [after.id, limit, ...asked.shown, after.id, limit])
+    : await ask(db, table, asked, search)
   return row
 }
 
@@ -161,17 +195,24 @@ function makeListing({ name, model, dialect }: Table, select: Select, most: numb
     behind: shown(behind, also),
   })
   const text = select.printed?.text.sql
-  const printed = (from: string, also = '') =>
-    `select ${known}${also}, "whole"."text" as "$page", "whole"."last" as "$last" ` +
-    `from (select ${dialect.joined('"text"', '"id"')} as "text", max("id") as "last" ` +
-    `from (select t."id" as "id", ${String(text)} as "text" ${from}) as "page") as "whole"`
+  const print =
+    (text: string, facts: string) =>
+    (from: string, also = '') =>
+      `select ${known}${also}, "whole".* from (` +
+      `select ${dialect.joined('"text"', '"id"')} as "$page", max("id") as "$last"${facts} ` +
+      `from (select t."id" as "id", ${text} as "text" ${from}) as "page") as "whole"`
   const more = `, (select 1 ${behind.replace(LIMIT, 'limit 1 offset ?')}) as "$more"`
   const weigh = (from: string) =>
     `select sum("bytes") as "$bytes" from (select ${select.weight.stored.sql} as "bytes" ${from}) as "page"`
+  const light = () => print(`case when ${select.weight.rough.sql} <= ? then ${String(text)} end`, HEAVY)
   let weight: Texts | undefined
+  let shared: Texts | undefined
   return {
     rows: texts((from) => `select ${known}, ${select.columns} ${from}`),
-    printed: text === undefined ? undefined : texts(printed, more),
+    printed: text === undefined ? undefined : texts(print(text, ''), more),
+    get shared() {
+      return text === undefined ? undefined : (shared ??= texts(light(), more))
+    },
     get weight() {
       return (weight ??= texts(weigh))
     },

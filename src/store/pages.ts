@@ -3,7 +3,7 @@ import type { Position } from '../model/position.js'
 import type { Search } from '../model/search.js'
 import type { WireRecord } from '../wire.js'
 import type { Queryable, Row } from './database.js'
-import { isListing, listPrinted, listRows, weighList } from './listing.js'
+import { isListing, listPrinted, listPrintedWithin, listRows, weighList } from './listing.js'
 import { compilePage } from './page-sql.js'
 import { positionIn } from './position.js'
 import { compileSelection, type Select } from './select.js'
@@ -104,10 +104,12 @@ export async function findPrinted(
 ): Promise<PrintedPage | undefined> {
   if (isListing(table, search)) {
     const select = selectOf(table, search, shape.list)
-    const mustWeigh = select.printed && mayPass(select, search, shape.mostBytes)
-    if (mustWeigh && (await weighList(db, table, select, search)) > shape.mostBytes) return undefined
-    const row = await listPrinted(db, table, select, search)
+    const { mostBytes } = shape
+    const row = mayPass(select, search, mostBytes)
+      ? await listPrintedWithin(db, table, select, search, mostBytes)
+      : await listPrinted(db, table, select, search)
     if (row) return printedIn(row, search)
+    if (select.printed) return undefined
   }
   const found = await findWithin(db, table, search, shape)
   if (!found) return undefined

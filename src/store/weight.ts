@@ -20,34 +20,49 @@ const ENUM_LENGTH = 255
  * and the text may have up to 1 MiB. A page of computed text that turns out larger is read whole once before it is staged or refused.
  */
 const COMPUTED_LENGTH = 1_020
+/** A rough weight measures no value that can take no more than this. */
+const LIMITED_BYTES = 4_096
 
 export interface Weight {
   /** By the lengths of stored values: quick, because no engine reads a long text for its length. Escapes in JSON are not counted. */
   readonly stored: Rendered
   /** By the lengths of values as JSON, never less than what a record takes. */
   readonly printed: Rendered
+  /** The same as `stored` for long values. Of each limited value it counts the most bytes that the model allows. */
+  readonly rough: Rendered
+  /** The part of `rough` that is the same for every record. */
+  readonly limitedBytes: number
 }
 
 /** The most that the values of a record can take; Infinity where it shows a list. Escapes in JSON are not counted. */
-export function mostBytes({ entries }: Selection): number {
-  return entries.reduce((sum, { key, field, neighbour }) => {
-    const isList = field.relation?.isList === true
-    const value = neighbour ? (isList ? Infinity : mostBytes(neighbour.shown)) : mostBytesOf(field)
-    return sum + nameBytes(key) + value
-  }, OWN_BYTES)
+export function mostBytes(selection: Selection): number {
+  return selection.entries.reduce((sum, entry) => sum + mostBytesAt(entry), fixedBytes(selection))
+}
+
+function mostBytesAt({ field, neighbour }: Entry): number {
+  if (!neighbour) return mostBytesOf(field)
+  return field.relation?.isList ? Infinity : mostBytes(neighbour.shown)
 }
 
 export function weighSelection(dialect: Dialect, selection: Selection): Weight {
-  const weigh = (measure: Measure) => {
+  const weigh = (measure: Measure, measured: Selection) => {
     const scope = new Scope(dialect)
-    return scope.render(recordWeight({ scope, depth: 1, lists: 0, measure }, selection))
+    return scope.render(recordWeight({ scope, depth: 1, lists: 0, measure }, measured))
   }
+  const stored: Measure = (column) => `octet_length(${column})`
+  const isLimited = (entry: Entry) => mostBytesAt(entry) <= LIMITED_BYTES
+  const limited = { ...selection, entries: selection.entries.filter(isLimited) }
+  const long = { ...selection, entries: selection.entries.filter((entry) => !isLimited(entry)) }
+  const limitedBytes = mostBytes(limited)
+  const { sql, params } = weigh(stored, long)
   return {
-    stored: weigh((column) => `octet_length(${column})`),
+    stored: weigh(stored, selection),
     printed: weigh((column, field) => {
       const print = dialect.print[storageOf(field)]
       return `octet_length(${print ? print(column) : column})`
-    }),
+    }, selection),
+    rough: { sql: `${limitedBytes} + ${sql}`, params },
+    limitedBytes,
   }
 }
 
@@ -61,9 +76,9 @@ interface Place {
   readonly measure: Measure
 }
 
-function recordWeight(place: Place, { entries }: Selection): string {
-  const known = entries.reduce((sum, { key }) => sum + nameBytes(key), OWN_BYTES)
-  return [String(known), ...entries.map((entry) => entryWeight(place, entry))].join(' + ')
+function recordWeight(place: Place, selection: Selection): string {
+  const values = selection.entries.map((entry) => entryWeight(place, entry))
+  return [String(fixedBytes(selection)), ...values].join(' + ')
 }
 
 function entryWeight(place: Place, { steps, neighbour, ...entry }: Entry): string {
@@ -114,6 +129,11 @@ function mostBytesOf(field: Field): number {
   if (storageOf(field) === 'json') return MAX_TEXT_BYTES
   if (field.computed && field.maxLength === MAX_TEXT_BYTES) return MOST_BYTES * COMPUTED_LENGTH
   return Math.min(MAX_TEXT_BYTES, MOST_BYTES * (field.maxLength === 0 ? ENUM_LENGTH : field.maxLength))
+}
+
+/** Everything but the values. */
+function fixedBytes({ entries }: Selection): number {
+  return entries.reduce((sum, { key }) => sum + nameBytes(key), OWN_BYTES)
 }
 
 /** The name of a member with its marks, the colon, the comma, and the marks of its value. */

@@ -1,12 +1,14 @@
 // Limits of large answers: how much is weighed, what a failure leaves alone.
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Catalog, type Source } from '../../src/model/catalog.js'
 import { defineModel } from '../../src/model/definition.js'
 import { openDatabase } from '../../src/store/open.js'
 import { StagedFile } from '../../src/store/staging.js'
 import { mostBytes } from '../../src/store/weight.js'
-import { membersWithoutEnd } from '../answer-twins.js'
-import { ENGINES, enter, newPlace, refusalOf, startService } from '../targets.js'
+import type { Query, Records } from '../../src/wire.js'
+import { membersWithoutEnd, withoutHeavy } from '../answer-twins.js'
+import { CountingDatabase } from '../counting-database.js'
+import { ENGINES, enter, newPlace, refusalOf, startService, type Place, type Service } from '../targets.js'
 
 const models: readonly Source[] = [
   defineModel({
@@ -18,6 +20,7 @@ const models: readonly Source[] = [
     fields: { board: { type: 'many-to-one', target: 'big.Board' }, text: { type: 'string' } },
     nameField: 'text',
   }),
+  defineModel({ name: 'big.Memo', fields: { text: { type: 'text' } }, listFields: ['text'] }),
   defineModel({
     name: 'big.Label',
     fields: {
@@ -55,6 +58,53 @@ test.for(ENGINES)('%s: no more members of a list are weighed than are read', asy
     await service.close()
     place.remove()
   }
+})
+
+describe.each(ENGINES)('%s: a page of texts', (engine) => {
+  /** More than a quarter of what is held in memory, and less than half. */
+  const lengths = [10, 20, 0, 30, 10, 12_000, 20, 30]
+  const texts = lengths.map((length) => 'm'.repeat(length))
+  let isBroken = false
+  let place: Place
+  let database: CountingDatabase
+  let service: Service
+  let records: Records
+
+  beforeAll(async () => {
+    place = await newPlace(engine)
+    const opened = await openDatabase(place.url, { poolSize: 6, statementTimeoutMs: 10_000 })
+    database = new CountingDatabase(withoutHeavy(opened, () => isBroken))
+    service = await startService(engine, { models, settings, place, database, isNew: true })
+    records = await enter(service, 'http')
+    for (const text of texts) await records.create('big.Memo', { text })
+  })
+  afterAll(async () => {
+    await service.close()
+    place.remove()
+  })
+
+  async function read(query: Query) {
+    let shown: readonly unknown[] = []
+    const statements = await database.statementsOf(async () => {
+      shown = (await records.find('big.Memo', { limit: 4, ...query })).data.map(({ text }) => text)
+    })
+    return { shown, statements: statements.filter((sql) => sql.includes('big.Memo')).length }
+  }
+
+  test('is one statement', async () => {
+    await read({})
+    expect(await read({})).toEqual({ shown: texts.slice(0, 4), statements: 1 })
+  })
+
+  const holdsAll = async () => {
+    expect(await read({ offset: 4 })).toEqual({ shown: texts.slice(4), statements: 3 })
+  }
+  test('holds a record that is larger than its share', holdsAll)
+  test('a mutant that leaves such a record out is caught', async () => {
+    isBroken = true
+    await expect(holdsAll()).rejects.toThrow('deeply equal')
+    isBroken = false
+  })
 })
 
 test('computed text is as long as it is declared to be, else a label', () => {
