@@ -156,7 +156,8 @@ class Postgres implements Database {
     const limits = isLong ? { limitMs: NO_LIMIT_MS } : {}
     const run = (client: pg.PoolClient) => transactionOn(client, work, limits)
     const result = await this.#withClient(this.writers, run, isLong)
-    await this.#afterCommit()
+    this.commits.announce()
+    if (this.#condition.unwritable) await this.#lookAgain()
     return result
   }
 
@@ -168,7 +169,8 @@ class Postgres implements Database {
       const outcomes = await this.#once(this.writers, (client) =>
         transactionOn(client, (tx) => shareTransaction(tx, works, () => tx.last?.(patient, [])), limits),
       )
-      await this.#afterCommit()
+      this.commits.announce()
+    if (this.#condition.unwritable) await this.#lookAgain()
       return outcomes
     } catch (error) {
       if (error instanceof Failure && error.isInDoubt) throw error.translate()
@@ -176,10 +178,9 @@ class Postgres implements Database {
     }
   }
 
-  async #afterCommit(): Promise<void> {
-    this.commits.announce()
-    // It may have been a transaction that only read.
-    if (this.#condition.unwritable) await this.writability().catch(() => undefined)
+  /** After a commit the server may be writable again. The transaction may also have been one that only read. */
+  async #lookAgain(): Promise<void> {
+    await this.writability().catch(() => undefined)
   }
 
   /** A standby, or a server whose operator has made it read-only. */
