@@ -4,14 +4,19 @@
 export const PACKAGE = 'verso'
 
 const FUNCTION = /\b(?:defineModel|extendModel)\b/
-const IMPORT = new RegExp(`\\bimport\\b(?!\\s*type\\s+[\\w$*{])([^;"()]*)\\bfrom\\s*"${PACKAGE}"`, 'g')
+const IMPORT = new RegExp(
+  `\\bimport\\b(?!\\s*type(?:\\s*[{*]|\\s+(?!from\\b)[\\w$]))([^;"()]*)\\bfrom\\s*"${PACKAGE}"`,
+  'g',
+)
+/** One name of an import that is only for types. */
+const TYPE_NAME = /([{,]\s*)type\s+(?!as\b|,|\})[\w$]+/g
 const CALL = new RegExp(`\\b(?:require|import)\\s*\\(\\s*"${PACKAGE}"\\s*\\)`)
 
 /** Whether it imports `defineModel` or `extendModel` from the package. Comments and texts that only mention it do not count. */
 export function importsModelFunctions(text: string): boolean {
   if (!text.includes(PACKAGE) || !FUNCTION.test(text)) return false
   const code = withoutTexts(text)
-  const imported = [...code.matchAll(IMPORT)].map(([, names = '']) => names)
+  const imported = [...code.matchAll(IMPORT)].map(([, names = '']) => names.replace(TYPE_NAME, '$1'))
   if (imported.some((names) => FUNCTION.test(names))) return true
   // All of the package under one name, as in `import * as verso from 'verso'`.
   return (imported.some((names) => !names.includes('{')) || CALL.test(code)) && FUNCTION.test(code)

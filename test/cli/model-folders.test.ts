@@ -179,6 +179,8 @@ describe('a script defines models', () => {
     ["#!/usr/bin/env node\nimport type { InputOf } from 'verso'\nimport { defineModel } from 'verso'"],
     ["const quote = /[`'\"/]/g, half = 4 / 2 / 1\nimport { defineModel } from 'verso'"],
     ["const text = `a ${`b ${{ c: '}' }.c}`} c`\nimport { defineModel } from 'verso'"],
+    ["import { type RecordOf, type InputOf as Input, defineModel } from 'verso'"],
+    ["import type, { defineModel } from 'verso'"],
     ["import it from './it.js'\nimport './side.js'\nimport { defineModel } from 'verso'"],
   ])('%j', (text) => {
     expect(importsModelFunctions(text)).toBe(true)
@@ -187,6 +189,9 @@ describe('a script defines models', () => {
   test.each([
     ["import { createApp } from 'verso'\nconst defineModel = 1"],
     ["import type { defineModel } from 'verso'"],
+    ["import type{defineModel}from'verso'"],
+    ["import type * as verso from 'verso'\nconst a = 'defineModel'"],
+    ["import { type defineModel, type extendModel as extend, createApp } from 'verso'"],
     ["import { defineModel } from 'vue'\nimport 'verso'"],
     ["export { defineModel } from 'verso'"],
     ["import { defineModel } from './verso'\n// import from 'verso'"],
