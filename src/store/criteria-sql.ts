@@ -110,8 +110,8 @@ export class Scope {
   }
 
   /** The records that a step leads to, as far as they may be seen. */
-  neighbours(step: Step, inner: string): Neighbours {
-    const { from, where } = neighbours(step, this.alias, inner)
+  neighbours(step: Step, inner: string, previous?: Step): Neighbours {
+    const { from, where } = neighbours(step, this.alias, inner, previous)
     const seen = [
       ...(step.mask ? [this.holds(step.mask)] : []),
       ...(step.seen ? [this.under(inner).holds(step.seen)] : []),
@@ -174,7 +174,7 @@ export class Scope {
     if (last.field.relation?.isList) throw new Error(`${path} is a list: it cannot be joined`)
     const outer = this.#aliasOf(steps.slice(0, -1))
     const alias = this.statement.alias(this.path === undefined ? undefined : path)
-    const { from, where } = this.under(outer).neighbours(last, alias)
+    const { from, where } = this.under(outer).neighbours(last, alias, steps.at(-2))
     this.#joins.set(path, { alias, sql: `left join ${from} on ${where}` })
     return alias
   }

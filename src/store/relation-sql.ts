@@ -18,8 +18,13 @@ export interface Neighbours {
   readonly where: string
 }
 
-/** The records that a step leads to, as `inner`, from the record `outer`. */
-export function neighbours({ from, field, target }: Step, outer: string, inner: string): Neighbours {
+/**
+ * The records that a step leads to, as `inner`, from the record `outer`. A left join names the step before it, too: PostgreSQL 18 takes the
+ * way back to a record (`boss.badge.holder`) without looking if the badge is there, where the record is known (`boss = 1`). It does not do so
+ * for an expression.
+ */
+export function neighbours(step: Step, outer: string, inner: string, previous?: Step): Neighbours {
+  const { from, field, target } = step
   const { mappedBy, isList } = field.relation ?? {}
   const table = `${quote(tableName(target.name))} as ${inner}`
   if (field.type === 'many-to-many') {
@@ -35,7 +40,8 @@ export function neighbours({ from, field, target }: Step, outer: string, inner: 
   }
   if (mappedBy !== undefined) return { from: table, where: `${inner}.${quote(mappedBy)} = ${outer}."id"` }
   if (isList) throw new Error(`${from.name}.${field.name} has nothing that holds it`)
-  return { from: table, where: `${inner}."id" = ${outer}.${quote(field.name)}` }
+  const isWayBack = previous?.field.relation?.mappedBy === field.name
+  return { from: table, where: `${inner}."id" = ${outer}.${quote(field.name)}${isWayBack ? ' + 0' : ''}` }
 }
 
 /** Where the membership of an owned list is kept: a table with a column for the owner and one for the member. */

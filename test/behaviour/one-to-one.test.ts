@@ -49,4 +49,16 @@ onEveryTarget((engine, door) => {
     expect(partners.data.map(({ badge: shown }) => shown)).toMatchObject([{ id: other.id }, { id: badge.id }])
     expect(await read('rel.Person', a.id)).toMatchObject({ version: 0 })
   })
+
+  test('no way leads back over a partner that is not there', async () => {
+    const boss = await make('rel.Person', { name: 'Boss' })
+    const worker = await make('rel.Person', { name: 'Worker', boss: { id: boss.id } })
+    const found = async (condition: string) => {
+      const filter = `boss = ${boss.id} and boss.badge.holder.name ${condition}`
+      return (await records().find('rel.Person', { fields: [], filter })).data.map(({ id }) => id)
+    }
+    expect([await found("= 'Boss'"), await found('is null')]).toEqual([[], [worker.id]])
+    await make('rel.Badge', { holder: { id: boss.id } })
+    expect([await found("= 'Boss'"), await found('is null')]).toEqual([[worker.id], []])
+  })
 })
