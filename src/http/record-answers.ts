@@ -84,10 +84,11 @@ export function linksOf(
   { allBytes, nextBytes } = LINK_LIMITS,
 ): string {
   if (limit === 0) return ''
-  const rest = REPEATED.flatMap((name) => {
+  let rest = ''
+  for (const name of REPEATED) {
     const value = query[name]
-    return typeof value === 'string' ? `&${name}=${encodeURIComponent(value)}` : []
-  }).join('')
+    if (typeof value === 'string') rest += `&${name}=${encodeURIComponent(value)}`
+  }
   const linkTo = (rel: string, start: Next) => {
     const after = start.after === undefined ? '' : `&after=${start.after}`
     return `<${path}?offset=${start.offset}&limit=${limit}${after}${rest}>; rel="${rel}"`

@@ -40,11 +40,15 @@ function isIgnored(name: string, value: unknown): boolean {
 }
 
 /** One fault for each name in the query that the request does not know. */
-export function unknownParameters(query: object, { known, elsewhere }: Parameters): string[] {
+export function unknownParameters(
+  query: object,
+  { known, elsewhere: usual }: Parameters,
+  elsewhere = usual,
+): string[] {
   const faults: string[] = []
   let isPlain = false
-  for (const [name, value] of Object.entries(query)) {
-    if (known.includes(name) || isIgnored(name, value)) continue
+  for (const name of Object.keys(query)) {
+    if (known.includes(name) || isIgnored(name, (query as Readonly<Record<string, unknown>>)[name])) continue
     const hint = hintOf(name, known) || (elsewhere?.(name) ?? '')
     isPlain ||= hint === ''
     faults.push(`unknown parameter "${name.slice(0, 100)}"${hint}`)

@@ -81,7 +81,7 @@ export function searchFromQuery(sight: Sight, model: Model, query: Query, maxLim
   // Many APIs take a condition as `name=value`.
   const elsewhere = (name: string) =>
     sight.readable(model, name) ? `: to compare this field, send filter=${name}='…'` : undefined
-  const faults = unknownParameters(query, { ...FIND, elsewhere })
+  const faults = unknownParameters(query, FIND, elsewhere)
   const conditions = [filterFrom('filter', query.filter, {}, faults)]
   const words = conditionOfWords(sight, model, query.q, faults)
   const archived = isTrue('archived', query.archived, faults)
@@ -89,8 +89,10 @@ export function searchFromQuery(sight: Sight, model: Model, query: Query, maxLim
     faults.push(`asOf must be ${MOMENT_FORM}, or a date`)
   if (query.after !== undefined && query.asOf !== undefined)
     faults.push('after is no place in the past: pages of asOf have an offset')
-  const { fields, sortBy } = { fields: split(query.fields), sortBy: split(query.sortBy) }
-  return build(sight, model, { ...query, fields, sortBy, archived, conditions, words }, maxLimit, faults)
+  const { offset, limit, after } = query
+  const [fields, sortBy] = [split(query.fields), split(query.sortBy)]
+  const asked = { offset, limit, after, fields, sortBy, archived, conditions, words }
+  return build(sight, model, asked, maxLimit, faults)
 }
 
 /** Which part of a list is asked for, where nothing else can be said. */

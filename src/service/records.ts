@@ -185,10 +185,11 @@ async function printed(app: App, by: Caller, model: Model, asked: Search): Promi
   const mostBytes = memoryBytes(app.settings)
   const light = await pages.findPrinted(db, table, search, { list, mostBytes })
   const isSmall = light !== undefined && fits(light.text, mostBytes * MOST_ESCAPED)
-  const { last, ...found } = isSmall
+  const { total, seq, text, last } = isSmall
     ? light
     : await stagePage(app, table, search, pages.selectOf(table, search, list))
-  return { ...found, offset: search.offset, limit: search.limit, next: nextOf(search, last) }
+  const { offset, limit } = search
+  return { offset, limit, total, seq, text, next: nextOf(search, last) }
 }
 
 async function read(app: App, by: Caller, model: Model, id: number): Promise<WireRecord> {

@@ -27,6 +27,8 @@ interface Texts {
   readonly far: string
   /** Behind an id. Of rows: that id and one more than the limit, which tells whether others follow. */
   readonly behind: string
+  /** The total alone. */
+  readonly count: string
 }
 
 interface Listing {
@@ -40,8 +42,6 @@ interface Listing {
   readonly shared: Texts | undefined
   /** One row with the bytes that the records of the page take. */
   readonly weight: Texts
-  /** The total alone. */
-  readonly count: string
 }
 
 const HEAVY = ', count(*) - count("text") as "$heavy"'
@@ -54,14 +54,14 @@ export function isListing({ model, instead }: Table, { where, seen, sort, archiv
 
 /** Rows with `$total` and `$seq`; those of a page without records have no more. */
 export async function listRows(db: Queryable, table: Table, select: Select, search: Search): Promise<Row[]> {
-  const { rows, count } = listingOf(table, select, search.limit)
+  const { rows } = listingOf(table, select, search.limit)
   for (let attempt = 1; ; attempt++) {
     const { after, limit, offset } = search
     const page = after
       ? await db.all(rows.behind, [...select.params, after.id, limit + 1])
-      : await ask(db, table, { ...rows, count, shown: select.params }, search)
+      : await ask(db, table, { texts: rows, shown: select.params }, search)
     if (page.length > 0) return page
-    const [total] = await db.all(count)
+    const [total] = await db.all(rows.count)
     // Records may have come in between: then there is a page after all.
     const isEmpty = Number(total?.['$total']) <= offset || limit === 0 || after !== undefined
     if (total && (isEmpty || attempt === MAX_ATTEMPTS)) return [total]
@@ -75,9 +75,9 @@ export async function listPrinted(
   select: Select,
   search: Search,
 ): Promise<Row | undefined> {
-  const { printed, count } = listingOf(table, select, search.limit)
-  if (!printed || !select.printed) return undefined
-  return askPrinted(db, table, { ...printed, count, shown: select.printed.params }, search)
+  const { printed: texts } = listingOf(table, select, search.limit)
+  if (!texts || !select.printed) return undefined
+  return askPrinted(db, table, { texts, shown: select.printed.params }, search)
 }
 
 /** The same; undefined also where the values of the page take more bytes. */
@@ -88,13 +88,13 @@ export async function listPrintedWithin(
   search: Search,
   mostBytes: number,
 ): Promise<Row | undefined> {
-  const { shared, count } = listingOf(table, select, search.limit)
-  if (!shared || !select.printed) return undefined
+  const { shared: texts } = listingOf(table, select, search.limit)
+  if (!texts || !select.printed) return undefined
   const { rough, limitedBytes } = select.weight
   const share = Math.floor(mostBytes / search.limit)
   if (share >= ROOM * limitedBytes) {
     const shown = [...rough.params, share, ...select.printed.params]
-    const row = await askPrinted(db, table, { ...shared, count, shown }, search)
+    const row = await askPrinted(db, table, { texts, shown }, search)
     if (Number(row?.['$heavy'] ?? 0) === 0) return row
   }
   const bytes = await weighList(db, table, select, search)
@@ -109,7 +109,7 @@ async function askPrinted(
 ): Promise<Row | undefined> {
   const { after, limit } = search
   const [row] = after
-    ? await db.all(asked.behind, [after.id, limit, ...asked.shown, after.id, limit])
+    ? await db.all(asked.texts.behind, [after.id, limit, ...asked.shown, after.id, limit])
     : await ask(db, table, asked, search)
   return row
 }
@@ -121,33 +121,33 @@ export async function weighList(
   select: Select,
   search: Search,
 ): Promise<number> {
-  const { weight, count } = listingOf(table, select, search.limit)
+  const { weight: texts } = listingOf(table, select, search.limit)
   const { params: shown } = select.weight.stored
   const { after, limit } = search
   const [row] = after
-    ? await db.all(weight.behind, [...shown, after.id, limit])
-    : await ask(db, table, { ...weight, count, shown }, search)
+    ? await db.all(texts.behind, [...shown, after.id, limit])
+    : await ask(db, table, { texts, shown }, search)
   return Number(row?.['$bytes'] ?? 0)
 }
 
-interface Asked extends Texts {
-  readonly count: string
+interface Asked {
+  readonly texts: Texts
   readonly shown: readonly SqlValue[]
 }
 
 async function ask(
   db: Queryable,
   { model, dialect }: Table,
-  { near, from, far, count, shown }: Asked,
+  { texts, shown }: Asked,
   { limit, offset }: Search,
 ): Promise<Row[]> {
   // Before the first visible record there may be any number of archived ones.
-  if (offset < WALKED && !model.archived) return askOnce(db, near, [...shown, limit, offset])
+  if (offset < WALKED && !model.archived) return askOnce(db, texts.near, [...shown, limit, offset])
   if (!db.atOnce)
-    return askOnce(db, far, [...placeSql(model, dialect).params(offset), ...shown, limit, offset])
+    return askOnce(db, texts.far, [...placeSql(model, dialect).params(offset), ...shown, limit, offset])
   return db.atOnce((all) => {
     const place = placeOf(all, model, offset)
-    return place ? all(from, [...shown, place.id, limit, place.skip]) : all(count, [])
+    return place ? all(texts.from, [...shown, place.id, limit, place.skip]) : all(texts.count, [])
   })
 }
 
@@ -193,6 +193,7 @@ function makeListing({ name, model, dialect }: Table, select: Select, most: numb
         `${from(` where t."id" >= ${place.id} and ${visible}`, SMALLEST_BLOCK)} ${page} offset ? - ${place.before}`,
       ),
     behind: shown(behind, also),
+    count: `select ${known}`,
   })
   const text = select.printed?.text.sql
   const print =
@@ -216,7 +217,6 @@ function makeListing({ name, model, dialect }: Table, select: Select, most: numb
     get weight() {
       return (weight ??= texts(weigh))
     },
-    count: `select ${known}`,
   }
 }
 

@@ -118,13 +118,13 @@ export async function findPrinted(
 }
 
 function printedIn(row: Row, search: Search): PrintedPage {
-  const moment = momentOf([row])
+  const { total, seq } = momentOf([row])
   const text: unknown = row['$page'] ?? ''
   if (typeof text !== 'string' && !(text instanceof Uint8Array))
     throw new Error('a page came as neither text nor bytes')
-  const isLast = search.after ? row['$more'] === null : search.offset + search.limit >= moment.total
+  const isLast = search.after ? row['$more'] === null : search.offset + search.limit >= total
   const id = isLast ? null : (row['$last'] ?? null)
-  return { ...moment, text, last: id === null ? undefined : { values: [], id: Number(id) } }
+  return { total, seq, text, last: id === null ? undefined : { values: [], id: Number(id) } }
 }
 
 export function momentOf([row]: readonly Row[]): Pick<Found, 'total' | 'seq'> {
