@@ -24,10 +24,13 @@ export function shortReads(parts: Pick<Parts, 'app' | 'settings' | 'checkHost'>)
   const { app, settings } = parts
   const { basePath } = settings
   const prefix = `${basePath}/ws/rest/`
+  const [recordRoute, listRoute] = [basePath + RECORD, basePath + LIST]
   const readOne = (caller: Caller, name: string, id: number): Asked => {
     const model = modelFor(app, caller, name)
     return {
-      ...{ caller, model, route: basePath + RECORD },
+      caller,
+      model,
+      route: recordRoute,
       answer: async () => {
         const [body, etag] = printBody(await printedRecord(app, caller, model, id).catch(byTheRoutes))
         return [body, ['etag', etag]]
@@ -37,7 +40,9 @@ export function shortReads(parts: Pick<Parts, 'app' | 'settings' | 'checkHost'>)
   const readPage = (caller: Caller, name: string, query: Query): Asked => {
     const model = modelFor(app, caller, name)
     return {
-      ...{ caller, model, route: basePath + LIST },
+      caller,
+      model,
+      route: listRoute,
       answer: async () => {
         const page = await printedPage(app, caller, model, query).catch(byTheRoutes)
         const [body, headers] = printPage(prefix + model.name, page, query)

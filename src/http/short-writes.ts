@@ -22,6 +22,7 @@ export function shortWrites(parts: Parts): Reader {
   const { app, settings } = parts
   const { basePath } = settings
   const prefix = `${basePath}/ws/rest/`
+  const [recordRoute, listRoute] = [basePath + RECORD, basePath + LIST]
   return (request) => {
     const { method, url = '', headers } = request
     if ((method !== 'PUT' && method !== 'POST') || !url.startsWith(prefix)) return undefined
@@ -36,7 +37,9 @@ export function shortWrites(parts: Parts): Reader {
     if (!caller) return undefined
     const model = modelFor(app, caller, url.slice(prefix.length, end < 0 ? undefined : end))
     return {
-      ...{ caller, model, route: basePath + (isUpdate ? RECORD : LIST) },
+      caller,
+      model,
+      route: isUpdate ? recordRoute : listRoute,
       answer: async () => {
         const body = await bodyOf(request, length)
         const still = await callerStill(parts, request)
@@ -86,8 +89,9 @@ async function callerStill({ app }: Parts, { headers }: IncomingMessage): Promis
 /** One record and nothing else; undefined for all that the routes know better, also for what is wrong. */
 function dataIn(body: Buffer): object | undefined {
   try {
-    const { data, ...others } = (readJson(body) ?? {}) as { data?: unknown }
-    return isObject(data) && Object.keys(others).length === 0 ? data : undefined
+    const sent = (readJson(body) ?? {}) as { readonly data?: unknown }
+    const [key, ...others] = Object.keys(sent)
+    return key === 'data' && others.length === 0 && isObject(sent.data) ? sent.data : undefined
   } catch {
     return undefined
   }

@@ -166,8 +166,12 @@ class DraftReader implements Drafting {
   ): Draft {
     this.#count(model, key, place, depth)
     const draft: MutableDraft = {
-      ...{ model, key, place },
-      ...{ values: {}, neighbours: new Map<string, Draft>(), lists: new Map<string, Member[]>() },
+      model,
+      key,
+      place,
+      values: {},
+      neighbours: new Map<string, Draft>(),
+      lists: new Map<string, Member[]>(),
       copies: new Map<string, Copy[]>(),
     }
     const keys = depth === 1 ? KEYS : NEIGHBOUR_KEYS

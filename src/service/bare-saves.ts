@@ -74,7 +74,7 @@ export async function updateBare(work: Work, draft: Draft, { id }: Key, expected
   const raised = computeValues(model, Object.assign(valuesOf(model, before), sent), place)
   raised['updatedOn'] = now
   raised['updatedBy'] = userOf(actor)
-  const updates = [{ id, version, values: { ...sent, ...raised } }]
+  const updates = [{ id, version, values: Object.assign({}, sent, raised) }]
   const [isDone] = await inPlace(work, draft, () => store.update(tx, table, updates))
   if (!isDone) {
     const theirs = (await store.read(tx, table, id)) ?? missing(model, id)
