@@ -276,9 +276,14 @@ function addHooks(
   server.addHook('onResponse', (request, reply, done) => {
     const { model } = (request.params ?? {}) as { model?: string }
     logRequest({
-      ...{ requestId: request.id, method: request.method, route: request.routeOptions.url, model },
-      ...{ status: reply.statusCode, startMs: performance.now() - reply.elapsedTime },
-      ...{ caller: request.caller, address: request.ip },
+      requestId: request.id,
+      method: request.method,
+      route: request.routeOptions.url,
+      model,
+      status: reply.statusCode,
+      startMs: performance.now() - reply.elapsedTime,
+      caller: request.caller,
+      address: request.ip,
     })
     done()
   })
