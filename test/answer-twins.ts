@@ -1,5 +1,8 @@
 // Broken twins of the limit of answers.
+import type { Model } from '../src/model/model.js'
+import type { App } from '../src/service/app.js'
 import type { Database, Queryable } from '../src/store/database.js'
+import { Tables, type Table } from '../src/store/table.js'
 import { searchingBy, withoutSnapshots } from './searcher.js'
 import { faceOf } from './twins.js'
 
@@ -49,4 +52,33 @@ export function membersWithoutEnd(db: Database, isBroken: () => boolean): Databa
     all: (sql, params) => queryable.all(changed(sql), params),
   })
   return { ...faceOf(db), reader: endless(db.reader), searcher: searchingBy(db.searcher, endless) }
+}
+
+/** No value that a write reads for its answer weighs anything. */
+export function unweighedWrites(db: Database): Database {
+  return {
+    ...faceOf(db),
+    transaction: (work, options) =>
+      db.transaction(
+        (tx) =>
+          work({
+            all: (sql, params) => tx.all(sql.replaceAll('octet_length(', '0 * octet_length('), params),
+            run: (sql, params) => tx.run(sql, params),
+            insert: (sql, params) => tx.insert(sql, params),
+          }),
+        options,
+      ),
+  }
+}
+
+/** A write reads its record as an answer shows it, with the names of the members of its lists. */
+export function withMemberNames(app: App): App {
+  class NamingTables extends Tables {
+    override of(model: Model): Table {
+      const table = super.of(model)
+      return { ...table, own: table.full }
+    }
+  }
+  const { dialect, catalog, former } = app.tables
+  return { ...app, tables: new NamingTables(dialect, catalog, former) }
 }

@@ -6,6 +6,7 @@ export class CountingDatabase implements Database {
   readonly reader: Queryable
   readonly searcher: Searcher
   #statements: string[] = []
+  #characters = 0
   /** Pages by id that were asked for so far. */
   pages = 0
 
@@ -42,6 +43,13 @@ export class CountingDatabase implements Database {
     return this.#statements
   }
 
+  /** How many characters of text the database answers until the call ends. */
+  async charactersOf(call: () => Promise<unknown>): Promise<number> {
+    this.#characters = 0
+    await call()
+    return this.#characters
+  }
+
   #countedTransaction(tx: Transaction): Transaction {
     return {
       ...this.#counted(tx),
@@ -58,10 +66,14 @@ export class CountingDatabase implements Database {
 
   #counted(queryable: Queryable): Queryable {
     return {
-      all: (sql, params) => {
+      all: async (sql, params) => {
         this.#statements.push(sql)
         if (sql.includes('where t."id" > ? ')) this.pages++
-        return queryable.all(sql, params)
+        const rows = await queryable.all(sql, params)
+        for (const row of rows)
+          for (const value of Object.values(row))
+            if (typeof value === 'string') this.#characters += value.length
+        return rows
       },
     }
   }

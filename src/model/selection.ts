@@ -50,6 +50,23 @@ export function fullSelection(sight: Sight, model: Model): Selection {
   return select(sight, model, shownFields(sight, model))
 }
 
+/** The selection with the ids of list members and nothing else of them. Member names may take more memory than any record. */
+export function withMemberIds(selection: Selection): Selection {
+  if (!selection.entries.some(isList)) return selection
+  return { ...selection, entries: selection.entries.map((entry) => (isList(entry) ? withIds(entry) : entry)) }
+}
+
+function isList({ neighbour }: Entry): boolean {
+  return neighbour?.step.field.relation?.isList === true
+}
+
+/** Of the related records the ids and nothing else. */
+export function withIds({ neighbour, ...entry }: Entry): Entry {
+  if (!neighbour) return entry
+  const { step } = neighbour
+  return { ...entry, neighbour: { step, shown: { model: step.target, versionKeys: [], entries: [] } } }
+}
+
 /** A record as it is found. */
 export function listSelection(sight: Sight, model: Model): Selection {
   return select(

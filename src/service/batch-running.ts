@@ -13,9 +13,11 @@ import { lockNamed, type Identity } from './lock-order.js'
 import { removeOne } from './removals.js'
 import { holding } from './rights/permits.js'
 import { seenBy } from './rights/shown.js'
+import { writtenKey } from './saves.js'
 import { Saving } from './saving.js'
 import { requireVersion } from './verify.js'
 import type { Work } from './work.js'
+import { WrittenAnswers } from './written-answers.js'
 
 /** A record as it was written; the id of one that is gone. */
 export type Answer = WireRecord | number
@@ -27,6 +29,8 @@ export class Running {
   /** The last request that wrote each record, until that is answered. */
   readonly #writers = new Map<string, number>()
   readonly #answers = new Map<number, Answer>()
+  /** Bounds what they take in memory until the end. */
+  readonly #kept: WrittenAnswers<Answer>
 
   constructor(
     private readonly work: Work,
@@ -35,6 +39,7 @@ export class Running {
     merges: boolean,
   ) {
     this.#saving = new Saving(work, [], { isOfOne: tasks.length === 1, merges })
+    this.#kept = new WrittenAnswers(work.app)
   }
 
   async lock(): Promise<void> {
@@ -111,9 +116,17 @@ export class Running {
       const name = `${model.name} ${id}`
       const writer = this.#writers.get(name) ?? -1
       const task = this.tasks[writer]
-      if (task) this.#answers.set(writer, await this.answerOf(task, id, writer))
+      if (task) this.#answers.set(writer, await this.#answerNow(task, { model, id }, writer))
       this.#writers.delete(name)
     }
+  }
+
+  async #answerNow(task: Task, { model, id }: Identity, index: number): Promise<Answer> {
+    const { app, tx } = this.work
+    const isKey = this.#kept.isFull && task.op === 'save'
+    const answer = await (isKey ? writtenKey(app, tx, model, id) : this.answerOf(task, id, index))
+    this.#kept.add(answer)
+    return answer
   }
 
   async #requireVersion({ model, id, version }: Assert): Promise<void> {

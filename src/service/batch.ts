@@ -6,12 +6,12 @@ import type { App } from './app.js'
 import { each, located } from './batch-places.js'
 import { Running, type Answer } from './batch-running.js'
 import { tasksOf } from './batch-tasks.js'
-import { WrittenAnswers } from './large-answers.js'
 import type { Caller } from './rights/caller.js'
 import { writtenKey } from './saves.js'
 import { withoutSecrets } from './secrets.js'
 import { nowOf } from './work.js'
 import { write, type WriteRequest } from './writing.js'
+import { WrittenAnswers } from './written-answers.js'
 
 export async function batch(
   app: App,

@@ -11,13 +11,13 @@ import type { WireRecord } from '../wire.js'
 import type { App } from './app.js'
 import type { Caller } from './rights/caller.js'
 import { holding } from './rights/permits.js'
-import { readFor, seenAmong } from './rights/shown.js'
+import { readFor, seenAmong, selectFor } from './rights/shown.js'
 
 type Viewer = Caller & { readonly app: App }
 
 export interface VisibleFields {
   readonly model: Model
-  /** The record as it is, without what is hidden. */
+  /** The record as it is, without what is hidden, and without the names of list members. */
   readonly theirs: WireRecord
   /** What can be merged, and may be read. */
   readonly names: ReadonlySet<string>
@@ -42,7 +42,8 @@ export async function visibleFields(
   const asked = reading.map(({ where }) => where)
   const holds = await holding(db, table, record.id, asked)
   const grants = reading.filter((_, index) => holds[index])
-  const theirs = (await readFor(viewer.app, viewer, db, model, record.id)) ?? {
+  const select = selectFor(viewer.app, viewer, model, 'own')
+  const theirs = (await readFor(viewer.app, viewer, db, model, record.id, select)) ?? {
     id: record.id,
     version: record.version,
   }

@@ -14,7 +14,7 @@ import { mergeVisible, pick, visibleFields } from './conflict-view.js'
 import { fileValues } from './held-files.js'
 import { fitsAnswer } from './large-answers.js'
 import { holding } from './rights/permits.js'
-import { seenBy } from './rights/shown.js'
+import { seenBy, withMemberNames } from './rights/shown.js'
 import type { Expected } from './versions.js'
 import type { Work } from './work.js'
 
@@ -32,7 +32,7 @@ export async function conflict(
   draft: Draft | null,
 ): Promise<Refusal> {
   const { data } = await compare(refused, db, table, record, expected, draft)
-  return refusalWith(refused.app, data, expected)
+  return refusalWith(refused, db, table, { data, expected })
 }
 
 /** Refuses what is not made from the current version; one that may be merged, only if somebody changed since what is sent. */
@@ -46,10 +46,11 @@ export async function refuseStale(
   mayMerge: boolean,
 ): Promise<void> {
   const { data, isOnTop } = await compare(refused, db, table, record, expected, draft)
-  if (!mayMerge || !isOnTop) throw refusalWith(refused.app, data, expected)
+  if (!mayMerge || !isOnTop) throw await refusalWith(refused, db, table, { data, expected })
 }
 
 interface Comparison {
+  /** `theirs` is without the names of list members: a write that can be merged needs none. */
   readonly data: ConflictData
   /** Whether what was sent can be written as if it had been made from the record as it is. */
   readonly isOnTop: boolean
@@ -93,11 +94,26 @@ async function compare(
   return { data, isOnTop: mergeable && standsOnTop(merged, sent) }
 }
 
-function refusalWith(app: Refused['app'], data: ConflictData, { by }: Expected): Refusal {
+interface Stale {
+  readonly data: ConflictData
+  readonly expected: Expected
+}
+
+async function refusalWith(
+  refused: Refused,
+  db: Queryable,
+  { model }: Table,
+  { data, expected: { by } }: Stale,
+): Promise<Refusal> {
+  const { app } = refused
   const { entityName, entityId, current, expected } = data
   const kind = by === 'if-match' ? 'stale-match' : 'conflict'
   const message = `${entityName} ${entityId} is at version ${current}, not ${expected}: nothing was written`
-  if (fitsAnswer(app, data)) return new Refusal(kind, message, { data: { ...data } })
+  const named = await withMemberNames(app, refused, db, { model, record: data.theirs })
+  // Somebody may have written the record between the two reads: the version and the values of a conflict belong together.
+  const theirs = named && named.version !== current ? data.theirs : named
+  const whole = theirs && { ...data, theirs }
+  if (whole && fitsAnswer(app, whole)) return new Refusal(kind, message, { data: whole })
   const more = 'Its values are too large for this answer: read those that you need with "fields"'
   return new Refusal(kind, `${message}. ${more}`, { data: shortened(data) })
 }

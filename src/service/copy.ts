@@ -6,24 +6,34 @@ import type { Field } from '../model/field.js'
 import { isOwnedList, isShown, isWritable, type Model } from '../model/model.js'
 import { ID, stepOf } from '../model/path.js'
 import { idOf, type Value, type Values } from '../model/value.js'
+import { weighWalk } from '../store/large-pages.js'
 import * as store from '../store/records.js'
+import type { Select } from '../store/select.js'
+import type { Table } from '../store/table.js'
 import type { WireRecord } from '../wire.js'
 import type { App } from './app.js'
 import { sightOf, type Caller } from './rights/caller.js'
 import { checkId, missing } from './ids.js'
-import { readFor, selectFor } from './rights/shown.js'
+import { copyTooLarge, fitsAnswer, memoryBytes, roomFor } from './large-answers.js'
+import { isSeen, readToAnswer, selectFor } from './rights/shown.js'
 
 const MARK = ' (copy)'
 
-/** What can be sent to create a record that holds the same: without ids and versions, its owned records copied with it. */
+/** What can be sent to create a record that holds the same: without ids and versions, its owned records copied with it. Refuses what is larger than an answer before it reads that. */
 export async function copy(app: App, by: Caller, model: Model, id: number): Promise<Values> {
-  const record = await readFor(app, by, app.db.reader, model, checkId(model, id))
-  return new Copying(app, by).copyOf(model, record ?? missing(model, id), undefined, 1)
+  const db = app.db.reader
+  const record = await readToAnswer(app, by, db, { model, id: checkId(model, id) })
+  if (!record && !(await isSeen(app, by, db, { model, id }))) missing(model, id)
+  const copied = record && (await new Copying(app, by).copyOf(model, record, undefined, 1))
+  if (!copied || !fitsAnswer(app, copied)) throw copyTooLarge(app.settings)
+  return copied
 }
 
 class Copying {
   /** How many records the copy has, in all its lists. */
   #records = 0
+  /** How many bytes those in its lists take. */
+  #bytes = 0
 
   constructor(
     private readonly app: App,
@@ -60,11 +70,20 @@ class Copying {
     const { seen } = stepOf(sightOf(app, this.by), model, field)
     const shown = { seen, select: selectFor(app, this.by, target, 'full') }
     const walk = { after: 0, limit: MAX_RECORDS - this.#records + 1, where, ...shown }
+    const table = app.tables.of(target)
+    await this.#weigh(table, walk)
     const copies: Values[] = []
-    const members = await store.walk(app.db.searcher, app.tables.of(target), walk)
+    const members = await store.walk(app.db.searcher, table, walk)
     for (const member of inOrderOf(owner[field.name], members))
       copies.push(await this.copyOf(target, member, back, depth + 1))
     return copies
+  }
+
+  async #weigh(table: Table, walk: store.Walk & { readonly select: Select }): Promise<void> {
+    const { db, settings } = this.app
+    if (walk.select.mostBytes * walk.limit <= memoryBytes(settings)) return
+    for (const { bytes } of await weighWalk(db.searcher, table, walk, walk.select)) this.#bytes += bytes
+    if (this.#bytes > roomFor(settings)) throw copyTooLarge(settings)
   }
 
   /** A copy that cannot be sent back is of no use, and one without its last members would lose them unseen. */

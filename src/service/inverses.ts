@@ -2,10 +2,11 @@
 import type { Draft } from '../model/draft.js'
 import { Faults } from '../model/faults.js'
 import { inverseFault, isAsClaimed, type ClaimedMember } from '../model/inverse-input.js'
-import { selectionForRecord } from '../model/selection.js'
+import { selectionForRecord, withIds } from '../model/selection.js'
 import { compileSelection } from '../store/select.js'
 import { sightOf } from './rights/caller.js'
-import { readFor } from './rights/shown.js'
+import { isSeen, readToAnswer } from './rights/shown.js'
+import { incomparable } from './sent-copies.js'
 import type { Work } from './work.js'
 
 /**
@@ -23,8 +24,13 @@ export async function refuseChangedInverses(work: Work, draft: Draft, id: number
     return fields.length > 0 ? [[name, fields] as const] : []
   })
   const wanted = { fields: [...inverses.keys()], related: Object.fromEntries(related) }
-  const select = compileSelection(app.db.dialect, selectionForRecord(sight, model, wanted))
-  const shown = await readFor(app, work, tx, model, id, select)
+  const selection = selectionForRecord(sight, model, wanted)
+  // Where nothing is claimed of the records but who they are, their names are not read.
+  const entries = selection.entries.map((entry) => (entry.key in wanted.related ? entry : withIds(entry)))
+  const select = compileSelection(app.db.dialect, { ...selection, entries })
+  const shown = await readToAnswer(app, work, tx, { model, id, select })
+  if (!shown && (await isSeen(app, work, tx, { model, id })))
+    throw incomparable(work, place, [...inverses.keys()])
   const faults = new Faults()
   for (const [name, members] of inverses) {
     const relation = model.fields.get(name)?.relation

@@ -2,7 +2,6 @@
 // `limit` that fits, before its records are read.
 import { Refusal } from '../errors.js'
 import type { Search } from '../model/search.js'
-import { isObject } from '../model/value.js'
 import type { Queryable } from '../store/database.js'
 import {
   countFitting,
@@ -31,7 +30,7 @@ const MOST_MARKS = 128
 /** A character of a text, escaped in JSON. */
 export const MOST_ESCAPED = 6
 
-type Limited = Pick<App, 'settings'>
+export type Limited = Pick<App, 'settings'>
 
 /** What is larger is not held in memory as a whole. */
 export function memoryBytes({ answerLimitBytes }: Settings): number {
@@ -112,6 +111,20 @@ function recordTooLarge({ answerLimitBytes }: Settings): Refusal {
   )
 }
 
+export function pastTooLarge({ answerLimitBytes }: Settings): Refusal {
+  return new Refusal(
+    'too-large',
+    `The record as it was is larger than ${spellBytes(answerLimitBytes)}: read its Changes (GET …/history) instead. Nothing was changed.`,
+  )
+}
+
+export function copyTooLarge({ answerLimitBytes }: Settings): Refusal {
+  return new Refusal(
+    'too-large',
+    `A copy of the record would be larger than ${spellBytes(answerLimitBytes)}: create the record and those in its lists one by one. Nothing was changed.`,
+  )
+}
+
 /** Where a record is read from. */
 interface Place {
   readonly db: Queryable
@@ -121,6 +134,12 @@ interface Place {
 /** Whether no record of this kind can be too large. */
 export function isLight({ settings }: Limited, { mostBytes }: Select): boolean {
   return mostBytes <= memoryBytes(settings)
+}
+
+/** Restricts a read to what fits an answer. The database weighs nothing where the model bounds the record. */
+export function onlyWithin(app: Limited, { select, seen }: Omit<Single, 'id'>): Only {
+  if (isLight(app, select)) return { seen }
+  return { seen, within: { weight: select.weight.stored, bytes: roomFor(app.settings) } }
 }
 
 /** Reads a record and weighs it in the same statement; undefined if it is not there or may not be seen. Refuses one that is larger than an answer. */
@@ -160,16 +179,27 @@ export async function refuseLargePast(
 
 /** The texts of records that are in memory, as a page. */
 export function printRecords({ settings }: Limited, records: readonly unknown[]): string {
-  const texts = records.map((record) => JSON.stringify(record))
+  const texts: string[] = []
   let bytes = 0
-  const fitting = texts.findIndex((text) => (bytes += Buffer.byteLength(text) + 1) > roomFor(settings))
-  if (fitting >= 0) throw tooLarge(settings, fitting)
+  for (const record of records) {
+    const text = textIfFits(record, roomFor(settings))
+    if (text === undefined || (bytes += Buffer.byteLength(text) + 1) > roomFor(settings))
+      throw tooLarge(settings, texts.length)
+    texts.push(text)
+  }
   return texts.join()
+}
+
+/** Prints nothing that is too long for certain: strings have a greatest length. */
+function textIfFits(data: unknown, bytes: number): string | undefined {
+  return leastJsonBytes(data) <= bytes ? JSON.stringify(data) : undefined
 }
 
 /** The text of a record that was put together in memory. */
 export function printWithin(app: Limited, record: unknown): string {
-  return textWithin(app, JSON.stringify(record))
+  const text = textIfFits(record, roomFor(app.settings))
+  if (text === undefined) throw recordTooLarge(app.settings)
+  return textWithin(app, text)
 }
 
 /** The weight of a record does not count escapes: its text may be longer than an answer. */
@@ -191,41 +221,9 @@ export function fits(text: string | Uint8Array, bytes: number): boolean {
 
 export function fitsAnswer({ settings }: Limited, data: unknown): boolean {
   const bytes = roomFor(settings)
-  return mostJsonBytes(data) <= bytes || fits(JSON.stringify(data), bytes)
-}
-
-/** What a write answers: where it would be too large, the id and the version of each record. */
-export function fitWritten<T>(app: Limited, written: T): T {
-  if (fitsAnswer(app, written)) return written
-  return (Array.isArray(written) ? written.map(keyOf) : keyOf(written)) as T
-}
-
-/** Of a removed record there is the id alone. */
-export function keyOf(written: unknown): unknown {
-  return isObject(written) ? { id: written['id'], version: written['version'] } : written
-}
-
-/** Gathers what several writes answer. From the first record on that cannot fit, no more is read of the others than their keys. */
-export class WrittenAnswers<T> {
-  #answers: T[] = []
-  #leastBytes = 0
-
-  constructor(private readonly app: Limited) {}
-
-  get isFull(): boolean {
-    return this.#leastBytes > roomFor(this.app.settings)
-  }
-
-  add(answer: T): void {
-    const wasFull = this.isFull
-    this.#leastBytes += leastJsonBytes(answer)
-    this.#answers.push(answer)
-    if (this.isFull && !wasFull) this.#answers = this.#answers.map((each) => keyOf(each) as T)
-  }
-
-  all(): T[] {
-    return this.#answers
-  }
+  if (mostJsonBytes(data) <= bytes) return true
+  const text = textIfFits(data, bytes)
+  return text !== undefined && fits(text, bytes)
 }
 
 type Members = Readonly<Record<string, unknown>>
@@ -243,7 +241,7 @@ function mostJsonBytes(value: unknown): number {
 }
 
 /** A quick lower bound. */
-function leastJsonBytes(value: unknown): number {
+export function leastJsonBytes(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 1
   let bytes = 2
@@ -252,6 +250,6 @@ function leastJsonBytes(value: unknown): number {
   return bytes
 }
 
-function spellBytes(bytes: number): string {
+export function spellBytes(bytes: number): string {
   return bytes >= 1024 ** 2 ? `${Math.floor(bytes / 1024 ** 2)} MB` : `${Math.floor(bytes / 1024)} KB`
 }

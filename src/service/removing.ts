@@ -9,10 +9,11 @@ import { referencesHeld, referrerOf, referringTo } from '../store/references.js'
 import type { Table } from '../store/table.js'
 import type { WireRecord } from '../wire.js'
 import { fileChanges, filesToReplace, letGo } from './held-files.js'
+import { leastJsonBytes } from './large-answers.js'
 import type { Identity } from './lock-order.js'
 import type { Permits } from './rights/permits.js'
 import { seenAmong } from './rights/shown.js'
-import type { Touched } from './touched.js'
+import { refuseTooMuch, type Touched } from './touched.js'
 import { endSessionsIfRemoved } from './accounts/user-sessions.js'
 import type { Work } from './work.js'
 
@@ -170,13 +171,17 @@ export class Removing {
   async #readMembers(model: Model, owner: number): Promise<Member[]> {
     const { tx, app } = this.work
     const members: Member[] = []
+    let characters = 0
     for (const field of model.fields.values()) {
       const { relation } = field
       if (!isOwnedList(field) || relation?.mappedBy === undefined) continue
       const table = app.tables.of(app.catalog.target(relation))
       for (const id of await membersOf(tx, { model, field }, owner)) {
         const record = await store.readLocked(tx, table, id)
-        if (record) members.push({ table, record })
+        if (!record) continue
+        // They are in memory together before the first of them goes.
+        refuseTooMuch((characters += leastJsonBytes(record)))
+        members.push({ table, record })
       }
     }
     return members

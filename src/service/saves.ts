@@ -15,17 +15,19 @@ import { createBare, isBare, updateBare } from './bare-saves.js'
 import { sightOf, type Caller } from './rights/caller.js'
 import { checkId, missing } from './ids.js'
 import { refuseNewKey } from './accounts/key-rules.js'
-import { WrittenAnswers } from './large-answers.js'
+import { isLight } from './large-answers.js'
 import { lockInOrder } from './lock-order.js'
 import { keepRules } from './accounts/auth-rules.js'
 import { plainOf } from './plain.js'
 import { requirePermitted } from './rights/permitted.js'
 import { Saving } from './saving.js'
 import { hashSecrets } from './secrets.js'
-import { readFor, seesWhole, selectFor } from './rights/shown.js'
+import { isSeen, readToAnswer, seesWhole, selectFor, withMemberNames } from './rights/shown.js'
 import { versionIn, versionToUpdate, type Expected } from './versions.js'
 import { nowOf } from './work.js'
 import { requestOf, write, type Writing } from './writing.js'
+import { shortened, WrittenAnswers } from './written-answers.js'
+import { hasMembers } from './written-record.js'
 
 export async function create(
   app: App,
@@ -119,7 +121,7 @@ export async function ready(app: App, by: Caller, draft: Draft): Promise<Draft> 
 /** Who may change no record of this model is told so, if there is one to be changed. */
 export async function requireUpdatable(app: App, by: Caller, model: Model, id: number): Promise<void> {
   if (!by.rights || by.rights.of(model).may('update')) return
-  if (!(await readFor(app, by, app.db.reader, model, id))) missing(model, id)
+  if (!(await isSeen(app, by, app.db.reader, { model, id }))) missing(model, id)
   requirePermitted(by, 'update', model)
 }
 
@@ -140,7 +142,7 @@ async function writeOne(
       const saving = key && expected ? updateBare(work, sent, key, expected) : createBare(work, sent)
       const { record, change } = await saving
       changes.push(change)
-      return record
+      return hasMembers(model, record) ? named(app, by, tx, { model, record }) : record
     }
     return write(app, by, request, undefined, saveOne, plain)
   }
@@ -212,15 +214,31 @@ export type Shown = (saving: Saving, tx: Transaction, id: number) => Promise<Wir
 /** What the answer shows of a record that was written. */
 export function shownTo(app: App, by: Caller, model: Model, { wanted }: SaveOptions): Shown {
   if (wanted === undefined && seesWhole(app, by, model))
-    return async (saving, _, id) => saving.recordOf(model, id)
+    return async (saving, tx, id) => {
+      const record = await saving.recordOf(model, id)
+      return hasMembers(model, record) ? named(app, by, tx, { model, record }) : record
+    }
   const select = wanted
     ? compileSelection(app.db.dialect, selectionForRecord(sightOf(app, by), model, wanted))
     : selectFor(app, by, model, 'full')
   return async (_, tx, id) => {
     const key = await writtenKey(app, tx, model, id)
+    const record = await readToAnswer(app, by, tx, { model, id, select })
+    if (record) return record
+    const isLarge = !isLight(app, select) && (await isSeen(app, by, tx, { model, id }))
     // Who may write what they may not see is told that it was written.
-    return (await readFor(app, by, tx, model, id, select)) ?? key
+    return isLarge ? shortened(key) : key
   }
+}
+
+/** With the names of its list members; the id and the version of one that is larger than an answer. */
+async function named(
+  app: App,
+  by: Caller,
+  tx: Transaction,
+  written: { readonly model: Model; readonly record: WireRecord },
+): Promise<WireRecord> {
+  return (await withMemberNames(app, by, tx, written)) ?? shortened(written.record)
 }
 
 function refuseKeysOfARecord(data: unknown, place = ''): void {

@@ -1,6 +1,5 @@
 // Writing a Draft: the record, the neighbours inside of it, and the owners whose lists change by it. An instance lives as long as
 // one attempt of a transaction.
-import { refuseEditedCopies } from '../model/copies.js'
 import { draftsIn, type Draft, type Key } from '../model/draft.js'
 import { refusalAt, Faults } from '../model/faults.js'
 import { patchDraft } from '../model/merge-patch.js'
@@ -30,7 +29,8 @@ import type { Identity } from './lock-order.js'
 import { requirePermitted } from './rights/permitted.js'
 import { Permits, requireGranted } from './rights/permits.js'
 import { Removing } from './removing.js'
-import { readFor, seenAmong } from './rights/shown.js'
+import { seenAmong } from './rights/shown.js'
+import { refuseChangedCopies } from './sent-copies.js'
 import { Touched } from './touched.js'
 import { keepUnseen, refuseUnseen } from './rights/unseen.js'
 import { endSessionsIfChanged } from './accounts/user-sessions.js'
@@ -114,7 +114,7 @@ export class Saving {
       await refuseStale(this.work, tx, table, before, expected, asked, isMerging)
     }
     if (isRoot) await this.refuseStaleInside(asked)
-    refuseEditedCopies(asked, await this.#asShown(asked, before))
+    await refuseChangedCopies(this.work, asked, before)
     await refuseUnseen(this.work, asked)
     await refuseChangedInverses(this.work, asked, key.id)
     const patched = asked.patched ? patchDraft(asked, valuesOf(model, before)) : asked
@@ -204,6 +204,7 @@ export class Saving {
     await this.#permits.requireRemovable(table, id, false)
   }
 
+  /** The record as it is now, without the names of list members. */
   async recordOf(model: Model, id: number): Promise<WireRecord> {
     return this.#touched.recordOf(model, id)
   }
@@ -243,13 +244,6 @@ export class Saving {
     const after = isPlain ? recordOf(model, id, version + 1, written) : undefined
     this.#touched.raised(table, before, after)
     this.#touched.changedFiles(table, id, fileChanges(table, files, sent))
-  }
-
-  /** What the sender has seen of it: a name that is hidden from them cannot have been changed by them, and must not be guessed. */
-  async #asShown({ model, copies }: Draft, before: WireRecord): Promise<WireRecord> {
-    const { app, rights, tx } = this.work
-    if (!rights || copies.size === 0) return before
-    return (await readFor(app, this.work, tx, model, before.id)) ?? missing(model, before.id)
   }
 
   /** Whether nothing but this record is written: then nothing of it has to be looked up again. */

@@ -12,6 +12,7 @@ import type { Table } from '../store/table.js'
 import type { Change, WireRecord } from '../wire.js'
 import { userOf } from './actor.js'
 import { changeOf } from './changes.js'
+import { leastJsonBytes } from './large-answers.js'
 import { inLockOrder, type Identity } from './lock-order.js'
 import type { Work } from './work.js'
 
@@ -32,7 +33,7 @@ interface Entry {
 
 /** All of them are in one transaction, and others wait for it. */
 const MAX_TOUCHED = 10_000
-/** They are held in memory until its end, before and after; one alone may be as large as it is. */
+/** They are held in memory until its end, before and after, without the names of list members; one alone may be as large as it is. */
 const MAX_CHARACTERS = 32_000_000
 
 export class Touched {
@@ -59,13 +60,8 @@ export class Touched {
   }
 
   #weigh(record: WireRecord | undefined): void {
-    for (const value of Object.values(record ?? {}))
-      if (typeof value === 'string') this.#characters += value.length
-    if (this.#characters > MAX_CHARACTERS && this.#entries.length > 1)
-      throw new Refusal(
-        'bad-request',
-        'These records are too large to be changed at once: change fewer of them',
-      )
+    if (record) this.#characters += leastJsonBytes(record)
+    if (this.#entries.length > 1) refuseTooMuch(this.#characters)
   }
 
   goneFrom(model: Model, id: number): WireRecord | undefined {
@@ -177,6 +173,12 @@ export class Touched {
     refuseTooLong(model, id, before, after)
     return changeOf(this.work, model, before, after, files)
   }
+}
+
+/** Refuses to hold so many characters of several records in memory. */
+export function refuseTooMuch(characters: number): void {
+  if (characters <= MAX_CHARACTERS) return
+  throw new Refusal('bad-request', 'These records are too large to be changed at once: change fewer of them')
 }
 
 function key(model: Model, id: number): string {

@@ -14,10 +14,10 @@ import type { Action, SaveOptions, Written } from '../wire.js'
 import type { App } from './app.js'
 import type { Caller } from './rights/caller.js'
 import { mayEndAccess, refuseIfEnded, requireAccess } from './accounts/access.js'
-import { fitWritten, keyOf } from './large-answers.js'
 import { keepAnAdministrator } from './accounts/last-administrator.js'
 import { withoutSecrets } from './secrets.js'
 import { keepFollowing } from './webhooks/following.js'
+import { fitWritten, keyOf } from './written-answers.js'
 
 export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60_000
 const MAX_KEY_LENGTH = 255

@@ -21,11 +21,26 @@ export function referencesIn(model: Model, values: Values): Value[] {
 
 /** Of a new record that nobody can refer to yet. */
 export function emptyLists(model: Model): Values {
-  const lists = LISTS.get(model) ?? [...model.fields.values()].filter(isOwnedList).map(({ name }) => name)
-  LISTS.set(model, lists)
   const empty: Values = {}
-  for (const name of lists) empty[name] = []
+  for (const name of listsOf(model)) empty[name] = []
   return empty
+}
+
+/** Whether a list of the record has members: a write knows their ids, and an answer also shows their names. */
+export function hasMembers(model: Model, record: WireRecord): boolean {
+  for (const name of listsOf(model)) {
+    const members = record[name]
+    if (Array.isArray(members) && members.length > 0) return true
+  }
+  return false
+}
+
+function listsOf(model: Model): readonly string[] {
+  const known = LISTS.get(model)
+  if (known) return known
+  const lists = [...model.fields.values()].filter(isOwnedList).map(({ name }) => name)
+  LISTS.set(model, lists)
+  return lists
 }
 
 const LISTS = new WeakMap<Model, readonly string[]>()

@@ -1,6 +1,7 @@
 // A page whose records are not read all at once: first what each of them takes, then a few at a time. All of it is of one snapshot.
 import type { Criteria } from '../model/criteria.js'
 import type { Search } from '../model/search.js'
+import { predicateOf } from './criteria-sql.js'
 import type { Queryable, Row, SqlValue } from './database.js'
 import { compilePage } from './page-sql.js'
 import { factsOf, momentOf, type Found } from './pages.js'
@@ -45,16 +46,21 @@ export async function measurePage(
   return { ...facts, records, bytes: records.reduce((sum, { bytes }) => sum + bytes, 0) }
 }
 
-/** How many of the next records by id can be read together; one at least. */
-export async function countTogether(
+/** How many of these records can be read together; one at least. */
+export function countTogether(records: readonly Weighed[]): number {
+  return Math.max(1, firstWithin(records, SLICE_BYTES).length)
+}
+
+/** How many bytes each of the next records by id takes. */
+export async function weighWalk(
   db: Queryable,
   table: Table,
   walked: Walk,
   { weight }: Select,
-): Promise<number> {
+): Promise<Weighed[]> {
   const { sql, params } = weight.stored
   const rows = await walkRows(db, table, walked, { columns: `t."id" as "id", ${sql} as "$bytes"`, params })
-  return Math.max(1, firstWithin(rows.map(weighedIn), SLICE_BYTES).length)
+  return rows.map(weighedIn)
 }
 
 function weighedIn(row: Row): Weighed {
@@ -92,6 +98,23 @@ export async function weighRecord(
   const reading = pointRead(`t."id" as "id", ${sql} as "$bytes"`, name, params)
   const row = await rowOf(db, dialect, id, reading, { seen })
   return Number(row?.['$bytes'] ?? 0)
+}
+
+/** How many bytes the values of these records take together, as far as they may be seen. */
+export async function weighAll(
+  db: Queryable,
+  { name, dialect }: Table,
+  ids: readonly number[],
+  { select, seen }: Omit<Single, 'id'>,
+): Promise<number> {
+  const { sql, params } = select.weight.stored
+  const permitted = seen && predicateOf(dialect, seen)
+  const some = `t."id" in (${dialect.json.rows('integer')})${permitted ? ` and ${permitted.sql}` : ''}`
+  const rows = await db.all(`select coalesce(sum(${sql}), 0) as "bytes" from ${name} as t where ${some}`, [
+    ...[...params, JSON.stringify(ids)],
+    ...(permitted?.params ?? []),
+  ])
+  return Number(rows[0]?.['bytes'])
 }
 
 /** The texts of the records, in their order, some at a time. */

@@ -95,7 +95,7 @@ function sizeOf(state: State): number {
 }
 
 async function currentOf(db: Queryable, table: Table, ids: readonly number[]): Promise<Map<number, Current>> {
-  const records = await readAll(db, table, ids, table.full)
+  const records = await readAll(db, table, ids, table.own)
   return new Map(
     records.map((record) => [record.id, { version: record.version, values: valuesOf(table.model, record) }]),
   )

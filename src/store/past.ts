@@ -106,7 +106,7 @@ export async function currentValues(
   ids: readonly number[],
 ): Promise<Map<number, Current>> {
   const current = new Map<number, Current>()
-  for (const record of await readAll(db, table, ids, table.full)) {
+  for (const record of await readAll(db, table, ids, table.own)) {
     const files = table.binary.length === 0 ? undefined : await filesOf(db, table, record.id)
     const facts = [...(files ?? [])].map(([name, file]) => [name, factsOf(file)] as const)
     const values = { ...valuesOf(table.model, record), ...Object.fromEntries(facts) }

@@ -49,11 +49,12 @@ export async function walkRows(
   return db.all(`select ${select.columns} ${from}`, all)
 }
 
+/** Without a `select`: the record as a write needs it, without the names of list members. */
 export async function read(
   db: Queryable,
   table: Table,
   id: number,
-  select = table.full,
+  select = table.own,
   only?: Only,
 ): Promise<WireRecord | undefined> {
   const { dialect } = table

@@ -163,7 +163,8 @@ function compileNeighbour(key: string, { step, shown, order = [] }: Neighbour, p
   const inner = { ...stepped, lists: lists + (isList ? 1 : 0), isNested: true }
   const parts = shown.entries.map((entry) => compileEntry(entry, inner))
   const id = inner.scope.alias
-  const array = dialect.json.array([`${id}."id"`, `${id}."version"`, ...parts.map((part) => part.sql)])
+  const keys = shown.versionKeys.length > 0 ? ['id', 'version'] : ['id']
+  const array = dialect.json.array([...keys.map((key) => `${id}."${key}"`), ...parts.map((part) => part.sql)])
   const decode = decodeNeighbour(shown, parts)
   const nest = (sql: string) => (isNested ? dialect.json.nested(sql) : sql)
   if (!isList) {
@@ -228,12 +229,13 @@ function decodeNeighbour(
   { versionKeys }: Selection,
   parts: readonly Part[],
 ): (items: readonly Json[] | null) => Value {
+  const first = versionKeys.length > 0 ? 2 : 1
   return (items) => {
     if (!items) return null
     const record: Record<string, Value> = { id: Number(items[0]) }
     for (const key of versionKeys) record[key] = Number(items[1])
     parts.forEach(({ key, decode }, index) => {
-      const value = decode(items[index + 2] ?? null)
+      const value = decode(items[first + index] ?? null)
       if (value !== HIDDEN) record[key] = value
     })
     return record

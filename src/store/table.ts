@@ -2,7 +2,7 @@
 import type { Catalog } from '../model/catalog.js'
 import { storageOf, type Field } from '../model/field.js'
 import type { Model } from '../model/model.js'
-import { fullSelection, listSelection } from '../model/selection.js'
+import { fullSelection, listSelection, withMemberIds } from '../model/selection.js'
 import type { Dialect, SqlValue } from './database.js'
 import { FieldNames, type FormerFields } from './field-names.js'
 import { quote, tableName } from './names.js'
@@ -22,6 +22,8 @@ export interface Table {
   /** What its fields were called in the Log. */
   readonly names: FieldNames
   readonly full: Select
+  /** A record as a write needs it: of the members of its lists the ids. Equal to `full` where there are no lists. */
+  readonly own: Select
   readonly list: Select
 }
 
@@ -43,6 +45,9 @@ export class Tables {
 
   #make(model: Model): Table {
     const stored = storedFields(model)
+    const shown = fullSelection(this.catalog, model)
+    const bare = withMemberIds(shown)
+    const full = compileSelection(this.dialect, shown)
     return {
       model,
       dialect: this.dialect,
@@ -50,7 +55,8 @@ export class Tables {
       stored,
       binary: stored.filter(({ type }) => type === 'binary'),
       names: new FieldNames(model, this.former.get(model.name) ?? []),
-      full: compileSelection(this.dialect, fullSelection(this.catalog, model)),
+      full,
+      own: bare === shown ? full : compileSelection(this.dialect, bare),
       list: compileSelection(this.dialect, listSelection(this.catalog, model)),
     }
   }

@@ -45,7 +45,8 @@ export interface MadeKey {
 export async function makeKey(app: App, by: Caller, { user: userId, ...sent }: NewKey): Promise<MadeKey> {
   refuseOthers(by, userId)
   const model = app.catalog.get(API_KEY_MODEL)
-  const user = await store.read(app.db.reader, app.tables.of(app.catalog.user), userId)
+  const table = app.tables.of(app.catalog.user)
+  const user = await store.read(app.db.reader, table, userId, table.full)
   if (!user) return missing(app.catalog.user, userId)
   const data = checked(app, model, user, sent)
   const key = MARK + newToken()

@@ -104,8 +104,9 @@ export async function changeRoles(
   const { user } = app.catalog
   const added = idsIn(await rolesNamed(app, changes.add))
   const removed = new Set(idsIn(await rolesNamed(app, changes.remove)))
+  const table = app.tables.of(user)
   for (;;) {
-    const record = await store.read(app.db.reader, app.tables.of(user), userId)
+    const record = await store.read(app.db.reader, table, userId, table.full)
     if (!record) return undefined
     const before = idsIn(record['roles'])
     const ids = [...new Set([...before, ...added])].filter((id) => !removed.has(id))

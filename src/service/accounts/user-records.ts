@@ -49,7 +49,8 @@ export async function changeRolesOf(app: App, username: string, changes: RoleCha
 
 export async function userNamed(app: App, username: string): Promise<WireRecord> {
   const found = await findAccount(app.db.reader, username)
-  const record = found && (await store.read(app.db.reader, app.tables.of(app.catalog.user), found.user.id))
+  const table = app.tables.of(app.catalog.user)
+  const record = found && (await store.read(app.db.reader, table, found.user.id, table.full))
   if (!record) throw new Refusal('not-found', `There is no user "${username}"`)
   return record
 }

@@ -3,12 +3,11 @@ import { pageFromQuery, type Query } from '../../model/search.js'
 import type { Model } from '../../model/model.js'
 import { BYTES_OF_HISTORY, historyRows, lastVersion } from '../../store/history.js'
 import { walkBack } from '../../store/past.js'
-import * as store from '../../store/records.js'
 import type { Change, HistoryPage } from '../../wire.js'
 import type { App } from '../app.js'
 import { checkId, missing } from '../ids.js'
 import type { Caller } from '../rights/caller.js'
-import { seenBy } from '../rights/shown.js'
+import { isSeen } from '../rights/shown.js'
 import { askedOf, changesFor, momentsFor, seesAllAlike } from './shown-changes.js'
 
 /** Who does not see everything of a record is shown no more than its last Changes: each of them has to be looked into. */
@@ -64,7 +63,5 @@ async function walkedPage(
 
 /** What is there may have no past any more; what never was is not there, and neither is what may not be seen. */
 async function requireSeen(app: App, by: Caller, model: Model, id: number): Promise<void> {
-  const seen = seenBy(by, model)
-  const isThere = await store.test(app.db.searcher, app.tables.of(model), id, seen ? [seen] : [])
-  if (!isThere || isThere.includes(false)) missing(model, id)
+  if (!(await isSeen(app, by, app.db.searcher, { model, id }))) missing(model, id)
 }

@@ -8,17 +8,16 @@ import { searchFromQuery, type Query, type Search } from '../../model/search.js'
 import { listSelection, type Entry } from '../../model/selection.js'
 import { sameValue, type Value } from '../../model/value.js'
 import { ownFieldsIn } from '../../store/as-if.js'
-import type { Queryable } from '../../store/database.js'
 import { changedSince, tableWith, type Changed } from '../../store/past-table.js'
 import { isKnownIn, valueIn, type State } from '../../store/past.js'
 import { find, selectOf } from '../../store/pages.js'
 import type { Page, WireRecord } from '../../wire.js'
 import type { App } from '../app.js'
-import { refuseLargePast } from '../large-answers.js'
+import { refuseLargePast, roomFor, tooLarge } from '../large-answers.js'
 import { sightOf, type Caller } from '../rights/caller.js'
 import { seenBy, selectFor } from '../rights/shown.js'
 import { momentFrom, seqOf } from './moment.js'
-import { neighboursOf, toldOf } from './past-record.js'
+import { neighboursOf, toldOf, type Viewing } from './past-record.js'
 
 export async function findAt(app: App, by: Caller, model: Model, query: Query): Promise<Page> {
   const asked = searchFromQuery(sightOf(app, by), model, query, app.settings.maxLimit)
@@ -35,7 +34,7 @@ export async function findAt(app: App, by: Caller, model: Model, query: Query): 
     await refuseLargePast(app.settings, db, past, { search, select: selectOf(past, search, list) })
     const { total, records, last } = await find(db, past, search, list)
     const { entries } = search.selection ?? listSelection(sightOf(app, by), model)
-    const data = await withNeighbours(app, by, db, model, entries, changed, records)
+    const data = await withNeighbours({ app, by, db, model }, entries, changed, records)
     const { offset, limit } = search
     return { offset, limit, total, seq, data, next: last && { offset: offset + limit } }
   })
@@ -99,14 +98,16 @@ function isLost(was: State | undefined, field: Field): boolean {
 
 /** Records that have changed since are shown with the neighbours that they had. */
 async function withNeighbours(
-  app: App,
-  by: Caller,
-  db: Queryable,
-  model: Model,
+  viewing: Viewing,
   entries: readonly Entry[],
   changed: ReadonlyMap<number, Changed>,
   records: readonly WireRecord[],
 ): Promise<readonly WireRecord[]> {
+  const { model } = viewing
+  const { settings } = viewing.app
+  // An estimate, as for every list of the past.
+  const tooHeavy = (bytes: number) =>
+    tooLarge(settings, Math.min(records.length - 1, Math.floor((records.length * roomFor(settings)) / bytes)))
   const shown = new Map(
     records.map((record) => [record.id, { ...record } as Record<string, Value> & WireRecord]),
   )
@@ -120,7 +121,7 @@ async function withNeighbours(
       (record) => changed.has(record.id) && Object.hasOwn(record, key),
     )
     const valueOf = ({ id }: WireRecord) => valueIn(changed.get(id)?.was ?? 'gone', field.name)
-    const neighbours = await neighboursOf(app, by, db, model, field, others.map(valueOf))
+    const neighbours = await neighboursOf(viewing, field, others.map(valueOf), tooHeavy)
     for (const record of others) record[key] = toldOf(field, valueOf(record), neighbours) ?? null
   }
   return [...shown.values()]

@@ -9,13 +9,15 @@ import type { Field } from '../../model/field.js'
 import { readAll } from '../../store/bulk.js'
 import type { Queryable } from '../../store/database.js'
 import { horizonOf } from '../../store/feed.js'
+import { weighAll } from '../../store/large-pages.js'
 import { isKnownIn, wasAfter, type Was } from '../../store/past.js'
 import { compileSelection } from '../../store/select.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../app.js'
 import { checkId, missing } from '../ids.js'
+import { fitsAnswer, memoryBytes, pastTooLarge, roomFor } from '../large-answers.js'
 import { sightOf, type Caller } from '../rights/caller.js'
-import { readFor } from '../rights/shown.js'
+import { isSeen } from '../rights/shown.js'
 import { asOfFrom, refuseIfGone, seqOf } from './moment.js'
 import { shownOf, type Shown } from './sight-of-past.js'
 
@@ -32,13 +34,13 @@ export async function readAt(
   const db = app.db.searcher
   if ('version' in at) {
     const past = await pastAt(app, by, db, model, id, at.version)
-    return recordOf(app, by, db, model, id, past)
+    return recordOf({ app, by, db, model }, id, past)
   }
   const seq = await seqOf(db, at)
   const was = await wasAfter(db, app.tables.of(model), id, (change) => change.seq <= seq)
   await refuseIfGone(db, seq)
   const past = await shownPast(app, by, db, model, id, was)
-  return past ? recordOf(app, by, db, model, id, past) : missing(model, id)
+  return past ? recordOf({ app, by, db, model }, id, past) : missing(model, id)
 }
 
 /** What a record held, as far as a caller may see it. */
@@ -62,7 +64,7 @@ export async function pastAt(
     return (await shownPast(app, by, db, model, id, was)) ?? noVersion(model, id, version)
   const isLost = await isForgotten(db, was, version)
   // Who does not see the record must not learn that there was one.
-  const isTold = !by.rights || (await readFor(app, by, db, model, id)) !== undefined
+  const isTold = !by.rights || (await isSeen(app, by, db, { model, id }))
   if (!isLost || !isTold) return noVersion(model, id, version)
   throw new Refusal('gone', `Version ${version} of ${model.name} ${id} is no longer kept`)
 }
@@ -93,25 +95,28 @@ export async function shownPast(
   return { version, values: state, shown: shown === 'nothing' ? undefined : shown }
 }
 
-async function recordOf(
-  app: App,
-  by: Caller,
-  db: Queryable,
-  model: Model,
-  id: number,
-  { version, values, shown }: Past,
-): Promise<WireRecord> {
+/** Who looks at the records of a model, and where these are read. */
+export interface Viewing {
+  readonly app: App
+  readonly by: Caller
+  readonly db: Queryable
+  readonly model: Model
+}
+
+async function recordOf(viewing: Viewing, id: number, { version, values, shown }: Past): Promise<WireRecord> {
+  const { app, model } = viewing
   const record: Record<string, Value> & { id: number; version: number } = { id, version }
   for (const field of model.fields.values()) {
     if (!isShown(field) || (shown && !shown.has(field.name)) || !isKnownIn(values, field.name)) continue
     const value = values[field.name] ?? null
     if (!field.relation) record[field.name] = value
     else {
-      const neighbours = await neighboursOf(app, by, db, model, field, [value])
+      const neighbours = await neighboursOf(viewing, field, [value], () => pastTooLarge(app.settings))
       const told = toldOf(field, value, neighbours)
       if (told !== undefined) record[field.name] = told
     }
   }
+  if (!fitsAnswer(app, record)) throw pastTooLarge(app.settings)
   return record
 }
 
@@ -124,14 +129,15 @@ export interface Neighbours {
 
 const NOBODY: Neighbours = { of: () => undefined, rankOf: () => Infinity }
 
-/** Those that these values lead to. One that is gone is its id alone, to those who see everything; to others it is like one that they do not see. */
+/**
+ * Those that these values lead to. One that is gone is its id alone, to those who see everything; to others it is like one that they do not see.
+ * Names that do not fit an answer are not read.
+ */
 export async function neighboursOf(
-  app: App,
-  by: Caller,
-  db: Queryable,
-  model: Model,
+  { app, by, db, model }: Viewing,
   field: Field,
   values: readonly Value[],
+  tooLarge: (bytes: number) => Refusal,
 ): Promise<Neighbours> {
   const ids = [...new Set(values.flatMap((value) => listed(value).map(idOf)))]
   if (ids.length === 0) return NOBODY
@@ -139,7 +145,11 @@ export async function neighboursOf(
   const { target, seen } = stepOf(sight, model, field)
   const select = compileSelection(app.db.dialect, compact(sight, target))
   const order = field.relation?.orderBy && listOrder(sight, field)
-  const records = await readAll(db, app.tables.of(target), ids, select, { seen, order })
+  const table = app.tables.of(target)
+  const isLight = select.mostBytes * ids.length <= memoryBytes(app.settings)
+  const bytes = isLight ? 0 : await weighAll(db, table, ids, { select, seen })
+  if (bytes > roomFor(app.settings)) throw tooLarge(bytes)
+  const records = await readAll(db, table, ids, select, { seen, order })
   const known = new Map(records.map(({ id, version, ...rest }) => [id, { id, $version: version, ...rest }]))
   const ranks = order && new Map(records.map(({ id }, rank) => [id, rank]))
   return {

@@ -2,22 +2,29 @@
 import type { Criteria } from '../../model/criteria.js'
 import type { Model } from '../../model/model.js'
 import type { Rights } from '../../model/rights.js'
-import { fullSelection, listSelection } from '../../model/selection.js'
+import { fullSelection, listSelection, withMemberIds, type Selection } from '../../model/selection.js'
 import type { Queryable } from '../../store/database.js'
 import * as store from '../../store/records.js'
 import { compileSelection, type Select } from '../../store/select.js'
 import type { WireRecord } from '../../wire.js'
+import type { Sight } from '../../model/sight.js'
 import type { App } from '../app.js'
+import { onlyWithin } from '../large-answers.js'
+import { hasMembers } from '../written-record.js'
 import type { Caller } from './caller.js'
 
-type Shown = 'full' | 'list'
+type Shown = 'full' | 'own' | 'list'
 type Composed = Pick<App, 'tables' | 'db'>
 
-const SELECTIONS = { full: fullSelection, list: listSelection }
+const SELECTIONS: Readonly<Record<Shown, (sight: Sight, model: Model) => Selection>> = {
+  full: fullSelection,
+  own: (sight, model) => withMemberIds(fullSelection(sight, model)),
+  list: listSelection,
+}
 /** Rights are kept from one request to the next, and with them the SQL that follows from them. */
 const COMPILED = new WeakMap<Rights, Map<string, Select>>()
 
-/** A record as it is read, or as it is found. */
+/** A record as it is read, as a write needs it, or as it is found. */
 export function selectFor({ tables, db }: Composed, { rights }: Caller, model: Model, shown: Shown): Select {
   if (!rights) return tables.of(model)[shown]
   const compiled = COMPILED.get(rights) ?? new Map<string, Select>()
@@ -51,6 +58,48 @@ export async function readFor(
   select = selectFor(app, by, model, 'full'),
 ): Promise<WireRecord | undefined> {
   return store.read(db, app.tables.of(model), id, select, { seen: seenBy(by, model) })
+}
+
+/** Whether the record is there, and the caller may see it. */
+export async function isSeen(
+  app: Composed,
+  by: Caller,
+  db: Queryable,
+  { model, id }: RecordKey,
+): Promise<boolean> {
+  const seen = seenBy(by, model)
+  const tested = await store.test(db, app.tables.of(model), id, seen ? [seen] : [])
+  return tested !== undefined && !tested.includes(false)
+}
+
+interface RecordKey {
+  readonly model: Model
+  readonly id: number
+}
+
+interface RecordToAnswer extends RecordKey {
+  readonly select?: Select
+}
+
+/** A record as the caller sees it, if it fits an answer. Of a larger one the database sends nothing. */
+export async function readToAnswer(
+  app: Composed & Pick<App, 'settings'>,
+  by: Caller,
+  db: Queryable,
+  { model, id, select = selectFor(app, by, model, 'full') }: RecordToAnswer,
+): Promise<WireRecord | undefined> {
+  const only = onlyWithin(app, { select, seen: seenBy(by, model) })
+  return store.read(db, app.tables.of(model), id, select, only)
+}
+
+/** Adds the names of list members to a record that a write has read; undefined if it does not fit an answer then. */
+export async function withMemberNames(
+  app: Composed & Pick<App, 'settings'>,
+  by: Caller,
+  db: Queryable,
+  { model, record }: { readonly model: Model; readonly record: WireRecord },
+): Promise<WireRecord | undefined> {
+  return hasMembers(model, record) ? readToAnswer(app, by, db, { model, id: record.id }) : record
 }
 
 /** Those of the ids that the caller may see; without regard to whether they are there, where everything may be seen. */

@@ -8,11 +8,12 @@ import { searchFromRequest } from '../../model/search.js'
 import { listSelection, type Selection } from '../../model/selection.js'
 import { isFile, transferFields, transferSelection } from '../../model/transfer/fields.js'
 import { isObject } from '../../model/value.js'
-import { countTogether } from '../../store/large-pages.js'
+import { countTogether, weighWalk } from '../../store/large-pages.js'
 import { walk, type Walk } from '../../store/records.js'
 import { compileSelection } from '../../store/select.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../app.js'
+import { roomFor } from '../large-answers.js'
 import { sightOf, type Caller } from '../rights/caller.js'
 import { requirePermitted } from '../rights/permitted.js'
 import { seenBy } from '../rights/shown.js'
@@ -71,7 +72,8 @@ export function exportFound(app: App, by: Caller, model: Model, request: unknown
   const shown = selection ?? listSelection(sight, model)
   const isVisible = model.archived && !archived
   const seen = both(seenBy(by, model), by.rights?.of(model).rows('export'))
-  return { columns: columnsOf(shown, named), pages: pagesOf(app, model, shown, { where, seen, isVisible }) }
+  const found = { where, seen, isVisible, mostBytes: roomFor(app.settings) }
+  return { columns: columnsOf(shown, named), pages: pagesOf(app, model, shown, found) }
 }
 
 /** In the order in which they were named; id and version only if they were. */
@@ -85,20 +87,30 @@ function isOnlyId(sortBy: unknown): boolean {
   return Array.isArray(sortBy) && sortBy.every((key) => key === 'id' || key === '+id')
 }
 
+interface Found extends Pick<Walk, 'where' | 'seen' | 'isVisible'> {
+  /** Of one record. */
+  readonly mostBytes?: number
+}
+
 /** The next page is read while this one is used. A page is a statement of its own: whoever stops in between leaves none open. */
 async function* pagesOf(
   { db, tables }: Reading,
   model: Model,
   selection: Selection,
-  found: Pick<Walk, 'where' | 'seen' | 'isVisible'> = {},
+  { mostBytes = Infinity, ...found }: Found = {},
 ): AsyncGenerator<readonly WireRecord[]> {
   const select = compileSelection(db.dialect, selection)
   const table = tables.of(model)
   const readPage = async (after: number, most: number): Promise<ReadPage> => {
     const walked = { after, limit: most, ...found, select }
-    const isSmall = select.mostBytes * most <= PAGE_BYTES
-    const limit = isSmall ? most : Math.min(most, await countTogether(db.searcher, table, walked, select))
+    const limit = select.mostBytes * most <= PAGE_BYTES ? most : await limitOf(walked)
     return { limit, page: await walk(db.searcher, table, { ...walked, limit }) }
+  }
+  const limitOf = async (walked: Walk) => {
+    const weighed = await weighWalk(db.searcher, table, walked, select)
+    const [first] = weighed
+    if (first && first.bytes > mostBytes) throw lineTooLarge(model, first.id)
+    return Math.min(walked.limit, countTogether(weighed))
   }
   let most = FIRST_PAGE
   let next: Promise<ReadPage> | undefined = readPage(0, most)
@@ -113,6 +125,11 @@ async function* pagesOf(
     next?.catch(() => undefined)
     yield page
   }
+}
+
+function lineTooLarge({ name }: Model, id: number): Refusal {
+  const message = `${name} ${id} is larger than an answer may be: leave long fields and lists out of "fields". Nothing was changed.`
+  return new Refusal('too-large', message)
 }
 
 interface ReadPage {

@@ -1,0 +1,209 @@
+// Documents whose pages and tags have names that are larger together than an answer, and what is asked of them.
+import { expect } from 'vitest'
+import type { Source } from '../../src/model/catalog.js'
+import { defineModel } from '../../src/model/definition.js'
+import { grantOf, type Permission } from '../../src/model/permission.js'
+import { Rights } from '../../src/model/rights.js'
+import type { App } from '../../src/service/app.js'
+import type { Caller } from '../../src/service/rights/caller.js'
+import type { Records, WireRecord } from '../../src/wire.js'
+import { refusalOf } from '../targets.js'
+
+const Doc = defineModel({
+  name: 'big.Doc',
+  fields: {
+    title: { type: 'string' },
+    pages: { type: 'one-to-many', target: 'big.Page', mappedBy: 'doc', owned: true },
+    tags: { type: 'many-to-many', target: 'big.Tag' },
+  },
+  listFields: ['title'],
+})
+const Page = defineModel({
+  name: 'big.Page',
+  fields: {
+    doc: { type: 'many-to-one', target: 'big.Doc' },
+    text: { type: 'text' },
+    done: { type: 'boolean' },
+    tag: { type: 'many-to-one', target: 'big.Tag' },
+  },
+  nameField: 'text',
+})
+const Tag = defineModel({ name: 'big.Tag', fields: { label: { type: 'text' } }, nameField: 'label' })
+export const models: readonly Source[] = [Doc, Page, Tag].map((definition) => ({
+  file: `${definition.name}.ts`,
+  definition,
+}))
+
+export const LIMIT = 64 * 1024
+export const NAME = 'p'.repeat(4_000)
+const MEMBERS = 20
+/** Less than five names, and more than a write needs. */
+export const MOST_READ = 16_000
+
+export interface Owner {
+  id: number
+  version: number
+  readonly pages: readonly number[]
+  readonly tags: readonly number[]
+}
+
+/** A document with so many pages and tags. */
+export async function makeOwner(records: Records, members = MEMBERS): Promise<Owner> {
+  const pages = Array.from({ length: members }, () => ({ text: NAME }))
+  const tags = Array.from({ length: members }, () => ({ label: NAME }))
+  const { id } = (await records.create('big.Doc', { title: 'first', pages, tags })).data
+  const idsOf = async (filter: string, model: string) =>
+    (await records.find(model, { fields: 'id', filter, limit: 100 })).data.map((each) => each.id)
+  const of = { pages: `doc = ${id}`, tags: `id > ${await firstTag(records, members)}` }
+  return {
+    ...{ id, version: 0 },
+    pages: await idsOf(of.pages, 'big.Page'),
+    tags: await idsOf(of.tags, 'big.Tag'),
+  }
+}
+
+/** The tags of one owner are the last ones that were made. */
+async function firstTag(records: Records, members: number): Promise<number> {
+  const { data } = await records.find('big.Tag', { fields: 'id', sortBy: '-id', limit: members })
+  return (data.at(-1)?.id ?? 0) - 1
+}
+
+export type Call = readonly [name: string, call: (owner: Owner, by: Records) => Promise<unknown>]
+
+/** What each write takes, and what it answers. */
+export const WRITES: readonly Call[] = [
+  [
+    'an update',
+    async ({ id, version }, by) => {
+      const { data } = await by.update('big.Doc', id, { version, title: 'second' })
+      expect(data).toEqual({ id, version: version + 1 })
+    },
+  ],
+  [
+    'an update of a list',
+    async ({ id, version, pages, tags }, by) => {
+      const [, ...rest] = tags
+      const sent = {
+        version,
+        pages: pages.map((page) => ({ id: page })),
+        tags: rest.map((tag) => ({ id: tag })),
+      }
+      expect((await by.update('big.Doc', id, sent)).data).toEqual({ id, version: version + 1 })
+    },
+  ],
+  [
+    'an update that shows fields',
+    async ({ id, version }, by) => {
+      const options = { wanted: { fields: ['title', 'pages'] } }
+      const { data } = await by.update('big.Doc', id, { version, title: 'second' }, options)
+      expect(data).toEqual({ id, version: version + 1 })
+    },
+  ],
+  [
+    'a save of several',
+    async ({ id, version }, by) => {
+      const { data } = await by.save('big.Doc', [{ id, version, title: 'second' }, { title: 'other' }])
+      expect(data).toEqual([
+        { id, version: version + 1 },
+        { id: data[1]?.id, version: 0 },
+      ])
+    },
+  ],
+  [
+    'a batch that makes an owner and changes it',
+    async ({ tags }, by) => {
+      const { data } = await by.batch([
+        { op: 'create', model: 'big.Doc', ref: 'a', data: { tags: tags.map((id) => ({ id })) } },
+        { op: 'update', model: 'big.Doc', id: { $ref: 'a' }, data: { version: 0, title: 'second' } },
+      ])
+      const [made, changed] = data as readonly WireRecord[]
+      expect([made, changed]).toEqual([
+        { id: made?.id, version: 0 },
+        { id: made?.id, version: 1 },
+      ])
+    },
+  ],
+  [
+    'a mass update',
+    async ({ id }, by) => {
+      const criteria = [{ fieldName: 'id', operator: '=', value: id }]
+      expect((await by.updateMass('big.Doc', { data: { criteria }, values: { title: 'x' } })).data).toBe(1)
+    },
+  ],
+  [
+    'a member that joins',
+    async ({ id }, by) => {
+      const { data } = await by.create('big.Page', { doc: { id }, text: 'short' })
+      expect(data['text']).toBe('short')
+    },
+  ],
+  [
+    'a member that goes',
+    async ({ pages: [page = 0] }, by) => {
+      expect((await by.remove('big.Page', page)).data).toBe(page)
+    },
+  ],
+  [
+    'a revert',
+    async ({ id, version }, by) => {
+      await by.update('big.Doc', id, { version, title: 'second' })
+      const { data } = await by.revert('big.Doc', id, { version: version + 1, to: version })
+      expect(data).toEqual({ id, version: version + 2 })
+    },
+  ],
+  [
+    'a conflict',
+    async ({ id, version }, by) => {
+      const asked = by.update('big.Doc', id, { version: version + 1, title: 'mine' })
+      const refused = await refusalOf(asked)
+      expect([refused.kind, refused.details.data]).toMatchObject([
+        'conflict',
+        {
+          ...{ entityId: id, expected: version + 1, current: version, isShortened: true },
+          ...{ theirs: { id, version }, fields: { title: { verdict: expect.any(String) as string } } },
+        },
+      ])
+    },
+  ],
+  [
+    'a delete of another version',
+    async ({ id, version }, by) => {
+      const refused = await refusalOf(by.remove('big.Doc', id, { version: version + 1 }))
+      expect([refused.kind, refused.details.data]).toMatchObject([
+        'conflict',
+        { theirs: { id, version }, isShortened: true },
+      ])
+    },
+  ],
+]
+
+/** Reads of the same kind: each is refused before the names are read. */
+export const READS: readonly Call[] = [
+  ['a copy', ({ id }, by) => by.copy('big.Doc', id)],
+  ['a version', ({ id, version }, by) => by.readAt('big.Doc', id, version)],
+  ['a record as of a moment', ({ id }, by) => by.readAt('big.Doc', id, soon())],
+  [
+    'a list as of a moment',
+    async ({ id, version }, by) => {
+      const asOf = new Date().toISOString()
+      await by.update('big.Doc', id, { version, title: 'later' })
+      return by.find('big.Doc', { fields: 'pages', filter: `id = ${id}`, asOf })
+    },
+  ],
+]
+
+function soon(): string {
+  return new Date(Date.now() + 1_000).toISOString()
+}
+
+/** The same account with rights that ask something of every record. */
+export function asEditor({ catalog }: App, admin: Caller): Caller {
+  const rights = new Rights(catalog, (model) => {
+    const permission: Permission = {
+      ...{ model: model.name, actions: new Set(['read', 'create', 'update', 'remove']), condition: 'id > 0' },
+      ...{ readable: null, writable: null },
+    }
+    return [grantOf(catalog, model, permission, {})].flatMap((grant) => grant ?? [])
+  })
+  return { ...admin, rights }
+}

@@ -1,0 +1,196 @@
+// A record whose lists are larger than an answer: a write reads the ids of their members, never their names, and every answer is bounded.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { App } from '../../src/service/app.js'
+import { recordsOf } from '../../src/service/records.js'
+import type { Caller } from '../../src/service/rights/caller.js'
+import { exportFound } from '../../src/service/transfer/export.js'
+import { openDatabase } from '../../src/store/open.js'
+import type { Records } from '../../src/wire.js'
+import { unweighedWrites, withMemberNames } from '../answer-twins.js'
+import { CountingDatabase } from '../counting-database.js'
+import {
+  actorIn,
+  enter,
+  newPlace,
+  onEveryEngine,
+  refusalOf,
+  startService,
+  type Place,
+  type Service,
+} from '../targets.js'
+import {
+  asEditor,
+  LIMIT,
+  makeOwner,
+  models,
+  MOST_READ,
+  NAME,
+  READS,
+  WRITES,
+  type Call,
+  type Owner,
+} from './large-lists.js'
+
+onEveryEngine((engine) => {
+  let place: Place
+  let db: CountingDatabase
+  let service: Service
+  let records: Records
+  let admin: Caller
+  let editor: Caller
+
+  beforeAll(async () => {
+    place = await newPlace(engine)
+    db = new CountingDatabase(await openDatabase(place.url, { poolSize: 4, statementTimeoutMs: 10_000 }))
+    service = await startService(engine, {
+      ...{ models, place, database: db, isNew: true, expects: [] },
+      settings: { answerLimitBytes: LIMIT },
+    })
+    admin = await service.app.gate.callerOf(await actorIn(service))
+    records = recordsOf(service.app, admin)
+    editor = asEditor(service.app, admin)
+  })
+  afterAll(async () => {
+    await service.close()
+    place.remove()
+  })
+
+  test('an export of a record that is too large is refused before names are read', async () => {
+    const { id } = await makeOwner(records)
+    const request = { fields: ['pages'], data: { _domain: `self.id = ${id}` } }
+    const model = service.app.catalog.get('big.Doc')
+    const read = await db.charactersOf(async () => {
+      const refused = await refusalOf(exportFound(service.app, admin, model, request).pages.next())
+      expect([refused.kind, refused.message]).toEqual(['too-large', expect.stringContaining(`big.Doc ${id}`)])
+    })
+    expect(read).toBeLessThan(MOST_READ)
+  })
+
+  const charactersOf = (owner: Owner, by: Records, call: Call[1]) => db.charactersOf(() => call(owner, by))
+
+  test.for(WRITES)('%s reads no names of members, and answers within the limit', async ([, write]) => {
+    expect(await charactersOf(await makeOwner(records), records, write)).toBeLessThan(MOST_READ)
+  })
+
+  test.for(WRITES)('%s of somebody with fewer rights does, too', async ([, write]) => {
+    const by = recordsOf(service.app, editor)
+    expect(await charactersOf(await makeOwner(records), by, write)).toBeLessThan(MOST_READ)
+  })
+
+  test.for(READS)('%s that is too large is refused before names are read', async ([, read]) => {
+    for (const caller of [admin, editor]) {
+      const refuse = async (owner: Owner, by: Records) => {
+        const refused = await refusalOf(read(owner, by))
+        expect([refused.kind, refused.message]).toEqual(['too-large', expect.stringContaining('64 KB')])
+      }
+      const by = recordsOf(service.app, caller)
+      expect(await charactersOf(await makeOwner(records), by, refuse)).toBeLessThan(MOST_READ)
+    }
+  })
+
+  test('mutants that read names, or read more than an answer holds, are caught', async () => {
+    const caught = async (app: App, by: Caller, [, call]: Call) =>
+      (await charactersOf(await makeOwner(records), recordsOf(app, by), call)) >= MOST_READ
+    const [update, list, shown] = WRITES
+    if (!update || !list || !shown) throw new Error('there are fewer writes')
+    const named = withMemberNames(service.app)
+    for (const write of [update, list]) expect(await caught(named, admin, write)).toBe(true)
+    const unweighed = { ...service.app, db: unweighedWrites(db) }
+    for (const write of [update, list, shown]) expect(await caught(unweighed, admin, write)).toBe(true)
+  })
+
+  /** Makes a text of 1 MB in the database, beside the service. */
+  async function enlarge(table: string, field: string, where: string): Promise<void> {
+    const text = engine === 'sqlite' ? 'hex(zeroblob(500000))' : `repeat('x', 1000000)`
+    const sql = `update "${table}" set "${field}" = ${text} where ${where}`
+    await service.app.db.transaction((tx) => tx.run(sql))
+  }
+
+  test('a transaction that would hold too much is refused before it has read all of it', async () => {
+    const { id, tags } = await makeOwner(records, 40)
+    await enlarge('big.Tag', 'label', `"id" = ${tags[0]}`)
+    const sent = { data: { _domain: `self.doc.id = ${id}` }, values: { done: true } }
+    const page = { doc: { id }, tag: { id: tags[0] } }
+    await records.save(
+      'big.Page',
+      Array.from({ length: 20 }, () => page),
+    )
+    const calls = [
+      // Each has the name of its tag, before and after.
+      () => records.updateMass('big.Page', sent),
+      () => records.remove('big.Doc', id),
+    ]
+    for (const call of calls) {
+      const read = await db.charactersOf(async () => {
+        const refused = await refusalOf(call())
+        expect([refused.kind, refused.message]).toEqual(['bad-request', expect.stringContaining('too large')])
+      })
+      expect(read).toBeLessThan(34_000_000)
+      await enlarge('big.Page', 'text', `"doc" = ${id}`)
+    }
+  })
+
+  describe('an owner whose lists are small', () => {
+    test('is answered with the names of its members, by a conflict too', async () => {
+      const { id, pages, tags } = await makeOwner(records, 2)
+      for (const by of [admin, editor].map((caller) => recordsOf(service.app, caller))) {
+        const { version } = await records.read('big.Doc', id)
+        const { data } = await by.update('big.Doc', id, { version, title: `at ${version}` })
+        expect(data).toEqual(await by.read('big.Doc', id))
+        expect(data).toMatchObject({
+          pages: pages.map((page) => ({ id: page, $version: 0, text: NAME })),
+          tags: tags.map((tag) => ({ id: tag, $version: 0, label: NAME })),
+        })
+        const refused = await refusalOf(by.update('big.Doc', id, { version, title: 'mine' }))
+        expect(refused.details.data?.['theirs']).toEqual(data)
+        const sent = { version: version + 1, tags: tags.map((tag) => ({ id: tag })) }
+        expect((await by.update('big.Doc', id, sent)).data).toEqual(await by.read('big.Doc', id))
+      }
+    })
+
+    test('can be sent back as it was read, and a changed name is refused', async () => {
+      const { id } = await makeOwner(records, 2)
+      for (const by of [admin, editor].map((caller) => recordsOf(service.app, caller))) {
+        const read = await by.read('big.Doc', id)
+        const { data } = await by.update('big.Doc', id, read)
+        expect(data.version).toBe(read.version + 1)
+        const pages = (data['pages'] as readonly object[]).map((page) => ({ ...page, text: 'changed' }))
+        const refused = await refusalOf(by.update('big.Doc', id, { ...data, pages }))
+        expect(refused.details.errors).toHaveProperty('pages[0].text')
+      }
+    })
+  })
+
+  test('names that came back with a list that is too large cannot be compared, and are refused unread', async () => {
+    const owner = await makeOwner(records)
+    const { id, version } = owner
+    for (const by of [admin, editor].map((caller) => recordsOf(service.app, caller))) {
+      const pages = owner.pages.map((page) => ({ id: page, $version: 0, text: 'x' }))
+      const read = await charactersOf(owner, by, async () => {
+        const refused = await refusalOf(by.update('big.Doc', id, { version, pages }))
+        expect([refused.kind, refused.message]).toEqual(['too-large', expect.stringContaining('"pages"')])
+      })
+      expect(read).toBeLessThan(MOST_READ)
+    }
+    const bare = owner.pages.map((page) => ({ id: page, $version: 0 }))
+    const { data } = await records.update('big.Doc', id, { version, pages: bare })
+    expect(data).toEqual({ id, version: version + 1 })
+  })
+
+  test('over HTTP nothing of it is a failure of the server', async () => {
+    const { id, version } = await makeOwner(records)
+    const by = await enter(service, 'http')
+    expect((await refusalOf(by.copy('big.Doc', id))).kind).toBe('too-large')
+    expect((await refusalOf(by.readAt('big.Doc', id, version))).kind).toBe('too-large')
+    expect(
+      (await refusalOf(by.update('big.Doc', id, { version: 7, title: 'x' }))).details.data,
+    ).toMatchObject({
+      ...{ isShortened: true, theirs: { id, version } },
+    })
+  })
+
+  test('a model without lists is read before a write as a read shows it, in one statement', () => {
+    const table = service.app.tables.of(service.app.catalog.get('big.Tag'))
+    expect(table.own).toBe(table.full)
+  })
+})
