@@ -6,7 +6,7 @@ import type { Caller } from '../../src/service/rights/caller.js'
 import { exportFound } from '../../src/service/transfer/export.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
-import { unweighedWrites, withMemberNames } from '../answer-twins.js'
+import { unweighed, unweighedWrites, withMemberNames } from '../answer-twins.js'
 import { CountingDatabase } from '../counting-database.js'
 import {
   actorIn,
@@ -95,8 +95,13 @@ onEveryEngine((engine) => {
     if (!update || !list || !shown) throw new Error('there are fewer writes')
     const named = withMemberNames(service.app)
     for (const write of [update, list]) expect(await caught(named, admin, write)).toBe(true)
-    const unweighed = { ...service.app, db: unweighedWrites(db) }
-    for (const write of [update, list, shown]) expect(await caught(unweighed, admin, write)).toBe(true)
+    const lightWrites = { ...service.app, db: unweighedWrites(db) }
+    for (const write of [update, list, shown]) expect(await caught(lightWrites, admin, write)).toBe(true)
+    const lightReads = { ...service.app, db: unweighed(db) }
+    for (const [name, read] of READS) {
+      const call = async (owner: Owner, by: Records) => read(owner, by).catch(() => undefined)
+      expect(await caught(lightReads, admin, [name, call]), name).toBe(true)
+    }
   })
 
   /** Makes a text of 1 MB in the database, beside the service. */
