@@ -108,3 +108,9 @@ export class ForgettingAccess extends KnownCallers {
     })
   }
 }
+
+/** The newest account is another one than it is. */
+export function withOtherNewestUser(db: Database): Database {
+  const changed = (sql: string) => sql.replace('max("id")', '1 + coalesce(max("id"), 0)')
+  return { ...faceOf(db), reader: { all: (sql, params) => db.reader.all(changed(sql), params) } }
+}

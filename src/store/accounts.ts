@@ -83,8 +83,10 @@ export async function findUser(db: Queryable, id: number): Promise<UserRow | und
   return row && toUser(row)
 }
 
-export async function hasUsers(db: Queryable): Promise<boolean> {
-  return (await db.all(`select 1 as "one" from ${USERS} limit 1`)).length > 0
+/** The id of the newest account; 0 where there is none. */
+export async function newestUser(db: Queryable): Promise<number> {
+  const [row] = await db.all(`select max("id") as "id" from ${USERS}`)
+  return Number(row?.['id'] ?? 0)
 }
 
 /** Whether anybody can log in who may do everything. */

@@ -5,8 +5,8 @@ import {
   findLogin,
   findUser,
   hasAdministrator,
-  hasUsers,
   listUsers,
+  newestUser,
   type UserRow,
 } from '../../store/accounts.js'
 import type { WriteOptions } from '../../wire.js'
@@ -19,7 +19,7 @@ import { administratorRole, changeRoles, rolesNamed } from './roles.js'
 import { userNamed } from './user-records.js'
 import { create, update } from '../saves.js'
 
-const FIRST_ACCOUNT = 'the first account'
+const FIRST_ACCOUNT = 'the first administrator after account'
 
 export interface NewUser {
   readonly username: string
@@ -99,15 +99,16 @@ export async function ensureFirstAdmin(app: App, username: string, password: str
 }
 
 async function ensureFirst(app: App, first: Omit<NewUser, 'roles'>): Promise<boolean> {
+  // Read before the administrators: an administrator that another request makes in between has a newer id or is seen.
+  const newest = await newestUser(app.db.reader)
   if (!(await isWithoutAdministrator(app))) return false
   try {
     const role = await administratorRole(app)
     const user = { ...first, roles: [role] }
     const there = await findAccount(app.db.reader, user.username)
     if (there) await takeOver(app, there.user, user, role)
-    // One key for all who try at once on an empty database: there is one first account.
-    else if (await hasUsers(app.db.reader)) await addUser(app, user)
-    else await addUser(app, user, { idempotencyKey: FIRST_ACCOUNT })
+    // One key for all who try at once: there is one first administrator.
+    else await addUser(app, user, { idempotencyKey: `${FIRST_ACCOUNT} ${newest}` })
     return true
   } catch (error) {
     const isOvertaken =

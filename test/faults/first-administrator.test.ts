@@ -1,0 +1,46 @@
+// Two set-ups at the same time: one of them makes the first administrator, whatever moment the other one comes at.
+import { describe, expect, test } from 'vitest'
+import { USER_MODEL } from '../../src/model/model.js'
+import { ensureFirstAdmin } from '../../src/service/accounts/accounts.js'
+import { createApp } from '../../src/service/create-app.js'
+import type { Database } from '../../src/store/database.js'
+import { openDatabase } from '../../src/store/open.js'
+import { withOtherNewestUser } from '../account-twins.js'
+import { models } from '../models.js'
+import { ENGINES, newPlace, PASSWORD, type Engine } from '../targets.js'
+import { Interruption } from './between.js'
+
+/** Answers of two set-ups, the second of which runs after a statement of the first, and how many accounts they made. */
+async function setUpTwice(engine: Engine, statement: string, change = (db: Database) => db) {
+  const place = await newPlace(engine)
+  const opened = await openDatabase(place.url, { poolSize: 6, statementTimeoutMs: 10_000 })
+  const interruption = new Interruption()
+  const app = await createApp({ database: opened, models })
+  const first = { ...app, db: interruption.in(change(app.db)) }
+  try {
+    const made: boolean[] = []
+    interruption.after(
+      (sql) => sql.includes(statement),
+      async () => made.push(await ensureFirstAdmin(app, 'eve', PASSWORD)),
+    )
+    made.push(await ensureFirstAdmin(first, 'ada', PASSWORD))
+    expect(interruption.isOver).toBe(true)
+    const [accounts] = await app.db.reader.all(`select count(*) as "count" from "${USER_MODEL}"`)
+    return { made, accounts: Number(accounts?.['count']) }
+  } finally {
+    await app.close()
+    place.remove()
+  }
+}
+
+const STATEMENTS = ['max("id")', 'r."admin" is true', 'u."username" = ?']
+describe.each(ENGINES)('%s', (engine) => {
+  test.each(STATEMENTS)('one administrator is made, also by another one after %s', async (statement) => {
+    expect(await setUpTwice(engine, statement)).toEqual({ made: [true, false], accounts: 1 })
+  })
+
+  test('a mutant whose set-ups do not agree on the newest account is caught', async () => {
+    const made = await setUpTwice(engine, 'r."admin" is true', withOtherNewestUser)
+    expect(made).toEqual({ made: [true, true], accounts: 2 })
+  })
+})
