@@ -16,7 +16,7 @@ const OURS = Object.keys(SERVERS).filter((name) => !PEERS.includes(name) && !BEF
 const USAGE = `npm run bench -- [--seconds 2] [--rounds 3] [--connections 32] [--rows 100000] [--only ${Object.keys(OPERATIONS).join(',')}]
   [--servers ${OURS.join(',')}] [--peers all|none|${PEERS.join(',')}] [--markdown <file>] [--svg <file>]
   [--client cookie|browser|key] [--before <another checkout, built>: measures that build beside this one, in the same rounds]`
-/** Before each run, and not counted: while others had their turn, whatever is compiled and kept at hand was given up. */
+/** Before each run, and not counted: while others had their turn, whatever is compiled and kept at hand was given up. Of a pair: once. */
 const WARM_UP_S = 1.5
 const LEAST_ROWS_EACH = 4
 
@@ -62,15 +62,15 @@ async function measureAll(servers, { seconds, rounds, connections, rows, only })
   const results = {}
   for (const operation of only) {
     results[operation] = Object.fromEntries(Object.keys(servers).map((name) => [name, []]))
-    for (const names of groupsOf(Object.keys(servers))) {
-      const isPair = names.length === 2
+    for (const { names, isPair } of groupsOf(Object.keys(servers))) {
       for (let round = 0; round < rounds; round++) {
         // Nobody is always first.
         for (const name of rotate(names, round * Math.ceil(names.length / rounds))) {
           if (!isPair || round === 0) await measure(operation, name, warmUp)
           results[operation][name].push(await measure(operation, name))
         }
-        process.stderr.write(`${OPERATIONS[operation]}: round ${round + 1} of ${rounds}\n`)
+        const whose = isPair ? `${SERVERS[names[0]].title}: ` : ''
+        process.stderr.write(`${whose}${OPERATIONS[operation]}: round ${round + 1} of ${rounds}\n`)
       }
     }
   }
@@ -80,9 +80,14 @@ async function measureAll(servers, { seconds, rounds, connections, rows, only })
 
 /** Two builds of one service take turns with nobody between them: then short rounds are enough, and a busy minute of the machine slows both. */
 function groupsOf(names) {
-  const pairs = BEFORE.filter((name) => names.includes(name)).map((name) => [versoBeside(name), name])
+  const pairs = BEFORE.map((name) => [versoBeside(name), name]).filter((pair) =>
+    pair.every((name) => names.includes(name)),
+  )
   const others = names.filter((name) => !pairs.flat().includes(name))
-  return others.length > 0 ? [...pairs, others] : pairs
+  return [
+    ...pairs.map((pair) => ({ names: pair, isPair: true })),
+    ...(others.length > 0 ? [{ names: others, isPair: false }] : []),
+  ]
 }
 
 function rotate(names, by) {

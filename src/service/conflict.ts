@@ -14,7 +14,7 @@ import { mergeVisible, pick, visibleFields } from './conflict-view.js'
 import { fileValues } from './held-files.js'
 import { fitsAnswer } from './large-answers.js'
 import { holding } from './rights/permits.js'
-import { seenBy, withMemberNames } from './rights/shown.js'
+import { isSeen, seenBy, withMemberNames } from './rights/shown.js'
 import type { Expected } from './versions.js'
 import type { Work } from './work.js'
 
@@ -110,8 +110,11 @@ async function refusalWith(
   const kind = by === 'if-match' ? 'stale-match' : 'conflict'
   const message = `${entityName} ${entityId} is at version ${current}, not ${expected}: nothing was written`
   const named = await withMemberNames(app, refused, db, { model, record: data.theirs })
-  // Somebody may have written the record between the two reads: the version and the values of a conflict belong together.
-  const theirs = named && named.version !== current ? data.theirs : named
+  // Somebody may have written or removed the record between the two reads: the version and the values of a conflict belong together.
+  const isOther = named
+    ? named.version !== current
+    : !(await isSeen(app, refused, db, { model, id: entityId }))
+  const theirs = isOther ? data.theirs : named
   const whole = theirs && { ...data, theirs }
   if (whole && fitsAnswer(app, whole)) return new Refusal(kind, message, { data: whole })
   const more = 'Its values are too large for this answer: read those that you need with "fields"'
@@ -137,8 +140,8 @@ export async function refuseIfStale(
 ): Promise<void> {
   const version = await store.versionOf(db, table, id)
   if (version === undefined || version === expected.version) return
-  const [isSeen] = await holding(db, table, id, [seenBy(refused, table.model)])
-  const record = isSeen ? await store.read(db, table, id) : undefined
+  const [isVisible] = await holding(db, table, id, [seenBy(refused, table.model)])
+  const record = isVisible ? await store.read(db, table, id) : undefined
   if (record) await refuseStale(refused, db, table, record, expected, draft, mayMerge)
 }
 

@@ -26,7 +26,9 @@ export async function refuseChangedInverses(work: Work, draft: Draft, id: number
   const wanted = { fields: [...inverses.keys()], related: Object.fromEntries(related) }
   const selection = selectionForRecord(sight, model, wanted)
   // Where nothing is claimed of the records but who they are, their names are not read.
-  const entries = selection.entries.map((entry) => (entry.key in wanted.related ? entry : withIds(entry)))
+  const entries = selection.entries.map((entry) =>
+    Object.hasOwn(wanted.related, entry.key) ? entry : withIds(entry),
+  )
   const select = compileSelection(app.db.dialect, { ...selection, entries })
   const shown = await readToAnswer(app, work, tx, { model, id, select })
   if (!shown && (await isSeen(app, work, tx, { model, id })))

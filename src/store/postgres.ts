@@ -170,7 +170,7 @@ class Postgres implements Database {
         transactionOn(client, (tx) => shareTransaction(tx, works, () => tx.last?.(patient, [])), limits),
       )
       this.commits.announce()
-    if (this.#condition.unwritable) await this.#lookAgain()
+      if (this.#condition.unwritable) await this.#lookAgain()
       return outcomes
     } catch (error) {
       if (error instanceof Failure && error.isInDoubt) throw error.translate()

@@ -50,7 +50,7 @@ export function weighSelection(dialect: Dialect, selection: Selection): Weight {
     return scope.render(recordWeight({ scope, depth: 1, lists: 0, measure }, measured))
   }
   const stored: Measure = (column) => `octet_length(${column})`
-  const isLimited = (entry: Entry) => mostBytesAt(entry) <= LIMITED_BYTES
+  const isLimited = (entry: Entry) => !holdsEstimate(entry) && mostBytesAt(entry) <= LIMITED_BYTES
   const limited = { ...selection, entries: selection.entries.filter(isLimited) }
   const long = { ...selection, entries: selection.entries.filter((entry) => !isLimited(entry)) }
   const limitedBytes = mostBytes(limited)
@@ -127,8 +127,16 @@ function isLong(field: Field): boolean {
 function mostBytesOf(field: Field): number {
   if (!isLong(field)) return SHORT_BYTES
   if (storageOf(field) === 'json') return MAX_TEXT_BYTES
-  if (field.computed && field.maxLength === MAX_TEXT_BYTES) return MOST_BYTES * COMPUTED_LENGTH
+  if (isEstimated(field)) return MOST_BYTES * COMPUTED_LENGTH
   return Math.min(MAX_TEXT_BYTES, MOST_BYTES * (field.maxLength === 0 ? ENUM_LENGTH : field.maxLength))
+}
+
+function isEstimated(field: Field): boolean {
+  return field.computed !== undefined && field.maxLength === MAX_TEXT_BYTES
+}
+
+function holdsEstimate({ field, neighbour }: Entry): boolean {
+  return neighbour ? neighbour.shown.entries.some(holdsEstimate) : isEstimated(field)
 }
 
 /** Everything but the values. */

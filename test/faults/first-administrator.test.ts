@@ -11,7 +11,7 @@ import { ENGINES, newPlace, PASSWORD, type Engine } from '../targets.js'
 import { Interruption } from './between.js'
 
 /** Answers of two set-ups, the second of which runs after a statement of the first, and how many accounts they made. */
-async function setUpTwice(engine: Engine, statement: string, change = (db: Database) => db) {
+async function setUpTwice(engine: Engine, statement: string, { second = 'eve', change = same }: Change = {}) {
   const place = await newPlace(engine)
   const opened = await openDatabase(place.url, { poolSize: 6, statementTimeoutMs: 10_000 })
   const interruption = new Interruption()
@@ -21,7 +21,7 @@ async function setUpTwice(engine: Engine, statement: string, change = (db: Datab
     const made: boolean[] = []
     interruption.after(
       (sql) => sql.includes(statement),
-      async () => made.push(await ensureFirstAdmin(app, 'eve', PASSWORD)),
+      async () => made.push(await ensureFirstAdmin(app, second, `${PASSWORD} of another`)),
     )
     made.push(await ensureFirstAdmin(first, 'ada', PASSWORD))
     expect(interruption.isOver).toBe(true)
@@ -33,14 +33,28 @@ async function setUpTwice(engine: Engine, statement: string, change = (db: Datab
   }
 }
 
+interface Change {
+  readonly second?: string
+  readonly change?: (db: Database) => Database
+}
+
+function same(db: Database): Database {
+  return db
+}
+
 const STATEMENTS = ['max("id")', 'r."admin" is true', 'u."username" = ?']
 describe.each(ENGINES)('%s', (engine) => {
   test.each(STATEMENTS)('one administrator is made, also by another one after %s', async (statement) => {
     expect(await setUpTwice(engine, statement)).toEqual({ made: [true, false], accounts: 1 })
   })
 
+  test.each(STATEMENTS)('nobody takes the new administrator over after %s', async (statement) => {
+    const made = await setUpTwice(engine, statement, { second: 'ada' })
+    expect(made).toEqual({ made: [true, false], accounts: 1 })
+  })
+
   test('a mutant whose set-ups do not agree on the newest account is caught', async () => {
-    const made = await setUpTwice(engine, 'r."admin" is true', withOtherNewestUser)
+    const made = await setUpTwice(engine, 'r."admin" is true', { change: withOtherNewestUser })
     expect(made).toEqual({ made: [true, true], accounts: 2 })
   })
 })

@@ -97,6 +97,13 @@ describe.each(ENGINES)('%s: a page of texts', (engine) => {
     expect(await read({})).toEqual({ shown: texts.slice(0, 4), statements: 1 })
   })
 
+  test('is one statement behind a position, too', async () => {
+    const [, second = 0] = (await records.find('big.Memo', { limit: 2 })).data.map(({ id }) => id)
+    const after = Buffer.from(JSON.stringify([second])).toString('base64url')
+    expect(await read({ limit: 3, after })).toEqual({ shown: texts.slice(2, 5), statements: 1 })
+    expect(await read({ after })).toEqual({ shown: texts.slice(2, 6), statements: 3 })
+  })
+
   const holdsAll = async () => {
     expect(await read({ offset: 4 })).toEqual({ shown: texts.slice(4), statements: 3 })
   }

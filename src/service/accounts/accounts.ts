@@ -99,13 +99,14 @@ export async function ensureFirstAdmin(app: App, username: string, password: str
 }
 
 async function ensureFirst(app: App, first: Omit<NewUser, 'roles'>): Promise<boolean> {
-  // Read before the administrators: an administrator that another request makes in between has a newer id or is seen.
+  // Read first: an administrator that is made after this has a larger id, or the next statement sees it.
   const newest = await newestUser(app.db.reader)
   if (!(await isWithoutAdministrator(app))) return false
   try {
     const role = await administratorRole(app)
     const user = { ...first, roles: [role] }
     const there = await findAccount(app.db.reader, user.username)
+    if (there && there.user.id > newest) return false
     if (there) await takeOver(app, there.user, user, role)
     // One key for all who try at once: there is one first administrator.
     else await addUser(app, user, { idempotencyKey: `${FIRST_ACCOUNT} ${newest}` })
