@@ -9,11 +9,10 @@ import { referencesHeld, referrerOf, referringTo } from '../store/references.js'
 import type { Table } from '../store/table.js'
 import type { WireRecord } from '../wire.js'
 import { fileChanges, filesToReplace, letGo } from './held-files.js'
-import { leastJsonBytes } from './large-answers.js'
 import type { Identity } from './lock-order.js'
 import type { Permits } from './rights/permits.js'
 import { seenAmong } from './rights/shown.js'
-import { refuseTooMuch, type Touched } from './touched.js'
+import { HeldRecords, type Touched } from './touched.js'
 import { endSessionsIfRemoved } from './accounts/user-sessions.js'
 import type { Work } from './work.js'
 
@@ -171,7 +170,7 @@ export class Removing {
   async #readMembers(model: Model, owner: number): Promise<Member[]> {
     const { tx, app } = this.work
     const members: Member[] = []
-    let characters = 0
+    const held = new HeldRecords()
     for (const field of model.fields.values()) {
       const { relation } = field
       if (!isOwnedList(field) || relation?.mappedBy === undefined) continue
@@ -180,7 +179,7 @@ export class Removing {
         const record = await store.readLocked(tx, table, id)
         if (!record) continue
         // They are in memory together before the first of them goes.
-        refuseTooMuch((characters += leastJsonBytes(record)))
+        held.add(table.model, record)
         members.push({ table, record })
       }
     }

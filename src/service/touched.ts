@@ -40,7 +40,7 @@ export class Touched {
   readonly #entries: Entry[] = []
   /** Where each is among them; of one that was settled, what came after. */
   readonly #indexes = new Map<string, number>()
-  #characters = 0
+  readonly #held = new HeldRecords()
 
   constructor(private readonly work: Work) {}
 
@@ -55,13 +55,7 @@ export class Touched {
     this.#entries[index] = entry
     if (this.#entries.length > MAX_TOUCHED)
       throw new Refusal('bad-request', `This would change more than ${MAX_TOUCHED} records at once`)
-    this.#weigh(entry.before)
-    this.#weigh(entry.after)
-  }
-
-  #weigh(record: WireRecord | undefined): void {
-    if (record) this.#characters += leastJsonBytes(record)
-    if (this.#entries.length > 1) refuseTooMuch(this.#characters)
+    for (const record of [entry.before, entry.after]) if (record) this.#held.add(entry.table.model, record)
   }
 
   goneFrom(model: Model, id: number): WireRecord | undefined {
@@ -126,7 +120,7 @@ export class Touched {
     const entry = this.#of(model, id)
     const record = entry?.after ?? (await store.read(this.work.tx, this.work.app.tables.of(model), id))
     if (!record) throw new Error(`${model.name} ${id} was written and is not there`)
-    if (entry && !entry.after) this.#weigh(record)
+    if (entry && !entry.after) this.#held.add(model, record)
     if (entry) entry.after = record
     return record
   }
@@ -175,10 +169,25 @@ export class Touched {
   }
 }
 
-/** Refuses to hold so many characters of several records in memory. */
-export function refuseTooMuch(characters: number): void {
-  if (characters <= MAX_CHARACTERS) return
-  throw new Refusal('bad-request', 'These records are too large to be changed at once: change fewer of them')
+/** Counts the characters of records in memory. The largest record does not count: a client cannot change less than one. */
+export class HeldRecords {
+  readonly #each = new Map<string, number>()
+  #characters = 0
+  #largest = 0
+
+  /** Adds a record as it was or as it is. Refuses where there are too many characters. */
+  add(model: Model, record: WireRecord): void {
+    const [name, characters] = [key(model, record.id), leastJsonBytes(record)]
+    const own = (this.#each.get(name) ?? 0) + characters
+    this.#each.set(name, own)
+    this.#characters += characters
+    this.#largest = Math.max(this.#largest, own)
+    if (this.#characters - this.#largest > MAX_CHARACTERS)
+      throw new Refusal(
+        'bad-request',
+        'These records are too large to be changed at once: change fewer of them',
+      )
+  }
 }
 
 function key(model: Model, id: number): string {

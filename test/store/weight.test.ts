@@ -23,6 +23,15 @@ const models: readonly Source[] = [
   }),
   defineModel({ name: 'big.Memo', fields: { text: { type: 'text' } }, listFields: ['text'] }),
   defineModel({
+    name: 'big.Titled',
+    fields: {
+      note: { type: 'text' },
+      source: { type: 'text' },
+      title: { type: 'string', computed: '{source}' },
+    },
+    listFields: ['note', 'title'],
+  }),
+  defineModel({
     name: 'big.Label',
     fields: {
       text: { type: 'text' },
@@ -84,12 +93,12 @@ describe.each(ENGINES)('%s: a page of texts', (engine) => {
     place.remove()
   })
 
-  async function read(query: Query) {
+  async function read(query: Query, model = 'big.Memo') {
     let shown: readonly unknown[] = []
     const statements = await database.statementsOf(async () => {
-      shown = (await records.find('big.Memo', { limit: 4, ...query })).data.map(({ text }) => text)
+      shown = (await records.find(model, { limit: 4, ...query })).data.map(({ text }) => text)
     })
-    return { shown, statements: statements.filter((sql) => sql.includes('big.Memo')).length }
+    return { shown, statements: statements.filter((sql) => sql.includes(model)).length }
   }
 
   test('is one statement', async () => {
@@ -102,6 +111,15 @@ describe.each(ENGINES)('%s: a page of texts', (engine) => {
     const after = Buffer.from(JSON.stringify([second])).toString('base64url')
     expect(await read({ limit: 3, after })).toEqual({ shown: texts.slice(2, 5), statements: 1 })
     expect(await read({ after })).toEqual({ shown: texts.slice(2, 6), statements: 3 })
+  })
+
+  test('computed text without a length is measured', async () => {
+    await records.create('big.Titled', { source: 's'.repeat(100) })
+    const statementsOf = async () => (await read({ limit: 2 }, 'big.Titled')).statements
+    expect(await statementsOf()).toBe(1)
+    // More than half of what is held in memory.
+    await records.create('big.Titled', { source: 's'.repeat(17_000) })
+    expect(await statementsOf()).toBe(3)
   })
 
   const holdsAll = async () => {
