@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { App } from '../../src/service/app.js'
 import { recordsOf } from '../../src/service/records.js'
 import type { Caller } from '../../src/service/rights/caller.js'
+import { HeldRecords } from '../../src/service/touched.js'
 import { exportFound } from '../../src/service/transfer/export.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
@@ -198,5 +199,16 @@ onEveryEngine((engine) => {
   test('a model without lists is read before a write as a read shows it, in one statement', () => {
     const table = service.app.tables.of(service.app.catalog.get('big.Tag'))
     expect(table.own).toBe(table.full)
+  })
+
+  test('a record of any size can be changed, with others beside it that are not too large together', () => {
+    const model = service.app.catalog.get('big.Page')
+    const held = new HeldRecords()
+    const hold = (id: number, length: number) => () => {
+      held.add(model, { id, version: 0, text: 'x'.repeat(length) })
+    }
+    // Before and after.
+    for (const add of [hold(1, 40_000_000), hold(1, 40_000_000), hold(2, 31_000_000)]) add()
+    expect(hold(3, 1_000_000)).toThrow('change fewer of them')
   })
 })
