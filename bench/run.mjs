@@ -58,11 +58,11 @@ async function measureAll(servers, { seconds, rounds, connections, rows, only })
     const { url, headers, pid, databasePid, api } = servers[name]
     return load.run({ operation, server: { url, headers, pid, databasePid, api }, rows, ...run })
   }
-  const warmUp = { connections, seconds: Math.min(WARM_UP_S, seconds) }
   const results = {}
   for (const operation of only) {
     results[operation] = Object.fromEntries(Object.keys(servers).map((name) => [name, []]))
     for (const { names, isPair } of groupsOf(Object.keys(servers))) {
+      const warmUp = { connections, seconds: isPair ? WARM_UP_S : Math.min(WARM_UP_S, seconds) }
       for (let round = 0; round < rounds; round++) {
         // Nobody is always first.
         for (const name of rotate(names, round * Math.ceil(names.length / rounds))) {
