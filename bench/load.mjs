@@ -18,10 +18,23 @@ process.on('message', (run) => {
 process.on('SIGINT', () => undefined)
 process.on('disconnect', () => process.exit())
 
+/** Of the operation that is measured now, by server. Another operation raises versions, too. */
+const prepared = { operation: undefined, requests: new Map() }
+
+async function requestsFor(load) {
+  const { operation, url, connections } = load
+  if (operation !== prepared.operation) prepared.requests.clear()
+  prepared.operation = operation
+  const key = `${url} ${connections}`
+  const known = prepared.requests.get(key) ?? (await requestsOf(load))
+  prepared.requests.set(key, known)
+  return known
+}
+
 async function measure({ operation, server, connections, rows, seconds }) {
   const { url, headers, pid, databasePid } = server
   const api = apiOf(server.api)
-  const requests = await requestsOf({ api, headers, url, connections, rows, operation })
+  const requests = await requestsFor({ api, headers, url, connections, rows, operation })
   const memory = watchMemory(pid)
   const before = { cpu: cpuUsOf(pid), database: cpuUsOf(databasePid), own: process.cpuUsage() }
   const seen = await runAll(url, requests, connections, seconds * 1_000)
