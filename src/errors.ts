@@ -48,7 +48,7 @@ export class Refusal extends Error {
   }
 }
 
-/** What lies behind a refusal, for those who run the service; every other error as it is. */
+/** The log shows operators the cause of a refusal, and every other error unchanged. */
 export function causeOf(error: unknown): unknown {
   return error instanceof Refusal ? (error.cause ?? error) : error
 }

@@ -25,33 +25,32 @@ export function withoutPageSnapshots(isBroken: boolean): (db: Database) => Datab
   }
 }
 
+/** Reads run other statements. */
+function rewriting(db: Database, rewrite: (sql: string) => string): Database {
+  const rewritten = (queryable: Queryable): Queryable => ({
+    ...queryable,
+    all: (sql, params) => queryable.all(rewrite(sql), params),
+  })
+  return { ...faceOf(db), reader: rewritten(db.reader), searcher: searchingBy(db.searcher, rewritten) }
+}
+
 /** No value weighs anything. */
 export function unweighed(db: Database): Database {
-  const light = (queryable: Queryable): Queryable => ({
-    ...queryable,
-    all: (sql, params) => queryable.all(sql.replaceAll('octet_length(', '0 * octet_length('), params),
-  })
-  return { ...faceOf(db), reader: light(db.reader), searcher: searchingBy(db.searcher, light) }
+  return rewriting(db, weightless)
+}
+
+function weightless(sql: string): string {
+  return sql.replaceAll('octet_length(', '0 * octet_length(')
 }
 
 /** No page says that it left out a record, as long as `isBroken` says so. */
 export function withoutHeavy(db: Database, isBroken: () => boolean): Database {
-  const changed = (sql: string) => (isBroken() ? sql.replaceAll('count(*) - count("text")', '0') : sql)
-  const trusting = (queryable: Queryable): Queryable => ({
-    ...queryable,
-    all: (sql, params) => queryable.all(changed(sql), params),
-  })
-  return { ...faceOf(db), reader: trusting(db.reader), searcher: searchingBy(db.searcher, trusting) }
+  return rewriting(db, (sql) => (isBroken() ? sql.replaceAll('count(*) - count("text")', '0') : sql))
 }
 
 /** All members of a list are weighed, however many there are, as long as `isBroken` says so. */
 export function membersWithoutEnd(db: Database, isBroken: () => boolean): Database {
-  const changed = (sql: string) => (isBroken() ? sql.replaceAll(' limit 1001) as w', ') as w') : sql)
-  const endless = (queryable: Queryable): Queryable => ({
-    ...queryable,
-    all: (sql, params) => queryable.all(changed(sql), params),
-  })
-  return { ...faceOf(db), reader: endless(db.reader), searcher: searchingBy(db.searcher, endless) }
+  return rewriting(db, (sql) => (isBroken() ? sql.replaceAll(' limit 1001) as w', ') as w') : sql))
 }
 
 /** No value that a write reads for its answer weighs anything. */
@@ -62,7 +61,7 @@ export function unweighedWrites(db: Database): Database {
       db.transaction(
         (tx) =>
           work({
-            all: (sql, params) => tx.all(sql.replaceAll('octet_length(', '0 * octet_length('), params),
+            all: (sql, params) => tx.all(weightless(sql), params),
             run: (sql, params) => tx.run(sql, params),
             insert: (sql, params) => tx.insert(sql, params),
           }),

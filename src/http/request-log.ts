@@ -1,3 +1,4 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Caller } from '../service/rights/caller.js'
 
@@ -12,6 +13,20 @@ export interface AnsweredRequest {
   readonly startMs: number
   readonly caller: Caller | null
   readonly address: string | undefined
+}
+
+export function answeredRequest(request: FastifyRequest, reply: FastifyReply): AnsweredRequest {
+  const { model } = (request.params ?? {}) as { model?: string }
+  return {
+    requestId: request.id,
+    method: request.method,
+    route: request.routeOptions.url,
+    model,
+    status: reply.statusCode,
+    startMs: performance.now() - reply.elapsedTime,
+    caller: request.caller,
+    address: request.ip,
+  }
 }
 
 export type LogRequest = (answered: AnsweredRequest) => void

@@ -28,7 +28,7 @@ import { meResources } from './me.js'
 import { metaResources } from './meta.js'
 import { recordResources } from './records.js'
 import { answerClientError, answerError, type ErrorContext } from './refusals.js'
-import { makeRequestLog, type LogRequest } from './request-log.js'
+import { answeredRequest, makeRequestLog, type LogRequest } from './request-log.js'
 import { resetResource } from './reset.js'
 import { addResource, type Resource } from './resource.js'
 import { makeHeaders, neverStored, type SetHeaders } from './security-headers.js'
@@ -274,17 +274,7 @@ function addHooks(
     done()
   })
   server.addHook('onResponse', (request, reply, done) => {
-    const { model } = (request.params ?? {}) as { model?: string }
-    logRequest({
-      requestId: request.id,
-      method: request.method,
-      route: request.routeOptions.url,
-      model,
-      status: reply.statusCode,
-      startMs: performance.now() - reply.elapsedTime,
-      caller: request.caller,
-      address: request.ip,
-    })
+    logRequest(answeredRequest(request, reply))
     done()
   })
 }

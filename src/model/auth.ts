@@ -168,7 +168,7 @@ const SCRIPTS: Readonly<Record<string, RegExp>> = {
   Cyrillic: /\p{Script=Cyrillic}/u,
 }
 
-/** What is wrong with a new user name. In a name of several scripts a letter can stand for another that looks the same. */
+/** Says why a new user name is refused. A name that mixes scripts can look like another name. */
 export function usernameFault(input: string): string | undefined {
   const username = normalizeUsername(input)
   if (username === undefined) return USERNAME_RULE

@@ -19,7 +19,7 @@ import { isSeen, readToAnswer, selectFor } from './rights/shown.js'
 
 const MARK = ' (copy)'
 
-/** What can be sent to create a record that holds the same: without ids and versions, its owned records copied with it. Refuses what is larger than an answer before it reads that. */
+/** Makes the data that creates an equal record: no ids, no versions, and copies of the owned records. Weighs the record first, and refuses one that is larger than an answer. */
 export async function copy(app: App, by: Caller, model: Model, id: number): Promise<Values> {
   const db = app.db.reader
   const record = await readToAnswer(app, by, db, { model, id: checkId(model, id) })

@@ -208,7 +208,7 @@ export function textWithin({ settings }: Limited, text: string): string {
   return text
 }
 
-/** The same for a record that is printed later. */
+/** Refuses a record that is larger than an answer, before it is printed. */
 export function recordWithin<T>(app: Limited, record: T): T {
   if (!fitsAnswer(app, record)) throw recordTooLarge(app.settings)
   return record

@@ -3,7 +3,7 @@ import { isObject } from '../model/value.js'
 import type { WireRecord } from '../wire.js'
 import { fitsAnswer, leastJsonBytes, roomFor, type Limited } from './large-answers.js'
 
-/** What a write answers: where it would be too large, the id and the version of each record. */
+/** Answers a write. An answer that would be too large shows the id and the version of each record. */
 export function fitWritten<T>(app: Limited, written: T): T {
   if (fitsAnswer(app, written)) return written
   return (Array.isArray(written) ? written.map(keyOf) : keyOf(written)) as T

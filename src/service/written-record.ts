@@ -26,7 +26,7 @@ export function emptyLists(model: Model): Values {
   return empty
 }
 
-/** Whether a list of the record has members: a write knows their ids, and an answer also shows their names. */
+/** True if a list of the record has members. A write reads their ids; an answer also shows their names. */
 export function hasMembers(model: Model, record: WireRecord): boolean {
   for (const name of listsOf(model)) {
     const members = record[name]

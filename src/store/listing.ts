@@ -38,7 +38,7 @@ interface Listing {
    * follow, for which its parameters stand before all others, too: the id and the limit.
    */
   readonly printed: Texts | undefined
-  /** The same without the texts of records that weigh more than a share, which stands behind the parameters of the weight. `$heavy` counts them. */
+  /** Prints the page, leaves out records larger than a share, and counts those in `$heavy`. Its share follows the parameters of the weight. */
   readonly shared: Texts | undefined
   /** One row with the bytes that the records of the page take. */
   readonly weight: Texts
@@ -80,7 +80,7 @@ export async function listPrinted(
   return askPrinted(db, table, { texts, shown: select.printed.params }, search)
 }
 
-/** The same; undefined also where the values of the page take more bytes. */
+/** Prints a page of at most so many bytes. Undefined where the page is larger, or the database cannot print it. */
 export async function listPrintedWithin(
   db: Queryable,
   table: Table,

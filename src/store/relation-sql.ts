@@ -8,7 +8,7 @@ import { quote, tableName } from './names.js'
 /** How many neighbours a view shows; and a list inside of a list. */
 const MAX_SHOWN = [1_000, 100] as const
 
-/** What is part of a record is shown with it, all of it: writes see to it that it does not grow without end. */
+/** A record shows all members of its owned lists: writes limit how many there are. */
 export function mostShown(field: Field, lists: number): number {
   return lists === 0 && isOwnedList(field) ? Infinity : (MAX_SHOWN[lists] ?? 0)
 }

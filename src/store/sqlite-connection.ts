@@ -63,7 +63,7 @@ export class Unhurried implements Transaction {
     return this.#written
   }
 
-  /** Whether the transaction may have written something. */
+  /** True if the transaction may have written something. */
   get hasWritten(): boolean {
     return this.#written !== this.#writtenBefore
   }

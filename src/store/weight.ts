@@ -28,7 +28,7 @@ export interface Weight {
   readonly stored: Rendered
   /** By the lengths of values as JSON, never less than what a record takes. */
   readonly printed: Rendered
-  /** The same as `stored` for long values. Of each limited value it counts the most bytes that the model allows. */
+  /** Measures long values as `stored` does. Counts a limited value as the most bytes that the model allows. */
   readonly rough: Rendered
   /** The part of `rough` that is the same for every record. */
   readonly limitedBytes: number

@@ -95,7 +95,7 @@ export async function shownPast(
   return { version, values: state, shown: shown === 'nothing' ? undefined : shown }
 }
 
-/** Who looks at the records of a model, and where these are read. */
+/** The caller who reads records of a model, and the connection that reads them. */
 export interface Viewing {
   readonly app: App
   readonly by: Caller

@@ -24,7 +24,7 @@ export interface Caller {
 export interface Access {
   /** How many sessions, keys and accounts had ended when they were looked up. */
   readonly ends: number
-  /** Whether the session or key still exists and its account is enabled. The expiry of a key is checked too, that of a session when the request is authenticated. */
+  /** True while the session or key exists, the key has not expired and the account is enabled. Authentication checks the expiry of a session. */
   readonly isOpen: (db: Queryable) => Promise<boolean>
 }
 

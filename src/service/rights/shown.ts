@@ -60,7 +60,7 @@ export async function readFor(
   return store.read(db, app.tables.of(model), id, select, { seen: seenBy(by, model) })
 }
 
-/** Whether the record is there, and the caller may see it. */
+/** True if the record exists and the caller may see it. */
 export async function isSeen(
   app: Composed,
   by: Caller,
