@@ -30,15 +30,15 @@ async function notesAfterCrash(options: PostgresOptions): Promise<unknown[]> {
   }
 }
 
-test('PostgreSQL comes back after a crash with what was committed', async () => {
+test('PostgreSQL keeps committed rows through a crash', async () => {
   expect(await notesAfterCrash({ durable: true })).toEqual([{ text: 'kept' }])
 })
 
-test('a server that is not durable forgets in a crash, so the crash is a real one', async () => {
+test('a non-durable server loses committed rows in a crash, so the simulated crash is real', async () => {
   expect(await notesAfterCrash({ extraArgs: ['-c', 'wal_writer_delay=10s'] })).toEqual([])
 })
 
-test('a new database is empty and apart from the others', async () => {
+test('a new test database is empty and isolated from the others', async () => {
   const url = inject('postgresUrl')
   const [first, second] = await Promise.all([createDatabase(url), createDatabase(url)])
   await query(first, 'create table note (text text)')

@@ -1,4 +1,4 @@
-// A service that fails is noticed, whatever the test looks at. Without this, an answer of 500 in a test that reads something else passes.
+// Fails a test if the service answered an unexpected error, even if the test never looked at that response.
 import { PassThrough } from 'node:stream'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
@@ -31,29 +31,32 @@ async function failWith(failure: Error, options: ServiceOptions = {}, isOther = 
   }
 }
 
-test.fails('a test fails when a service answers 500, though it looks at nothing', async () => {
+test.fails('a test fails if the service answers 500, even if the test checks nothing', async () => {
   await failWith(DEFECT)
 })
 
 test.each([
   [DEFECT, 500],
   [BUSY, 503],
-])('%s is noticed, on another server of the same service, too', async (failure, status) => {
-  for (const isOther of [false, true]) {
-    expect(await failWith(failure, {}, isOther)).toBe(status)
-    expect(failIfUnexpected).toThrow(`GET /ws/rest/crm.Contact?limit=1 was answered with ${status}`)
-    expect(failIfUnexpected).not.toThrow()
-  }
-})
+])(
+  'a request that fails with %s is reported, also on a second server of the same service',
+  async (failure, status) => {
+    for (const isOther of [false, true]) {
+      expect(await failWith(failure, {}, isOther)).toBe(status)
+      expect(failIfUnexpected).toThrow(`GET /ws/rest/crm.Contact?limit=1 was answered with ${status}`)
+      expect(failIfUnexpected).not.toThrow()
+    }
+  },
+)
 
-test('a failure that is expected passes, and no other', async () => {
+test('an expected failure passes, an unexpected one is reported', async () => {
   expect(await failWith(BUSY, { expects: ['busy'] }, true)).toBe(503)
   expect(takeUnexpected()).toEqual([])
   expect(await failWith(DEFECT, { expects: ['busy'] })).toBe(500)
   expect(takeUnexpected()).toHaveLength(1)
 })
 
-test('the log of a service in another process tells the same', async () => {
+test('the log of a service in another process reports unexpected failures, too', async () => {
   const lines = new PassThrough().on('data', watchLog(['busy']))
   const log = pino(lines)
   expect(await failWith(BUSY, { log, expects: ['busy'] })).toBe(503)

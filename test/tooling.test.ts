@@ -33,13 +33,13 @@ describe('imports', () => {
     ["import { DatabaseSync } from '@photostructure/sqlite'", 'only src/store may import'],
     ["import { fastify } from 'fastify'", 'only src/http may import'],
     ["import '../errors/missing.js'", 'no such file in src'],
-  ])('in src/model, %s is a fault', (line, reason) => {
+  ])('an import in src/model is rejected: %s', (line, reason) => {
     const faults = importFaults({ 'index.ts': '', 'store/open.ts': '', 'model/field.ts': line })
     expect(faults).toEqual([expect.stringMatching(/^src\/model\/field\.ts imports '/)])
     expect(faults[0]).toContain(reason)
   })
 
-  test('client and admin do not reach the server, nor the server them', () => {
+  test('an import between client or admin and the server is rejected', () => {
     const faults = importFaults({
       'store/open.ts': '',
       'wire.ts': '',
@@ -50,17 +50,17 @@ describe('imports', () => {
     expect(faults).toHaveLength(3)
   })
 
-  test('an import in a comment or a string is none', () => {
+  test('an import in a comment or a string is ignored', () => {
     const text = "// import '../store/open.js'\nconst text = \"import '../store/open.js'\""
     expect(importFaults({ 'store/open.ts': '', 'model/field.ts': text })).toEqual([])
   })
 
-  test('a folder without a place in the order is a fault', () => {
+  test('a folder outside of the folder order is rejected', () => {
     const faults = importFaults({ 'errors.ts': '', 'utils/text.ts': "import '../errors.js'" })
     expect(faults).toEqual([expect.stringContaining('utils has no place in the order')])
   })
 
-  test('a cycle inside a folder is a fault, named once', () => {
+  test('an import cycle inside a folder is rejected, and reported once', () => {
     const faults = importFaults({
       'model/catalog.ts': "import './model.js'",
       'model/field.ts': "import type { Catalog } from './catalog.js'",
@@ -71,7 +71,7 @@ describe('imports', () => {
     ])
   })
 
-  test('src is in order', () => {
+  test('every import in src follows the folder order', () => {
     const script = fileURLToPath(new URL('../scripts/check-imports.mjs', import.meta.url))
     expect(execFileSync(process.execPath, [script], { encoding: 'utf8' })).toMatch(
       /^imports in order: [1-9]\d* files$/m,
@@ -79,17 +79,17 @@ describe('imports', () => {
   })
 })
 
-describe('the lock', () => {
+describe('package-lock.json', () => {
   const faultsOf = (packages: Record<string, lock.LockEntry>) =>
     lock.findFaults({ packages }, { allowScripts: { '@scope/known': false, 'pinned@1.2.3': true } })
 
-  test('a package that comes from one host is a fault', () => {
+  test('a lock entry that names a registry host is rejected', () => {
     const resolved = 'https://registry.npmjs.org/pg/-/pg-8.0.0.tgz'
     expect(faultsOf({ 'node_modules/pg': { resolved } })).toEqual([expect.stringContaining(resolved)])
     expect(faultsOf({ 'node_modules/pg': {} })).toEqual([])
   })
 
-  test('a missing platform package is a fault, one nested or further out is not', () => {
+  test('a missing platform package is rejected, a nested or hoisted one is accepted', () => {
     const outer = { optionalDependencies: { 'tool-linux': '1', 'tool-windows': '1', 'tool-darwin': '1' } }
     const faults = faultsOf({
       'node_modules/outer/node_modules/tool': outer,
@@ -99,7 +99,7 @@ describe('the lock', () => {
     expect(faults).toEqual([expect.stringContaining('tool-darwin')])
   })
 
-  test('an install script that nobody looked at is a fault', () => {
+  test('an install script that is not on the list of known scripts is rejected', () => {
     const hasInstallScript = true
     const faults = faultsOf({
       'node_modules/@scope/known': { hasInstallScript },

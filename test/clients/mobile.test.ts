@@ -14,7 +14,7 @@ onEveryEngine((engine) => {
   })
   afterAll(() => service.close())
 
-  test('it logs in, is known, logs out, and is told that its session is over', async () => {
+  test('the mobile client logs in and out, and sees an expired session as SessionExpired', async () => {
     const other = new Mobile(`${service.url}/`)
     expect((await other.info()).user).toBeUndefined()
     await expect(other.find(ORDER)).rejects.toThrow(SessionExpired)
@@ -26,7 +26,7 @@ onEveryEngine((engine) => {
     await expect(other.login(USERNAME, 'wrong')).rejects.toThrow(ClientError)
   })
 
-  describe('an order with its lines', () => {
+  describe('an order with lines', () => {
     let id = 0
     let partner = 0
 
@@ -44,13 +44,13 @@ onEveryEngine((engine) => {
         },
         partner: { id: partner },
         tags: [tag.id],
-        // Records that are new have numbers below 0.
+        // The client gives new records negative ids.
         lines: [{ id: -1, product: 'Ink', quantity: '3' }, { product: 'Paper' }],
       })
       id = order.id
     })
 
-    test('is shown in parts, the neighbours ready to be changed', async () => {
+    test('the mobile client fetches selected fields and related records, with the versions needed to update them', async () => {
       const order = await mobile.fetch(ORDER, id, ['reference', 'partner.code', 'total', 'nothing'], {
         lines: ['product', 'quantity', 'nothing'],
       })
@@ -65,18 +65,18 @@ onEveryEngine((engine) => {
     })
 
     const searches: readonly (readonly [string, Parameters<Mobile['search']>[2]])[] = [
-      ['by a path', [{ fieldName: 'partner.name', operator: '=', value: 'Grace' }]],
-      ['with a number spelled as text', [{ fieldName: 'status', operator: '=', value: '1' }]],
+      ['a path', [{ fieldName: 'partner.name', operator: '=', value: 'Grace' }]],
+      ['a number sent as text', [{ fieldName: 'status', operator: '=', value: '1' }]],
       [
-        'with groups that ask for nothing',
+        'empty groups',
         [
           { operator: 'and', criteria: [] },
           { operator: 'or', criteria: [] },
         ],
       ],
-      ['over a list', [{ fieldName: 'lines.product', operator: 'like', value: 'ink' }]],
+      ['a field of a list', [{ fieldName: 'lines.product', operator: 'like', value: 'ink' }]],
       [
-        'by ids, dates and emptiness',
+        'ids, dates and null',
         [
           { fieldName: 'partner.id', operator: 'in', value: [1, 2, 3] },
           { fieldName: 'orderDate', operator: 'between', value: '2026-01-01', value2: '2026-12-31' },
@@ -85,19 +85,19 @@ onEveryEngine((engine) => {
       ],
     ]
 
-    test.for(searches)('is found %s', async ([, criteria]) => {
+    test.for(searches)('the mobile client finds an order by %s', async ([, criteria]) => {
       const found = await mobile.search(ORDER, ['reference', 'partner', 'tags', 'unknown'], criteria)
       expect(found.map((order) => order['reference'])).toContain('M-1')
     })
 
-    test('is found by a domain, with what the service knows by itself', async () => {
+    test('the mobile client finds an order by a domain with :__user__ and :__datetime__', async () => {
       const domain =
         'self.partner.id = :id AND self.createdBy = :__user__ AND self.createdOn <= :__datetime__'
       const found = await mobile.search(ORDER, ['reference'], [], { domain, context: { id: partner } })
       expect(found.map((order) => order['reference'])).toEqual(['M-1'])
     })
 
-    test('is changed in each of the three ways, and read back', async () => {
+    test('the mobile client updates an order with save and with update, and reads the result back', async () => {
       const first = await mobile.read(ORDER, id)
       const second = await mobile.save(ORDER, { ...first, total: '31' })
       const third = await mobile.update(ORDER, id, { id, version: second.version, status: 2 })
@@ -105,7 +105,7 @@ onEveryEngine((engine) => {
       expect(await mobile.read(ORDER, id)).toEqual(third)
     })
 
-    test('is not overwritten from an older version, nor without one', async () => {
+    test('an update of an order with an outdated version or without a version is rejected', async () => {
       const { version } = await mobile.read(ORDER, id)
       await mobile.save(ORDER, { id, version, orderDate: '2026-03-01' })
       await expect(mobile.save(ORDER, { id, version, orderDate: '2026-04-01' })).rejects.toThrow(/version/)
@@ -113,7 +113,7 @@ onEveryEngine((engine) => {
       expect((await mobile.read(ORDER, id))['orderDate']).toBe('2026-03-01')
     })
 
-    test('is copied: what was unique is marked, the lines are new', async () => {
+    test('a copy of an order marks the unique value and gets new lines', async () => {
       const copied = await mobile.copy(ORDER, id)
       const saved = await mobile.create(ORDER, copied)
       expect(saved).toMatchObject({ reference: 'M-1 (copy)', version: 0, total: '31.000' })
@@ -121,14 +121,14 @@ onEveryEngine((engine) => {
       await mobile.delete(ORDER, saved.id)
     })
 
-    test('is deleted without a word about its version', async () => {
+    test('the mobile client deletes an order without sending a version', async () => {
       const order = await mobile.create(ORDER, { reference: 'M-2', lines: null })
       await mobile.delete(ORDER, order.id)
       await expect(mobile.read(ORDER, order.id)).rejects.toThrow(/no .* with id/)
     })
   })
 
-  test('a search without a limit is one for all', async () => {
+  test('a search of the mobile client without a limit returns all records', async () => {
     for (let index = 0; index < 60; index++) await mobile.create(TAG, { name: `Many ${index}` })
     const found = await mobile.search(
       TAG,
@@ -140,8 +140,8 @@ onEveryEngine((engine) => {
   })
 })
 
-describe('the contract alone', () => {
-  test('would not do: this client takes an error for an answer that it cannot read', async () => {
+describe('the mobile client without --compat', () => {
+  test('without --compat, the mobile client cannot read errors: it sees only the HTTP status', async () => {
     const service = await openShop('sqlite', 'none')
     const mobile = new Mobile(`${service.url}/`)
     await mobile.login(USERNAME, PASSWORD)

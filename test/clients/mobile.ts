@@ -1,4 +1,4 @@
-// An app on a phone: cookies taken out of headers by hand, a token with every request, the odd requests of its search screens.
+// A mobile app: reads cookies from headers itself, sends a CSRF token with every request, and has unusual search requests.
 import { ClientError, type Answer, type Saved } from './shop.js'
 
 interface Info {
@@ -52,7 +52,7 @@ export class Mobile {
     await (await this.#fetch('GET', 'logout')).text()
   }
 
-  /** Whether the session is still alive. */
+  /** Returns the current user; undefined if the session has expired. */
   async info(): Promise<Info> {
     return (await (await this.#fetch('GET', 'ws/public/app/info')).json()) as Info
   }

@@ -6,7 +6,7 @@ import { openShop, ORDER, PARTNER } from './shop.js'
 
 async function openSdk({ url }: Service): Promise<Sdk> {
   const { cookie } = await HttpClient.login(url, USERNAME, PASSWORD)
-  // What was deleted comes as an object to whoever says so.
+  // With `Prefer: return=representation`, a delete answers the deleted record as an object.
   return new Sdk(url, (headers) => ({ ...headers, cookie, prefer: 'return=representation' }))
 }
 
@@ -20,7 +20,7 @@ onEveryEngine((engine) => {
   })
   afterAll(() => service.close())
 
-  test('it makes records, lists them, and changes one', async () => {
+  test('the SDK creates records, lists a page with the total, and updates one', async () => {
     const made = [await sdk.create(PARTNER, { name: 'Ada' }), await sdk.create(PARTNER, { name: 'Bob' })]
     const { total, data } = await sdk.find(PARTNER, 0, 1)
     expect([total, data?.length]).toEqual([2, 1])
@@ -29,7 +29,7 @@ onEveryEngine((engine) => {
     expect(changed).toMatchObject({ version: 1, code: 'A' })
   })
 
-  test('criteria are joined by or where it does not say how', async () => {
+  test('criteria without an operator are combined with or', async () => {
     const criteria = ['Ada', 'Bob'].map((value) => ({ fieldName: 'name', operator: '=', value }))
     const { total } = await sdk.search(PARTNER, { fields: ['name'], data: { criteria } })
     expect(total).toBe(2)
@@ -37,12 +37,12 @@ onEveryEngine((engine) => {
     expect(both.total).toBe(0)
   })
 
-  test('words alone are looked for in the fields they are named for', async () => {
+  test('a search by field values matches text in those fields', async () => {
     const { data } = await sdk.search(PARTNER, { fields: ['name'], data: { name: 'bo' } })
     expect(data?.map((each) => each['name'])).toEqual(['Bob'])
   })
 
-  test('a record is fetched with its neighbours', async () => {
+  test('the SDK fetches a record with its related records', async () => {
     const { data: [ada] = [] } = await sdk.search(PARTNER, { fields: ['name'], data: { name: 'ada' } })
     const order = await sdk.create(ORDER, { reference: 'S-1', partner: ada })
     const fetched = await sdk.fetch(ORDER, order.id, {
@@ -55,7 +55,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('several are removed at once, unless one of them has changed', async () => {
+  test('removeAll deletes all records, or none if one of them has changed', async () => {
     const [one, two] = [
       await sdk.create(PARTNER, { name: 'One' }),
       await sdk.create(PARTNER, { name: 'Two' }),
@@ -73,19 +73,19 @@ onEveryEngine((engine) => {
     expect(removed.map(({ id }) => id)).toEqual([one.id, two.id])
   })
 
-  test('one is deleted, and comes back as an object', async () => {
+  test('a delete with return=representation answers an object with the id', async () => {
     const { id } = await sdk.create(PARTNER, { name: 'Short' })
     expect(await sdk.delete(PARTNER, id)).toEqual({ id })
   })
 
-  test('a fault is a message', async () => {
+  test('an error reaches the caller of the SDK as a message', async () => {
     await expect(sdk.create(PARTNER, {})).rejects.toThrow(/name is required/)
     await expect(sdk.fetch(PARTNER, 1_000_000, {})).rejects.toThrow(/no .* with id/)
   })
 })
 
-describe('the contract alone', () => {
-  test('would not do: this client cannot read a refusal', async () => {
+describe('the SDK without --compat', () => {
+  test('without --compat, the SDK cannot read an error: it sees only the HTTP status', async () => {
     const service = await openShop('sqlite', 'none')
     const sdk = await openSdk(service)
     await expect(sdk.create(PARTNER, {})).rejects.toThrow('HTTP 422')

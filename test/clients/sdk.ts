@@ -1,4 +1,4 @@
-// A kit for apps: the app brings its own way to log in; every answer must have a list of objects in data.
+// An SDK for apps: the app brings its own login; data of every response must be a list of objects.
 import { ClientError, type Answer, type Saved } from './shop.js'
 
 export type Interceptor = (headers: Record<string, string>) => Record<string, string>
@@ -54,7 +54,7 @@ export class Sdk {
   }
 }
 
-/** Numbers must be whole numbers, and what was answered an object. */
+/** Requires an object in `data`, with whole numbers as id and version. */
 function firstOf({ data = [] }: Answer<Saved>, hasVersion = true): Saved {
   const [first] = data
   if (typeof first !== 'object') throw new ClientError('data holds no object')

@@ -1,4 +1,4 @@
-// What the clients work with: a small shop, and a service that serves their habits.
+// The models of a small shop, and a service in the compatibility mode that the clients need.
 import type { Source } from '../../src/model/catalog.js'
 import { defineModel } from '../../src/model/definition.js'
 import type { Compatibility } from '../../src/http/habits.js'
@@ -67,7 +67,7 @@ export async function openShop(engine: Engine, compat: Compatibility = 'axelor')
   return startService(engine, { models, http: { compat, basicAuth: compat === 'axelor' } })
 }
 
-/** An answer as all of these clients read it. */
+/** A response as all of these clients read it. */
 export interface Answer<T = Readonly<Record<string, unknown>>> {
   readonly status: number
   readonly offset?: number
@@ -82,5 +82,5 @@ export interface Saved {
   readonly [field: string]: unknown
 }
 
-/** What they show to people where something went wrong. */
+/** An error message that a client shows to its user. */
 export class ClientError extends Error {}

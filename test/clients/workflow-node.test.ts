@@ -15,12 +15,12 @@ onEveryEngine((engine) => {
   })
   afterAll(() => service.close())
 
-  test('its credentials are tested, and wrong ones are told apart', async () => {
+  test('a credentials test answers 200 for valid credentials and 401 for wrong ones', async () => {
     expect(await node.testCredentials()).toBe(200)
     expect(await new WorkflowNode(service.url, USERNAME, 'not this one').testCredentials()).toBe(401)
   })
 
-  test('it lists the models, and what a form needs to know of one', async () => {
+  test('the workflow node lists the models and the form metadata of their fields', async () => {
     const names = (await node.models()).map(({ fullName }) => fullName)
     expect(names).toEqual(expect.arrayContaining([ORDER, PARTNER, TAG]))
     const fields = new Map((await node.fields(ORDER)).map((field) => [field.name, field]))
@@ -30,7 +30,7 @@ onEveryEngine((engine) => {
     expect(fields.get('lines')?.type).toBe('ONE_TO_MANY')
   })
 
-  test('it fills a drop-down with every record, past any page', async () => {
+  test('the workflow node fills a drop-down with all records, beyond the size of one page', async () => {
     const { app } = service
     const some = Array.from({ length: 600 }, (_, index) => ({ name: `Partner ${index}` }))
     for (let round = 0; round < 2; round++) await save(app, SERVICE, app.catalog.get(PARTNER), some)
@@ -40,13 +40,13 @@ onEveryEngine((engine) => {
   })
 
   describe('records', () => {
-    test('it makes, finds, changes and deletes them; what the model does not have is passed over', async () => {
+    test('the workflow node creates, finds, updates and deletes records; unknown fields are ignored', async () => {
       const partner = await node.save(PARTNER, { name: 'Ada', attrs_color: 'blue' })
       const tag = await node.save(TAG, { name: 'urgent' })
       const order = await node.save(ORDER, {
         ...{ reference: 'SO-1', status: '2', total: 12.5, orderDate: '2026-01-31', confirmedOn: '' },
         partner: { id: partner.id, name: 'whatever was on the screen' },
-        // One record where a list belongs.
+        // The client sends one record for a list field.
         tags: { id: tag.id },
       })
       expect(order).toMatchObject({ version: 0, status: 2, total: '12.500', confirmedOn: null })
@@ -64,24 +64,24 @@ onEveryEngine((engine) => {
 
     const faults: readonly (readonly [string, (node: WorkflowNode) => Promise<unknown>, RegExp])[] = [
       ['a missing value', (each) => each.save(ORDER, { status: 1 }), /reference is required/],
-      ['a value that is none', (each) => each.save(ORDER, { reference: 'x', status: 9 }), /must be one of/],
-      ['a record that is not there', (each) => each.get(ORDER, 9_999_999, ['id']), /no .* with id 9999999/],
-      ['a model that is not there', (each) => each.save('com.example.Nothing', {}), /no model/],
+      ['an invalid value', (each) => each.save(ORDER, { reference: 'x', status: 9 }), /must be one of/],
+      ['a missing record', (each) => each.get(ORDER, 9_999_999, ['id']), /no .* with id 9999999/],
+      ['a model that is not there', (each) => each.save('an unknown model', {}), /no model/],
       [
-        'a field that is not there',
+        'an unknown field',
         (each) => each.getMany(ORDER, [{ fieldName: 'x', operator: '=', value: 1 }], []),
         /no field/,
       ],
     ]
 
-    test.for(faults)('%s is a message for people', async ([, call, message]) => {
+    test.for(faults)('the workflow node reports %s with a readable message', async ([, call, message]) => {
       await expect(call(node)).rejects.toThrow(message)
     })
   })
 })
 
-describe('the contract alone', () => {
-  test('would not do: this client needs its habits served', async () => {
+describe('the workflow node without --compat', () => {
+  test('without --compat, the workflow node is rejected with 401', async () => {
     const service = await openShop('sqlite', 'none')
     const node = new WorkflowNode(service.url, USERNAME, PASSWORD)
     await expect(node.models()).rejects.toThrow('HTTP 401')

@@ -1,4 +1,4 @@
-// A node of a workflow program: Basic with every request, cookies ignored, and nothing is an error but a status of -1.
+// A node of a workflow program: sends Basic credentials with every request, ignores cookies, treats only status -1 as an error.
 import { ClientError, type Saved } from './shop.js'
 
 interface FieldMeta {
@@ -24,7 +24,7 @@ export class WorkflowNode {
     private readonly password: string,
   ) {}
 
-  /** The test of the credentials, before they are stored. */
+  /** Tests the credentials before they are stored. */
   async testCredentials(): Promise<number> {
     const response = await fetch(`${this.url}/callback`, {
       method: 'POST',
@@ -52,7 +52,7 @@ export class WorkflowNode {
     return { authorization: `Basic ${pair}`, 'content-type': 'application/json' }
   }
 
-  /** The drop-down of models: no limit means all of them. */
+  /** Fills the drop-down of models; no limit means all of them. */
   async models(): Promise<readonly { readonly name: string; readonly fullName: string }[]> {
     const body = { fields: ['name', 'fullName'], sortBy: ['name'] }
     return this.#call('POST', 'rest/com.axelor.meta.db.MetaModel/search', body)
@@ -63,7 +63,7 @@ export class WorkflowNode {
     return fields
   }
 
-  /** The drop-down of a relation. */
+  /** Fills the drop-down of a relation. */
   async choices({ target = '', targetName = 'id' }: FieldMeta): Promise<readonly Saved[]> {
     return this.#call('POST', `rest/${encodeURIComponent(target)}/search`, { fields: [targetName] })
   }
@@ -83,7 +83,7 @@ export class WorkflowNode {
     return record
   }
 
-  /** One call for both; it looks for the version itself. */
+  /** Creates or updates; an update first reads the current version. */
   async save(model: string, data: Readonly<Record<string, unknown>>): Promise<Saved> {
     const { id } = data
     const version = typeof id === 'number' ? (await this.get(model, id, ['id'])).version : undefined

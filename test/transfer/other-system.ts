@@ -1,24 +1,24 @@
-// A small server with the manners of another system of this protocol: errors as HTTP 200, json as text, datetimes as short as they can be.
+// A small server that behaves like another system of this protocol: errors as HTTP 200, json as text, shortened datetimes.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface OtherSystem {
   readonly url: string
-  /** The searches it was asked, in their order. */
+  /** Searches that it received, in order. */
   readonly searches: readonly { readonly model: string; readonly after: number }[]
   close(): void
 }
 
 export interface OtherOptions {
-  /** Cuts off so many connections before it answers. */
+  /** Cuts off this many connections before it answers. */
   readonly troubles?: number
-  /** Ends every session after so many searches. */
+  /** Ends every session after this many searches. */
   readonly searchesInASession?: number
-  /** Answers one record more than what was asked for, over and over. */
+  /** Ignores the criteria and answers the first page again and again. */
   readonly isWithoutCriteria?: boolean
-  /** Contents by the end of their path: `doc.Paper/1/scan`. Null is an empty field. */
+  /** File contents by the end of their path: `doc.Paper/1/scan`. Null is an empty field. */
   readonly files?: Readonly<Record<string, { readonly disposition: string; readonly content: string } | null>>
-  /** Breaks off so many downloads in the middle. */
+  /** Breaks off this many downloads in the middle. */
   readonly brokenDownloads?: number
 }
 

@@ -1,4 +1,4 @@
-// Records of every kind, and how the tests of import and export get at them.
+// Records of every kind, and helpers for the tests of import and export.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -25,7 +25,7 @@ export function writeModels(folder: string): string {
   return file
 }
 
-/** At least one record of each fixture model, with what is hard to carry over. */
+/** Creates at least one record of each fixture model, with values that are hard to transfer. */
 export async function fill(app: App, records: Records): Promise<void> {
   const make = async (model: string, data: object) => (await records.create(model, data)).data
   const bob = await addUser(app, { username: 'bob', password: PASSWORD, roles: ['editor'] })
@@ -57,7 +57,7 @@ export async function fill(app: App, records: Records): Promise<void> {
 
 const MEGABYTES = 3_000_000
 
-/** Files of both kinds: an empty one, a large one, two with the same content, one that was replaced. */
+/** Creates files of both kinds: an empty one, a large one, two with the same content, one that was replaced. */
 async function fillFiles(records: Records): Promise<void> {
   const put = async (model: string, field: string, name: string, content: string | Buffer, data: object) =>
     (await records.upload(model, { data, field, name, content: Readable.from([Buffer.from(content)]) })).data
@@ -108,7 +108,7 @@ async function fillPlain(make: (model: string, data: object) => Promise<unknown>
   await make('test.Order', { total: '12', count: '-', t: '@x' })
 }
 
-/** The lines of every model, by the name of its file. */
+/** Exports every model: its ndjson text by file name. */
 export async function exported(app: App): Promise<Record<string, string>> {
   const files: Record<string, string> = {}
   for (const model of transferredModels(app.catalog)) {
@@ -121,7 +121,7 @@ export async function exported(app: App): Promise<Record<string, string>> {
   return files
 }
 
-/** Files in a folder, as sources of an import. */
+/** Turns the ndjson files of a folder into import sources. */
 export function sourcesIn(app: App, folder: string): ImportSource[] {
   return readdirSync(folder)
     .filter((name) => name.endsWith('.ndjson'))
@@ -150,7 +150,7 @@ export function writeFiles(folder: string, files: Readonly<Record<string, string
   return folder
 }
 
-/** Where the content with these bytes lies beside the lines. */
+/** The path of this content, relative to the ndjson files. */
 export function placeOf(content: string | Buffer): string {
   const sha256 = digestOf(content)
   return `files/${sha256.slice(0, 2)}/${sha256}`
@@ -160,7 +160,7 @@ export function digestOf(content: string | Buffer): string {
   return createHash('sha256').update(content).digest('hex')
 }
 
-/** Lines as they are, contents as their digests. */
+/** Reads the ndjson files as text and file contents as their digests. */
 export function readFiles(folder: string): Record<string, string> {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
   return Object.fromEntries(
@@ -175,7 +175,7 @@ export function readFiles(folder: string): Record<string, string> {
   )
 }
 
-/** What a refused import is told, line by line. */
+/** The errors of a rejected import, line by line. */
 export async function faultsOf(call: Promise<unknown>): Promise<readonly string[]> {
   try {
     await call

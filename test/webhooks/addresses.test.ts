@@ -1,4 +1,4 @@
-// Where calls never go, in every spelling; and that a name which leads elsewhere a moment later does not help.
+// Webhooks never call addresses that are not public, in any spelling, nor through a name that changes its address after the check.
 import { describe, expect, test } from 'vitest'
 import {
   addressesOf,
@@ -12,7 +12,7 @@ import { Reach } from '../../src/service/webhooks/reach.js'
 
 const nowhere = new Reach([])
 
-/** Hosts as they may be written in a url. */
+/** Hosts as a user may write them in a URL. */
 const NOT_PUBLIC = [
   ...['127.0.0.1', '127.1', '127.0.1', '127.255.255.254', '0x7f.1', '0x7f000001', '0X7F.0.0.1', '2130706433'],
   ...[
@@ -91,7 +91,7 @@ const PUBLIC = [
 ]
 
 describe.for(['http', 'https'])('%s', (scheme) => {
-  test.for(NOT_PUBLIC)('%s is refused when it is written, and when it is called', async (spelled) => {
+  test.for(NOT_PUBLIC)('%s is rejected in the URL of a webhook, and is never called', async (spelled) => {
     const url = `${scheme}://${spelled}:8080/hook`
     expect(urlFault(url, nowhere)).toMatch(
       /^leads to an? .*: start the service with --webhook-allow \S+ if that is meant$/,
@@ -101,7 +101,7 @@ describe.for(['http', 'https'])('%s', (scheme) => {
   })
 })
 
-test.for(PUBLIC)('%s is called', async (spelled) => {
+test.for(PUBLIC)('%s is a public address and can be called', async (spelled) => {
   const url = `https://${spelled}/hook`
   expect(urlFault(url, nowhere)).toBeUndefined()
   const host = hostOf(new URL(url))
@@ -110,18 +110,18 @@ test.for(PUBLIC)('%s is called', async (spelled) => {
   ])
 })
 
-test('at least sixty spellings were tried, none of them twice', () => {
+test('the list of blocked hosts has more than 60 spellings and no duplicate', () => {
   expect(NOT_PUBLIC.length).toBeGreaterThan(60)
   expect(new Set(NOT_PUBLIC).size).toBe(NOT_PUBLIC.length)
 })
 
-/** Names, as a resolver answers them. */
+/** A resolver that answers these addresses for every name. */
 const resolveTo =
   (...addresses: string[]): Resolve =>
   async () =>
     Promise.resolve(addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })))
 
-describe('names', () => {
+describe('host names', () => {
   const leadingInside = [
     ['127.0.0.1'],
     ['10.1.2.3'],
@@ -134,29 +134,29 @@ describe('names', () => {
     ['8.8.8.8', 'not an address'],
     [],
   ]
-  test.for(leadingInside)('one that leads to %s is not called', async (addresses) => {
+  test.for(leadingInside)('a name that resolves to %s is not called', async (addresses) => {
     await expect(addressesOf('hooks.example', nowhere, resolveTo(...addresses))).rejects.toThrow(NotReachable)
   })
 
   test.for(['localhost', 'LOCALHOST', 'localhost.', 'a.localhost', 'a.b.localhost.'])(
-    '%s is refused when it is written',
+    '%s is rejected in the URL of a webhook as a loopback name',
     (name) => {
       expect(urlFault(`http://${name}/`, nowhere)).toMatch(/^leads to a loopback address/)
     },
   )
 
-  test('localhost of this machine is not called', async () => {
+  test('localhost is not called, as the system resolver answers it', async () => {
     await expect(addressesOf('localhost', nowhere, systemResolve)).rejects.toThrow(NotReachable)
   })
 
-  test('all public addresses of a name are for the call', async () => {
+  test('a call may use every public address of a name', async () => {
     const addresses = ['8.8.8.8', '2606:2800:220:1:248:1893:25c8:1946']
     expect(await addressesOf('hooks.example', nowhere, resolveTo(...addresses))).toHaveLength(2)
   })
 })
 
-describe('what is allowed', () => {
-  test('an address is, in every spelling of it, and no other', () => {
+describe('--webhook-allow', () => {
+  test('an allowed address is accepted in every spelling, other addresses are rejected', () => {
     const reach = new Reach(['127.0.0.1', '::1'])
     for (const host of ['127.0.0.1', '2130706433', '[::ffff:127.0.0.1]', '[::1]', 'localhost'])
       expect(urlFault(`http://${host}/`, reach)).toBeUndefined()
@@ -164,7 +164,7 @@ describe('what is allowed', () => {
       expect(urlFault(`http://${host}/`, reach), host).toMatch(/^leads to/)
   })
 
-  test('a network is', () => {
+  test('an allowed network accepts its addresses, also IPv4-mapped ones, and no others', () => {
     const reach = new Reach(['10.0.0.0/8', 'fd00:1::/32'])
     expect(['10.1.2.3', '::ffff:10.1.2.3', 'fd00:1:2::3'].map((each) => reach.faultOf(each))).toEqual([
       ...[undefined, undefined, undefined],
@@ -174,7 +174,7 @@ describe('what is allowed', () => {
     ])
   })
 
-  test('a host is, wherever it leads, and no other that leads there', async () => {
+  test('an allowed host is called wherever it resolves to, other hosts at the same address are not', async () => {
     const reach = new Reach(['hooks.internal'])
     expect(await addressesOf('Hooks.Internal', reach, resolveTo('10.0.0.1'))).toHaveLength(1)
     await expect(addressesOf('other.internal', reach, resolveTo('10.0.0.1'))).rejects.toThrow(NotReachable)
@@ -210,6 +210,6 @@ test.for([
     'http://hooks.example:99999/',
     `http://a.example/${'a'.repeat(2_000)}`,
   ],
-])('%s is no url of a receiver', (url) => {
+])('%s is rejected as the URL of a webhook', (url) => {
   expect(urlFault(url, new Reach(['0.0.0.0/0', '::/0']))).toMatch(/^must /)
 })

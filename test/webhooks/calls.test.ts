@@ -1,4 +1,4 @@
-// One call: where it goes, what it takes for an answer, what it says of how it ended.
+// One webhook call: its destination, its response, and the outcome that it reports.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -33,7 +33,7 @@ const outgoing = (more: Partial<Outgoing> = {}): Outgoing => ({
 })
 const message = (url: string) => ({ url, headers: { 'x-more': 'a' }, body: '{"webhook":1,"data":"ü"}' })
 
-test('what was sent arrives as it was', async () => {
+test('a webhook call delivers its URL, headers and body unchanged', async () => {
   expect(await call(outgoing(), message(`${receiver.url}?a=b%20c`))).toMatchObject({
     status: 204,
     error: null,
@@ -52,16 +52,19 @@ test.for([
   [307, 'answered with a redirect, which is not followed'],
   [404, 'answered 404'],
   [500, 'answered 500'],
-] as const)('%i is told as it is', async ([status, error]) => {
-  receiver.answering = (_, response) => {
-    response.writeHead(status, { location: receiver.url }).end()
-    return undefined
-  }
-  expect(await call(outgoing(), message(receiver.url))).toMatchObject({ status, error })
-  expect(receiver.calls).toHaveLength(1)
-})
+] as const)(
+  'a response of %i is reported as the outcome of the call, and redirects are not followed',
+  async ([status, error]) => {
+    receiver.answering = (_, response) => {
+      response.writeHead(status, { location: receiver.url }).end()
+      return undefined
+    }
+    expect(await call(outgoing(), message(receiver.url))).toMatchObject({ status, error })
+    expect(receiver.calls).toHaveLength(1)
+  },
+)
 
-test('an answer without an end is cut off', async () => {
+test('a call stops reading an endless response', async () => {
   let written = 0
   receiver.answering = (_, response) => {
     response.writeHead(200)
@@ -77,21 +80,21 @@ test('an answer without an end is cut off', async () => {
   expect(written).toBeLessThan(32 * 1024 * 1024)
 })
 
-test('whoever does not answer is given up', async () => {
+test('a call to a receiver that never responds fails after the timeout', async () => {
   receiver.answering = () => undefined
   expect(await call(outgoing({ timeoutMs: 200 }), message(receiver.url))).toMatchObject({
     ...{ status: null, error: 'no answer within 0.2 s' },
   })
 })
 
-test('a look-up without an end is given up', async () => {
+test('a call whose DNS lookup never ends fails after the timeout', async () => {
   const resolve: Resolve = async () => new Promise(() => undefined)
   expect(await call(outgoing({ timeoutMs: 200, resolve }), message('http://hooks.example/'))).toMatchObject({
     ...{ status: null, error: 'no answer within 0.2 s' },
   })
 })
 
-test('what is no HTTP, nobody there, and no such host are told in words', async () => {
+test('a call reports a non-HTTP answer, a refused connection and an unknown host in plain words', async () => {
   const strange = createServer((socket) => socket.resume().end('220 mail.example ESMTP\r\n')).listen(
     0,
     '127.0.0.1',
@@ -110,7 +113,7 @@ test('what is no HTTP, nobody there, and no such host are told in words', async 
   )
 })
 
-/** A receiver that speaks https as hooks.example, and how often it was called. */
+/** A receiver that serves https as hooks.example, and the Host header of each call. */
 async function listenSecurely() {
   const calls: string[] = []
   const server = createSecureServer(IDENTITY, (request, response) => {
@@ -123,7 +126,7 @@ async function listenSecurely() {
   return { server, calls, port: (server.address() as AddressInfo).port }
 }
 
-test('a receiver whose certificate nobody vouches for is told nothing, whatever the environment says', async () => {
+test('a receiver with an untrusted certificate gets no request, despite NODE_TLS_REJECT_UNAUTHORIZED=0', async () => {
   const { server, calls, port } = await listenSecurely()
   const resolve: Resolve = async () => Promise.resolve([{ address: '127.0.0.1', family: 4 }])
   process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
@@ -137,7 +140,7 @@ test('a receiver whose certificate nobody vouches for is told nothing, whatever 
   }
 })
 
-test('one whose certificate is trusted is called by its name, and by no other', async () => {
+test('a receiver with a trusted certificate is called, but only under the name on the certificate', async () => {
   const { server, calls, port } = await listenSecurely()
   const folder = mkdtempSync(path.join(tmpdir(), 'verso-calls-'))
   const authority = path.join(folder, 'authority.pem')
@@ -165,7 +168,7 @@ test('one whose certificate is trusted is called by its name, and by no other', 
   }
 })
 
-test('an address that is not allowed is not called, and the log says why', async () => {
+test('an address that is not allowed is not called, and the outcome says why', async () => {
   const outcome = await call(outgoing({ reach: new Reach([]) }), message(receiver.url))
   expect(outcome).toMatchObject({
     status: null,
@@ -179,11 +182,11 @@ test('an address that is not allowed is not called, and the log says why', async
   expect(receiver.calls).toEqual([])
 })
 
-test('a name that leads elsewhere a moment later is called where it was checked; one that is called by its name is caught', async () => {
+test('a call connects to the address that was checked (DNS rebinding); the mutant that resolves again is caught', async () => {
   const checked = await Receiver.listen('127.0.0.2', receiver.port)
   try {
     let asked = 0
-    // Allowed when it is looked at, and not from then on.
+    // The allowed address on the first lookup, another one on every later lookup.
     const resolve: Resolve = async () =>
       Promise.resolve([{ address: asked++ === 0 ? '127.0.0.2' : '127.0.0.1', family: 4 }])
     const options = outgoing({ reach: new Reach(['127.0.0.2']), resolve })
@@ -198,7 +201,7 @@ test('a name that leads elsewhere a moment later is called where it was checked;
   }
 })
 
-test('pauses grow from about a second to an hour at most, and are never quite the same', () => {
+test('the retry delay of a webhook grows from about 1 second to at most 1 hour, with jitter', () => {
   for (const [failures, seconds] of [1, 2, 4, 8, 16].map((each, index) => [index + 1, each] as const)) {
     expect(pauseAfter(failures, 0)).toBe(seconds * 750)
     expect(pauseAfter(failures, 1)).toBe(seconds * 1_000)

@@ -1,4 +1,4 @@
-// A certificate for hooks.example that signs itself, and its key: known to everybody, trusted by nobody who is not told to.
+// A self-signed certificate for hooks.example and its key. Both are public; nobody trusts the certificate by default.
 const CERTIFICATE = [
   'MIIBoDCCAUegAwIBAgIUTsaNObPfRGWk/Fx9f2yX4WxRBqgwCgYIKoZIzj0EAwIwGDEWMBQGA1UEAwwNaG9va3MuZXhhbXBs',
   'ZTAgFw0yNjExMTUxNTI1NTNaGA8yMTI2MTAyMjE1MjU1M1owGDEWMBQGA1UEAwwNaG9va3MuZXhhbXBsZTBZMBMGByqGSM49',

@@ -1,4 +1,4 @@
-// A receiver of webhooks as somebody else would write it: a real server, which verifies signatures with code of its own.
+// A webhook receiver as a third party would write it: a real server that verifies signatures with its own code.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
@@ -17,11 +17,11 @@ export interface Received {
     readonly resync?: true
     readonly ping?: true
   }
-  /** What it was answered; undefined as long as it was not. */
+  /** The status of the response; undefined until it is sent. */
   status: number | undefined
 }
 
-/** What to answer to a call: a status, or whatever else becomes of it. */
+/** Answers a call: returns a status, or handles the response itself and returns undefined. */
 export type Answering = (
   received: Received,
   response: ServerResponse,
@@ -40,7 +40,6 @@ export class Receiver {
   })
 
   private constructor(readonly host: string) {
-    // It may answer whatever it likes.
     expectFailures(this.#server, ANY_FAILURE)
   }
 
@@ -70,14 +69,14 @@ export class Receiver {
     await once(this.#server, 'close')
   }
 
-  /** Changes that were taken, as often as they came. */
+  /** Changes in calls answered with 2xx, including duplicates. */
   get taken(): Change[] {
     return this.calls
       .filter(({ status = 0 }) => status >= 200 && status < 300)
       .flatMap(({ message: { data = [] } }) => data)
   }
 
-  /** The same without repeats, as they came first. */
+  /** `taken` without duplicates, in order of first arrival. */
   get folded(): Change[] {
     const seqs = new Set<number>()
     return this.taken.filter(({ seq }) => !seqs.has(seq) && seqs.add(seq))
@@ -100,7 +99,7 @@ export class Receiver {
   }
 }
 
-/** https://www.standardwebhooks.com, by the letter. */
+/** Verifies a signature as https://www.standardwebhooks.com specifies. */
 export function isGenuine(secret: string, { headers, body }: Received): boolean {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
   const content = `${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`

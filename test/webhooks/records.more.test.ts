@@ -1,4 +1,4 @@
-// Webhooks as administrators have them: what may be written, what is shown once, what is told to whom.
+// Webhooks as administrators manage them: valid values, the secret, and which changes each webhook receives.
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { SERVICE } from '../../src/service/rights/caller.js'
 import { create, update } from '../../src/service/saves.js'
@@ -48,7 +48,7 @@ const contact = async (values: object) =>
   (await create(service.app, SERVICE, service.app.catalog.get('crm.Contact'), values)).data
 const hookModel = () => service.app.catalog.get('verso.feed.Webhook')
 
-/** Somebody with one permission. */
+/** Adds a user with one permission and logs in. */
 async function somebody(username: string, permission: object): Promise<{ id: number; client: HttpClient }> {
   const { app } = service
   const role = { name: username, permissions: [{ canRead: true, ...permission }] }
@@ -58,7 +58,7 @@ async function somebody(username: string, permission: object): Promise<{ id: num
 }
 
 onEveryEngine((engine) => {
-  test('the secret is shown when it is made and when it is made anew, and never else', async () => {
+  test('the secret of a webhook is shown only on creation and on renewal', async () => {
     await start(engine)
     const made = await send(admin, 'POST', '/ws/webhooks', { name: 'all', url: receiver.url })
     expect(made.status).toBe(200)
@@ -92,7 +92,7 @@ onEveryEngine((engine) => {
     }
   })
 
-  test('what cannot be a webhook is refused with all of its faults', async () => {
+  test('an invalid webhook is rejected with 422 and all of its field errors', async () => {
     await start(engine, false)
     const sent = {
       url: 'http://10.0.0.1/',
@@ -135,7 +135,7 @@ onEveryEngine((engine) => {
     expect((await admin.request('POST', `${HOOKS}/updateMass`, mass)).status).toBe(422)
   })
 
-  test('it is for administrators, whatever others may do', async () => {
+  test('only administrators can manage webhooks, whatever permissions other users have', async () => {
     await start(engine, false)
     await makeWebhook(service.app, SERVICE, { name: 'a', url: PUBLIC })
     const editor = await somebody('editor-of-all', {
@@ -172,7 +172,7 @@ onEveryEngine((engine) => {
     ).toBe(`offset ${rule}; limit ${rule}`)
   })
 
-  test('to write one changes nobody’s rights', async () => {
+  test('a write to a webhook does not change the permissions version', async () => {
     await start(engine, false)
     const before = await rightsEpoch(service.app.db.reader)
     const { record } = await makeWebhook(service.app, SERVICE, { name: 'a', url: PUBLIC })
@@ -180,7 +180,7 @@ onEveryEngine((engine) => {
     expect(await rightsEpoch(service.app.db.reader)).toBe(before)
   })
 
-  test('it is told of the models that it names, and else of those that people declare', async () => {
+  test('a webhook receives the changes of its models, or of all declared models by default', async () => {
     await start(engine)
     await makeWebhook(service.app, SERVICE, { name: 'declared', url: `${receiver.url}?declared` })
     await makeWebhook(service.app, SERVICE, {
@@ -202,7 +202,7 @@ onEveryEngine((engine) => {
     ])
   })
 
-  test('a user is told what they may see, and nothing while they are disabled', async () => {
+  test('a webhook of a user receives only what the user may read, and nothing while the user is disabled', async () => {
     await start(engine)
     const permission = {
       model: 'crm.Contact',
@@ -242,7 +242,7 @@ onEveryEngine((engine) => {
     await receiver.until(({ taken }) => taken.length === 3)
   })
 
-  test('one that begins at the beginning is told of everything, one that begins at the end of what comes later', async () => {
+  test('a webhook from the beginning receives the whole change log, one from the end only later changes', async () => {
     await start(engine)
     const early = await contact({ firstName: 'Early' })
     await makeWebhook(service.app, SERVICE, { name: 'a', url: receiver.url, from: 'beginning' })
@@ -256,7 +256,7 @@ onEveryEngine((engine) => {
     expect([told(1), told(2)]).toEqual([[early.id, late.id], [late.id]])
   })
 
-  test('large Changes come in several calls, one that is larger than a call alone', async () => {
+  test('large changes are split over several calls, and an oversized change is sent alone', async () => {
     await start(engine)
     receiver.answering = () => 503
     const { record } = await makeWebhook(service.app, SERVICE, { name: 'a', url: receiver.url, paused: true })
@@ -271,7 +271,7 @@ onEveryEngine((engine) => {
     expect(receiver.taken.map(({ id }: Change) => id)).toEqual(made.map(({ id }) => id))
   })
 
-  test('410 pauses it, in the name of the service', async () => {
+  test('a response of 410 pauses the webhook on behalf of the service', async () => {
     await start(engine)
     receiver.answering = () => 410
     const { record } = await makeWebhook(service.app, SERVICE, { name: 'a', url: receiver.url })
@@ -283,7 +283,7 @@ onEveryEngine((engine) => {
     expect(receiver.calls).toHaveLength(1)
   })
 
-  test('whose past is gone is told to read anew, and goes on from there', async () => {
+  test('a webhook whose cursor is below the retention floor gets a resync message, then later changes', async () => {
     await start(engine)
     const { record } = await makeWebhook(service.app, SERVICE, { name: 'a', url: receiver.url, paused: true })
     await contact({ firstName: 'Ada' })
@@ -297,7 +297,7 @@ onEveryEngine((engine) => {
     expect(receiver.taken).toMatchObject([{ id, seq: last + 2 }])
   })
 
-  test('a ping calls at once, also one that is paused, and says how it went', async () => {
+  test('a ping calls a webhook immediately, even a paused one, and returns the outcome', async () => {
     await start(engine)
     const made = await makeWebhook(service.app, SERVICE, { name: 'a', url: receiver.url, paused: true })
     const path = `/ws/webhooks/${made.record.id}`
@@ -327,7 +327,7 @@ onEveryEngine((engine) => {
     ])
   })
 
-  test('what is known of deliveries is bounded, and goes with the webhook', async () => {
+  test('the delivery log of a webhook is bounded, and is deleted with the webhook', async () => {
     await start(engine, false)
     const { record } = await makeWebhook(service.app, SERVICE, { name: 'a', url: PUBLIC })
     const { db } = service.app
