@@ -1,4 +1,4 @@
-// Users, roles and keys from the command line, beside a server that runs.
+// Users, roles and keys from the command line, while a server runs.
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 
 describe('users', () => {
-  test('are given roles, and lose them', async () => {
+  test('user add and user roles assign and remove the roles of a user', async () => {
     const added = await said('user add bob --role editor --role reader --password-stdin', PASSWORD)
     expect(added).toBe('added bob, with the roles editor, reader\n')
     expect(await said('user roles bob --add administrator --remove editor')).toBe(
@@ -50,8 +50,8 @@ describe('users', () => {
     expect((await refused('user roles eve')).stderr).toBe('There is no user "eve"\n')
   })
 
-  test('are not asked for a password that would be in vain', async () => {
-    // There is no terminal: whoever asked would say so.
+  test('user add and user passwd report an invalid name, role or user before they ask for a password', async () => {
+    // There is no terminal, so a password prompt would fail with another message.
     expect((await refused('user add ADA')).stderr).toBe('There is a user "ada" already\n')
     expect((await refused('user add a/b')).stderr).toContain('The user name must be')
     expect((await refused('user add eve --role emperor')).stderr).toContain('There is no role "emperor"')
@@ -61,7 +61,7 @@ describe('users', () => {
 })
 
 describe('roles', () => {
-  test('permit what was said, and no more once it is taken back', async () => {
+  test('role permit grants a permission, role forbid revokes it, and role show lists it', async () => {
     expect(await said('role list')).toContain(
       '3   reader         1 permission  Reads and exports all records.',
     )
@@ -101,12 +101,12 @@ describe('roles', () => {
     expect((await refused('role remove guest')).stderr).toContain('There is no role "guest"')
   })
 
-  test('the last one that makes an administrator stays; where there is none, it is said how to make it', async () => {
+  test('role remove refuses to remove the last administrator role; user add --admin says how to add one', async () => {
     expect((await refused('role remove administrator')).stderr).toContain(
       'verso role add <role> --admin, then verso user roles <name> --add <role>',
     )
     await said('role add chief --admin')
-    // Nobody has it yet.
+    // No user has the role yet.
     expect((await refused('role remove administrator')).stderr).toContain('nobody would be left')
     await said('user roles ada --add chief')
     expect(await said('role remove administrator')).toBe('removed the role administrator\n')
@@ -118,7 +118,7 @@ describe('roles', () => {
     expect(await said('role remove chief')).toBe('removed the role chief\n')
   })
 
-  test('with models, a command changes no table', async () => {
+  test('role permit with models refuses a database whose tables differ, and changes no table', async () => {
     const { code, stderr } = await verso([
       'role',
       'permit',
@@ -134,11 +134,11 @@ describe('roles', () => {
   })
 })
 
-/** What another process changed holds in the server within a second. */
+/** The server applies changes of another process within a second. */
 const SOON = { timeout: 10_000 }
 
-describe('keys', () => {
-  test('are printed alone, listed without the key, and revoked while a server runs', async () => {
+describe('API keys', () => {
+  test('key add prints the key once, key list hides it, and key revoke takes effect on a running server', async () => {
     await said('user add carol --role reader --password-stdin', PASSWORD)
     const { url } = await start(['serve', '--port', '0', '--models', MODELS, '--db', db])
     const { code, stdout, stderr } = await run('key add carol --name backup --expires 30d')
@@ -187,7 +187,7 @@ describe('keys', () => {
     )
   })
 
-  test('are refused in a line', async () => {
+  test('key commands report an error in one line', async () => {
     expect((await refused('key add eve --name x')).stderr).toBe('There is no user "eve"\n')
     expect((await refused('key add ada --name x --role reader')).stderr).toContain(
       'must be a role that this user has: administrator',
@@ -200,7 +200,7 @@ describe('keys', () => {
   })
 })
 
-test.for(['user add', 'role permit', 'key revoke'])('verso help %s has its flags', async (command) => {
+test.for(['user add', 'role permit', 'key revoke'])('verso help %s lists its flags', async (command) => {
   const { code, stdout } = await verso(['help', ...command.split(' ')])
   expect([code, stdout]).toEqual([0, expect.stringContaining(`Usage: verso ${command} [options]`)])
   expect(stdout).toContain('--db <url>')

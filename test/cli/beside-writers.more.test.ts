@@ -1,4 +1,4 @@
-// PostgreSQL: every command that opens a database runs beside a node that others write through, each write with an `Idempotency-Key`.
+// PostgreSQL: every command that opens a database runs while others write through a node, each write with an `Idempotency-Key`.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, inject, test, vi } from 'vitest'
@@ -11,7 +11,7 @@ import { cleanUpAfterwards, PASSWORD, scratch, start, verso } from './program.js
 
 cleanUpAfterwards()
 
-// Some thirty processes.
+// Starts about thirty processes.
 vi.setConfig({ testTimeout: 300_000 })
 
 const MODELS = path.join(import.meta.dirname, '../../examples/prove')
@@ -19,7 +19,7 @@ const MODEL = 'prove.TokenList'
 const WRITERS = 2
 const SERVE = ['serve', '--models', MODELS, '--port', '0', '--rate-limit', '0']
 
-/** Chains of commands that run beside each other; the commands of a chain run one after the other. */
+/** Chains run concurrently; the commands of a chain run one after the other. */
 const CHAINS: readonly (readonly (readonly string[])[])[] = [
   [
     ['user', 'list'],
@@ -57,7 +57,7 @@ const CHAINS: readonly (readonly (readonly string[])[])[] = [
   ],
 ]
 
-/** Records with ids behind those of the writers, a little or by far. */
+/** Records with ids slightly or far above those of the writers. */
 function writeImports(): void {
   for (const [folder, id] of [
     ['near', 50_000],
@@ -69,7 +69,7 @@ function writeImports(): void {
   }
 }
 
-/** Creates and changes records with keys until the work is done; returns how often each status came. */
+/** Creates and updates records with idempotency keys until `work` is done; returns the number of responses by status. */
 async function besideWriters(session: Session, work: () => Promise<void>): Promise<Record<string, number>> {
   const answers: Record<string, number> = {}
   let [isOver, keys] = [false, 0]
@@ -92,7 +92,7 @@ async function besideWriters(session: Session, work: () => Promise<void>): Promi
   return answers
 }
 
-test('every command and two more nodes come up beside keyed writes, hold up nobody and are held up by nobody', async () => {
+test('every command and two more nodes start during keyed writes without lock waits on either side', async () => {
   const db = await createDatabase(inject('postgresUrl'))
   const variables = { VERSO_DB: db, VERSO_ADMIN_PASSWORD: PASSWORD }
   const { url } = await start(SERVE, variables)

@@ -9,7 +9,7 @@ import { cleanUpAfterwards, newDatabase, PASSWORD, scratch, start, verso } from 
 
 cleanUpAfterwards()
 
-test('users are added, listed, disabled and enabled', async () => {
+test('user commands add, list, disable and enable users', async () => {
   const db = ['--db', newDatabase()]
   expect((await verso(['user', 'list', ...db])).stderr).toContain('there is no such file; is --db right?')
   const added = await verso(
@@ -48,12 +48,12 @@ test.each([
   [['add', 'ada'], '', 'There is no terminal to ask for the password:\n  - send it with: --password-stdin'],
   [['add', 'ada', '--password-stdin'], '', 'Nothing was changed:\n  - no password came on standard input'],
   [['disable', 'nobody'], '', 'The database cannot be opened:\n  - sqlite:'],
-])('user %o with "%s" is refused in a line', async (args, input, message) => {
+])('user %o with input "%s" is rejected in one line', async (args, input, message) => {
   const { code, stderr } = await verso(['user', ...args, '--db', newDatabase()], input)
   expect([code, stderr.startsWith(message), stderr.includes('\n    at ')]).toEqual([1, true, false])
 })
 
-test('a database that cannot be reached is named without its password', async () => {
+test('an unreachable database is reported without its password', async () => {
   const { code, stderr } = await verso(['user', 'list', '--db', 'postgres://ada:hunter2@127.0.0.1:1/verso'])
   expect(code).toBe(1)
   expect(stderr).toMatch(
@@ -61,7 +61,7 @@ test('a database that cannot be reached is named without its password', async ()
   )
 })
 
-test('schema shows the plan, refuses to lose data, and drops what is named', async () => {
+test('schema shows the plan, refuses to drop a column with data, and drops a column named by --drop', async () => {
   const file = path.join(scratch, 'thing.json')
   const db = newDatabase()
   const args = ['schema', '--models', file, '--db', db]
@@ -92,7 +92,7 @@ test('schema shows the plan, refuses to lose data, and drops what is named', asy
   expect([dropped.code, dropped.stdout]).toEqual([0, expect.stringContaining('- t.Thing.b: column dropped')])
 })
 
-test('init writes a starter that serve takes', async () => {
+test('init writes a starter that serve accepts', async () => {
   const { stdout } = await verso(['init', 'mine'])
   expect(stdout).toContain('verso serve --models mine')
   const { url } = await start(['serve', '--models', 'mine', '--port', '0', '--db', newDatabase()])
@@ -127,7 +127,7 @@ test.each([
     /^The adapter cannot be used:\n {2}- broken.mjs cannot be loaded: SyntaxError/,
   ],
   [['prove', '--journal', UNWRITABLE], /^Nothing was proved:\n {2}- --journal cannot be written/],
-])('%o: the file system says no, and the command says it in a sentence', async (args, words) => {
+])('verso %o reports an error of the file system in one sentence', async (args, words) => {
   const db = newDatabase()
   writeFileSync(path.join(scratch, 'afile'), '')
   writeFileSync(
@@ -144,7 +144,7 @@ test.each([
   expect(stderr).not.toContain('\n    at ')
 })
 
-test('wrong usage ends with 2, help and version with 0', async () => {
+test('wrong usage exits with 2, help and version exit with 0', async () => {
   expect((await verso(['serve', '--modles', 'x'])).code).toBe(2)
   expect((await verso(['sevre'])).code).toBe(2)
   expect((await verso([])).code).toBe(2)

@@ -1,4 +1,4 @@
-// The commands of the documents work when they are pasted, one after the other, into a shell beside a fresh demo.
+// The commands in the documents work when a reader pastes them, one after the other, into a shell beside a fresh demo.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ interface Body {
   readonly data: readonly Record<string, unknown>[] & Readonly<Record<string, unknown>>
 }
 
-/** What each command printed. Variables that one block sets are there in the next, as in a shell that stays open. */
+/** The output of each command. Variables set by one block exist in the next, as in a shell that stays open. */
 async function paste(
   document: string,
   flags: readonly string[] = [],
@@ -26,7 +26,7 @@ async function paste(
   const text = readFileSync(new URL(`../../${document}`, import.meta.url), 'utf8')
   const blocks = [...text.matchAll(/^```sh\n(curl.*?)^```$/gms)].map(([, block = '']) => block)
   const script = blocks
-    // A stream has no end.
+    // A stream never ends.
     .filter((block) => !block.startsWith('curl -sN') && (!block.includes('http://') || block.includes(base)))
     .map((block) => `${block}\necho\n`)
     .join('')
@@ -36,7 +36,7 @@ async function paste(
   return printed.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Body]))
 }
 
-test('those of the filters', async () => {
+test('the commands of docs/filters.md work', async () => {
   const answers = await paste('docs/filters.md')
   expect(answers).toHaveLength(6)
   for (const { status, data } of answers) {
@@ -45,7 +45,7 @@ test('those of the filters', async () => {
   }
 })
 
-test('those of the README: a tour that ends in a resolved conflict, a search, and an assistant', async () => {
+test('the commands of README.md work: a tour with a resolved conflict, a search, and a user with one role', async () => {
   const answers = await paste('README.md')
   expect(answers.map(({ status }) => status)).toEqual([0, 0, 0, -1, 0, 0, ...[0, 0, 0, 0, -1, 0, 0]])
   expect(answers[1]?.data).toMatchObject([{ id: 13, version: 0 }])
@@ -73,7 +73,7 @@ test('those of the README: a tour that ends in a resolved conflict, a search, an
   ])
 })
 
-test('those of API keys: made, used, listed, ended', async () => {
+test('the commands of docs/api-keys.md create, use, list and revoke a key', async () => {
   const answers = await paste('docs/api-keys.md')
   expect(answers.map(({ status }) => status)).toEqual([0, 0, 0, 0, 0, 0, -1])
   expect(answers.map(({ data }) => data).slice(1)).toMatchObject([
@@ -94,7 +94,7 @@ test('those of API keys: made, used, listed, ended', async () => {
   ])
 })
 
-test('those of users, roles and keys, and what they print', async () => {
+test('the commands of docs/commands.md work, and print what the document shows', async () => {
   const cwd = mkdtempSync(path.join(scratch, 'docs-'))
   const { url } = await start(['demo', '--port', '0', '--db', `sqlite:${path.join(cwd, 'data/demo.db')}`])
   const text = readFileSync(new URL('../../docs/commands.md', import.meta.url), 'utf8')
@@ -113,7 +113,7 @@ test('those of users, roles and keys, and what they print', async () => {
   expect(printed).toContain('what 1 Change told of com.axelor.contact.db.Contact 1 was removed')
 })
 
-test('those of the README for existing models and clients', async () => {
+test('the commands of README.md for existing models and clients work', async () => {
   const library = fileURLToPath(new URL('../../examples/domain-xml', import.meta.url))
   const flags = ['--models', library, '--compat', 'axelor']
   const [models, book] = await paste('README.md', flags, 'http://localhost:8082')
@@ -121,14 +121,14 @@ test('those of the README for existing models and clients', async () => {
   expect(book?.data).toMatchObject([{ title: 'Notes on the Engine', authors: [{ name: 'Ada Lovelace' }] }])
 })
 
-test('those for existing clients', async () => {
+test('the commands of docs/existing-clients.md work', async () => {
   const [models, made, refused] = await paste('docs/existing-clients.md', ['--compat', 'axelor'])
   expect(models?.data).toContainEqual(expect.objectContaining({ fullName: 'com.axelor.contact.db.Contact' }))
   expect(made?.data).toMatchObject([{ firstName: 'Ada', company: { id: 1, name: 'Nordlicht Optik' } }])
   expect(refused).toMatchObject({ status: -1, data: { kind: 'bad-request' } })
 })
 
-test('those of domain XML: a book is lent, and its loan is found', async () => {
+test('the commands of docs/domain-xml.md lend a book and find its loan', async () => {
   const library = fileURLToPath(new URL('../../examples/domain-xml', import.meta.url))
   const answers = await paste('docs/domain-xml.md', ['--models', library], 'http://localhost:8082')
   expect(answers.map(({ status }) => status)).toEqual([0, 0, 0, 0])
@@ -140,7 +140,7 @@ test('those of domain XML: a book is lent, and its loan is found', async () => {
   ])
 })
 
-test('what commands print stands in the document as it is', async () => {
+test('docs/domain-xml.md shows the exact output of its models commands', async () => {
   const text = readFileSync(new URL('../../docs/domain-xml.md', import.meta.url), 'utf8')
   const blocks = [...text.matchAll(/^```\n\$ npm run verso -- (models .*)\n([^`]*)^```$/gm)]
   expect(blocks).toHaveLength(2)
@@ -153,7 +153,7 @@ test('what commands print stands in the document as it is', async () => {
   }
 })
 
-test('those of the files: sent, replaced, fetched, emptied', async () => {
+test('the commands of docs/files.md upload, replace, download and clear a file', async () => {
   const answers = await paste('docs/files.md')
   expect(answers.map(({ data }) => data[0])).toMatchObject([
     { username: 'admin' },
@@ -163,7 +163,7 @@ test('those of the files: sent, replaced, fetched, emptied', async () => {
   ])
 })
 
-test('those of webhooks, and a receiver that is pasted from there', async () => {
+test('the commands and the sample receiver of docs/webhooks.md work', async () => {
   const answers = await paste('docs/webhooks.md')
   expect(answers.map(({ status }) => status)).toEqual([0, 0])
   const { url } = await start(['demo', '--port', '0', '--db', newDatabase(), '--webhook-allow', '127.0.0.1'])
@@ -200,7 +200,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-test('those of conflicts: an edit, a conflict, a merge, a history, a feed', async () => {
+test('the commands of docs/conflicts.md show an edit, a conflict, a merge, a history and the change feed', async () => {
   const answers = await paste('docs/conflicts.md')
   const refused = [5, 8]
   expect(answers.map(({ status }) => status)).toEqual(
@@ -235,7 +235,7 @@ test('those of conflicts: an edit, a conflict, a merge, a history, a feed', asyn
   expect(data[16]).toEqual(data[15])
 })
 
-test('the stream of that document, until it is stopped', async () => {
+test('the stream command of docs/conflicts.md prints changes until it is stopped', async () => {
   const { url } = await start(['demo', '--port', '0', '--db', newDatabase()])
   const text = readFileSync(new URL('../../docs/conflicts.md', import.meta.url), 'utf8')
   const [, login = ''] = /^```sh\n(curl -s -c ada.*?)^```$/ms.exec(text) ?? []
@@ -246,7 +246,7 @@ test('the stream of that document, until it is stopped', async () => {
   expect(printed.match(/^event: change$/gm)).toHaveLength(12)
 })
 
-test('those of the past: a history, records as they were, and back', async () => {
+test('the commands of docs/history.md show a history, read past versions, and restore a record', async () => {
   const answers = await paste('docs/history.md')
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 0))
   const data = answers.map((answer) => answer.data)
@@ -267,7 +267,7 @@ test('those of the past: a history, records as they were, and back', async () =>
   ])
 })
 
-test('those of import and export', async () => {
+test('the commands of docs/import-export.md work', async () => {
   const cwd = mkdtempSync(path.join(scratch, 'docs-'))
   const { url } = await start(['demo', '--port', '0', '--db', `sqlite:${path.join(cwd, 'data/demo.db')}`])
   const text = readFileSync(new URL('../../docs/import-export.md', import.meta.url), 'utf8')

@@ -1,4 +1,4 @@
-// Domain XML as model files: loaded, reported, converted.
+// Domain XML as model files: loading, report and conversion.
 import { copyFileSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -57,8 +57,8 @@ const definitionsOf = async (place: string) =>
     ),
   )
 
-describe('models are loaded', () => {
-  test('from XML beside TypeScript and JSON, whichever refers to whichever', async () => {
+describe('loading of domain XML', () => {
+  test('models in XML, TypeScript and JSON can refer to each other', async () => {
     const root = folder({
       'domains/a.xml': domain('<entity name="A"><many-to-one name="tag" ref="crm.Tag"/></entity>'),
       'tag.json': JSON.stringify({
@@ -72,7 +72,7 @@ describe('models are loaded', () => {
     expect(catalog.models.map(({ name }) => name)).toEqual(['crm.Tag', 'org.test.db.A'])
   })
 
-  test('and extended in TypeScript, as the example shows', async () => {
+  test('extendModel extends a model of domain XML, as the example shows', async () => {
     const { sources, report } = await loadReported(LIBRARY)
     const catalog = Catalog.from(sources)
     const member = catalog.get('org.example.library.db.Member')
@@ -86,7 +86,7 @@ describe('models are loaded', () => {
     ])
   })
 
-  test('a text that takes the place of another is as long, so that an index can stand on it', async () => {
+  test('a computed text that replaces a field keeps its length, so that an index on it stays valid', async () => {
     const root = folder({
       'a.json': JSON.stringify({
         ...{ name: 't.A', indexes: [['a']] },
@@ -101,7 +101,7 @@ describe('models are loaded', () => {
     ).toMatchObject({ maxLength: 80 })
   })
 
-  test('models of JSON can be extended too', async () => {
+  test('extendModel extends a model of JSON', async () => {
     const root = folder({
       'a.json': JSON.stringify({ name: 't.A', fields: { a: { type: 'string' } } }),
       'b.ts': `import { extendModel } from 'verso'\nexport const A = extendModel({ name: 't.A', fields: { b: { type: 'string', computed: '{a}!' } }, nameField: 'b' })`,
@@ -110,7 +110,7 @@ describe('models are loaded', () => {
   })
 })
 
-describe('faults name the file:', () => {
+describe('errors in domain XML', () => {
   test.each([
     [
       'a DOCTYPE',
@@ -119,27 +119,27 @@ describe('faults name the file:', () => {
     ],
     ['malformed XML', '<domain-models>\n<entity</domain-models>', /^a\.xml: line 2: /],
     [
-      'no package',
+      'a missing package',
       '<domain-models>\n<entity name="A"/></domain-models>',
       'a.xml: line 1: <module name="…" package="…"> must name a package',
     ],
     [
-      'a name that is none',
+      'a reserved name',
       domain('<entity name="A"><string name="constructor"/></entity>'),
       'a.xml: line 4: <string> cannot have the name "constructor": a name is a letter, and then letters from A to Z, digits and _, but not constructor or prototype',
     ],
     [
-      'one that harms',
+      'a dangerous name',
       domain('<entity name="__proto__"/>'),
       /^a\.xml: line 4: <entity> cannot have the name "__proto__": a name is /,
     ],
     [
-      'a field that is there twice, with two types',
+      'a field declared twice with two types',
       domain('<entity name="A"><string name="a"/>\n<date name="b"/>\n<date name="a"/></entity>'),
       'a.xml: org.test.db.A.a: is of type date in line 6, and string in line 4',
     ],
     [
-      'another root',
+      'another root element',
       '<project/>',
       'a.xml: its root is <project>: models stand in <domain-models>, selections in <object-views>',
     ],
@@ -148,13 +148,13 @@ describe('faults name the file:', () => {
       ' '.repeat(MAX_XML_BYTES + 1),
       `a.xml: it has more than ${MAX_XML_BYTES} bytes`,
     ],
-  ])('%s', async (_, text, fault) => {
+  ])('%s is rejected with file and line', async (_, text, fault) => {
     const [first = ''] = await faultsOf(path.join(folder({ 'a.xml': text }), 'a.xml'))
     if (typeof fault === 'string') expect(first).toBe(fault)
     else expect(first).toMatch(fault)
   })
 
-  test('all of a file at once', async () => {
+  test('all errors of several files are reported together', async () => {
     const xml = domain(
       '<entity name="my-entity">\n<string name="é"/>\n<date/><date/></entity>\n<enum name="E"><item name="a b"/></enum>',
     )
@@ -169,7 +169,7 @@ describe('faults name the file:', () => {
     ])
   })
 
-  test('two types for one field', async () => {
+  test('a field with different types in two files is rejected', async () => {
     const root = folder({
       'a.xml': domain('<entity name="A"><string name="a"/></entity>'),
       'b.xml': domain('<entity name="A"><date name="a"/></entity>'),
@@ -179,7 +179,7 @@ describe('faults name the file:', () => {
     ])
   })
 
-  test('an extension of a model that is not there', async () => {
+  test('an extension of a model that does not exist is rejected', async () => {
     const code = `import { extendModel } from 'verso'\nexport const X = extendModel({ name: 'org.test.db.B' })`
     expect(await faultsOf(folder({ 'a.xml': ONE, 'x.ts': code }))).toEqual([
       'x.ts: it extends "org.test.db.B" (did you mean "org.test.db.A"?), which is no model',
@@ -188,16 +188,16 @@ describe('faults name the file:', () => {
 
   const swapped = (text: string) => Buffer.from(text, 'utf16le').swap16()
   test.each([
-    ['UTF-16, with the small byte first', Buffer.from(`\uFEFF${ONE}`, 'utf16le')],
-    ['UTF-16, with the great byte first', swapped(`\uFEFF${ONE}`)],
-    ['UTF-16 without a mark', Buffer.from(ONE, 'utf16le')],
-  ])('%s, beside others in a folder', async (_, wide) => {
+    ['UTF-16LE with a byte order mark', Buffer.from(`\uFEFF${ONE}`, 'utf16le')],
+    ['UTF-16BE with a byte order mark', swapped(`\uFEFF${ONE}`)],
+    ['UTF-16 without a byte order mark', Buffer.from(ONE, 'utf16le')],
+  ])('domain XML in %s is rejected with its file name', async (_, wide) => {
     expect(await faultsOf(folder({ 'a.xml': ONE, 'wide.xml': wide }))).toEqual([
       'wide.xml: it is not UTF-8: save it as UTF-8',
     ])
   })
 
-  test('bytes that are no UTF-8, and another encoding that is declared', async () => {
+  test('bytes that are not UTF-8, and a declared encoding other than UTF-8, are rejected', async () => {
     const latin = Buffer.from(domain('<entity name="B"><string name="b" title="é"/></entity>'), 'latin1')
     const declared = ONE.replace('?>', ' encoding="UTF-16"?>')
     expect(await faultsOf(folder({ 'a.xml': ONE, 'b.xml': latin, 'c.xml': declared }))).toEqual([
@@ -206,12 +206,12 @@ describe('faults name the file:', () => {
     ])
   })
 
-  test('other XML may be encoded as it likes', async () => {
+  test('XML that is not domain XML may have any encoding', async () => {
     const pom = Buffer.from('\uFEFF<project/>', 'utf16le')
     expect(await loadModels(folder({ 'a.xml': ONE, 'pom.xml': pom }))).toHaveLength(1)
   })
 
-  test('a folder with other XML only', async () => {
+  test('a folder with only other XML is rejected, and lists the ignored files', async () => {
     expect(await faultsOf(folder({ 'pom.xml': '<project/>' }))).toEqual([
       expect.stringMatching(/: there is no model in it; to get a starter, run: verso init$/),
       'passed over: 1 XML file is no domain XML: pom.xml',
@@ -220,7 +220,7 @@ describe('faults name the file:', () => {
 })
 
 describe('verso models', () => {
-  test('report says all that is not taken over', async () => {
+  test('models report lists everything that was not converted', async () => {
     const { code, stdout } = await verso(['models', 'report', '--models', folder({ 'a.xml': ONE })])
     expect({ code, stdout }).toEqual({
       code: 0,
@@ -230,7 +230,7 @@ describe('verso models', () => {
     })
   })
 
-  test('report lists what was passed over below the folder, and a start warns of what may have been a model', async () => {
+  test('models report lists ignored files, and serve warns of those that may be models', async () => {
     const place = folder({
       ...{ 'a.xml': domain('<entity name="A"/>'), 'pom.xml': '<project/>', 'test/a.ts': '', 'b.json': '{' },
       ...{ 'lib/a.js': `throw new Error('it ran')`, 'lib/b.ts': `throw new Error('it ran')` },
@@ -250,7 +250,7 @@ describe('verso models', () => {
     expect(log()).not.toMatch(/pom\.xml|not searched/)
   })
 
-  test('report on a folder without models fails, and lists all of it', async () => {
+  test('models report fails on a folder without models, and lists every ignored file', async () => {
     const files = Array.from({ length: 5 }, (_, index) => [`${index}.js`, ''] as const)
     const place = folder(Object.fromEntries(files))
     const { code, stdout, stderr } = await verso(['models', 'report', '--models', place])
@@ -259,7 +259,7 @@ describe('verso models', () => {
     expect(stdout.match(/^ {2}\S+\/\d\.js$/gm)).toHaveLength(5)
   })
 
-  test.each(['ts', 'json'])('convert writes %s that loads to the same definitions', async (format) => {
+  test.each(['ts', 'json'])('models convert writes %s that loads to the same definitions', async (format) => {
     const place = folder({ 'a.xml': ALL_KINDS, 'v.xml': VIEWS })
     const out = path.join(scratch, `converted-${format}`)
     const { code, stdout } = await verso(['models', 'convert', place, '--to', format, '--out', out])
@@ -268,7 +268,7 @@ describe('verso models', () => {
     expect(await definitionsOf(out)).toEqual(await definitionsOf(place))
   })
 
-  test('convert overwrites nothing, and then writes nothing', async () => {
+  test('models convert never overwrites a file, and then writes nothing at all', async () => {
     const out = folder({ 'org.test.db.class.json': '{}' })
     const place = folder({ 'a.xml': ALL_KINDS, 'v.xml': VIEWS })
     const { code, stderr } = await verso(['models', 'convert', place, '--to', 'json', '--out', out])
@@ -279,9 +279,9 @@ describe('verso models', () => {
 
   test.each([
     ['the folder itself', ''],
-    ['one below', 'out'],
-    ['one that is not there yet', 'not/yet'],
-  ])('convert does not write into what it reads: %s', async (_, below) => {
+    ['a folder inside it', 'out'],
+    ['a folder inside it that does not exist yet', 'not/yet'],
+  ])('models convert refuses to write into its source folder: %s', async (_, below) => {
     const place = folder({ 'a.xml': ONE, 'out/b.xml': VIEWS })
     const out = path.join(place, below)
     const { code, stderr } = await verso(['models', 'convert', place, '--to', 'ts', '--out', out])
@@ -292,7 +292,7 @@ describe('verso models', () => {
     expect(readdirSync(place, { recursive: true }).sort()).toEqual(['a.xml', 'out', 'out/b.xml'])
   })
 
-  test('convert does not follow a link into what it reads', async () => {
+  test('models convert does not write through a symbolic link into its source folder', async () => {
     const place = folder({ 'a.xml': ONE })
     const out = path.join(scratch, 'link-to-xml')
     symlinkSync(place, out)
@@ -301,7 +301,7 @@ describe('verso models', () => {
     expect(readdirSync(place)).toEqual(['a.xml'])
   })
 
-  test('convert writes beside no file whose name differs only in case', async () => {
+  test('models convert refuses to write a file that differs from another only in case', async () => {
     const out = folder({ 'org.test.db.a.json': '{}' })
     const place = folder({ 'a.xml': ONE })
     const { code, stderr } = await verso(['models', 'convert', place, '--to', 'json', '--out', out])
@@ -319,7 +319,7 @@ describe('verso models', () => {
       /has a model of this name too/,
     ],
     ['a name that is too long', `<entity name="${'A'.repeat(300)}"/>`, /The models have faults/],
-  ])('convert refuses what a service would: %s', async (_, xml, fault) => {
+  ])('models convert rejects models that serve would reject: %s', async (_, xml, fault) => {
     const place = folder({ 'a.xml': domain(xml) })
     const out = path.join(scratch, 'refused')
     const { code, stderr } = await verso(['models', 'convert', place, '--to', 'ts', '--out', out])
@@ -331,7 +331,7 @@ describe('verso models', () => {
   test.each([
     ['the name is too long', 'o'.repeat(300)],
     ['a part of this path is a file, not a folder', 'a-file'],
-  ])('convert into a folder that cannot be is refused without a stack: %s', async (error, name) => {
+  ])('models convert reports an unusable output folder without a stack trace: %s', async (error, name) => {
     writeFileSync(path.join(scratch, 'a-file'), '')
     const [place, out] = [folder({ 'a.xml': ONE }), path.join(scratch, name)]
     const { code, stderr } = await verso(['models', 'convert', place, '--to', 'ts', '--out', out])
@@ -341,7 +341,7 @@ describe('verso models', () => {
     ])
   })
 
-  test('convert leaves extensions as they are, and says so', async () => {
+  test('models convert does not convert extensions, and says so', async () => {
     const out = path.join(scratch, 'converted-library')
     const { stdout } = await verso(['models', 'convert', LIBRARY, '--to', 'ts', '--out', out])
     expect(stdout).toMatch(
@@ -349,12 +349,12 @@ describe('verso models', () => {
     )
   })
 
-  test('with the extension beside them, what was converted serves the same models on the same database', async () => {
+  test('converted models with their extension serve the same models on the same database', async () => {
     const out = path.join(scratch, 'converted-and-extended')
     const db = newDatabase()
     await verso(['models', 'convert', LIBRARY, '--to', 'ts', '--out', out])
     copyFileSync(path.join(LIBRARY, 'member.ts'), path.join(out, 'member.ts'))
-    // A function is never equal to one of another file; all else is.
+    // Functions of two files are never equal; JSON leaves them out.
     const plain = async (place: string) =>
       JSON.parse(JSON.stringify([...(await definitionsOf(place))].sort())) as unknown
     expect(await plain(out)).toEqual(await plain(LIBRARY))
@@ -364,7 +364,7 @@ describe('verso models', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^Nothing to do in /) })
   })
 
-  test('a place without XML is refused', async () => {
+  test('models convert rejects a folder without domain XML', async () => {
     const place = folder({ 'a.json': JSON.stringify({ name: 't.A', fields: { a: { type: 'string' } } }) })
     const { code, stderr } = await verso([
       'models',
@@ -379,7 +379,7 @@ describe('verso models', () => {
   })
 })
 
-test('a service says in short what it does not take over, once', async () => {
+test('serve logs in one line, once, what it does not support in domain XML', async () => {
   const { log } = await start(['serve', '--port', '0', '--db', newDatabase(), '--models', LIBRARY])
   const lines = log().match(/"msg":"[^"]*"/g) ?? []
   expect(lines.filter((line) => line.includes('computed in Java'))).toEqual([

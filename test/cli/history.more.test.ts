@@ -1,4 +1,4 @@
-// `verso history`: what it says, and what it does without being asked twice.
+// The output of `verso history`, and its confirmation before a purge.
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { HttpClient } from '../http-client.js'
@@ -9,7 +9,7 @@ cleanUpAfterwards()
 const MODELS = path.join(import.meta.dirname, '../../examples/prove')
 const MODEL = 'prove.TokenList'
 
-test('what becomes of a record is shown, compacted and purged', async () => {
+test('history commands show, compact and purge the history of a record', async () => {
   const db = newDatabase()
   const { url } = await start(['serve', '--models', MODELS, '--db', db, '--port', '0'], {
     VERSO_ADMIN_PASSWORD: PASSWORD,
@@ -37,7 +37,7 @@ test('what becomes of a record is shown, compacted and purged', async () => {
   expect((await verso(['history', 'show', ...record, ...place])).stdout).not.toContain('before')
 })
 
-test('faults say that nothing is shown, or that nothing was changed', async () => {
+test('an error of history show or purge says that nothing is shown or changed', async () => {
   const { stderr: id } = await verso(['history', 'show', MODEL, 'x', '--db', newDatabase()])
   expect(id).toBe('Nothing is shown:\n  - "x" is no id: ids are whole numbers from 1\n')
   const { stderr: purged } = await verso(['history', 'purge', MODEL, 'x', '--db', newDatabase()])
@@ -48,7 +48,7 @@ test.for([
   ['show', false],
   ['purge', false],
   ['compact', true],
-] as const)('whether verso history %s takes --history: %s', async ([command, isTaken]) => {
+] as const)('verso history %s lists --history in its help: %s', async ([command, isTaken]) => {
   const { code, stdout } = await verso(['help', 'history', command])
   expect([code, stdout.includes('--history <amount>')]).toEqual([0, isTaken])
 })

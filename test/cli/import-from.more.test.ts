@@ -1,4 +1,4 @@
-// Records of a running service, copied: this one on both engines, and one with the manners of another system.
+// Copies the records of a running service: Verso on both engines, and a server that behaves like another system.
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -31,7 +31,7 @@ async function copy(
   })
 }
 
-/** What was copied lies there for its owner only. */
+/** Only the owner can read the copied files. */
 function expectPrivate(folder: string): void {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
   expect(entries.filter((entry) => entry.isFile()).length).toBeGreaterThan(10)
@@ -41,8 +41,8 @@ function expectPrivate(folder: string): void {
   }
 }
 
-describe.each(ENGINES)('a Verso on %s', (engine) => {
-  test('arrives whole, but for who wrote what', async () => {
+describe.each(ENGINES)('import --from Verso on %s', (engine) => {
+  test('import --from copies all records of another Verso, except for the users who wrote them', async () => {
     const source = await newPlace(engine)
     const service = await startService(engine, { place: source })
     await fill(service.app, await enter(service, 'direct'))
@@ -64,7 +64,7 @@ describe.each(ENGINES)('a Verso on %s', (engine) => {
   })
 })
 
-describe('another system', () => {
+describe('import --from another system', () => {
   const records = {
     'test.Everything': [
       {
@@ -113,7 +113,7 @@ describe('another system', () => {
   const start = async (options: OtherOptions = {}) =>
     (other = await startOtherSystem(records, { files, ...options }))
 
-  test('is read whatever it spells, and models that it does not have are passed over', async () => {
+  test('import --from reads the formats of another system, retries, and skips models that it does not have', async () => {
     const { url } = await start({ troubles: 2, searchesInASession: 3, brokenDownloads: 1 })
     const place = await newPlace('sqlite')
     const spool = newFolder()
@@ -152,7 +152,7 @@ describe('another system', () => {
     await service.close()
   })
 
-  test('is asked only for what is missing when a copy goes on', async () => {
+  test('an interrupted import --from continues after the last copied record', async () => {
     const { url, searches } = await start()
     const [place, spool] = [await newPlace('sqlite'), newFolder()]
     await copy(url, place.url, spool, ['--model', 'test.Everything'])
@@ -168,7 +168,7 @@ describe('another system', () => {
     expect(readFiles(again)['test.Everything.ndjson']).toBe(text)
   })
 
-  test('whose file is not there is not copied without it', async () => {
+  test('import --from fails if a file of the other system is missing', async () => {
     const { url } = await start({ files: {} })
     const place = await newPlace('sqlite')
     const { code, stderr } = await copy(url, place.url, newFolder(), [
@@ -178,7 +178,7 @@ describe('another system', () => {
     expect(stderr).toContain('com.axelor.meta.db.MetaFile 2, 5: the files cannot be fetched')
   })
 
-  test('that does not compare ids is not believed', async () => {
+  test('import --from fails if the other system ignores the criterion on id', async () => {
     const { url } = await start({ isWithoutCriteria: true })
     const { code, stderr } = await copy(url, (await newPlace('sqlite')).url, newFolder(), [
       '--model',
@@ -188,7 +188,7 @@ describe('another system', () => {
     expect(stderr).toContain('test.Everything: the other side does not answer by id')
   })
 
-  test('that does not let anybody in, or has no such model', async () => {
+  test('import --from reports a rejected login and an unknown model', async () => {
     const { url } = await start()
     const place = await newPlace('sqlite')
     const refused = await copy(url, place.url, newFolder(), [], 'wrong')
@@ -197,14 +197,14 @@ describe('another system', () => {
     expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no model rel.Door') })
   })
 
-  test('that has none of the models', async () => {
+  test('import --from fails if the other system has none of the models', async () => {
     other = await startOtherSystem({})
     const { code, stderr } = await copy(other.url, (await newPlace('sqlite')).url, newFolder())
     expect(code).toBe(1)
     expect(stderr).toContain('there is none of these models')
   })
 
-  test('that is not there', async () => {
+  test('import --from reports an unreachable system', async () => {
     const { url } = await start()
     other?.close()
     const { code, stderr } = await copy(url, (await newPlace('sqlite')).url, newFolder())
@@ -213,7 +213,7 @@ describe('another system', () => {
   })
 })
 
-test('what the command lacks is told at once', async () => {
+test('import --from reports all missing options together', async () => {
   const { code, stderr } = await verso(['import', '--models', models, '--from', 'old.example.org', 'x.csv'])
   expect(code).toBe(1)
   for (const fault of [

@@ -1,4 +1,4 @@
-// A whole conversation at the most talkative level: nothing that opens a door is in the log of the process, looked for byte by byte.
+// Sends many requests at log level trace and searches the log, byte by byte, for every secret that they contained.
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../src/store/open.js'
@@ -29,13 +29,13 @@ const SECRETS = {
 const basicOf = (username: string, password: string) =>
   Buffer.from(`${username}:${password}`).toString('base64')
 
-/** Which of them are there, by name. */
+/** The names of the secrets that the log contains. */
 function foundIn(log: Buffer, secrets: Readonly<Record<string, string>>): string[] {
   return Object.keys(secrets).filter((name) => log.includes(Buffer.from(secrets[name] ?? '')))
 }
 
 describe.for(ENGINES)('on %s', (engine) => {
-  test('the log holds the conversation and none of its secrets', async () => {
+  test('the log of a server at level trace contains every request and none of its secrets', async () => {
     const place = await newPlace(engine)
     const service = await start(
       ['serve', '--port', '0', '--models', MODELS, '--log-level', 'trace', '--basic-auth'],
@@ -71,7 +71,7 @@ describe.for(ENGINES)('on %s', (engine) => {
     await ask(200, { method: 'PUT', path: CONTACTS, headers: { cookie, ...JSON_BODY }, body: record })
     await sendRaw(service.url, `GET /${SECRETS.path} HTTP/9.9\r\nCookie: ${cookie}\r\n\r\n`)
 
-    // A request that fails for a reason of ours.
+    // Requests that fail with 500.
     const db = await openDatabase(place.url, { poolSize: 1, statementTimeoutMs: 10_000 })
     await db.transaction((tx) => tx.run(`alter table "${MODEL}" rename to "gone"`))
     await ask(500, { path: `${CONTACTS}?q=${SECRETS.query}`, headers: { cookie } })
@@ -89,7 +89,7 @@ describe.for(ENGINES)('on %s', (engine) => {
       ...(engine === 'postgres' ? { database: place.url } : {}),
     }
     expect(foundIn(log, secrets)).toEqual([])
-    // It is the log of this conversation, failures and all, and what is looked for would be found.
+    // The log covers these requests, including the failures, and the search would find a secret.
     const messages = service
       .log()
       .trim()

@@ -1,4 +1,4 @@
-// A folder of models may be a checkout of another project: its scripts are never run, and all that is no model is listed.
+// A folder of models may be a checkout of another project: its scripts never run, and every ignored file is listed.
 import {
   chmodSync,
   mkdirSync,
@@ -61,7 +61,7 @@ async function faultsOf(place: string): Promise<readonly string[]> {
   )
 }
 
-/** Scripts as checkouts have them; each leaves a mark when it runs. Beside them are two models. */
+/** A checkout with two models and many scripts; each script leaves a mark when it runs. */
 function checkout(): { readonly root: string; readonly marks: () => string[] } {
   const marked = path.join(scratch, `marks-${++folders}`)
   mkdirSync(marked)
@@ -101,8 +101,8 @@ async function importAll(root: string, rule: (text: string) => boolean): Promise
 
 const IN_FOLDERS = ['build', 'dist', 'dot', 'node_modules', 'target', 'test']
 
-describe('a folder that is a checkout', () => {
-  test('yields its models, and none of its scripts runs', async () => {
+describe('a checkout as model folder', () => {
+  test('a checkout yields its models, and none of its scripts runs', async () => {
     const { root, marks } = checkout()
     expect(namesIn(await loadReported(root))).toEqual(['org.test.db.B', 't.A'])
     expect(marks()).toEqual([])
@@ -117,13 +117,13 @@ describe('a folder that is a checkout', () => {
       ['comment', 'generator', 'quoted'],
     ],
     ['scripts of all folders', importsModelFunctions, IN_FOLDERS],
-  ])('an importer of %s leaves marks', async (_, rule, expected) => {
+  ])('the mutant that imports %s is caught', async (_, rule, expected) => {
     const { root, marks } = checkout()
     await importAll(root, rule)
     expect(marks()).toEqual(expect.arrayContaining(expected))
   })
 
-  test('is told what was passed over, each folder as one line', async () => {
+  test('ignored files of a checkout are listed, each ignored folder as one line', async () => {
     expect(await passedOver(checkout().root)).toEqual([
       ...['.cache', 'build', 'dist', 'node_modules', 'test', 'web/target'].map((name) => `folder ${name}`),
       ...['eslint.config.js', 'scripts/audit.mjs', 'scripts/comment.js', 'scripts/generator.js'].map(
@@ -135,7 +135,7 @@ describe('a folder that is a checkout', () => {
     ])
   })
 
-  test('a script that is named by itself runs', async () => {
+  test('a script named as the model file runs', async () => {
     const { root, marks } = checkout()
     expect(await faultsOf(path.join(root, 'src/app.ts'))).toEqual([
       expect.stringContaining('exports no model'),
@@ -144,14 +144,14 @@ describe('a folder that is a checkout', () => {
   })
 
   test.each(['test', 'node_modules/x', '.hidden', 'build'])(
-    '%s is searched where it is named itself',
+    'the ignored folder %s is searched if it is named as the model folder',
     async (below) => {
       const root = folder({ [`${below}/a.ts`]: code('A'), [`${below}/b.json`]: json('B') })
       expect(namesIn(await loadReported(path.join(root, below)))).toEqual(['t.A', 't.B'])
     },
   )
 
-  test('without any model it says so, and what was passed over', async () => {
+  test('a folder without models is rejected, and lists the ignored files', async () => {
     const root = folder({
       'a.js': 'export {}',
       'package.json': '{}',
@@ -168,7 +168,7 @@ describe('a folder that is a checkout', () => {
   })
 })
 
-describe('a script defines models', () => {
+describe('scripts that define models', () => {
   test.each([
     ["import { defineModel } from 'verso'"],
     ['import{extendModel}from"verso"'],
@@ -182,7 +182,7 @@ describe('a script defines models', () => {
     ["import { type RecordOf, type InputOf as Input, defineModel } from 'verso'"],
     ["import type, { defineModel } from 'verso'"],
     ["import it from './it.js'\nimport './side.js'\nimport { defineModel } from 'verso'"],
-  ])('%j', (text) => {
+  ])('a script is recognized as a model file: %j', (text) => {
     expect(importsModelFunctions(text)).toBe(true)
   })
 
@@ -199,13 +199,13 @@ describe('a script defines models', () => {
     ["const text = `${a}\nimport { defineModel } from 'verso'\n`"],
     ["const text = 'import { defineModel } from \\'verso\\''"],
     ["import * as verso from 'verso'\n// verso.defineModel"],
-  ])('not so %j', (text) => {
+  ])('a script is not a model file: %j', (text) => {
     expect(importsModelFunctions(text)).toBe(false)
   })
 })
 
-describe('JSON below a folder', () => {
-  test('is a model if it has a name and fields, also in a list; other JSON is passed over', async () => {
+describe('JSON files in a model folder', () => {
+  test('JSON is a model if it has a name and fields, also in a list; other JSON is ignored', async () => {
     const root = folder({
       'a.json': json('A'),
       'list.json': `[${json('B')}]`,
@@ -224,24 +224,24 @@ describe('JSON below a folder', () => {
   })
 
   test.each([
-    ['a type that is none', '{"name": "t.B", "fields": {"a": {"type": "sting"}}}', /t\.B\.a: type must be/],
-    ['fields that are none', '{"name": "t.B", "fields": 7}', /b\.json: /],
-    ['a slip in "fields"', '{"name": "t.B", "feilds": {"a": {"type": "string"}}}', /no option "feilds"/],
-    ['a slip in "name"', '{"nmae": "t.B", "fields": {"a": {"type": "string"}}}', /no option "nmae"/],
+    ['an unknown type', '{"name": "t.B", "fields": {"a": {"type": "sting"}}}', /t\.B\.a: type must be/],
+    ['invalid fields', '{"name": "t.B", "fields": 7}', /b\.json: /],
+    ['a typo in "fields"', '{"name": "t.B", "feilds": {"a": {"type": "string"}}}', /no option "feilds"/],
+    ['a typo in "name"', '{"nmae": "t.B", "fields": {"a": {"type": "string"}}}', /no option "nmae"/],
     ['a missing name', '{"fields": {"a": {"type": "string"}}}', /name/],
-    ['a slip in a list', `[${json('C')}, {"name": "t.B"}]`, /t\.B/],
+    ['a typo in a list', `[${json('C')}, {"name": "t.B"}]`, /t\.B/],
     [
-      'a comma too many',
+      'a trailing comma',
       '{"name": "t.B", "fields": {"a": {"type": "string"},}}',
       /^b\.json: line 1, column 52: /,
     ],
-  ])('is a fault where it is a model with %s', async (_, text, fault) => {
+  ])('a JSON model with %s is rejected', async (_, text, fault) => {
     expect(await faultsOf(folder({ 'a.json': json('A'), 'b.json': text }))).toContainEqual(
       expect.stringMatching(fault),
     )
   })
 
-  test('that cannot be parsed, and shows no fields, is passed over with the place of the fault', async () => {
+  test('malformed JSON without fields is ignored, with the position of the error', async () => {
     const root = folder({ 'a.json': json('A'), 'b.json': '{"name": "x",}' })
     expect((await loadReported(root)).passedOver).toEqual([
       {
@@ -253,8 +253,8 @@ describe('JSON below a folder', () => {
   })
 })
 
-describe('what a file system may hold', () => {
-  test('links to folders, in circles, are not followed; links that lead nowhere are told', async () => {
+describe('special files in a model folder', () => {
+  test('links to folders are not followed, and broken links are reported', async () => {
     const root = folder({ 'a.json': json('A') })
     symlinkSync(root, path.join(root, 'circle'))
     symlinkSync('self.json', path.join(root, 'self.json'))
@@ -262,7 +262,7 @@ describe('what a file system may hold', () => {
     expect(await passedOver(root)).toEqual(['folder circle', 'link broken.ts', 'link self.json'])
   })
 
-  test('a file of more than 8 MiB is not read below a folder', async () => {
+  test('a file of more than 8 MiB inside a model folder is ignored', async () => {
     const root = folder({ 'a.json': json('A') })
     const padding = ' '.repeat(MAX_MODEL_BYTES)
     writeFileSync(path.join(root, 'b.json'), `${json('B')}${padding}`)
@@ -272,7 +272,7 @@ describe('what a file system may hold', () => {
     expect(namesIn(await loadReported(path.join(root, 'b.json')))).toEqual(['t.B'])
   })
 
-  test('domain XML of more than 8 MiB is a fault', async () => {
+  test('domain XML of more than 8 MiB is rejected', async () => {
     const root = folder({ 'a.json': json('A') })
     writeFileSync(
       path.join(root, 'b.xml'),
@@ -281,7 +281,7 @@ describe('what a file system may hold', () => {
     expect(await faultsOf(root)).toEqual([`b.xml: it has more than ${MAX_MODEL_BYTES} bytes`])
   })
 
-  test('too many files are a fault that says what to do', () => {
+  test('a model folder with too many files is rejected with advice', () => {
     const root = folder({ 'a.json': json('A'), 'b.json': json('B'), 'deep/c.json': json('C') })
     expect(findModelFiles(root, 4).files).toHaveLength(3)
     expect(findModelFiles(root, 3).faults).toEqual([
@@ -289,7 +289,7 @@ describe('what a file system may hold', () => {
     ])
   })
 
-  test('a folder and a file that cannot be read are faults', async () => {
+  test('an unreadable folder and an unreadable file are rejected', async () => {
     const root = folder({ 'a.json': json('A'), 'shut/b.json': json('B'), 'c.ts': code('C') })
     const [shut, file] = [path.join(root, 'shut'), path.join(root, 'c.ts')]
     chmodSync(shut, 0)

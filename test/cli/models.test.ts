@@ -36,14 +36,14 @@ async function namesOf(place: string): Promise<string[]> {
   return (await modelsOf(place)).map((model) => model.name)
 }
 
-/** Without the folder in front. */
+/** Without the path of the folder. */
 async function faultsOf(place: string): Promise<string[]> {
   const error = await loadModels(place).then(
     () => undefined,
     (reason: unknown) => reason,
   )
   if (!(error instanceof StartFaults)) throw new Error('it was not refused', { cause: error })
-  // However the folder is spelled: a checkout may stand beside it.
+  // Removes every spelling of the folder; a checkout may stand beside it.
   const folders = new RegExp(`\\S*${path.basename(path.dirname(place))}/`, 'g')
   return error.faults.map((fault) => fault.replace(folders, '').replace(/^\d+\//, ''))
 }
@@ -52,8 +52,8 @@ const code = (name: string, fields = `{ a: { type: 'string' } }`) =>
   `import { defineModel } from 'verso'\nexport const ${name} = defineModel({ name: 't.${name}', fields: ${fields} })\n`
 const json = (name: string) => JSON.stringify({ name: `t.${name}`, fields: { a: { type: 'string' } } })
 
-describe('models are loaded', () => {
-  test('from TypeScript, JavaScript and JSON, in any folder, in the order of their paths', async () => {
+describe('loading of models', () => {
+  test('models load from TypeScript, JavaScript and JSON in nested folders, sorted by path', async () => {
     const root = folder({
       'b.ts': code('B'),
       'a.mjs': code('A'),
@@ -69,7 +69,7 @@ describe('models are loaded', () => {
     expect(await namesOf(root)).toEqual(['t.A', 't.B', 't.D', 't.C', 't.E', 't.F'])
   })
 
-  test('from one file, with several models, what it imports, and types that are only types', async () => {
+  test('one file can define several models, import other modules and export types', async () => {
     const root = folder({
       'lengths.ts': 'export const SHORT = 10',
       'all.ts':
@@ -83,7 +83,7 @@ describe('models are loaded', () => {
     expect(models.find((model) => model.name === 't.A')?.fields.get('a')?.maxLength).toBe(10)
   })
 
-  test('in a folder, with modules beside them that they import', async () => {
+  test('a model in a folder can import modules beside it', async () => {
     const root = folder({
       'lengths.ts': 'export const SHORT = 10',
       'base/define.ts': `export { defineModel } from 'verso'\nexport const TEXT = { type: 'string' } as const`,
@@ -94,18 +94,18 @@ describe('models are loaded', () => {
     expect([a?.name, a?.fields.get('a')?.maxLength, b?.name]).toEqual(['t.A', 10, 't.B'])
   })
 
-  test('once, though another file passes them on', async () => {
+  test('a model re-exported by another file is loaded once', async () => {
     const root = folder({ 'a.ts': code('A'), 'index.ts': `export * from './a.js'\n` })
     expect(await namesOf(root)).toEqual(['t.A'])
   })
 
-  test('through links to files', async () => {
+  test('a model file behind a symbolic link is loaded', async () => {
     const root = folder({ '..data/a.json': json('A') })
     symlinkSync(path.join(root, '..data/a.json'), path.join(root, 'a.json'))
     expect(await namesOf(root)).toEqual(['t.A'])
   })
 
-  test('the files of the sample: contacts with a company and circles, companies with addresses', async () => {
+  test('the sample has contacts with a company and circles, and companies with addresses', async () => {
     const models = await modelsOf(SAMPLE)
     const [, , company, contact] = models
     expect(models.map(({ name }) => name)).toEqual(
@@ -128,16 +128,16 @@ describe('models are loaded', () => {
     [{ firstName: 'Ada', lastName: null }, 'Ada'],
     [{ firstName: '', lastName: 'Lovelace' }, 'Lovelace'],
     [{ firstName: null, lastName: null }, null],
-  ])('the full name of %o is %s', async (names, fullName) => {
+  ])('the full name of sample contact %o is %s', async (names, fullName) => {
     const contact = (await modelsOf(SAMPLE)).find(({ name }) => name.endsWith('.Contact'))
     expect(contact?.fields.get('fullName')?.computed?.(names)).toBe(fullName)
   })
 })
 
-describe('faulty models', () => {
+describe('invalid models', () => {
   const imported = `import { defineModel } from 'verso'\n`
 
-  test('are named with file and field, those that cannot be read together with those that are wrong', async () => {
+  test('errors name the file and field, syntax errors and invalid definitions together', async () => {
     const root = folder({
       'brace.json': '{\n  "name": "t.Brace",\n  "fields": { "a": tru }\n}',
       'comma.json': '{"fields": {}, "name": "t.Comma",}',
@@ -175,12 +175,12 @@ describe('faulty models', () => {
     ['// comment\n{}', 1],
     ['[] []', 4],
     ['{"a": [[], {}, -1.5e3, true], "b": nul}', 36],
-  ])('of %j the place is column %i', async (text, column) => {
+  ])('a syntax error in JSON %j is reported at column %i', async (text, column) => {
     const [fault] = await faultsOf(path.join(folder({ 'a.json': text }), 'a.json'))
     expect(fault).toMatch(new RegExp(`^a\\.json: line 1, column ${column}: `))
   })
 
-  test('a folder without models, a missing path and another kind of file are faults', async () => {
+  test('a folder without models, a missing path and an unknown file type are rejected', async () => {
     expect(await faultsOf(folder({ 'README.md': '' }))).toEqual([
       expect.stringContaining('there is no model in it; to get a starter, run: verso init'),
     ])
@@ -193,7 +193,7 @@ describe('faulty models', () => {
     ])
   })
 
-  test('do not hide those that could be read', async () => {
+  test('an unreadable model file does not hide the others', async () => {
     const { sources, faults } = await loadCatalogSources(
       folder({ 'a.json': '{"fields"', 'b.json': json('B') }),
     )
@@ -201,21 +201,21 @@ describe('faulty models', () => {
   })
 })
 
-describe('the starter', () => {
-  test('has no faults', async () => {
+describe('the starter of verso init', () => {
+  test('the starter has no errors', async () => {
     const place = path.join(scratch, 'new', 'models')
     expect(writeStarter(place)).toContain(`verso serve --models ${place}`)
     expect(await namesOf(place)).toEqual(['todo.Tag', 'todo.Task'])
   })
 
-  test('never overwrites a file', () => {
+  test('the starter never overwrites a file', () => {
     const place = folder({ 'tag.json': 'mine' })
     expect(() => writeStarter(place)).toThrow(`tag.json is there already`)
   })
 
-  test('is all there or not at all: a file that cannot be written takes back the one before it', () => {
+  test('the starter is written completely or not at all, even if a later file cannot be written', () => {
     const place = folder({})
-    // A link to nothing: nothing is there, and nothing can be made there.
+    // A broken link: no file exists there, and none can be created.
     symlinkSync(path.join(place, 'gone', 'tag.json'), path.join(place, 'tag.json'))
     expect(() => writeStarter(place)).toThrow(/^Nothing was written:\n {2}- .+: .+$/)
     expect(readdirSync(place)).toEqual(['tag.json'])

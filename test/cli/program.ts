@@ -1,4 +1,4 @@
-// The built program, run as people run it: in a process of its own, in a folder that is gone afterwards.
+// Runs the built program as a user does: in its own process, in a folder that is deleted afterwards.
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -17,13 +17,13 @@ const environment = {
       ([name]) => !name.startsWith('VERSO_') && !['PORT', 'HOST'].includes(name),
     ),
   ),
-  // On a machine that does ten other things everything is late.
+  // A busy test machine exceeds any limit on the event-loop delay.
   VERSO_MAX_LATE: '0s',
 }
 
 let running: ChildProcess[] = []
 
-/** For each file of tests that runs the program: nothing runs on after a test, and the folder goes with the last one. */
+/** For each test file that runs the program: kills leftover processes after each test and deletes the folder after the last one. */
 export function cleanUpAfterwards(): void {
   mkdirSync(scratch, { recursive: true })
   afterEach(() => {
@@ -58,7 +58,7 @@ export async function verso(
   })
 }
 
-/** A server that listens, what it printed, and how it ends. */
+/** Starts a server and waits until it listens; returns its output and exit code. */
 export async function start(
   args: readonly string[],
   variables: Record<string, string> = {},

@@ -1,4 +1,4 @@
-// The checker is what `verso prove` is worth: it must see each fault, and see none where there is none.
+// `verso prove` is only as good as its checker: it must find every violation, and none in a correct history.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { FeedChange, State } from '../../src/cli/prove/adapter.js'
@@ -42,7 +42,7 @@ const OPERATIONS: Record<string, Operation> = {
   last: at(34, { kind: 'read', outcome: 'ok', record: a, ...state('t1', 't2b', 't3') }),
 }
 
-/** The right one, with some operations changed or added, or another end. */
+/** The correct history with some operations changed or added, or with another final state. */
 function history(
   changed: Record<string, Operation | undefined> = {},
   end = state('t1', 't2b', 't3'),
@@ -86,15 +86,15 @@ const BROKEN: Record<Exclude<Rule, RuleOfFeed>, History> = {
 }
 
 describe('the checker', () => {
-  test('finds nothing in a right history', () => {
+  test('the checker finds no violation in a correct history', () => {
     expect(check(history())).toEqual([])
   })
 
-  test.each(Object.entries(BROKEN))('catches: %s', (rule, broken) => {
+  test.each(Object.entries(BROKEN))('the checker reports a history that violates %s', (rule, broken) => {
     expect(rulesOf(check(broken))).toContain(rule)
   })
 
-  test('catches more of the same: repeats, removals, conflicts before their cause, records of nobody', () => {
+  test('the checker reports wrong repeats, removals, conflicts before their cause, and unknown records', () => {
     const more: [Rule, History][] = [
       ['duplicate', history({ sentAgain: { ...known('sentAgain'), version: 4 } })],
       ['duplicate', history({ x: { ...known('createA'), key: 'c' }, y: { ...known('createB'), key: 'c' } })],
@@ -120,14 +120,14 @@ describe('the checker', () => {
           ]),
         },
       ],
-      // Told of a conflict at 8.5, and the faster one was sent at 10.
+      // The conflict was answered at 8.5, but the winning update was sent at 10.
       ['false-conflict', history({ beaten: { ...known('beaten'), invokedMs: 7, answeredMs: 8.5 } })],
       ['total', history({ two: { ...known('two'), total: 3 } })],
     ]
     for (const [rule, broken] of more) expect(rulesOf(check(broken))).toContain(rule)
   })
 
-  test('a total may be of any moment of the call, and counts what has no answer either way', () => {
+  test('a total may match any instant of its call, with or without operations of unknown outcome', () => {
     const during = at(27.5, { kind: 'total', outcome: 'ok', total: 0, answeredMs: 31 })
     const lost = at(25, { kind: 'create', outcome: 'unknown' })
     expect(rulesOf(check(history({ during })))).toEqual(['total'])
@@ -139,7 +139,7 @@ describe('the checker', () => {
 
 const STEPS = 200
 
-test('random right histories pass', () => {
+test('the checker accepts random correct histories', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0 }), (seed) => {
       expect(check(rightHistory(seed, STEPS))).toEqual([])
@@ -154,7 +154,7 @@ function pick<T>(random: Random, all: readonly T[]): T | undefined {
   return all[random.below(all.length)]
 }
 
-/** Another operation in the place of one of those that fit; undefined if none does. */
+/** Replaces one of the operations that fit; undefined if none does. */
 function replacing(
   fits: (operation: Operation, history: History) => boolean,
   change: (operation: Operation) => Partial<Operation>,
@@ -172,7 +172,7 @@ function replacing(
   }
 }
 
-/** Another end for one of the records that have so many tokens. */
+/** Replaces the final state of a record with at least `least` tokens. */
 function ending(least: number, change: (tokens: string[], random: Random) => string[]): Corruption {
   return (history, random) => {
     const chosen = pick(
@@ -256,24 +256,27 @@ const CORRUPTIONS: Record<string, Corruption> = {
     () => ({ outcome: 'unexpected' }),
   ),
 }
-/** No more of them can come and go during a call. */
+/** At most this many records can be created or removed during one call. */
 const CLIENTS_AT_ONCE = 6
 
-test.each(Object.entries(CORRUPTIONS))('random histories, corrupted once, are caught: %s', (_, corrupt) => {
-  let caught = 0
-  fc.assert(
-    fc.property(fc.integer({ min: 0 }), (seed) => {
-      const corrupted = corrupt(rightHistory(seed, STEPS), new Random(seed))
-      if (!corrupted) return
-      caught++
-      expect(check(corrupted).length).toBeGreaterThan(0)
-    }),
-    { numRuns: 60 },
-  )
-  expect(caught).toBeGreaterThan(20)
-})
+test.each(Object.entries(CORRUPTIONS))(
+  'the checker reports random histories with one corruption: %s',
+  (_, corrupt) => {
+    let caught = 0
+    fc.assert(
+      fc.property(fc.integer({ min: 0 }), (seed) => {
+        const corrupted = corrupt(rightHistory(seed, STEPS), new Random(seed))
+        if (!corrupted) return
+        caught++
+        expect(check(corrupted).length).toBeGreaterThan(0)
+      }),
+      { numRuns: 60 },
+    )
+    expect(caught).toBeGreaterThan(20)
+  },
+)
 
-describe('the feed, folded', () => {
+describe('the change feed, folded', () => {
   const change = (
     seq: number,
     version: number,
@@ -291,31 +294,31 @@ describe('the feed, folded', () => {
   }
   const [made, first, second] = RIGHT as [FeedChange, FeedChange, FeedChange]
 
-  test('is the table', () => {
+  test('a correct feed folds to the final table', () => {
     expect(fold(RIGHT)).toEqual([])
     expect(
       fold([...RIGHT, { ...change(10, 3, 'delete'), before: ['t1', 't2'], after: undefined }], new Map()),
     ).toEqual([])
   })
 
-  test('records of others, made before, are nobody’s business', () => {
+  test('a feed may contain changes of records that existed before the run', () => {
     expect(fold([{ ...first, id: 'z', seq: 1, version: 7 }, ...RIGHT])).toEqual([])
   })
 
   test.each<[string, RuleOfFeed, FeedChange[]]>([
-    ['a change that came twice', 'feed-order', [made, first, first, second]],
-    ['a sequence that goes back', 'feed-order', [made, first, { ...second, seq: 4 }]],
-    ['a version that is left out', 'feed-gap', [made, second]],
-    ['a change that was made from something else', 'feed-gap', [made, first, { ...second, before: ['t0'] }]],
+    ['a repeated change', 'feed-order', [made, first, first, second]],
+    ['a decreasing sequence number', 'feed-order', [made, first, { ...second, seq: 4 }]],
+    ['a missing version', 'feed-gap', [made, second]],
+    ['a change with a wrong before value', 'feed-gap', [made, first, { ...second, before: ['t0'] }]],
     ['a change after the delete', 'feed-order', [made, first, change(6, 2, 'delete'), second]],
-    ['the last change is missing', 'feed-table', [made, first]],
-    ['other tokens', 'feed-table', [made, first, { ...second, after: ['t1', 't3'] }]],
-    ['nothing', 'feed-table', []],
-  ])('catches: %s', (_, rule, changes) => {
+    ['a missing last change', 'feed-table', [made, first]],
+    ['wrong tokens', 'feed-table', [made, first, { ...second, after: ['t1', 't3'] }]],
+    ['no changes', 'feed-table', []],
+  ])('the feed check reports %s', (_, rule, changes) => {
     expect(fold(changes)).toContain(rule)
   })
 
-  test('catches a delete that it does not tell of', () => {
+  test('the feed check reports a missing delete', () => {
     expect(fold(RIGHT, new Map())).toEqual(['feed-table'])
   })
 })

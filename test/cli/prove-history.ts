@@ -1,4 +1,4 @@
-// Histories as a service without a fault would leave them: every operation takes effect at one moment between its request and its answer.
+// Histories of a correct service: every operation takes effect at one instant between its request and its response.
 import type { State } from '../../src/cli/prove/adapter.js'
 import type { History } from '../../src/cli/prove/checker.js'
 import type { Operation } from '../../src/cli/prove/journal.js'
@@ -61,7 +61,7 @@ class World {
     return this.#update(random, client, record, known, now)
   }
 
-  /** What a repeat is told: the first answer, or, where nothing had happened, what is so by now. */
+  /** Answers a repeat with the first response, or with the current state if the first attempt had no effect. */
   repeat({ key = '', named, record = '' }: Operation): Partial<Operation> {
     const stored = this.#effects.get(key)
     if (stored) return stored

@@ -1,4 +1,4 @@
-// `verso prove`, as people run it: short runs against services of its own, against a running one, and against one that loses edits.
+// `verso prove` as a user runs it: short runs against its own services, a running service, and one that loses updates.
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -14,12 +14,12 @@ import { cleanUpAfterwards, MAIN, newDatabase, PASSWORD, scratch, start, verso }
 
 cleanUpAfterwards()
 
-// Each starts several processes, one after the other.
+// Each test starts several processes in sequence.
 vi.setConfig({ testTimeout: 300_000 })
 
 const MODELS = path.join(import.meta.dirname, '../../examples/prove')
 const MODEL = 'prove.TokenList'
-/** Enough of each also where the machine is slow. */
+/** Enough operations of each kind, even on a slow machine. */
 const TROUBLE = '--at-least 20 --drop 0.1 --duplicates 0.2'.split(' ')
 
 async function prove(...args: string[]): Promise<Score & { readonly code: number }> {
@@ -29,7 +29,7 @@ async function prove(...args: string[]): Promise<Score & { readonly code: number
 }
 
 describe('verso prove', () => {
-  test('on SQLite, with kills: nothing is lost', async () => {
+  test('verso prove on SQLite with kills finds no lost update', async () => {
     const { code, ...score } = await prove('--seconds', '3', '--kills', '2', ...TROUBLE)
     expect(score.violations).toEqual([])
     expect(code).toBe(0)
@@ -39,7 +39,7 @@ describe('verso prove', () => {
       expect(count).toBeGreaterThan(0)
   })
 
-  test('on three nodes of PostgreSQL, with kills and every write sent twice: each node starts again, and nothing is lost', async () => {
+  test('verso prove on three PostgreSQL nodes with kills and duplicate writes finds no lost update', async () => {
     const db = await createDatabase(inject('postgresUrl'))
     const load = '--nodes 3 --seconds 8 --kills 3 --duplicates 1 --drop 0.1 --at-least 20'.split(' ')
     const { code, ...score } = await prove('--db', db, ...load)
@@ -53,7 +53,7 @@ describe('verso prove', () => {
     expect(again.stderr).toContain('is in use already: name an empty one')
   })
 
-  test('a store where the last write wins is caught, every time', async () => {
+  test('verso prove reports a store where the last write wins, in every run', async () => {
     for (let run = 1; run <= 5; run++) {
       const { code, violations } = await prove('--adapter', 'last-write-wins', '--seconds', '1')
       expect(code).toBe(1)
@@ -61,7 +61,7 @@ describe('verso prove', () => {
     }
   })
 
-  test('the scoreboard says in plain words what was lost', async () => {
+  test('the scoreboard of verso prove describes lost updates in plain words', async () => {
     const { code, stdout } = await verso(['prove', '--adapter', 'last-write-wins', '--seconds', '1'])
     expect(code).toBe(1)
     expect(stdout).toMatch(/^ {2}updates ok +[\d,]+$/m)
@@ -71,7 +71,7 @@ describe('verso prove', () => {
   })
 })
 
-test('a feed that leaves out or repeats changes is caught, a right one is not', async () => {
+test('verso prove reports a feed that omits or repeats changes, and accepts a correct one', async () => {
   const file = path.join(import.meta.dirname, 'store-with-feed.mjs')
   const rules = async (twin: string) => {
     const flags = ['prove', '--json', '--adapter', file, '--seconds', '1']
@@ -86,7 +86,7 @@ test('a feed that leaves out or repeats changes is caught, a right one is not', 
 })
 
 describe('verso prove --url', () => {
-  test('works beside the records of others, and leaves none of its own', async () => {
+  test('verso prove --url works beside existing records, and removes its own', async () => {
     const db = newDatabase()
     const { url } = await start(['serve', '--models', MODELS, '--db', db, '--port', '0'], {
       VERSO_ADMIN_PASSWORD: PASSWORD,
@@ -128,7 +128,7 @@ describe('verso prove --url', () => {
     expect(wrong.stderr).not.toContain('clients for')
   })
 
-  test('takes a key, and does without totals where nothing marks its records', async () => {
+  test('verso prove --url accepts an API key, and skips totals without --mark', async () => {
     const db = newDatabase()
     const models = path.join(scratch, 'notes.json')
     writeFileSync(models, JSON.stringify({ name: 'crm.Note', fields: { extra: { type: 'json' } } }))
@@ -148,8 +148,8 @@ describe('verso prove --url', () => {
   })
 })
 
-describe('verso prove, used wrongly', () => {
-  test('a journal that cannot be written is told before the run', async () => {
+describe('wrong usage of verso prove', () => {
+  test('verso prove reports an unwritable journal before the run', async () => {
     const { code, stderr } = await verso(['prove', '--journal', path.join(scratch, 'nowhere', 'journal')])
     expect([code, stderr]).toEqual([
       1,
@@ -157,22 +157,25 @@ describe('verso prove, used wrongly', () => {
     ])
   })
 
-  test.for(['127.0.0.1', 'localhost'])('says that nobody answers at %s', async (host) => {
-    // A port that was free a moment ago, and that nobody has taken.
-    const server = createServer().listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
-    server.close()
-    await once(server, 'close')
-    const url = `http://${host}:${port}`
-    const flags = ['--url', url, '--user', 'ada', '--password', 'x', '--model', MODEL, '--field', 'tokens']
-    const { code, stdout, stderr } = await verso(['prove', ...flags])
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(/^Nothing was proved:\n {2}- nobody answers at \S+: connect ECONNREFUSED \S+\n$/)
-    expect(stderr).toContain(url)
-  })
+  test.for(['127.0.0.1', 'localhost'])(
+    'verso prove --url reports a refused connection to %s',
+    async (host) => {
+      // A port that was just closed, so nothing listens there.
+      const server = createServer().listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const { port } = server.address() as AddressInfo
+      server.close()
+      await once(server, 'close')
+      const url = `http://${host}:${port}`
+      const flags = ['--url', url, '--user', 'ada', '--password', 'x', '--model', MODEL, '--field', 'tokens']
+      const { code, stdout, stderr } = await verso(['prove', ...flags])
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      expect(stderr).toMatch(/^Nothing was proved:\n {2}- nobody answers at \S+: connect ECONNREFUSED \S+\n$/)
+      expect(stderr).toContain(url)
+    },
+  )
 
-  test('names every fault, and exits with 2', async () => {
+  test('verso prove reports all invalid options together and exits with 2', async () => {
     const flags = ['--seconds', '0', '--clients', 'many', '--drop', '2', '--nodes', '0', '--user', 'ada']
     const { code, stdout, stderr } = await verso(['prove', ...flags])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -190,7 +193,7 @@ describe('verso prove, used wrongly', () => {
       expect(other.stderr).toContain(fault)
   })
 
-  test('says what is wrong with an adapter', async () => {
+  test('verso prove reports a missing and an incomplete adapter', async () => {
     const file = path.join(scratch, 'adapter.mjs')
     const missing = await verso(['prove', '--adapter', file])
     expect(missing.stderr).toContain('there is no such file; adapters with a name are verso, last-write-wins')
@@ -201,7 +204,7 @@ describe('verso prove, used wrongly', () => {
   })
 })
 
-/** Those that it started and that run. */
+/** Running child processes. */
 function childrenOf(pid: number | undefined): number[] {
   const all = execFileSync('ps', ['-A', '-o', 'ppid=,pid='], { encoding: 'utf8' }).trim().split('\n')
   const pairs = all.map((line) => line.trim().split(/\s+/).map(Number))
@@ -216,24 +219,27 @@ function isRunning(pid: number): boolean {
   }
 }
 
-test.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)('its nodes end with it: %s', async (signal) => {
-  const folder = path.join(scratch, `ended by ${signal}`)
-  mkdirSync(folder)
-  const child = spawn(process.execPath, [MAIN, 'prove', '--seconds', '60'], {
-    env: { ...process.env, TMPDIR: folder },
-  })
-  const [said] = (await once(child.stderr, 'data')) as [Buffer]
-  expect(said.toString()).toContain('16 clients for 60 s')
-  const nodes = childrenOf(child.pid)
-  expect(nodes).toHaveLength(1)
-  child.kill(signal)
-  const [code] = (await once(child, 'exit')) as [number | null]
-  expect(code).toBe({ SIGINT: 130, SIGTERM: 143, SIGKILL: null }[signal])
-  await vi.waitUntil(() => !nodes.some(isRunning), { timeout: 30_000 })
-  if (signal !== 'SIGKILL') expect(readdirSync(folder)).toEqual([])
-})
+test.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)(
+  'the nodes of verso prove end with it on %s',
+  async (signal) => {
+    const folder = path.join(scratch, `ended by ${signal}`)
+    mkdirSync(folder)
+    const child = spawn(process.execPath, [MAIN, 'prove', '--seconds', '60'], {
+      env: { ...process.env, TMPDIR: folder },
+    })
+    const [said] = (await once(child.stderr, 'data')) as [Buffer]
+    expect(said.toString()).toContain('16 clients for 60 s')
+    const nodes = childrenOf(child.pid)
+    expect(nodes).toHaveLength(1)
+    child.kill(signal)
+    const [code] = (await once(child, 'exit')) as [number | null]
+    expect(code).toBe({ SIGINT: 130, SIGTERM: 143, SIGKILL: null }[signal])
+    await vi.waitUntil(() => !nodes.some(isRunning), { timeout: 30_000 })
+    if (signal !== 'SIGKILL') expect(readdirSync(folder)).toEqual([])
+  },
+)
 
-test('the commands and the adapter of docs/prove.md work when they are pasted', async () => {
+test('the commands and the adapter of docs/prove.md work when pasted', async () => {
   const text = readFileSync(new URL('../../docs/prove.md', import.meta.url), 'utf8')
   const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
   const [adapter = ''] = [...text.matchAll(/^```js\n(.*?)^```$/gms)].map(([, block]) => block)
@@ -245,7 +251,7 @@ test('the commands and the adapter of docs/prove.md work when they are pasted', 
   mkdirSync(cwd)
   writeFileSync(path.join(cwd, 'lists.mjs'), adapter)
   const script = blocks.join('').replaceAll('npm run -s verso --', `'${process.execPath}' '${MAIN}'`)
-  // Beside it, as the server writes its log to us.
+  // Not execFileSync: this process must keep reading the log of the server.
   const lines = script.replaceAll('http://localhost:8080', url)
   const { stdout: printed } = await promisify(execFile)('sh', ['-e', '-c', lines], { cwd })
   expect(printed.match(/^ {2}violations +0$/gm)).toHaveLength(4)

@@ -10,7 +10,7 @@ import { computeValues } from '../../src/model/values.js'
 
 const MANY = Array.from({ length: 3_000 }, (_, index) => sampleContact(index))
 
-test('a sample contact follows from its number alone', () => {
+test('a sample contact depends on its number only', () => {
   expect(sampleContact(0)).toEqual({
     firstName: 'Grace',
     lastName: 'Harper',
@@ -22,7 +22,7 @@ test('a sample contact follows from its number alone', () => {
   expect(sampleContact(2_999)).toEqual(MANY[2_999])
 })
 
-test('every sample contact can be stored, and has a full name', async () => {
+test('every sample contact is valid and has a full name', async () => {
   const place = fileURLToPath(new URL('../../examples/contacts', import.meta.url))
   const catalog = Catalog.from(await loadModels(place))
   const model = catalog.get(SAMPLE_MODEL)
@@ -32,7 +32,7 @@ test('every sample contact can be stored, and has a full name', async () => {
   }
 })
 
-test('addresses and telephone numbers can be nobody’s', () => {
+test('sample contacts use only reserved e-mail domains and telephone ranges', () => {
   const phones = PHONES.map((range) => new RegExp(`^${range.replace('+', '\\+').replaceAll('#', '\\d')}$`))
   for (const { email, phone } of MANY) {
     expect(email).toMatch(/^[a-z]+\.[a-z]+\d*@example\.(org|com|net)$/)
@@ -41,7 +41,7 @@ test('addresses and telephone numbers can be nobody’s', () => {
   expect(DOMAINS).toEqual(['example.org', 'example.com', 'example.net'])
 })
 
-test('the first page shows names of many places and no address twice', () => {
+test('the first sample contacts have names in many scripts, and no e-mail address repeats', () => {
   const first = MANY.slice(0, DEFAULT_SAMPLE)
   const scripts = [
     /\p{Script=Han}/u,

@@ -7,7 +7,7 @@ import { cleanUpAfterwards, newDatabase, PASSWORD, scratch, start, verso } from 
 
 cleanUpAfterwards()
 
-/** The commands that stand in a text, continued lines and all. */
+/** The curl commands of a text, including continuation lines. */
 function curlCommands(text: string): string[] {
   return text.match(/^ *curl(?:.*\\\n)*.*$/gm) ?? []
 }
@@ -21,9 +21,9 @@ async function sh(command: string, cwd: string): Promise<string> {
   })
 }
 
-describe('demo', () => {
+describe('verso demo', () => {
   test.each([[[]], [['--base-path', '/records', '--host', '127.0.0.1']]])(
-    'prints commands that work when pasted, the last of which shows the conflict %o',
+    'demo prints commands that work when pasted, the last one shows a conflict, with options %o',
     async (more) => {
       const { child, stdout, url, ended } = await start([
         'demo',
@@ -48,7 +48,7 @@ describe('demo', () => {
     },
   )
 
-  test('started again, names the version that the record has by then, and makes no contact twice', async () => {
+  test('a restarted demo prints the current version of the record, and creates no duplicate contacts', async () => {
     const args = ['demo', '--port', '0', '--db', newDatabase()]
     const first = await start(args)
     for (const command of curlCommands(first.stdout)) await sh(command, scratch)
@@ -62,7 +62,7 @@ describe('demo', () => {
     expect(JSON.parse(await sh(update, scratch))).toMatchObject({ status: 0, data: [{ version: 2 }] })
   })
 
-  test('is refused beyond this computer until its password is changed, or it is said twice', async () => {
+  test('demo refuses a public address until its password is changed, or with --unsafe-open-demo', async () => {
     const db = newDatabase()
     const open = ['demo', '--port', '0', '--host', '0.0.0.0', '--db', db]
     const refused = await verso(open)
@@ -89,7 +89,7 @@ describe('demo', () => {
   })
 })
 
-describe('serve', () => {
+describe('verso serve', () => {
   const contacts = [
     '--models',
     fileURLToPath(new URL('../../examples/contacts', import.meta.url)),
@@ -97,13 +97,13 @@ describe('serve', () => {
     '0',
   ]
 
-  test('without models says how to get some', async () => {
+  test('serve without models says how to get some', async () => {
     const { code, stderr } = await verso(['serve'])
     expect(code).toBe(1)
     expect(stderr).toContain('verso init')
   })
 
-  test('prints a link where the first administrator is made', async () => {
+  test('serve prints a link to create the first administrator', async () => {
     const { stdout, url, log } = await start(['serve', ...contacts, '--db', newDatabase()])
     const link = /^ *(http\S+\/setup\?token=([\w-]{43}))$/m.exec(stdout)
     const made = await fetch(link?.[1] ?? '', {
@@ -115,7 +115,7 @@ describe('serve', () => {
     expect(log()).not.toContain(link?.[2])
   })
 
-  test('makes the first administrator from the environment, and prints no link then', async () => {
+  test('serve creates the first administrator from the environment, and prints no link', async () => {
     const { stdout, url, log } = await start(['serve', ...contacts, '--db', newDatabase()], {
       VERSO_ADMIN_PASSWORD: PASSWORD,
     })
@@ -124,7 +124,7 @@ describe('serve', () => {
     expect(log()).not.toContain(PASSWORD)
   })
 
-  test('prints a link as long as no administrator can log in, and gives the account that is there to whoever follows it', async () => {
+  test('serve prints the link until an administrator can log in; the link restores an existing account', async () => {
     const db = newDatabase()
     await verso(['user', 'add', 'ada', '--password-stdin', '--db', db], `${PASSWORD} of yesterday`)
     await verso(['user', 'disable', 'ada', '--db', db])
@@ -137,7 +137,7 @@ describe('serve', () => {
     expect((await verso(['user', 'list', '--db', db])).stdout).toMatch(/ada +ada +administrator +enabled/)
   })
 
-  test('finishes what is in flight, then ends with 0', async () => {
+  test('serve finishes requests in flight on SIGTERM, then exits with 0', async () => {
     const { child, url, ended } = await start(['serve', ...contacts, '--db', newDatabase()])
     const request = slowLogin(url)
     await request.isUnderWay
@@ -147,7 +147,7 @@ describe('serve', () => {
     expect(await ended()).toBe(0)
   })
 
-  test('ends at once on a second signal', async () => {
+  test('serve exits with 1 immediately on a second signal', async () => {
     const { child, url, ended } = await start(['serve', ...contacts, '--db', newDatabase()])
     await slowLogin(url).isUnderWay
     child.kill('SIGTERM')
@@ -157,7 +157,7 @@ describe('serve', () => {
     clearInterval(again)
   })
 
-  test('says which port is taken, without a stack', async () => {
+  test('serve reports a port in use without a stack trace', async () => {
     const { url } = await start(['serve', ...contacts, '--host', '127.0.0.1', '--db', newDatabase()])
     const port = new URL(url).port
     const { code, stderr } = await verso([
@@ -176,7 +176,7 @@ describe('serve', () => {
     ])
   })
 
-  test('changes no tables where another program listens', async () => {
+  test('serve applies no migration if its port is in use', async () => {
     const db = newDatabase()
     const { url } = await start(['serve', ...contacts, '--host', '127.0.0.1', '--db', db])
     const library = fileURLToPath(new URL('../../examples/domain-xml', import.meta.url))
@@ -195,14 +195,14 @@ describe('serve', () => {
     return status
   }
 
-  /** A request whose last byte has not been sent yet. */
+  /** A request whose last byte is not sent yet. */
   function slowLogin(url: string) {
     const body = '{"username":"nobody","password":"nothing"}'
     const socket = connect(Number(new URL(url).port), 'localhost')
     socket.on('error', () => undefined)
     let answer = ''
     socket.on('data', (chunk) => (answer += chunk.toString()))
-    // The 100 says that the server has the request before it.
+    // The server answers 100 once it has the head of the request.
     const head = [
       'POST /callback HTTP/1.1',
       'Host: localhost',

@@ -34,16 +34,16 @@ function faultsOf(command: CommandName, line: string, environment: Environment =
 }
 
 describe('settings', () => {
-  test('without any, the defaults of the service and of HTTP hold', () => {
+  test('serve without options uses the defaults of the service and of HTTP', () => {
     const values = read('serve', '--models models')
     expect(serviceSettings(values, false)).toEqual(DEFAULT_SETTINGS)
-    // A program of its own minds who asks how often, and whether it keeps up.
+    // The program limits rates and the event-loop delay by default, unlike the library.
     const limits = { rateLimitPerMinute: 300_000, maxLateMs: 1_000 }
     expect(httpSettings(values)).toEqual({ ...DEFAULT_HTTP_SETTINGS, ...limits })
     expect(values.logLevel).toBe('info')
   })
 
-  test('demo differs in its database, its log and its models, and sheds no load', () => {
+  test('demo differs from serve in database, log level and models, and limits no load', () => {
     const [demo, serve] = [read('demo', ''), read('serve', '--models models')]
     const names = Object.keys(demo) as (keyof SettingValues)[]
     const differing = names.filter((name) => JSON.stringify(demo[name]) !== JSON.stringify(serve[name]))
@@ -51,7 +51,7 @@ describe('settings', () => {
     expect([demo.rateLimit, demo.maxLate]).toEqual([0, 0])
   })
 
-  test('a flag wins over the environment, and ours over the other', () => {
+  test('a flag wins over the environment, and VERSO_PORT wins over PORT', () => {
     const environment = { VERSO_PORT: '1001', PORT: '1002', HOST: '127.0.0.1' }
     expect(read('demo', '--port 1000', environment).port).toBe(1000)
     expect(read('demo', '', environment).port).toBe(1001)
@@ -59,7 +59,7 @@ describe('settings', () => {
     expect(read('demo', '', environment).host).toBe('127.0.0.1')
   })
 
-  test('an empty variable counts as none', () => {
+  test('an empty variable counts as not set', () => {
     expect(read('demo', '', { VERSO_PORT: '', PORT: '1002' }).port).toBe(1002)
     expect(read('demo', '', { VERSO_PUBLIC_URL: '' }).publicUrl).toBeUndefined()
   })
@@ -80,11 +80,11 @@ describe('settings', () => {
       ['https://a.example', 'https://b.example'],
     ],
     ['--unsafe-open-demo', 'unsafeOpenDemo', true],
-  ] as const)('%s', (line, name, value) => {
+  ] as const)('the option %s is parsed', (line, name, value) => {
     expect(read('demo', line)[name]).toEqual(value)
   })
 
-  test('every fault is named at once, with where it came from and what it must be', () => {
+  test('all invalid settings are reported together, each with its source and its rule', () => {
     const faults = faultsOf('serve', '--port 65536 --base-path verso --public-url https://a.example/path', {
       VERSO_SESSION_IDLE: '60',
       VERSO_TRUST_PROXY: 'loopback,nearby',
@@ -134,13 +134,13 @@ describe('settings', () => {
       '--public-url https://u:p@a',
       '--host a/b',
     ],
-  ])('%s is a fault', (line) => {
+  ])('the option %s is rejected', (line) => {
     expect(faultsOf('demo', line)).toEqual([
       expect.stringMatching(new RegExp(`^${line.split(' ')[0] ?? ''} must be `)),
     ])
   })
 
-  test('what may hold a password is never repeated', () => {
+  test('an error never repeats a value that may contain a password', () => {
     const faults = faultsOf('serve', '--models m --db mysql://root:hunter2@db', {
       VERSO_ADMIN_PASSWORD: 'hunter2',
     })
@@ -148,14 +148,14 @@ describe('settings', () => {
     expect(faults.join()).not.toContain('hunter2')
   })
 
-  test('commands that take a few settings leave the variables of others alone', () => {
+  test('a command ignores the variables of settings that it does not have', () => {
     expect(read('user', '--db sqlite:x.db', { VERSO_PORT: 'nonsense', PORT: 'nonsense' }).db).toBe(
       'sqlite:x.db',
     )
   })
 })
 
-test('the table of docs/settings.md is the table of the code, row by row', () => {
+test('the table of docs/settings.md equals the table in the code', () => {
   const text = readFileSync(fileURLToPath(new URL('../../docs/settings.md', import.meta.url)), 'utf8')
   const lines = text.split('\n').filter((line) => line.startsWith('|'))
   const rows = lines.map((line) =>

@@ -1,4 +1,4 @@
-// Files of lines and of CSV, read as streams: what is wrong with them is told by line.
+// ndjson and CSV files read as streams; errors name the line.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -34,11 +34,11 @@ async function all(portions: AsyncIterable<readonly RawLine[]>): Promise<RawLine
   return lines
 }
 
-describe('lines', () => {
+describe('ndjson files', () => {
   const read = (content: string | Buffer, most?: number) =>
     all(readLines(fileOf(content), () => undefined, most))
 
-  test('one that is too long is told, and those after it are read', async () => {
+  test('a line that is too long is reported, and the following lines are read', async () => {
     const text = `{"a":1}\n{"b":"${'x'.repeat(2_000_000)}"}\n{"c":3}\n`
     expect(await read(text, 1_000_000)).toEqual([
       { line: 1, input: { a: 1 } },
@@ -47,7 +47,7 @@ describe('lines', () => {
     ])
   })
 
-  test('long ones come in portions of few', async () => {
+  test('long lines are read in small portions', async () => {
     const lines = Array.from({ length: 10 }, () => `"${'x'.repeat(1_000_000)}"\n`)
     const sizes: number[] = []
     for await (const portion of readLines(fileOf(lines.join('')), () => undefined)) sizes.push(portion.length)
@@ -55,17 +55,17 @@ describe('lines', () => {
     expect(sizes.reduce((sum, size) => sum + size)).toBe(10)
   })
 
-  test('a letter of several bytes is whole wherever the stream was cut', async () => {
+  test('a multi-byte character stays intact at any chunk boundary', async () => {
     const text = `"${'é👩'.repeat(100_000)}"`
     expect(await read(text)).toEqual([{ line: 1, input: JSON.parse(text) as unknown }])
   })
 })
 
-describe('CSV', () => {
+describe('CSV files', () => {
   const model = Catalog.from(models).get('test.Everything')
   const read = (content: string | Buffer) => all(readCsv(fileOf(content), model, () => undefined))
 
-  test('cells are what a line of JSON would have; an empty cell is not an empty text', async () => {
+  test('a CSV cell has the value that ndjson would have, and an empty cell is null, not an empty text', async () => {
     const text =
       '\uFEFFid,label,note,whole,active,extra,amount\r\n1,,"",7,true,"{""a"":[1]}",1.50\r\n\n2,"x\ny",a b,x,yes,{,\n'
     expect(await read(text)).toEqual([
@@ -90,48 +90,48 @@ describe('CSV', () => {
 
   test.each([
     [
-      'a line of another width',
+      'a line with a wrong number of cells',
       'id,label\n1\n2,b\n3,c,d\n',
       [
         [2, 'has 1 cell, but the heading has 2'],
         [4, 'has 3 cells, but the heading has 2'],
       ],
     ],
-    ['a heading with a name twice', 'id,label,id\n1,b,2\n', [[1, 'the heading has "id" twice']]],
+    ['a heading with a duplicate name', 'id,label,id\n1,b,2\n', [[1, 'the heading has "id" twice']]],
     [
-      'a heading with a column without a name',
+      'a heading with an unnamed column',
       'id,,label\n1,b,2\n',
       [[1, 'the heading has a column without a name']],
     ],
     [
-      'a heading with names that are no fields, told once',
+      'a heading with unknown fields',
       'id,lable,__proto__\n1,b,c\n2,b,c\n',
       [
         [1, 'lable is no field of test.Everything (did you mean "label"?)'],
         [1, '__proto__ is no field of test.Everything'],
       ],
     ],
-    ['a wrong heading above nothing', 'id,lable\n', [[1, 'lable is no field of test.Everything']]],
-    ['semicolons', 'id;label\n1;b\n', [[1, 'cells are separated by commas']]],
-    ['tabs', 'id\tlabel\n1\tb\n', [[1, 'cells are separated by commas']]],
+    ['a wrong heading without lines', 'id,lable\n', [[1, 'lable is no field of test.Everything']]],
+    ['semicolons as separators', 'id;label\n1;b\n', [[1, 'cells are separated by commas']]],
+    ['tabs as separators', 'id\tlabel\n1\tb\n', [[1, 'cells are separated by commas']]],
     [
-      'line ends of very old systems',
+      'carriage returns as line ends',
       'id,label\r1,b\r',
       [[1, 'lines end in a line feed, not in a carriage return alone']],
     ],
     [
-      'one such line end',
+      'one carriage return as line end',
       'id,label\n1,b\r2,c\n3,"d\re"\n',
       [[2, 'lines end in a line feed, not in a carriage return alone']],
     ],
-    ['a quote that never ends', 'id,label\n1,b\n2,"c\n', [[3, 'is no CSV: ']]],
-  ] as const)('%s', async (_, text, faults) => {
+    ['an unclosed quote', 'id,label\n1,b\n2,"c\n', [[3, 'is no CSV: ']]],
+  ] as const)('CSV with %s is rejected with the line', async (_, text, faults) => {
     const told = (await read(text)).filter(({ fault }) => fault !== undefined)
     expect(told.map(({ line }) => line)).toEqual(faults.map(([line]) => line))
     for (const [index, [, fault]] of faults.entries()) expect(told[index]?.fault).toContain(fault)
   })
 
-  test('a cell that is to refer to a record, and holds no id', async () => {
+  test('a CSV cell of a relation without an id is rejected', async () => {
     const person = Catalog.from(models).get('rel.Person')
     const [line] = await all(readCsv(fileOf('name,boss,circles\nA,x,1|y\n'), person, () => undefined))
     const faults: string[] = []
@@ -145,7 +145,7 @@ describe('CSV', () => {
   })
 
   test.each(['=1', '+1', '-x', '@x', '\t=1', '\r=1', '\n=1', '＝1', '＋1', '－1', '＠x'])(
-    '%j is no formula for a spreadsheet, and stays as it is elsewhere',
+    '%j is escaped as a formula in CSV for spreadsheets, and unchanged in other CSV',
     (text) => {
       const label = model.fields.get('label')
       if (!label) throw new Error('test.Everything has a label')
@@ -154,7 +154,7 @@ describe('CSV', () => {
     },
   )
 
-  test('nor are the names of users in a list', () => {
+  test('a list of user names is escaped as a formula in CSV for spreadsheets', () => {
     const team = defineModel({
       name: 'a.Team',
       fields: { users: { type: 'many-to-many', target: 'verso.auth.User' } },
@@ -169,7 +169,7 @@ describe('CSV', () => {
     expect(exactCell(users, [])).toBe('')
   })
 
-  test('two spellings of a name in a list are one member, if they lead to one user', () => {
+  test('two spellings of a user name in a list become one member if both belong to one user', () => {
     const team = defineModel({
       name: 'a.Team',
       fields: { users: { type: 'many-to-many', target: 'verso.auth.User' } },
@@ -187,24 +187,24 @@ describe('CSV', () => {
     expect(reader.withUsers(line, apart)['users']).toHaveLength(3)
   })
 
-  test('what is no UTF-8', async () => {
+  test('CSV that is not UTF-8 is rejected', async () => {
     const lines = await read(
       Buffer.concat([Buffer.from('id,label\n1,'), Buffer.from([0xff]), Buffer.from('\n')]),
     )
     expect(lines.at(-1)?.fault).toBe('is not valid UTF-8; nothing after it was read')
   })
 
-  test('an empty file holds nothing', async () => {
+  test('an empty CSV file yields no lines', async () => {
     expect(await read('')).toEqual([])
     expect(await read('id,label\n')).toEqual([])
   })
 })
 
-test('a set of ids knows those that were added, and no others', () => {
+test('IdSet contains exactly the ids that were added', () => {
   const [set, known] = [new IdSet(), new Set<number>()]
   let id = 1
   for (let index = 0; index < 50_000; index++) {
-    // Near each other, far from each other, and beyond 32 bits.
+    // Adjacent ids, distant ids, and ids beyond 32 bits.
     id = [id + 1, id * 1_048_576, Math.floor(id / 3)][index % 3] ?? 1
     id = (id % Number.MAX_SAFE_INTEGER) + 1
     expect(set.add(id)).toBe(!known.has(id))
@@ -214,7 +214,7 @@ test('a set of ids knows those that were added, and no others', () => {
   for (const each of known) expect(set.has(each) && (known.has(each + 1) || !set.has(each + 1))).toBe(true)
 })
 
-test('a bar is drawn on a terminal, and nowhere else', () => {
+test('a progress bar is drawn on a terminal only', () => {
   const drawn: string[] = []
   const draw = (isTTY: boolean) => {
     const progress = new Progress({ isTTY, write: (text) => drawn.push(text) })

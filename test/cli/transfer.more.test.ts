@@ -1,4 +1,4 @@
-// Export and import as people run them: what leaves one database arrives in another, byte for byte.
+// Export and import as a user runs them: data from one database arrives in another, byte for byte.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
@@ -25,7 +25,7 @@ beforeAll(async () => {
   const service = await startService('sqlite', { place: world })
   const records = await enter(service, 'direct')
   await fill(service.app, records)
-  // From now on it is called otherwise than its content.
+  // The name of the file record now differs from the name of its content.
   await records.update(META_FILE, 2, { version: 0, fileName: 'renamed' })
   await service.close()
 })
@@ -40,7 +40,7 @@ async function exportFrom(db: string, format = 'ndjson'): Promise<string> {
   return out
 }
 
-/** Each once, under its digest, and nothing else. */
+/** Each content exists once, under its digest, and nothing else does. */
 function expectContents(files: Readonly<Record<string, string>>): void {
   const contents = ['', 'Hello', 'new', '\x89PNG\r\n\x1a\n', Buffer.alloc(3_000_000, 'no text \0 ')]
   const places = Object.keys(files).filter((name) => name.startsWith('files'))
@@ -52,7 +52,7 @@ async function importInto(db: string, ...places: string[]) {
   return verso(['import', '--models', models, '--db', db, ...places])
 }
 
-test('what was exported from SQLite is in PostgreSQL after an import, byte for byte, and the way back', async () => {
+test('an export from SQLite, imported into PostgreSQL and back into SQLite, is identical byte for byte', async () => {
   const [first, postgres, sqlite] = [
     await exportFrom(world.url),
     await newPlace('postgres'),
@@ -72,7 +72,7 @@ test('what was exported from SQLite is in PostgreSQL after an import, byte for b
   expect(readFiles(await exportFrom(sqlite.url))).toEqual(files)
 })
 
-test('what is exported is for its owner only, also where an older file lay that was not', async () => {
+test('exported files and folders are readable by their owner only, even if older files were not', async () => {
   const out = newFolder()
   mkdirSync(out, { mode: 0o755 })
   writeFileSync(path.join(out, 'rel.Person.ndjson'), '', { mode: 0o644 })
@@ -90,7 +90,7 @@ test('what is exported is for its owner only, also where an older file lay that 
   expect(open.map(({ name }) => name)).toEqual([])
 })
 
-test('the same as CSV, by way of both engines', async () => {
+test('an export as CSV, imported into PostgreSQL, is identical as CSV and as ndjson', async () => {
   const [lines, tables, postgres] = [
     await exportFrom(world.url),
     await exportFrom(world.url, 'csv'),
@@ -102,24 +102,24 @@ test('the same as CSV, by way of both engines', async () => {
   expect(readFiles(await exportFrom(postgres.url))).toEqual(readFiles(lines))
 })
 
-test('no secret leaves', async () => {
+test('an export contains no secrets', async () => {
   const all = Object.values(readFiles(await exportFrom(world.url))).join('')
   expect(all).not.toMatch(/pin|password|1234"|argon2/)
 })
 
 describe.each(ENGINES)('%s', (engine: Engine) => {
-  test('an import that is run again finds everything there', async () => {
+  test('a repeated import imports nothing, and counts all records as present', async () => {
     const [folder, place] = [await exportFrom(world.url), await newPlace(engine)]
     await importInto(place.url, folder)
     const again = await importInto(place.url, folder)
     expect(again.stdout).toMatch(/^imported 0 records, 29 were there already, in .*\n$/)
   })
 
-  test('ids and numbers go on after those that came', async () => {
+  test('ids and sequence numbers continue after the imported ones', async () => {
     const [folder, place] = [await exportFrom(world.url), await newPlace(engine)]
     await importInto(place.url, folder)
     const service = await startService(engine, { place })
-    // Users that come with an import can do nothing before they are given roles.
+    // Imported users have no roles, so they may do nothing.
     const records = recordsOf(service.app, SERVICE)
     expect((await records.create('rel.Badge', {})).data).toMatchObject({
       id: 4,
@@ -131,7 +131,7 @@ describe.each(ENGINES)('%s', (engine: Engine) => {
   })
 })
 
-test('a file of another name is imported as the model that is named', async () => {
+test('import --model imports a file of any name as that model', async () => {
   const place = await newPlace('sqlite')
   const folder = writeFiles(newFolder(), { 'people.csv': 'firstName,lastName\nAda,Lovelace\nGrace,\n' })
   const file = path.join(folder, 'people.csv')
@@ -147,7 +147,7 @@ test('a file of another name is imported as the model that is named', async () =
   expect(csv).toContain('2,0,Grace,,Grace,,,,2')
 })
 
-test('a CSV for spreadsheets holds no formula, and says that it is UTF-8', async () => {
+test('a CSV export with --spreadsheet contains no formula, and starts with a byte order mark', async () => {
   const out = newFolder()
   await verso([
     ...['export', '--models', models, '--db', world.url, '--out', out, '--format', 'csv', '--spreadsheet'],
@@ -161,7 +161,7 @@ test('a CSV for spreadsheets holds no formula, and says that it is UTF-8', async
   expect(files['test.Everything.csv']).toContain(',-2147483648,')
 })
 
-test('one record is told in the singular', async () => {
+test('import uses the singular for one record', async () => {
   const place = await newPlace('sqlite')
   const folder = writeFiles(newFolder(), {
     'rel.Circle.ndjson': '{"id":1,"name":"A","createdBy":{"username":"eve"}}\n',
@@ -174,7 +174,7 @@ test('one record is told in the singular', async () => {
   expect((await importInto(place.url, wrong)).stderr).toContain('Nothing was imported: 1 fault:')
 })
 
-test('an export whose words nobody reads is quiet, and whole', async () => {
+test('an export with a closed stdout is silent and complete', async () => {
   const out = newFolder()
   const args = [MAIN, 'export', '--models', models, '--db', world.url, '--out', out]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
@@ -186,7 +186,7 @@ test('an export whose words nobody reads is quiet, and whole', async () => {
   expect(readFiles(out)).toEqual(readFiles(await exportFrom(world.url)))
 })
 
-test('what cannot be exported leaves no file, and says why', async () => {
+test('an export that fails leaves no file, and says why', async () => {
   const unknown = await verso([
     ...['export', '--models', models, '--db', world.url, '--out', newFolder(), '--model', 'rel.Persn'],
   ])

@@ -1,4 +1,4 @@
-// `verso verify`: what it says, and its exit code.
+// The output and the exit code of `verso verify`.
 import { statSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
@@ -9,7 +9,7 @@ import { newDatabase, verso } from './program.js'
 
 const MODELS = path.join(import.meta.dirname, '../../examples/contacts')
 
-test('what differs is printed, and put right on request', async () => {
+test('verify prints wrong counters, and verify --rebuild corrects them', async () => {
   const db = newDatabase()
   const app = await createApp({ models: await loadModels(MODELS), settings: { db } })
   const [row] = await app.db.reader.all(
@@ -42,7 +42,7 @@ test('what differs is printed, and put right on request', async () => {
 })
 
 test.for(['a page of zeros', 'many flipped pages'])(
-  '%s is said in sentences, with the exit code 1 and without a stack',
+  'verify reports %s in sentences, with exit code 1 and without a stack trace',
   async (damage) => {
     const db = newDatabase()
     const file = db.slice('sqlite:'.length)
@@ -59,7 +59,7 @@ test.for(['a page of zeros', 'many flipped pages'])(
   },
 )
 
-test('a database that is not there is not checked', async () => {
+test('verify rejects a database that does not exist', async () => {
   const { code, stderr } = await verso(['verify', '--models', MODELS, '--db', 'sqlite:nowhere.db'])
   expect([code, stderr]).toEqual([1, expect.stringContaining('there is no such file')])
 })
