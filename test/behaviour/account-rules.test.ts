@@ -1,4 +1,4 @@
-// What an account must be, whichever way it is written.
+// Account rules hold for every way to write an account.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROLE_MODEL } from '../../src/model/auth.js'
 import { defineModel } from '../../src/model/definition.js'
@@ -26,7 +26,7 @@ import {
   type Service,
 } from '../targets.js'
 
-/** With an account inside of another record. */
+/** Refers to an account. */
 const Desk = defineModel({
   name: 'office.Desk',
   fields: { place: { type: 'string' }, holder: { type: 'many-to-one', target: USER_MODEL } },
@@ -37,7 +37,7 @@ const TOO_SHORT = 'must have at least 12 characters'
 const COMMON = 'must not be one that many people have'
 const REPEATED = 'must not repeat the same few characters'
 
-/** A password of somebody called Grace Hopper the 2nd, and what is wrong with it. */
+/** Passwords for the user Grace Hopper the 2nd, each with its expected error. */
 const PASSWORDS: readonly (readonly [string, string | undefined])[] = [
   ['short', TOO_SHORT],
   ['éléphants!!', TOO_SHORT],
@@ -50,7 +50,7 @@ const PASSWORDS: readonly (readonly [string, string | undefined])[] = [
   ['grace.hopper.2nd', 'must not be the user name'],
   ['Grace Hopper the 2nd', 'must not be the name of its user'],
   [`${'é'.repeat(500)}${'è'.repeat(100)}`, 'must have at most 1024 bytes'],
-  // No rules of composition: length is enough.
+  // There are no composition rules: length is enough.
   ['all lower case letters', undefined],
   ['839201746529', undefined],
   [`correct ${'horse '.repeat(160)}`, undefined],
@@ -68,8 +68,8 @@ onEveryTarget((engine, door) => {
 
   const person = { username: 'grace.hopper.2nd', name: 'Grace Hopper the 2nd' }
 
-  describe('a password', () => {
-    test.each(PASSWORDS)('%j', async (password, fault) => {
+  describe('password validation', () => {
+    test.each(PASSWORDS)('validation of the password %j yields the error: %s', async (password, fault) => {
       const made = records.create(USER_MODEL, { ...person, password })
       if (fault === undefined) {
         await records.remove(USER_MODEL, (await made).data.id, { version: 0 })
@@ -79,7 +79,7 @@ onEveryTarget((engine, door) => {
       expect([refusal.kind, refusal.details.errors]).toEqual(['invalid', { password: fault }])
     })
 
-    test('is judged with the name that the account has already, and where accounts are added and changed by the command line', async () => {
+    test('a password is compared with the stored user name, and the command line applies the same password rules', async () => {
       const { data } = await records.create(USER_MODEL, { ...person, password: PASSWORD })
       const again = { version: 0, password: 'GRACE.hopper.2nd' }
       expect((await refusalOf(records.update(USER_MODEL, data.id, again))).details.errors).toEqual({
@@ -95,7 +95,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('a user name is kept in one spelling, and all faults are named at once, with their places', async () => {
+  test('a user name is stored normalized, and all field errors are reported at once with their paths', async () => {
     const { data } = await records.create(USER_MODEL, { username: 'MARGO\u0301T', password: PASSWORD })
     expect(data['username']).toBe('marg\u00f3t')
     const twin = await refusalOf(records.create(USER_MODEL, { username: 'Marg\u00d3t', password: PASSWORD }))
@@ -109,7 +109,7 @@ onEveryTarget((engine, door) => {
   })
 
   test.each(['ｇｉｎｅｖｒａ', '𝐠inevra', 'Ｇinevra', 'ɢinevra'.replace('ɢ', 'ᴳ')])(
-    'the user name %s is compared by NFKC: it is taken by ginevra',
+    'the user name %s equals ginevra under NFKC and is rejected as not unique',
     async (username) => {
       const there = await findAccount(service.app.db.reader, 'ginevra')
       if (!there) await records.create(USER_MODEL, { username: 'ginevra', password: PASSWORD })
@@ -126,24 +126,27 @@ onEveryTarget((engine, door) => {
     ['аdmin', 'mixes Latin and Cyrillic letters; use letters of one script'],
     ['αdmin', 'mixes Latin and Greek letters; use letters of one script'],
     ['аδ', 'mixes Greek and Cyrillic letters; use letters of one script'],
-  ])('the user name %s is refused, wherever it is given', async (username, fault) => {
-    const made = await refusalOf(records.create(USER_MODEL, { username, password: PASSWORD }))
-    expect([made.kind, made.details.errors]).toEqual(['invalid', { username: fault }])
-    const { data } = await records.create(USER_MODEL, { username: 'иван.2', password: PASSWORD })
-    const renamed = await refusalOf(records.update(USER_MODEL, data.id, { version: 0, username }))
-    expect([renamed.kind, renamed.details.errors]).toEqual(['invalid', { username: fault }])
-    const added = await refusalOf(addUser(service.app, { username, password: PASSWORD, roles: [] }))
-    expect(added.message).toBe(`The user name ${fault}`)
-    await records.remove(USER_MODEL, data.id, { version: 0 })
-  })
+  ])(
+    'the mixed-script user name %s is rejected on create, on update and on the command line',
+    async (username, fault) => {
+      const made = await refusalOf(records.create(USER_MODEL, { username, password: PASSWORD }))
+      expect([made.kind, made.details.errors]).toEqual(['invalid', { username: fault }])
+      const { data } = await records.create(USER_MODEL, { username: 'иван.2', password: PASSWORD })
+      const renamed = await refusalOf(records.update(USER_MODEL, data.id, { version: 0, username }))
+      expect([renamed.kind, renamed.details.errors]).toEqual(['invalid', { username: fault }])
+      const added = await refusalOf(addUser(service.app, { username, password: PASSWORD, roles: [] }))
+      expect(added.message).toBe(`The user name ${fault}`)
+      await records.remove(USER_MODEL, data.id, { version: 0 })
+    },
+  )
 
-  test('accounts of earlier releases keep their names: each is found by its own, and no other gets one like it', async () => {
+  test('accounts of earlier releases keep their user names, and look-alike names are rejected as not unique', async () => {
     const { app } = service
     const older: Record<string, number> = {}
     const made = ['wide', 'narrow', 'ｗｉｄｅ', 'ｌｏｎｅ', 'мixed', '½']
     for (const [index, username] of made.entries()) {
       const { data } = await records.create(USER_MODEL, { username: `older${index}`, password: PASSWORD })
-      // As an earlier release kept it.
+      // Stores the name as an earlier release did.
       await app.db.transaction((tx) =>
         tx.run(`update "${USER_MODEL}" set "username" = ? where "id" = ?`, [username, data.id]),
       )
@@ -158,7 +161,7 @@ onEveryTarget((engine, door) => {
       const refusal = await refusalOf(records.create(USER_MODEL, { username, password: PASSWORD }))
       expect([refusal.kind, Object.keys(refusal.details.errors ?? {})]).toEqual(['not-unique', ['username']])
     }
-    // A form sends all that it shows.
+    // A form sends every field that it shows.
     for (const username of ['ｗｉｄｅ', 'мixed', '½']) {
       const whole = { version: 0, username, name: 'another' }
       const { data } = await records.update(USER_MODEL, older[username] ?? 0, whole)
@@ -171,13 +174,13 @@ onEveryTarget((engine, door) => {
       await records.remove(USER_MODEL, older[username] ?? 0, { version: 0 })
   })
 
-  test('a user is never made inside of another record', async () => {
+  test('a user cannot be created inside another record', async () => {
     const inside = { place: 'south', holder: { username: 'OWL', password: PASSWORD } }
     const refusal = await refusalOf(records.create('office.Desk', inside))
     expect(refusal.details.errors).toHaveProperty('holder')
   })
 
-  test('user names are not set in many records at once', async () => {
+  test('a mass update cannot set user names', async () => {
     const update = {
       data: { criteria: [{ fieldName: 'id', operator: '>', value: 0 }] },
       values: { username: 'X' },
@@ -195,7 +198,7 @@ onEveryTarget((engine, door) => {
       return { role: record, user: await records.read(USER_MODEL, users[0]?.id ?? 0) }
     }
 
-    test('cannot be disabled, removed or stripped of the role; nor can the role go', async () => {
+    test('the last administrator cannot be disabled, deleted or deprived of the role, and the role cannot be deleted', async () => {
       const { role, user } = await admins()
       for (const call of [
         () => records.update(USER_MODEL, user.id, { version: user.version, disabled: true }),
@@ -215,11 +218,11 @@ onEveryTarget((engine, door) => {
         expect(refusal.message).toContain('make another administrator first')
       }
       expect(await admins()).toEqual({ role, user })
-      // A change that takes nothing away is none of this.
+      // A change that removes no rights is accepted.
       await records.update(USER_MODEL, user.id, { version: user.version, name: 'Ada L.', disabled: false })
     })
 
-    test('two cannot disable each other at the same time', async () => {
+    test('two administrators cannot disable each other concurrently: one of the two updates is rejected', async () => {
       const { role, user } = await admins()
       const second = { username: 'second', password: PASSWORD, roles: [{ id: role.id }] }
       const { data: other } = await records.create(USER_MODEL, second)
@@ -234,7 +237,7 @@ onEveryTarget((engine, door) => {
   })
 })
 
-test('the password of the demo is for the demo, and made by nobody but the service', async () => {
+test('only a demo service creates the demo account; a regular service rejects it as invalid', async () => {
   const place = await newPlace('sqlite')
   const demo = await createApp({ settings: { db: place.url, isDemo: true }, models })
   const plain = await createApp({ settings: { db: place.url }, models })

@@ -5,7 +5,7 @@ import { enter, onEveryTarget, refusalOf, startService, type Service } from '../
 onEveryTarget((engine, door) => {
   let service: Service
   let records: Records
-  /** Moments, and the list as it was found at each. */
+  /** Points in time, each with the page found then. */
   const moments: { at: string; page: Page }[] = []
   const FIELDS = 'name,company,born,rate,circles,createdOn,updatedOn,updatedBy,version'
 
@@ -51,7 +51,7 @@ onEveryTarget((engine, door) => {
   })
   afterAll(() => service.close())
 
-  test('a list is as it was found at the moment', async () => {
+  test('a list with asOf equals the list found at that time', async () => {
     for (const { at, page } of moments) {
       const was = await records.find('rel.Person', { fields: FIELDS, asOf: at })
       expect({ at, total: was.total, seq: was.seq, data: was.data }).toEqual({
@@ -61,7 +61,7 @@ onEveryTarget((engine, door) => {
     }
   })
 
-  test('it is filtered, sorted and paged by what the records held', async () => {
+  test('a list with asOf is filtered, sorted and paged by the values of that time', async () => {
     const { at = '' } = moments[2] ?? {}
     const namesOf = async (query: object) => {
       const { data, total } = await records.find('rel.Person', { fields: 'name', asOf: at, ...query })
@@ -77,13 +77,13 @@ onEveryTarget((engine, door) => {
     expect(await namesOf({ offset: 9 })).toEqual([3, []])
   })
 
-  test('words are looked for in what it held', async () => {
+  test('a full-text search with asOf matches the values of that time', async () => {
     const { at = '' } = moments[1] ?? {}
     const found = await records.find('rel.Circle', { q: 'k', asOf: at })
     expect(found.data.map(({ id }) => id)).toEqual([circle.id])
   })
 
-  test('archived ones are left out as they were', async () => {
+  test('a list with asOf omits the records that were archived at that time', async () => {
     const note = await make('test.Note', { title: 'N' })
     await pass()
     await records.update('test.Note', note.id, { version: 0, archived: true })
@@ -94,7 +94,7 @@ onEveryTarget((engine, door) => {
     expect((await records.find('test.Note', { asOf: moments.at(-1)?.at, archived: true })).total).toBe(1)
   })
 
-  test('every type of value comes back as it was', async () => {
+  test('a list with asOf restores values of every field type', async () => {
     const values = {
       ...{ label: 'a', note: 'b\n', whole: -7, big: 2 ** 53 - 1, amount: '12345678901234567890.0123456789' },
       ...{
@@ -126,7 +126,7 @@ onEveryTarget((engine, door) => {
       expect((await records.find('test.Everything', { asOf: moments.at(-1)?.at, filter })).total).toBe(1)
   })
 
-  test('what looks at other records is refused', async () => {
+  test('a list with asOf rejects filters, sorts and fields that need related records', async () => {
     const { at } = moments[1] ?? {}
     for (const query of [
       { filter: "company.name = 'C'" },
@@ -142,7 +142,7 @@ onEveryTarget((engine, door) => {
     }
   })
 
-  test('a list has a moment, not a version', async () => {
+  test('asOf of a list must be a time, not a version, and a search rejects asOf', async () => {
     for (const asOf of ['3', 'today', '']) {
       const refusal = await refusalOf(records.find('rel.Person', { asOf }))
       expect([asOf, refusal.kind, refusal.message]).toEqual([
@@ -156,7 +156,7 @@ onEveryTarget((engine, door) => {
     )
   })
 
-  test('it stays the same while others write', async () => {
+  test('a list with asOf does not change while others write', async () => {
     const all: WireRecord[] = []
     for (let index = 0; index < 30; index++) all.push(await make('rel.Circle', { name: `x${index}` }))
     await pass()

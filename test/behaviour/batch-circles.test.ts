@@ -1,4 +1,4 @@
-// Requests of a batch about what it makes by itself: records that refer to each other need it.
+// A batch may change records that it creates itself; records that refer to each other need this.
 import { expect, test } from 'vitest'
 import type { WireRecord } from '../../src/wire.js'
 import { onEveryTarget } from '../targets.js'
@@ -24,7 +24,7 @@ onEveryTarget((engine, door) => {
     return { kind, message, index: details.data?.['index'], data: details.data, errors: details.errors }
   }
 
-  test('two records refer to each other; each request is answered with the version that it made', async () => {
+  test('a batch creates two records that refer to each other, and each answer has the version of its request', async () => {
     const changes = await changesOf(async () => {
       const data = await batch(
         person('a', { name: 'A' }),
@@ -49,7 +49,7 @@ onEveryTarget((engine, door) => {
     expect(changes[0]?.changes).not.toHaveProperty('boss')
   })
 
-  test('what is made may be changed again and again, and then removed: a version and a Change for each', async () => {
+  test('a batch may update and delete a record that it created, with a version and a Change for each request', async () => {
     const changes = await changesOf(async () => {
       const data = await batch(
         person('a', { name: '0' }),
@@ -75,7 +75,7 @@ onEveryTarget((engine, door) => {
     ])
   })
 
-  test('what is made goes with its parts, and each request is still answered', async () => {
+  test('a batch that deletes a record it created deletes its owned records and still answers each request', async () => {
     const changes = await changesOf(async () => {
       const doors = [{ code: `circle ${engine} ${door}` }]
       const data = await batch(
@@ -98,7 +98,7 @@ onEveryTarget((engine, door) => {
     expect(told(DOOR)).toEqual(['create 0', 'delete 1'])
   })
 
-  test('a list that is sent again replaces the members that were made with it', async () => {
+  test('a list sent again in a batch replaces the members that were created with the owner', async () => {
     const data = await batch(
       company('a', { addresses: [{ city: 'dropped' }] }),
       { op: 'create', model: ADDRESS, ref: 'b', data: { city: 'kept', company: A } },
@@ -113,7 +113,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('a list that grows by its members belongs to the version that it grows in', async () => {
+  test('a member created in a batch belongs to the version of its owner at that request', async () => {
     const joins = (city: string) => ({ op: 'create', model: ADDRESS, data: { city, company: A } })
     const changes = await changesOf(async () => {
       const data = await batch(
@@ -128,7 +128,7 @@ onEveryTarget((engine, door) => {
     expect(own.map(({ version }) => version)).toEqual([0, 1, 2])
   })
 
-  test('an owner that is named by its id is still raised once, whatever stands between', async () => {
+  test('a batch increments the version of an existing owner once, with other requests in between', async () => {
     const owner = await make(COMPANY, { name: 'owner' })
     const joins = { op: 'create', model: ADDRESS, data: { city: 'C', company: { id: owner.id } } }
     const changes = await changesOf(() =>
@@ -142,7 +142,7 @@ onEveryTarget((engine, door) => {
     expect(idsOf(await read(COMPANY, owner.id), 'addresses')).toHaveLength(2)
   })
 
-  test('a version that it has not by then is a conflict, and nothing is written', async () => {
+  test('an outdated version of a record created in the batch is a conflict, and nothing is written', async () => {
     const first = [person('a'), update(PERSON, A, 0, { name: '1' })]
     const wrong = [
       update(PERSON, A, 0, { name: 'x' }),
@@ -161,7 +161,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('what is asserted stays so to the end of the batch', async () => {
+  test('a record asserted in a batch may not be updated by a later request of that batch', async () => {
     const assert = { op: 'assert', model: COMPANY, id: A, version: 0 }
     const joins = { op: 'create', model: ADDRESS, data: { city: 'C', company: A } }
     expect(await batch(company('a'), assert, joins)).toHaveLength(3)
@@ -170,7 +170,7 @@ onEveryTarget((engine, door) => {
     expect(refusal.message).toContain('is asserted, and changed in this request')
   })
 
-  test('a fault after all that leaves nothing behind', async () => {
+  test('a failing last request rolls back the whole batch of records that refer to each other', async () => {
     const code = `C${engine}${door}`.slice(0, 16)
     await make(COMPANY, { name: 'first', code })
     const circle = [company('a'), company('b', { parent: A }), update(COMPANY, A, 0, { parent: B })]
@@ -189,7 +189,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('only what an earlier request makes, of the model it is, and what is not removed can be named', async () => {
+  test('a $ref as id must name a record of the same model that an earlier request created and none deleted', async () => {
     const remove = { op: 'delete', model: PERSON, id: A }
     const cases: readonly (readonly [says: string, requests: readonly object[]])[] = [
       [
@@ -218,7 +218,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('other records of the batch are not written a second time by the way', async () => {
+  test('a record created in a batch cannot be changed through the list of another record', async () => {
     const adopts = update(COMPANY, A, 0, { addresses: [B] })
     const address = { op: 'create', model: ADDRESS, ref: 'b', data: { city: 'B' } }
     const refusal = await refused(company('a'), address, adopts)
@@ -226,7 +226,7 @@ onEveryTarget((engine, door) => {
     expect(refusal.message).toContain('which is made in this request already')
   })
 
-  test('a role is said where it is made', async () => {
+  test('a batch cannot update a role that it created, but can delete it', async () => {
     const role = { op: 'create', model: 'verso.auth.Role', ref: 'a', data: { name: `R ${door}` } }
     expect(await refused(role, update('verso.auth.Role', A, 0, { name: 'S' }))).toMatchObject({
       ...{ kind: 'bad-request', index: 1 },
@@ -234,7 +234,7 @@ onEveryTarget((engine, door) => {
     expect(await batch(role, { op: 'delete', model: 'verso.auth.Role', id: A })).toHaveLength(2)
   })
 
-  test('a repeat is answered as it was, and one that names another record is another', async () => {
+  test('a repeated batch returns its stored answer, and a changed $ref is rejected as key-reused', async () => {
     const requests = [person('a'), person('b'), update(PERSON, A, 0, { boss: B })]
     const key = { idempotencyKey: `circle ${door}` }
     const first = await records().batch(requests, key)

@@ -1,4 +1,4 @@
-// A batch whose updates may be merged with what others wrote since.
+// Batches whose updates may be merged with concurrent changes of others.
 import { describe, expect, test } from 'vitest'
 import type { Database } from '../../src/store/database.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -19,14 +19,14 @@ onEveryTarget((engine, door) => {
   const update = (model: string, id: number, data: object, version = 0) => ({
     ...{ op: 'update', model, id, version, data },
   })
-  /** A record at version 1: somebody has changed something since version 0. */
+  /** Creates a record and updates it once, so it is at version 1. */
   const changed = async (model: string, before: object, after: object) => {
     const { id } = await make(model, before)
     await change(model, id, { version: 0, ...after })
     return id
   }
 
-  test('what nobody else changed is written on top, beside what is current and what is made', async () => {
+  test('a merging batch writes fields nobody else changed, along with up-to-date updates and creates', async () => {
     const id = await changed(CONTACT, { firstName: 'A', lastName: 'B' }, { firstName: 'A2' })
     const company = await changed(COMPANY, { name: 'C' }, { name: 'C2' })
     const current = await make(PERSON, {})
@@ -50,7 +50,7 @@ onEveryTarget((engine, door) => {
     expect(changes[0]?.changes).not.toHaveProperty('firstName')
   })
 
-  test('one field that somebody else changed refuses all, and is told by its index', async () => {
+  test('one clashing field rejects the whole merging batch, and the conflict has the index of its request', async () => {
     const [fine, clash] = [
       await changed(CONTACT, { firstName: 'A' }, { firstName: 'A2' }),
       await changed(CONTACT, { firstName: 'A' }, { firstName: 'theirs' }),
@@ -63,7 +63,7 @@ onEveryTarget((engine, door) => {
     expect(await merged(first)).toMatchObject([{ version: 2 }])
   })
 
-  test('only updates are merged: a delete and an assert are as strict as ever', async () => {
+  test('a delete or an assert with an outdated version is a conflict even in a merging batch', async () => {
     const id = await changed(PERSON, {}, { name: 'newer' })
     for (const op of ['delete', 'assert'])
       expect(await refused({ op, model: PERSON, id, version: 0 })).toMatchObject({
@@ -71,7 +71,7 @@ onEveryTarget((engine, door) => {
       })
   })
 
-  test('records inside of others, and what the service itself looks at, are not merged', async () => {
+  test('a merging batch does not merge nested records or roles: an outdated version is a conflict', async () => {
     const company = await changed(COMPANY, { name: 'C' }, { founded: '2001-01-01' })
     const inside = { company: { id: company, version: 0, name: 'inside' } }
     expect(await refused({ op: 'create', model: PERSON, data: inside })).toMatchObject({
@@ -83,7 +83,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('what the batch makes is changed from the version that it has', async () => {
+  test('an update of a record created in the merging batch must name its current version', async () => {
     const change = (version: number, data: object) => ({
       ...{ op: 'update', model: PERSON, id: { $ref: 'a' }, version, data },
     })
@@ -96,7 +96,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('nothing is merged unless it is asked for, and that belongs to the key', async () => {
+  test('a batch merges only on request, and the merge option is part of the idempotency key', async () => {
     const id = await changed(CONTACT, {}, { firstName: 'A' })
     const requests = [update(CONTACT, id, { lastName: 'B' })]
     const strict = await refusedWhole(() => records().batch(requests))
@@ -109,7 +109,7 @@ onEveryTarget((engine, door) => {
     expect((await refusedWhole(() => records().batch(requests, key))).kind).toBe('key-reused')
   })
 
-  test('batches at once, each with other fields of the same records, all succeed', async () => {
+  test('concurrent merging batches that change different fields of the same records all succeed', async () => {
     const fields = ['firstName', 'lastName', 'email', 'notes']
     const [one, two] = [await make(CONTACT, {}), await make(CONTACT, {})]
     const all = fields.map((name, index) => {
@@ -125,9 +125,9 @@ onEveryTarget((engine, door) => {
   })
 })
 
-describe('the edits of others', () => {
+describe('concurrent edits in a merging batch', () => {
   onEveryEngine((engine) => {
-    test('a merge does not lose them, and one that believes that nobody changed anything is caught', async () => {
+    test('a merging batch keeps the edits of others, and a mutant that forgets changes is caught', async () => {
       expect(await survivesMerge(engine)).toBe(true)
       expect(await survivesMerge(engine, forgettingChanges)).toBe(false)
     })

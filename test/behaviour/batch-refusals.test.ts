@@ -1,4 +1,4 @@
-// One fault refuses a whole batch, and is told by its index.
+// One error rejects a whole batch and carries the index of its request.
 import { describe, expect, test } from 'vitest'
 import type { Refusal } from '../../src/errors.js'
 import type { Database } from '../../src/store/database.js'
@@ -24,14 +24,17 @@ onEveryTarget((engine, door) => {
   const refused = (...requests: readonly object[]) => refusedWhole(() => records().batch(requests))
 
   const faults = makeFaults(family)
-  test.for(Object.keys(faults))('%s refuses the whole batch, and is told by its index', async (name) => {
-    const { good, fault, expected } = await (faults[name] ?? missingFault)()
-    const refusal = await refused(...good, fault, { op: 'create', model: PERSON, data: {} })
-    expect(summary(refusal)).toEqual({ index: good.length, ...expected })
-    expect(await batch(...good)).toHaveLength(good.length)
-  })
+  test.for(Object.keys(faults))(
+    '%s rejects the whole batch, and the error has the index of its request',
+    async (name) => {
+      const { good, fault, expected } = await (faults[name] ?? missingFault)()
+      const refusal = await refused(...good, fault, { op: 'create', model: PERSON, data: {} })
+      expect(summary(refusal)).toEqual({ index: good.length, ...expected })
+      expect(await batch(...good)).toHaveLength(good.length)
+    },
+  )
 
-  test('a conflict is told as that of a single update, with the index', async () => {
+  test("a conflict in a batch has the content of a single update's conflict, and the index", async () => {
     const company = await make(COMPANY, { name: 'base' })
     await change(COMPANY, company.id, { version: 0, name: 'theirs' })
     const data = { name: 'ours', seat: { $ref: 's' } }
@@ -49,7 +52,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('faults of several models are those of none of them', async () => {
+  test('an error message names the model only if all errors of the batch are of one model', async () => {
     const unknown = (model: string) => ({ op: 'create', model, data: { fone: 1 } })
     expect((await refused(unknown(CIRCLE), unknown(CIRCLE))).message).toMatch(
       /^rel\.Circle was not written: /,
@@ -59,7 +62,7 @@ onEveryTarget((engine, door) => {
     )
   })
 
-  test('a batch of one is as strict as any', async () => {
+  test('a batch of one request rejects an outdated update, delete or assert as a conflict', async () => {
     const company = await make(COMPANY, { name: 'base' })
     await change(COMPANY, company.id, { version: 0, name: 'theirs' })
     const stale = { model: COMPANY, id: company.id, version: 0 }
@@ -71,7 +74,7 @@ onEveryTarget((engine, door) => {
       expect(summary(await refused({ ...stale, ...request }))).toEqual({ kind: 'conflict', index: 0 })
   })
 
-  test('the faults of all requests are named at once; the index is that of the first', async () => {
+  test('a batch reports the field errors of all requests at once, with the index of the first', async () => {
     const refusal = await refused(
       { op: 'create', model: PERSON, data: {} },
       { op: 'create', model: COMPANY, data: { name: 5, addresses: [{}] } },
@@ -83,7 +86,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('a ref is known from the next request on, and only as what it is', async () => {
+  test('a $ref names an earlier request and a record of the target model, and holds nothing else', async () => {
     const person = { op: 'create', model: PERSON, ref: 'p', data: { boss: { $ref: 'p' } } }
     const own = await refused(person)
     expect(own.details.errors).toEqual({
@@ -104,7 +107,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('what is made in a batch is not changed or dropped by the way', async () => {
+  test('a record created in a batch cannot be changed or dropped through the list of another request', async () => {
     const company = await make(COMPANY, { name: 'adopts' })
     const address = { op: 'create', model: ADDRESS, ref: 'b', data: { city: 'B' } }
     const adopted = { op: 'update', model: COMPANY, id: company.id, version: 0 }
@@ -117,7 +120,7 @@ onEveryTarget((engine, door) => {
     expect(dropped.message).toContain('is made and dropped in one request')
   })
 
-  test('a record is named once, also where it is inside of another', async () => {
+  test('a batch that names a record twice is rejected, also if one of the two is nested', async () => {
     const company = await make(COMPANY, { name: 'once' })
     const named = { model: COMPANY, id: company.id, version: 0 }
     const update = { ...named, op: 'update', data: { name: 'x' } }
@@ -130,7 +133,7 @@ onEveryTarget((engine, door) => {
     expect(summary(nested)).toEqual({ kind: 'invalid', index: 1, fields: ['requests[1].company'] })
   })
 
-  test('what is asserted must not be changed by the batch, whichever way', async () => {
+  test('a batch may not change a record that it asserts, directly or through its lists', async () => {
     const company = await make(COMPANY, { name: 'asserted', addresses: [{ city: 'A' }] })
     const [address] = idsOf(company, 'addresses')
     const assert = { op: 'assert', model: COMPANY, id: company.id, version: 0 }
@@ -146,11 +149,11 @@ onEveryTarget((engine, door) => {
       expect(refusal).toMatchObject({ kind: 'bad-request', details: { data: { index: 1 } } })
       expect(refusal.message).toContain('is asserted, and changed in this request')
     }
-    // To refer to it changes nothing.
+    // A reference to the asserted record does not change it.
     await batch({ op: 'create', model: PERSON, data: { company: { id: company.id } } }, assert)
   })
 
-  test('1,000 requests are one batch, and one more is refused', async () => {
+  test('a batch takes 1,000 requests, and rejects 1,001 and none', async () => {
     const many = Array.from({ length: 1_000 }, (_, index) => ({
       ...{ op: 'create', model: CIRCLE },
       data: { name: `many ${index}` },
@@ -161,7 +164,7 @@ onEveryTarget((engine, door) => {
     expect((await refused()).message).toContain('one request at least')
   })
 
-  test('what is written inside counts, too', async () => {
+  test('nested records count towards the limit of 1,000 records per batch', async () => {
     const of = (count: number) => ({
       ...{ op: 'create', model: COMPANY },
       data: { name: 'N', addresses: Array.from({ length: count }, (_, index) => ({ city: `${index}` })) },
@@ -171,7 +174,7 @@ onEveryTarget((engine, door) => {
     expect(refusal).toMatchObject({ kind: 'bad-request', details: { data: { index: 1 } } })
   })
 
-  test('a list does not grow past its limit, whichever requests its members come with', async () => {
+  test('a batch cannot grow an owned list past 1,000 members across its requests', async () => {
     const addresses = Array.from({ length: 999 }, (_, index) => ({ city: `${index}` }))
     const company = await make(COMPANY, { name: 'full', addresses })
     const joins = { op: 'create', model: ADDRESS, data: { city: 'one more', company: { id: company.id } } }
@@ -188,7 +191,7 @@ interface FaultCase {
   readonly expected: object
 }
 
-/** Each fails at another place of the work: before the transaction, at its beginning, in the middle, at its end. */
+/** Each fails at another stage: before the transaction, at its start, in the middle, at its end. */
 function makeFaults({ make, change, records }: Family): Readonly<Record<string, () => Promise<FaultCase>>> {
   const good = async () => {
     const { id } = await make(COMPANY, { name: 'there' })
@@ -221,35 +224,36 @@ function makeFaults({ make, change, records }: Family): Readonly<Record<string, 
     'an unknown model': () => of({ op: 'create', model: 'no.Model', data: {} }, { kind: 'unknown-model' }),
     'a model that only the service writes': () =>
       of({ op: 'create', model: 'com.axelor.meta.db.MetaModel', data: {} }, { kind: 'forbidden' }),
-    'a key, which nobody makes so': () =>
+    'a created API key': () =>
       of({ op: 'create', model: 'verso.auth.ApiKey', data: {} }, { kind: 'forbidden' }),
     'a stale update': async () => of({ op: 'update', ...(await stale()), data: {} }, { kind: 'conflict' }),
     'a stale delete': async () => of({ op: 'delete', ...(await stale()) }, { kind: 'conflict' }),
     'a stale assert': async () => of({ op: 'assert', ...(await stale()) }, { kind: 'conflict' }),
-    'an assert of the future': async () =>
+    'an assert of a future version': async () =>
       of({ op: 'assert', ...(await stale()), version: 2 }, { kind: 'conflict' }),
-    'an update of nothing': async () =>
+    'an update of a deleted record': async () =>
       of({ op: 'update', ...(await gone()), version: 0, data: {} }, { kind: 'not-found' }),
-    'a delete of nothing': async () => of({ op: 'delete', ...(await gone()) }, { kind: 'not-found' }),
-    'an assert of nothing': async () =>
+    'a delete of a deleted record': async () =>
+      of({ op: 'delete', ...(await gone()) }, { kind: 'not-found' }),
+    'an assert of a deleted record': async () =>
       of({ op: 'assert', ...(await gone()), version: 0 }, { kind: 'not-found' }),
-    'a reference to nothing': () =>
+    'a reference to a missing record': () =>
       of(
         { op: 'create', model: PERSON, data: { company: { id: 987_654 } } },
         { kind: 'invalid', fields: ['requests[4].company'] },
       ),
-    'what is taken': async () => {
+    'a duplicate unique value': async () => {
       const code = `T${Math.random()}`.slice(0, 12)
       await make(COMPANY, { name: 'first', code })
       const data = { name: 'second', code }
       return of({ op: 'create', model: COMPANY, data }, { kind: 'not-unique', fields: ['requests[4].code'] })
     },
-    'what is still referred to': async () => {
+    'a delete of a referenced record': async () => {
       const { id } = await make(COMPANY, { name: 'needed' })
       await make(PERSON, { company: { id } })
       return of({ op: 'delete', model: COMPANY, id }, { kind: 'still-referenced' })
     },
-    'a part of what is still referred to': async () => {
+    'a delete of the owner of a referenced record': async () => {
       const { id, ...company } = await make(COMPANY, { name: 'parts', addresses: [{ city: 'P' }] })
       const [seat] = idsOf({ id, ...company }, 'addresses')
       await make(COMPANY, { name: 'sits there', seat })
@@ -267,9 +271,9 @@ function summary({ kind, details }: Refusal): object {
   return { kind, index: details.data?.['index'], ...(fields.length > 0 ? { fields } : {}) }
 }
 
-describe('all or nothing', () => {
+describe('atomicity of a batch', () => {
   onEveryEngine((engine) => {
-    test('a refused batch leaves nothing behind, and a store that commits a part is caught', async () => {
+    test('a rejected batch writes nothing, and a mutant that commits a part is caught', async () => {
       expect(await leftBehind(engine)).toBe(0)
       expect(await leftBehind(engine, commitsPart)).toBe(1)
     })

@@ -1,4 +1,4 @@
-// Requests about records of any model in one batch: what is done with them.
+// Batches of requests about records of any model.
 import { expect, test } from 'vitest'
 import type { WireRecord } from '../../src/wire.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
@@ -10,7 +10,7 @@ onEveryTarget((engine, door) => {
   const { records, make, change, read, changesOf } = useFamily(engine, door)
   const batch = async (...requests: readonly object[]) => (await records().batch(requests)).data
 
-  test('each request is answered in its place: the record, the id, the id and the version', async () => {
+  test('a batch answers each request at its index: the record, the id, or the id with the version', async () => {
     const [changed, removed, seen] = [
       await make(COMPANY, { name: 'changed' }),
       await make(PERSON, { name: 'removed' }),
@@ -39,7 +39,7 @@ onEveryTarget((engine, door) => {
     expect((await read(CIRCLE, seen.id)).version).toBe(0)
   })
 
-  test('the version of an update may stand in its data, as the record was read', async () => {
+  test('the version of a batched update may be in its data, as the record was read', async () => {
     const company = await make(COMPANY, { name: 'as read' })
     const [first] = await batch({ op: 'update', model: COMPANY, id: company.id, data: company })
     expect(first).toMatchObject({ version: 1 })
@@ -49,13 +49,13 @@ onEveryTarget((engine, door) => {
     ])
   })
 
-  test('a delete without a version takes the record as it is', async () => {
+  test('a batched delete without a version deletes the record at any version', async () => {
     const person = await make(PERSON, {})
     await change(PERSON, person.id, { version: 0, name: 'newer' })
     expect(await batch({ op: 'delete', model: PERSON, id: person.id })).toEqual([person.id])
   })
 
-  test('later requests refer to what is made, in references and in lists, nested ones too', async () => {
+  test('later requests of a batch refer to created records by $ref, in references, lists and nested records', async () => {
     const data = await batch(
       { op: 'create', model: COMPANY, ref: 'a', data: { name: 'A' } },
       { op: 'create', model: CIRCLE, ref: 'c_1.x-Y', data: { name: 'C' } },
@@ -72,7 +72,7 @@ onEveryTarget((engine, door) => {
     )
     const [a, c, b, p, q] = data.map((_, index) => idAt(data, index))
     expect(idsOf(await read(COMPANY, a ?? 0), 'addresses')).toEqual([{ id: b }])
-    // The list that it got its member in is part of the answer, and its first version.
+    // The answer includes the member that a later request adds to the list; the version stays 0.
     expect(data[0]).toEqual(await read(COMPANY, a ?? 0))
     expect(data[0]).toMatchObject({ version: 0 })
     expect(await read(PERSON, p ?? 0)).toMatchObject({ company: { id: a } })
@@ -82,7 +82,7 @@ onEveryTarget((engine, door) => {
     expect(between).toMatchObject({ boss: { id: p }, circles: [{ id: c }] })
   })
 
-  test('records that are there refer to what is made', async () => {
+  test('a batched update may refer to created records by $ref', async () => {
     const [company, person] = [await make(COMPANY, { name: 'there' }), await make(PERSON, {})]
     const changes = await changesOf(async () => {
       const data = await batch(
@@ -99,7 +99,7 @@ onEveryTarget((engine, door) => {
     ])
   })
 
-  test('a value of JSON may look like a ref, and stays what it is', async () => {
+  test('a JSON value that looks like a $ref is stored unchanged', async () => {
     const [made] = await batch({
       op: 'create',
       model: 'crm.Contact',
@@ -109,7 +109,7 @@ onEveryTarget((engine, door) => {
     expect(made).toMatchObject({ phones: { $ref: 'a' } })
   })
 
-  test('an owner whose list changes by several requests is raised once', async () => {
+  test("several requests that change one owned list increment the owner's version once", async () => {
     const company = await make(COMPANY, { name: 'owner', addresses: [{ city: 'old' }] })
     const [old] = idsOf(company, 'addresses')
     const changes = await changesOf(async () => {
@@ -125,7 +125,7 @@ onEveryTarget((engine, door) => {
     expect(own).toMatchObject([{ version: 1, changes: { name: {}, addresses: {} } }])
   })
 
-  test('a list that loses a member beside an update of its owner is told as it is', async () => {
+  test('a batch that updates an owner and deletes a member answers with the list without that member', async () => {
     const address = await make(ADDRESS, { city: 'A', doors: [{ code: `${engine} ${door} 1` }] })
     const [out] = idsOf(address, 'doors')
     const data = await batch(
@@ -135,7 +135,7 @@ onEveryTarget((engine, door) => {
     expect(data[0]).toMatchObject({ version: 1, street: 'S', doors: [] })
   })
 
-  test('what is referred to goes together with what referred to it, in either order', async () => {
+  test('a batch deletes a referenced record along with the record that refers to it, in either order', async () => {
     const make2 = async () => {
       const company = await make(COMPANY, { name: 'needed' })
       return [company, await make(PERSON, { company: { id: company.id } })] as const
@@ -159,7 +159,7 @@ onEveryTarget((engine, door) => {
     expect(changes).toEqual([])
   })
 
-  test('a batch that is repeated under its key is answered, not done again', async () => {
+  test('a batch repeated under its idempotency key returns the first answer and writes nothing', async () => {
     const company = await make(COMPANY, { name: 'once' })
     const gone = await make(PERSON, {})
     const contact = {
@@ -192,7 +192,7 @@ onEveryTarget((engine, door) => {
     for (const other of others) {
       expect((await refusalOf(records().batch(other, options))).kind).toBe('key-reused')
     }
-    // A batch that was refused leaves its key free.
+    // A rejected batch leaves its idempotency key free.
     const again = { idempotencyKey: `batch again ${door}` }
     const stale = { op: 'delete', model: COMPANY, id: company.id, version: 0 }
     expect((await refusalOf(records().batch([stale], again))).kind).toBe('conflict')

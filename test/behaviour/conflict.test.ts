@@ -14,7 +14,7 @@ onEveryTarget((engine, door) => {
   })
   afterAll(() => service.close())
 
-  test('a conflict says base, ours and theirs of every field that either side changed', async () => {
+  test('a conflict reports base, ours and theirs of every field that either side changed', async () => {
     const { data } = await records.create(CONTACT, {
       firstName: 'A',
       lastName: 'B',
@@ -51,7 +51,7 @@ onEveryTarget((engine, door) => {
     expect(await records.read(CONTACT, data.id)).toEqual(theirs)
   })
 
-  test('a conflict is mergeable where both sides changed different fields, over several versions', async () => {
+  test('a conflict over several versions is mergeable if both sides changed different fields', async () => {
     const { data } = await records.create(CONTACT, { firstName: 'A', phones: { home: 1 } })
     await records.update(CONTACT, data.id, { version: 0, email: 'x' })
     await records.update(CONTACT, data.id, { version: 1, email: 'y', notes: 'z' })
@@ -67,7 +67,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('a version from the future has no base', async () => {
+  test('a conflict about a future version has no base', async () => {
     const { data } = await records.create(CONTACT, { firstName: 'A' })
     const refusal = await refusalOf(
       records.update(CONTACT, data.id, { version: 7, firstName: 'B', lastName: null }),
@@ -85,7 +85,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('where the past is gone the conflict says so', async () => {
+  test('a conflict has no base if the change log of the record is gone', async () => {
     const { data } = await records.create(CONTACT, { firstName: 'A' })
     await records.update(CONTACT, data.id, { version: 0, firstName: 'B' })
     await service.app.db.transaction((tx) =>
@@ -98,7 +98,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('a conflict is not mergeable where a merge would lose what nobody can see', async () => {
+  test('a conflict about a secret field or a delete is not mergeable', async () => {
     const { data } = await records.create(CONTACT, { firstName: 'A', pin: '1' })
     await records.update(CONTACT, data.id, { version: 0, pin: '2' })
     const secret = await refusalOf(records.update(CONTACT, data.id, { version: 0, pin: '3' }))
@@ -107,7 +107,7 @@ onEveryTarget((engine, door) => {
     expect(removal.details.data).toMatchObject({ mergeable: false })
   })
 
-  test('a conflict has no base where the Log names a field that nobody knows any more', async () => {
+  test('a conflict has no base if the change log names an unknown field', async () => {
     const { data } = await records.create(CONTACT, { firstName: 'A' })
     await records.update(CONTACT, data.id, { version: 0, firstName: 'B' })
     await service.app.db.transaction((tx) =>
@@ -120,7 +120,7 @@ onEveryTarget((engine, door) => {
     expect(refusal.details.data).toMatchObject({ baseKnown: false, mergeable: false })
   })
 
-  test('a secret is in no conflict', async () => {
+  test('a conflict never contains a secret', async () => {
     const { data } = await records.create(CONTACT, { firstName: 'A', pin: 'first-pin' })
     await records.update(CONTACT, data.id, { version: 0, pin: 'second-pin' })
     const refusal = await refusalOf(records.update(CONTACT, data.id, { version: 0, pin: 'third-pin' }))

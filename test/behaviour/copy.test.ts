@@ -1,4 +1,4 @@
-// A copy is what can be sent to make another record that holds the same.
+// A copy is data that creates another record with the same content.
 import { expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition.js'
 import type { Values } from '../../src/model/value.js'
@@ -46,7 +46,7 @@ onEveryTarget((engine, door) => {
   const copy = (model: string, id: number) => records().copy(model, id)
   const names = (values: Values) => Object.keys(values)
 
-  test('it has all that can be written, and neither id nor version nor what the service keeps', async () => {
+  test('a copy has all writable fields, without id, version and system fields', async () => {
     const full = {
       ...{ label: 'L', note: 'N', whole: 1, big: 2, amount: '1.5000000000', price: '2.50', active: false },
       ...{ day: '2024-01-31', at: '12:00:00', moment: '2024-01-31T12:00:00.000Z', state: 'sent' },
@@ -56,7 +56,7 @@ onEveryTarget((engine, door) => {
     expect(await copy('test.Everything', id)).toEqual(full)
   })
 
-  test('owned records are copied with it, at every level, and refer to nothing of the first', async () => {
+  test('a copy includes owned records at every level, without their ids', async () => {
     const company = await make(COMPANY, {
       ...{ name: 'First', code: 'ONE' },
       addresses: [{ city: 'A', doors: [{ code: `d1${door}`, pin: 'secret' }, {}] }, { city: 'B' }],
@@ -74,12 +74,12 @@ onEveryTarget((engine, door) => {
     expect(await read(COMPANY, company.id)).toEqual(company)
   })
 
-  test('looking at a copy writes nothing', async () => {
+  test('requesting a copy writes nothing', async () => {
     const { id } = await make(COMPANY, { name: 'looked at', addresses: [{ city: 'A' }] })
     expect(inShort(await changesOf(() => copy(COMPANY, id)))).toEqual([])
   })
 
-  test('references and links lead to the same neighbours, and the sole holder of another keeps it', async () => {
+  test('a copy keeps references and links, but clears a one-to-one reference and a sequence number', async () => {
     const company = await make(COMPANY, { name: 'Employer' })
     const person = await make(PERSON, { name: 'P', company: { id: company.id }, circles: [{ name: 'C' }] })
     const copied = await copy(PERSON, person.id)
@@ -91,7 +91,7 @@ onEveryTarget((engine, door) => {
     expect((await make('rel.Badge', another))['number']).not.toBe(badge['number'])
   })
 
-  test('secrets are in no copy, and computed fields follow by themselves', async () => {
+  test('a copy has no secrets and no computed fields; creating it computes them again', async () => {
     const { id } = await make('crm.Contact', {
       firstName: 'A',
       lastName: 'B',
@@ -103,7 +103,7 @@ onEveryTarget((engine, door) => {
     expect(await make('crm.Contact', copied)).toMatchObject({ fullName: 'A B' })
   })
 
-  test('what is unique is marked, or left to be chosen, so that the copy can be made', async () => {
+  test('a copy marks or clears unique values, so that it can be created', async () => {
     const plan = await make(PLAN, {
       ...{ long: '🙂🙂🙂🙂🙂🙂🙂🙂🙂🙂', short: 'short', chosen: 'a', place: 5, country: 'FR', year: 2024 },
       ...{ line: 'L', row: 3, archived: true, steps: [{ rank: 1 }, { rank: 2 }] },
@@ -116,7 +116,7 @@ onEveryTarget((engine, door) => {
     expect(await make(PLAN, copied)).toMatchObject({ version: 0, year: null })
   })
 
-  test('a tree is copied down to its leaves; one that could not be sent is refused, not cut off', async () => {
+  test('a tree of 8 levels is copied whole, and a copy of 9 levels is rejected', async () => {
     const nested = (levels: number): object => (levels === 1 ? {} : { children: [nested(levels - 1)] })
     const tree = await make(NODE, nested(8))
     const depthOf = (node: Values): number => 1 + Math.max(0, ...(node['children'] as Values[]).map(depthOf))
@@ -127,7 +127,7 @@ onEveryTarget((engine, door) => {
     expect(refusal).toMatchObject({ kind: 'bad-request', message: expect.stringMatching(/too much inside/) })
   })
 
-  test('so are records that own each other, and more than can be written at once', async () => {
+  test('a copy of records that own each other, or of more than 1,000 records, is rejected', async () => {
     const a = await make(NODE, { name: 'a' })
     const b = await make(NODE, { name: 'b', parent: { id: a.id } })
     await records().update(NODE, a.id, { version: 1, parent: { id: b.id } })
@@ -138,7 +138,7 @@ onEveryTarget((engine, door) => {
     expect((await refusalOf(copy(NODE, wide.id))).kind).toBe('bad-request')
   })
 
-  test('of what is not there is no copy', async () => {
+  test('a copy of a missing record is not-found, and of a missing model unknown-model', async () => {
     expect((await refusalOf(copy(COMPANY, 987_654))).kind).toBe('not-found')
     expect((await refusalOf(copy('rel.Nothing', 1))).kind).toBe('unknown-model')
   })

@@ -1,4 +1,4 @@
-// What has happened at the doors: records of the service, with Changes, that outlive their accounts.
+// Security events are records of the service with Changes; they outlive their accounts.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EVENT_MODEL } from '../../src/model/auth.js'
 import { USER_MODEL } from '../../src/model/model.js'
@@ -15,7 +15,7 @@ onEveryTarget((engine, door) => {
   })
   afterAll(() => service.close())
 
-  test('an event is a record with a Change, and stays when its account goes', async () => {
+  test('an event is a record with a Change, and remains when its account is deleted', async () => {
     const { app } = service
     const userId = await addUser(app, { username: 'grace', password: PASSWORD, roles: [] })
     await app.db.transaction((tx) =>
@@ -41,12 +41,12 @@ onEveryTarget((engine, door) => {
     expect(await find()).toMatchObject({ kind: 'key-made', user: null })
   })
 
-  test('nobody but the service writes one', async () => {
+  test('a client cannot create an event', async () => {
     const records = await enter(service, door)
     expect((await refusalOf(records.create(EVENT_MODEL, { kind: 'login' }))).kind).toBe('forbidden')
   })
 
-  test('an event goes with the transaction that it is about', async () => {
+  test('an event is rolled back with its transaction', async () => {
     const { app } = service
     const count = async () => (await changesSince(app.db.reader, 0, 1_000)).length
     const before = await count()

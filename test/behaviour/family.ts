@@ -1,4 +1,4 @@
-// The related fixture models on one service, and what a suite about them needs to look at.
+// Starts one service with the related fixture models, with the helpers that their suites share.
 import { afterAll, beforeAll, expect } from 'vitest'
 import type { Refusal } from '../../src/errors.js'
 import { changesSince } from '../log.js'
@@ -16,7 +16,7 @@ import {
   type ServiceOptions,
 } from '../targets.js'
 
-/** A neighbour as it is shown. */
+/** A related record as shown in an answer. */
 export interface Shown {
   readonly id: number
   readonly $version: number
@@ -29,9 +29,9 @@ export interface Family {
   readonly make: (model: string, data: object) => Promise<WireRecord>
   readonly change: (model: string, id: number, data: object) => Promise<WireRecord>
   readonly read: (model: string, id: number) => Promise<WireRecord>
-  /** The Changes that are made while this is done, in the order of the Log. */
+  /** The Changes that `work` makes, in log order. */
   readonly changesOf: (work: () => Promise<unknown>) => Promise<readonly Change[]>
-  /** The refusal that this ends in, and then nothing is written: no row, no link, no Change, no number. */
+  /** The error that `work` ends in; checks that it wrote no row, no link, no Change and no sequence number. */
   readonly refusedWhole: (work: () => Promise<unknown>) => Promise<Refusal>
 }
 
@@ -87,7 +87,7 @@ export function listOf(record: WireRecord | undefined, name: string): readonly S
   return record?.[name] as readonly Shown[]
 }
 
-/** Who stands in a list. */
+/** The ids of a list's members. */
 export function idsOf(record: WireRecord | undefined, name: string): readonly { readonly id: number }[] {
   return listOf(record, name).map(({ id }) => ({ id }))
 }
@@ -96,7 +96,7 @@ export function referenceOf(record: WireRecord, name: string): Shown {
   return record[name] as Shown
 }
 
-/** `rel.Company 7 update 1` for each, in the order of the Log. */
+/** `rel.Company 7 update 1` for each Change. */
 export function inShort(changes: readonly Change[]): readonly string[] {
   return changes.map(({ model, id, action, version }) => `${model} ${id} ${action} ${version}`)
 }

@@ -20,7 +20,7 @@ onEveryTarget((engine, door) => {
   const make = async (model: string, data: object): Promise<WireRecord> =>
     (await records.create(model, data)).data
 
-  test('a neighbour that was fetched with both of its versions can be changed and sent back', async () => {
+  test('a related record fetched with $version and version can be changed and sent back', async () => {
     const company = await make('rel.Company', { name: 'Before', addresses: [{ city: 'Before' }] })
     const person = await make('rel.Person', { name: 'P', company: { id: company.id } })
     const fetched = await records.fetch('rel.Person', person.id, { related: { company: ['name'] } })
@@ -36,22 +36,22 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  describe('what is not named', () => {
-    test('nothing: the record as it is read', async () => {
+  describe('a fetch without field names', () => {
+    test('a fetch without fields and related equals a read', async () => {
       const read = await records.read('rel.Person', people.ada)
       expect(await records.fetch('rel.Person', people.ada)).toEqual(read)
       expect(await records.fetch('rel.Person', people.ada, {})).toEqual(read)
       expect(await records.fetch('rel.Person', people.ada, { fields: null, related: null })).toEqual(read)
     })
 
-    test('no field at all: id and version', async () => {
+    test('a fetch with an empty list of fields returns id and version only', async () => {
       expect(await records.fetch('rel.Person', people.ada, { fields: [] })).toEqual({
         id: people.ada,
         version: 0,
       })
     })
 
-    test('fields, but neighbours: the neighbours, and the rest as it is read', async () => {
+    test('a fetch with only related adds the related fields to the record as read', async () => {
       const read = await records.read('rel.Person', people.bob)
       const fetched = await records.fetch('rel.Person', people.bob, { related: { boss: ['rate'] } })
       const boss = { id: people.emile, $version: 0, version: 0, name: 'Émile', rate: '9.00' }
@@ -59,8 +59,8 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  describe('fields', () => {
-    test('are shown besides id and version, relations in their compact form', async () => {
+  describe('fields of a fetch', () => {
+    test('a fetch returns the named fields besides id and version, relations in compact form', async () => {
       const { ada, acme, badge } = people
       const company = { id: acme, $version: await versionOf('rel.Company', acme), name: 'Acme' }
       expect(
@@ -73,7 +73,7 @@ onEveryTarget((engine, door) => {
       })
     })
 
-    test('dotted become objects inside, under their first name', async () => {
+    test('a fetch nests dotted fields under their first name', async () => {
       const { bob, zenith, acme, emile, ada } = people
       const fields = [
         'company.parent.founded',
@@ -101,7 +101,7 @@ onEveryTarget((engine, door) => {
       })
     })
 
-    test('over a list show each of its members, and a list in it', async () => {
+    test('a dotted field over a list adds the field to each member, and may lead to a list in it', async () => {
       const { acme, oslo, rome } = people
       const { addresses } = await records.fetch('rel.Company', acme, {
         fields: ['addresses.street', 'addresses.doors.code', 'addresses.company.code'],
@@ -120,7 +120,7 @@ onEveryTarget((engine, door) => {
       ])
     })
 
-    test('over a list in a list in a list are refused', async () => {
+    test('a fetch over two nested lists succeeds, and over three is rejected as bad-request', async () => {
       const shown = await records.fetch('rel.Circle', people.blue, {
         fields: ['members.company.addresses.city'],
       })
@@ -137,8 +137,8 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  describe('related', () => {
-    test('shows of a neighbour its version and these fields', async () => {
+  describe('related of a fetch', () => {
+    test('related returns the version and the named fields of each related record', async () => {
       const { ada, acme, red, blue, badge } = people
       const related = { company: ['code', 'founded'], boss: ['name'], circles: ['name'], badge: [] }
       expect(await records.fetch('rel.Person', ada, { fields: [], related })).toEqual({
@@ -156,7 +156,7 @@ onEveryTarget((engine, door) => {
       })
     })
 
-    test('is merged with the compact form where that is asked for too', async () => {
+    test('related is merged with the compact form if fields name the same relation', async () => {
       const { acme, oslo } = people
       const wanted = { fields: ['addresses', 'seat'], related: { addresses: ['street', 'doors'] } }
       const { addresses, seat } = await records.fetch('rel.Company', acme, wanted)
@@ -170,7 +170,7 @@ onEveryTarget((engine, door) => {
       ])
     })
 
-    test('takes paths from the neighbour on', async () => {
+    test('related accepts dotted paths that start at the related record', async () => {
       const related = { boss: ['company.parent.name', 'circles.name'] }
       expect(await records.fetch('rel.Person', people.emile, { fields: [], related })).toMatchObject({
         boss: {
@@ -182,7 +182,7 @@ onEveryTarget((engine, door) => {
       })
     })
 
-    test('can be sent back, and changes the neighbour under its own check', async () => {
+    test('a fetched related record sent back is updated, and an outdated version of it is a conflict', async () => {
       const company = await make('rel.Company', { name: 'Old', addresses: [{ city: 'A' }, { city: 'B' }] })
       const person = await make('rel.Person', { name: 'P', company: { id: company.id } })
       const wanted = { fields: ['name'], related: { company: ['name', 'code'] } }
@@ -204,7 +204,7 @@ onEveryTarget((engine, door) => {
       expect([stale.kind, stale.details.data]).toMatchObject(['conflict', { entityName: 'rel.Company' }])
     })
 
-    test('can be sent back as a list: kept, changed, added', async () => {
+    test('a fetched list can be sent back with members kept, changed and added', async () => {
       const company = await make('rel.Company', { name: 'L', addresses: [{ city: 'A' }, { city: 'B' }] })
       const wanted = { fields: [], related: { addresses: ['city'] } }
       const fetched = await records.fetch('rel.Company', company.id, wanted)
@@ -219,7 +219,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('an archived record is fetched as any other', async () => {
+  test('a fetch returns an archived record like any other', async () => {
     const note = await make('test.Note', { title: 'old', archived: true })
     expect(await records.fetch('test.Note', note.id)).toEqual(note)
     expect(await records.fetch('test.Note', note.id, { fields: ['archived'] })).toEqual({
@@ -227,9 +227,9 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  describe('a fetch is refused', () => {
+  describe('rejected fetches', () => {
     test.for([{}, { fields: ['name'] }, { related: { company: ['name'] } }])(
-      'of a record that is not there, or was never: %j',
+      'a fetch of a deleted or missing record is not-found, and of a missing model unknown-model: %j',
       async (wanted) => {
         const gone = await make('rel.Person', {})
         await records.remove('rel.Person', gone.id)
@@ -258,7 +258,7 @@ onEveryTarget((engine, door) => {
       [{ related: { keeper: ['password'] } }, /verso\.auth\.User has no field "password"/],
       [{ fields: ['company.addresses.doors.pin'] }, /rel\.Door has no field "pin"/],
     ]
-    test.for(faults)('with %j', async ([wanted, message]) => {
+    test.for(faults)('a fetch with %j is rejected as bad-request', async ([wanted, message]) => {
       const refusal = await refusalOf(records.fetch('rel.Person', people.ada, wanted as Wanted))
       expect([refusal.kind, refusal.message]).toEqual(['bad-request', expect.stringMatching(message)])
     })

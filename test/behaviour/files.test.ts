@@ -1,4 +1,4 @@
-// Files in binary fields: uploads are writes like all others, and content is there as long as its record holds it.
+// Files in binary fields: an upload is a write like any other, and content exists as long as its record refers to it.
 import { createHash, randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -38,7 +38,7 @@ onEveryTarget((engine, door) => {
   const bytesOf = async (model: string, id: number, field: string) =>
     wholeOf(await records.download(model, id, field))
 
-  test('an upload makes a record, and a download gives the same bytes', async () => {
+  test('an upload creates a record, and a download returns the same bytes', async () => {
     const paper = await put({ title: 'Deed', note: 'signed' }, PNG)
     expect(paper).toMatchObject({ version: 0, title: 'Deed', note: 'signed' })
     const file = await records.download('doc.Paper', paper.id, 'scan')
@@ -46,7 +46,7 @@ onEveryTarget((engine, door) => {
     expect(await wholeOf(file)).toEqual(PNG)
   })
 
-  test('the answer shows what is wanted of the record', async () => {
+  test('the answer to an upload has only the requested fields', async () => {
     const sent = { data: { title: 'Shown', note: 'not shown' }, field: 'scan', name: 'a.png', content: [PNG] }
     const content = Readable.from(sent.content)
     const { data } = await records.upload(
@@ -58,7 +58,7 @@ onEveryTarget((engine, door) => {
   })
 
   test.for([0, 1, 256 * 1024, 256 * 1024 + 1, LIMIT])(
-    'content of %i bytes comes back whole',
+    'a file of %i bytes is downloaded unchanged',
     async (size) => {
       const content = randomBytes(size)
       const { id } = await put({ title: 'Long' }, content)
@@ -67,13 +67,13 @@ onEveryTarget((engine, door) => {
     },
   )
 
-  test('content of one byte more than the limit is refused, and nothing is left of it', async () => {
+  test('a file one byte over the limit is rejected as too-large, and its content is discarded', async () => {
     const before = await held()
     const { kind } = await refusalOf(put({ title: 'Too long' }, randomBytes(LIMIT + 1)))
     expect([kind, await held()]).toEqual(['too-large', before])
   })
 
-  test('no answer shows a binary field, and none can be asked for', async () => {
+  test('no answer contains a binary field, and a request that selects or filters by one is rejected', async () => {
     const paper = await put({ title: 'Hidden' }, PNG)
     const read = await records.read('doc.Paper', paper.id)
     for (const shown of [paper, read, ...(await records.find('doc.Paper')).data]) {
@@ -87,26 +87,26 @@ onEveryTarget((engine, door) => {
     ).toHaveProperty('scan')
   })
 
-  test('a record as it was read can be sent back, and keeps its file; null means nothing', async () => {
+  test('a record sent back with null in a binary field keeps its file', async () => {
     const paper = await put({ title: 'Kept' }, PNG)
     await records.update('doc.Paper', paper.id, { ...paper, scan: null })
     expect(await bytesOf('doc.Paper', paper.id, 'scan')).toEqual(PNG)
   })
 
-  test('an upload to a record is an update: it names a version, and raises it', async () => {
+  test('an upload to an existing record is an update: it needs a version and increments it', async () => {
     const paper = await put({ title: 'Draft' }, 'one')
     const before = await held()
     const again = await put({ id: paper.id, version: 0, note: 'second' }, 'two')
     expect(again).toMatchObject({ id: paper.id, version: 1, title: 'Draft', note: 'second' })
     expect(await bytesOf('doc.Paper', paper.id, 'scan')).toEqual(Buffer.from('two'))
-    // What was there before is gone.
+    // The update removed the former content.
     expect(await held()).toBe(before)
     expect((await refusalOf(put({ id: paper.id }, 'three'))).kind).toBe('bad-request')
     expect((await refusalOf(put({ version: 1, title: 'x' }, 'three'))).kind).toBe('bad-request')
     expect((await refusalOf(put({ id: 999_999, version: 1 }, 'three'))).kind).toBe('not-found')
   })
 
-  test('the version may be named by If-Match', async () => {
+  test('an upload accepts the version in If-Match, and an outdated one is rejected as stale-match', async () => {
     const { id } = await put({ title: 'Match' }, 'one')
     const sent = { data: { id }, field: 'scan', content: streamOf('two') }
     expect((await records.upload('doc.Paper', sent, { ifMatch: 0 })).data.version).toBe(1)
@@ -115,7 +115,7 @@ onEveryTarget((engine, door) => {
     expect(await bytesOf('doc.Paper', id, 'scan')).toEqual(Buffer.from('two'))
   })
 
-  test('a stale upload is refused with both sides, and its content is discarded', async () => {
+  test('an outdated upload is a conflict with base, ours and theirs, and its content is discarded', async () => {
     const paper = await put({ title: 'Base' }, 'base')
     await records.update('doc.Paper', paper.id, { version: 0, note: 'theirs' })
     const before = await held()
@@ -140,7 +140,7 @@ onEveryTarget((engine, door) => {
     ])
   })
 
-  test('an edit that did not know of an upload is told of it; two uploads clash', async () => {
+  test('an upload conflicts with a concurrent edit or upload, mergeable unless both changed the file', async () => {
     const { id } = await put({ title: 'Base' }, 'base')
     await put({ id, version: 0 }, 'theirs')
     const edit = await refusalOf(records.update('doc.Paper', id, { version: 0, note: 'ours' }))
@@ -156,7 +156,7 @@ onEveryTarget((engine, door) => {
     expect(same.details.data).toMatchObject({ mergeable: true, fields: { scan: { verdict: 'same' } } })
   })
 
-  test('the Log says which file came and which went', async () => {
+  test('the change log records the former and the new file of each change', async () => {
     const { id } = await put({ title: 'Logged' }, 'one')
     await put({ id, version: 0 }, 'two')
     await records.clear('doc.Paper', id, 'scan', { version: 1 })
@@ -174,7 +174,7 @@ onEveryTarget((engine, door) => {
     ])
   })
 
-  test('a field that is cleared is empty; clearing is an update, too', async () => {
+  test('clearing a binary field is an update: it needs the current version and increments it', async () => {
     const { id } = await put({ title: 'Cleared' }, PNG)
     expect((await refusalOf(records.clear('doc.Paper', id, 'scan', {}))).kind).toBe('bad-request')
     expect((await refusalOf(records.clear('doc.Paper', id, 'scan', { version: 7 }))).kind).toBe('conflict')
@@ -185,7 +185,7 @@ onEveryTarget((engine, door) => {
     expect(await records.download('doc.Paper', id, 'scan')).toBeUndefined()
   })
 
-  test('fields of a record hold files of their own', async () => {
+  test('each binary field of a record has its own file', async () => {
     const { id } = await put({ title: 'Two' }, 'scan')
     await put({ id, version: 0 }, 'photo', { field: 'photo' })
     expect(await bytesOf('doc.Paper', id, 'scan')).toEqual(Buffer.from('scan'))
@@ -194,14 +194,14 @@ onEveryTarget((engine, door) => {
     expect(await bytesOf('doc.Paper', id, 'scan')).toEqual(Buffer.from('scan'))
   })
 
-  test('what is refused for another reason leaves no file either', async () => {
+  test('an upload rejected as invalid leaves no file', async () => {
     const before = await held()
     expect((await refusalOf(put({}, PNG))).details.errors).toEqual({ title: 'is required' })
     expect((await refusalOf(put({ title: 'x', folder: { id: 999_999 } }, PNG))).kind).toBe('invalid')
     expect(await held()).toBe(before)
   })
 
-  test('with a record go its files, and those of the members of its lists', async () => {
+  test('deleting a record deletes its files and those of its owned records', async () => {
     const before = await held()
     const folder = await records.create('doc.Folder', {
       title: 'All',
@@ -221,7 +221,7 @@ onEveryTarget((engine, door) => {
     expect((await refusalOf(records.download('doc.Paper', first?.id ?? 0, 'scan'))).kind).toBe('not-found')
   })
 
-  test('what is not there cannot be downloaded', async () => {
+  test('a download of an empty field is empty, and of a missing record or field not-found', async () => {
     const { data } = await records.create('doc.Paper', { title: 'Empty' })
     expect(await records.download('doc.Paper', data.id, 'scan')).toBeUndefined()
     const wrong = [
@@ -236,8 +236,8 @@ onEveryTarget((engine, door) => {
     expect((await refusalOf(records.download('doc.Nothing', 1, 'scan'))).kind).toBe('unknown-model')
   })
 
-  describe('a key', () => {
-    test('gives the first answer again, and stores nothing a second time', async () => {
+  describe('idempotency key of an upload', () => {
+    test('an upload repeated under its idempotency key returns the first answer and stores nothing', async () => {
       const options = { idempotencyKey: `upload-${engine}-${door}` }
       const send = async (content: string) =>
         records.upload(
@@ -254,8 +254,8 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  describe('files that stand for themselves', () => {
-    test('are named and described by what is uploaded', async () => {
+  describe('file records', () => {
+    test('a file record takes name, type and size from the upload, and cannot be deleted while referenced', async () => {
       const { data: file } = await records.upload(FILE, { name: 'Straße.png', content: streamOf(PNG) })
       expect(file).toMatchObject({ fileName: 'Straße.png', fileType: 'image/png', fileSize: PNG.length })
       expect(await bytesOf(FILE, file.id, 'content')).toEqual(PNG)
@@ -264,7 +264,7 @@ onEveryTarget((engine, door) => {
       expect((await refusalOf(records.remove(FILE, file.id))).kind).toBe('still-referenced')
     })
 
-    test('can be renamed; what is said of the content follows the content alone', async () => {
+    test('a file record can be renamed, but its type and size always follow its content', async () => {
       const { data: file } = await records.upload(FILE, { name: 'a.png', content: streamOf(PNG) })
       const lie = {
         version: 0,

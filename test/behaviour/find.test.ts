@@ -21,14 +21,14 @@ onEveryTarget((engine, door) => {
   })
   afterAll(() => service.close())
 
-  test('shows forty from the beginning, list fields only, by id, with the count of all', async () => {
+  test('a find returns the first 40 records by id, with list fields only and the total', async () => {
     const page = await records.find('crm.Contact')
     expect(page).toMatchObject({ offset: 0, total: COUNT })
     expect(page.data.map((record) => record.id)).toEqual(ids.slice(0, 40))
     expect(page.data[0]).toEqual({ id: ids[0], version: 0, fullName: 'C0', email: 'c0@example.org' })
   })
 
-  test('pages meet without gap or overlap', async () => {
+  test('pages of a find have no gaps and no overlaps', async () => {
     const seen: number[] = []
     for (let offset = 0; offset < COUNT; offset += 13) {
       const page = await records.find('crm.Contact', { offset, limit: 13 })
@@ -38,7 +38,7 @@ onEveryTarget((engine, door) => {
     expect(seen).toEqual(ids)
   })
 
-  test('a larger limit is lowered, none shows only the count, and past the end there is nothing', async () => {
+  test('a find lowers a limit over the maximum, returns only the total for limit 0, and nothing past the end', async () => {
     expect((await records.find('crm.Contact', { limit: 10_000 })).data).toHaveLength(50)
     expect(await records.find('crm.Contact', { limit: 0 })).toMatchObject({ total: COUNT, data: [] })
     expect(await records.find('crm.Contact', { offset: COUNT })).toMatchObject({
@@ -53,7 +53,7 @@ onEveryTarget((engine, door) => {
     expect(await records.find('test.Everything')).toMatchObject({ total: 0, data: [] })
   })
 
-  test('what is no whole number from 0 is refused, all faults at once', async () => {
+  test('a find rejects an invalid offset and limit as bad-request, and names both in one message', async () => {
     for (const wrong of ['', 'x', '-1', '1.5', '1e3', ' 1', '9007199254740992', '99999999999999999999']) {
       const refusal = await refusalOf(records.find('crm.Contact', { offset: wrong, limit: wrong }))
       expect(refusal.kind).toBe('bad-request')
@@ -61,7 +61,7 @@ onEveryTarget((engine, door) => {
     }
   })
 
-  test('a field may be called like anything in a find', async () => {
+  test('a field may have the name of any SQL alias or keyword that a find uses', async () => {
     const order = { total: '7.50', count: 'c', offset: 5, one: 2, last: 3, select: 's', t: 't', p: 'p' }
     const { data } = await records.create('test.Order', order)
     const { data: other } = await records.create('test.Order', { ...order, total: '3.00' })
@@ -72,7 +72,7 @@ onEveryTarget((engine, door) => {
     await records.remove('test.Order', other.id)
   })
 
-  test('archived records are left out unless they are asked for', async () => {
+  test('a find omits archived records unless it asks for them', async () => {
     const { data: kept } = await records.create('test.Note', { title: 'kept' })
     const { data: old } = await records.create('test.Note', { title: 'old', archived: true })
     expect(await records.find('test.Note')).toMatchObject({ total: 1, data: [{ id: kept.id }] })

@@ -17,7 +17,7 @@ onEveryTarget((engine, door) => {
     return change('rel.Company', made.id, { version: 1, name: 'Three', founded: '2001-02-03' })
   }
 
-  test('a history has every Change, the newest first, with before and after', async () => {
+  test('a history has every Change, newest first, with before and after values', async () => {
     const { id, code } = await threeVersions()
     const { data, total, offset, seq } = await records().history('rel.Company', id)
     expect({ total, offset }).toEqual({ total: 3, offset: 0 })
@@ -34,7 +34,7 @@ onEveryTarget((engine, door) => {
     expect(data.every(({ by, on }) => by?.name === 'Ada' && on.endsWith('Z'))).toBe(true)
   })
 
-  test('it comes in pages, with the total of all', async () => {
+  test('a history is paged and has the total of all Changes', async () => {
     const { id } = await threeVersions()
     const page = await records().history('rel.Company', id, { offset: 1, limit: 1 })
     expect([page.total, page.offset, page.data.map(({ version }) => version)]).toEqual([3, 1, [1]])
@@ -44,7 +44,7 @@ onEveryTarget((engine, door) => {
     expect(refusal.kind).toBe('bad-request')
   })
 
-  test('a deleted record has a history; what never was has none', async () => {
+  test('a deleted record has a history; a record that never existed is not-found', async () => {
     const { id } = await threeVersions()
     await records().remove('rel.Company', id)
     const { data, total } = await records().history('rel.Company', id)
@@ -54,7 +54,7 @@ onEveryTarget((engine, door) => {
     expect((await refusalOf(records().history('rel.Nothing', 1))).kind).toBe('unknown-model')
   })
 
-  test('every version can be read as it was', async () => {
+  test('a record can be read at each of its versions', async () => {
     const made = await make('rel.Company', { name: 'One', addresses: [{ city: 'Rome' }, { city: 'Oslo' }] })
     const path: WireRecord[] = [await read('rel.Company', made.id)]
     const [rome] = made['addresses'] as readonly { id: number }[]
@@ -63,14 +63,14 @@ onEveryTarget((engine, door) => {
     path.push(await change('rel.Company', made.id, { version: 2, seat: null, founded: null }))
     for (const [version, expected] of path.entries()) {
       const was = await records().readAt('rel.Company', made.id, version)
-      // Neighbours are as they are today.
+      // Related records are shown as they are today.
       expect(withoutVersions(was)).toEqual(withoutVersions(expected))
       expect(Object.keys(was)).toEqual(Object.keys(expected))
       expect(await records().readAt('rel.Company', made.id, String(version))).toEqual(was)
     }
   })
 
-  test('neighbours that are gone are told by their ids', async () => {
+  test('a read at an earlier version shows deleted related records by id only', async () => {
     const made = await make('rel.Company', { name: 'One', addresses: [{ city: 'Rome' }, { city: 'Oslo' }] })
     const [rome, oslo] = made['addresses'] as readonly { id: number }[]
     const boss = await make('rel.Person', { name: 'Boss' })
@@ -85,7 +85,7 @@ onEveryTarget((engine, door) => {
     ])
   })
 
-  test('who made it and who changed it last is told as it was then', async () => {
+  test('a read at an earlier version has createdBy and updatedBy of that version', async () => {
     const made = await make('rel.Circle', { name: 'One' })
     const changed = await change('rel.Circle', made.id, { version: 0, name: 'Two' })
     await change('rel.Circle', made.id, { version: 1, name: 'Three' })
@@ -94,7 +94,7 @@ onEveryTarget((engine, door) => {
     expect(await records().readAt('rel.Circle', made.id, 1)).toEqual(changed)
   })
 
-  test('there is no record at a version that never was, nor at that of a delete', async () => {
+  test('a read at a version that never existed, or at that of a delete, is not-found', async () => {
     const { id } = await threeVersions()
     await records().remove('rel.Company', id)
     expect((await records().readAt('rel.Company', id, 2))['name']).toBe('Three')
@@ -108,7 +108,7 @@ onEveryTarget((engine, door) => {
     expect((await refusalOf(records().readAt('rel.Company', 999_999, 0))).kind).toBe('not-found')
   })
 
-  test('a record as it was at a moment', async () => {
+  test('a read at a point in time returns the version of that time', async () => {
     const at: string[] = []
     const pass = () => {
       service().clock.advance(60_000)
@@ -135,7 +135,7 @@ onEveryTarget((engine, door) => {
     expect(await nameAt('2001-01-01')).toBe('not-found')
   })
 
-  test('what is neither a version nor a moment is refused', async () => {
+  test('a read with an invalid asOf is rejected as bad-request', async () => {
     const { id } = await threeVersions()
     for (const asOf of ['yesterday', '-1', '1.5', '2026-02-30', '', '2026-01-01T00:00:00']) {
       const refusal = await refusalOf(records().readAt('rel.Company', id, asOf))
@@ -144,7 +144,7 @@ onEveryTarget((engine, door) => {
     }
   })
 
-  test('secrets are in no history', async () => {
+  test('a history contains no secrets', async () => {
     const made = await make('crm.Contact', { firstName: 'A', pin: 'pin-1234', password: 'a long password' })
     await change('crm.Contact', made.id, { version: 0, pin: 'pin-5678', firstName: 'B' })
     const told = [
@@ -155,7 +155,7 @@ onEveryTarget((engine, door) => {
     expect(JSON.stringify(told)).not.toMatch(/pin|password|argon/)
   })
 
-  test('accounts have a history, too', async () => {
+  test('accounts have a history', async () => {
     const username = `history-${engine}-${door}`
     const id = await addUser(service().app, { username, password: 'a first password', roles: ['editor'] })
     const { data } = await records().history('verso.auth.User', id)
@@ -164,7 +164,7 @@ onEveryTarget((engine, door) => {
   })
 })
 
-/** What a neighbour was called, and at which version it was, is told as it is today. */
+/** Clears `$version`: related records are shown as they are today. */
 function withoutVersions(record: WireRecord): unknown {
   return JSON.parse(JSON.stringify(record), (key, value: unknown) => (key === '$version' ? 0 : value))
 }

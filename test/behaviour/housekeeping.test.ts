@@ -18,11 +18,11 @@ onEveryEngine((engine) => {
     return (await Promise.all(rows)).map(([row]) => row?.['n'])
   }
 
-  test('what has expired is removed, what has not stays', async () => {
+  test('housekeeping deletes expired sessions, idempotency keys and login failures, and keeps the others', async () => {
     const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
     await client.create('crm.Contact', {}, { idempotencyKey: 'a' })
     await refusalOf(HttpClient.login(service.url, USERNAME, 'wrong'))
-    // A failure is counted for the account and for the address.
+    // A failed login counts for the account and for the address.
     expect(await counts()).toEqual([1, 1, 2])
     await tidy(service.app)
     expect(await counts()).toEqual([1, 1, 2])

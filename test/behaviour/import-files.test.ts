@@ -1,4 +1,4 @@
-// Files that travel: what comes with an import, what is refused by line, and an export that others do not hold still for.
+// Files in imports and exports: contents, errors by line, and an export during concurrent writes.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -34,7 +34,7 @@ function fileOf(content: string, name = 'a.txt') {
   return { name, type: TEXT, size: content.length, sha256: digestOf(content) }
 }
 
-/** Lines of papers and contents beside them. */
+/** Writes the lines of papers, with contents beside them. */
 function folderOf(lines: readonly object[], contents: readonly string[], model = PAPER): string {
   const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
   const beside = contents.map((content) => [placeOf(content), content] as const)
@@ -56,7 +56,7 @@ onEveryEngine((engine) => {
 
   const audit = async () => auditFiles(app.db, service.place.url)
 
-  test('every content at fault is named with its line, and nothing is written', async () => {
+  test('an import reports every faulty content with its line and writes nothing', async () => {
     const before = await exported(app)
     const line = (id: number, scan: object) => ({ id, version: 0, title: 'x', scan })
     const folder = folderOf(
@@ -85,7 +85,7 @@ onEveryEngine((engine) => {
     expect(await audit()).toEqual({ held: 0, violations: [] })
   })
 
-  test('a file that stands for itself says of its content what is true', async () => {
+  test('an import rejects a file record whose type or size does not match its content', async () => {
     const lines = [
       { id: 1, fileName: 'a', fileType: 'text/html', fileSize: 5, content: fileOf('Hello') },
       { id: 2, fileName: 'b', fileType: null, fileSize: 7, content: null },
@@ -97,7 +97,7 @@ onEveryEngine((engine) => {
     ])
   })
 
-  test('the type follows the content, whatever a line says; the Log shows the file as after an upload', async () => {
+  test('an import derives the file type from the content, and logs the file as an upload does', async () => {
     const scan = { ...fileOf('<b>', 'page.html'), type: 'text/html' }
     const folder = folderOf([{ id: 10, version: 4, title: 'x', scan }], ['<b>'])
     expect(await importFrom(app, folder)).toMatchObject({ made: 1, there: 0 })
@@ -114,7 +114,7 @@ onEveryEngine((engine) => {
     const file = await records.download(PAPER, 10, 'scan')
     expect(file?.type).toBe(TEXT)
     for await (const chunk of file?.content ?? []) expect(Buffer.from(chunk).toString()).toBe('<b>')
-    // The same again: by its digest it is the same file.
+    // A repeated import recognizes the file by its digest.
     expect(await importFrom(app, folder)).toMatchObject({ made: 0, there: 1 })
     const other = folderOf([{ id: 10, version: 4, title: 'x', scan: fileOf('other') }], ['other'])
     expect(await faultsOf(importFrom(app, other))).toEqual([
@@ -123,7 +123,7 @@ onEveryEngine((engine) => {
     expect(await audit()).toMatchObject({ violations: [] })
   })
 
-  test('content that changes between check and write is refused, and nothing of it stays', async () => {
+  test('an import rejects content that changed between check and write, and stores none of it', async () => {
     for (const [id, later] of [
       [20, 'later!'],
       [21, 'shrt'],
@@ -147,7 +147,7 @@ onEveryEngine((engine) => {
     }
   })
 
-  test('an export takes files as they are when it comes to them', async () => {
+  test('an export contains each file as it is when the export reaches it', async () => {
     const put = async (content: string, data: object) =>
       (await records.upload(PAPER, { data, field: 'scan', content: Readable.from([Buffer.from(content)]) }))
         .data
@@ -174,7 +174,7 @@ onEveryEngine((engine) => {
     expect(Object.keys(readFiles(out)).sort()).toEqual(['<b>', 'first', 'new'].map(placeOf).sort())
   })
 
-  test('an export whose contents are not what they were is stopped', async () => {
+  test('an export stops if a content does not match its digest', async () => {
     const folder = new ContentFolder(newFolder())
     const exportWith = async (db: Database) => {
       for await (const page of exportAll({ ...app, db }, app.catalog.get(PAPER), (file, opened) =>
@@ -189,11 +189,11 @@ onEveryEngine((engine) => {
   })
 })
 
-describe('a process that ends after the transaction', () => {
+describe('an import whose process dies after the commit', () => {
   const CONTENTS = Array.from({ length: 5 }, (_, index) => `content ${index}`)
   const lines = CONTENTS.map((content, index) => ({ id: index + 1, title: 'x', scan: fileOf(content) }))
 
-  /** Nothing that comes after the commit is done; then a start, and a look. */
+  /** Imports without the steps after the commit, restarts, and audits. */
   async function violationsAfter(engine: Engine, broken: (db: Database) => Database) {
     const place = await newPlace(engine)
     const dying = await startService(engine, { place })
@@ -207,11 +207,14 @@ describe('a process that ends after the transaction', () => {
     return { made, held, violations }
   }
 
-  test.each(['sqlite', 'postgres'] as const)('leaves each record with its file on %s', async (engine) => {
-    expect(await violationsAfter(engine, withoutSettling)).toEqual({ made: 5, held: 5, violations: [] })
-  })
+  test.each(['sqlite', 'postgres'] as const)(
+    'each imported record has its file after a crash and a restart on %s',
+    async (engine) => {
+      expect(await violationsAfter(engine, withoutSettling)).toEqual({ made: 5, held: 5, violations: [] })
+    },
+  )
 
-  test('a store is caught that keeps content after its row', async () => {
+  test('a mutant that stores content after the commit is caught by the audit', async () => {
     const { violations } = await violationsAfter('postgres', (db) => withoutSettling(storesAfterCommit(db)))
     expect(violations).toContainEqual(expect.stringMatching(/has no content/))
   })

@@ -1,4 +1,4 @@
-// Many records in one import: each row and each Change as it would be alone, in the order of the lines.
+// An import of many records writes each row and each Change as a single import would, in line order.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { App } from '../../src/service/app.js'
 import { importRecords } from '../../src/service/transfer/import.js'
@@ -11,7 +11,7 @@ import { faceOf } from '../twins.js'
 const MODEL = 'crm.Contact'
 const COUNT = 2_345
 const PORTION = 1_000
-/** What a list of an engine, or the text of a statement, could take for something else. */
+/** Texts that an array literal or an SQL statement could misread. */
 const HARD = [
   ...[
     'NULL',
@@ -58,7 +58,7 @@ async function* portionsOf(lines: readonly Line[]) {
     yield lines.slice(start, start + PORTION).map((input, index) => ({ line: start + index + 1, input }))
 }
 
-/** What is in the table, and what the Log says, in its order. */
+/** The rows of the table and the entries of the change log, in log order. */
 async function stored({ db }: App, first: number): Promise<{ rows: unknown[]; logged: unknown[] }> {
   const rows = await db.reader.all(
     `select "id", "version", "firstName", "notes" from "${MODEL}" where "id" >= ? order by "id"`,
@@ -84,13 +84,13 @@ onEveryEngine((engine) => {
   })
   afterAll(() => service.close())
 
-  test('every text arrives as it is, in its row and in the Log, and the Log is in the order of the lines', async () => {
+  test('an import stores every text unchanged in row and change log, and logs in line order', async () => {
     const lines = linesFrom(1)
     await importLines(service.app, lines)
     expect(await stored(service.app, 1)).toEqual({ rows: lines, logged: lines })
   })
 
-  test('the twins that write lists as JSON, or rows in any order, do not', async () => {
+  test('mutants that write lists as JSON, or rows in any order, are caught', async () => {
     const twins = service.app.db.dialect.many ? [listsAsJson, inAnyOrder] : [inAnyOrder]
     for (const [index, twin] of twins.entries()) {
       const db = twin(service.app.db)
@@ -107,7 +107,7 @@ onEveryEngine((engine) => {
   })
 })
 
-/** Control characters are spelled as JSON does. */
+/** Spells control characters as JSON does. */
 function listsAsJson(db: Database): Database {
   const { dialect } = db
   const list = (values: readonly unknown[]) =>
@@ -120,7 +120,7 @@ function listsAsJson(db: Database): Database {
 
 const LOG_WIDTH = 7
 
-/** Of each statement, the last Change comes first. */
+/** Reverses the Changes of each statement. */
 function inAnyOrder(db: Database): Database {
   const turned = (sql: string, params: readonly SqlValue[] = []): readonly SqlValue[] => {
     if (db.dialect.many || !sql.startsWith('insert into verso_log')) return params

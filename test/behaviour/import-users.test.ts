@@ -1,4 +1,4 @@
-// Users whom lines name: found by their names, or made.
+// Users named by imported lines: found by name, or created.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -33,7 +33,7 @@ onEveryEngine((engine) => {
     return importRecords(app, sourcesIn(app, writeFiles(folder, { 'test.Note.ndjson': text })))
   }
 
-  describe('users of earlier releases', () => {
+  describe('imported users of earlier releases', () => {
     const authorsOf = async (ids: readonly number[]) => {
       const read = ids.map((id) => records.fetch('test.Note', id, { fields: ['createdBy'] }))
       const authors = (await Promise.all(read)).map(({ createdBy }) => (createdBy as { id: number }).id)
@@ -43,15 +43,15 @@ onEveryEngine((engine) => {
     const notesBy = (from: number, usernames: readonly string[]) =>
       usernames.map((username, index) => ({ id: from + index, title: username, createdBy: { username } }))
 
-    test('whose names would be refused today are made all the same', async () => {
+    test('an import creates users with names that are invalid today', async () => {
       const notes = notesBy(31_000, ['мixed', 'αbc', '½'])
       expect((await imports(notes)).users).toEqual(['мixed', 'αbc', '½'])
       expect(await authorsOf([31_000, 31_001, 31_002])).toEqual(['мixed', 'αbc', '½'])
       expect(await imports(notes)).toMatchObject({ made: 0, there: 3, users: [] })
     })
 
-    test('are found by their exact names, then by any spelling of them', async () => {
-      // As an earlier release kept them.
+    test('an import finds users by their exact name first, then by a normalized one', async () => {
+      // Stores the names as an earlier release did.
       for (const username of ['ｗide', 'wide', 'lone']) {
         const id = await addUser(app, {
           username: `older${username.codePointAt(0)}`,
@@ -77,7 +77,7 @@ onEveryEngine((engine) => {
       const folded = notesBy(33_000, ['ｗide'.normalize('NFKC')])
       await imports(folded)
       expect(await authorsOf([33_000]), 'a reader that folds names is caught').toEqual(['wide'])
-      // The names of a database lead to the same accounts in it.
+      // A second import resolves the names to the same accounts.
       expect(await imports(notes)).toMatchObject({ made: 0, there: 7, users: [] })
       const other = [{ ...notes[4], createdBy: { username: 'wide' } }]
       expect(await faultsOf(imports(other))).toEqual([

@@ -1,4 +1,4 @@
-// What an import does to a database, and what it refuses, by line.
+// Effects of an import on a database, and its errors by line.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -36,7 +36,7 @@ function sourcesOf(app: App, files: Files) {
 
 const imports = async (app: App, files: Files): Promise<Imported> => importRecords(app, sourcesOf(app, files))
 
-/** Nothing is written of an import that is refused. */
+/** The errors of a rejected import; checks that it wrote nothing. */
 async function refusedWhole(app: App, files: Files): Promise<readonly string[]> {
   const before = await exported(app)
   const faults = await faultsOf(imports(app, files))
@@ -60,8 +60,8 @@ onEveryEngine((engine) => {
     return { ...app, db, tables: new Tables(db.dialect, app.catalog) }
   }
 
-  describe('faults', () => {
-    test('every one is named with its line, and nothing is written', async () => {
+  describe('errors of an import', () => {
+    test('an import reports every error with its line and writes nothing', async () => {
       const faults = await refusedWhole(app, {
         'test.Everything': [
           { id: 1, version: 0, whole: 'x', day: '2024-02-30', active: 1 },
@@ -101,7 +101,7 @@ onEveryEngine((engine) => {
       )
     })
 
-    test('an id or a version after which there is no room', async () => {
+    test('an import rejects an id or a version over 2^52, which leaves no room for later ones', async () => {
       const [most, over] = [2 ** 52, 2 ** 52 + 1]
       const faults = await refusedWhole(app, {
         'test.Note': [
@@ -116,7 +116,7 @@ onEveryEngine((engine) => {
       ])
     })
 
-    test('references lead to records of the files or of the database, and nowhere else', async () => {
+    test('an import rejects references to records in neither the files nor the database, and duplicate ids', async () => {
       const { data: circle } = await records.create('rel.Circle', { name: 'Here' })
       const faults = await refusedWhole(app, {
         'rel.Person': [
@@ -132,7 +132,7 @@ onEveryEngine((engine) => {
       ])
     })
 
-    test('lines that cannot be read', async () => {
+    test('an import rejects lines that are not JSON objects or not UTF-8', async () => {
       const broken = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d])
       const faults = await refusedWhole(app, {
         'crm.Contact': Buffer.concat([
@@ -150,14 +150,14 @@ onEveryEngine((engine) => {
       ])
     })
 
-    test('the first hundred are told, the others counted', async () => {
+    test('an import reports the first 100 errors and the number of the others', async () => {
       const lines = Array.from({ length: 250 }, (_, index) => ({ id: index + 1, nme: 'x' }))
       const faults = await refusedWhole(app, { 'rel.Company': lines })
       expect(faults).toHaveLength(101)
       expect(faults.at(-1)).toBe('and 400 more')
     })
 
-    test('a record that is here at another version, is another one, or was removed', async () => {
+    test('an import rejects a record that exists at another version or with other values, or was deleted', async () => {
       const { data: kept } = await records.create('test.Note', { title: 'a' })
       const { data: gone } = await records.create('test.Note', { title: 'b' })
       await records.remove('test.Note', gone.id)
@@ -177,7 +177,7 @@ onEveryEngine((engine) => {
       ])
     })
 
-    test('what is not unique is told with its line, and its portion is undone', async () => {
+    test('an import reports a duplicate unique value with its line and rolls back that portion', async () => {
       const lines = Array.from({ length: 1_500 }, (_, index) => ({
         id: 5_000 + index,
         code: `c${index}`,
@@ -193,7 +193,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('empty files, empty lines, a byte order mark and the line ends of other systems are no faults', async () => {
+  test('an import accepts empty files, empty lines, a byte order mark and CRLF line ends', async () => {
     const text = '\uFEFF{"id":900,"firstName":"A"}\r\n\r\n{"id":901}'
     expect(await imports(app, { 'crm.Contact': text, 'rel.Circle': '' })).toMatchObject({ made: 2, there: 0 })
     expect(await records.read('crm.Contact', 900)).toMatchObject({
@@ -203,7 +203,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('each record has one Change, which made the version that it came with', async () => {
+  test('an imported record has one Change, with the version of its line', async () => {
     const [row] = await app.db.reader.all('select max(seq) as "last" from verso_log')
     await imports(app, {
       'rel.Person': [
@@ -229,8 +229,8 @@ onEveryEngine((engine) => {
     expect(updated.data).toMatchObject({ version: 8, boss: { id: 2_001 }, circles: [{ id: 40 }] })
   })
 
-  describe('owners', () => {
-    test('that come with their members keep their versions', async () => {
+  describe('imports into owned lists', () => {
+    test('an owner imported along with its members keeps its version', async () => {
       await imports(app, {
         'rel.Company': [{ id: 7_000, version: 4, name: 'With' }],
         'rel.Address': [{ id: 7_000, city: 'Oslo', company: { id: 7_000 } }],
@@ -246,12 +246,12 @@ onEveryEngine((engine) => {
       return (await records.read('rel.Company', owner)).version
     }
 
-    test('that were here before are raised: nobody drops a member unseen', async () => {
+    test('an import that adds a member increments the version of an existing owner', async () => {
       const { data } = await records.create('rel.Company', { name: 'Here' })
       expect(await addressFor(data.id, 7_001, app)).toBe(1)
     })
 
-    /** Whoever saves the list as it was before the member came, at the version that was read then. */
+    /** Saves the list as it was before the import added a member, at the version read then. */
     async function saveOldList(from: App, id: number): Promise<unknown> {
       const company = { id, version: 0, name: 'Both' }
       await imports(app, { 'rel.Company': [company] })
@@ -267,7 +267,7 @@ onEveryEngine((engine) => {
       )
     }
 
-    test('that were here before and are in the files too are raised', async () => {
+    test('saving an old list after an import added a member is a conflict, also if the owner is in the files', async () => {
       expect(await saveOldList(app, 7_100)).toBe('conflict')
       expect(await records.read('rel.Company', 7_100)).toMatchObject({
         version: 1,
@@ -276,7 +276,7 @@ onEveryEngine((engine) => {
       expect(await saveOldList(twinned(withoutOwnerRaise), 7_101)).toBe('done')
     })
 
-    test('are raised by each run that adds to them, and the same files still go on', async () => {
+    test("each import that adds members increments the owner's version, and the same files can be imported again", async () => {
       const company = { id: 7_200, version: 3, name: 'Often', updatedOn: '2024-01-02T03:04:05.678Z' }
       const address = (id: number) => ({ id, city: 'Rome', company: { id: 7_200 } })
       const files = (...ids: number[]) => ({ 'rel.Company': [company], 'rel.Address': ids.map(address) })
@@ -298,7 +298,7 @@ onEveryEngine((engine) => {
       ])
     })
 
-    test('come after their members: whoever reads one sees its list as it stays', async () => {
+    test('an import logs an owner after its members', async () => {
       const [row] = await app.db.reader.all('select max(seq) as "last" from verso_log')
       await imports(app, {
         'rel.Company': [{ id: 7_300, version: 2, name: 'Late' }],
@@ -313,14 +313,14 @@ onEveryEngine((engine) => {
       ])
     })
 
-    test('and the twin that leaves them is caught', async () => {
+    test("a mutant that does not increment the owner's version is caught", async () => {
       const { data } = await records.create('rel.Company', { name: 'Here too' })
       expect(await addressFor(data.id, 7_002, twinned(withoutOwnerRaise))).toBe(0)
     })
   })
 
-  describe('what others do at the same time', () => {
-    /** Removes a circle after it was found there by the check, and before it is written that somebody is in it. */
+  describe('concurrent writes during an import', () => {
+    /** Deletes a circle between the check of the references and their write. */
     async function removingInBetween(from: App, id: number): Promise<unknown> {
       const { data: circle } = await records.create('rel.Circle', { name: `Between ${id}` })
       const sources = sourcesOf(from, { 'rel.Person': [{ id, circles: [{ id: circle.id }] }] })
@@ -335,17 +335,17 @@ onEveryEngine((engine) => {
       return source ? importRecords(from, [source]) : undefined
     }
 
-    test('what is referred to is held, or the line is refused', async () => {
+    test('an import rejects a line whose related record is deleted after the check', async () => {
       await expect(removingInBetween(app, 8_000)).rejects.toThrow(
         /rel.Person.ndjson:1: circles there is no rel.Circle/,
       )
     })
 
-    test('and the twin that believes the check is caught', async () => {
+    test('a mutant that trusts the reference check is caught', async () => {
       await expect(removingInBetween(twinned(believingReferences), 8_001)).resolves.toMatchObject({ made: 1 })
     })
 
-    /** Makes a record after ids were passed, before the file is written. */
+    /** Creates a record after the import reserved its ids and before it writes the file. */
     async function makingInBetween(from: App, id: number): Promise<unknown> {
       const sources = sourcesOf(from, { 'rel.Badge': [{ id, number: `B-${id + 500}` }] })
       let reads = 0
@@ -364,27 +364,27 @@ onEveryEngine((engine) => {
       return data.id
     }
 
-    test('nobody gets an id or a number that is in the files', async () => {
+    test('a record created during an import gets no id and no number of the files', async () => {
       const next = (await lastBadge()) + 1
       await expect(makingInBetween(app, next)).resolves.toMatchObject({ made: 1 })
       const { data } = await records.create('rel.Badge', {})
       expect(data).toMatchObject({ id: next + 2, number: `B-0${next + 502}` })
     })
 
-    test('and the twin that passes no ids is caught', async () => {
+    test('a mutant that does not reserve ids is caught', async () => {
       const next = (await lastBadge()) + 1
       await expect(makingInBetween(twinned(withoutPassedIds), next)).rejects.toThrow(StartFaults)
     })
   })
 
-  test('an import that is run again goes on; the twin that does not look is caught', async () => {
+  test('a repeated import continues where it stopped, and a mutant that ignores existing records is caught', async () => {
     const lines = Array.from({ length: 2_500 }, (_, index) => ({ id: 20_000 + index, title: `n${index}` }))
     await imports(app, { 'test.Note': lines.slice(0, 1_300) })
     await expect(imports(twinned(forgettingWhatIsThere), { 'test.Note': lines })).rejects.toThrow()
     expect(await imports(app, { 'test.Note': lines })).toMatchObject({ made: 1_200, there: 1_300 })
   })
 
-  test('users who are named and not there are made, and cannot log in', async () => {
+  test('an import creates the missing users that lines name, disabled', async () => {
     const { users } = await imports(app, {
       'test.Note': [
         { id: 30_000, title: 'a', createdBy: { username: 'Zoë' }, createdOn: '2001-02-03T04:05Z' },
@@ -400,7 +400,7 @@ onEveryEngine((engine) => {
     expect(user).toEqual({ disabled: 1 })
   })
 
-  test('lines without an id are given one, and version 0', async () => {
+  test('imported lines without an id get one, and version 0', async () => {
     expect(await imports(app, { 'test.Order': [{ t: 'a' }, { t: 'b' }] })).toMatchObject({ made: 2 })
     const { data } = await records.search('test.Order', { fields: ['t'] })
     expect(data).toMatchObject([

@@ -10,7 +10,7 @@ function callers() {
   return { known, pass: (by: number) => (ms += by) }
 }
 
-test('who came a moment ago is not looked up again, and a second later is', async () => {
+test('the session cache returns a recent principal without a lookup, and expires it within a second', async () => {
   const { known, pass } = callers()
   const first = somebody()
   expect(await known.find('a', async () => first)).toBe(first)
@@ -20,7 +20,7 @@ test('who came a moment ago is not looked up again, and a second later is', asyn
   expect(known.get('a')).toBeUndefined()
 })
 
-test('the second begins with the look, not with its answer', async () => {
+test('an entry of the session cache ages from the start of its lookup', async () => {
   const { known, pass } = callers()
   await known.find('a', async () => {
     pass(950)
@@ -29,7 +29,7 @@ test('the second begins with the look, not with its answer', async () => {
   expect(known.get('a')).toBeUndefined()
 })
 
-test('what was looked up before a change is not kept after it', async () => {
+test('the session cache drops a lookup that started before a change of rights', async () => {
   const { known } = callers()
   await known.find('a', async () => {
     known.forget()
@@ -38,14 +38,14 @@ test('what was looked up before a change is not kept after it', async () => {
   expect(known.get('a')).toBeUndefined()
 })
 
-test('nobody is remembered as nobody', async () => {
+test('the session cache does not store a failed lookup', async () => {
   const { known } = callers()
   expect(await known.find('a', async () => undefined)).toBeUndefined()
   const later = somebody()
   expect(await known.find('a', async () => later)).toBe(later)
 })
 
-test('it does not grow without end', async () => {
+test('the session cache evicts the oldest entry after 10,000', async () => {
   const { known } = callers()
   for (let index = 0; index <= 10_000; index++) await known.find(String(index), async () => somebody())
   expect([known.get('0'), known.get('10000')]).toEqual([undefined, expect.anything()])

@@ -1,4 +1,4 @@
-// An answer has a limit of bytes, whatever it is about; what would be larger names a limit that fits, or tells less.
+// Every answer has a limit in bytes. A larger page is rejected with a limit that fits; a larger record is answered with less.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Source } from '../../src/model/catalog.js'
 import { defineModel } from '../../src/model/definition.js'
@@ -33,7 +33,7 @@ const models: readonly Source[] = [
 const LIMIT = 64 * 1024
 const COUNT = 30
 const settings = { answerLimitBytes: LIMIT }
-/** Plain text, and texts that are longer as JSON: twice, six times. */
+/** Plain text, and texts that are two or six times longer as JSON. */
 const BODIES = ['x'.repeat(4_000), '"'.repeat(2_500), '\u0001'.repeat(1_000), 'é'.repeat(1_000)]
 
 function sizeOf(records: readonly WireRecord[]): number {
@@ -58,14 +58,14 @@ onEveryTarget((engine, door) => {
   const fields = 'body'
   const questions = [
     ['by id', {}],
-    ['behind a record', { after: 'next' }],
+    ['after a cursor', { after: 'next' }],
     ['at an offset', { offset: 3 }],
     ['with a filter', { filter: `title like 'doc 1%'` }],
     ['sorted', { sortBy: '-title' }],
     ['sorted at an offset', { sortBy: '-title', offset: 2 }],
   ] as const
 
-  test.for(questions)('a page %s that is too large names a limit that fits', async ([, asked]) => {
+  test.for(questions)('a page %s that is too large is rejected with a limit that fits', async ([, asked]) => {
     const { next } = await records.find('big.Doc', { limit: 1 })
     const question = { fields, ...asked, ...('after' in asked ? next : {}) }
     const refused = await refusalOf(records.find('big.Doc', { ...question, limit: 1_000 }))
@@ -76,11 +76,11 @@ onEveryTarget((engine, door) => {
     expect(page.data).toHaveLength(limit)
     expect(page.total).toBe(COUNT)
     expect(sizeOf(page.data)).toBeLessThanOrEqual(LIMIT)
-    // It is not much less than what would fit.
+    // The limit is not much lower than necessary.
     expect(sizeOf(page.data)).toBeGreaterThan(LIMIT / 2)
   })
 
-  test('a search that is too large names a limit that fits', async () => {
+  test('a search answer that is too large is rejected with a limit that fits', async () => {
     const request = { fields: ['body'], data: { criteria: [] } }
     const refused = await refusalOf(records.search('big.Doc', { ...request, limit: 1_000 }))
     expect(refused.kind).toBe('too-large')
@@ -88,7 +88,7 @@ onEveryTarget((engine, door) => {
     expect((await records.search('big.Doc', { ...request, limit })).data).toHaveLength(limit)
   })
 
-  test('a page that is too large for memory holds what each of its records holds', async () => {
+  test('a page staged on disk equals the records fetched one by one', async () => {
     for (const sortBy of [undefined, 'title']) {
       const { data } = await records.find('big.Doc', { fields, limit: 10, offset: 5, sortBy })
       expect(sizeOf(data)).toBeGreaterThan(LIMIT / 8)
@@ -99,14 +99,14 @@ onEveryTarget((engine, door) => {
     }
   })
 
-  test('a walk by pages that are too large for memory visits every record, and ends', async () => {
+  test('paging with a cursor through pages staged on disk visits every record and ends', async () => {
     for (const sortBy of [undefined, '-title', 'body'])
       expect((await idsByWalking(records, 'big.Doc', { fields, limit: 7, sortBy })).sort(byNumber)).toEqual(
         ids,
       )
   })
 
-  test('an empty page behind the last record is empty, whatever it would show', async () => {
+  test('the page after the last record is empty', async () => {
     const [last] = (await records.find('big.Doc', { limit: 1, offset: COUNT - 2 })).data
     const { next } = await records.find('big.Doc', { limit: 1, offset: COUNT - 2, sortBy: 'title' })
     expect(last?.id).toBe(ids.at(-2))
@@ -114,7 +114,7 @@ onEveryTarget((engine, door) => {
     expect((await records.find('big.Doc', end)).data).toEqual([])
   })
 
-  describe('one record', () => {
+  describe('a record over the answer limit', () => {
     let large: number
     beforeAll(async () => {
       const pages = Array.from({ length: 20 }, () => ({ text: 'p'.repeat(4_000) }))
@@ -122,7 +122,7 @@ onEveryTarget((engine, door) => {
     })
     afterAll(() => records.remove('big.Doc', large))
 
-    test('whose list is too large is refused, and can be read by its fields', async () => {
+    test('a record with a list over the answer limit is rejected as too-large, and can be fetched by fields', async () => {
       const refused = await refusalOf(records.read('big.Doc', large))
       expect([refused.kind, refused.message]).toEqual(['too-large', expect.stringContaining('"fields"')])
       expect((await records.fetch('big.Doc', large, { fields: ['title'] }))['title']).toBe('Large')
@@ -132,7 +132,7 @@ onEveryTarget((engine, door) => {
       expect([refusedPage.kind, refusedPage.details.data]).toEqual(['too-large', { limit: 0 }])
     })
 
-    test('whose text is too large because of its escapes is refused', async () => {
+    test('a record whose JSON escapes exceed the answer limit is rejected as too-large', async () => {
       const { data } = await records.create('big.Doc', { body: '\u0001'.repeat(LIMIT / 4) })
       expect(data).toEqual({ id: data.id, version: 0 })
       expect((await refusalOf(records.read('big.Doc', data.id))).kind).toBe('too-large')
@@ -141,20 +141,20 @@ onEveryTarget((engine, door) => {
       await records.remove('big.Doc', data.id)
     })
 
-    test('that is too large because of a name in its JSON is written, and its id and version are answered', async () => {
+    test('a create of a record over the answer limit succeeds and answers with id and version', async () => {
       const { data } = await records.create('big.Doc', { extra: { ['k'.repeat(LIMIT)]: 1 } })
       expect(data).toEqual({ id: data.id, version: 0 })
       await records.remove('big.Doc', data.id)
     })
 
-    test('that is too large is changed, and its id and version are answered', async () => {
+    test('an update of a record over the answer limit succeeds and answers with id and version', async () => {
       const { data } = await records.update('big.Doc', large, { version: 0, title: 'Larger' })
       expect(data).toEqual({ id: large, version: 1 })
       const shown = await records.fetch('big.Doc', large, { fields: ['title'] })
       expect(shown).toEqual({ id: large, version: 1, title: 'Larger' })
     })
 
-    test('that is too large conflicts without its values', async () => {
+    test('a conflict about a record over the answer limit omits the values', async () => {
       const refused = await refusalOf(records.update('big.Doc', large, { version: 0, title: 'Mine' }))
       expect(refused.kind).toBe('conflict')
       expect(refused.details.data).toMatchObject({
@@ -165,7 +165,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('a save of many answers id and version of each, also when it is repeated', async () => {
+  test('a save of many records over the answer limit answers with ids and versions, also when repeated', async () => {
     const read = await records.search('big.Doc', { limit: 100 })
     const sent = read.data.slice(0, 25).map(({ id, version }) => ({ id, version, title: 'Saved' }))
     const keys = sent.map(({ id, version }) => ({ id, version: version + 1 }))
@@ -183,7 +183,7 @@ onEveryTarget((engine, door) => {
     )
   })
 
-  test('so does a batch, and it says the ids of what it removed', async () => {
+  test('a batch over the answer limit answers with ids and versions, and with the ids of deleted records', async () => {
     const read = await records.search('big.Doc', { limit: 100 })
     const gone = (await records.create('big.Doc', { title: 'Gone' })).data
     const requests = [
@@ -199,22 +199,22 @@ onEveryTarget((engine, door) => {
     expect(data).toEqual([...read.data.map(({ id, version }) => ({ id, version: version + 1 })), gone.id])
   })
 
-  test('a list as it was has the same limit', async () => {
+  test('a list with asOf has the same answer limit', async () => {
     const asked = { fields: 'body', asOf: new Date(Date.now() + 1_000).toISOString() }
     const refused = await refusalOf(records.find('big.Doc', { ...asked, limit: 1_000 }))
     expect(refused.kind).toBe('too-large')
     expect((await records.find('big.Doc', { ...asked, limit: 5 })).data).toHaveLength(5)
   })
 
-  test('what may not be seen is not there, however large it is', async () => {
+  test('a read or fetch of a missing record is not-found, not too-large', async () => {
     expect((await refusalOf(records.read('big.Doc', 10 ** 9))).kind).toBe('not-found')
     expect((await refusalOf(records.fetch('big.Doc', 10 ** 9))).kind).toBe('not-found')
   })
 
-  test('no large answer is left behind', () => expect.poll(() => service.app.staging.bytes).toBe(0))
+  test('no staged answer remains on disk', () => expect.poll(() => service.app.staging.bytes).toBe(0))
 })
 
-/** What is wrong with large answers of a service on this database. */
+/** Errors in the large answers of a service on this database. */
 async function faultsOf(
   engine: (typeof ENGINES)[number],
   change: (db: Database) => Database,
@@ -228,7 +228,7 @@ async function faultsOf(
     const ids: number[] = []
     for (let number = 0; number < COUNT; number++)
       ids.push((await records.create('big.Doc', { title: 'first', body: BODIES[0] })).data.id)
-    // Over HTTP the bytes are counted once more.
+    // The HTTP transport checks the size again, so the first call goes directly to the service.
     const direct = await enter(service, 'direct')
     const all = direct.find('big.Doc', { fields: 'title,body', limit: 1_000 })
     const outcome = await all.then(
@@ -257,17 +257,17 @@ async function faultsOf(
 }
 
 describe.for(ENGINES)('%s', (engine) => {
-  test('a large page is of one snapshot, and of bounded size', async () => {
+  test('a large page comes from one snapshot and has a bounded size', async () => {
     expect(await faultsOf(engine, withoutPageSnapshots(false))).toEqual([])
   })
 
-  test('a mutant that reads the parts of a page outside of a snapshot is caught', async () => {
+  test('a mutant that reads the parts of a page outside a snapshot is caught', async () => {
     expect(await faultsOf(engine, withoutPageSnapshots(true))).toEqual([
       expect.stringContaining('of two moments'),
     ])
   })
 
-  test('a mutant that weighs nothing is caught', async () => {
+  test('a mutant that does not measure answers is caught', async () => {
     expect(await faultsOf(engine, unweighed)).toContainEqual(expect.stringContaining('all of them'))
   })
 })
@@ -276,7 +276,7 @@ function byNumber(a: number, b: number): number {
   return a - b
 }
 
-test('the limit of an answer counts bytes of UTF-8, not characters', () => {
+test('the answer limit counts bytes of UTF-8, not characters', () => {
   for (const text of ['x'.repeat(30), 'é'.repeat(15), '漢'.repeat(10), '😀'.repeat(7) + 'xx']) {
     expect([fits(text, 29), fits(text, 30)], text).toEqual([false, true])
     expect([fits(Buffer.from(text), 29), fits(Buffer.from(text), 30)], text).toEqual([false, true])

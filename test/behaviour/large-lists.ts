@@ -1,4 +1,4 @@
-// Documents whose pages and tags have names that are larger together than an answer, and what is asked of them.
+// Documents whose pages and tags have names that exceed the answer limit, with the calls that read and write them.
 import { expect } from 'vitest'
 import type { Source } from '../../src/model/catalog.js'
 import { defineModel } from '../../src/model/definition.js'
@@ -47,7 +47,7 @@ export interface Owner {
   readonly tags: readonly number[]
 }
 
-/** A document with so many pages and tags. */
+/** Creates a document with `members` pages and as many tags. */
 export async function makeOwner(records: Records, members = MEMBERS): Promise<Owner> {
   const pages = Array.from({ length: members }, () => ({ text: NAME }))
   const tags = Array.from({ length: members }, () => ({ label: NAME }))
@@ -62,7 +62,7 @@ export async function makeOwner(records: Records, members = MEMBERS): Promise<Ow
   }
 }
 
-/** The tags of one owner are the last ones that were made. */
+/** The id before the owner's tags, which are the latest ones. */
 async function firstTag(records: Records, members: number): Promise<number> {
   const { data } = await records.find('big.Tag', { fields: 'id', sortBy: '-id', limit: members })
   return (data.at(-1)?.id ?? 0) - 1
@@ -70,7 +70,7 @@ async function firstTag(records: Records, members: number): Promise<number> {
 
 export type Call = readonly [name: string, call: (owner: Owner, by: Records) => Promise<unknown>]
 
-/** What each write takes, and what it answers. */
+/** Writes, each with a check of its answer. */
 export const WRITES: readonly Call[] = [
   [
     'an update',
@@ -92,7 +92,7 @@ export const WRITES: readonly Call[] = [
     },
   ],
   [
-    'an update that shows fields',
+    'an update that requests fields',
     async ({ id, version }, by) => {
       const options = { wanted: { fields: ['title', 'pages'] } }
       const { data } = await by.update('big.Doc', id, { version, title: 'second' }, options)
@@ -110,7 +110,7 @@ export const WRITES: readonly Call[] = [
     },
   ],
   [
-    'a batch that makes an owner and changes it',
+    'a batch that creates and updates an owner',
     async ({ tags }, by) => {
       const { data } = await by.batch([
         { op: 'create', model: 'big.Doc', ref: 'a', data: { tags: tags.map((id) => ({ id })) } },
@@ -131,14 +131,14 @@ export const WRITES: readonly Call[] = [
     },
   ],
   [
-    'a member that joins',
+    'a create of a member',
     async ({ id }, by) => {
       const { data } = await by.create('big.Page', { doc: { id }, text: 'short' })
       expect(data['text']).toBe('short')
     },
   ],
   [
-    'a member that goes',
+    'a delete of a member',
     async ({ pages: [page = 0] }, by) => {
       expect((await by.remove('big.Page', page)).data).toBe(page)
     },
@@ -166,7 +166,7 @@ export const WRITES: readonly Call[] = [
     },
   ],
   [
-    'a delete of another version',
+    'a delete with a wrong version',
     async ({ id, version }, by) => {
       const refused = await refusalOf(by.remove('big.Doc', id, { version: version + 1 }))
       expect([refused.kind, refused.details.data]).toMatchObject([
@@ -177,13 +177,13 @@ export const WRITES: readonly Call[] = [
   ],
 ]
 
-/** Reads of the same kind: each is refused before the names are read. */
+/** Reads that the service rejects before it reads the names. */
 export const READS: readonly Call[] = [
   ['a copy', ({ id }, by) => by.copy('big.Doc', id)],
-  ['a version', ({ id, version }, by) => by.readAt('big.Doc', id, version)],
-  ['a record as of a moment', ({ id }, by) => by.readAt('big.Doc', id, soon())],
+  ['a read at a version', ({ id, version }, by) => by.readAt('big.Doc', id, version)],
+  ['a read with asOf', ({ id }, by) => by.readAt('big.Doc', id, soon())],
   [
-    'a list as of a moment',
+    'a list with asOf',
     async ({ id, version }, by) => {
       const asOf = new Date().toISOString()
       await by.update('big.Doc', id, { version, title: 'later' })
@@ -196,7 +196,7 @@ function soon(): string {
   return new Date(Date.now() + 1_000).toISOString()
 }
 
-/** The same account with rights that ask something of every record. */
+/** Gives the account permissions with a condition on every record. */
 export function asEditor({ catalog }: App, admin: Caller): Caller {
   const rights = new Rights(catalog, (model) => {
     const permission: Permission = {

@@ -1,4 +1,4 @@
-// A record whose lists are larger than an answer: a write reads the ids of their members, never their names, and every answer is bounded.
+// A record whose lists exceed the answer limit: a write reads the ids of the members, never their names, and every answer is bounded.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { App } from '../../src/service/app.js'
 import { recordsOf } from '../../src/service/records.js'
@@ -56,7 +56,7 @@ onEveryEngine((engine) => {
     place.remove()
   })
 
-  test('an export of a record that is too large is refused before names are read', async () => {
+  test('an export of a record over the answer limit is rejected before it reads the names of members', async () => {
     const { id } = await makeOwner(records)
     const request = { fields: ['pages'], data: { _domain: `self.id = ${id}` } }
     const model = service.app.catalog.get('big.Doc')
@@ -69,27 +69,36 @@ onEveryEngine((engine) => {
 
   const charactersOf = (owner: Owner, by: Records, call: Call[1]) => db.charactersOf(() => call(owner, by))
 
-  test.for(WRITES)('%s reads no names of members, and answers within the limit', async ([, write]) => {
-    expect(await charactersOf(await makeOwner(records), records, write)).toBeLessThan(MOST_READ)
-  })
+  test.for(WRITES)(
+    '%s by an administrator reads no names of members and answers within the limit',
+    async ([, write]) => {
+      expect(await charactersOf(await makeOwner(records), records, write)).toBeLessThan(MOST_READ)
+    },
+  )
 
-  test.for(WRITES)('%s of somebody with fewer rights does, too', async ([, write]) => {
-    const by = recordsOf(service.app, editor)
-    expect(await charactersOf(await makeOwner(records), by, write)).toBeLessThan(MOST_READ)
-  })
+  test.for(WRITES)(
+    '%s by a user with conditional permissions reads no names of members and answers within the limit',
+    async ([, write]) => {
+      const by = recordsOf(service.app, editor)
+      expect(await charactersOf(await makeOwner(records), by, write)).toBeLessThan(MOST_READ)
+    },
+  )
 
-  test.for(READS)('%s that is too large is refused before names are read', async ([, read]) => {
-    for (const caller of [admin, editor]) {
-      const refuse = async (owner: Owner, by: Records) => {
-        const refused = await refusalOf(read(owner, by))
-        expect([refused.kind, refused.message]).toEqual(['too-large', expect.stringContaining('64 KB')])
+  test.for(READS)(
+    '%s over the answer limit is rejected before it reads the names of members',
+    async ([, read]) => {
+      for (const caller of [admin, editor]) {
+        const refuse = async (owner: Owner, by: Records) => {
+          const refused = await refusalOf(read(owner, by))
+          expect([refused.kind, refused.message]).toEqual(['too-large', expect.stringContaining('64 KB')])
+        }
+        const by = recordsOf(service.app, caller)
+        expect(await charactersOf(await makeOwner(records), by, refuse)).toBeLessThan(MOST_READ)
       }
-      const by = recordsOf(service.app, caller)
-      expect(await charactersOf(await makeOwner(records), by, refuse)).toBeLessThan(MOST_READ)
-    }
-  })
+    },
+  )
 
-  test('mutants that read names, or read more than an answer holds, are caught', async () => {
+  test('mutants that read names, or more than the answer limit, are caught', async () => {
     const caught = async (app: App, by: Caller, [, call]: Call) =>
       (await charactersOf(await makeOwner(records), recordsOf(app, by), call)) >= MOST_READ
     const [update, list, shown] = WRITES
@@ -105,14 +114,14 @@ onEveryEngine((engine) => {
     }
   })
 
-  /** Makes a text of 1 MB in the database, beside the service. */
+  /** Sets a text of 1 MB directly in the database. */
   async function enlarge(table: string, field: string, where: string): Promise<void> {
     const text = engine === 'sqlite' ? 'hex(zeroblob(500000))' : `repeat('x', 1000000)`
     const sql = `update "${table}" set "${field}" = ${text} where ${where}`
     await service.app.db.transaction((tx) => tx.run(sql))
   }
 
-  test('a transaction that would hold too much is refused before it has read all of it', async () => {
+  test('a transaction that would hold too many bytes is rejected before it reads all of them', async () => {
     const { id, tags } = await makeOwner(records, 40)
     await enlarge('big.Tag', 'label', `"id" = ${tags[0]}`)
     const sent = { data: { _domain: `self.doc.id = ${id}` }, values: { done: true } }
@@ -122,7 +131,7 @@ onEveryEngine((engine) => {
       Array.from({ length: 20 }, () => page),
     )
     const calls = [
-      // Each has the name of its tag, before and after.
+      // Each page has the name of its tag, before and after.
       () => records.updateMass('big.Page', sent),
       () => records.remove('big.Doc', id),
     ]
@@ -131,14 +140,14 @@ onEveryEngine((engine) => {
         const refused = await refusalOf(call())
         expect([refused.kind, refused.message]).toEqual(['bad-request', expect.stringContaining('too large')])
       })
-      // The most that is held, and the largest record.
+      // The maximum held, plus the largest record.
       expect(read).toBeLessThan(36_000_000)
       await enlarge('big.Page', 'text', `"doc" = ${id}`)
     }
   })
 
-  describe('an owner whose lists are small', () => {
-    test('is answered with the names of its members, by a conflict too', async () => {
+  describe('an owner with small lists', () => {
+    test('an update or a conflict of an owner with small lists has the names of its members', async () => {
       const { id, pages, tags } = await makeOwner(records, 2)
       for (const by of [admin, editor].map((caller) => recordsOf(service.app, caller))) {
         const { version } = await records.read('big.Doc', id)
@@ -155,7 +164,7 @@ onEveryEngine((engine) => {
       }
     })
 
-    test('can be sent back as it was read, and a changed name is refused', async () => {
+    test('an owner with small lists can be sent back as read, and a changed name of a member is rejected', async () => {
       const { id } = await makeOwner(records, 2)
       for (const by of [admin, editor].map((caller) => recordsOf(service.app, caller))) {
         const read = await by.read('big.Doc', id)
@@ -168,7 +177,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('names that came back with a list that is too large cannot be compared, and are refused unread', async () => {
+  test('names sent back with a list over the answer limit are rejected without reading the stored ones', async () => {
     const owner = await makeOwner(records)
     const { id, version } = owner
     for (const by of [admin, editor].map((caller) => recordsOf(service.app, caller))) {
@@ -184,7 +193,7 @@ onEveryEngine((engine) => {
     expect(data).toEqual({ id, version: version + 1 })
   })
 
-  test('over HTTP nothing of it is a failure of the server', async () => {
+  test('over HTTP, copies, reads at a version and conflicts over the answer limit fail with 4xx errors', async () => {
     const { id, version } = await makeOwner(records)
     const by = await enter(service, 'http')
     expect((await refusalOf(by.copy('big.Doc', id))).kind).toBe('too-large')
@@ -196,18 +205,18 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('a model without lists is read before a write as a read shows it, in one statement', () => {
+  test('a write of a model without lists reads the record as a read does, in one statement', () => {
     const table = service.app.tables.of(service.app.catalog.get('big.Tag'))
     expect(table.own).toBe(table.full)
   })
 
-  test('a record of any size can be changed, with others beside it that are not too large together', () => {
+  test('one record of any size can be changed, and further records up to a total size', () => {
     const model = service.app.catalog.get('big.Page')
     const held = new HeldRecords()
     const hold = (id: number, length: number) => () => {
       held.add(model, { id, version: 0, text: 'x'.repeat(length) })
     }
-    // Before and after.
+    // The same record counts before and after its change.
     for (const add of [hold(1, 40_000_000), hold(1, 40_000_000), hold(2, 31_000_000)]) add()
     expect(hold(3, 1_000_000)).toThrow('change fewer of them')
   })

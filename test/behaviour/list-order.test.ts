@@ -1,4 +1,4 @@
-// `orderBy` of a list: the same order wherever the list is shown, and no change of the record that it belongs to.
+// `orderBy` of a list: answers show the list in this order, and the order is no part of the record.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition.js'
 import { describeModel } from '../../src/model/describe.js'
@@ -49,7 +49,7 @@ const models = [
     name: PRODUCT,
     fields: {
       name: { type: 'string' },
-      // By the owner of each, then by the name of what it refers to.
+      // Sorts by the rank of the owner, then by the name of the owner.
       lines: {
         ...{ type: 'one-to-many', target: LINE, mappedBy: 'product' },
         orderBy: ['-order.rank', 'order', '-id'],
@@ -69,7 +69,7 @@ const namesIn = (record: unknown, list: string) =>
   ((record as WireRecord)[list] as readonly { readonly name: string }[]).map(({ name }) => name)
 const linesOf = (record: unknown) => namesIn(record, 'lines')
 
-/** As they are made; `SHOWN` is as they are shown. */
+/** In the order of creation; `SHOWN` has the expected order. */
 const LINES = [
   { name: 'none', price: '9' },
   { name: 'third', sequence: 3 },
@@ -101,7 +101,7 @@ onEveryTarget((engine, door) => {
   const make = async (more: object = {}) =>
     (await records.create(ORDER, { name: 'O', lines: LINES, tags: manyTags(tags), ...more })).data
 
-  test('answers of reads, saves, fetches, finds, copies and exports show a list in its order', async () => {
+  test('reads, writes, fetches, finds, copies, conflicts and exports show a list in its order', async () => {
     const made = await make()
     const { id } = made
     const only = { data: { _domain: `self.id = ${id}` } }
@@ -136,7 +136,7 @@ onEveryTarget((engine, door) => {
     expect(exported).toEqual([TAGS_SHOWN])
   })
 
-  test('the other side of a relation, a list in a list and an order over references are shown so too', async () => {
+  test('inverse relations, lists in lists and orders over references are sorted', async () => {
     const product = (await records.create(PRODUCT, { name: 'P' })).data.id
     const of = (name: string) => ({ name, product: { id: product }, notes: manyTags(tags) })
     const orders: number[] = []
@@ -158,7 +158,7 @@ onEveryTarget((engine, door) => {
     expect(namesIn({ ranked }, 'ranked')).toEqual(['c', 'b', 'a', 'z'])
   })
 
-  test('a member that moves in the order changes no owner, and Changes name the members of a list by id', async () => {
+  test('a member that moves in the order changes no owner, and Changes list member ids by id', async () => {
     const order = await make()
     const lines = order['lines'] as readonly WireRecord[]
     const last = lines.at(-1)?.id ?? 0
@@ -174,7 +174,7 @@ onEveryTarget((engine, door) => {
     }
     const grown = (await records.update(ORDER, order.id, added)).data
     expect(linesOf(grown)).toEqual(['none either', 'dear', 'cheap', 'free', 'new', 'second', 'third', 'none'])
-    // Whoever joins from the other side raises the owner, too.
+    // A member that is created with a reference to the owner increments the owner's version, too.
     const joined = (await records.create(LINE, { name: 'x', sequence: -1, order: { id: order.id } })).data.id
     const ids = (await records.read(ORDER, order.id))['lines'] as readonly WireRecord[]
     const inOrder = (members: readonly number[]) => manyTags(members.toSorted((a, b) => a - b))
@@ -198,7 +198,7 @@ onEveryTarget((engine, door) => {
     ])
   })
 
-  test('a record and a list of the past show those who were in a list in the order of today', async () => {
+  test("a record or list of the past shows its former members in today's order", async () => {
     const order = await make()
     service.clock.advance(60_000)
     const at = new Date(service.clock.now()).toISOString()
@@ -213,13 +213,13 @@ onEveryTarget((engine, door) => {
       await records.readAt(ORDER, order.id, at),
       (await records.find(ORDER, { asOf: at, fields: 'lines,tags', filter: `id = ${order.id}` })).data[0],
     ]) {
-      // One that is gone is its id alone.
+      // A deleted member has only its id, and comes last.
       expect(linesOf(record)).toEqual([...was, undefined])
       expect(namesIn(record, 'tags')).toEqual(TAGS_SHOWN)
     }
   })
 
-  test('the model says what its lists are ordered by', () => {
+  test('the description of a model contains the order of its lists', () => {
     const { catalog } = service.app
     const { fields } = describeModel(catalog, catalog.get(ORDER), null)
     expect(fields.flatMap(({ name, orderBy }) => (orderBy ? [[name, orderBy]] : []))).toEqual([
@@ -229,7 +229,7 @@ onEveryTarget((engine, door) => {
   })
 })
 
-/** A twin that shows lists by id, and those of the past. */
+/** A mutant that sorts lists by id, also those of the past. */
 function withoutListOrder(db: Database): Database {
   const ORDERED = /order by (?:(?:case .*? end|\S+) (?:asc|desc) nulls last, )+((?:r\d+|t)\."id")/g
   const byId = (queryable: Queryable): Queryable => ({
@@ -253,7 +253,7 @@ function withoutListOrder(db: Database): Database {
 }
 
 onEveryEngine((engine) => {
-  test('nobody finds out by the order of a list what they may not read', async () => {
+  test('the order of a list reveals no field that the user may not read', async () => {
     const service = await startService(engine, { models })
     const made = (await rootOf(service).create(ORDER, { name: 'O', rank: 1, lines: LINES })).data
     const may = (readable: readonly string[], condition?: string) => ({
@@ -271,7 +271,7 @@ onEveryEngine((engine) => {
       const { version } = await rootOf(service).read(USER_MODEL, id)
       return { id, version, username, name: username }
     }
-    /** As this service shows it to them, in each way. */
+    /** The lines as the service shows them to this user, by each kind of read. */
     const shownTo = async (who: Grantee, app = service.app) => {
       const records = recordsFor(app, await actorOf(who))
       return {
@@ -287,11 +287,11 @@ onEveryEngine((engine) => {
       found: names,
       past: names,
     })
-    // By the price alone, which is the second key: the dearest first, those without one last.
+    // Only the price is readable, the second key: highest first, null last.
     expect(await shownTo(blind)).toEqual(
       everywhere(['dear', 'cheap', 'none', 'none either', 'third', 'free', 'second']),
     )
-    // Where it is hidden it is as if it were null.
+    // A hidden sequence sorts as null.
     expect(await shownTo(partly)).toEqual(
       everywhere(['second', 'third', 'dear', 'cheap', 'none', 'none either', 'free']),
     )
@@ -299,7 +299,7 @@ onEveryEngine((engine) => {
     const { rights } = await gate.callerOf(await actorOf(blind))
     const { fields } = describeModel(rights ?? catalog, catalog.get(ORDER), null)
     expect(fields.find(({ name }) => name === 'lines')).toMatchObject({ orderBy: ['-price'] })
-    // Twins that do not keep it.
+    // Mutants that ignore the permissions show the full order.
     const named = READING_TWINS['hidden fields can be named']?.(service.app)
     const unmasked = READING_TWINS['a field is shown in every record if in any']?.(service.app)
     expect((await shownTo(blind, named)).read).toEqual(SHOWN)
@@ -307,8 +307,8 @@ onEveryEngine((engine) => {
     await service.close()
   })
 
-  describe('broken twins are caught', () => {
-    test('a store that shows lists by id', async () => {
+  describe('mutants of the list order', () => {
+    test('a mutant that sorts lists by id is caught', async () => {
       const place = await preparedPlace(engine, models)
       const database = withoutListOrder(
         await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 }),

@@ -13,7 +13,7 @@ onEveryTarget((engine, door) => {
   const ofOwner = (changes: readonly Change[], id: number) =>
     changes.filter((change) => change.model === 'rel.Company' && change.id === id)
 
-  test('a member that is added from its own side raises its owner by one', async () => {
+  test("a create of a member with a reference to its owner increments the owner's version by one", async () => {
     const { company, members } = await withCities('A')
     const changes = await changesOf(async () => {
       const added = await make('rel.Address', { city: 'B', company: { id: company.id } })
@@ -31,7 +31,7 @@ onEveryTarget((engine, door) => {
     expect(idsOf(now, 'addresses')).toHaveLength(2)
   })
 
-  test('a member that is removed from its own side raises its owner by one', async () => {
+  test("a delete of a member increments its owner's version by one", async () => {
     const { company, members } = await withCities('A', 'B')
     const [a = { id: 0 }, b = { id: 0 }] = members
     const changes = await changesOf(() => records().remove('rel.Address', a.id))
@@ -42,7 +42,7 @@ onEveryTarget((engine, door) => {
     ])
   })
 
-  test('a member that is moved from its own side raises both owners by one', async () => {
+  test('a member moved by its reference increments the versions of both owners by one', async () => {
     const { company: from, members } = await withCities('A')
     const { company: to } = await withCities()
     const [a = { id: 0 }] = members
@@ -61,7 +61,7 @@ onEveryTarget((engine, door) => {
     ])
   })
 
-  test('a change of what a member holds leaves the version of its owner', async () => {
+  test("a change of a member's fields does not increment its owner's version", async () => {
     const { company, members } = await withCities('A')
     const [a = { id: 0 }] = members
     await change('rel.Address', a.id, { version: 0, city: 'A2', company: { id: company.id } })
@@ -70,7 +70,7 @@ onEveryTarget((engine, door) => {
     expect(now).toMatchObject({ version: 0, addresses: [{ id: a.id, $version: 2, city: 'A2' }] })
   })
 
-  test('an older version of the owner is stale once a member was added, and says what theirs is', async () => {
+  test('an update of the owner from before a member was added is a conflict that shows the new list', async () => {
     const { company, members } = await withCities('A')
     const [a] = members
     const added = await make('rel.Address', { city: 'B', company: { id: company.id } })
@@ -85,7 +85,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('a conflict shows lists as the ids of their members, and a new member by what it is to hold', async () => {
+  test('a conflict shows lists as member ids, and new members with their values but no secrets', async () => {
     const { company, members } = await withCities('A', 'B')
     const [a, b] = members
     const theirs = await change('rel.Company', company.id, { version: 0, addresses: [a] })
@@ -112,7 +112,7 @@ onEveryTarget((engine, door) => {
     expect(JSON.stringify(clash)).not.toMatch(/told-secret/)
   })
 
-  test('a list that only we changed is ours, and the rest of the record is theirs', async () => {
+  test('a list changed only by us has the verdict ours, and fields changed by others theirs', async () => {
     const { company, members } = await withCities('A')
     await change('rel.Company', company.id, { version: 0, name: 'Theirs' })
     const refusal = await refusedWhole(() => change('rel.Company', company.id, { version: 0, addresses: [] }))
@@ -125,7 +125,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('two members added in one request raise the owner once', async () => {
+  test("two members added in one request increment the owner's version once", async () => {
     const { company } = await withCities()
     const address = (city: string) => ({ city, company: { id: company.id } })
     const changes = await changesOf(() =>
@@ -139,7 +139,7 @@ onEveryTarget((engine, door) => {
     expect(listOf(now, 'addresses').map(({ city }) => city)).toHaveLength(2)
   })
 
-  test('an owner that is saved together with its list is raised once', async () => {
+  test('an owner saved along with its list increments its version once', async () => {
     const { company, members } = await withCities('A', 'B')
     const [a, b] = members
     const data = { version: 0, name: 'New', addresses: [a, { ...b, version: 0, city: 'B2' }, { city: 'C' }] }
@@ -150,7 +150,7 @@ onEveryTarget((engine, door) => {
     expect(await read('rel.Company', company.id)).toMatchObject({ version: 1 })
   })
 
-  test('an owner that is changed through a new member is raised once', async () => {
+  test('an owner changed through a new member increments its version once', async () => {
     const { company } = await withCities('A')
     const data = { city: 'B', company: { id: company.id, version: 0, name: 'New' } }
     const changes = await changesOf(() => make('rel.Address', data))
@@ -161,7 +161,7 @@ onEveryTarget((engine, door) => {
     ])
   })
 
-  test('a member moves between two owners that are saved with it, and each is raised once', async () => {
+  test("a member moved between two owners in one request increments each owner's version once", async () => {
     const company = await make('rel.Company', {
       name: 'M',
       addresses: [{ city: 'A' }, { city: 'B', doors: [{}] }],
@@ -190,7 +190,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('members that are added at once from their own side are all there, each with a version of the owner', async () => {
+  test('members created concurrently are all in the list, each with its own version of the owner', async () => {
     const { company } = await withCities()
     const cities = Array.from({ length: 20 }, (_, index) => `City ${index}`)
     const changes = await changesOf(() =>
@@ -210,7 +210,7 @@ onEveryTarget((engine, door) => {
     expect(sizes).toEqual(cities.map((_, index) => [index, index + 1]))
   })
 
-  test('members that change places at once all arrive, and each owner is raised for each', async () => {
+  test('members moved concurrently between two owners all arrive, each with its own version of both owners', async () => {
     const { company: left, members: lefts } = await withCities('A', 'B', 'C')
     const { company: right, members: rights } = await withCities('D', 'E', 'F')
     const move = (to: number) => (member: { readonly id: number }) =>

@@ -15,7 +15,7 @@ onEveryTarget((engine, door) => {
 
   const by = { id: 1, $version: 0, name: 'Ada' }
 
-  test('an empty array of JSON is a value of its own in Changes, and in the past', async () => {
+  test('an empty JSON array is distinct from null in Changes and in past versions', async () => {
     const { data } = await records.create('crm.Contact', { firstName: 'A', phones: [] })
     await records.update('crm.Contact', data.id, { version: 0, phones: null })
     await records.update('crm.Contact', data.id, { version: 1, phones: [] })
@@ -31,7 +31,7 @@ onEveryTarget((engine, door) => {
     expect(await records.readAt('crm.Contact', data.id, 1)).toMatchObject({ phones: null })
   })
 
-  test('every write leaves one Change: what came, what changed, what went', async () => {
+  test('every write makes one Change with the values before and after', async () => {
     const { data } = await records.create('crm.Contact', { firstName: 'A', notes: 'n', pin: 'secret-pin' })
     await records.update('crm.Contact', data.id, { version: 0, firstName: 'B', notes: 'n', pin: 'other-pin' })
     await records.update('crm.Contact', data.id, { version: 1, phones: [1] })
@@ -78,7 +78,7 @@ onEveryTarget((engine, door) => {
     ])
   })
 
-  test('a refused write leaves nothing', async () => {
+  test('a rejected write makes no Change', async () => {
     const before = await changesSince(service.app.db.reader, 0, 10_000)
     const { data } = await records.create('test.Limited', { code: 'AB' })
     await refusalOf(records.create('test.Limited', { code: 'AB' }))
@@ -89,7 +89,7 @@ onEveryTarget((engine, door) => {
     expect(after.length).toBe(before.length + 1)
   })
 
-  test('its numbers grow in the order of the writes', async () => {
+  test('sequence numbers of the change log increase in the order of the writes', async () => {
     const before = await changesSince(service.app.db.reader, 0, 10_000)
     for (let index = 0; index < 5; index++) await records.create('crm.Contact', { firstName: `O${index}` })
     const last = before.at(-1)?.seq ?? 0
@@ -100,7 +100,7 @@ onEveryTarget((engine, door) => {
     )
   })
 
-  test('accounts are logged too, without their passwords', async () => {
+  test('the change log includes accounts, without their passwords', async () => {
     const username = `log-${engine}-${door}`
     const id = await addUser(service.app, { username, password: 'a first password', roles: ['editor'] })
     await changePassword(service.app, username, 'a second password')

@@ -1,4 +1,4 @@
-// What looks like a save and would lose an edit without a word is refused, with the place.
+// A save that would silently lose an edit is rejected, with the path.
 import { expect, test } from 'vitest'
 import { onEveryTarget, refusalOf } from '../targets.js'
 import { listOf, useFamily } from './family.js'
@@ -6,7 +6,7 @@ import { listOf, useFamily } from './family.js'
 onEveryTarget((engine, door) => {
   const { records, make, change, read, refusedWhole } = useFamily(engine, door)
 
-  test('a name that was changed in a neighbour as it was read', async () => {
+  test('a name changed in a related record without its version is rejected with its path', async () => {
     const company = await make('rel.Company', { name: 'C', addresses: [{ city: 'A' }, { city: 'B' }] })
     const person = await make('rel.Person', { name: 'P', company: { id: company.id } })
     const inReference = { ...person, company: { ...(person['company'] as object), name: 'Changed' } }
@@ -24,7 +24,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('but not a neighbour that somebody else has renamed since', async () => {
+  test('a related record renamed by someone else can be sent back under its former name', async () => {
     const company = await make('rel.Company', { name: 'Old' })
     const person = await make('rel.Person', { company: { id: company.id } })
     await change('rel.Company', company.id, { version: 0, name: 'New' })
@@ -35,7 +35,7 @@ onEveryTarget((engine, door) => {
     expect(await read('rel.Company', company.id)).toMatchObject({ version: 1, name: 'New' })
   })
 
-  test('a value that is taken, inside of a record, is named with its place', async () => {
+  test('a duplicate unique value in a nested record is reported with its path', async () => {
     const { id } = await make('rel.Address', { city: 'A', doors: [{ code: `${door} ${engine} 1` }] })
     const doors = [{ code: `${door} ${engine} 2` }, { code: `${door} ${engine} 1` }]
     const refusal = await refusedWhole(() =>
@@ -48,7 +48,7 @@ onEveryTarget((engine, door) => {
     await records().remove('rel.Address', id)
   })
 
-  test('a record that one of its own neighbours has in a list', async () => {
+  test('a record listed inside its own related record is rejected as invalid', async () => {
     const company = await make('rel.Company', { name: 'C' })
     const address = await make('rel.Address', { city: 'A' })
     const data = {
@@ -63,7 +63,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('a conflict inside of a record shows what is committed, and nothing of the request', async () => {
+  test('a conflict about a nested record shows committed values only', async () => {
     const company = await make('rel.Company', { name: 'Committed', addresses: [{ city: 'A' }] })
     const [address] = listOf(company, 'addresses')
     await change('rel.Address', address?.id ?? 0, { version: 0, street: 'S' })

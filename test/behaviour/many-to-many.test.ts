@@ -10,7 +10,7 @@ onEveryTarget((engine, door) => {
     return { id }
   }
 
-  test('a many-to-many is shown by id, whatever the order in which it was sent', async () => {
+  test('a many-to-many is sorted by id, and sending it in another order is no change', async () => {
     const [a, b, c] = [await circle('A'), await circle('B'), await circle('C')]
     const person = await make('rel.Person', { circles: [c, a] })
     expect(person['circles']).toEqual([
@@ -25,7 +25,7 @@ onEveryTarget((engine, door) => {
     expect(shuffled.map((change) => change.changes)).toEqual([{}])
   })
 
-  test('links come and go with the record, which alone is raised', async () => {
+  test('changed links increment the version of the record only, not of its related records', async () => {
     const [a, b] = [await circle('A'), await circle('B')]
     const person = await make('rel.Person', { circles: [a] })
     const changes = await changesOf(() => change('rel.Person', person.id, { version: 0, circles: [b] }))
@@ -37,7 +37,7 @@ onEveryTarget((engine, door) => {
     expect(await read('rel.Circle', b.id)).toMatchObject({ version: 0 })
   })
 
-  test('a member is made and linked, or changed and linked, in one request', async () => {
+  test('a save creates or updates related records and links them in one request', async () => {
     const a = await circle('A')
     const person = await make('rel.Person', { circles: [{ name: 'New' }, { ...a, version: 0, name: 'A2' }] })
     expect(person['circles']).toEqual([
@@ -48,7 +48,7 @@ onEveryTarget((engine, door) => {
     expect(await read('rel.Circle', made?.id ?? 0)).toMatchObject({ version: 0, name: 'New' })
   })
 
-  test('links of a neighbour are changed with it, and raise it', async () => {
+  test('changed links of a nested record increment its version; unchanged ones do not', async () => {
     const [a, b] = [await circle('A'), await circle('B')]
     const person = await make('rel.Person', { boss: { circles: [a] } })
     const boss = { id: referenceOf(person, 'boss').id, version: 0, circles: [b] }
@@ -60,7 +60,7 @@ onEveryTarget((engine, door) => {
     expect(inShort(unchanged)).toEqual([`rel.Person ${person.id} update 2`])
   })
 
-  test('a record as read can be sent back without changing its links or their members', async () => {
+  test('a record sent back as read changes neither its links nor its related records', async () => {
     const person = await make('rel.Person', { circles: [{ name: 'A' }, { name: 'B' }] })
     const changes = await changesOf(() => change('rel.Person', person.id, person))
     expect(changes.map(({ model, changes: fields }) => ({ model, fields }))).toEqual([
@@ -68,7 +68,7 @@ onEveryTarget((engine, door) => {
     ])
   })
 
-  test('a missing key leaves the links alone, and nothing but a list replaces them', async () => {
+  test('an update without the list keeps the links, and a value that is no list is rejected', async () => {
     const a = await circle('A')
     const person = await make('rel.Person', { circles: [a] })
     const named = await change('rel.Person', person.id, { version: 0, name: 'N' })
@@ -81,7 +81,7 @@ onEveryTarget((engine, door) => {
     }
   })
 
-  test('a member twice in the list is refused', async () => {
+  test('a member twice in a list is rejected as invalid', async () => {
     const a = await circle('A')
     const refusal = await refusedWhole(() => make('rel.Person', { circles: [a, a] }))
     expect(refusal).toMatchObject({
@@ -90,7 +90,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('a record may be in the lists of many, and the other side shows them when it is asked for', async () => {
+  test('a record linked by several records shows them in the inverse relation, on request only', async () => {
     const a = await circle('A')
     const people = [
       await make('rel.Person', { name: 'P', circles: [a] }),
@@ -104,7 +104,7 @@ onEveryTarget((engine, door) => {
     expect(await read('rel.Circle', a.id)).not.toHaveProperty('members')
   })
 
-  test('a stale version of the owner is a conflict that shows both lists', async () => {
+  test('an outdated update of links is a conflict that shows both lists', async () => {
     const [a, b, c] = [await circle('A'), await circle('B'), await circle('C')]
     const person = await make('rel.Person', { circles: [a] })
     await change('rel.Person', person.id, { version: 0, circles: [a, b] })
@@ -116,7 +116,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('of two who replace the same links at once, one is told of the other', async () => {
+  test('of two concurrent replacements of the same links, one is a conflict', async () => {
     const circles = [await circle('A'), await circle('B')]
     const person = await make('rel.Person', { circles: [] })
     const results = await Promise.allSettled(

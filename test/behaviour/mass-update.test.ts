@@ -1,4 +1,4 @@
-// The same change in all records that match: each with its own version and its own Change, or none of them.
+// A mass update changes all matching records, each with its own version and Change, or none of them.
 import { describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition.js'
 import type { Database } from '../../src/store/database.js'
@@ -39,7 +39,7 @@ onEveryTarget((engine, door) => {
     return (await records().save(PERSON, all)).data
   }
 
-  test('every match gets one version and one Change, and no other record anything', async () => {
+  test('a mass update gives every matching record one version and one Change, and changes no other record', async () => {
     const [a, b] = await people('mass', 2)
     const [other] = await people('not mass', 1)
     const changes = await changesOf(async () => {
@@ -58,7 +58,7 @@ onEveryTarget((engine, door) => {
     expect(await read(PERSON, other?.id ?? 0)).toEqual(other)
   })
 
-  test('rows that hold the value already are not raised, and not counted', async () => {
+  test('a mass update skips records that have the value already, and does not count them', async () => {
     const all = await people('some', 3)
     await change(PERSON, all[1]?.id ?? 0, { version: 0, isActive: true })
     const changes = await changesOf(async () => {
@@ -69,7 +69,7 @@ onEveryTarget((engine, door) => {
     expect(inShort(changes)).toEqual([`${PERSON} ${all[0]?.id} update 1`, `${PERSON} ${all[2]?.id} update 1`])
   })
 
-  test('conditions are those of a search: paths, texts with parameters, several of them', async () => {
+  test('a mass update accepts the conditions of a search: paths, texts with parameters, several of them', async () => {
     const company = await make(COMPANY, { name: 'Employer' })
     await people('employed', 2, { company: { id: company.id } })
     const asked = [
@@ -81,7 +81,7 @@ onEveryTarget((engine, door) => {
       expect(await updateMass(PERSON, { data, values: { rate: `${index}.25` } })).toBe(2)
   })
 
-  test('computed fields and references follow', async () => {
+  test('a mass update recomputes computed fields and can set or clear references', async () => {
     const { data: contact } = await records().create('crm.Contact', { firstName: 'Mass', lastName: 'A' })
     const data = { criteria: [{ fieldName: 'firstName', operator: '=', value: 'Mass' }] }
     expect(await updateMass('crm.Contact', { data, values: { lastName: 'B' } })).toBe(1)
@@ -95,7 +95,7 @@ onEveryTarget((engine, door) => {
     expect(await updateMass(PERSON, { data: named('moves'), values: { company: null } })).toBe(1)
   })
 
-  test('owners whose lists change by it are raised once, and not counted among those that were asked for', async () => {
+  test("a mass update that moves members increments each owner's version once, and does not count owners", async () => {
     const [from, to] = [
       await make(NODE, { name: 'from', children: [{ name: 'moving' }, { name: 'moving' }] }),
       await make(NODE, { name: 'to' }),
@@ -108,7 +108,7 @@ onEveryTarget((engine, door) => {
     expect(inShort(changes)).toContain(`${NODE} ${to.id} update 1`)
   })
 
-  test('another number of matches than expected is a conflict, and changes nothing', async () => {
+  test('a mass update with another number of matches than expected is a conflict, and nothing is written', async () => {
     await people('three', 3)
     const request = { data: named('three'), values: { rate: '9' } }
     for (const expected of [0, 2, 4]) {
@@ -122,7 +122,7 @@ onEveryTarget((engine, door) => {
     expect(await updateMass(PERSON, { ...request, values: { rate: '8' }, expected: null })).toBe(3)
   })
 
-  test('without a condition nothing is changed: it was forgotten, more likely than not', async () => {
+  test('a mass update without a condition is rejected as bad-request', async () => {
     const conditions = [undefined, null, {}, { criteria: [] }, { _domains: [] }, { operator: 'and' }]
     for (const data of [...conditions, { _archived: true }, { _domain: null }])
       expect((await refusedWhole(() => updateMass(PERSON, { data, values: { rate: '1' } }))).kind).toBe(
@@ -130,7 +130,7 @@ onEveryTarget((engine, door) => {
       )
   })
 
-  test('what no two records share, or what would be made anew for each, cannot be set', async () => {
+  test('a mass update rejects lists, nested records, secrets and invalid values', async () => {
     const company = await make(COMPANY, { name: 'nested' })
     await people('nested', 1)
     const attempts: readonly [model: string, values: object, fault: string][] = [
@@ -160,7 +160,7 @@ onEveryTarget((engine, door) => {
       ).toBe('bad-request')
   })
 
-  test('which records it is for is not said by an id or a version beside the values', async () => {
+  test('a mass update with an id or a version among its values is rejected as bad-request', async () => {
     await people('keyed', 1)
     for (const key of [{ id: 1 }, { version: 0 }]) {
       const request = { data: named('keyed'), values: { ...key, name: 'x' } }
@@ -168,7 +168,7 @@ onEveryTarget((engine, door) => {
     }
   })
 
-  test('what fails in the last of them leaves all as they were', async () => {
+  test('a mass update that fails in one record changes none', async () => {
     for (const name of ['unique', 'unique']) await make(COMPANY, { name })
     const code = { code: `U${door}` }
     const taken = await refusedWhole(() => updateMass(COMPANY, { data: named('unique'), values: code }))
@@ -180,7 +180,7 @@ onEveryTarget((engine, door) => {
     )
   })
 
-  test('a repeat under its key is answered as it was, though none match any more', async () => {
+  test('a mass update repeated under its idempotency key returns the first count', async () => {
     await people('repeat', 2)
     const request = { data: named('repeat'), values: { name: 'repeated' }, expected: 2 }
     const options = { idempotencyKey: `mass ${door}` }
@@ -190,7 +190,7 @@ onEveryTarget((engine, door) => {
     expect((await refusalOf(records().updateMass(PERSON, other, options))).kind).toBe('key-reused')
   })
 
-  test('1,000 are changed at once; where more match nothing is', async () => {
+  test('a mass update changes 1,000 records, and rejects 1,001 matches', async () => {
     await people('many', 1_000)
     expect(await updateMass(PERSON, { data: named('many'), values: { rate: '2' } })).toBe(1_000)
     await people('many', 1)
@@ -205,7 +205,7 @@ onEveryTarget((engine, door) => {
 })
 
 onEveryEngine((engine) => {
-  test('records that are too large to be held at once are changed a few at a time', async () => {
+  test('a mass update of records that exceed the memory limit is rejected, and of fewer succeeds', async () => {
     const service = await startService(engine)
     const records = await enter(service, 'direct')
     const notes = 'x'.repeat(1_000_000)
@@ -223,20 +223,23 @@ onEveryEngine((engine) => {
   })
 })
 
-describe('records that no longer match when it is their turn', () => {
+describe('records changed between the search and the transaction of a mass update', () => {
   onEveryEngine((engine) => {
     const update = { data: named('ready'), values: { name: 'done' } }
 
-    test.for([1, 3])('are left alone, and their edits with them, where %i matched', async (count) => {
-      await onRacedService(engine, count, async ({ records, meanwhile }) => {
-        meanwhile((victim) => records.update(PERSON, victim, { version: 0, name: 'mine' }))
-        expect(await records.updateMass(PERSON, update)).toEqual({ data: count - 1, replayed: false })
-        expect(await namesOf(records)).toEqual(['mine', ...Array.from({ length: count - 1 }, () => 'done')])
-      })
-    })
+    test.for([1, 3])(
+      'a record that no longer matches keeps its concurrent edit, with %i matches',
+      async (count) => {
+        await onRacedService(engine, count, async ({ records, meanwhile }) => {
+          meanwhile((victim) => records.update(PERSON, victim, { version: 0, name: 'mine' }))
+          expect(await records.updateMass(PERSON, update)).toEqual({ data: count - 1, replayed: false })
+          expect(await namesOf(records)).toEqual(['mine', ...Array.from({ length: count - 1 }, () => 'done')])
+        })
+      },
+    )
 
     test.for([1, 3])(
-      'but those that still match are changed on top of what came between, where %i matched',
+      'a record that still matches is updated on top of a concurrent edit, with %i matches',
       async (count) => {
         await onRacedService(engine, count, async ({ records, meanwhile }) => {
           meanwhile((victim) => records.update(PERSON, victim, { version: 0, rate: '5' }))
@@ -247,7 +250,7 @@ describe('records that no longer match when it is their turn', () => {
       },
     )
 
-    test('and if a number was expected, then nothing is changed', async () => {
+    test('a match deleted concurrently makes a mass update with an expected number a conflict', async () => {
       await onRacedService(engine, 3, async ({ records, meanwhile }) => {
         meanwhile((victim) => records.remove(PERSON, victim))
         const refusal = await refusalOf(records.updateMass(PERSON, { ...update, expected: 3 }))
@@ -256,7 +259,7 @@ describe('records that no longer match when it is their turn', () => {
       })
     })
 
-    test('a service that trusts what it found first is caught', async () => {
+    test('a mutant that does not check the condition again in the transaction is caught', async () => {
       await onRacedService(
         engine,
         2,
@@ -273,7 +276,7 @@ describe('records that no longer match when it is their turn', () => {
 
 interface Race {
   readonly records: Records
-  /** Done between the search and the transaction of the next mass update, to the first that was found. */
+  /** Runs `work` on the first match, between the search and the transaction of the next mass update. */
   readonly meanwhile: (work: (victim: number) => Promise<unknown>) => void
 }
 
@@ -323,7 +326,7 @@ async function namesOf(records: Records): Promise<unknown[]> {
   return (await records.find(PERSON, { fields: 'name' })).data.map(({ name }) => name)
 }
 
-/** The condition is not asked again in the transaction: there every record that was found still matches. */
+/** A mutant whose transaction does not check the condition again: every record that was found still matches. */
 function withoutSecondLook(db: Database): Database {
   return {
     ...{

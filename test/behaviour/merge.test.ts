@@ -35,24 +35,24 @@ onEveryTarget((engine, door) => {
   })
   afterAll(() => service.close())
 
-  /** A record at version 1: somebody has changed something since version 0. */
+  /** Creates a record and updates it once, so it is at version 1. */
   const changed = async (model: string, before: object, change: object): Promise<number> => {
     const { data } = await records.create(model, before)
     await records.update(model, data.id, { version: 0, ...change })
     return data.id
   }
 
-  describe('on request', () => {
-    test('what nobody else changed is written on top of what others wrote since', async () => {
+  describe('merges on request', () => {
+    test('a merge writes the fields that nobody else changed on top of newer versions', async () => {
       const id = await changed(CONTACT, { firstName: 'A', lastName: 'B' }, { firstName: 'A2', notes: 'n' })
       const { data } = await records.update(CONTACT, id, { version: 0, lastName: 'B2' }, MERGE)
       expect(data).toMatchObject({ version: 2, firstName: 'A2', lastName: 'B2', notes: 'n' })
-      // Worked out from both.
+      // Computed from the fields of both.
       expect(data['fullName']).toBe('A2 B2')
       expect(await records.read(CONTACT, id)).toEqual(data)
     })
 
-    test('a version of long ago will do, and the current one as always', async () => {
+    test('a merge accepts a version 30 updates old as well as the current one', async () => {
       const { data } = await records.create(CONTACT, { firstName: 'A' })
       for (let version = 0; version < 30; version++)
         await records.update(CONTACT, data.id, { version, email: `e${version}` })
@@ -62,13 +62,13 @@ onEveryTarget((engine, door) => {
       expect(current.data).toMatchObject({ version: 32, firstName: 'B', email: 'new' })
     })
 
-    test('nothing is merged unless it is asked for', async () => {
+    test('an outdated update is not merged unless the request asks for it', async () => {
       const id = await changed(CONTACT, {}, { firstName: 'A' })
       const refusal = await refusalOf(records.update(CONTACT, id, { version: 0, lastName: 'B' }))
       expect(refusal).toMatchObject({ kind: 'conflict', details: { data: { mergeable: true } } })
     })
 
-    test('a field that both changed differently is a conflict, and nothing is written', async () => {
+    test('a field that both sides changed differently is a conflict, and nothing is written', async () => {
       const id = await changed(CONTACT, { firstName: 'A' }, { firstName: 'theirs' })
       const before = await records.read(CONTACT, id)
       const data = { version: 0, firstName: 'ours', lastName: 'B' }
@@ -84,7 +84,7 @@ onEveryTarget((engine, door) => {
       expect(await records.read(CONTACT, id)).toEqual(before)
     })
 
-    test('a field that both changed alike is no conflict', async () => {
+    test('a field that both sides changed to the same value is no conflict', async () => {
       const id = await changed(CONTACT, { phones: { a: 1, b: 2 } }, { phones: { b: 3, a: 4 }, notes: 'n' })
       const data = { version: 0, phones: { a: 4, b: 3 }, lastName: 'B' }
       expect((await records.update(CONTACT, id, data, MERGE)).data).toMatchObject({
@@ -95,21 +95,21 @@ onEveryTarget((engine, door) => {
       })
     })
 
-    test('a field that is sent as it was, and that others changed, is not dropped without a word', async () => {
+    test('a field sent unchanged that others changed is a conflict, not silently dropped', async () => {
       const id = await changed(CONTACT, { firstName: 'A' }, { firstName: 'A2' })
       const data = { version: 0, firstName: 'A', lastName: 'B' }
       const refusal = await refusalOf(records.update(CONTACT, id, data, MERGE))
       expect(refusal.details.data?.['fields']).toMatchObject({ firstName: { verdict: 'theirs' } })
     })
 
-    test('what was changed and changed back is as it was', async () => {
+    test('a field changed and changed back by others is no conflict', async () => {
       const id = await changed(CONTACT, { firstName: 'A' }, { firstName: 'A2' })
       await records.update(CONTACT, id, { version: 1, firstName: 'A' })
       const { data } = await records.update(CONTACT, id, { version: 0, firstName: 'B' }, MERGE)
       expect(data).toMatchObject({ version: 3, firstName: 'B' })
     })
 
-    test('a version that is not there yet is a conflict, and so is one whose past is gone', async () => {
+    test('a merge from a future version, or from one without a change log, is a conflict without a base', async () => {
       const id = await changed(CONTACT, {}, { firstName: 'A' })
       expect(await refusalOf(records.update(CONTACT, id, { version: 7, notes: 'n' }, MERGE))).toMatchObject({
         kind: 'conflict',
@@ -124,14 +124,14 @@ onEveryTarget((engine, door) => {
       })
     })
 
-    test('a secret is never merged: nobody can tell whether it was changed', async () => {
+    test('a secret is never merged: an outdated update of one is a conflict', async () => {
       const id = await changed(CONTACT, {}, { firstName: 'A' })
       expect((await refusalOf(records.update(CONTACT, id, { version: 0, pin: '1' }, MERGE))).kind).toBe(
         'conflict',
       )
     })
 
-    test('If-Match is merged too, and refused as such', async () => {
+    test('a merge accepts the version in If-Match, and a clash is rejected as stale-match', async () => {
       const id = await changed(CONTACT, {}, { firstName: 'A' })
       const merged = await records.update(CONTACT, id, { lastName: 'B' }, { ...MERGE, ifMatch: 0 })
       expect(merged.data).toMatchObject({ version: 2, firstName: 'A', lastName: 'B' })
@@ -141,7 +141,7 @@ onEveryTarget((engine, door) => {
       expect(refusal.kind).toBe('stale-match')
     })
 
-    test('each of several records is merged, or none is written', async () => {
+    test('a merging save of several records merges all of them or writes none', async () => {
       const one = await changed(CONTACT, {}, { firstName: 'A' })
       const two = await changed(CONTACT, {}, { firstName: 'A' })
       const merged = await records.save(
@@ -167,7 +167,7 @@ onEveryTarget((engine, door) => {
       expect(await records.read(CONTACT, one)).toMatchObject({ version: 2, notes: null })
     })
 
-    test('faults of the merged record are refused as ever', async () => {
+    test('a merged record that violates a unique constraint is rejected as not-unique', async () => {
       const code = `m${engine === 'sqlite' ? 's' : 'p'}${door === 'http' ? 'h' : 'd'}`
       const id = await changed('test.Limited', { code, number: 1, country: 'XA' }, { country: 'XB' })
       await records.create('test.Limited', { code: `${code}2`, number: 2, country: 'XB' })
@@ -176,7 +176,7 @@ onEveryTarget((engine, door) => {
       expect(await records.read('test.Limited', id)).toMatchObject({ version: 1, number: 1 })
     })
 
-    test('what is asked for with a key is part of what a repeat must be equal to', async () => {
+    test('the merge option is part of the idempotency key', async () => {
       const id = await changed(CONTACT, {}, { firstName: 'A' })
       const data = { version: 0, lastName: 'B' }
       const options = { ...MERGE, idempotencyKey: `merge-${id}` }
@@ -186,7 +186,7 @@ onEveryTarget((engine, door) => {
       expect((await refusalOf(records.update(CONTACT, id, data, strict))).kind).toBe('key-reused')
     })
 
-    test('the records of the service itself are not merged: their rules look at the whole of one', async () => {
+    test('a role is not merged: an outdated update of one is a conflict', async () => {
       const { data } = await records.create(ROLE_MODEL, { name: `merged ${door}` })
       await records.update(ROLE_MODEL, data.id, { version: 0, name: `renamed ${door}` })
       const refusal = await refusalOf(
@@ -196,8 +196,8 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  describe('relations', () => {
-    test('a reference is merged as every other field', async () => {
+  describe('merges of relations', () => {
+    test('a reference is merged like any other field', async () => {
       const company = (await records.create(COMPANY, { name: 'C' })).data.id
       const id = await changed(PERSON, { name: 'P' }, { name: 'P2' })
       const merged = await records.update(PERSON, id, { version: 0, company: { id: company } }, MERGE)
@@ -206,7 +206,7 @@ onEveryTarget((engine, door) => {
       expect((await refusalOf(records.update(PERSON, id, data, MERGE))).kind).toBe('conflict')
     })
 
-    test('a list to which somebody added is a conflict where it is sent, and stays where it is not', async () => {
+    test('a list that others added to is a conflict if sent, and is kept if not sent', async () => {
       const { data } = await records.create(COMPANY, { name: 'C', addresses: [{ city: 'Oslo' }] })
       const [oslo] = data['addresses'] as { id: number }[]
       await records.create(ADDRESS, { city: 'Rome', company: { id: data.id } })
@@ -217,7 +217,7 @@ onEveryTarget((engine, door) => {
       expect(merged.data['addresses']).toHaveLength(2)
     })
 
-    test('a list that nobody changed is replaced on top of other changes', async () => {
+    test('a list that nobody else changed is replaced on top of other changes', async () => {
       const { data } = await records.create(COMPANY, { name: 'C', addresses: [{ city: 'Oslo' }] })
       await records.update(COMPANY, data.id, { version: 0, name: 'C2' })
       const sent = { version: 0, addresses: [{ city: 'Rome' }] }
@@ -225,7 +225,7 @@ onEveryTarget((engine, door) => {
       expect(merged.data).toMatchObject({ version: 2, name: 'C2', addresses: [{ city: 'Rome' }] })
     })
 
-    test('records inside of it stay strict', async () => {
+    test('a nested record is not merged: an outdated version of it is a conflict', async () => {
       const { data } = await records.create(COMPANY, { name: 'C', addresses: [{ city: 'Oslo' }] })
       const [oslo] = data['addresses'] as { id: number }[]
       await records.update(ADDRESS, oslo?.id ?? 0, { version: 0, street: 'Main' })
@@ -235,10 +235,10 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  describe('fields that change only together', () => {
+  describe('merge groups', () => {
     const at = { street: 'Main 1', zip: '1000', city: 'Oslo', note: 'n' }
 
-    test('are in conflict where two people changed different ones of them', async () => {
+    test('different fields of one merge group changed by two users are a conflict', async () => {
       const id = await changed(PLACE, at, { zip: '2000' })
       const refusal = await refusalOf(records.update(PLACE, id, { version: 0, street: 'Side 2' }, MERGE))
       expect(refusal.details.data).toMatchObject({
@@ -249,7 +249,7 @@ onEveryTarget((engine, door) => {
       expect(strict.details.data).toEqual(refusal.details.data)
     })
 
-    test('are merged beside others, and where both wrote the same', async () => {
+    test('a merge group is merged with other fields, and if both sides wrote the same', async () => {
       const id = await changed(PLACE, at, { zip: '2000', city: 'Bergen' })
       const other = await records.update(PLACE, id, { version: 0, note: 'n2' }, MERGE)
       expect(other.data).toMatchObject({ version: 2, zip: '2000', note: 'n2' })
@@ -258,15 +258,15 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  describe('a patch', () => {
-    test('changes what it names, and clears what is null', async () => {
+  describe('patches', () => {
+    test('a patch changes the named fields and clears those that are null', async () => {
       const { data } = await records.create(CONTACT, { firstName: 'A', lastName: 'B', notes: 'n' })
       const patch = { firstName: 'A2', notes: null }
       const patched = await records.update(CONTACT, data.id, patch, { patch: true, ifMatch: 0 })
       expect(patched.data).toMatchObject({ version: 1, firstName: 'A2', lastName: 'B', notes: null })
     })
 
-    test('changes the value of a json field member by member, at every depth', async () => {
+    test('a patch merges a JSON field member by member at every depth', async () => {
       const phones = { home: { no: 1, since: 2 }, work: [1, 2], old: 'x' }
       const { data } = await records.create(CONTACT, { phones })
       const patch = { phones: { home: { no: 5, kind: null }, work: [3], old: null, made: { a: null, b: 1 } } }
@@ -281,7 +281,7 @@ onEveryTarget((engine, door) => {
       expect(anew.data['phones']).toEqual({ b: 1 })
     })
 
-    test('that is stale says what it would have made of the version it names', async () => {
+    test('an outdated patch is a conflict with the value it would have made, and can be merged', async () => {
       const id = await changed(CONTACT, { phones: { a: 1, b: 2 } }, { notes: 'n' })
       const options = { patch: true, ifMatch: 0 }
       const refusal = await refusalOf(records.update(CONTACT, id, { phones: { a: null } }, options))
@@ -293,7 +293,7 @@ onEveryTarget((engine, door) => {
       expect(merged.data).toMatchObject({ version: 2, notes: 'n', phones: { b: 2 } })
     })
 
-    test('of a json value that others changed since is a conflict, unless they made the same of it', async () => {
+    test('a patch of a JSON value that others changed is a conflict, unless both have the same result', async () => {
       const id = await changed(CONTACT, { phones: { a: 1 } }, { phones: { a: 1, b: 2 } })
       const options = { patch: true, ifMatch: 0, ...MERGE }
       expect((await refusalOf(records.update(CONTACT, id, { phones: { c: 3 } }, options))).kind).toBe(
@@ -303,7 +303,7 @@ onEveryTarget((engine, door) => {
       expect(same.data).toMatchObject({ version: 2, phones: { a: 1, b: 2 }, notes: 'n' })
     })
 
-    test('that makes a json value too large is refused', async () => {
+    test('a patch that makes a JSON value too large is rejected as invalid', async () => {
       const half = 'x'.repeat(600_000)
       const { data } = await records.create(CONTACT, { phones: { a: half } })
       const options = { patch: true, ifMatch: 0 }

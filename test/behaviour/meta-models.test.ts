@@ -1,4 +1,4 @@
-// The models that are served are records themselves: found as all others are, and written by nobody but the service.
+// Served models are records themselves: clients can search them, and only the service writes them.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition.js'
 import { createApp } from '../../src/service/create-app.js'
@@ -18,7 +18,7 @@ import {
 } from '../targets.js'
 
 const META = 'com.axelor.meta.db.MetaModel'
-/** Those of the service itself that can be asked for. */
+/** The public models of the service itself. */
 const AUTH = ['User', 'Role', 'Permission', 'ApiKey', 'Event'].map((name) => `verso.auth.${name}`)
 const SYSTEM = [META, 'com.axelor.meta.db.MetaFile', ...AUTH, 'verso.feed.Webhook']
 const NAMES = models.map(({ definition }) => (definition as { name: string }).name)
@@ -41,7 +41,7 @@ onEveryTarget((engine, door) => {
   })
   afterAll(() => service.close())
 
-  test('there is one for each model that can be asked for, and none for others', async () => {
+  test('a MetaModel exists for each public model, and for no other', async () => {
     const { total, data } = await records.search(META, everything)
     expect(data.map(({ fullName }) => fullName).toSorted()).toEqual(
       [...NAMES, Rule.name, ...SYSTEM].toSorted(),
@@ -49,7 +49,7 @@ onEveryTarget((engine, door) => {
     expect(total).toBe(data.length)
   })
 
-  test('they are found by name, by full name, with like, sorted and in pages', async () => {
+  test('MetaModels can be searched by name, full name and like, sorted and paged', async () => {
     const like = (fieldName: string, value: string) => ({
       data: { criteria: [{ fieldName, operator: 'like', value }] },
       sortBy: ['-name'],
@@ -65,7 +65,7 @@ onEveryTarget((engine, door) => {
     expect(await records.read(META, data[0]?.id ?? 0)).toMatchObject({ version: 0, createdBy: null })
   })
 
-  test('nobody writes them, by whichever verb', async () => {
+  test('no verb of a client writes a MetaModel', async () => {
     const { data } = await records.find(META, { limit: 1 })
     const [first = { id: 0, version: 0 }] = data
     const attempts = [
@@ -80,7 +80,7 @@ onEveryTarget((engine, door) => {
     expect(await records.find(META, { limit: 1 })).toMatchObject({ data })
   })
 
-  test('nor through a record that refers to them', async () => {
+  test('a MetaModel cannot be written through a record that refers to it', async () => {
     const [first = { id: 0 }] = (await records.find(META, { limit: 1 })).data
     const edits = [
       { id: first.id, version: 0, name: 'X' },
@@ -98,21 +98,21 @@ onEveryTarget((engine, door) => {
     expect(again.data.version).toBe(1)
   })
 
-  test('they can be verified, and a copy is only looked at', async () => {
+  test('a MetaModel can be verified and copied', async () => {
     const [first = { id: 0 }] = (await records.find(META, { limit: 1 })).data
     await records.verify(META, { id: first.id, version: 0 })
     expect(Object.keys(await records.copy(META, first.id))).toEqual(['name', 'fullName', 'packageName'])
   })
 })
 
-describe('over restarts', () => {
+describe('MetaModels over restarts', () => {
   onEveryEngine((engine) => {
     const idsOf = async (service: Service) => {
       const { data } = await (await enter(service, 'direct')).search(META, everything)
       return new Map(data.map(({ id, fullName }) => [String(fullName), id]))
     }
 
-    test('models that come are added, those that go are removed, and the others keep their ids', async () => {
+    test('a restart adds MetaModels of new models, deletes those of removed ones, and keeps the other ids', async () => {
       const place = await newPlace(engine)
       const first = await startService(engine, { place })
       const before = await idsOf(first)
@@ -129,7 +129,7 @@ describe('over restarts', () => {
       place.remove()
     })
 
-    test('a start with the same models writes nothing, and one without any, as for a command, neither', async () => {
+    test('a start with the same models, or with none as for a command, writes no MetaModels', async () => {
       const place = await newPlace(engine)
       const service = await startService(engine, { place })
       const before = await idsOf(service)
@@ -144,7 +144,7 @@ describe('over restarts', () => {
       place.remove()
     })
 
-    test('nodes that start at once make each model once', async () => {
+    test('nodes that start concurrently create each MetaModel once', async () => {
       const place = await newPlace(engine)
       const apps = await Promise.all(
         Array.from({ length: 4 }, () => createApp({ settings: { db: place.url }, models })),
@@ -157,7 +157,7 @@ describe('over restarts', () => {
       place.remove()
     })
 
-    test('a model that is gone stays known as long as a record is about it', async () => {
+    test('the MetaModel of a removed model remains as long as a record refers to it', async () => {
       const place = await newPlace(engine)
       const first = await startService(engine, { place, models: withRule })
       const ids = await idsOf(first)

@@ -5,7 +5,7 @@ import { useFamily } from './family.js'
 onEveryTarget((engine, door) => {
   const { records, make, change, read, refusedWhole } = useFamily(engine, door)
 
-  test('a one-to-one is held by one record only, and a second is told which field is taken', async () => {
+  test('a second record with the same one-to-one reference is rejected as not-unique with the field', async () => {
     const person = await make('rel.Person', { name: 'Holder' })
     await make('rel.Badge', { holder: { id: person.id } })
     const second = await refusedWhole(() => make('rel.Badge', { holder: { id: person.id } }))
@@ -17,7 +17,7 @@ onEveryTarget((engine, door) => {
     await make('rel.Badge', { holder: null })
   })
 
-  test('the other side of a one-to-one is shown when it is asked for by name, and null where there is none', async () => {
+  test('the inverse of a one-to-one is shown on request only, and null if there is none', async () => {
     const person = await make('rel.Person', { name: 'Shown' })
     const badge = await make('rel.Badge', { holder: { id: person.id } })
     const other = await make('rel.Person', { name: 'Without' })
@@ -33,7 +33,7 @@ onEveryTarget((engine, door) => {
     expect(await read('rel.Person', person.id)).not.toHaveProperty('badge')
   })
 
-  test('a partner is changed from the side that holds it, and free again when it is let go', async () => {
+  test('a one-to-one moved to another record frees the first, and is taken for the second', async () => {
     const [a, b] = [await make('rel.Person', { name: 'A' }), await make('rel.Person', { name: 'B' })]
     const badge = await make('rel.Badge', { holder: { id: a.id } })
     await change('rel.Badge', badge.id, { version: 0, holder: { id: b.id } })
@@ -50,7 +50,7 @@ onEveryTarget((engine, door) => {
     expect(await read('rel.Person', a.id)).toMatchObject({ version: 0 })
   })
 
-  test('no way leads back over a partner that is not there', async () => {
+  test('a path over the inverse of a one-to-one yields null if there is no related record', async () => {
     const boss = await make('rel.Person', { name: 'Boss' })
     const worker = await make('rel.Person', { name: 'Worker', boss: { id: boss.id } })
     const found = async (condition: string) => {

@@ -6,7 +6,7 @@ import { idsOf, inShort, listOf, referenceOf, useFamily, type Shown } from './fa
 onEveryTarget((engine, door) => {
   const { service, records, make, change, read, changesOf, refusedWhole } = useFamily(engine, door)
 
-  /** A company with an address for each city. */
+  /** Creates a company with an address for each city. */
   const withCities = async (...cities: readonly string[]) => {
     const company = await make('rel.Company', { name: 'L', addresses: cities.map((city) => ({ city })) })
     return { company, addresses: listOf(company, 'addresses') }
@@ -15,7 +15,7 @@ onEveryTarget((engine, door) => {
   const refusedChange = (company: WireRecord, addresses: unknown) =>
     refusedWhole(() => change('rel.Company', company.id, { version: company.version, addresses }))
 
-  test('a list is replaced, matched by id: kept, changed, added, removed', async () => {
+  test('a list sent in an update replaces the stored one by id: members kept, changed, added and deleted', async () => {
     const { company, addresses } = await withCities('A', 'B', 'C')
     const [a, b, c] = addresses
     const changes = await changesOf(() =>
@@ -44,7 +44,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('a missing key leaves the list alone, and an empty list removes all members', async () => {
+  test('an update without the list keeps it, and an empty list deletes all members', async () => {
     const { company, addresses } = await withCities('A', 'B')
     const named = await change('rel.Company', company.id, { version: 0, name: 'N' })
     expect(named['addresses']).toEqual(addresses)
@@ -56,7 +56,7 @@ onEveryTarget((engine, door) => {
   })
 
   test.each([[null], [{}], [5], ['x'], [''], [true], [false], [{ id: 1 }]])(
-    'a list is never emptied by %j',
+    'a list sent as %j is rejected as invalid and keeps its members',
     async (sent) => {
       const { company } = await withCities('A')
       const refusal = await refusedChange(company, sent)
@@ -67,13 +67,16 @@ onEveryTarget((engine, door) => {
     },
   )
 
-  test.each([[null], [5], ['x'], [true], [[]]])('a member cannot be %j', async (sent) => {
-    const { company } = await withCities('A')
-    const refusal = await refusedChange(company, [sent])
-    expect(refusal.details.errors).toEqual({ 'addresses[0]': expect.stringMatching(/^must be an object/) })
-  })
+  test.each([[null], [5], ['x'], [true], [[]]])(
+    'a member sent as %j is rejected as invalid',
+    async (sent) => {
+      const { company } = await withCities('A')
+      const refusal = await refusedChange(company, [sent])
+      expect(refusal.details.errors).toEqual({ 'addresses[0]': expect.stringMatching(/^must be an object/) })
+    },
+  )
 
-  test('a member twice in a list is refused', async () => {
+  test('a member twice in an owned list is rejected as invalid', async () => {
     const { company, addresses } = await withCities('A')
     const id = addresses[0]?.id
     const twice = { 'addresses[1]': 'is in the list twice' }
@@ -87,7 +90,7 @@ onEveryTarget((engine, door) => {
     expect((await refusedChange(company, [changed, changed])).details.errors).toHaveProperty(['addresses[1]'])
   })
 
-  test('a member that is not at its version is a conflict about the member, and nothing is written', async () => {
+  test('an outdated version of a member is a conflict about that member, and nothing is written', async () => {
     const { company, addresses } = await withCities('A', 'B')
     const [a, b] = addresses
     await change('rel.Address', b?.id ?? 0, { version: 0, city: 'Theirs' })
@@ -111,7 +114,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('a list of new records can have lists of its own', async () => {
+  test('members created in a list can have lists of their own', async () => {
     const company = await make('rel.Company', {
       name: 'Deep',
       addresses: [{ city: 'A', doors: [{ code: `${engine}-${door}-1` }, { pin: '1' }] }, { city: 'B' }],
@@ -123,7 +126,7 @@ onEveryTarget((engine, door) => {
     expect((await read('rel.Address', b?.id ?? 0))['doors']).toEqual([])
   })
 
-  test('the way back inside of a member may be absent, null or its owner, and nobody else', async () => {
+  test("a member's reference to its owner may be absent, null or that owner; any other is rejected", async () => {
     const { company, addresses } = await withCities('A', 'B')
     const other = await make('rel.Company', { name: 'Other' })
     const [a, b] = addresses
@@ -155,7 +158,7 @@ onEveryTarget((engine, door) => {
     expect(created.details.errors).toEqual({ 'addresses[0].company': fault })
   })
 
-  test('a member of another list is not taken by its id alone', async () => {
+  test("a member of another owner's list is rejected without its version", async () => {
     const { company: theirs, addresses } = await withCities('A')
     const { company: ours } = await withCities()
     const refusal = await refusedChange(ours, [{ id: addresses[0]?.id }])
@@ -169,7 +172,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('a member of another list moves under its version, and both owners are raised by one', async () => {
+  test("a member sent with its version moves between lists and increments both owners' versions by one", async () => {
     const { company: theirs, addresses } = await withCities('A', 'B')
     const { company: ours } = await withCities('C')
     const [a = { id: 0 }, b = { id: 0 }] = addresses
@@ -198,7 +201,7 @@ onEveryTarget((engine, door) => {
     expect(idsOf(await read('rel.Company', theirs.id), 'addresses')).toEqual([{ id: b.id }])
   })
 
-  test('a record without owner is taken into a list by its id alone', async () => {
+  test('a record without an owner joins a list by its id alone', async () => {
     const { company } = await withCities()
     const address = await make('rel.Address', { city: 'Free' })
     const changed = await change('rel.Company', company.id, {
@@ -209,7 +212,7 @@ onEveryTarget((engine, door) => {
     expect(await read('rel.Address', address.id)).toMatchObject({ company: { id: company.id, $version: 1 } })
   })
 
-  test('a new record takes over what is unique in one that leaves the list', async () => {
+  test('a new member may take the unique value of a member that leaves the list', async () => {
     const code = `taken-${engine}-${door}`
     const address = await make('rel.Address', { city: 'A', doors: [{ code }] })
     const [old] = listOf(address, 'doors')
@@ -222,7 +225,7 @@ onEveryTarget((engine, door) => {
     expect(refusal).toMatchObject({ kind: 'not-unique', details: { data: { entityName: 'rel.Door' } } })
   })
 
-  test('a list holds a thousand members, and no more from either side', async () => {
+  test('an owned list holds 1,000 members, and another one is rejected from either side', async () => {
     const { company } = await withCities()
     await service().app.db.transaction(async (tx) => {
       for (let index = 0; index < 1_000; index++)
@@ -254,7 +257,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('a list that was longer before it became owned can be read, and shrinks', async () => {
+  test('a list that had over 1,000 members before it became owned can be read and shrunk', async () => {
     const { company } = await withCities()
     await service().app.db.transaction(async (tx) => {
       for (let index = 0; index < 1_003; index++)

@@ -1,4 +1,4 @@
-// A few people, where they work and whom they know: what the tests of searching look for.
+// People, companies and circles that the search tests look for.
 import type { Page, Records } from '../../src/wire.js'
 
 export interface People {
@@ -6,7 +6,7 @@ export interface People {
   readonly emile: number
   readonly bob: number
   readonly zoe: number
-  /** Somebody of whom nothing is known. */
+  /** A person without any values. */
   readonly nobody: number
   readonly acme: number
   readonly zenith: number

@@ -1,4 +1,4 @@
-// What a permission must be, whichever way it is written.
+// Permission rules hold for every way to write a permission.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PERMISSION_MODEL, ROLE_MODEL } from '../../src/model/auth.js'
 import { defineModel } from '../../src/model/definition.js'
@@ -111,18 +111,21 @@ onEveryTarget((engine, door) => {
   })
   afterAll(() => service.close())
 
-  test.each(CASES)('%j', async (permission, faults) => {
-    const made = records.create(PERMISSION_MODEL, { role: { id: role }, canRead: true, ...permission })
-    if (!faults) {
-      await made
-      return
-    }
-    const { kind, details } = await refusalOf(made)
-    expect([kind, Object.keys(details.errors ?? {})]).toEqual(['invalid', Object.keys(faults)])
-    for (const [name, message] of Object.entries(faults)) expect(details.errors?.[name]).toMatch(message)
-  })
+  test.each(CASES)(
+    'validation of the permission %j reports the expected field errors',
+    async (permission, faults) => {
+      const made = records.create(PERMISSION_MODEL, { role: { id: role }, canRead: true, ...permission })
+      if (!faults) {
+        await made
+        return
+      }
+      const { kind, details } = await refusalOf(made)
+      expect([kind, Object.keys(details.errors ?? {})]).toEqual(['invalid', Object.keys(faults)])
+      for (const [name, message] of Object.entries(faults)) expect(details.errors?.[name]).toMatch(message)
+    },
+  )
 
-  test('inside of a role faults have their places', async () => {
+  test('errors of permissions inside a role have their paths', async () => {
     const canRead = true
     const permissions = [
       { model: '*', canRead },
@@ -132,7 +135,7 @@ onEveryTarget((engine, door) => {
     expect(Object.keys(refusal.details.errors ?? {})).toEqual(['permissions[1].model'])
   })
 
-  test('a change is judged with what is there already', async () => {
+  test('an update of a permission is validated along with its stored values', async () => {
     const sent = { model: 'office.Branch', condition: 'size > 3', readable: ['size'], canRead: true }
     const { data } = await records.create(PERMISSION_MODEL, { role: { id: role }, ...sent })
     const change = (values: object) => records.update(PERMISSION_MODEL, data.id, { version: 0, ...values })
@@ -144,7 +147,7 @@ onEveryTarget((engine, door) => {
     await change({ model: 'office.Region', condition: null, readable: ['name'], ...other })
   })
 
-  test('what is judged together is not set in many records at once', async () => {
+  test('a mass update cannot set the model or the actions of permissions', async () => {
     const data = { criteria: [{ fieldName: 'id', operator: '>', value: 0 }] }
     for (const values of [{ model: 'office.Brunch' }, { canRead: false }]) {
       const { details } = await refusalOf(records.updateMass(PERMISSION_MODEL, { data, values }))
@@ -153,7 +156,7 @@ onEveryTarget((engine, door) => {
   })
 })
 
-test('who knows no models checks what can be checked without them', async () => {
+test('an app without models validates what it can without them: names, syntax and types', async () => {
   const place = await newPlace('sqlite')
   await (await createApp({ settings: { db: place.url }, models: MODELS })).close()
   const app = await createApp({ settings: { db: place.url }, models: [] })

@@ -1,4 +1,4 @@
-// Which writes may share a transaction with others: each kind that needs one of its own gets one.
+// Writes that may join a group commit, and those that need a transaction of their own.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { grantOf, type Permission } from '../../src/model/permission.js'
 import type { Plain } from '../../src/store/database.js'
@@ -35,7 +35,7 @@ afterAll(async () => {
   place.remove()
 })
 
-/** What each transaction of the call was said to be. */
+/** The `plain` option of each transaction that the call starts. */
 async function plainIn(call: () => Promise<unknown>): Promise<(Plain | undefined)[]> {
   asked = []
   await call()
@@ -49,12 +49,12 @@ async function made(model: string, values: object = {}): Promise<{ id: number; v
 
 const CONTACT = 'crm.Contact'
 
-describe('may share a transaction', () => {
-  test('a new record', async () => {
+describe('groupable writes', () => {
+  test('a create may join a group commit', async () => {
     expect(await plainIn(() => records.create(CONTACT, { firstName: 'a' }))).toEqual([{ record: undefined }])
   })
 
-  test('an update, and a PATCH', async () => {
+  test('an update or a patch may join a group commit', async () => {
     const { id, version } = await made(CONTACT)
     const record = { record: `${CONTACT} ${id}` }
     expect(await plainIn(() => records.update(CONTACT, id, { version, firstName: 'b' }))).toEqual([record])
@@ -62,14 +62,14 @@ describe('may share a transaction', () => {
     expect(await plainIn(() => records.update(CONTACT, id, patch, { patch: true }))).toEqual([record])
   })
 
-  test('a write of somebody whose rights have no condition', async () => {
+  test('a write with unconditional permissions may join a group commit', async () => {
     expect(await plainIn(() => withGrant().create(CONTACT, { firstName: 'a' }))).toEqual([
       { record: undefined },
     ])
   })
 })
 
-describe('has a transaction of its own', () => {
+describe('writes that are not groupable', () => {
   const out: Readonly<Record<string, () => Promise<() => Promise<unknown>>>> = {
     'a write with an idempotency key': async () => () =>
       records.create(CONTACT, { firstName: 'a' }, { idempotencyKey: 'key' }),
@@ -77,48 +77,49 @@ describe('has a transaction of its own', () => {
       const { id, version } = await made(CONTACT)
       return () => records.update(CONTACT, id, { version, firstName: 'b' }, { merge: 'fields' })
     },
-    'a record with a new neighbour': async () => () =>
+    'a create with a new related record': async () => () =>
       records.create('rel.Person', { name: 'a', company: { name: 'new' } }),
-    'a record with a list': async () => () => records.create('rel.Person', { circles: [{ name: 'new' }] }),
-    'a list that is replaced': async () => {
+    'a create with a list': async () => () => records.create('rel.Person', { circles: [{ name: 'new' }] }),
+    'an update that replaces a list': async () => {
       const { id, version } = await made('rel.Company', { name: 'a' })
       return () => records.update('rel.Company', id, { version, addresses: [] })
     },
-    'a new record that refers to another': async () => {
+    'a create with a reference': async () => {
       const { id } = await made('rel.Company', { name: 'a' })
       return () => records.create('rel.Person', { company: { id } })
     },
-    'a record that gets a number': async () => () => records.create('rel.Badge', {}),
-    'a secret': async () => () => records.create(CONTACT, { pin: '1234' }),
-    'a secret that changes': async () => {
+    'a create with a sequence number': async () => () => records.create('rel.Badge', {}),
+    'a create with a secret': async () => () => records.create(CONTACT, { pin: '1234' }),
+    'an update of a secret': async () => {
       const { id, version } = await made(CONTACT)
       return () => records.update(CONTACT, id, { version, pin: '1234' })
     },
-    'an update of what is unique': async () => {
+    'an update of a unique field': async () => {
       const { id, version } = await made('test.Limited', { code: 'aa' })
       return () => records.update('test.Limited', id, { version, code: 'bb' })
     },
-    'what decides rights': async () => () => records.create('verso.auth.Role', { name: 'new' }),
-    'a webhook': async () => () =>
+    'a create of a role': async () => () => records.create('verso.auth.Role', { name: 'new' }),
+    'a create of a webhook': async () => () =>
       records.create('verso.feed.Webhook', {
         name: 'new',
         url: 'https://example.org/',
         secret: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
       }),
-    'a file': async () => {
+    'a clear of a file': async () => {
       const { id, version } = await made('doc.Folder')
       return () => records.clear('doc.Folder', id, 'cover', { version })
     },
-    'a write under a condition': async () => () =>
+    'a write with conditional permissions': async () => () =>
       withGrant(`self.firstName = 'a'`).create(CONTACT, { firstName: 'a' }),
-    'what is large': async () => () => records.create(CONTACT, { notes: 'x'.repeat(20_001) }),
-    'what is large inside of JSON': async () => () =>
+    'a create with a large text': async () => () => records.create(CONTACT, { notes: 'x'.repeat(20_001) }),
+    'a create with a large text in JSON': async () => () =>
       records.create(CONTACT, { phones: ['x'.repeat(20_001)] }),
     'a delete': async () => {
       const { id, version } = await made(CONTACT)
       return () => records.remove(CONTACT, id, { version })
     },
-    'several at once': async () => () => records.save(CONTACT, [{ firstName: 'a' }, { firstName: 'b' }]),
+    'a save of several records': async () => () =>
+      records.save(CONTACT, [{ firstName: 'a' }, { firstName: 'b' }]),
     'a revert': async () => {
       const { id, version } = await made(CONTACT, { firstName: 'a' })
       await records.update(CONTACT, id, { version, firstName: 'b' })
@@ -126,14 +127,14 @@ describe('has a transaction of its own', () => {
     },
   }
   for (const [claim, prepare] of Object.entries(out))
-    test(claim, async () => {
+    test(`${claim} runs in a transaction of its own`, async () => {
       const plain = await plainIn(await prepare())
       expect(plain.length).toBeGreaterThan(0)
       expect(plain.filter((each) => each !== undefined)).toEqual([])
     })
 })
 
-/** The verbs of somebody who may do everything with all records, or with those that meet a condition. */
+/** The verbs of a user who may do everything with all records, or with those that meet a condition. */
 function withGrant(condition: string | null = null): Records {
   const { catalog } = service.app
   const permission: Permission = {

@@ -15,7 +15,7 @@ onEveryTarget((engine, door) => {
   afterAll(() => service.close())
 
   describe('create and read', () => {
-    test('a new record has an id, version 0, its computed fields and who made it', async () => {
+    test('a new record has an id, version 0, its computed fields, createdOn and createdBy', async () => {
       const { data } = await records.create(CONTACT, {
         firstName: 'Ada',
         lastName: 'Lovelace',
@@ -37,7 +37,7 @@ onEveryTarget((engine, door) => {
       })
     })
 
-    test('what a write answers is what a read shows', async () => {
+    test('the answer to a write equals a read', async () => {
       const { data: created } = await records.create(CONTACT, {
         firstName: 'Grace',
         phones: [{ b: 1, a: [null, 'x'] }],
@@ -47,7 +47,7 @@ onEveryTarget((engine, door) => {
       expect(await records.read(CONTACT, created.id)).toEqual(updated)
     })
 
-    test('nothing is required of a contact, and no names make no full name', async () => {
+    test('a contact without values is created, and its computed full name is null', async () => {
       const { data } = await records.create(CONTACT, {})
       expect(data).toMatchObject({ version: 0, firstName: null, fullName: null, email: null })
     })
@@ -58,14 +58,14 @@ onEveryTarget((engine, door) => {
       expect(updated).toMatchObject({ version: 1, fullName: 'Mary Shelley', createdOn: created['createdOn'] })
     })
 
-    test('a new record with an id or a version is refused', async () => {
+    test('a create with an id or a version is rejected as bad-request', async () => {
       for (const data of [{ id: 5 }, { version: 0 }, { id: 5, version: 0 }]) {
         expect(await refusalOf(records.create(CONTACT, data))).toMatchObject({ kind: 'bad-request' })
       }
       expect((await records.create(CONTACT, { id: null, version: null })).data.version).toBe(0)
     })
 
-    test('a secret is taken, and never shown', async () => {
+    test('a secret is accepted and never returned', async () => {
       const { data } = await records.create(CONTACT, { firstName: 'S', pin: '1234', password: 'open sesame' })
       expect(Object.keys(data)).not.toContain('pin')
       expect(Object.keys(data)).not.toContain('password')
@@ -75,7 +75,7 @@ onEveryTarget((engine, door) => {
   })
 
   describe('update', () => {
-    test('raises the version by one and changes what was sent, and only that', async () => {
+    test('an update increments the version by one and changes only the fields sent', async () => {
       const { data: before } = await records.create(CONTACT, { firstName: 'Alan', email: 'alan@example.org' })
       const { data: after } = await records.update(CONTACT, before.id, {
         id: before.id,
@@ -92,7 +92,7 @@ onEveryTarget((engine, door) => {
       })
     })
 
-    test('a key without a value is no key', async () => {
+    test('an undefined value counts as absent in an update and in a create', async () => {
       const { data } = await records.create(CONTACT, { firstName: 'Alan', email: 'alan@example.org' })
       const { data: after } = await records.update(CONTACT, data.id, { version: 0, email: undefined })
       expect(after['email']).toBe('alan@example.org')
@@ -101,7 +101,7 @@ onEveryTarget((engine, door) => {
       )
     })
 
-    test('null clears a field', async () => {
+    test('a null in an update clears the field', async () => {
       const { data } = await records.create(CONTACT, { firstName: 'Alan', email: 'alan@example.org' })
       const { data: after } = await records.update(CONTACT, data.id, {
         version: 0,
@@ -111,13 +111,13 @@ onEveryTarget((engine, door) => {
       expect(after).toMatchObject({ email: null, firstName: null, fullName: null })
     })
 
-    test('an update that changes nothing succeeds and raises the version', async () => {
+    test('an update that changes nothing succeeds and increments the version', async () => {
       const { data } = await records.create(CONTACT, { firstName: 'Alan' })
       expect((await records.update(CONTACT, data.id, { version: 0 })).data.version).toBe(1)
       expect((await records.update(CONTACT, data.id, { version: 1, firstName: 'Alan' })).data.version).toBe(2)
     })
 
-    test('a version is needed, and must be a whole number from 0', async () => {
+    test('an update without a version, or with an invalid one, is rejected as bad-request', async () => {
       const { data } = await records.create(CONTACT, { firstName: 'Alan' })
       for (const version of [undefined, null, -1, 1.5, '0', true, [], 2 ** 53]) {
         const refusal = await refusalOf(records.update(CONTACT, data.id, { version, lastName: 'Turing' }))
@@ -126,7 +126,7 @@ onEveryTarget((engine, door) => {
       expect(await records.read(CONTACT, data.id)).toEqual(data)
     })
 
-    test('an id other than that of the path is refused', async () => {
+    test('an update with another id than its path is rejected as bad-request', async () => {
       const { data } = await records.create(CONTACT, { firstName: 'Alan' })
       for (const id of [data.id + 1, String(data.id), 0]) {
         expect(await refusalOf(records.update(CONTACT, data.id, { id, version: 0 }))).toMatchObject({
@@ -135,7 +135,7 @@ onEveryTarget((engine, door) => {
       }
     })
 
-    test('If-Match stands for the version; where both are given they agree', async () => {
+    test('If-Match replaces the version of an update; two different versions are rejected as bad-request', async () => {
       const { data } = await records.create(CONTACT, { firstName: 'Alan' })
       const first = await records.update(CONTACT, data.id, { lastName: 'A' }, { ifMatch: 0 })
       expect(first.data.version).toBe(1)
@@ -152,7 +152,7 @@ onEveryTarget((engine, door) => {
   })
 
   describe('delete', () => {
-    test('answers the id, and the record is gone', async () => {
+    test('a delete answers with the id, and the record is not-found afterwards', async () => {
       const { data } = await records.create(CONTACT, { firstName: 'A' })
       expect((await records.remove(CONTACT, data.id)).data).toBe(data.id)
       expect(await refusalOf(records.read(CONTACT, data.id))).toMatchObject({ kind: 'not-found' })
@@ -162,7 +162,7 @@ onEveryTarget((engine, door) => {
       expect(await refusalOf(records.remove(CONTACT, data.id))).toMatchObject({ kind: 'not-found' })
     })
 
-    test('may name a version, and then is refused if it is stale', async () => {
+    test('a delete with an outdated version is a conflict, or stale-match with If-Match', async () => {
       const { data } = await records.create(CONTACT, { firstName: 'A' })
       await records.update(CONTACT, data.id, { version: 0, firstName: 'B' })
       expect(await refusalOf(records.remove(CONTACT, data.id, { version: 0 }))).toMatchObject({
@@ -175,7 +175,7 @@ onEveryTarget((engine, door) => {
       expect((await records.remove(CONTACT, data.id, { version: 1 })).data).toBe(data.id)
     })
 
-    test('an id is never given again', async () => {
+    test('the id of a deleted record is not used again', async () => {
       const { data: first } = await records.create(CONTACT, { firstName: 'A' })
       await records.remove(CONTACT, first.id)
       const { data: second } = await records.create(CONTACT, { firstName: 'B' })
@@ -183,7 +183,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('what is not there is not found, by kind', async () => {
+  test('a missing record is not-found, and a missing model unknown-model', async () => {
     expect(await refusalOf(records.find('crm.Nothing'))).toMatchObject({ kind: 'unknown-model' })
     expect(await refusalOf(records.find('verso.auth.Users'))).toMatchObject({ kind: 'unknown-model' })
     expect(await refusalOf(records.create('__proto__', {}))).toMatchObject({ kind: 'unknown-model' })

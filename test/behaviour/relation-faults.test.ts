@@ -12,7 +12,7 @@ onEveryTarget((engine, door) => {
     return { kind, errors: details.errors }
   }
 
-  test('a reference with more than its id, and no version, is refused: an edit would be lost', async () => {
+  test('a reference with more fields than its id, but without a version, is rejected as invalid', async () => {
     const company = await make('rel.Company', { name: 'Old' })
     const sent = { id: company.id, name: 'New' }
     const message = `refers to rel.Company ${company.id} and has more than its id: send its "version" too to change it`
@@ -29,7 +29,7 @@ onEveryTarget((engine, door) => {
     expect(list.errors).toEqual({ 'circles[0]': expect.stringMatching(/send its "version" too/) })
   })
 
-  test('a reference to nothing is refused, and its place is named', async () => {
+  test('a reference to a missing record is rejected with its path', async () => {
     const place = async (data: object) => (await faultsOf('rel.Person', data)).errors
     const nobody = { id: 987_654 }
     const none = 'there is no rel.Company 987654'
@@ -51,7 +51,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('an update that refers to nothing leaves the record as it was', async () => {
+  test('an update with a reference to a missing record writes nothing', async () => {
     const person = await make('rel.Person', { company: { name: 'Stays' } })
     const sent = { version: 0, name: 'X', company: { id: 987_654 } }
     const refusal = await refusedWhole(() => change('rel.Person', person.id, sent))
@@ -59,7 +59,7 @@ onEveryTarget((engine, door) => {
   })
 
   test.each([[5], ['x'], [''], [true], [false], [[]], [[{ id: 1 }]]])(
-    'a to-one takes no %j',
+    'a to-one relation sent as %j is rejected as invalid',
     async (sent) => {
       const { kind, errors } = await faultsOf('rel.Person', { company: sent, name: 'X' })
       expect(kind).toBe('invalid')
@@ -76,13 +76,13 @@ onEveryTarget((engine, door) => {
     [{ id: 1, version: -1 }, /has a version that is no whole number from 0/],
     [{ id: 1, version: '0' }, /has a version that is no whole number from 0/],
     [{ version: 0, name: 'A' }, /has a version but no id/],
-  ])('a neighbour cannot be %j', async (sent, message) => {
+  ])('a related record sent as %j is rejected as invalid', async (sent, message) => {
     const { kind, errors } = await faultsOf('rel.Person', { company: sent })
     expect(kind).toBe('invalid')
     expect(errors).toEqual({ company: expect.stringMatching(message) })
   })
 
-  test('a required reference can be neither left out nor cleared', async () => {
+  test('a required reference can be neither omitted nor cleared', async () => {
     const required = { kind: 'invalid', errors: { address: 'is required' } }
     expect(await faultsOf('rel.Door', { code: 'D' })).toEqual(required)
     expect(await faultsOf('rel.Door', { code: 'D', address: null })).toEqual(required)
@@ -94,7 +94,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('all faults are named at once, each with its place', async () => {
+  test('all errors of nested records are reported at once, each with its path', async () => {
     const { kind, errors } = await faultsOf('rel.Person', {
       born: 'soon',
       company: {
@@ -124,7 +124,7 @@ onEveryTarget((engine, door) => {
     ])
   })
 
-  test('what is refused by the last part of a request was not written by the first', async () => {
+  test('an error in the last part of a request rolls back the first parts', async () => {
     await make('rel.Company', { code: 'TAKEN', name: 'A' })
     const circle = await make('rel.Circle', { name: 'C' })
     await change('rel.Circle', circle.id, { version: 0, name: 'C2' })
@@ -143,14 +143,14 @@ onEveryTarget((engine, door) => {
     }
   })
 
-  test('eight levels can be nested, and no ninth', async () => {
+  test('records nested 8 levels deep are written, and 9 levels are rejected', async () => {
     const nested = (depth: number): object => (depth === 1 ? {} : { boss: nested(depth - 1) })
     await make('rel.Person', nested(8))
     const refusal = await refusedWhole(() => make('rel.Person', nested(9)))
     expect(refusal).toMatchObject({ kind: 'bad-request', message: expect.stringMatching(/8 levels deep/) })
   })
 
-  test('no more than 1,000 records are written at once', async () => {
+  test('a write of more than 1,000 nested records is rejected as bad-request', async () => {
     const people = (count: number) => ({
       name: 'Many',
       addresses: Array.from({ length: count }, () => ({ city: 'A', doors: [{}] })),
@@ -163,7 +163,7 @@ onEveryTarget((engine, door) => {
     expect(listOf(await make('rel.Company', people(40)), 'addresses')).toHaveLength(40)
   })
 
-  test('a record is changed once in a request: a second place is refused', async () => {
+  test('a record changed in two places of one request is rejected as invalid', async () => {
     const person = await make('rel.Person', { name: 'P', boss: { name: 'B' }, company: { name: 'C' } })
     const own = { id: person.id, version: 0 }
     const boss = { ...(person['boss'] as { id: number }), version: 0 }
@@ -184,7 +184,7 @@ onEveryTarget((engine, door) => {
     expect(await change('rel.Person', person.id, referring)).toMatchObject({ version: 1 })
   })
 
-  test('a record that is changed by a reference is not taken into a list by its id as well', async () => {
+  test('a record changed through a reference cannot join a list in the same request', async () => {
     const company = await make('rel.Company', { name: 'Two ways' })
     const address = await make('rel.Address', { city: 'A' })
     const seat = { id: address.id, version: 0, city: 'B' }
@@ -210,7 +210,7 @@ onEveryTarget((engine, door) => {
     ['rel.Person', { badge: { id: 1 } }, 'badge', 'rel.Badge.holder'],
     ['rel.Person', { badge: null }, 'badge', 'rel.Badge.holder'],
     ['rel.Badge', { holder: { badge: {} } }, 'holder.badge', 'rel.Badge.holder'],
-  ])('a view is not written through a %s: %j', async (model, data, place, holder) => {
+  ])('an inverse relation cannot be written through a %s: %j', async (model, data, place, holder) => {
     expect(await faultsOf(model, data)).toEqual({
       kind: 'invalid',
       errors: { [place]: `is the other side of ${holder}: write it there` },
@@ -222,7 +222,7 @@ onEveryTarget((engine, door) => {
     [{ username: 'eve', password: 'correct horse battery' }],
     [{ id: 1, version: 0 }],
     [{ id: 1, version: 0, roles: ['administrator'] }],
-  ])('a user is neither made nor changed through a record: %j', async (sent) => {
+  ])('a user cannot be created or changed through another record: %j', async (sent) => {
     expect(await faultsOf('rel.Person', { keeper: sent })).toEqual({
       kind: 'invalid',
       errors: { keeper: 'can only refer to a verso.auth.User: send no more than { "id": 1 }' },

@@ -5,7 +5,7 @@ import { models } from '../models.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
 import { inShort, listOf, referenceOf, useFamily } from './family.js'
 
-/** With defaults, and a field that holds what a computed one is given. */
+/** Has defaults, and a computed field that stores its input. */
 const Task = defineModel({
   name: 'rel.Task',
   fields: {
@@ -24,7 +24,7 @@ onEveryTarget((engine, door) => {
     models: [...models, { file: 'task.ts', definition: Task }],
   })
 
-  test('a reference is shown with id, version and name, and null where there is none', async () => {
+  test('a reference is shown with id, $version and name, or as null', async () => {
     const company = await make('rel.Company', { name: 'Acme' })
     const person = await make('rel.Person', { name: 'Ada', company: { id: company.id } })
     const shown = { id: company.id, $version: 0, name: 'Acme' }
@@ -36,7 +36,7 @@ onEveryTarget((engine, door) => {
     expect(company).not.toHaveProperty('people')
   })
 
-  test('a record as read can be sent back', async () => {
+  test('a record with relations can be sent back as read', async () => {
     const company = await make('rel.Company', {
       name: 'Round',
       addresses: [{ city: 'Oslo' }, { city: 'Rome' }],
@@ -54,7 +54,7 @@ onEveryTarget((engine, door) => {
     }
   })
 
-  test('an id alone refers, and leaves the neighbour as it is', async () => {
+  test('a reference by id does not change the related record', async () => {
     const company = await make('rel.Company', { name: 'Still' })
     const changes = await changesOf(() => make('rel.Person', { company: { id: company.id } }))
     expect(changes.map(({ model, changes: { company: to } }) => ({ model, to }))).toEqual([
@@ -63,7 +63,7 @@ onEveryTarget((engine, door) => {
     expect(await read('rel.Company', company.id)).toEqual(company)
   })
 
-  test('a reference as read stays a reference: what else it holds is not written', async () => {
+  test('a reference sent back with $version stays a reference: its other fields are not written', async () => {
     const company = await make('rel.Company', { name: 'Kept', founded: '1900-01-01' })
     const sent = { id: company.id, $version: 7, name: 'Typed over', founded: null }
     const person = await make('rel.Person', { company: sent })
@@ -71,7 +71,7 @@ onEveryTarget((engine, door) => {
     expect(await read('rel.Company', company.id)).toEqual(company)
   })
 
-  test('an object without id creates the neighbour, in the same transaction', async () => {
+  test('an object without id creates the related record in the same transaction', async () => {
     const changes = await changesOf(() =>
       make('rel.Person', { name: 'New', company: { name: 'Made', addresses: [{ city: 'Bonn' }] } }),
     )
@@ -93,7 +93,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('a new neighbour has its defaults, its computed fields and its maker', async () => {
+  test('a nested create sets defaults, computed fields and createdBy', async () => {
     const task = await make('rel.Task', {
       title: 'First',
       next: { title: 'Second', id: null, version: null },
@@ -109,7 +109,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('computed fields see a reference as its id, and no list', async () => {
+  test('computed fields get a reference as its id, and no lists', async () => {
     const company = await make('rel.Company', { name: 'Seen' })
     const task = await make('rel.Task', {
       title: 'T',
@@ -127,7 +127,7 @@ onEveryTarget((engine, door) => {
     expect(cleared['seen']).toEqual({ title: 'T', state: 'done', company: { id: other }, next: null })
   })
 
-  test('a neighbour sent with its version is changed under its own check', async () => {
+  test('a related record sent with its version is updated, and an outdated version of it is a conflict', async () => {
     const company = await make('rel.Company', { name: 'Old' })
     const person = await make('rel.Person', { company: { id: company.id } })
     const changed = await change('rel.Person', person.id, {
@@ -149,7 +149,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('a neighbour in which nothing changes keeps its version', async () => {
+  test('a related record sent unchanged keeps its version', async () => {
     const company = await make('rel.Company', { name: 'Same', addresses: [{ city: 'A' }] })
     const person = await make('rel.Person', { company: { id: company.id } })
     await change('rel.Person', person.id, {
@@ -159,7 +159,7 @@ onEveryTarget((engine, door) => {
     expect(await read('rel.Company', company.id)).toEqual(company)
   })
 
-  test('null clears a reference, and a missing key leaves it alone', async () => {
+  test('a null clears a reference, and an absent key keeps it', async () => {
     const company = await make('rel.Company', { name: 'Left' })
     const person = await make('rel.Person', { company: { id: company.id }, boss: { name: 'B' } })
     const named = await change('rel.Person', person.id, { version: 0, name: 'N' })
@@ -177,14 +177,14 @@ onEveryTarget((engine, door) => {
     expect(changed['parent']).toEqual({ id: company.id, $version: 1, name: 'Own parent' })
   })
 
-  test('a user can be referred to, and stays as it is', async () => {
+  test('a record may refer to a user, which stays unchanged', async () => {
     const person = await make('rel.Person', { keeper: { id: 1 } })
     expect(person['keeper']).toEqual({ id: 1, $version: 0, name: 'Ada' })
     const again = await change('rel.Person', person.id, person)
     expect(again).toMatchObject({ version: 1, keeper: { id: 1, $version: 0, name: 'Ada' } })
   })
 
-  test('a nested create under an Idempotency-Key makes one neighbour, however often it is sent', async () => {
+  test('a nested create repeated under its idempotency key creates the related records once', async () => {
     const data = {
       name: 'Once',
       company: { name: 'Once', addresses: [{ city: 'Once', doors: [{ pin: '1' }] }] },
@@ -204,7 +204,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('a secret inside of a neighbour is in no answer, no Change and no conflict', async () => {
+  test('a secret in a nested record is in no answer, no Change and no conflict', async () => {
     const door = (pin: string) => ({ code: null, pin })
     const company = await make('rel.Company', {
       name: 'Secret',
@@ -243,7 +243,7 @@ onEveryTarget((engine, door) => {
     expect(rows).toEqual([{ pin: 'changed-secret' }])
   })
 
-  test('a record that is its own neighbour is shown with its new version', async () => {
+  test('a record that refers to itself is shown with its new version', async () => {
     const { id } = await make('rel.Person', { name: 'Old' })
     await change('rel.Person', id, { version: 0, boss: { id } })
     const renamed = await change('rel.Person', id, { version: 1, name: 'New' })
@@ -251,7 +251,7 @@ onEveryTarget((engine, door) => {
     expect(renamed).toEqual(await read('rel.Person', id))
   })
 
-  test('an answer to a write is what a read shows', async () => {
+  test('the answer to a write with relations equals a read', async () => {
     const company = await make('rel.Company', { name: 'C', addresses: [{ city: 'A' }] })
     const address = await make('rel.Address', { city: 'B', company: { id: company.id } })
     expect(address).toEqual(await read('rel.Address', address.id))

@@ -8,7 +8,7 @@ onEveryTarget((engine, door) => {
   const remove = (model: string, id: number, options = {}) => records().remove(model, id, options)
   const isGone = async (model: string, id: number) => (await refusalOf(read(model, id))).kind === 'not-found'
 
-  test('a record that is referred to stays, and the refusal says by whom', async () => {
+  test('a delete of a referenced record is rejected with the records that refer to it', async () => {
     const company = await make('rel.Company', { name: 'Needed' })
     const a = await make('rel.Person', { name: 'A', company: { id: company.id } })
     const b = await make('rel.Person', { name: 'B', company: { id: company.id } })
@@ -33,7 +33,7 @@ onEveryTarget((engine, door) => {
     expect(await isGone('rel.Company', company.id)).toBe(true)
   })
 
-  test('of many that refer to a record ten are named and all are counted', async () => {
+  test('a rejected delete lists 10 referring records and counts all', async () => {
     const boss = await make('rel.Person', { name: 'Boss' })
     const ids: number[] = []
     for (let index = 0; index < 12; index++) {
@@ -49,7 +49,7 @@ onEveryTarget((engine, door) => {
     )
   })
 
-  test('a one-to-one holds its partner as any reference does', async () => {
+  test('a one-to-one reference prevents the delete of its record', async () => {
     const person = await make('rel.Person', { name: 'Holder' })
     const badge = await make('rel.Badge', { holder: { id: person.id } })
     const refusal = await refusedWhole(() => remove('rel.Person', person.id))
@@ -60,7 +60,7 @@ onEveryTarget((engine, door) => {
     await remove('rel.Person', person.id)
   })
 
-  test('what a record owns goes with it, and what that owns, each with a Change of its own', async () => {
+  test('a delete also deletes owned records at every level, each with its own Change', async () => {
     const company = await make('rel.Company', {
       name: 'All',
       addresses: [{ city: 'A', doors: [{ pin: '1' }, {}] }, { city: 'B' }],
@@ -89,7 +89,7 @@ onEveryTarget((engine, door) => {
     ])
   })
 
-  test('a member that leaves a list takes with it what it owns', async () => {
+  test('a member that leaves a list is deleted with the records it owns', async () => {
     const company = await make('rel.Company', { name: 'Part', addresses: [{ city: 'A', doors: [{}] }] })
     const [a = { id: 0 }] = idsOf(company, 'addresses')
     const [inner = { id: 0 }] = idsOf(await read('rel.Address', a.id), 'doors')
@@ -106,7 +106,7 @@ onEveryTarget((engine, door) => {
     ])
   })
 
-  test('the owner of links goes, and its members stay as they are', async () => {
+  test('a delete of a record with links removes the links and keeps the related records unchanged', async () => {
     const person = await make('rel.Person', { circles: [{ name: 'A' }, { name: 'B' }] })
     const circles = idsOf(person, 'circles')
     const changes = await changesOf(() => remove('rel.Person', person.id))
@@ -120,7 +120,7 @@ onEveryTarget((engine, door) => {
     }
   })
 
-  test('a member of links goes, and each owner is raised with a Change that shows its list', async () => {
+  test('a delete of a linked record increments the version of each record that links to it, with a Change', async () => {
     const circle = await make('rel.Circle', { name: 'Gone' })
     const kept = await make('rel.Circle', { name: 'Kept' })
     const [out, stays] = [{ id: circle.id }, { id: kept.id }]
@@ -141,7 +141,7 @@ onEveryTarget((engine, door) => {
     expect(await read('rel.Person', other.id)).toMatchObject({ version: 0 })
   })
 
-  test('a member that is still referred to cannot leave its list: the whole save is refused', async () => {
+  test('a save that drops a referenced member is rejected as still-referenced', async () => {
     const company = await make('rel.Company', { name: 'From', addresses: [{ city: 'A' }, { city: 'B' }] })
     const [a = { id: 0 }, b = { id: 0 }] = idsOf(company, 'addresses')
     const other = await make('rel.Company', { name: 'Other', seat: a })
@@ -161,7 +161,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('an owner stays while others refer to what it owns, and the refusal says to what', async () => {
+  test('a delete of an owner is rejected while others refer to its owned records', async () => {
     const company = await make('rel.Company', { name: 'Owner', addresses: [{ city: 'A' }, { city: 'B' }] })
     const [, b = { id: 0 }] = idsOf(company, 'addresses')
     const other = await make('rel.Company', { name: 'Other', seat: b })
@@ -177,7 +177,7 @@ onEveryTarget((engine, door) => {
     expect(emptied.details.data).toEqual(refusal.details.data)
   })
 
-  test('a reference may be given up in the save that drops its record', async () => {
+  test('a save may clear a reference and drop its record at the same time', async () => {
     const company = await make('rel.Company', { name: 'Seat', addresses: [{ city: 'A' }] })
     const [a = { id: 0 }] = idsOf(company, 'addresses')
     await change('rel.Company', company.id, { version: 0, seat: a })
@@ -187,7 +187,7 @@ onEveryTarget((engine, door) => {
     expect(await isGone('rel.Address', a.id)).toBe(true)
   })
 
-  test('a record that refers to what it owns, or to itself, can go', async () => {
+  test('a record that refers to itself or to a record it owns can be deleted', async () => {
     const company = await make('rel.Company', { name: 'Own', addresses: [{ city: 'A' }] })
     const [a = { id: 0 }] = idsOf(company, 'addresses')
     await change('rel.Company', company.id, { version: 0, seat: a, parent: { id: company.id } })
@@ -199,7 +199,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('a chain goes from its end, one at a time', async () => {
+  test('records in a chain of references can only be deleted from its start', async () => {
     const c = await make('rel.Company', { name: 'C' })
     const b = await make('rel.Company', { name: 'B', parent: { id: c.id } })
     const a = await make('rel.Company', { name: 'A', parent: { id: b.id } })
@@ -211,7 +211,7 @@ onEveryTarget((engine, door) => {
     for (const { id } of [a, b, c]) expect(await isGone('rel.Company', id)).toBe(true)
   })
 
-  test('a version that is not the current one is refused before anything that is owned goes', async () => {
+  test('a delete with an outdated version is a conflict, and no owned record is deleted', async () => {
     const company = await make('rel.Company', { name: 'V', addresses: [{ city: 'A' }] })
     await make('rel.Address', { city: 'B', company: { id: company.id } })
     const byVersion = await refusedWhole(() => remove('rel.Company', company.id, { version: 0 }))
@@ -225,7 +225,7 @@ onEveryTarget((engine, door) => {
     expect(await isGone('rel.Company', company.id)).toBe(true)
   })
 
-  test('of a delete and a new reference at once, one is refused', async () => {
+  test('of a concurrent delete and new reference, exactly one succeeds', async () => {
     const people = [1, 2, 3, 4, 5].map(async () => {
       const company = await make('rel.Company', { name: 'Raced' })
       const [removed, referred] = await Promise.allSettled([

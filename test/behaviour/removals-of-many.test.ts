@@ -1,4 +1,4 @@
-// Several records are removed in one request: all of them, or none.
+// A delete of several records in one request deletes all of them, or none.
 import { describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -27,7 +27,7 @@ onEveryTarget((engine, door) => {
     (await records().search(model, { data: { criteria: [{ fieldName: 'id', operator: '=', value: id }] } }))
       .total === 1
 
-  test('all go, each with one Change, and the answer says which version each had', async () => {
+  test('a delete of several records makes one Change for each and answers with their versions', async () => {
     const [a, b, c] = [await make(PERSON, {}), await make(PERSON, {}), await make(PERSON, {})]
     await change(PERSON, b.id, { version: 0, name: 'B' })
     const changes = await changesOf(async () => {
@@ -46,7 +46,7 @@ onEveryTarget((engine, door) => {
     for (const { id } of [a, b, c]) expect((await refusalOf(read(PERSON, id))).kind).toBe('not-found')
   })
 
-  test('a version as a list shows it counts, too', async () => {
+  test('a delete of several records also checks a $version', async () => {
     const person = await make(PERSON, {})
     await change(PERSON, person.id, { version: 0, name: 'changed' })
     const refusal = await refusedWhole(() => removeAll(PERSON, [{ id: person.id, $version: 0 }]))
@@ -54,7 +54,7 @@ onEveryTarget((engine, door) => {
     expect(await removeAll(PERSON, [{ id: person.id, $version: 1 }])).toEqual([{ id: person.id, version: 1 }])
   })
 
-  test('one that is stale keeps all of them', async () => {
+  test('one outdated version rejects the whole delete as a conflict', async () => {
     const [a, b] = [await make(PERSON, { name: 'a' }), await make(PERSON, { name: 'b' })]
     await change(PERSON, b.id, { version: 0, name: 'newer' })
     const stale = [
@@ -71,7 +71,7 @@ onEveryTarget((engine, door) => {
     expect([await isThere(PERSON, a.id), await isThere(PERSON, b.id)]).toEqual([true, true])
   })
 
-  test('one that is gone already, or still referred to, keeps all of them', async () => {
+  test('one missing or referenced record rejects the whole delete', async () => {
     const [a, b] = [await make(COMPANY, { name: 'a' }), await make(COMPANY, { name: 'b' })]
     const gone = await refusedWhole(() => removeAll(COMPANY, [a, { id: 987_654 }]))
     expect(gone.kind).toBe('not-found')
@@ -83,7 +83,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('those that refer to each other go together', async () => {
+  test('records that refer to each other can be deleted together', async () => {
     const boss = await make(PERSON, { name: 'boss' })
     const other = await make(PERSON, { name: 'other', boss: { id: boss.id } })
     await change(PERSON, boss.id, { version: 0, boss: { id: other.id } })
@@ -91,7 +91,7 @@ onEveryTarget((engine, door) => {
     expect(await removeAll(PERSON, [{ id: boss.id }, { id: other.id }])).toHaveLength(2)
   })
 
-  test('members of one list go with one new version of their owner', async () => {
+  test("a delete of several members increments their owner's version once", async () => {
     const cities = ['A', 'B', 'C'].map((city) => ({ city }))
     const company = await make(COMPANY, { name: 'owner', addresses: cities })
     const [a = { id: 0 }, b = { id: 0 }, c = { id: 0 }] = idsOf(company, 'addresses')
@@ -106,7 +106,7 @@ onEveryTarget((engine, door) => {
     expect(idsOf(await read(COMPANY, company.id), 'addresses')).toEqual([c])
   })
 
-  test('circles are taken out of the lists of their members, each of which is raised once', async () => {
+  test('a delete of several linked records increments the version of the linking record once', async () => {
     const circles = [await make(CIRCLE, { name: 'x' }), await make(CIRCLE, { name: 'y' })]
     const ids = circles.map(({ id }) => ({ id }))
     const person = await make(PERSON, { circles: ids })
@@ -116,7 +116,7 @@ onEveryTarget((engine, door) => {
   })
 
   test.for(['owner first', 'member first'])(
-    'an owner and its member are removed once each, %s, and the Log says what the owner had',
+    'an owner and its member deleted together, %s, have one Change each',
     async (order) => {
       const owner = await make(Node.name, { name: 'owner', children: [{ name: 'member' }] })
       const [member = { id: 0 }] = idsOf(owner, 'children')
@@ -135,7 +135,7 @@ onEveryTarget((engine, door) => {
     },
   )
 
-  test('a removal that is repeated under its key is answered, not refused', async () => {
+  test('a delete repeated under its idempotency key returns the first answer', async () => {
     const [a, b] = [await make(PERSON, {}), await make(PERSON, {})]
     const options = { idempotencyKey: `remove ${door}` }
     const sent = [{ id: a.id }, { id: b.id, version: 0 }]
@@ -144,7 +144,7 @@ onEveryTarget((engine, door) => {
     expect((await refusalOf(records().removeAll(PERSON, sent.slice(1), options))).kind).toBe('key-reused')
   })
 
-  test('what names no record, or one twice, or too many, is refused', async () => {
+  test('a delete of no valid record, of one twice, or of 1,001 is rejected', async () => {
     const { id } = await make(PERSON, {})
     const many = Array.from({ length: 1_001 }, (_, index) => ({ id: index + 1 }))
     for (const sent of [
@@ -161,9 +161,9 @@ onEveryTarget((engine, door) => {
   })
 })
 
-describe('broken twins', () => {
+describe('mutants of the delete', () => {
   onEveryEngine((engine) => {
-    test('a store without a transaction around a removal is caught', async () => {
+    test('a mutant without a transaction around a delete is caught', async () => {
       const place = await newPlace(engine)
       const options = { poolSize: 4, statementTimeoutMs: 10_000 }
       const database = twins.readCheckWrite(await openDatabase(place.url, options))

@@ -1,4 +1,4 @@
-// A record may stand in a request several times with its version, as long as nothing of it changes.
+// A request may contain a record several times with its version, if the record does not change.
 import { expect, test } from 'vitest'
 import { draftToUpdate, type Draft } from '../../src/model/draft.js'
 import { SERVICE } from '../../src/service/rights/caller.js'
@@ -20,7 +20,7 @@ onEveryTarget((engine, door) => {
     const [parent, company] = [await make(COMPANY, { name: 'Parent' }), await make(COMPANY, { name: 'C' })]
     return { parent, company, at: { id: parent.id, version: 0 } }
   }
-  test('a reference that changes nothing may stand twice, with its version and with what it holds', async () => {
+  test('an unchanged record may appear twice in a request with its version and values', async () => {
     const { parent, at } = await pairOf()
     const circle = await make(CIRCLE, { name: 'K' })
     const held = { ...at, name: 'Parent', founded: null, code: null }
@@ -41,7 +41,7 @@ onEveryTarget((engine, door) => {
       const made = await read(PERSON, (boss?.['boss'] as WireRecord).id)
       expect([boss, made].map((each) => (each?.['company'] as WireRecord).id)).toEqual([parent.id, parent.id])
       expect(idsOf(boss, 'circles')).toEqual([{ id: circle.id }])
-      // Neither of them is raised.
+      // Neither version is incremented.
       expect(inShort(changes).filter((each) => !each.startsWith(PERSON))).toEqual([])
     }
     const person = await make(PERSON, { name: 'Q', boss: { name: 'R' } })
@@ -50,7 +50,7 @@ onEveryTarget((engine, door) => {
     expect(await read(COMPANY, parent.id)).toMatchObject({ version: 0 })
   })
 
-  test('so it may in several records, and in several requests of a batch', async () => {
+  test('an unchanged record may appear in several saved records and in several requests of a batch', async () => {
     const { parent, at } = await pairOf()
     const all = ['A', 'B'].map((name) => ({ name, company: { ...at, name: 'Parent' } }))
     const saved = (await records().save(PERSON, all)).data
@@ -59,7 +59,7 @@ onEveryTarget((engine, door) => {
     expect(companies).toMatchObject(Array(4).fill({ id: parent.id, $version: 0 }))
   })
 
-  test('changed in one of its places, in whichever order, or in both, it is refused', async () => {
+  test('a record that appears twice and changes in one of its places is rejected as invalid', async () => {
     const { parent, at } = await pairOf()
     const [same, other] = [
       { ...at, name: 'Parent' },
@@ -80,13 +80,13 @@ onEveryTarget((engine, door) => {
       const refusal = await refusedWhole(() => make(PERSON, data))
       expect(refusal).toMatchObject({ kind: 'invalid', details: { errors: { [place]: message } } })
     }
-    // By its id alone it may stand elsewhere.
+    // Elsewhere it may appear by its id alone.
     const data = { name: 'P', boss: { name: 'B', company: { id: parent.id } }, company: other }
     await make(PERSON, data)
     expect(await read(COMPANY, parent.id)).toMatchObject({ version: 1, name: 'Other' })
   })
 
-  test('with a list inside of one of them it is refused', async () => {
+  test('a record that appears twice, once with a list, is rejected as invalid', async () => {
     const { parent, at } = await pairOf()
     const data = { name: 'P', boss: { name: 'B', company: { ...at, addresses: [] } }, company: at }
     const errors = { company: `changes ${COMPANY} ${parent.id}, which is changed in this request already` }
@@ -94,7 +94,7 @@ onEveryTarget((engine, door) => {
     expect(refusal).toMatchObject({ kind: 'invalid', details: { errors } })
   })
 
-  test('a version that is not the current one is a conflict in each of its places', async () => {
+  test('an outdated version of a record that appears twice is a conflict in either place', async () => {
     const { parent, at } = await pairOf()
     await change(COMPANY, parent.id, { version: 0, name: 'Newer' })
     const now = { ...at, version: 1 }
@@ -112,7 +112,7 @@ onEveryTarget((engine, door) => {
     expect(await make(PERSON, { company: now, boss: { company: now } })).toMatchObject({ version: 0 })
   })
 
-  test('a broken twin is caught: without the mark the change of one place stands beside the other', async () => {
+  test('a mutant that drops the isRepeated mark writes one of two changes and is caught', async () => {
     const { parent, at } = await pairOf()
     const person = await make(PERSON, { name: 'Q', boss: { name: 'R' } })
     const boss = { ...(person['boss'] as { id: number }), version: 0, company: at }

@@ -18,7 +18,7 @@ onEveryEngine((engine) => {
   })
   afterAll(() => service.close())
 
-  test('every request is one line of JSON that says who did what, and no secret', async () => {
+  test('every request is logged as one line of JSON with user, route and status, and without secrets', async () => {
     const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
     await client.create('crm.Contact', { firstName: 'Ada', pin: 'pin-of-ada', password: 'password-of-ada' })
     await client.request('GET', '/ws/rest/crm.Contact?offset=0&_token=in-the-query')
@@ -59,7 +59,7 @@ onEveryEngine((engine) => {
     }
   })
 
-  test('a defect is logged with its cause under the request id, and not shown', async () => {
+  test('a defect is logged with its cause under the request id, and the answer hides the cause', async () => {
     const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
     await service.app.db.transaction((tx) => tx.run('alter table "test.Note" rename to "test.Gone"'))
     const response = await client.request('GET', '/ws/rest/test.Note/1')

@@ -10,7 +10,7 @@ onEveryTarget((engine, door) => {
   const revert = async (model: string, id: number, version: number, to: number) =>
     (await records().revert(model, id, { version, to })).data
 
-  test('a revert is an update to what the record held', async () => {
+  test('a revert is an update to the values of an earlier version', async () => {
     const { id } = await make('rel.Company', { name: 'One', founded: '2001-01-01' })
     await change('rel.Company', id, { version: 0, name: 'Two', founded: null })
     const changes = await changesOf(async () => {
@@ -25,7 +25,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('it names the current version, and an earlier one', async () => {
+  test('a revert needs the current version and an earlier one', async () => {
     const { id } = await make('rel.Company', { name: 'One' })
     await change('rel.Company', id, { version: 0, name: 'Two' })
     const stale = await refusedWhole(() => records().revert('rel.Company', id, { version: 7, to: 0 }))
@@ -42,7 +42,7 @@ onEveryTarget((engine, door) => {
     expect(never.kind).toBe('not-found')
   })
 
-  test('every word that it does not take is named, and so is what is wrong with the version', async () => {
+  test('a rejected revert names every unknown key and the error in the version', async () => {
     const { id } = await make('rel.Company', { name: 'One' })
     for (let version = 0; version < 7; version++) await change('rel.Company', id, { version })
     const messageOf = async (data: unknown, options = {}) =>
@@ -61,7 +61,7 @@ onEveryTarget((engine, door) => {
     expect(await messageOf({ version: 7, to: 0, name: null })).toBe('data has no "name" in a revert')
   })
 
-  test('a version that is yet to come is a conflict, wherever it would go back to', async () => {
+  test('a revert from a future version is a conflict', async () => {
     const { id } = await make('rel.Circle', { name: 'One' })
     const refused = async () => {
       const refusal = await refusedWhole(() => records().revert('rel.Circle', id, { version: 99, to: 9 }))
@@ -72,7 +72,7 @@ onEveryTarget((engine, door) => {
     expect(await refused()).toMatchObject(['conflict', { expected: 99, current: 1 }])
   })
 
-  test('lists and references are what they were', async () => {
+  test('a revert restores references and links', async () => {
     const circles = [await make('rel.Circle', { name: 'A' }), await make('rel.Circle', { name: 'B' })]
     const [a, b] = circles.map(({ id }) => ({ id }))
     const boss = await make('rel.Person', { name: 'Boss' })
@@ -83,7 +83,7 @@ onEveryTarget((engine, door) => {
     expect(idsOf(reverted, 'circles')).toEqual([a])
   })
 
-  test('what is gone is named, and comes back by its own revert', async () => {
+  test("a revert that needs a deleted member names it, and succeeds after that member's own revert", async () => {
     const company = await make('rel.Company', { name: 'C', addresses: [{ city: 'Rome' }, { city: 'Oslo' }] })
     const [rome, oslo] = idsOf(company, 'addresses')
     await change('rel.Company', company.id, { version: 0, addresses: [oslo] })
@@ -99,7 +99,7 @@ onEveryTarget((engine, door) => {
     expect((await revert('rel.Company', company.id, 2, 0)).version).toBe(3)
   })
 
-  test('a deleted record comes back under its id, with the next version', async () => {
+  test('a deleted record is reverted under its id, with the next version and a create Change', async () => {
     const made = await make('rel.Badge', {})
     const other = await make('rel.Badge', {})
     await records().remove('rel.Badge', made.id)
@@ -120,7 +120,7 @@ onEveryTarget((engine, door) => {
     await change('rel.Badge', made.id, { version: 2 })
   })
 
-  test('an owner comes back with empty lists, and its members come back into them', async () => {
+  test('a deleted owner is reverted with empty lists, and its members by their own reverts', async () => {
     const company = await make('rel.Company', { name: 'C', addresses: [{ city: 'Rome' }] })
     const [rome] = idsOf(company, 'addresses')
     await change('rel.Company', company.id, { version: 0, seat: rome })
@@ -138,7 +138,7 @@ onEveryTarget((engine, door) => {
     expect([whole.version, idsOf(whole, 'addresses')]).toEqual([4, [rome]])
   })
 
-  test('a record may refer to itself when it comes back', async () => {
+  test('a deleted record that referred to itself can be reverted', async () => {
     const { id } = await make('rel.Person', { name: 'Self' })
     await change('rel.Person', id, { version: 0, boss: { id } })
     await change('rel.Person', id, { version: 1, boss: null })
@@ -146,7 +146,7 @@ onEveryTarget((engine, door) => {
     expect((await revert('rel.Person', id, 3, 1))['boss']).toMatchObject({ id })
   })
 
-  test('a deleted record comes back only from its delete, and once', async () => {
+  test('a deleted record is reverted from the version of its delete only, and once if concurrent', async () => {
     const { id } = await make('rel.Circle', { name: 'One' })
     await change('rel.Circle', id, { version: 0, name: 'Two' })
     await records().remove('rel.Circle', id)
@@ -161,7 +161,7 @@ onEveryTarget((engine, door) => {
     expect(await read('rel.Circle', id)).toMatchObject({ version: 3, name: 'One' })
   })
 
-  test('what is unique is checked again', async () => {
+  test('a revert checks unique values again', async () => {
     const code = `u-${engine.slice(0, 4)}-${door}`
     const { id } = await make('rel.Company', { name: 'One', code })
     await records().remove('rel.Company', id)
@@ -176,7 +176,7 @@ onEveryTarget((engine, door) => {
     expect(again.kind).toBe('not-unique')
   })
 
-  test('computed fields follow, secrets and files stay', async () => {
+  test('a revert recomputes computed fields and keeps secrets', async () => {
     const made = await make('crm.Contact', { firstName: 'A', lastName: 'B', pin: 'one' })
     await change('crm.Contact', made.id, { version: 0, firstName: 'X', pin: 'two' })
     expect((await revert('crm.Contact', made.id, 1, 0))['fullName']).toBe('A B')
@@ -185,7 +185,7 @@ onEveryTarget((engine, door) => {
     expect(row?.['pin']).toBe('two')
   })
 
-  test('a repeat with the same key is answered as it was', async () => {
+  test('a revert repeated under its idempotency key returns the first answer', async () => {
     const { id } = await make('rel.Circle', { name: 'One' })
     await records().remove('rel.Circle', id)
     const options = { idempotencyKey: `revert-${id}` }
@@ -198,7 +198,7 @@ onEveryTarget((engine, door) => {
     expect(other.kind).toBe('key-reused')
   })
 
-  test('what the service keeps is not reverted by others', async () => {
+  test('a revert of a MetaModel is forbidden', async () => {
     const [model] = (await records().find('com.axelor.meta.db.MetaModel', { limit: 1 })).data
     const refusal = await refusalOf(
       records().revert('com.axelor.meta.db.MetaModel', model?.id ?? 1, { version: 1, to: 0 }),
@@ -206,7 +206,7 @@ onEveryTarget((engine, door) => {
     expect(refusal.kind).toBe('forbidden')
   })
 
-  test('the last administrator stays one', async () => {
+  test('a revert cannot remove the last administrator', async () => {
     const id = 1
     const user = await read('verso.auth.User', id)
     const roles = user['roles'] as readonly { id: number }[]

@@ -1,4 +1,4 @@
-// Several records in one request: all of them are written, or none.
+// A save of several records in one request writes all of them, or none.
 import { describe, expect, test } from 'vitest'
 import type { Refusal } from '../../src/errors.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -15,7 +15,7 @@ onEveryTarget((engine, door) => {
 
   const save = async (model: string, all: readonly unknown[]) => (await records().save(model, all)).data
 
-  test('those without an id are made and the others changed, and the answer has their order', async () => {
+  test('a save creates records without an id, updates the others, and answers in their order', async () => {
     const [left, right] = [await make(COMPANY, { name: 'left' }), await make(COMPANY, { name: 'right' })]
     const changes = await changesOf(async () => {
       const saved = await save(COMPANY, [
@@ -40,7 +40,7 @@ onEveryTarget((engine, door) => {
     ])
   })
 
-  test('a record that is saved as it is gets one version and one Change, as in an update', async () => {
+  test('a record saved unchanged gets one version and one Change, as in an update', async () => {
     const company = await make(COMPANY, { name: 'same' })
     const changes = await changesOf(async () => {
       const [saved] = await save(COMPANY, [company])
@@ -49,7 +49,7 @@ onEveryTarget((engine, door) => {
     expect(inShort(changes)).toEqual([`${COMPANY} ${company.id} update 1`])
   })
 
-  test('records that move between the lists of others raise each owner once', async () => {
+  test("a save that moves members between owners increments each owner's version once", async () => {
     const [from, to] = [
       await make(COMPANY, { name: 'from', addresses: [{ city: 'A' }, { city: 'B' }] }),
       await make(COMPANY, { name: 'to' }),
@@ -67,22 +67,22 @@ onEveryTarget((engine, door) => {
   })
 
   const faults = makeFaults(family)
-  test.for(Object.keys(faults))('%s in the last of many leaves nothing written', async (name) => {
+  test.for(Object.keys(faults))('%s in the last of several records writes nothing', async (name) => {
     const { model, good, last, expected } = await (faults[name] ?? missingFault)()
     const refusal = await refusedWhole(() => records().save(model, [...good, last]))
     expect(summary(refusal)).toEqual(expected)
-    // Without it they are fine.
+    // The others can be saved without it.
     expect(await save(model, good)).toHaveLength(good.length)
   })
 
-  test('a number that a refused save would have used is given to the next', async () => {
+  test('a sequence number of a rejected save is used by the next one', async () => {
     const [first] = await save(BADGE, [{}])
     await refusalOf(records().save(BADGE, [{}, {}, { holder: { id: 987_654 } }]))
     const [next] = await save(BADGE, [{}])
     expect(numberOf(next) - numberOf(first)).toBe(1)
   })
 
-  test('the faults of all records are named at once, with their places', async () => {
+  test('a save reports the errors of all records at once, with their paths', async () => {
     const refusal = await refusedWhole(() =>
       records().save(COMPANY, [{ name: 5 }, { name: 'fine' }, { nme: 'x', addresses: [{}] }]),
     )
@@ -94,7 +94,7 @@ onEveryTarget((engine, door) => {
     ])
   })
 
-  test('a record that stands in it twice is refused, also inside of another', async () => {
+  test('a record twice in a save, also nested, is rejected as invalid', async () => {
     const company = await make(COMPANY, { name: 'twice' })
     const twice = { id: company.id, version: 0, name: 'x' }
     const again = `changes ${COMPANY} ${company.id}, which is changed in this request already`
@@ -104,7 +104,7 @@ onEveryTarget((engine, door) => {
     expect(inside.details.errors).toEqual({ 'records[1].parent': again })
   })
 
-  test('a conflict is about committed values only, whatever the records before it would have changed', async () => {
+  test('a conflict in a save shows committed values only', async () => {
     const parent = await make(COMPANY, { name: 'committed' })
     const child = await make(COMPANY, { name: 'child', parent: { id: parent.id } })
     await change(COMPANY, child.id, { version: 0, name: 'child 1' })
@@ -121,7 +121,7 @@ onEveryTarget((engine, door) => {
     expect(JSON.stringify(refusal.details)).not.toContain('never committed')
   })
 
-  test('the answer shows what was asked for: fields, and neighbours ready to be sent back', async () => {
+  test('the answer to a save has the requested fields and related records', async () => {
     const company = await make(COMPANY, { name: 'shown', code: `S${door}` })
     const options = { wanted: { fields: ['name', 'company.code'], related: { circles: ['name'] } } }
     const person = { name: 'P', company: { id: company.id }, circles: [{ name: 'C' }] }
@@ -143,14 +143,14 @@ onEveryTarget((engine, door) => {
     expect(changed).toEqual({ id: made.id, version: 1, name: 'Q' })
   })
 
-  test('what the answer cannot show is refused before anything is written', async () => {
+  test('a save that requests unknown or secret fields is rejected before it writes', async () => {
     for (const wanted of [{ fields: ['nope'] }, { related: { name: ['x'] } }, { fields: 'name' }])
       expect((await refusedWhole(() => records().save(PERSON, [{}], { wanted }))).kind).toBe('bad-request')
     const secret = await refusedWhole(() => records().save('rel.Door', [{}], { wanted: { fields: ['pin'] } }))
     expect(['bad-request', 'invalid']).toContain(secret.kind)
   })
 
-  test('a save that is repeated under its key is answered, not done again', async () => {
+  test('a save repeated under its idempotency key returns the first answer and writes nothing', async () => {
     const company = await make(COMPANY, { name: 'once' })
     const sent = [{ id: company.id, version: 0, name: 'once 2' }, { name: 'made once' }]
     const options = { idempotencyKey: `save ${door}`, wanted: { fields: ['name'] } }
@@ -166,7 +166,7 @@ onEveryTarget((engine, door) => {
     }
   })
 
-  test('1,000 records are saved at once, and one more is refused', async () => {
+  test('a save takes 1,000 records, and rejects 1,001', async () => {
     const many = Array.from({ length: 1_000 }, (_, index) => ({ name: `many ${index}` }))
     expect(await save('rel.Circle', many)).toHaveLength(1_000)
     const refusal = await refusedWhole(() => records().save('rel.Circle', [...many, { name: 'one more' }]))
@@ -181,7 +181,7 @@ interface FaultCase {
   readonly expected: object
 }
 
-/** Each fails at another place of the work: before the transaction, at its beginning, in the middle, in the statement itself. */
+/** Each fails at another stage: before the transaction, at its start, in the middle, in the statement itself. */
 function makeFaults({ make, change, records }: Family): Readonly<Record<string, () => Promise<FaultCase>>> {
   const good = async () => {
     const { id } = await make(COMPANY, { name: 'there' })
@@ -195,13 +195,13 @@ function makeFaults({ make, change, records }: Family): Readonly<Record<string, 
       ...{ model: COMPANY, good: await good(), last: { name: 7 } },
       expected: { kind: 'invalid', fields: ['records[2].name'] },
     }),
-    'a stale version': async () => {
+    'an outdated version': async () => {
       const { id } = await make(COMPANY, { name: 'stale' })
       await change(COMPANY, id, { version: 0, name: 'newer' })
       const last = { id, version: 0, name: 'older' }
       return { model: COMPANY, good: await good(), last, expected: { kind: 'conflict', id } }
     },
-    'a stale neighbour': async () => {
+    'an outdated related record': async () => {
       const { id } = await make(COMPANY, { name: 'stale' })
       await change(COMPANY, id, { version: 0, name: 'newer' })
       const last = { name: 'with it', parent: { id, version: 0, name: 'older' } }
@@ -213,17 +213,17 @@ function makeFaults({ make, change, records }: Family): Readonly<Record<string, 
       const expected = { kind: 'not-unique', fields: ['records[2].code'] }
       return { model: COMPANY, good: await good(), last, expected }
     },
-    'a reference that is not there': async () => ({
+    'a reference to a missing record': async () => ({
       ...{ model: COMPANY, good: await good(), last: { name: 'alone', parent: { id: 987_654 } } },
       expected: { kind: 'invalid', fields: ['records[2].parent'] },
     }),
-    'a record that is gone': async () => {
+    'a deleted record': async () => {
       const { id } = await make(COMPANY, { name: 'gone' })
       await records().remove(COMPANY, id)
       const last = { id, version: 0, name: 'back' }
       return { model: COMPANY, good: await good(), last, expected: { kind: 'not-found' } }
     },
-    'a taken badge, after numbers were given,': async () => {
+    'a duplicate reference after sequence numbers': async () => {
       const holder = await make(PERSON, { name: 'holder' })
       const held = { holder: { id: holder.id } }
       await make(BADGE, held)
@@ -247,9 +247,9 @@ function numberOf(badge: WireRecord | undefined): number {
   return Number(String(badge?.['number']).slice(2))
 }
 
-describe('broken twins', () => {
+describe('mutants of the save', () => {
   onEveryEngine((engine) => {
-    test('a store without a transaction around a save is caught', async () => {
+    test('a mutant without a transaction around a save is caught', async () => {
       const place = await newPlace(engine)
       const options = { poolSize: 4, statementTimeoutMs: 10_000 }
       const database = twins.readCheckWrite(await openDatabase(place.url, options))

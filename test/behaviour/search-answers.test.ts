@@ -1,4 +1,4 @@
-// What a search shows of the records it finds, and in which order they come.
+// Fields and order of the records in a search answer.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Records } from '../../src/wire.js'
 import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
@@ -22,19 +22,19 @@ onEveryTarget((engine, door) => {
     return message
   }
 
-  describe('fields', () => {
+  describe('fields of a search', () => {
     const show = async (fields: unknown, id = people.ada, model = 'rel.Person') => {
       const data = { criteria: [{ fieldName: 'id', operator: '=', value: id }] }
       return (await records.search(model, { fields, data })).data
     }
 
-    test('not named: the list fields, as in a find', async () => {
+    test('a search without fields returns the list fields, as a find does', async () => {
       const { data } = await records.find('rel.Person')
       expect(await show(undefined)).toEqual(data.filter(({ id }) => id === people.ada))
       expect(await show(null)).toEqual(await show(undefined))
     })
 
-    test('named: these, besides id and version; a relation in its compact form', async () => {
+    test('a search returns the named fields besides id and version, relations in compact form', async () => {
       const { ada, acme, red, blue, badge } = people
       const { version } = await records.read('rel.Company', acme)
       expect(await show(['rate', 'company', 'boss', 'circles', 'badge', 'name', 'id', 'rate'])).toEqual([
@@ -56,7 +56,7 @@ onEveryTarget((engine, door) => {
       'rel.Circle': ['members'],
       'rel.Badge': ['holder'],
     }
-    test('a find without a condition shows each relation that it names, as a search does', async () => {
+    test('a find without a condition returns each relation it names, as a search does', async () => {
       for (const [model, relations] of Object.entries(RELATIONS)) {
         for (const fields of [...relations.map((name) => [name]), relations]) {
           const found = await records.find(model, { fields: fields.join() })
@@ -67,7 +67,7 @@ onEveryTarget((engine, door) => {
       }
     })
 
-    test('a list that others hold is shown when it is named', async () => {
+    test('a search returns inverse relations if they are named', async () => {
       const { acme, ada, emile, oslo, rome } = people
       const [company] = await show(['people', 'addresses'], acme, 'rel.Company')
       expect(company).toMatchObject({
@@ -84,7 +84,7 @@ onEveryTarget((engine, door) => {
       expect(address).toMatchObject({ 'company.people': [{ id: ada }, { id: emile }] })
     })
 
-    test('dotted: a flat key, null where a step leads nowhere', async () => {
+    test('a search returns dotted fields under flat keys, null if a step has no record', async () => {
       const { ada, emile, bob, acme } = people
       const fields = [
         'boss.boss.name',
@@ -116,13 +116,13 @@ onEveryTarget((engine, door) => {
       ])
     })
 
-    test('none: id and version', async () => {
+    test('a search with an empty list of fields returns id and version only', async () => {
       expect(await show([])).toEqual([{ id: people.ada, version: 0 }])
       const { data } = await records.find('rel.Person', { fields: '', limit: 1 })
       expect(data).toEqual([{ id: people.ada, version: 0 }])
     })
 
-    test('of every type, as they are read', async () => {
+    test('a search returns values of every field type as a read does', async () => {
       const everything = {
         ...{
           label: 'Zürich',
@@ -153,30 +153,33 @@ onEveryTarget((engine, door) => {
       ['rel.Person', [''], /has no field ""/],
       ['rel.Person', ['constructor'], /has no field "constructor"/],
     ]
-    test.for(faults)('%s %j are refused', async ([model, fields, message]) => {
-      expect(await messageOf(records.search(model, { fields }))).toMatch(message)
-    })
+    test.for(faults)(
+      'a search of %s with the fields %j is rejected as bad-request',
+      async ([model, fields, message]) => {
+        expect(await messageOf(records.search(model, { fields }))).toMatch(message)
+      },
+    )
   })
 
-  describe('sortBy', () => {
+  describe('sortBy of a search', () => {
     const cases: readonly (readonly [
       claim: string,
       sortBy: readonly string[],
       ids: readonly (keyof People)[],
     ])[] = [
-      ['by code point, nulls last', ['name'], ['ada', 'bob', 'zoe', 'emile', 'nobody']],
-      ['descending, and nulls last', ['-name'], ['emile', 'zoe', 'bob', 'ada', 'nobody']],
+      ['texts by code point, nulls last', ['name'], ['ada', 'bob', 'zoe', 'emile', 'nobody']],
+      ['texts descending, nulls last', ['-name'], ['emile', 'zoe', 'bob', 'ada', 'nobody']],
       ['decimals as numbers, then by id', ['rate'], ['emile', 'ada', 'zoe', 'bob', 'nobody']],
-      ['a reference by its name, then by id', ['-company'], ['bob', 'ada', 'emile', 'zoe', 'nobody']],
-      ['a path', ['company.founded', '-name'], ['emile', 'ada', 'zoe', 'bob', 'nobody']],
-      ['the other side of a relation', ['badge.number', '-id'], ['ada', 'nobody', 'zoe', 'bob', 'emile']],
-      ['booleans, false first', ['isActive'], ['emile', 'ada', 'bob', 'zoe', 'nobody']],
-      ['a plus, as no sign at all', ['+born'], ['ada', 'emile', 'bob', 'zoe', 'nobody']],
-      ['id, backwards', ['-id'], ['nobody', 'zoe', 'bob', 'emile', 'ada']],
-      ['whoever made it', ['createdBy', '-rate'], ['zoe', 'ada', 'emile', 'bob', 'nobody']],
-      ['nothing: by id', [], ['ada', 'emile', 'bob', 'zoe', 'nobody']],
+      ['references by name, then by id', ['-company'], ['bob', 'ada', 'emile', 'zoe', 'nobody']],
+      ['by a path', ['company.founded', '-name'], ['emile', 'ada', 'zoe', 'bob', 'nobody']],
+      ['by an inverse relation', ['badge.number', '-id'], ['ada', 'nobody', 'zoe', 'bob', 'emile']],
+      ['booleans with false first', ['isActive'], ['emile', 'ada', 'bob', 'zoe', 'nobody']],
+      ['ascending with a plus sign', ['+born'], ['ada', 'emile', 'bob', 'zoe', 'nobody']],
+      ['by id, descending', ['-id'], ['nobody', 'zoe', 'bob', 'emile', 'ada']],
+      ['by createdBy', ['createdBy', '-rate'], ['zoe', 'ada', 'emile', 'bob', 'nobody']],
+      ['by id without keys', [], ['ada', 'emile', 'bob', 'zoe', 'nobody']],
     ]
-    test.for(cases)('%s: %j', async ([, sortBy, expected]) => {
+    test.for(cases)('a search sorts %s: %j', async ([, sortBy, expected]) => {
       const page = await records.search('rel.Person', { sortBy })
       expect(idsOf(page)).toEqual(expected.map((name) => people[name]))
     })
@@ -191,13 +194,16 @@ onEveryTarget((engine, door) => {
       ['rel.Person', ['--name'], /has no field "-name"/],
       ['rel.Person', 5, /sortBy must be a list/],
     ]
-    test.for(faults)('%s by %j is refused', async ([model, sortBy, message]) => {
-      expect(await messageOf(records.search(model, { sortBy }))).toMatch(message)
-    })
+    test.for(faults)(
+      'a search of %s sorted by %j is rejected as bad-request',
+      async ([model, sortBy, message]) => {
+        expect(await messageOf(records.search(model, { sortBy }))).toMatch(message)
+      },
+    )
   })
 
-  describe('of users there is nothing but the name', () => {
-    test('which can be shown, searched and sorted by', async () => {
+  describe('fields of users in a search', () => {
+    test('a search can return, filter and sort by the name of a user', async () => {
       const request = {
         ...{ fields: ['createdBy.name', 'createdBy', 'createdBy.id'], sortBy: ['createdBy.name'], limit: 1 },
         data: { _domain: "createdBy.name like 'ad%' and createdBy = 'Ada'" },
@@ -212,22 +218,25 @@ onEveryTarget((engine, door) => {
       ])
     })
 
-    test.for(['password', 'admin', 'usernam', 'hash', 'nothing'])('not %s', async (field) => {
-      const path = `createdBy.${field}`
-      const unknown = new RegExp(`verso\\.auth\\.User has no field "${field}"`)
-      const criteria = [{ fieldName: path, operator: 'notNull' }]
-      const calls = [
-        records.search('rel.Person', { data: { criteria } }),
-        records.search('rel.Person', { data: { _domain: `${path} = :p`, _domainContext: { p: 'x' } } }),
-        records.search('rel.Person', { fields: [path] }),
-        records.search('rel.Person', { sortBy: [path] }),
-        records.find('rel.Person', { filter: `self.${path} is null` }),
-        records.search('rel.Person', { data: { _domain: `keeper.${field} is null` } }),
-        records.search('rel.Badge', { data: { _domain: `holder.keeper.${field} is null` } }),
-        records.fetch('rel.Person', people.ada, { fields: [path] }),
-        records.fetch('rel.Person', people.ada, { related: { keeper: [field] } }),
-      ]
-      for (const message of await Promise.all(calls.map(messageOf))) expect(message).toMatch(unknown)
-    })
+    test.for(['password', 'admin', 'usernam', 'hash', 'nothing'])(
+      'no search, find or fetch can name the user field %s',
+      async (field) => {
+        const path = `createdBy.${field}`
+        const unknown = new RegExp(`verso\\.auth\\.User has no field "${field}"`)
+        const criteria = [{ fieldName: path, operator: 'notNull' }]
+        const calls = [
+          records.search('rel.Person', { data: { criteria } }),
+          records.search('rel.Person', { data: { _domain: `${path} = :p`, _domainContext: { p: 'x' } } }),
+          records.search('rel.Person', { fields: [path] }),
+          records.search('rel.Person', { sortBy: [path] }),
+          records.find('rel.Person', { filter: `self.${path} is null` }),
+          records.search('rel.Person', { data: { _domain: `keeper.${field} is null` } }),
+          records.search('rel.Badge', { data: { _domain: `holder.keeper.${field} is null` } }),
+          records.fetch('rel.Person', people.ada, { fields: [path] }),
+          records.fetch('rel.Person', people.ada, { related: { keeper: [field] } }),
+        ]
+        for (const message of await Promise.all(calls.map(messageOf))) expect(message).toMatch(unknown)
+      },
+    )
   })
 })

@@ -1,4 +1,4 @@
-// What a search may not ask, and how much it may: each limit holds exactly.
+// Rejected searches, and the exact limits of a search.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { SearchRequest } from '../../src/model/search.js'
 import type { Page, Records } from '../../src/wire.js'
@@ -16,7 +16,7 @@ function nested(levels: number, operator: string): object {
   return node
 }
 
-/** Relations that lead a person nowhere, to one record each, in an order in which each stands behind the one that it goes through. */
+/** To-one relations that are null for a person, each listed after the relation that it goes through. */
 function relations(count: number): readonly string[] {
   const [company, person] = [
     ['seat', 'parent', 'updatedBy'],
@@ -56,7 +56,7 @@ onEveryTarget((engine, door) => {
   }
   const refusedSearch = async (request: SearchRequest) => refused(records.search(MODEL, request))
 
-  describe('what is not understood is refused, not left out', () => {
+  describe('searches that are not understood', () => {
     const cases: readonly (readonly [data: unknown, message: RegExp])[] = [
       [{ name: 'Ada' }, /^data has name, but a search knows criteria, operator, _domain/],
       [{ criteria: [], _domainAction: 'self.id = 1' }, /^data has _domainAction/],
@@ -100,18 +100,18 @@ onEveryTarget((engine, door) => {
         /^_domainContext must be an object; _domain, column 8: /,
       ],
     ]
-    test.for(cases)('%j', async ([data, message]) => {
+    test.for(cases)('a search with the data %j is rejected as bad-request', async ([data, message]) => {
       expect(await refusedSearch({ data })).toMatch(message)
     })
 
-    test('all faults at once, of the fields and of the order too', async () => {
+    test('a rejected search reports all errors at once, also of fields and sortBy', async () => {
       const data = { criteria: [{ ...isNamed(0), fieldName: 'a' }], _domain: 'b ==' }
       expect(await refusedSearch({ offset: -1, limit: 'x', fields: ['c'], sortBy: ['d'], data })).toMatch(
         /^_domain, column 3: .*; offset .*; limit .*; fields: .*"c".*; sortBy: .*"d".*; data.criteria\[0\]: .*"a"/,
       )
     })
 
-    test('a secret field, as if it were not there', async () => {
+    test('a search by a secret field is rejected as an unknown field', async () => {
       for (const operator of ['=', 'like', 'isNull']) {
         const data = { criteria: [{ fieldName: 'pin', operator, value: '1' }] }
         expect(await refused(records.search('rel.Door', { data }))).toMatch(/rel\.Door has no field "pin"/)
@@ -121,7 +121,7 @@ onEveryTarget((engine, door) => {
       )
     })
 
-    test('a body or a query of another shape', async () => {
+    test('a search or find whose body or query has the wrong shape is rejected as bad-request', async () => {
       expect(await refused(records.search(MODEL, [] as SearchRequest))).toMatch(/must be an object/)
       for (const filter of ['', ['a', 'b']].slice(0, door === 'http' ? 1 : 2))
         expect(await refused(records.find(MODEL, { filter }))).toMatch(/^filter (is empty|must be one text)/)
@@ -135,13 +135,13 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  describe('a limit holds exactly', () => {
-    test.for(['and', 'or'])('16 levels of "%s"', async (operator) => {
+  describe('limits of a search', () => {
+    test.for(['and', 'or'])('a search takes 16 levels of "%s", and rejects 17', async (operator) => {
       expect(await search({ data: nested(16, operator) })).toEqual(ids)
       expect(await refusedSearch({ data: nested(17, operator) })).toMatch(/nested deeper than 16 levels/)
     })
 
-    test('16 levels of text', async () => {
+    test('a filter takes 16 levels of parentheses or not, and rejects 17', async () => {
       const text = (levels: number) => `${'('.repeat(levels)}name is not null${')'.repeat(levels)}`
       expect(await idsOf(records.find(MODEL, { filter: text(16) }))).toEqual(ids)
       expect(await refused(records.find(MODEL, { filter: text(17) }))).toMatch(
@@ -155,7 +155,7 @@ onEveryTarget((engine, door) => {
       )
     })
 
-    test('64 conditions, in criteria and _domain together', async () => {
+    test('a search takes 64 conditions in criteria and _domain together, and rejects 65', async () => {
       const criteria = times(64, isNamed)
       expect(await search({ data: { criteria } })).toEqual(ids)
       expect(await refusedSearch({ data: { criteria: times(65, isNamed) } })).toMatch(/at most 64 conditions/)
@@ -171,7 +171,7 @@ onEveryTarget((engine, door) => {
       expect(await refused(records.find(MODEL, { filter: domain(65) }))).toMatch(/at most 64 conditions/)
     })
 
-    test('1,000 values of a list', async () => {
+    test('a search takes 1,000 values in a list, and rejects 1,001', async () => {
       const among = (count: number) => ({
         criteria: [
           { fieldName: 'name', operator: 'in', value: [...times(count - 1, (index) => `n${index}`), 'Bob'] },
@@ -183,13 +183,13 @@ onEveryTarget((engine, door) => {
       )
     })
 
-    test('8 keys of an order', async () => {
+    test('a search takes 8 sort keys, and rejects 9', async () => {
       const keys = ['-rate', 'born', 'isActive', 'company', 'boss.name', 'badge', 'keeper', '-name', 'id']
       expect(await search({ sortBy: keys.slice(0, 8) })).toEqual([...ids].reverse())
       expect(await refusedSearch({ sortBy: keys })).toMatch(/sortBy must have at most 8 keys/)
     })
 
-    test('256 characters of a pattern, as people count them', async () => {
+    test('a search takes a pattern of 256 characters by code point, and rejects 257', async () => {
       const pattern = (count: number) => ({
         criteria: [{ fieldName: 'name', operator: 'notLike', value: '😀'.repeat(count) }],
       })
@@ -199,7 +199,7 @@ onEveryTarget((engine, door) => {
       )
     })
 
-    test('500 fields', async () => {
+    test('a search takes 500 fields, and rejects 501', async () => {
       const fields = Array.from({ length: 500 }, () => 'name')
       expect((await records.search(MODEL, { fields, limit: 1 })).data).toHaveLength(1)
       expect(await refusedSearch({ fields: [...fields, 'name'] })).toMatch(
@@ -207,7 +207,7 @@ onEveryTarget((engine, door) => {
       )
     })
 
-    test('200 relations of the fields', async () => {
+    test('the fields of a search may go over 200 relations, and more are rejected', async () => {
       const paths = relations(100)
       const steps = paths.map((path) => path.split('.').length)
       const within = paths.filter(
@@ -222,7 +222,7 @@ onEveryTarget((engine, door) => {
       expect(await refusedSearch({ fields: more })).toMatch(/fields go over more than 200 relations/)
     })
 
-    test('32 relations, of conditions and order together', async () => {
+    test('the conditions and the order of a search may go over 32 relations, and 33 are rejected', async () => {
       const over = (from: number, to: number) => ({
         criteria: relations(to)
           .slice(from)
@@ -241,7 +241,7 @@ onEveryTarget((engine, door) => {
       expect(await search({ data: over(0, 32), sortBy })).toEqual(ids)
     })
 
-    test('8 steps of a path', async () => {
+    test('a search takes a path of 8 steps, and rejects 9', async () => {
       const path = times(8, () => 'boss').join('.')
       const ask = (start: string) => ({
         data: { criteria: [{ fieldName: `${start}.name`, operator: 'isNull' }] },
@@ -250,7 +250,7 @@ onEveryTarget((engine, door) => {
       expect(await refusedSearch(ask(`boss.${path}`))).toMatch(/has more than 8 steps/)
     })
 
-    test('10,000 characters of a filter', async () => {
+    test('a search takes a filter of 10,000 characters, and rejects 10,001', async () => {
       const text = 'name is not null'
       const padded = (length: number) => ({ data: { _domain: text.padEnd(length) } })
       expect(await search(padded(10_000))).toEqual(ids)

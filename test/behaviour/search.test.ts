@@ -19,7 +19,7 @@ onEveryTarget((engine, door) => {
   })
   afterAll(() => service.close())
 
-  /** The names of what is found, in order. */
+  /** The names of the records found, in order. */
   const namesIn = (page: Parameters<typeof idsOf>[0], model: string) => {
     const names = Object.entries(people).filter(([name]) => MODELS[name] === model)
     expect(page.total).toBe(page.data.length)
@@ -34,23 +34,23 @@ onEveryTarget((engine, door) => {
     return message
   }
 
-  describe('criteria', () => {
+  describe('criteria of a search', () => {
     const isBob = node(['name', '=', 'Bob'])
     const atAcme = node(['company.name', '=', 'Acme'])
     const cases: readonly (readonly [claim: string, data: unknown, found: readonly Name[]])[] = [
+      ['criteria are joined by "and" by default', { criteria: [atAcme, node(['rate', '<', 10])] }, ['emile']],
       [
-        'are joined by "and" where nothing is said',
-        { criteria: [atAcme, node(['rate', '<', 10])] },
-        ['emile'],
+        'criteria joined by "or" match if one matches',
+        { operator: 'or', criteria: [atAcme, isBob] },
+        ['ada', 'emile', 'bob'],
       ],
-      ['by "or"', { operator: 'or', criteria: [atAcme, isBob] }, ['ada', 'emile', 'bob']],
       [
-        'by "not", which is true where not all are',
+        'criteria joined by "not" match unless all match',
         { operator: 'not', criteria: [atAcme, node(['name', '=', 'Ada'])] },
         ['emile', 'bob', 'zoe'],
       ],
       [
-        'and nested',
+        'criteria can be nested',
         {
           criteria: [
             { operator: 'or', criteria: [isBob, atAcme] },
@@ -59,7 +59,11 @@ onEveryTarget((engine, door) => {
         },
         ['ada', 'emile'],
       ],
-      ['none find everything', { criteria: [] }, ['ada', 'emile', 'bob', 'zoe', 'nobody']],
+      [
+        'an empty list of criteria matches every record',
+        { criteria: [] },
+        ['ada', 'emile', 'bob', 'zoe', 'nobody'],
+      ],
     ]
     test.for(cases)('%s', async ([, data, found]) => {
       expect(await search('rel.Person', data)).toEqual(found)
@@ -80,12 +84,12 @@ onEveryTarget((engine, door) => {
         ['isNull', 'IS NULL', [], ['bob', 'nobody']],
         ['notNull', 'IS NOT NULL', [], ['ada', 'emile', 'zoe']],
       ]
-    test.for(spellings)('%s is also %s', async ([operator, other, values, found]) => {
+    test.for(spellings)('the operator %s can be spelled %s', async ([operator, other, values, found]) => {
       for (const spelled of [operator, other])
         expect(await search('rel.Person', { criteria: [node(['rate', spelled, ...values])] })).toEqual(found)
     })
 
-    test('like and notLike know neither case nor accents, and their wildcards can be escaped', async () => {
+    test('like and notLike ignore case and accents, and their wildcards can be escaped', async () => {
       const like = async (operator: string, value: string) =>
         search('rel.Person', { criteria: [node(['name', operator, value])] })
       for (const spelled of ['like', 'LIKE']) expect(await like(spelled, 'EMI')).toEqual(['emile'])
@@ -99,12 +103,12 @@ onEveryTarget((engine, door) => {
       expect(await like('like', 'o%0%')).toEqual([])
     })
 
-    test('in [] matches nothing and notIn [] everything, null or not', async () => {
+    test('in [] matches no record and notIn [] every record, null or not', async () => {
       expect(await search('rel.Person', { criteria: [node(['name', 'in', []])] })).toEqual([])
       expect(await search('rel.Person', { criteria: [node(['company.name', 'notIn', []])] })).toHaveLength(5)
     })
 
-    test('null equals nothing, and is unlike nothing', async () => {
+    test('a comparison with null matches no record', async () => {
       for (const operator of ['=', '!=', '<', '>='])
         expect(await search('rel.Person', { criteria: [node(['name', operator, null])] })).toEqual([])
       const isNull = { operator: 'not', criteria: [node(['name', '=', null])] }
@@ -112,7 +116,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  describe('paths', () => {
+  describe('paths of a search', () => {
     const cases: readonly (readonly [model: string, asked: Asked, found: readonly Name[]])[] = [
       ['rel.Person', ['company', '=', 'Acme'], ['ada', 'emile']],
       ['rel.Person', ['company', 'like', 'zen'], ['bob']],
@@ -139,13 +143,13 @@ onEveryTarget((engine, door) => {
       ['rel.Person', ['createdBy.name', '=', 'Ada'], ['ada', 'emile', 'bob', 'zoe', 'nobody']],
     ]
     test.for(cases)(
-      'over relations of every kind, and no record twice: %s %j',
+      'a search over relations returns each record once: %s %j',
       async ([model, asked, found]) => {
         expect(await search(model, { criteria: [node(asked)] })).toEqual(found)
       },
     )
 
-    test('a relation is compared by id, alone or in an object, and by several', async () => {
+    test('a relation is compared by id, by an object with an id, or by several ids', async () => {
       const { acme, zenith, red } = people
       const ask = async (...asked: Asked) => search('rel.Person', { criteria: [node(asked)] })
       expect(await ask('company', '=', zenith)).toEqual(['bob'])
@@ -157,8 +161,8 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  describe('_domain', () => {
-    test('is a condition as text, with parameters from _domainContext', async () => {
+  describe('_domain of a search', () => {
+    test('_domain is a condition as text, with parameters from _domainContext', async () => {
       const _domain = 'self.company.name = :company.name and self.id in :ids'
       const _domainContext = { company: { name: 'Acme' }, ids: [people.ada, people.bob], unused: 1 }
       expect(await search('rel.Person', { _domain, _domainContext })).toEqual(['ada'])
@@ -166,14 +170,14 @@ onEveryTarget((engine, door) => {
       expect(await search('rel.Person', member)).toEqual(['ada'])
     })
 
-    test('holds beside the criteria, whatever joins those', async () => {
+    test('_domain and criteria must both match, also if "or" joins the criteria', async () => {
       const criteria = [node(['name', '=', 'Bob']), node(['name', '=', 'Ada'])]
       expect(await search('rel.Person', { operator: 'or', criteria, _domain: 'rate is null' })).toEqual([
         'bob',
       ])
     })
 
-    test('lacks a parameter: refused, at its column', async () => {
+    test('a missing parameter of _domain is rejected with its column', async () => {
       const data = { _domain: 'name = :nmae', _domainContext: { name: 'Ada' } }
       expect(await messageOf(records.search('rel.Person', { data }))).toMatch(
         /^_domain, column 8: .*nmae.*did you mean "name"/,
@@ -181,7 +185,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  describe('a find', () => {
+  describe('find', () => {
     const cases: readonly (readonly [filter: string, found: readonly Name[]])[] = [
       ["company.name = 'Acme' and (rate < 10 or name = 'Bob')", ['emile']],
       ["name = 'Bob' or company.name = 'Acme' and rate > 10", ['ada', 'bob']],
@@ -192,7 +196,7 @@ onEveryTarget((engine, door) => {
       ['isActive is not true', ['emile', 'bob', 'zoe', 'nobody']],
       ['circles is empty and boss is null', ['zoe', 'nobody']],
     ]
-    test.for(cases)('filter=%s', async ([text, found]) => {
+    test.for(cases)('a find matches the expected records with filter=%s', async ([text, found]) => {
       expect(await filter('rel.Person', text)).toEqual(found)
     })
 
@@ -204,11 +208,11 @@ onEveryTarget((engine, door) => {
       ['rate < "ten"', /^filter, column 1: rate: value must be a decimal number/],
       [' ', /^filter is empty/],
     ]
-    test.for(faults)('filter=%s is refused where it is wrong', async ([text, message]) => {
+    test.for(faults)('a find rejects filter=%s with the column of the error', async ([text, message]) => {
       expect(await messageOf(records.find('rel.Person', { filter: text }))).toMatch(message)
     })
 
-    test('takes fields and sortBy as texts with commas', async () => {
+    test('a find takes fields and sortBy as comma-separated texts', async () => {
       const page = await records.find('rel.Person', {
         ...{ fields: 'name, company.name', sortBy: '-company,-name', filter: 'company is not null' },
       })
@@ -231,13 +235,13 @@ onEveryTarget((engine, door) => {
       ['', ['ada', 'emile', 'bob', 'zoe', 'nobody']],
     ]
     test.for(words)(
-      'q=%s finds where every word is somewhere, and nothing is a wildcard',
+      'a find with q=%s matches records that contain every word, without wildcards',
       async ([q, found]) => {
         expect(namesIn(await records.find('rel.Person', { q }), 'rel.Person')).toEqual(found)
       },
     )
 
-    test('q looks into each of the list fields, and holds beside the filter', async () => {
+    test('q of a find searches every list field, and the filter must match, too', async () => {
       const find = async (query: object) => namesIn(await records.find('rel.Company', query), 'rel.Company')
       expect(await find({ q: 'z nith' })).toEqual(['zenith'])
       expect(await find({ q: 'a' })).toEqual(['acme'])
@@ -246,11 +250,11 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('a search without a body is a find', async () => {
+  test('a search without a body equals a find', async () => {
     expect(await records.search('rel.Person')).toEqual(await records.find('rel.Person'))
   })
 
-  test('archived records are searched only when they are asked for', async () => {
+  test('a search or find omits archived records unless it asks for them', async () => {
     const make = async (title: string, archived: boolean) =>
       (await records.create('test.Note', { title, archived })).data.id
     const [old, current] = [await make('a note', true), await make('a note', false)]
@@ -267,7 +271,7 @@ onEveryTarget((engine, door) => {
     ])
   })
 
-  test('pages of what is found meet without gap or overlap, also where members are many', async () => {
+  test('pages of a search have no gaps and no overlaps, also if several members of a list match', async () => {
     const ids: number[] = []
     for (let number = 0; number < 23; number++) {
       const addresses = Array.from({ length: 1 + (number % 4) }, () => ({ city: 'Paged' }))

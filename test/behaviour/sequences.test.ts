@@ -11,17 +11,17 @@ onEveryTarget((engine, door) => {
   const textOf = (record: WireRecord) => String(record['number'])
   const numberOf = (record: WireRecord) => Number(textOf(record).slice(2))
   const spell = (number: number) => `B-${String(number).padStart(4, '0')}`
-  /** So many numbers from the first on. */
+  /** `count` numbers from the first one. */
   const from = (first: number, count: number) =>
     Array.from({ length: count }, (_, index) => spell(first + index))
 
-  test('numbers are given in order from the first one, with prefix and padding', async () => {
+  test('sequence numbers are assigned in order from the first one, with prefix and padding', async () => {
     const made = [await make(BADGE, {}), await make(BADGE, {}), await make(BADGE, {})]
     expect(made.map(textOf)).toEqual(['B-0007', 'B-0008', 'B-0009'])
     expect(await read(BADGE, made[1]?.id ?? 0)).toMatchObject({ number: 'B-0008' })
   })
 
-  test('what a client sends as the number is ignored, in a create and in an update', async () => {
+  test('a sequence number sent by a client is ignored in a create and in an update', async () => {
     const last = numberOf(await make(BADGE, {}))
     const made = await make(BADGE, { number: 'B-9000' })
     expect(textOf(made)).toBe(spell(last + 1))
@@ -32,7 +32,7 @@ onEveryTarget((engine, door) => {
     expect(textOf(await make(BADGE, {}))).toBe(spell(last + 2))
   })
 
-  test('the number is in the Change, and is not given again when its record is gone', async () => {
+  test('a sequence number is in the Change, and is not assigned again after a delete', async () => {
     const last = numberOf(await make(BADGE, {}))
     const changes = await changesOf(async () => {
       const { id } = await make(BADGE, {})
@@ -46,7 +46,7 @@ onEveryTarget((engine, door) => {
     expect(numberOf(await make(BADGE, {}))).toBe(last + 2)
   })
 
-  test('a create that is refused leaves no gap, whatever it was refused for', async () => {
+  test('a rejected create leaves no gap in the sequence numbers', async () => {
     const holder = await make('rel.Person', { name: 'Holder' })
     const held = { holder: { id: holder.id } }
     const last = numberOf(await make(BADGE, held))
@@ -62,20 +62,20 @@ onEveryTarget((engine, door) => {
     expect(numberOf(await make(BADGE, {}))).toBe(last + 1)
   })
 
-  test('a repeat under an Idempotency-Key has the number of the first, and takes none', async () => {
+  test('a create repeated under its idempotency key returns the first number and takes no other', async () => {
     const options = { idempotencyKey: 'once' }
     const first = await records().create(BADGE, {}, options)
     expect(await records().create(BADGE, {}, options)).toEqual({ data: first.data, replayed: true })
     expect(numberOf(await make(BADGE, {}))).toBe(numberOf(first.data) + 1)
   })
 
-  test('a hundred creates at once get a hundred numbers, without a gap and none twice', async () => {
+  test('100 concurrent creates get 100 consecutive sequence numbers', async () => {
     const last = numberOf(await make(BADGE, {}))
     const made = await Promise.all(Array.from({ length: 100 }, () => make(BADGE, {})))
     expect(made.map(textOf).toSorted()).toEqual(from(last + 1, 100))
   })
 
-  test('creates that are refused among a hundred leave no gap', async () => {
+  test('rejected creates among 100 concurrent ones leave no gap in the sequence numbers', async () => {
     const holder = await make('rel.Person', { name: 'Holder' })
     const held = { holder: { id: holder.id } }
     const last = numberOf(await make(BADGE, held))
@@ -90,12 +90,12 @@ onEveryTarget((engine, door) => {
     })
     expect(inShort(changes)).toHaveLength(50)
     const given = changes.map(({ changes: { number } }) => number?.after)
-    // The Log is in the order of the commits, and so are the numbers: who takes one makes others wait.
+    // The change log is in commit order, and so are the numbers: a sequence number locks its sequence until the commit.
     expect(given).toEqual(from(last + 1, 50))
     expect(numberOf(await make(BADGE, {}))).toBe(last + 51)
   })
 
-  test('a number that is longer than its padding is shown whole', async () => {
+  test('a sequence number longer than its padding is shown in full', async () => {
     await service().app.db.transaction((tx) =>
       tx.run('update verso_sequence set next = 9999 where name = ?', ['rel.Badge.number']),
     )

@@ -1,4 +1,4 @@
-// However many records are shown, and however much of their neighbours: the number of statements stays the same.
+// The number of statements does not depend on the number of records or of their related records.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { recordsOf } from '../../src/service/records.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -22,7 +22,7 @@ onEveryEngine((engine) => {
     place = await newPlace(engine)
     db = new CountingDatabase(await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 }))
     service = await startService(engine, { place, database: db })
-    // What somebody may do is known before: HTTP learns it with the session.
+    // Loads the permissions first: HTTP loads them with the session.
     const by = await service.app.gate.callerOf(await actorIn(service))
     records = recordsOf(service.app, by)
     twin = recordsOf({ ...service.app, db: withNeighboursOneByOne(db) }, by)
@@ -33,7 +33,7 @@ onEveryEngine((engine) => {
     place.remove()
   })
 
-  /** Each with a company, two addresses, a boss, two circles and a badge of their own. */
+  /** Creates a person with a company, two addresses, a boss, two circles and a badge. */
   async function createPerson(index: number): Promise<void> {
     const boss = people.at(-1)
     const { data } = await records.create('rel.Person', {
@@ -68,7 +68,7 @@ onEveryEngine((engine) => {
     [
       'a page with lists',
       (from, limit) => from.search('rel.Person', { limit, fields: ['circles', 'company.addresses'] }),
-      // Lists may be of any length: the first statement says how many bytes the page takes.
+      // Lists can have any length: the first statement measures the page.
       2,
     ],
     [
@@ -94,8 +94,8 @@ onEveryEngine((engine) => {
       }
     }
     const many = count === 1 ? 'one statement' : `${count} statements`
-    test(`is ${many}, with one record or with ${COUNT}`, () => takesAsMany(records))
-    test('would be more if neighbours were loaded one by one', () =>
+    test(`a page takes ${many}, with one record or with ${COUNT}`, () => takesAsMany(records))
+    test('a mutant that loads the related records of a page one by one takes more statements', () =>
       expect(takesAsMany(twin)).rejects.toThrow(`to have a length of ${count} but got ${2 * count}`))
   })
 
@@ -112,12 +112,12 @@ onEveryEngine((engine) => {
     const takesOne = async (from: Records) => {
       expect(await db.statementsOf(() => ask(from))).toHaveLength(1)
     }
-    test('is one statement', () => takesOne(records))
-    test('would be more if neighbours were loaded one by one', () =>
+    test('a single record is read in one statement', () => takesOne(records))
+    test('a mutant that loads the related records of a single record one by one takes more statements', () =>
       expect(takesOne(twin)).rejects.toThrow('to have a length of 1 but got 2'))
   })
 
-  test('an empty page takes one more, for the count', async () => {
+  test('an empty page takes one more statement, for the total', async () => {
     const past = () => records.search('rel.Person', { offset: COUNT, fields, data: { criteria } })
     expect(await db.statementsOf(past)).toHaveLength(2)
   })

@@ -1,4 +1,4 @@
-// A model that owns its own kind; and owners and members that come and go at the same time.
+// A model that owns records of its own kind; owners and members that are written concurrently.
 import { describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition.js'
 import { models } from '../models.js'
@@ -21,7 +21,7 @@ onEveryTarget((engine, door) => {
     models: [...models, { file: 'node.ts', definition: Node }],
   })
 
-  test('a whole tree is made and removed in one request each', async () => {
+  test('a tree is created in one request and deleted in one request', async () => {
     const leaf = (name: string) => ({ name })
     const root = await make(NODE, {
       name: 'root',
@@ -40,7 +40,7 @@ onEveryTarget((engine, door) => {
     ])
   })
 
-  test('the Log says what members that go together referred to', async () => {
+  test('the change log contains the references between members that are deleted together', async () => {
     const root = await make(NODE, { children: [{ name: 'a' }, { name: 'b' }] })
     const [a = { id: 0 }, b = { id: 0 }] = idsOf(root, 'children')
     await change(NODE, b.id, { version: 0, after: a })
@@ -50,7 +50,7 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('records that own each other go together', async () => {
+  test('records that own each other are deleted together', async () => {
     const a = await make(NODE, { name: 'a' })
     const b = await make(NODE, { name: 'b', parent: { id: a.id } })
     await change(NODE, a.id, { version: 1, parent: { id: b.id } })
@@ -60,7 +60,7 @@ onEveryTarget((engine, door) => {
     )
   })
 
-  test('a record that is its own member is one record: raised once, removed once', async () => {
+  test('a record that is its own member gets one version per update and one delete', async () => {
     const node = await make(NODE, { name: 'own' })
     const changed = await change(NODE, node.id, { version: 0, parent: { id: node.id } })
     expect(changed).toMatchObject({ version: 1, children: [{ id: node.id, $version: 1 }] })
@@ -77,7 +77,7 @@ onEveryTarget((engine, door) => {
     expect(inShort(changes)).toEqual([`${NODE} ${node.id} delete 3`])
   })
 
-  test('a branch moves with one change of its root, and both owners say so', async () => {
+  test('a moved branch changes its root and both owners, once each', async () => {
     const from = await make(NODE, {
       name: 'from',
       children: [{ name: 'moved', children: [{ name: 'leaf' }] }],
@@ -93,7 +93,7 @@ onEveryTarget((engine, door) => {
     expect(idsOf(await read(NODE, moved.id), 'children')).toHaveLength(1)
   })
 
-  test('an owner that goes while members come leaves none behind', async () => {
+  test('an owner deleted while members are created leaves no orphan', async () => {
     const races = [1, 2, 3, 4, 5].map(async () => {
       const company = await make('rel.Company', { name: 'Raced', addresses: [{ city: 'A' }] })
       const results = await Promise.allSettled([
@@ -115,7 +115,7 @@ onEveryTarget((engine, door) => {
     expect(orphans).toEqual([])
   })
 
-  test('a member of links that goes while it is linked leaves no link behind', async () => {
+  test('a record deleted while it is being linked leaves no link', async () => {
     const races = [1, 2, 3, 4, 5].map(async () => {
       const circle = await make('rel.Circle', { name: 'Raced' })
       const person = await make('rel.Person', { circles: [] })
@@ -135,11 +135,11 @@ onEveryTarget((engine, door) => {
   })
 })
 
-// By chance this is never met: somebody links the record after its owners were looked up, and before it goes.
-describe('postgres, while a link is being made', () => {
+// Random races do not reach this: a link is created between the lookup of the owners and the delete.
+describe('a delete on postgres during the creation of a link', () => {
   const { service, records, make, read, changesOf } = useFamily('postgres', 'direct')
 
-  test('a member of links waits to go, and the owner that it gets meanwhile is raised', async () => {
+  test('a delete waits for a concurrent link and increments the version of its new owner', async () => {
     const { id } = await make('rel.Circle', { name: 'Awaited' })
     const person = await make('rel.Person', { circles: [] })
     const { db } = service().app

@@ -1,4 +1,4 @@
-// Whether what somebody looks at is still as it was read.
+// Verify: a check that a record is still as the client read it.
 import { expect, test } from 'vitest'
 import { onEveryTarget, refusalOf } from '../targets.js'
 import { inShort, useFamily } from './family.js'
@@ -9,7 +9,7 @@ onEveryTarget((engine, door) => {
   const { service, records, make, change, read, changesOf } = useFamily(engine, door)
   const verify = (model: string, data: unknown) => records().verify(model, data)
 
-  test('a record as it was just read is verified, and nothing is written', async () => {
+  test('a verify of a record just read succeeds and writes nothing', async () => {
     const company = await make(COMPANY, { name: 'fresh', addresses: [{ city: 'A' }] })
     const changes = await changesOf(async () => {
       await verify(COMPANY, company)
@@ -18,7 +18,7 @@ onEveryTarget((engine, door) => {
     expect(inShort(changes)).toEqual([])
   })
 
-  test('one that has changed is a conflict with all that an update would be told', async () => {
+  test("a verify of a changed record is a conflict with the content of an update's conflict", async () => {
     const company = await make(COMPANY, { name: 'old' })
     await change(COMPANY, company.id, { version: 0, name: 'new' })
     expect(await refusalOf(verify(COMPANY, company))).toMatchObject({
@@ -33,14 +33,14 @@ onEveryTarget((engine, door) => {
     })
   })
 
-  test('a thousand records at once, also of those that claim nothing', async () => {
+  test('a verify counts nested records without a version towards the limit of 1,000', async () => {
     const company = await make(COMPANY, { name: 'many' })
     const addresses = Array.from({ length: 1_000 }, () => ({}))
     const refusal = await refusalOf(verify(COMPANY, { ...company, addresses }))
     expect([refusal.kind, refusal.message]).toEqual(['bad-request', expect.stringContaining('At most 1000')])
   })
 
-  test('so is a neighbour inside of it, in a reference, a list or a list in a list', async () => {
+  test('a verify of an outdated related record in a reference, list or nested list is a conflict', async () => {
     const company = await make(COMPANY, { name: 'C', addresses: [{ city: 'A', doors: [{}] }] })
     const person = await make(PERSON, { company: { id: company.id }, circles: [{ name: 'X' }] })
     const read1 = await records().fetch(COMPANY, company.id, { fields: ['name', 'addresses.doors'] })
@@ -57,7 +57,7 @@ onEveryTarget((engine, door) => {
     expect(JSON.stringify(below.details)).not.toMatch(/pin/)
   })
 
-  test('one that is gone is not found', async () => {
+  test('a verify of a deleted record, or of one with a deleted related record, is not-found', async () => {
     const { id } = await make(PERSON, {})
     await records().remove(PERSON, id)
     expect((await refusalOf(verify(PERSON, { id, version: 0 }))).kind).toBe('not-found')
@@ -67,7 +67,7 @@ onEveryTarget((engine, door) => {
     )
   })
 
-  test('users are never looked at: whoever claims something of one learns nothing', async () => {
+  test('a verify ignores the versions of users, so it reveals nothing about them', async () => {
     const [user] = await service().app.db.reader.all('select "id", "version" from "verso.auth.User"')
     const keeper = { id: Number(user?.['id']) }
     const person = await make(PERSON, { keeper })
@@ -81,7 +81,7 @@ onEveryTarget((engine, door) => {
     }
   })
 
-  test('what names no version, or misspells one, is not passed for verified', async () => {
+  test('a verify without a version, or with an invalid one, is rejected as bad-request', async () => {
     const { id } = await make(PERSON, { boss: { name: 'boss' } })
     const attempts = [
       ...[{}, { id }, { version: 0 }, { name: 'x' }, [], 'x', null],
@@ -94,7 +94,7 @@ onEveryTarget((engine, door) => {
       expect([attempt, (await refusalOf(verify(PERSON, attempt))).kind]).toEqual([attempt, 'bad-request'])
   })
 
-  test('1,000 records are verified at once, and one more is refused', async () => {
+  test('a verify takes 1,000 records, and rejects 1,001', async () => {
     const { data } = await records().save(
       'rel.Circle',
       Array.from({ length: 999 }, () => ({ name: 'c' })),

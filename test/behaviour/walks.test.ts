@@ -1,4 +1,4 @@
-// A walk from page to page while others write; positions that nobody was given; what may not be read.
+// Paging with cursors during concurrent writes, forged cursors, and cursors over hidden fields.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/index.js'
 import type { Next, Records, WireRecord } from '../../src/wire.js'
@@ -48,7 +48,7 @@ function item(random: () => number): Record<string, unknown> {
   }
 }
 
-/** Somebody else, who makes, changes and removes records that are not kept. */
+/** A concurrent writer that creates, updates and deletes records other than the kept ones. */
 async function write(records: Records, random: () => number): Promise<void> {
   const { data } = await records.find(ITEM, { filter: 'isKept = false', limit: 200 })
   const [one, other]: (WireRecord | undefined)[] = [pick(random, data), pick(random, data)]
@@ -76,7 +76,7 @@ onEveryTarget((engine, door) => {
   })
   afterAll(() => service.close())
 
-  /** What was kept and was not shown exactly once, or not in the order of a plain find. */
+  /** The kept records as paging showed them, and as a plain find orders them. */
   const walkAmongWriters = async (walker: Records, sortBy: string | undefined, seed: number) => {
     const random = seeded(seed)
     const query = { limit: 5, ...(sortBy === undefined ? {} : { sortBy }) }
@@ -88,15 +88,18 @@ onEveryTarget((engine, door) => {
     const { data } = await records.find(ITEM, { ...query, filter: 'isKept = true', limit: 1_000 })
     return [shown.filter((id) => kept.has(id)), data.map(({ id }) => id)] as const
   }
-  // Two who write the same record: one of them is refused.
+  // Of two writers of the same record, one gets a conflict.
   const ignore = () => undefined
 
-  test.for(SORTS)('what nobody touches is shown once, in order, sorted by %s', async (sortBy) => {
-    const [shown, expected] = await walkAmongWriters(records, sortBy, SORTS.indexOf(sortBy))
-    expect(shown).toEqual(expected)
-  })
+  test.for(SORTS)(
+    'paging during concurrent writes shows unchanged records once and in order, sorted by %s',
+    async (sortBy) => {
+      const [shown, expected] = await walkAmongWriters(records, sortBy, SORTS.indexOf(sortBy))
+      expect(shown).toEqual(expected)
+    },
+  )
 
-  test('a walk by offsets is caught', async () => {
+  test('a mutant that pages by offset is caught', async () => {
     const twin = byOffsetOnly(records)
     for (let seed = 0; seed < 20; seed++) {
       const [shown, expected] = await walkAmongWriters(twin, 'rank', seed)
@@ -105,7 +108,7 @@ onEveryTarget((engine, door) => {
     expect.unreachable('nobody noticed')
   })
 
-  test('behind a record that is gone it goes on', async () => {
+  test('a cursor still works after its record was deleted', async () => {
     const made = await records.save(
       ITEM,
       ['x', 'x', 'x', 'y'].map((title) => ({ title, rank: 4_711, isKept: false })),
@@ -125,7 +128,7 @@ onEveryTarget((engine, door) => {
     )
   })
 
-  test('where what is sorted by is too long for a link, an offset goes on', async () => {
+  test('a page sorted by values too long for a cursor continues by offset', async () => {
     const long = await records.save(
       ITEM,
       ['a', 'b', 'c'].map((letter) => ({ essay: letter.repeat(9_000), isKept: false, rank: 8 })),
@@ -139,16 +142,20 @@ onEveryTarget((engine, door) => {
     )
   })
 
-  describe('refuses', () => {
+  describe('rejected cursors', () => {
     const print = (...parts: readonly unknown[]) => Buffer.from(JSON.stringify(parts)).toString('base64url')
     const asked = { sortBy: 'rank,-title' }
     const wrong: readonly (readonly [what: string, after: unknown, told: string, more?: object])[] = [
-      ['no text', '', 'is no position'],
-      ['what is no base64', '%%%', 'is no position'],
-      ['what is no JSON', 'bm9uZQ', 'is no position'],
-      ['what is no list', Buffer.from('{"id":1}').toString('base64url'), 'is no position'],
+      ['an empty text', '', 'is no position'],
+      ['no base64', '%%%', 'is no position'],
+      ['no JSON', 'bm9uZQ', 'is no position'],
+      ['no list', Buffer.from('{"id":1}').toString('base64url'), 'is no position'],
       ['an empty list', print(), 'is no position'],
-      ['too much', print(['rank', 1], ['-title', 'x'.repeat(9_000)], 1), 'is no position'],
+      [
+        'a cursor over the size limit',
+        print(['rank', 1], ['-title', 'x'.repeat(9_000)], 1),
+        'is no position',
+      ],
       ['another order', print(['rank', 1], ['title', 'a'], 1), 'in another sortBy'],
       ['no order', print(1), 'in another sortBy'],
       ['an order where there is none', print(['rank', 1], 1), 'in another sortBy', { sortBy: '' }],
@@ -166,23 +173,26 @@ onEveryTarget((engine, door) => {
       ['half of a surrogate pair', print(['rank', 1], ['-title', '\ud800'], 1), 'is no position of'],
       ['a value that is a list', print(['rank', [1]], ['-title', 'a'], 1), 'is no position of'],
       ['a key with more than a value', print(['rank', 1, 2], ['-title', 'a'], 1), 'is no position of'],
-      ['another spelling', `${print(['rank', 1], ['-title', 'a'], 1)}==`, 'is no position of'],
-      ['a date that is none', print(['day', '2024-02-30'], 1), 'is no position of', { sortBy: 'day' }],
-      ['a decimal that is none', print(['rate', '1e9'], 1), 'is no position of', { sortBy: 'rate' }],
-      ['a place in the past', print(1), 'no place in the past', { sortBy: '', asOf: '2100-01-01' }],
+      ['base64 with padding', `${print(['rank', 1], ['-title', 'a'], 1)}==`, 'is no position of'],
+      ['an invalid date', print(['day', '2024-02-30'], 1), 'is no position of', { sortBy: 'day' }],
+      ['an invalid decimal', print(['rate', '1e9'], 1), 'is no position of', { sortBy: 'rate' }],
+      ['a cursor with asOf', print(1), 'no place in the past', { sortBy: '', asOf: '2100-01-01' }],
     ]
-    test.for(wrong)('%s', async ([, after, told, more]) => {
-      const { kind, message } = await refusalOf(records.find(ITEM, { ...asked, ...more, after }))
-      expect([kind, message]).toEqual(['bad-request', expect.stringContaining(told)])
-    })
+    test.for(wrong)(
+      'a find with a malformed cursor is rejected as bad-request: %s',
+      async ([, after, told, more]) => {
+        const { kind, message } = await refusalOf(records.find(ITEM, { ...asked, ...more, after }))
+        expect([kind, message]).toEqual(['bad-request', expect.stringContaining(told)])
+      },
+    )
 
-    test('a search that is to begin behind a position', async () => {
+    test('a search with a cursor is rejected', async () => {
       const request = { after: print(1) } as object
       const { message } = await refusalOf(records.search(ITEM, request))
       expect(message).toContain('after belongs into a find')
     })
 
-    test('letters that were changed, or it is another position', async () => {
+    test('a cursor with a changed letter is rejected or is another valid cursor', async () => {
       const { next } = await records.find(ITEM, { ...asked, limit: 3 })
       const after = next?.after ?? ''
       const random = seeded(3)
@@ -206,7 +216,7 @@ onEveryEngine((engine) => {
   })
   afterAll(() => service.close())
 
-  test('what may not be read is in no position', async () => {
+  test('a cursor contains no value that the user may not read', async () => {
     const root = rootOf(service)
     const regions = ['north', 'south', 'east']
     const rows = Array.from({ length: 18 }, (_, index) => ({
