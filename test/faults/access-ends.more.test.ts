@@ -1,4 +1,4 @@
-// Once the end of a session, a key or an account was acknowledged on one node, no node takes a write of it; reads end within a second.
+// After one node acknowledged the end of a session, key or account, no node accepts its writes; reads end within a second.
 import { expect, test } from 'vitest'
 import { USER_MODEL } from '../../src/model/model.js'
 import { ForgettingAccess, keepingAccessEnds } from '../account-twins.js'
@@ -38,11 +38,11 @@ onEveryEngine((engine) => {
   const CASES: readonly Case[] = [
     { what: 'a logout', by: 'session', act: ({ cookie }) => nodes().logOut(cookie) },
     {
-      ...{ what: 'sessions that their user ends', by: 'session' },
+      ...{ what: 'ending all own sessions', by: 'session' },
       act: async (who) => (await asNew(who)).ask('DELETE', '/ws/me/sessions'),
     },
     {
-      ...{ what: 'one session that its user ends', by: 'session' },
+      ...{ what: 'ending one own session', by: 'session' },
       act: async (who) => {
         const user = await asNew(who)
         const listed = await user.get('/ws/me/sessions')
@@ -52,27 +52,31 @@ onEveryEngine((engine) => {
       },
     },
     {
-      ...{ what: 'sessions that an administrator ends', by: 'session' },
+      ...{ what: 'an administrator ending the sessions', by: 'session' },
       act: ({ id }) => nodes().admin.request('DELETE', `/ws/users/${id}/sessions`),
     },
     {
-      ...{ what: 'one’s own new password', by: 'session' },
+      ...{ what: 'changing the own password', by: 'session' },
       act: async (who) =>
         (await asNew(who)).ask('POST', '/ws/me/password', { old: PASSWORD, new: NEW_PASSWORD }),
     },
     {
-      ...{ what: 'a login that replaces it', by: 'session' },
+      ...{ what: 'a login that replaces the session', by: 'session' },
       act: ({ username, cookie }) =>
         send(nodes().here.url, {
           ...{ method: 'POST', path: '/callback', headers: { ...JSON_BODY, cookie } },
           body: JSON.stringify({ username, password: PASSWORD }),
         }),
     },
-    { what: 'a new password', by: 'session', act: (who) => change(who, { password: NEW_PASSWORD }) },
-    { what: 'another user name', by: 'session', act: (who) => change(who, { username: `x${who.id}` }) },
-    ...both('a disabled account', (who) => change(who, { disabled: true })),
     {
-      ...{ what: 'a removed account', by: 'session' },
+      what: 'an administrator setting a new password',
+      by: 'session',
+      act: (who) => change(who, { password: NEW_PASSWORD }),
+    },
+    { what: 'renaming the user', by: 'session', act: (who) => change(who, { username: `x${who.id}` }) },
+    ...both('disabling the account', (who) => change(who, { disabled: true })),
+    {
+      ...{ what: 'removing the account', by: 'session' },
       act: async ({ id, keyId }) => {
         const { admin } = nodes()
         await admin.remove(KEYS, keyId, { version: 0 })
@@ -81,7 +85,7 @@ onEveryEngine((engine) => {
       },
     },
     {
-      ...{ what: 'a used reset link', by: 'session' },
+      ...{ what: 'using a reset link', by: 'session' },
       act: async ({ id }) => {
         const { admin, here } = nodes()
         const made = await admin.request('POST', `/ws/users/${id}/reset`)
@@ -91,24 +95,24 @@ onEveryEngine((engine) => {
       },
     },
     {
-      ...{ what: 'a revoked key', by: 'key' },
+      ...{ what: 'revoking the key', by: 'key' },
       act: ({ keyId }) => nodes().admin.remove(KEYS, keyId, { version: 0 }),
     },
     {
-      ...{ what: 'a key that its user removes', by: 'key' },
+      ...{ what: 'its user removing the key', by: 'key' },
       act: ({ cookie, keyId }) => asUser(nodes().here.url, cookie).ask('DELETE', `/ws/me/keys/${keyId}`),
     },
     {
-      ...{ what: 'a key that expires by an edit', by: 'key' },
+      ...{ what: 'setting a past expiry of the key', by: 'key' },
       act: ({ keyId }) => nodes().admin.update(KEYS, keyId, { version: 0, expiresOn: LONG_AGO }),
     },
   ]
 
   test.each(CASES)(
-    '$what: no write with that $by is taken on the other node, and reads end within a second',
+    'after $what, another node rejects every write with that $by, and reads within a second',
     async ({ by, act }) => {
       const who = await nodes().somebody()
-      // It has seen them before: what it remembers must not count.
+      // Fills the cache of the other node: a cached session must not count.
       expect((await nodes().create(who[by], `first of ${who.username}`)).status).toBe(200)
       await act(who)
       const name = `late ${who.username}`
@@ -120,9 +124,9 @@ onEveryEngine((engine) => {
   )
 
   test.each([
-    ['a disabled account', { disabled: true }],
-    ['a new password', { password: NEW_PASSWORD }],
-  ])('%s: no write with its name and old password is taken on the other node', async (_, values) => {
+    ['disabling the account', { disabled: true }],
+    ['setting a new password', { password: NEW_PASSWORD }],
+  ])('after %s, another node rejects writes with the old name and password', async (_, values) => {
     const who = await nodes().somebody()
     const basic = {
       authorization: `Basic ${Buffer.from(`${who.username}:${PASSWORD}`).toString('base64')}`,
@@ -133,7 +137,7 @@ onEveryEngine((engine) => {
     expect(await nodes().written(`late ${who.username}`)).toBe(0)
   })
 
-  test('those who write beside an ended session all go on, in the groups that it is part of', async () => {
+  test('writes of other users succeed in the same group commit as rejected writes of an ended session', async () => {
     const [ended, other] = [await nodes().somebody(), await nodes().somebody()]
     for (const { session } of [ended, other])
       expect((await nodes().create(session, 'known')).status).toBe(200)
@@ -147,7 +151,7 @@ onEveryEngine((engine) => {
     expect([await nodes().written('of nobody'), await nodes().written('beside it')]).toEqual([0, ATTEMPTS])
   })
 
-  test('who is looked up again is let go on: the end of another session ends nothing else', async () => {
+  test('the end of one session does not end the sessions and keys of other users', async () => {
     const [ended, other] = [await nodes().somebody(), await nodes().somebody()]
     expect((await nodes().create(other.session, 'stays')).status).toBe(200)
     for (let round = 0; round < 3; round++) {
@@ -157,7 +161,7 @@ onEveryEngine((engine) => {
     }
   })
 
-  test('a store whose number does not grow is caught', async () => {
+  test('the mutant that does not count ended sessions is caught', async () => {
     const { here } = nodes()
     const silent = { ...here.app, db: keepingAccessEnds(here.app.db) }
     await withServer({ ...here, app: silent }, {}, async (url) => {
@@ -168,7 +172,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('a cache that ignores the number is caught', async () => {
+  test('the mutant cache that ignores the count of ended sessions is caught', async () => {
     const { there } = nodes()
     const trusting = { ...there.app, known: new ForgettingAccess(() => there.clock.elapsed()) }
     await withServer({ ...there, app: trusting }, {}, async (url) => {

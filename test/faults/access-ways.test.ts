@@ -1,4 +1,4 @@
-// Every way to write asks whether its sender was shut out on another node.
+// Every kind of write checks whether its sender lost access on another node.
 import { beforeAll, expect, test } from 'vitest'
 import { USER_MODEL } from '../../src/model/model.js'
 import { onEveryEngine, PASSWORD } from '../targets.js'
@@ -8,7 +8,7 @@ import { CONTACT, NEW_PASSWORD, PATH, withAccessNodes, type Somebody } from './a
 interface Target {
   readonly id: number
   readonly version: number
-  /** The id of one. */
+  /** The id of a webhook. */
   readonly webhook: number
 }
 
@@ -28,7 +28,7 @@ const UPLOAD = [
 ]
 const FORM = `${UPLOAD.map(([name, text]) => `--x\r\ncontent-disposition: form-data; ${name}\r\n\r\n${text}\r\n`).join('')}--x--\r\n`
 
-/** Each would be done, if it came from somebody who is let in. */
+/** Each would succeed with valid credentials. */
 const WAYS: Readonly<Record<string, (target: Target) => Request>> = {
   'a new record': () => ({ method: 'PUT', path: PATH, body: { data: LATE } }),
   'a new record under an Idempotency-Key': () => ({
@@ -108,7 +108,7 @@ onEveryEngine((engine) => {
     })
 
   test.each(Object.entries(WAYS))(
-    '%s is refused with 401 once the session was ended on another node',
+    '%s is rejected with 401 after the session ended on another node',
     async (_, way) => {
       const { admin } = nodes()
       const cookie = await nodes().open(chief.id)
@@ -122,7 +122,7 @@ onEveryEngine((engine) => {
     },
   )
 
-  test('a repeat under the same Idempotency-Key is refused, too', async () => {
+  test('a repeat with the same Idempotency-Key is rejected with 401 after the session ended on another node', async () => {
     const cookie = await nodes().open(chief.id)
     const request = {
       ...{ method: 'PUT', path: PATH, body: { data: { firstName: 'Once' } } },

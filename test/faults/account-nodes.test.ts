@@ -1,4 +1,4 @@
-// Whatever ends a session or changes a right on one node holds there at once, and on the other within a second.
+// The end of a session or a change of permissions takes effect immediately on its node, and on the other within a second.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ROLE_MODEL } from '../../src/model/auth.js'
 import { USER_MODEL } from '../../src/model/model.js'
@@ -45,11 +45,11 @@ onEveryEngine((engine) => {
     readonly id: number
     readonly cookie: string
     readonly other: string
-    /** As the admin reads it now. */
+    /** The version that the administrator reads now. */
     readonly version: () => Promise<number>
   }
 
-  /** With two sessions, both opened here. */
+  /** A user with two sessions, both opened on the first node. */
   const somebody = async (roles: readonly string[]): Promise<Somebody> => {
     const username = `user${++count}`
     const id = await addUser(here.app, { username, password: PASSWORD, roles })
@@ -65,7 +65,7 @@ onEveryEngine((engine) => {
   interface Case {
     readonly what: string
     readonly roles?: readonly string[]
-    /** What both sessions are answered there, before and afterwards. */
+    /** The statuses of both sessions on the second node, before and after. */
     readonly before?: number
     readonly after: readonly [first: number, second: number]
     readonly isDoneThere?: boolean
@@ -76,21 +76,21 @@ onEveryEngine((engine) => {
     { what: 'a login', after: [200, 200], act: async () => undefined },
     { what: 'a logout', after: [401, 200], act: ({ cookie }) => asUser(here.url, cookie).get('/logout') },
     {
-      ...{ what: 'one’s own new password', after: [200, 401] },
+      ...{ what: 'a change of the own password', after: [200, 401] },
       act: ({ cookie }) =>
         asUser(here.url, cookie).ask('POST', '/ws/me/password', { old: PASSWORD, new: NEW_PASSWORD }),
     },
     {
-      ...{ what: 'a password that an administrator sets', after: [401, 401] },
+      ...{ what: 'a password set by an administrator', after: [401, 401] },
       act: (who) => change(who, { password: NEW_PASSWORD }),
     },
     {
-      what: 'another user name',
+      what: 'a new user name',
       after: [401, 401],
       act: (who) => change(who, { username: `other${who.id}` }),
     },
     {
-      what: 'the same user name',
+      what: 'an unchanged user name',
       after: [200, 200],
       act: (who) => change(who, { username: `USER${count}`, name: 'x' }),
     },
@@ -99,13 +99,13 @@ onEveryEngine((engine) => {
       ...{ what: 'a removed account', after: [401, 401] },
       act: async ({ id, version }) => admin.remove(USER_MODEL, id, { version: await version() }),
     },
-    { what: 'a role that is taken away', after: [404, 404], act: (who) => change(who, { roles: [] }) },
+    { what: 'a removed role', after: [404, 404], act: (who) => change(who, { roles: [] }) },
     {
-      ...{ what: 'a role that is given', roles: [], before: 404, after: [200, 200] },
+      ...{ what: 'an added role', roles: [], before: 404, after: [200, 200] },
       act: async (who) => change(who, { roles: await rolesOf('reader') }),
     },
     {
-      ...{ what: 'a permission that is added to a role', roles: ['bare'], before: 404, after: [200, 200] },
+      ...{ what: 'an added permission of a role', roles: ['bare'], before: 404, after: [200, 200] },
       act: async () => {
         const [role] = await rolesOf('bare')
         const { version } = await admin.read(ROLE_MODEL, role?.id ?? 0)
@@ -114,20 +114,20 @@ onEveryEngine((engine) => {
       },
     },
     {
-      ...{ what: 'a session that its user ends', after: [200, 401] },
+      ...{ what: 'a session ended by its user', after: [200, 401] },
       act: ({ cookie }) => asUser(here.url, cookie).ask('DELETE', '/ws/me/sessions'),
     },
     {
-      ...{ what: 'sessions that an administrator ends', after: [401, 401] },
+      ...{ what: 'sessions ended by an administrator', after: [401, 401] },
       act: ({ id }) => admin.request('DELETE', `/ws/users/${id}/sessions`),
     },
     {
-      ...{ what: 'a reset link that is used', after: [401, 401], isDoneThere: true },
+      ...{ what: 'a used reset link', after: [401, 401], isDoneThere: true },
       act: async ({ id }) => {
         const made = await admin.request('POST', `/ws/users/${id}/reset`)
         const { data } = (await made.json()) as { data: { link: string }[] }
         const path = (data[0]?.link ?? '').slice(here.url.length)
-        // Made here, used there.
+        // Created on the first node, used on the second.
         const body = JSON.stringify({ password: NEW_PASSWORD })
         const used = await send(there.url, { method: 'POST', path, body })
         expect(used.status, used.text).toBe(200)
@@ -137,21 +137,21 @@ onEveryEngine((engine) => {
   ]
 
   test.each(CASES)(
-    '$what holds there within a second',
+    '$what takes effect on the other node within a second',
     async ({ roles = ['editor'], before = 200, after, isDoneThere = false, act }) => {
       const who = await somebody(roles)
-      // It has seen them before: what it remembers must not count.
+      // Fills the cache of the second node: a cached session must not count.
       expect([await statusOf(who.cookie), await statusOf(who.other)]).toEqual([before, before])
       await act(who)
       there.clock.letASecondPass()
       expect([await statusOf(who.cookie), await statusOf(who.other)]).toEqual(after)
-      // What was done there, at a link, is news here too.
+      // The reset link was used on the second node, so the first one needs a second, too.
       if (isDoneThere) here.clock.letASecondPass()
       expect([await statusOf(who.cookie, here.url), await statusOf(who.other, here.url)]).toEqual(after)
     },
   )
 
-  test('a node that knows people for longer is caught', async () => {
+  test('the mutant whose session cache never expires is caught', async () => {
     const trusting = { ...there.app, known: new TrustingCallers() }
     await withServer({ ...there, app: trusting }, {}, async (url) => {
       const who = await somebody(['editor'])
@@ -162,7 +162,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('a gate that never hears of it is caught', async () => {
+  test('the mutant whose authorizer misses changes of permissions is caught', async () => {
     const known = new KnownCallers(() => there.clock.elapsed())
     const deaf = { ...there.app, known, gate: new DeafGate(there.app) }
     await withServer({ ...there, app: deaf }, {}, async (url) => {

@@ -1,4 +1,4 @@
-// Others write between the statements that a list of the past takes: it stays what it was.
+// A find with asOf stays consistent while others write between its statements.
 import { expect, test } from 'vitest'
 import type { Database } from '../../src/store/database.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -9,7 +9,7 @@ import { enter, onEveryEngine, preparedPlace, startService, type Engine } from '
 
 const CIRCLE = 'rel.Circle'
 
-/** What is found at a moment while somebody changes, removes and makes a record after each statement. */
+/** Finds as of an instant while another client updates, removes and creates a record after each statement. */
 async function foundBetweenWrites(
   engine: Engine,
   twin: (db: Database) => Database = (db) => db,
@@ -69,12 +69,12 @@ async function listOf(records: Records, asOf?: string): Promise<unknown> {
 }
 
 onEveryEngine((engine) => {
-  test('a list of the past is of one moment', async () => {
+  test('a find with asOf reads one consistent snapshot despite concurrent writes', async () => {
     const { before, was } = await foundBetweenWrites(engine)
     expect(was).toEqual(before)
   })
 
-  test('one that is not is noticed', async () => {
+  test('the mutant that reads asOf without a snapshot is caught', async () => {
     const { before, was } = await foundBetweenWrites(engine, ofManyMoments)
     expect(was).not.toEqual(before)
   })

@@ -1,5 +1,5 @@
-// Batches that overlap, on both engines and from two nodes: nothing is done by half, nothing is decided by what is no longer so, and
-// nobody hears of a deadlock.
+// Overlapping batches on both engines and from two nodes: each batch is atomic, no decision uses outdated data, and no client sees a
+// deadlock.
 import { describe, expect, test } from 'vitest'
 import type { WireRecord } from '../../src/wire.js'
 import { assertsByLooking } from '../batch-twins.js'
@@ -15,21 +15,21 @@ const AT_ONCE = 6
 const ROUNDS = 30
 
 onEveryEngine((engine) => {
-  test(`${TRANSFERS} transfers between ${ACCOUNTS} accounts, through two nodes, leave the sum as it was`, async () => {
+  test(`${TRANSFERS} concurrent transfers between ${ACCOUNTS} accounts through two nodes keep the total balance`, async () => {
     const { sum, done, others } = await transfers(engine)
     expect({ sum, done, others }).toEqual({ sum: ACCOUNTS * 100, done: TRANSFERS, others: [] })
   })
 
-  test('a store that reads, checks and writes is caught by the sum', async () => {
+  test('the mutant that reads, checks, then writes is caught by the total balance', async () => {
     const { sum, others } = await transfers(engine, twins.readCheckWrite)
     expect(sum !== ACCOUNTS * 100 || others.length > 0).toBe(true)
   })
 
-  test(`in ${ROUNDS} rounds no two batches take leave that each asserts the other to stay`, async () => {
+  test(`in ${ROUNDS} rounds, two batches that assert each other's record never both succeed (no write skew)`, async () => {
     expect(await skewed(engine)).toBe(0)
   })
 
-  test('a store that looks, and writes later, lets both of them go', async () => {
+  test('the mutant that reads, checks, then writes lets both batches succeed (write skew)', async () => {
     expect(await skewed(engine, twins.readCheckWrite)).toBeGreaterThan(0)
   })
 })
@@ -38,15 +38,15 @@ describe('postgres', () => {
   const alone: Twin = twins.withoutSecondAttempt
   const unordered: Twin = (db) => twins.withoutSecondAttempt(twins.withoutOrderedLocks(db))
 
-  test('what is asserted is held: whoever changes it waits, and whoever asserts what was changed is told', async () => {
+  test('an asserted record is locked: a concurrent change waits, and an assert of a changed record is a conflict', async () => {
     expect(await leaving(alone)).toEqual(['200', '409'])
   })
 
-  test('an assert that only looks is caught', async () => {
+  test('the mutant that asserts without a lock is caught', async () => {
     expect(await leaving((db) => alone(assertsByLooking(db)))).toEqual(['200', '200'])
   })
 
-  test('two batches may assert the same record at once, and neither waits for the other', async () => {
+  test('two batches can assert the same record concurrently without waiting', async () => {
     const answers = await onNodes('postgres', { twin: alone }, async (nodes) => {
       const [a, b, both] = await people(nodes, 3)
       const { reached, goOn } = nodes.first.halt.after(/^update "rel\.Person"/)
@@ -59,7 +59,7 @@ describe('postgres', () => {
     expect(answers).toEqual(['200', '200'])
   })
 
-  test('what is asserted is not removed meanwhile, and what is being removed cannot be asserted', async () => {
+  test('an asserted record cannot be removed concurrently, and a record being removed cannot be asserted', async () => {
     const answers = await onNodes('postgres', { twin: alone }, async (nodes) => {
       const [a, b, c, d] = await people(nodes, 4)
       const first = await interleave(
@@ -79,19 +79,19 @@ describe('postgres', () => {
     expect(answers).toEqual(['200', '200', '200', '404'])
   })
 
-  test('batches that name the same records in opposite order take turns, and none is run again', async () => {
+  test('batches that name the same records in opposite order are serialized without a retry', async () => {
     expect(await opposite(alone)).toEqual(['200', '409'])
     expect(await oppositeModels(alone)).toEqual(['200', '409'])
     expect(await oppositeReferences(alone)).toEqual(['200', '422'])
   })
 
-  test('a store that locks records as they come is caught', async () => {
+  test('the mutant that locks records in request order is caught by deadlocks', async () => {
     expect(await opposite(unordered)).toContain('503')
     expect(await oppositeModels(unordered)).toContain('503')
     expect(await oppositeReferences(unordered)).toContain('503')
   })
 
-  test('of many batches that name the same few records by chance none is run again', async () => {
+  test('concurrent batches over the same few records never need a retry', async () => {
     const statuses = await crowd(alone)
     expect(statuses.filter((status) => !['200', '404', '409', '422'].includes(status))).toEqual([])
     expect(statuses).toContain('200')
@@ -119,11 +119,11 @@ async function people({ first }: Nodes, count: number): Promise<readonly WireRec
 interface Transfers {
   readonly sum: number
   readonly done: number
-  /** Statuses that nobody should see. */
+  /** Unexpected statuses. */
   readonly others: readonly string[]
 }
 
-/** Each takes from one account and gives to another, from what it has read; if somebody was faster it begins again. */
+/** Each transfer moves an amount between two accounts that it has read; after a conflict it starts again. */
 async function transfers(engine: Engine, twin?: Twin): Promise<Transfers> {
   return onNodes(engine, { twin, areTwo: true }, async (nodes) => {
     const opened = Array.from({ length: ACCOUNTS }, () => ({ whole: 100 }))
@@ -157,7 +157,7 @@ async function transfers(engine: Engine, twin?: Twin): Promise<Transfers> {
   })
 }
 
-/** How often both of two have left, though each asserted the other to stay. */
+/** The number of rounds in which both batches succeeded, although each asserted the record that the other changed. */
 async function skewed(engine: Engine, twin?: Twin): Promise<number> {
   return onNodes(engine, { twin, areTwo: true }, async (nodes) => {
     let both = 0
@@ -198,7 +198,7 @@ async function opposite(twin: Twin): Promise<string[]> {
   })
 }
 
-/** The same over two models. */
+/** `opposite` over two models. */
 async function oppositeModels(twin: Twin): Promise<string[]> {
   return onNodes('postgres', { twin }, async (nodes) => {
     const [a] = await people(nodes, 1)
@@ -212,7 +212,7 @@ async function oppositeModels(twin: Twin): Promise<string[]> {
   })
 }
 
-/** Each removes somebody whom the other begins to refer to. */
+/** Each batch removes a person and creates a reference to the person that the other removes. */
 async function oppositeReferences(twin: Twin): Promise<string[]> {
   return onNodes('postgres', { twin }, async (nodes) => {
     const [a, b] = await people(nodes, 2)

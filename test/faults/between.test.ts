@@ -1,5 +1,5 @@
-// What others commit between a look and what follows from it: nothing is done that was permitted only before, nothing comes back that was
-// ended. On PostgreSQL: on SQLite nobody else writes while a transaction does.
+// Others commit between a check and the write that depends on it: nothing happens that is no longer permitted, and no ended session comes
+// back. PostgreSQL only: on SQLite a write transaction excludes other writers.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { USER_MODEL } from '../../src/model/model.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -24,7 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => others.close())
 
-/** A node of the same database that can be interrupted. */
+/** Runs a node of the same database that can be interrupted. */
 async function withNode(
   work: (node: Service, interruption: Interruption) => Promise<void>,
   twin: (db: Database) => Database = (db) => db,
@@ -45,7 +45,7 @@ const isOfPerson = (sql: string) => sql.includes(`from "${PERSON}" as t where t.
 const isCheck = (sql: string) => isOfPerson(sql) && sql.startsWith('select 1 as "one", case when ')
 const isRead = (sql: string) => isOfPerson(sql) && !isCheck(sql)
 
-/** Whether the record is still there. */
+/** Removes a record while another client changes it; returns the response and if the record still exists. */
 async function removeWhileItChanges(node: Service, between: Interruption, isMoment: typeof isRead) {
   const grant = { model: PERSON, canRead: true, canRemove: true, condition: `name = 'mine'` }
   const { client } = await grantee(node, [grant])
@@ -56,22 +56,22 @@ async function removeWhileItChanges(node: Service, between: Interruption, isMome
 }
 
 test.each([
-  { moment: 'after it was read', isMoment: isRead },
-  { moment: 'after the right was asked for', isMoment: isCheck },
-])('a record that is taken out of somebody’s reach $moment is not removed by them', async ({ isMoment }) => {
+  { moment: 'after the read', isMoment: isRead },
+  { moment: 'after the permission check', isMoment: isCheck },
+])("a record that leaves a user's access $moment is not removed by that user", async ({ isMoment }) => {
   await withNode(async (node, between) => {
     const { answer, isThere } = await removeWhileItChanges(node, between, isMoment)
     expect([answer, isThere]).toMatchObject([{ kind: 'not-found' }, true])
   })
 })
 
-test('a node that asks for the right once is caught', async () => {
+test('the mutant that checks the permission once is caught', async () => {
   await withNode(async (node, between) => {
     expect((await removeWhileItChanges(node, between, isCheck)).isThere).toBe(false)
   }, askingOnce)
 })
 
-/** What the session is answered, once the password was changed by it and it was ended meanwhile. */
+/** The statuses of a session before, during and after it changes its password while another client ends it. */
 async function endWhilePasswordChanges(
   node: Service,
   between: Interruption,
@@ -93,26 +93,26 @@ const endAll = async (_: string, id: number) =>
   others.app.db.transaction((tx) => tx.run('delete from verso_session where user_id = ?', [id]))
 
 test.each([
-  // The session ends before the password is written: nothing is.
-  { what: 'A logout', end: logOut, changed: 401 },
-  // SQL beside the service, which tells no node that a session has ended.
-  { what: 'The end of all sessions', end: endAll, changed: 200 },
-])('$what during a change of the password is not undone by it', async ({ end, changed }) => {
+  // The session ends before the password is written, so nothing is written.
+  { what: 'a logout', end: logOut, changed: 401 },
+  // Raw SQL beside the service: no node learns that the sessions ended.
+  { what: 'the end of all sessions', end: endAll, changed: 200 },
+])('a change of the password does not undo $what during it', async ({ end, changed }) => {
   await withNode(async (node, between) => {
     expect(await endWhilePasswordChanges(node, between, end)).toEqual([200, changed, 401])
   })
 })
 
-test('a node that opens the session again is caught', async () => {
+test('the mutant that reopens the session is caught', async () => {
   await withNode(async (node, between) => {
     expect(await endWhilePasswordChanges(node, between, logOut)).toEqual([200, 200, 200])
   }, reopeningSessions)
 })
 
-test('nobody acts for one request by a role that they had before with permissions that it got afterwards', async () => {
+test('a request never combines a role that the user lost with permissions that the role gained later', async () => {
   await withNode(async (node, between) => {
     const who = await grantee(node, [])
-    // So that their rights are worked out anew.
+    // Invalidates their cached permissions.
     await permit(others, who, [])
     between.after(
       (sql) => sql.includes(`from "${USER_MODEL}" as t`),

@@ -1,4 +1,4 @@
-// The past goes while others write and read: what is not behind the horizon is all there, and nobody waits.
+// Compaction runs while others write and read: everything above the retention floor stays, and nobody waits.
 import { expect, test } from 'vitest'
 import { compact } from '../../src/service/log/compaction.js'
 import { followingPage } from '../../src/service/log/feed.js'
@@ -29,7 +29,7 @@ interface World {
   readonly all: readonly WireRecord[]
 }
 
-/** Records with ten versions each, all of them two days old. */
+/** Runs `work` with records that have ten versions each, all of them two days old. */
 async function withOldRecords(
   engine: Engine,
   count: number,
@@ -58,7 +58,7 @@ async function withOldRecords(
   }
 }
 
-/** Everything after a number; a Change that is missing between two others of its record is a fault. */
+/** All changes after a number; a gap between two changes of a record is an error. */
 async function follow({ service }: World, since: number): Promise<{ changes: Change[]; faults: string[] }> {
   const changes: Change[] = []
   for (let next = since; ;) {
@@ -84,7 +84,7 @@ async function follow({ service }: World, since: number): Promise<{ changes: Cha
   return { changes, faults }
 }
 
-/** What a reader finds who has seen nothing yet: all of it, or the word that it is gone. */
+/** Reads the change log from the beginning: returns its gaps, or nothing if the service answers that it is gone. */
 async function faultsFromTheBeginning(world: World): Promise<string[]> {
   try {
     return (await follow(world, 0)).faults
@@ -95,7 +95,7 @@ async function faultsFromTheBeginning(world: World): Promise<string[]> {
 }
 
 onEveryEngine((engine) => {
-  test('what is left is told as before, what went is gone', async () => {
+  test('compaction keeps the newest versions readable and answers gone for removed ones', async () => {
     await withOldRecords(engine, 20, async (world) => {
       const { service, records, all } = world
       await records.remove(CIRCLE, all[0]?.id ?? 0)
@@ -105,7 +105,7 @@ onEveryEngine((engine) => {
       const { data, total } = await records.history(CIRCLE, id)
       expect([total, data.map(({ version }) => version)]).toEqual([3, [9, 8, 7]])
       expect((await records.readAt(CIRCLE, id, 7))['name']).toBe('c1 7')
-      // The state before the oldest that is left is still known.
+      // The oldest change left holds the values before it.
       expect((await records.readAt(CIRCLE, id, 6))['name']).toBe('c1 6')
       expect((await refusalOf(records.readAt(CIRCLE, id, 5))).kind).toBe('gone')
       expect((await refusalOf(records.readAt(CIRCLE, id, 10))).kind).toBe('not-found')
@@ -122,7 +122,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('of days, the newest Change of every record stays', async () => {
+  test('compaction by days keeps the newest change of every record', async () => {
     await withOldRecords(engine, 5, async ({ service, records, all }) => {
       const id = all[2]?.id ?? 0
       await compact(service.app, undefined, { days: 3 })
@@ -133,7 +133,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('while others write, a reader misses nothing, and two nodes at it do no harm', async () => {
+  test('compaction on two nodes during writes removes no change above the retention floor', async () => {
     await withOldRecords(engine, 60, async (world) => {
       const { service, records, all } = world
       const since = (await records.find(CIRCLE, { limit: 1 })).seq
@@ -156,7 +156,7 @@ onEveryEngine((engine) => {
       const removed = await Promise.all([compact(service.app), compact(other.app)])
       isOver = true
       await Promise.all(writers)
-      // What was younger than a day when it became too much stays.
+      // Changes younger than a day stay.
       expect(removed[0] + removed[1]).toBeGreaterThanOrEqual(60 * 7)
       const { changes, faults } = await follow(world, since)
       expect(faults).toEqual([])
@@ -166,7 +166,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('one that is ended half-way leaves nothing behind that is not said', async () => {
+  test('an aborted compaction leaves a change log without gaps above the retention floor', async () => {
     await withOldRecords(engine, 60, async (world) => {
       const { service } = world
       const stop = new AbortController()
@@ -195,7 +195,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('a Log that does not say what it has lost is noticed', async () => {
+  test('the mutant that does not raise the retention floor is caught', async () => {
     await withOldRecords(
       engine,
       10,
@@ -207,7 +207,7 @@ onEveryEngine((engine) => {
     )
   })
 
-  test('whoever writes hardly notices', async () => {
+  test('compaction slows concurrent writes down by less than factor 5', async () => {
     await withOldRecords(engine, 300, async ({ service, records, all }) => {
       const latencies = async (isOver: () => boolean, most: number) => {
         const took: number[] = []
@@ -230,7 +230,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('a purge takes the values, and the feed still ends with the record', async () => {
+  test('a purge removes the values from the change log, and the feed still ends with the current record', async () => {
     await withOldRecords(engine, 2, async (world) => {
       const { service, records, all } = world
       const [kept, gone] = all.map(({ id }) => id)

@@ -3,7 +3,7 @@ import { onEveryEngine } from '../targets.js'
 import { killWhileCounting } from './counter-kills.js'
 
 onEveryEngine((engine) => {
-  test('totals stay right beside a node that is killed under load 10 times', async () => {
+  test('totals stay correct when a node is killed under load 10 times', async () => {
     const { wrong, written } = await killWhileCounting(engine, 10)
     expect(wrong).toEqual([])
     expect(written).toBeGreaterThan(120)

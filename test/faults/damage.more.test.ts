@@ -1,4 +1,4 @@
-// A damaged database file: what can be read is answered, what cannot is 503, and nothing more is written into it.
+// A damaged database file: readable data is answered, the rest is 503, and the file is not written any more.
 import { copyFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -41,7 +41,7 @@ function fileOf({ url }: Place): string {
   return url.slice('sqlite:'.length)
 }
 
-/** The sound database, with the damage. */
+/** A copy of the sound database with this damage. */
 function damaged(damage: (file: string, pages: number) => void): Place {
   const file = path.join(path.dirname(fileOf(sound)), `damaged-${++damages}.db`)
   copyFileSync(fileOf(sound), file)
@@ -49,7 +49,7 @@ function damaged(damage: (file: string, pages: number) => void): Place {
   return { url: `sqlite:${file}`, remove: () => undefined }
 }
 
-/** What was made last lies in these pages: records, their Changes, and the indexes of both. */
+/** These pages hold the newest records, their changes, and the indexes of both. */
 const isLate = (page: number, pages: number) => page > pages * LATER
 
 const middleOf = (pages: readonly number[]) => pages[Math.floor(pages.length / 2)] ?? 0
@@ -68,7 +68,7 @@ const DAMAGES: Readonly<Record<string, (file: string, pages: number) => void>> =
 }
 
 describe.for(Object.keys(DAMAGES))('%s', (name) => {
-  test('is met with 503 and the reason, and from then on no write is taken', async () => {
+  test('a damaged file answers reads with 503 and the reason where it must, and rejects every write', async () => {
     const place = damaged(DAMAGES[name] ?? zeroPage)
     const service = await startService('sqlite', { place, expects: ['busy'] })
     expect(await violationsOf(service.app.db, { url: service.url, cookie })).toEqual([])
@@ -76,7 +76,7 @@ describe.for(Object.keys(DAMAGES))('%s', (name) => {
   })
 })
 
-test('a store that does not know SQLITE_CORRUPT is caught', async () => {
+test('the mutant that does not recognize SQLITE_CORRUPT is caught', async () => {
   const place = damaged(DAMAGES['many flipped pages'] ?? zeroPage)
   const open = async () => openDatabase(place.url, { poolSize: 1, statementTimeoutMs: 10_000 })
   const database = withoutCorrupt(await open(), await open())
@@ -87,7 +87,7 @@ test('a store that does not know SQLITE_CORRUPT is caught', async () => {
   await service.close()
 })
 
-/** All that must not be, in words. */
+/** All violations, in words. */
 async function violationsOf(db: Database, session: Session): Promise<string[]> {
   const violations = new Set<string>()
   const answers = await readAll(session)
@@ -95,7 +95,7 @@ async function violationsOf(db: Database, session: Session): Promise<string[]> {
   if (refused.length === 0) violations.add('nothing has met the damage')
   if (!answers.some(({ status }) => status === 200)) violations.add('nothing could be read')
   for (const { status } of answers)
-    // Where a page lost its keys, a record is not found.
+    // A record is not found if its page lost the keys.
     if (![200, 404, 503].includes(status)) violations.add(`a read was answered with ${status}`)
   for (const { body, headers } of refused) {
     if (!/is damaged/.test(JSON.stringify(body.data))) violations.add('a refused read does not say why')

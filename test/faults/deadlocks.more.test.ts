@@ -1,4 +1,4 @@
-// PostgreSQL only: transactions that wait for each other. One of them is run again inside, and nobody hears of it.
+// PostgreSQL only: transactions that deadlock. The service retries one of them, and no client sees it.
 import { describe, expect, test } from 'vitest'
 import type { Queryable } from '../../src/store/database.js'
 import { LOG_TABLE } from '../../src/store/log.js'
@@ -14,24 +14,24 @@ const CHILDREN = 6
 const MODELS = ['rel.Company', 'rel.Address', 'rel.Person']
 
 describe('postgres', () => {
-  test('of two that hold what the other needs one is run again, and both are answered', async () => {
+  test('one of two deadlocked transactions is retried, and both requests are answered', async () => {
     expect(await embrace()).toEqual(['200', expect.stringMatching(/^(409 still-referenced|422 invalid)$/)])
   })
 
-  test('a store that does not try again is caught', async () => {
+  test('the mutant that does not retry after a deadlock is caught', async () => {
     expect(await embrace(withoutSecondAttempt)).toContain('503 busy')
   })
 
-  test('nested saves that touch the same records in different order take turns, and none is run again', async () => {
+  test('nested saves of the same records in different order are serialized without a retry', async () => {
     expect(await oppositeSaves(withoutSecondAttempt)).toEqual(['200', '409 conflict'])
   })
 
-  test('a store that locks records as they come is caught', async () => {
+  test('the mutant that locks records in request order is caught by a deadlock', async () => {
     const twin: Twin = (db) => withoutSecondAttempt(withoutOrderedLocks(db))
     expect(await oppositeSaves(twin)).toContain('503 busy')
   })
 
-  test(`of ${REQUESTS} moves and nested saves across the same records each is done or refused, and nothing is lost`, async () => {
+  test(`${REQUESTS} concurrent moves and nested saves each succeed or are rejected, and no update is lost`, async () => {
     const { answers, faults } = await crowd()
     expect(faults).toEqual([])
     expect(Object.keys(answers).filter((status) => !['200', '409', '422'].includes(status))).toEqual([])
@@ -40,8 +40,8 @@ describe('postgres', () => {
 })
 
 /**
- * A company is deleted, and then its address; another takes the address as its seat, and then the company as its parent. Which of
- * the two has to give way is for the database to say.
+ * Deletes a company and then its address while another company takes the address as its seat and then the company as its parent. The
+ * database chooses the victim of the deadlock.
  */
 async function embrace(twin?: Twin): Promise<string[]> {
   return onNodes('postgres', { twin }, async (nodes) => {
@@ -61,7 +61,7 @@ async function embrace(twin?: Twin): Promise<string[]> {
   })
 }
 
-/** The first has changed one of two companies when the second begins with the other. */
+/** The first save has changed one of two companies when the second save starts with the other. */
 async function oppositeSaves(twin: Twin): Promise<string[]> {
   return onNodes('postgres', { twin }, async (nodes) => {
     const { first, second } = nodes
@@ -83,7 +83,7 @@ function acrossTwo(one: WireRecord, other: WireRecord, name: string): object {
 }
 
 interface Crowd {
-  /** How often each status came. */
+  /** The number of responses by status. */
   readonly answers: Readonly<Record<string, number>>
   readonly faults: readonly string[]
 }
@@ -124,10 +124,10 @@ interface Act {
   readonly act: (client: HttpClient, pair: Pair, number: number) => Promise<Sent>
 }
 
-/** Each reads what it writes first, as a client would. */
+/** Each reads its records before it writes, like a client. */
 const ACTS: readonly [Act, ...Act[]] = [
   {
-    // From the side of the child.
+    // Moves the child from its own side.
     model: 'rel.Address',
     act: async (client, [from, to], number) => {
       const child = childOf(await client.read('rel.Company', from.id), number)
@@ -136,7 +136,7 @@ const ACTS: readonly [Act, ...Act[]] = [
     },
   },
   {
-    // From the side of the new owner, whose list gets one more.
+    // Moves the child by adding it to the list of the new owner.
     model: 'rel.Company',
     act: async (client, [from, to], number) => {
       const { id, version, addresses } = await client.read('rel.Company', to.id)
@@ -156,7 +156,7 @@ const ACTS: readonly [Act, ...Act[]] = [
   },
 ]
 
-/** Nothing was deleted: all children are there, each record is at the version that its Log ends with. */
+/** Nothing was deleted: all children exist, and each record is at the last version in the change log. */
 async function faultsIn(db: Queryable, logged: ReadonlyMap<string, readonly number[]>): Promise<string[]> {
   const faults: string[] = []
   for (const model of MODELS) {
@@ -187,7 +187,7 @@ async function make({ first }: Nodes, name: string, children = 0): Promise<WireR
   return (await first.client.create('rel.Company', { name, addresses })).data
 }
 
-/** One of them; if there are none, one that nobody has. */
+/** One of the children; an unknown id if there are none. */
 function childOf(owner: WireRecord, number: number): number {
   const children = listOf(owner, 'addresses')
   return children[number % Math.max(1, children.length)]?.id ?? 987_654

@@ -1,4 +1,4 @@
-// A stream that is cut off by `kill -9`, or read too slowly, or whose reader is no longer let in.
+// A stream that `kill -9` cuts off, that is read too slowly, or whose reader loses access.
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -15,7 +15,7 @@ const WRITERS = 6
 const EVENTS_BEFORE_KILL = 25
 
 onEveryEngine((engine) => {
-  test(`${KILLS} kills in mid-stream: nothing missed, nothing twice`, async () => {
+  test(`a stream resumed with Last-Event-ID after ${KILLS} kills has no gap and no duplicate`, async () => {
     const place = await preparedPlace(engine)
     let server = await startServerProcess(place.url)
     const copy = new Copy()
@@ -56,7 +56,7 @@ onEveryEngine((engine) => {
     }
   })
 
-  test('a reader that comes back without its place is told everything again, and is caught', async () => {
+  test('the mutant reader that resumes without Last-Event-ID gets duplicates, and is caught', async () => {
     const service = await startService(engine)
     const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
     const copy = new Copy()
@@ -73,7 +73,7 @@ onEveryEngine((engine) => {
     await service.close()
   })
 
-  test('a reader that takes nothing holds nothing up, and gets everything in the end', async () => {
+  test('a reader that does not read blocks nobody, buffers little, and gets every change in the end', async () => {
     const service = await startService(engine)
     const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
     const waiting = waitingBytes(service)
@@ -82,7 +82,7 @@ onEveryEngine((engine) => {
     await reader.response
     const text = 'x'.repeat(200_000)
     for (let note = 0; note < 200; note++) await client.create(MODEL, { notes: text })
-    // The loop has had time to write whatever it would write.
+    // Gives the server time to write as much as it can.
     await sleep(300)
     expect(waiting()).toBeLessThan(5_000_000)
     let arrived = 0
@@ -92,7 +92,7 @@ onEveryEngine((engine) => {
     await service.close()
   })
 
-  test('whoever is logged out is told nothing more', async () => {
+  test('a stream of a logged-out user ends with refused, and sends no more changes', async () => {
     const service = await startService(engine)
     const [client, writer] = [
       await HttpClient.login(service.url, USERNAME, PASSWORD),
@@ -110,7 +110,7 @@ onEveryEngine((engine) => {
     await service.close()
   })
 
-  test('a service that stops ends its streams and answers those who wait', async () => {
+  test('shutdown ends the streams and answers waiting long polls', async () => {
     const service = await startService(engine)
     const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
     const { seq } = await client.find(MODEL)
@@ -126,7 +126,7 @@ onEveryEngine((engine) => {
   })
 })
 
-/** The most that waits to leave on any connection. */
+/** The largest number of bytes that wait on any connection. */
 function waitingBytes({ server }: Service): () => number {
   let most = 0
   server.fastify.server.on('connection', (socket) => {
@@ -145,11 +145,11 @@ async function readUntilCut(reader: EventReader, copy: Copy): Promise<void> {
     for await (const { event, data } of reader.events())
       if (event === 'change') copy.apply(JSON.parse(data) as Change)
   } catch {
-    // Cut off, as it was meant to be.
+    // The kill cut the stream off, as intended.
   }
 }
 
-/** Makes, changes and removes records until it is over, or nobody answers. */
+/** Creates, updates and removes records until it is told to stop, or the server is gone. */
 async function keepWriting(session: { url: string; cookie: string }, isOver: () => boolean): Promise<void> {
   for (let turn = 0; !isOver(); turn++) {
     try {

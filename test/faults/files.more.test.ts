@@ -1,5 +1,4 @@
-// `kill -9` in the middle of uploads, replacements and removals: after the next start no record points at content that is not there,
-// and nothing is there that no record holds.
+// `kill -9` during uploads, replacements and removals: after a restart every record has its content, and there is no orphaned content.
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -15,20 +14,20 @@ import { untilNobodyWrites } from './kills.js'
 
 const MODEL = 'doc.Paper'
 
-/** Where content is in the database, nothing is done there. */
+/** These points do not exist where the database stores the content. */
 const ON_DISK_ONLY: readonly Point[] = ['received', 'dropped', 'swept', 'settled']
 
 interface Write {
   readonly what: string
   readonly run: (records: Records, paper: WireRecord) => Promise<unknown>
-  /** Where the process ends in the middle of it. */
+  /** The points at which the process dies. */
   readonly points: readonly Point[]
-  /** The versions of the papers of the test, once it is done. */
+  /** The versions of all papers after a successful write. */
   readonly done: readonly number[]
 }
 
 const CREATE: Write = {
-  what: 'an upload that makes a record',
+  what: 'an upload that creates a record',
   run: (records) => put(records, { title: 'New' }),
   points: ['receiving', 'received', 'stored', 'worked', 'committed', 'settled'],
   done: [0, 0],
@@ -40,20 +39,20 @@ const REPLACE: Write = {
   done: [1],
 }
 const CLEAR: Write = {
-  what: 'a field that is cleared',
+  what: 'a clear of a file field',
   run: (records, { id, version }) => records.clear(MODEL, id, 'scan', { version }),
   points: ['worked', 'committed'],
   done: [1],
 }
 const REMOVE: Write = {
-  what: 'a record that is deleted',
+  what: 'a delete of a record',
   run: (records, { id }) => records.remove(MODEL, id),
   points: ['dropped', 'worked', 'committed', 'swept'],
   done: [],
 }
 
 onEveryEngine((engine) => {
-  describe('a process that ends', () => {
+  describe('a killed process', () => {
     let place: Place
     let server: ServerProcess
     beforeAll(async () => {
@@ -70,36 +69,39 @@ onEveryEngine((engine) => {
         .filter((point) => engine === 'sqlite' || !ON_DISK_ONLY.includes(point))
         .map((point) => ({ ...write, point })),
     )
-    test.for(cases)('at $point of $what leaves what fits together', async ({ point, run, done }) => {
-      await dieIn(server, point, run)
-      server = await startServerProcess(place.url)
-      const { violations, versions } = await look(place.url, engine)
-      expect(violations).toEqual([])
-      // All or nothing: what was committed is there, and nothing else is.
-      const isDone = POINTS.indexOf(point) >= POINTS.indexOf('committed')
-      expect(versions).toEqual(isDone ? done : [0])
-    })
+    test.for(cases)(
+      'a process killed at $point of $what leaves consistent records and files',
+      async ({ point, run, done }) => {
+        await dieIn(server, point, run)
+        server = await startServerProcess(place.url)
+        const { violations, versions } = await look(place.url, engine)
+        expect(violations).toEqual([])
+        // Atomic: a committed write is complete, any other left nothing.
+        const isDone = POINTS.indexOf(point) >= POINTS.indexOf('committed')
+        expect(versions).toEqual(isDone ? done : [0])
+      },
+    )
   })
 })
 
-describe('a store is caught', () => {
-  test('that leaves alone what a dead process left', async () => {
+describe('mutants of the file store', () => {
+  test('the mutant that does not clean up after a dead process is caught', async () => {
     const violations = await killBroken('sqlite', 'received', CREATE, { firstTwin: 'withoutRecovery' })
     expect(violations).toContainEqual(expect.stringMatching(/is there, and has no row/))
   })
 
-  test('that removes content before it is committed that it goes', async () => {
+  test('the mutant that removes content before the commit is caught', async () => {
     const violations = await killBroken('sqlite', 'worked', REPLACE, { twin: 'removesBeforeCommit' })
     expect(violations).toEqual([expect.stringMatching(/has no content/)])
   })
 
-  test('that stores content after its row', async () => {
+  test('the mutant that stores content after the commit is caught', async () => {
     const violations = await killBroken('postgres', 'committed', CREATE, { twin: 'storesAfterCommit' })
     expect(violations).toContainEqual(expect.stringMatching(/has no content/))
   })
 })
 
-/** Two records at most, one of them with a file; and a write that the server does not survive. */
+/** Prepares one record with a file, then runs a write during which the server dies. */
 async function dieIn(server: ServerProcess, point: Point, write: Write['run']): Promise<void> {
   const client = await HttpClient.login(server.url, USERNAME, PASSWORD)
   for (const { id } of (await client.find(MODEL)).data) await client.remove(MODEL, id)
@@ -111,7 +113,7 @@ async function dieIn(server: ServerProcess, point: Point, write: Write['run']): 
 
 interface Look {
   readonly violations: readonly string[]
-  /** Of the papers that are there. */
+  /** The versions of the existing papers. */
   readonly versions: readonly number[]
 }
 

@@ -1,4 +1,4 @@
-// Two set-ups at the same time: one of them makes the first administrator, whatever moment the other one comes at.
+// Two concurrent set-ups: exactly one creates the first administrator, whatever their order.
 import { describe, expect, test } from 'vitest'
 import { USER_MODEL } from '../../src/model/model.js'
 import { ensureFirstAdmin } from '../../src/service/accounts/accounts.js'
@@ -10,7 +10,7 @@ import { models } from '../models.js'
 import { ENGINES, newPlace, PASSWORD, type Engine } from '../targets.js'
 import { Interruption } from './between.js'
 
-/** Answers of two set-ups, the second of which runs after a statement of the first, and how many accounts they made. */
+/** Runs a second set-up after a statement of the first; returns both results and the number of accounts. */
 async function setUpTwice(engine: Engine, statement: string, { second = 'eve', change = same }: Change = {}) {
   const place = await newPlace(engine)
   const opened = await openDatabase(place.url, { poolSize: 6, statementTimeoutMs: 10_000 })
@@ -44,14 +44,20 @@ function same(db: Database): Database {
 
 const STATEMENTS = ['max("id")', 'r."admin" is true', 'u."username" = ?']
 describe.each(ENGINES)('%s', (engine) => {
-  test.each(STATEMENTS)('one administrator is made, also by another one after %s', async (statement) => {
-    expect(await setUpTwice(engine, statement)).toEqual({ made: [true, false], accounts: 1 })
-  })
+  test.each(STATEMENTS)(
+    'a second set-up after %s does not create another administrator',
+    async (statement) => {
+      expect(await setUpTwice(engine, statement)).toEqual({ made: [true, false], accounts: 1 })
+    },
+  )
 
-  test.each(STATEMENTS)('nobody takes the new administrator over after %s', async (statement) => {
-    const made = await setUpTwice(engine, statement, { second: 'ada' })
-    expect(made).toEqual({ made: [true, false], accounts: 1 })
-  })
+  test.each(STATEMENTS)(
+    'a second set-up after %s does not take over the new administrator',
+    async (statement) => {
+      const made = await setUpTwice(engine, statement, { second: 'ada' })
+      expect(made).toEqual({ made: [true, false], accounts: 1 })
+    },
+  )
 
   test('a mutant whose set-ups do not agree on the newest account is caught', async () => {
     const made = await setUpTwice(engine, 'r."admin" is true', { change: withOtherNewestUser })

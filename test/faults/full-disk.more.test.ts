@@ -1,4 +1,4 @@
-// A disk that gets full under load: a small tmpfs where mounting is possible, else (and on SQLite besides) a limit in the engine.
+// A disk that fills up under load: a small tmpfs where mounting is possible; otherwise, and on SQLite in addition, a limit of the engine.
 import { statSync } from 'node:fs'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -23,7 +23,7 @@ import { mountSmallDisk, removeSmallDisks, type SmallDisk } from './small-disk.j
 const AT_ONCE = 32
 const PAGES = 'a limit of pages'
 const SMALL_TEXT = 10
-/** So many groups in a row without room for a single small text: the disk is full. */
+/** The disk is full after this many groups in which not even a small text was written. */
 const FULL_GROUPS = 3
 const MAX_GROUPS = 200
 
@@ -31,7 +31,7 @@ afterAll(removeSmallDisks)
 
 interface Disk {
   readonly place: Place
-  /** What could only be done once the tables are there. */
+  /** Steps that need the tables. */
   prepare?(db: Database): Promise<void>
   grow(db: Database): Promise<void>
   remove(): Promise<void>
@@ -56,7 +56,7 @@ if (canMount()) {
     return { place: placeOn(disk), grow: async () => disk.grow(16), remove: async () => disk.remove() }
   })
 
-  test('sqlite, full by a tmpfs of 3 MB: the service can be stopped, and started again', async () => {
+  test('sqlite on a full tmpfs of 3 MB stops and starts again without a loss', async () => {
     const place = placeOn(mount(3))
     const journal = new Journal()
     const service = await startService('sqlite', { place, expects: ['storage-full'] })
@@ -70,7 +70,7 @@ if (canMount()) {
     await again.close()
   })
 
-  test('sqlite, full by a tmpfs of 3 MB: a store that answers before it commits is caught', async () => {
+  test('sqlite on a full tmpfs of 3 MB: the mutant that answers before it commits is caught', async () => {
     const place = placeOn(mount(3))
     const sound = await startService('sqlite', { place })
     const { cookie } = await HttpClient.login(sound.url, USERNAME, PASSWORD)
@@ -86,7 +86,7 @@ if (canMount()) {
 
   describeFullDisk('postgres', 'a tablespace on a tmpfs of 20 MB', 40_000, async () => {
     const server = await startPostgres({ durable: true })
-    // PostgreSQL wants to own the place.
+    // PostgreSQL must own the folder.
     const disk = mount(20, statSync(`/proc/${server.pid ?? 'self'}`))
     const client = new pg.Client(server.url)
     await client.connect()
@@ -150,29 +150,29 @@ function describeFullDisk(engine: Engine, what: string, bigText: number, open: (
       for (const cleanUp of cleanups.reverse()) await cleanUp()
     })
 
-    test('writes are taken until there is no room, and then refused with 507 and nothing else', async () => {
+    test('writes succeed until the disk is full, then every write is rejected with 507', async () => {
       const groups = await fillUp(journal, client, bigText)
       expect(Object.keys(journal.answers)).toEqual(['200', '507'])
-      // In the middle of a group too, and then the others of it are not lost. On a real disk it depends on the last free
-      // pages whether there is room for one more small text; under a limit of pages there always is.
+      // Within a group, small texts can still succeed. On a real disk the last free pages decide; under a limit of pages there always is a
+      // mixed group.
       const isMixed = groups.some(({ done, refused }) => done > 0 && refused > 0)
       if (what === PAGES) expect(isMixed).toBe(true)
       expect(groups.at(-1)).toEqual({ done: 0, refused: AT_ONCE })
     })
 
-    test('nothing acknowledged is lost, nothing refused is stored', async () => {
+    test('a full disk loses no acknowledged write and stores no rejected one', async () => {
       expect(await journal.check(service.app.db.reader)).toEqual([])
       expect(journal.acknowledged).toBeGreaterThan(AT_ONCE)
     })
 
-    test('reads go on', async () => {
+    test('reads succeed while the disk is full', async () => {
       for (const path of ['?limit=5', `/${journal.ids[0] ?? 0}`]) {
         const { status } = await exchange(client, 'GET', `/ws/rest/crm.Contact${path}`)
         expect(status, path).toBe(200)
       }
     })
 
-    test('once there is room again writes work, without a restart', async () => {
+    test('writes succeed again once the disk has room, without a restart', async () => {
       await disk.grow(service.app.db)
       expect(await writeGroup(journal, client, bigText)).toEqual({ done: AT_ONCE, refused: 0 })
       expect(await journal.check(service.app.db.reader)).toEqual([])
@@ -196,7 +196,7 @@ async function fillUp(journal: Journal, session: Session, bigText: number): Prom
   return groups
 }
 
-/** Big and small texts in turn, a quarter of them into records that are there already. */
+/** Writes big and small texts in turn, a quarter of them into existing records. */
 async function writeGroup(journal: Journal, session: Session, bigText: number): Promise<Group> {
   const known = journal.ids.slice(-AT_ONCE / 4)
   const writes = Array.from({ length: AT_ONCE }, async (_, index) => {

@@ -1,4 +1,4 @@
-// SQLite only: one writer commits in groups, and waits for other processes without holding the event loop.
+// SQLite only: one writer commits in groups, and waits for other processes without blocking the event loop.
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { DatabaseSync } from '@photostructure/sqlite'
@@ -29,7 +29,7 @@ afterEach(async () => {
   place.remove()
 })
 
-test('what arrives together is committed together', async () => {
+test('concurrent transactions share one commit', async () => {
   const counts = await Promise.all(
     [1, 2, 3].map((code) =>
       db.transaction(async (tx) => {
@@ -38,7 +38,7 @@ test('what arrives together is committed together', async () => {
       }),
     ),
   )
-  // Each sees those before it, and nobody else sees any of them yet.
+  // Each sees the rows of those before it, and other connections see none of them yet.
   expect(counts).toEqual([
     [1, 0],
     [2, 0],
@@ -46,7 +46,7 @@ test('what arrives together is committed together', async () => {
   ])
 })
 
-test('a member that fails does not disturb its neighbours', async () => {
+test('a failed transaction does not affect the others of its group commit', async () => {
   const insert = (code: string) => db.transaction((tx) => tx.insert(INSERT, [code]))
   const refuse = (error: Error) =>
     db.transaction(async (tx) => {
@@ -69,15 +69,15 @@ test('a member that fails does not disturb its neighbours', async () => {
   )
 })
 
-test('an answer leaves after its COMMIT: another connection sees the row at once', async () => {
+test('a write is answered after its COMMIT: another connection sees the row immediately', async () => {
   expect(await unseenAnswers(db)).toBe(0)
 })
 
-test('a store that answers before it commits is caught', async () => {
+test('the mutant that answers before it commits is caught', async () => {
   expect(await unseenAnswers(answersBeforeCommit(db, 1))).toBeGreaterThan(0)
 })
 
-test('synchronous is FULL and the journal is a WAL, also on a file that was there before', async () => {
+test('every connection uses synchronous FULL and a WAL journal, also on an existing file', async () => {
   await db.close()
   db = await openSqlite(file)
   const settings = [[{ synchronous: 2 }], [{ journal_mode: 'wal' }]]
@@ -91,7 +91,7 @@ test('synchronous is FULL and the journal is a WAL, also on a file that was ther
   expect(ofWriter).toEqual(settings)
 })
 
-test('a write waits for another process without holding the event loop, and succeeds', async () => {
+test('a write waits for the lock of another process without blocking the event loop, and succeeds', async () => {
   const released = await holdLock(1_000)
   const loop = watchLoop()
   await Promise.all(['a', 'b'].map((code) => db.transaction((tx) => tx.insert(INSERT, [code]))))
@@ -100,7 +100,7 @@ test('a write waits for another process without holding the event loop, and succ
   await released()
 })
 
-test('a write that has waited too long is refused, and was not done', async () => {
+test('a write that waits too long for a lock is rejected as busy, and has no effect', async () => {
   const released = await holdLock(60_000)
   const late = (code: string) => db.transaction((tx) => tx.insert(INSERT, [code]))
   const refusals = await Promise.all([refusalOf(late('a')), refusalOf(late('b'))])
@@ -110,7 +110,7 @@ test('a write that has waited too long is refused, and was not done', async () =
   await db.transaction((tx) => tx.insert(INSERT, ['c']))
 })
 
-test('over HTTP such a write is a 503 with Retry-After, and reads go on', async () => {
+test('over HTTP, a write that waits too long for a lock is 503 with Retry-After, and reads succeed', async () => {
   const service = await startService('sqlite', { place, expects: ['busy'] })
   const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
   const released = await holdLock(60_000)
@@ -135,7 +135,7 @@ async function countItems(queryable: Pick<Database['reader'], 'all'>): Promise<n
   return Number(row?.['count'])
 }
 
-/** How many of 200 answers came before a second connection could see what they say. */
+/** The number of 200 responses that came before a second connection could see their row. */
 async function unseenAnswers(database: Database): Promise<number> {
   const other = new DatabaseSync(file, { readOnly: true })
   const look = other.prepare('select count(*) as count from item where id = ?')
@@ -151,7 +151,7 @@ async function unseenAnswers(database: Database): Promise<number> {
   return unseen
 }
 
-/** A process that has the write lock; answers how to end it, if it has not ended yet. */
+/** Starts a process that holds the write lock; returns a function that ends it. */
 async function holdLock(ms: number): Promise<() => Promise<void>> {
   const child = fork(script, [file, String(ms)], {
     execArgv: [],
@@ -168,7 +168,7 @@ async function holdLock(ms: number): Promise<() => Promise<void>> {
   }
 }
 
-/** How long nothing else could run. */
+/** Measures the longest time that the event loop was blocked. */
 function watchLoop(): { longestMs: () => number } {
   let [last, longest] = [performance.now(), 0]
   const timer = setInterval(() => {

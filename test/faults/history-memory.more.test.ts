@@ -1,4 +1,4 @@
-// The past of a record takes no more memory than a page of it, however large its Changes are. The bound is one that the past read whole breaks.
+// Reading a history takes no more memory than one page of it, however large its changes are. Reading it whole exceeds the limit.
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -17,7 +17,7 @@ async function run(args: readonly string[]): Promise<{ isDone: boolean; stdout: 
 
 onEveryEngine((engine) => {
   test(
-    `60 Changes of 2 MB are read with ${HEAP_MB} MB; the twin without pages does not`,
+    `60 changes of 2 MB are read with a heap of ${HEAP_MB} MB; the mutant without pages runs out of memory`,
     { timeout: 240_000 },
     async () => {
       const place = await newPlace(engine)

@@ -1,4 +1,4 @@
-// An import that is killed leaves whole portions, and goes on when it is run again.
+// A killed import leaves complete portions, and continues when it is run again.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -35,7 +35,7 @@ afterAll(() => {
   rmSync(scratch, { recursive: true })
 })
 
-/** Each refers to the one that comes after it: some of those are never there when the import is killed. */
+/** Each person refers to the next one, which often is not imported yet when the import is killed. */
 function lineOf(id: number): string {
   return JSON.stringify({
     ...{ id, version: id % 3, name: `P${id}`, born: null, rate: null, isActive: null, company: null },
@@ -46,7 +46,7 @@ function lineOf(id: number): string {
 
 const FILES = 320
 
-/** Papers with a file each, and a few that are equal. */
+/** Papers with one file each; a few files have equal content. */
 function writePapers(): string {
   const contents = Array.from({ length: FILES }, (_, index) => String(index % 310).repeat(3_000))
   const lines = contents.map((content, index) => ({
@@ -67,7 +67,7 @@ function writePapers(): string {
 const OWNERS = 100
 const MEMBERS = 8_000
 
-/** Owners with odd ids are there before their members; those with even ones come with them. */
+/** Owners with odd ids exist before their members; those with even ids are imported with them. */
 function writeOwners(): { early: string; all: string } {
   const owners = Array.from({ length: OWNERS }, (_, index) => ({ id: index + 1, version: 3, name: 'C' }))
   const members = Array.from({ length: MEMBERS }, (_, index) => ({
@@ -96,9 +96,9 @@ async function counted(db: Database): Promise<{ people: number; links: number; c
 }
 
 onEveryEngine((engine) => {
-  test(`${KILLS} kills lose nothing and leave nothing half done`, async () => {
+  test(`an import killed ${KILLS} times loses nothing, leaves no partial record, and completes`, async () => {
     const place = await newPlace(engine)
-    // Makes the tables, so that the kills hit the writing.
+    // Creates the tables, so that the kills hit the writes.
     await (await startService(engine, { place })).close()
     const db = await openDatabase(place.url, { poolSize: 3, statementTimeoutMs: 10_000 })
     const begin = () =>
@@ -132,7 +132,7 @@ onEveryEngine((engine) => {
     place.remove()
   })
 
-  test('a kill among the members of lists: owners from before are raised, the others are not, and it goes on', async () => {
+  test('a killed import of list members raises the version of existing owners only, and completes', async () => {
     const place = await newPlace(engine)
     await (await startService(engine, { place })).close()
     const { early, all } = writeOwners()
@@ -169,14 +169,14 @@ onEveryEngine((engine) => {
       const [id, version] = [Number(row['id']), Number(row['version'])]
       expect(Number(row['members'])).toBe(MEMBERS / OWNERS)
       expect(Number(row['logged'])).toBe(version)
-      // One raise for each portion of a thousand.
+      // One new version for each portion of a thousand members.
       expect(version).toBe(id % 2 === 1 ? 3 + MEMBERS / 1_000 : 3)
     }
     await db.close()
     place.remove()
   })
 
-  test('a kill in the middle of files leaves each record with its own, and the rest comes later', async () => {
+  test('a killed import of files leaves each imported record with its file, and completes', async () => {
     const place = await newPlace(engine)
     await (await startService(engine, { place })).close()
     const papers = writePapers()

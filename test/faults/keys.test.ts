@@ -1,4 +1,4 @@
-// Whatever ends a key on one node ends it there at once, and on every other node within a second.
+// The end of a key takes effect immediately on its node, and on every other node within a second.
 import { describe, expect, test } from 'vitest'
 import type { Database } from '../../src/store/database.js'
 import { HttpClient } from '../http-client.js'
@@ -16,13 +16,13 @@ interface Owner {
   readonly keyId: number
 }
 
-/** What an administrator does, and what the key is answered afterwards. */
+/** An administrator's action, and the status of the key afterwards. */
 const endings: readonly (readonly [what: string, end: (owner: Owner) => Promise<unknown>, after: number])[] =
   [
     ['the key is removed', ({ admin, keyId }) => admin.remove('verso.auth.ApiKey', keyId), 401],
     ['the user is disabled', (owner) => change(owner, { disabled: true }), 401],
     ['the user is removed', ({ admin, userId }) => admin.remove('verso.auth.User', userId), 401],
-    // Nothing is left that it is good for: models are not there.
+    // No permissions are left, so models do not exist for the key.
     ['the user loses the role', (owner) => change(owner, { roles: [] }), 404],
     ['the role permits no more', (owner) => changeRole(owner), 404],
     ['the key loses the role', (owner) => changeKey(owner, { roles: [] }), 404],
@@ -47,7 +47,7 @@ async function changeRole({ admin, roleId }: Owner): Promise<void> {
 const statusOn = async ({ service }: Node, key: string) =>
   (await fetch(service.url + CONTACTS, { headers: { 'api-key': key } })).status
 
-/** The statuses on both nodes, before and after. */
+/** The statuses of the key on both nodes, before and after. */
 async function statuses(
   engine: Engine,
   [, end]: (typeof endings)[number],
@@ -72,12 +72,15 @@ async function statuses(
 }
 
 describe.for(ENGINES)('%s', (engine) => {
-  test.for(endings)('%s', async (ending) => {
-    expect(await statuses(engine, ending)).toEqual([200, 200, ending[2], ending[2]])
-  })
+  test.for(endings)(
+    'an API key loses access on both nodes within a second after this: %s',
+    async (ending) => {
+      expect(await statuses(engine, ending)).toEqual([200, 200, ending[2], ending[2]])
+    },
+  )
 })
 
-test('a node that does not say that rights have changed is found out', async () => {
+test('the mutant that does not raise the permissions version is caught', async () => {
   const ending = endings.find(([what]) => what === 'the user loses the role')
   if (!ending) throw new Error('the ending is missing')
   expect(await statuses('sqlite', ending, forgettingEpoch)).toEqual([200, 200, 200, 200])

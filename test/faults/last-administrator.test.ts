@@ -1,4 +1,4 @@
-// Two administrators who disable each other at the same moment: one of them stays.
+// Two administrators disable each other concurrently: one of them stays.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { USER_MODEL } from '../../src/model/model.js'
 import { addUser, setDisabled } from '../../src/service/accounts/accounts.js'
@@ -13,7 +13,7 @@ import { models } from '../models.js'
 import { ENGINES, newPlace, PASSWORD, type Place } from '../targets.js'
 
 const ROUNDS = 20
-/** A race is not lost each time. */
+/** Not every round of a race is lost. */
 const MAX_ROUNDS = 300
 const NAMES = ['ada', 'bob'] as const
 
@@ -34,7 +34,7 @@ async function openOn(engine: (typeof ENGINES)[number], isBroken: boolean): Prom
   return app
 }
 
-/** Whether anybody is left. */
+/** Returns if an administrator is left. */
 async function disableEachOther(app: App): Promise<boolean> {
   const users = await Promise.all(NAMES.map(async (name) => (await findLogin(app.db.reader, name))?.user))
   const [ada, bob] = users
@@ -48,7 +48,7 @@ async function disableEachOther(app: App): Promise<boolean> {
 }
 
 describe.each(ENGINES)('%s', (engine) => {
-  test('somebody is left, always', async () => {
+  test('two administrators who disable each other concurrently never both succeed', async () => {
     const app = await openOn(engine, false)
     try {
       for (let round = 0; round < ROUNDS; round++) expect(await disableEachOther(app)).toBe(true)
@@ -58,8 +58,8 @@ describe.each(ENGINES)('%s', (engine) => {
   })
 })
 
-test('where such changes do not take turns, nobody is left sooner or later', async () => {
-  // SQLite has one writer: there they take turns in any case.
+test('the mutant that does not serialize such changes loses the last administrator', async () => {
+  // SQLite has one writer, so it always serializes them.
   const app = await openOn('postgres', true)
   try {
     let isLeft = true

@@ -1,4 +1,4 @@
-// Whoever follows the Log by its numbers misses nothing: the numbers are in the order of the commits.
+// A reader that follows the sequence numbers of the change log misses nothing: they are in commit order.
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -28,11 +28,11 @@ onEveryEngine((engine) => {
     place.remove()
   })
 
-  test(`a reader that follows ${WRITERS} writers and a slow one skips nothing`, async () => {
+  test(`a reader that follows ${WRITERS} writers and a slow one skips no change`, async () => {
     expect(await skippedChanges(engine, place, observer)).toEqual([])
   })
 
-  test('a Change is not shown before one with a lower number, however late that is committed', async () => {
+  test('a change is not visible before a change with a lower sequence number is committed', async () => {
     const service = await startService(engine, { place })
     const records = await enter(service, 'direct')
     const [last = 0] = (await changesSince(observer.reader, 0, 100)).map(({ seq }) => seq).slice(-1)
@@ -47,9 +47,9 @@ onEveryEngine((engine) => {
     await service.close()
   })
 
-  // SQLite writes one transaction after the other: it has no such lock to lose.
+  // SQLite runs one write transaction at a time and needs no such lock.
   if (engine === 'postgres') {
-    test('a Log whose numbers are given as they come is caught', async () => {
+    test('the mutant that assigns sequence numbers without the lock is caught', async () => {
       expect(await skippedChanges(engine, place, observer, withoutLogLock)).not.toEqual([])
     })
   }
@@ -57,7 +57,7 @@ onEveryEngine((engine) => {
 
 const SLOW = 'test.Slow'
 
-/** A transaction that has appended to the Log, and commits when it is told to. */
+/** Appends to the change log in a transaction that commits on request. */
 async function startSlowChange({ db, tables }: App, id: number): Promise<{ commit: () => Promise<void> }> {
   const change: NewChange = { model: SLOW, id, version: 0, action: 'create', by: null, atMs: 0, changes: {} }
   const told = new AbortController()
@@ -79,7 +79,7 @@ async function startSlowChange({ db, tables }: App, id: number): Promise<{ commi
   }
 }
 
-/** Numbers that are in the Log at the end, and that a reader did not get who asked for those after the last it had. */
+/** Sequence numbers that are in the change log at the end, but that a polling reader never got. */
 async function skippedChanges(
   engine: Engine,
   place: Place,

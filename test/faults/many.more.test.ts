@@ -1,4 +1,4 @@
-// Writes of many records that overlap, on both engines and from two nodes: none is lost, and nobody hears of a deadlock.
+// Overlapping writes of many records on both engines and from two nodes: no update is lost, and no client sees a deadlock.
 import { describe, expect, test } from 'vitest'
 import { changesBetween } from '../log.js'
 import type { Change, WireRecord } from '../../src/wire.js'
@@ -14,14 +14,14 @@ const REQUESTS = 90
 const AT_ONCE = 6
 
 onEveryEngine((engine) => {
-  test(`of ${REQUESTS} saves, mass updates and updates of the same records no edit is lost, through two nodes`, async () => {
+  test(`${REQUESTS} concurrent saves and mass updates of the same records through two nodes lose no update`, async () => {
     const { statuses, faults } = await crowd(engine)
     expect(faults).toEqual([])
     expect(statuses.filter((status) => !['200', '409'].includes(status))).toEqual([])
     expect(statuses).toContain('200')
   })
 
-  test('a store that reads, checks and writes is caught', async () => {
+  test('the mutant that reads, checks, then writes is caught', async () => {
     const { statuses, faults } = await crowd(engine, twins.readCheckWrite)
     expect(faults.length + statuses.filter((status) => status === '500').length).toBeGreaterThan(0)
   })
@@ -31,23 +31,23 @@ describe('postgres', () => {
   const alone: Twin = twins.withoutSecondAttempt
   const unordered: Twin = (db) => twins.withoutSecondAttempt(twins.withoutOrderedLocks(db))
 
-  test('saves that name the same records in opposite order take turns, and none is run again', async () => {
+  test('saves of the same records in opposite order are serialized without a retry', async () => {
     expect(await oppositeSaves(alone)).toEqual(['200', '409'])
   })
 
-  test('removals from the same lists in opposite order take turns, and none is run again', async () => {
+  test('removals from the same lists in opposite order are serialized without a retry', async () => {
     expect(await oppositeRemovals(alone)).toEqual(['200', '200'])
   })
 
-  test('a mass update and a save in the order against it take turns, and none is run again', async () => {
+  test('a mass update and a save in the opposite order are serialized without a retry', async () => {
     expect(await massAgainstSave(alone)).toEqual(['200', '409'])
   })
 
-  test('a mass update of one record waits for whoever changes it, and comes on top', async () => {
+  test('a mass update of one record waits for a concurrent update, and is applied on top of it', async () => {
     expect(await massOfOne()).toEqual({ answers: ['200', '200'], version: 2, name: 'mine', rate: '1.00' })
   })
 
-  test('a store that locks records as they come is caught', async () => {
+  test('the mutant that locks records in request order is caught by deadlocks', async () => {
     expect(await oppositeSaves(unordered)).toContain('503')
     expect(await oppositeRemovals(unordered)).toContain('503')
   })
@@ -78,7 +78,7 @@ async function oppositeSaves(twin: Twin): Promise<string[]> {
   })
 }
 
-/** Each takes one address of either company, beginning with another one. */
+/** Each removes one address of both companies, in opposite order. */
 async function oppositeRemovals(twin: Twin): Promise<string[]> {
   return onNodes('postgres', { twin }, async (nodes) => {
     const owner = async (name: string) => {
@@ -176,7 +176,7 @@ async function crowd(engine: Engine, twin?: Twin): Promise<Crowd> {
   })
 }
 
-/** Each version has one Change, and each begins where the one before it ended. */
+/** Each version has one change, and each change starts with the values that the one before it left. */
 function faultsIn(
   id: number,
   version: number,

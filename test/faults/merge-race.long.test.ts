@@ -7,11 +7,11 @@ const ALL: MergeRace = { writers: WIDTH, connections: 100 }
 const ALL_STAND = { successes: WIDTH, version: WIDTH, violations: [] }
 
 onEveryEngine((engine) => {
-  test('1,000 people change a field each at once, all from the same version: every change stands', async () => {
+  test('1,000 writers merge one field each from the same version concurrently, and every change is kept', async () => {
     expect(await mergeInProcess(engine, ALL)).toEqual(ALL_STAND)
   })
 })
 
-test('postgres: 1,000 people do so through three nodes: every change stands', async () => {
+test('postgres: 1,000 writers merge one field each through three nodes, and every change is kept', async () => {
   expect(await mergeInProcesses('postgres', 3, ALL)).toEqual(ALL_STAND)
 })

@@ -1,4 +1,4 @@
-// What a thousand do is in merge-race.long.test.ts.
+// merge-race.long.test.ts runs this with a thousand writers.
 import { describe, expect, test } from 'vitest'
 import { forgettingChanges, writingAllFields } from '../merge-twins.js'
 import { onEveryEngine } from '../targets.js'
@@ -15,38 +15,38 @@ const UNTIL_CAUGHT: MergeRace = { writers: 60, connections: 60 }
 const ROUNDS = 20
 
 onEveryEngine((engine) => {
-  test(`${SOME} people change a field each at once, all from the same version: every change stands`, async () => {
+  test(`${SOME} writers merge one field each from the same version concurrently, and every change is kept`, async () => {
     expect(await mergeInProcess(engine, RACE)).toEqual(ALL_STAND)
   })
 
-  test('a merge that reads, checks and writes is caught', async () => {
+  test('the mutant merge that reads, checks, then writes is caught', async () => {
     const { violations } = await mergeInProcess(engine, UNTIL_CAUGHT, twins.readCheckWrite)
     expect(violations).toContainEqual(expect.stringMatching(/^the total is|was given twice|were answered/))
   })
 
-  test('a merge that writes the whole record as it was is caught', async () => {
+  test('the mutant merge that writes all fields is caught', async () => {
     const { violations } = await mergeInProcess(engine, UNTIL_CAUGHT, writingAllFields(WIDE, FIELDS))
     expect(violations).toContainEqual(expect.stringMatching(/was acknowledged, and is lost/))
   })
 
-  test('of random changes at once those that are accepted make the record, and no other is refused', async () => {
+  test('of concurrent random merges, the accepted ones make up the record, and only clashes are rejected', async () => {
     expect(await onNodes(engine, {}, (nodes) => mergeAtRandom(nodes, ROUNDS))).toEqual([])
   })
 
-  test('a merge that does not see what others changed is caught', async () => {
+  test('the mutant merge that ignores the changes of others is caught', async () => {
     const faults = await onNodes(engine, { twin: forgettingChanges }, (nodes) => mergeAtRandom(nodes, ROUNDS))
     expect(faults).toContainEqual(expect.stringMatching(/^wrongly accepted/))
   })
 })
 
-// One transaction after the other on SQLite: there nobody can come in between.
+// SQLite runs one write transaction at a time, so nobody can intervene.
 describe('postgres', () => {
-  test('a merge that does not hold the record while it looks at it is caught', async () => {
+  test('the mutant merge without a row lock is caught', async () => {
     const { violations } = await mergeInProcess('postgres', UNTIL_CAUGHT, twins.withoutRowLocks)
     expect(violations).toContainEqual(expect.stringMatching(/were answered 409/))
   })
 
-  test('a merge that neither holds the record nor asks for its version is caught', async () => {
+  test('the mutant merge without a row lock and without a version guard is caught', async () => {
     const { violations } = await mergeInProcess('postgres', UNTIL_CAUGHT, (db) =>
       twins.withoutRowLocks(twins.withoutVersionGuard(db)),
     )

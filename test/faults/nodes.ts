@@ -1,5 +1,5 @@
-// Nodes of the service in this process, on one database: a twin may stand in the place of each one's database, and a transaction
-// can be stopped between two statements until another has gone as far as it gets.
+// Nodes of the service in this process, on one database. A mutant can replace each node's database, and a transaction can stop between two
+// statements until another one has ended or waits for a lock.
 import type { Database, Queryable, Transaction } from '../../src/store/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { WireRecord } from '../../src/wire.js'
@@ -25,22 +25,22 @@ export interface Node {
 
 export interface Nodes {
   readonly engine: Engine
-  /** Two, unless the engine is for one. */
+  /** Two different nodes, or the same one twice. */
   readonly first: Node
   readonly second: Node
-  /** Looks at what is stored. */
+  /** For looking at the stored rows. */
   readonly db: Database
 }
 
 export interface NodesOptions {
   readonly twin?: Twin | undefined
-  /** Two on PostgreSQL and one on SQLite, unless this says so. */
+  /** Two nodes on PostgreSQL and one on SQLite by default. */
   readonly areTwo?: boolean
 }
 
 const OPTIONS = { poolSize: 20, statementTimeoutMs: 10_000 }
 
-/** Does the work on one node, which is first and second at once, or on two. */
+/** Runs `work` on two nodes, or on one that is first and second. */
 export async function onNodes<T>(
   engine: Engine,
   { twin, areTwo = engine === 'postgres' }: NodesOptions,
@@ -66,13 +66,13 @@ async function startNode(engine: Engine, place: Place, twin: Twin = (db) => db):
   return { service, client: await HttpClient.login(service.url, USERNAME, PASSWORD), halt }
 }
 
-/** A place in a transaction where it waits to be told to go on. */
+/** Stops a transaction until it is told to continue. */
 export class Halt {
   #pattern: RegExp | undefined
   #reach: () => void = () => undefined
   #told = Promise.resolve()
 
-  /** The next transaction that comes past such a statement stops behind it, and says so. */
+  /** The next transaction that runs such a statement stops after it, and resolves `reached`. */
   after(pattern: RegExp): { readonly reached: Promise<void>; readonly goOn: () => void } {
     this.#pattern = pattern
     let goOn: () => void = () => undefined
@@ -111,7 +111,7 @@ export class Halt {
   }
 }
 
-/** One stops behind the statement; the other begins, and ends or is held up; then the one goes on. */
+/** Stops `one` after the statement, runs `other` until it ends or waits for a lock, then continues `one`. */
 export async function interleave<A, B>(
   { engine, first, db }: Nodes,
   pattern: RegExp,
@@ -122,7 +122,7 @@ export async function interleave<A, B>(
   const slow = one()
   await Promise.race([reached, slow.then(() => failed(`nothing came past ${String(pattern)}`))])
   const quick = other()
-  // Whoever writes on SQLite waits for the one before, always: there is nothing to see.
+  // On SQLite every write waits for the one before it, so there is no lock wait to see.
   if (engine === 'postgres') await untilHeldUp(db.reader, quick)
   goOn()
   return Promise.all([slow, quick])
@@ -132,7 +132,7 @@ function failed(message: string): never {
   throw new Error(message)
 }
 
-/** Until the work has ended, or waits for what somebody else has locked. */
+/** Waits until the work has ended or waits for a lock. */
 async function untilHeldUp(db: Queryable, work: Promise<unknown>): Promise<void> {
   let isOver = false
   const end = () => (isOver = true)
@@ -144,9 +144,9 @@ async function untilHeldUp(db: Queryable, work: Promise<unknown>): Promise<void>
 
 export interface Sent {
   readonly status: number
-  /** Of a refusal. */
+  /** The error kind. */
   readonly kind: string | undefined
-  /** What was written. */
+  /** The written record. */
   readonly record: WireRecord | undefined
 }
 

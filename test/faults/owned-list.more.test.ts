@@ -1,4 +1,4 @@
-// Two clients and one owned list: a list that is older than the record's is refused, from whichever side the list has changed.
+// Two clients and one owned list: an outdated list is a conflict, from whichever side the list has changed.
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -18,9 +18,9 @@ const IS_LOST = 'was acknowledged, and is lost'
 interface Outdated {
   readonly model: string
   readonly list: string
-  /** As A has read it. */
+  /** The record as A has read it. */
   readonly before: WireRecord
-  /** Who is in the list since B changed it. */
+  /** The members of the list after the change of B. */
   readonly members: readonly number[]
 }
 
@@ -29,7 +29,7 @@ interface Clients {
   readonly b: Records
 }
 
-/** What B does to the list that A has read. */
+/** Changes of B to the list that A has read. */
 const CHANGES: Readonly<Record<string, (clients: Clients) => Promise<Outdated>>> = {
   'B has added a child': async ({ a, b }) => {
     const before = await companyIn(a, 'Oslo')
@@ -71,35 +71,35 @@ const CHANGES: Readonly<Record<string, (clients: Clients) => Promise<Outdated>>>
 onEveryEngine((engine) => {
   const changes = Object.keys(CHANGES)
 
-  test('an older list is refused, whatever B has done to it', async () => {
+  test('saving an outdated owned list is a conflict after every kind of change', async () => {
     expect(await faultsOfOlderLists(engine)).toEqual(changes.map((change) => ({ change, faults: [] })))
   })
 
-  test('a store that leaves the owner alone is caught, whatever B has done', async () => {
+  test('the mutant that does not raise the version of the owner is caught after every kind of change', async () => {
     const results = await faultsOfOlderLists(engine, withoutOwnerRaise)
     expect(results.filter(({ faults }) => faults.length > 0).map(({ change }) => change)).toEqual(changes)
   })
 
-  test(`of a list that is saved while others add to it nothing is lost, ${ROUNDS} times`, async () => {
+  test(`saves of an owned list during concurrent additions lose no member, in ${ROUNDS} rounds`, async () => {
     const { saved, refused, violations } = await raceForList(engine)
     expect(violations).toEqual([])
     expect(saved + refused).toBe(ROUNDS)
-    // Each was first at times: so it was a race.
+    // Both sides won at times, so it was a race.
     expect(Math.min(saved, refused)).toBeGreaterThan(0)
   })
 
-  test('a store that leaves the owner alone is caught in the race', async () => {
+  test('the mutant that does not raise the version of the owner is caught in the race', async () => {
     const { violations } = await raceForList(engine, withoutOwnerRaise)
     expect(violations).toContainEqual(expect.stringContaining(IS_LOST))
   })
 
-  test('a list that goes along unchanged in a nested save takes away nothing that was added meanwhile', async () => {
+  test('an unchanged owned list in a nested save removes no member that was added concurrently', async () => {
     expect(await membersLostAlong(engine)).toEqual([])
   })
 
-  // One transaction after the other on SQLite: it has no such lock to lose.
+  // SQLite runs one write transaction at a time and needs no such lock.
   if (engine === 'postgres') {
-    test('a store that does not lock the owner of such a list is caught', async () => {
+    test('the mutant that does not lock the owner of the list is caught', async () => {
       expect(await membersLostAlong(engine, withoutRowLocks)).not.toEqual([])
     })
   }
@@ -110,7 +110,7 @@ interface Verdict {
   readonly faults: readonly string[]
 }
 
-/** What A's save of the older list does that it must not. */
+/** Violations by A's save of the outdated list. */
 async function faultsOfOlderLists(engine: Engine, twin?: Twin): Promise<Verdict[]> {
   return onNodes(engine, { twin }, async ({ first, second }) => {
     const verdicts: Verdict[] = []
@@ -133,10 +133,10 @@ async function faultsOfOlderLists(engine: Engine, twin?: Twin): Promise<Verdict[
 }
 
 interface Race {
-  /** Of the saves of the whole list. */
+  /** Counts the saves of the whole list. */
   readonly saved: number
   readonly refused: number
-  /** Nothing of this may ever happen. */
+  /** Must stay empty. */
   readonly violations: readonly string[]
 }
 
@@ -173,7 +173,7 @@ interface Round {
   readonly adds: readonly Sent[]
 }
 
-/** A saves the list it has read, without the oldest members and with a new one, while B adds some. Either may be sent first. */
+/** A saves the list that it has read, without the oldest members and with a new one, while B adds some, in random order. */
 async function playRound(
   [a, b]: readonly [HttpClient, HttpClient],
   before: WireRecord,
@@ -193,7 +193,7 @@ async function playRound(
   return { save: await saving, adds: await Promise.all(adding) }
 }
 
-/** A moment later or sooner: which of them is first is a matter of chance, whatever each of them takes. */
+/** Runs `work` after a random delay, so that chance decides who is first. */
 async function soon<T>(work: () => Promise<T>): Promise<T> {
   await sleep(randomInt(SOON_MS))
   return work()
@@ -203,7 +203,7 @@ function violationsOf(before: WireRecord, save: Sent, adds: readonly Sent[], aft
   const faults: string[] = []
   if (save.status !== 200 && save.kind !== 'conflict') faults.push(`a save was answered ${save.status}`)
   const there = new Set(idsIn(after, 'addresses'))
-  // Whatever was added in this round is in no list that a save of this round was made from.
+  // No save of this round contains an address that was added in this round.
   const wanted = new Set(idsIn(save.record ?? before, 'addresses'))
   for (const { status, record } of adds) {
     if (!record) faults.push(`an add was answered ${status}`)
@@ -218,7 +218,7 @@ function violationsOf(before: WireRecord, save: Sent, adds: readonly Sent[], aft
   return faults
 }
 
-/** A saves a person, and with it a company as it was read; in the middle of it B adds an address to that company. */
+/** A saves a person together with a company as it was read; meanwhile B adds an address to that company. */
 async function membersLostAlong(engine: Engine, twin?: Twin): Promise<readonly number[]> {
   return onNodes(engine, { twin }, async (nodes) => {
     const { first, second } = nodes

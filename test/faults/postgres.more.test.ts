@@ -1,4 +1,4 @@
-// PostgreSQL goes away, comes back, or makes us wait: the process lives, clients are told so, and nothing acknowledged is lost.
+// PostgreSQL goes away, comes back, or blocks: the process survives, clients get 503, and no acknowledged write is lost.
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -35,7 +35,7 @@ describe('a server process under load', () => {
     return HttpClient.login(node.url, USERNAME, PASSWORD)
   }
 
-  /** The process lives, every request was answered, and what was said is true. */
+  /** The process runs, every request was answered, and every acknowledged write is stored. */
   async function expectSound(journal: Journal): Promise<void> {
     expect(node?.isRunning(), node?.complaints()).toBe(true)
     expect(Object.keys(journal.answers).filter((answer) => !['200', '503'].includes(answer))).toEqual([])
@@ -44,7 +44,7 @@ describe('a server process under load', () => {
     await observer.close()
   }
 
-  test('survives that all its connections are ended, ten times', async () => {
+  test('a node survives ten terminations of all its database connections without a lost write', async () => {
     const session = await start(url)
     const journal = await underLoad(session, async () => {
       for (let i = 0; i < 10; i++) {
@@ -58,7 +58,7 @@ describe('a server process under load', () => {
     expect(journal.acknowledged).toBeGreaterThan(WORKERS)
   })
 
-  test('survives that all its connections are reset, twenty times', async () => {
+  test('a node survives twenty resets of all its database connections without a lost write', async () => {
     const proxy = await startProxy(url)
     const session = await start(proxy.url)
     const journal = await underLoad(session, async () => {
@@ -73,7 +73,7 @@ describe('a server process under load', () => {
     await proxy.close()
   })
 
-  test('survives a crash of PostgreSQL, says 503 until it is back, and then goes on within 2 seconds', async () => {
+  test('a node answers 503 during a crash of PostgreSQL, and writes again within 2 seconds after it', async () => {
     const session = await start(url)
     let recoveredMs = 0
     const journal = await underLoad(session, async () => {
@@ -91,7 +91,7 @@ describe('a server process under load', () => {
   })
 })
 
-describe('a service that has to wait', () => {
+describe('a service that waits for the database', () => {
   let service: Service
   let client: HttpClient
   let foreign: pg.Client
@@ -112,7 +112,7 @@ describe('a service that has to wait', () => {
     await service.close()
   })
 
-  /** An update of a record that a foreign transaction holds; answers how long it took, too. */
+  /** Updates a record that another transaction locks; returns the duration, too. */
   async function updateHeld(): Promise<{
     status: number
     retryAfter: string | undefined
@@ -134,7 +134,7 @@ describe('a service that has to wait', () => {
     return { status: answer.status, retryAfter: answer.headers['retry-after'], kind, ms }
   }
 
-  test('for a lock of a foreign transaction gives up after 3 seconds; other writes go on', async () => {
+  test('an update that waits for a foreign lock is 503 after 3 seconds, and other writes succeed', async () => {
     await start(10_000)
     const journal = new Journal()
     let isOver = false
@@ -148,7 +148,7 @@ describe('a service that has to wait', () => {
     expect(journal.faults).toEqual([])
   })
 
-  test('for a statement gives up after the statement timeout', async () => {
+  test('an update that waits longer than the statement timeout is 503', async () => {
     await start(500)
     const { ms, ...answer } = await updateHeld()
     expect(answer).toEqual({ status: 503, retryAfter: '1', kind: 'busy' })
@@ -157,10 +157,10 @@ describe('a service that has to wait', () => {
   })
 })
 
-test('a statement that is broken off while it is being sent is done again', async () => {
+test('a statement interrupted while it is sent is retried', async () => {
   const proxy = await startProxy(await createDatabase(postgres.url))
   const db = await openDatabase(proxy.url, { poolSize: 1, statementTimeoutMs: 10_000 })
-  // More than the system takes at once, so that some of it is still to be sent when the line goes.
+  // More than the system buffers, so that a part is still unsent when the connection breaks.
   const big = 'x'.repeat(40_000_000)
   await db.reader.all('select 1 as one')
   const [rows] = await Promise.all([db.reader.all('select length(?) as length', [big]), proxy.choke()])
@@ -176,7 +176,7 @@ async function onServer(sql: string): Promise<void> {
   await client.end()
 }
 
-/** Writers at work before, during and after the fault. */
+/** Runs writers before, during and after the fault. */
 async function underLoad(session: Session, fault: () => Promise<void>): Promise<Journal> {
   const journal = new Journal()
   let isOver = false
@@ -192,7 +192,7 @@ async function underLoad(session: Session, fault: () => Promise<void>): Promise<
   return journal
 }
 
-/** How long it takes until a write succeeds. */
+/** The time until a write succeeds. */
 async function untilWritten(session: Session): Promise<number> {
   const since = performance.now()
   while ((await exchange(session, 'PUT', '/ws/rest/test.Note', { data: { title: 'back' } })).status !== 200) {

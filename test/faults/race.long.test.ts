@@ -3,7 +3,7 @@ import { onEveryEngine } from '../targets.js'
 import { raceOfTwoProcesses } from './race.js'
 
 onEveryEngine((engine) => {
-  test('of 32 equal updates through two processes exactly one succeeds, 200 times', async () => {
+  test('of 32 equal updates through two processes exactly one succeeds, in 200 rounds', async () => {
     const result = await raceOfTwoProcesses(engine, { rounds: 200, writers: 32 })
     expect(result).toEqual({ successes: 200, conflicts: 200 * 31, violations: [] })
   })

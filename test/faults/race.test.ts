@@ -7,7 +7,7 @@ const ONE_IN_32: Race = { rounds: 30, writers: 32 }
 const UNTIL_CAUGHT: Race = { rounds: 10, writers: 32 }
 
 onEveryEngine((engine) => {
-  test('of 32 equal updates at once exactly one succeeds, 30 times', async () => {
+  test('of 32 equal concurrent updates exactly one succeeds, in 30 rounds', async () => {
     expect(await raceInProcess(engine, ONE_IN_32)).toEqual({
       successes: 30,
       conflicts: 30 * 31,
@@ -15,25 +15,25 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('of 32 equal updates through two processes exactly one succeeds, 15 times', async () => {
+  test('of 32 equal updates through two processes exactly one succeeds, in 15 rounds', async () => {
     const result = await raceOfTwoProcesses(engine, { rounds: 15, writers: 32 })
     expect(result).toEqual({ successes: 15, conflicts: 15 * 31, violations: [] })
   })
 
-  test('a store that reads, checks and writes is caught', async () => {
+  test('the mutant that reads, checks, then writes is caught', async () => {
     const { violations } = await raceInProcess(engine, UNTIL_CAUGHT, twins.readCheckWrite)
     expect(violations).toContainEqual(expect.stringMatching(/updates succeeded, and the version is/))
   })
 })
 
-// One transaction after the other on SQLite: there the guard is the second lock, and its loss does not show.
+// SQLite runs one write transaction at a time: the version guard is a second safeguard there, and its loss does not show.
 describe('postgres', () => {
-  test('a store without the guard in its update is caught, by the Log at the latest', async () => {
+  test('the mutant without the version guard is caught, by the unique index of the change log at the latest', async () => {
     const { violations } = await raceInProcess('postgres', UNTIL_CAUGHT, twins.withoutVersionGuard)
     expect(violations).toContainEqual(expect.stringMatching(/answered 500/))
   })
 
-  test('without the guard, and without the Log to refuse a second Change for a version, updates are lost', async () => {
+  test('the mutant without the version guard and without that unique index loses updates', async () => {
     const { violations } = await raceInProcess(
       'postgres',
       UNTIL_CAUGHT,

@@ -1,4 +1,4 @@
-// A database that cannot be written: everything is read as ever, every write says why it is refused, and nothing ends in a stack.
+// A database that is not writable: reads succeed, every write says why it is rejected, and no error prints a stack trace.
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -26,7 +26,7 @@ interface Folder {
   setReadOnly(isReadOnly: boolean): void
 }
 
-/** A file system of its own where mounting is possible, else modes, which root may ignore. */
+/** A separate file system if mounting is possible, otherwise file modes, which root may ignore. */
 function newFolder(): Folder | undefined {
   const disk = mountSmallDisk(32)
   if (disk) return disk
@@ -46,7 +46,7 @@ if (!canBeReadOnly)
 describe.runIf(canBeReadOnly).for(['was stopped', 'was killed'])(
   'a service on a read-only file, which %s before',
   (before) => {
-    test('reads are answered, writes and logins are 503 with the reason, and it can be stopped', async () => {
+    test('a service on a read-only file answers reads, rejects writes and logins with 503, and can be stopped', async () => {
       const disk = newFolder()
       if (!disk) throw new Error('a moment ago a folder could be made read-only')
       const place = ['--models', MODELS, '--db', `sqlite:${disk.folder}/verso.db`]
@@ -106,7 +106,7 @@ describe.runIf(canBeReadOnly).for(['was stopped', 'was killed'])(
   },
 )
 
-test('PostgreSQL that has become read-only says so, and is written again as soon as it can be', async () => {
+test('a read-only PostgreSQL is reported with 503, and writes resume when it is writable again', async () => {
   const place = await newPlace('postgres')
   const service = await startService('postgres', { place, expects: ['busy'] })
   const { cookie } = await HttpClient.login(service.url, USERNAME, TEST_PASSWORD)
@@ -117,7 +117,7 @@ test('PostgreSQL that has become read-only says so, and is written again as soon
   const setReadOnly = async (value: 'on' | 'off') => {
     const name = new URL(place.url).pathname.slice(1)
     await operator.query(`alter database "${name}" set default_transaction_read_only = ${value}`)
-    // Connections that are there keep what they began with.
+    // Existing connections keep their old setting.
     const others = 'datname = current_database() and pid <> pg_backend_pid()'
     await operator.query(`select pg_terminate_backend(pid) from pg_stat_activity where ${others}`)
   }
@@ -137,7 +137,7 @@ test('PostgreSQL that has become read-only says so, and is written again as soon
   await service.close()
 })
 
-test('PostgreSQL that has met damage takes no more writes from this node', async () => {
+test('a node that met damage in PostgreSQL rejects further writes', async () => {
   const service = await startService('postgres', { expects: ['busy'] })
   const { cookie } = await HttpClient.login(service.url, USERNAME, TEST_PASSWORD)
   const session = { url: service.url, cookie }

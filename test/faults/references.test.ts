@@ -1,4 +1,4 @@
-// Deletes against those who begin to refer: whoever comes first, no reference and no link leads nowhere.
+// Deletes race with new references: in any order, no reference and no link ends up dangling.
 import { expect, test } from 'vitest'
 import type { Queryable } from '../../src/store/database.js'
 import { LOG_TABLE } from '../../src/store/log.js'
@@ -23,14 +23,14 @@ const HAS_LINKED = new RegExp(`^insert into ${LINKS}`)
 const HAS_UNLINKED = new RegExp(`^delete from ${LINKS} where "member"`)
 
 interface Order {
-  /** What the one that was stopped is answered, and then the other. */
+  /** The response of the interrupted request, then of the other one. */
   readonly answers: readonly [string, string]
-  /** What is referred to came along to be changed, and is locked for that as well. */
+  /** The referenced record is also changed, so it has a second lock. */
   readonly isLockedTwice?: boolean
   readonly play: (nodes: Nodes) => Promise<[Sent, Sent]>
 }
 
-/** In each, the first is stopped in the middle until the second has gone as far as it gets. */
+/** In each order the first request stops in the middle until the second has ended or waits for a lock. */
 const ORDERS: Readonly<Record<string, Order>> = {
   'a person refers, and its company is deleted': {
     answers: ['200', '409 still-referenced'],
@@ -108,29 +108,29 @@ const ORDERS: Readonly<Record<string, Order>> = {
 onEveryEngine((engine) => {
   const orders = Object.entries(ORDERS)
 
-  test('whoever comes first, the other is told, and nothing leads nowhere', async () => {
+  test('a delete and a concurrent new reference leave nothing dangling, in either order', async () => {
     const results = await playInOrder(engine)
     expect(results).toEqual(orders.map(([order, { answers }]) => ({ order, answers, faults: [] })))
   })
 
-  test(`deletes among creates and links leave nothing that leads nowhere, ${ROUNDS} times`, async () => {
+  test(`deletes during concurrent creates and links leave nothing dangling, in ${ROUNDS} rounds`, async () => {
     const { faults, others } = await playTogether(engine)
     expect({ faults, others }).toEqual({ faults: [], others: [] })
   })
 
-  // SQLite writes one transaction after the other: it has no such locks to lose.
+  // SQLite runs one write transaction at a time and needs no such locks.
   if (engine === 'postgres') {
     const caughtBy = async (twin: Twin) => {
       const results = await playInOrder(engine, twin)
       return results.filter(({ faults }) => faults.length > 0).map(({ order }) => order)
     }
 
-    test('a store that does not hold what is referred to is caught', async () => {
+    test('the mutant that does not lock referenced records is caught', async () => {
       const lockedOnce = orders.filter(([, { isLockedTwice = false }]) => !isLockedTwice)
       expect(await caughtBy(withoutReferenceLocks)).toEqual(lockedOnce.map(([order]) => order))
     })
 
-    test('a store that holds nothing is caught in every order', async () => {
+    test('the mutant without any row locks is caught in every order', async () => {
       const twin: Twin = (db) => withoutRowLocks(withoutReferenceLocks(db))
       expect(await caughtBy(twin)).toEqual(orders.map(([order]) => order))
     })
@@ -159,14 +159,14 @@ async function playInOrder(engine: Engine, twin?: Twin): Promise<Result[]> {
 
 const ALLOWED = ['200', '409 still-referenced', '422 invalid', '404 not-found', '503 busy']
 
-/** In each round a company and a circle are deleted while persons begin to refer to the one and to link the other. */
+/** Each round deletes a company and a circle while persons start to refer to the one and to link the other. */
 async function playTogether(engine: Engine): Promise<{ faults: string[]; others: string[] }> {
   return onNodes(engine, {}, async (nodes) => {
     const { first, second, db } = nodes
     const others = new Set<string>()
     for (let round = 0; round < ROUNDS; round++) {
       const [company, circle] = [await make(nodes, 'rel.Company'), await make(nodes, 'rel.Circle')]
-      // One has the circle already: its list changes when the circle goes.
+      // One person already has the circle, so its list changes with the delete.
       await first.client.create('rel.Person', { circles: [{ id: circle.id }] })
       const people = await Promise.all(Array.from({ length: REFERRING }, () => make(nodes, 'rel.Person')))
       const client = (index: number) => ((round + index) % 2 === 0 ? first.client : second.client)
@@ -176,7 +176,7 @@ async function playTogether(engine: Engine): Promise<{ faults: string[]; others:
           (_, index) => () => send(client(index), 'PUT', 'rel.Person', { company: { id: company.id } }),
         ),
       ]
-      // Early in one round and late in another.
+      // The deletes come early in one round and late in another.
       requests.splice((round * 3) % requests.length, 0, () => remove(client(0), 'rel.Company', company.id))
       requests.splice((round * 5) % requests.length, 0, () => remove(client(1), 'rel.Circle', circle.id))
       const answers = await Promise.all(requests.map((request) => request()))
@@ -186,7 +186,7 @@ async function playTogether(engine: Engine): Promise<{ faults: string[]; others:
   })
 }
 
-/** What leads nowhere, and lists that are not what the Log says of them. */
+/** Dangling references and links, and lists that differ from the change log. */
 async function faultsIn(db: Queryable): Promise<string[]> {
   const lost = [
     ...(await leadingNowhere(db, 'rel.Person', 'company', 'rel.Company')),
@@ -230,7 +230,7 @@ async function leadingNowhere(
 
 interface Logged {
   readonly list: readonly number[]
-  /** The last version that has a Change. */
+  /** The last version in the change log. */
   readonly last: number
 }
 

@@ -1,4 +1,4 @@
-// Numbers of a sequence, taken through two nodes at once: none twice, and none left out, whatever was refused in between.
+// Sequence numbers taken concurrently through two nodes have no duplicates and no gaps, even if creates are rejected.
 import { expect, test } from 'vitest'
 import { indexName, quote } from '../../src/store/names.js'
 import type { Database } from '../../src/store/database.js'
@@ -7,28 +7,28 @@ import { numbersReadFirst } from '../twins.js'
 import { onNodes, type Nodes, type Twin } from './nodes.js'
 
 const CREATES = 100
-/** Of rel.Badge.number, see test/models.ts. */
+/** The first number of rel.Badge.number, see test/models.ts. */
 const FIRST = 7
 const SERVICE = 987_654
 
 onEveryEngine((engine) => {
-  test(`${CREATES} creates through two nodes leave no gap and no duplicate`, async () => {
+  test(`${CREATES} concurrent creates through two nodes leave no gap and no duplicate in a sequence`, async () => {
     expect(await numbered(engine, [])).toEqual({ made: CREATES, refused: [], faults: [] })
   })
 
-  test('a third of them refused, before or after they had a number, leaves no gap either', async () => {
+  test('rejected creates leave no gap in a sequence, before or after they got a number', async () => {
     const { made, refused, faults } = await numbered(engine, ['unknown', 'taken'])
     expect(faults).toEqual([])
     expect([made, refused.length]).toEqual([CREATES - 33, 33])
     expect(new Set(refused)).toEqual(new Set(['invalid', 'not-unique']))
   })
 
-  test('a store that reads a number before it raises it is caught by the index', async () => {
+  test('the mutant that reads a sequence number before it raises it is caught by the unique index', async () => {
     const { refused } = await numbered(engine, [], numbersReadFirst)
     expect(refused).toContain('not-unique')
   })
 
-  test('and without the index it gives numbers twice', async () => {
+  test('the mutant that reads first, without the unique index, assigns duplicate numbers', async () => {
     const { faults } = await numbered(engine, [], numbersReadFirst, dropIndex)
     expect(faults).toContainEqual(expect.stringMatching(/was given \d+ times/))
   })
@@ -38,12 +38,12 @@ type Holder = 'unknown' | 'taken'
 
 interface Numbered {
   readonly made: number
-  /** Why others were not. */
+  /** The error kinds of rejected creates. */
   readonly refused: readonly string[]
   readonly faults: readonly string[]
 }
 
-/** Every third badge is for somebody who is not there, or who has one already: the first has no number yet, the second has. */
+/** Every third badge is for a missing person (rejected before it gets a number) or for one who has a badge already (rejected after). */
 async function numbered(
   engine: Engine,
   holders: readonly Holder[],
@@ -71,7 +71,7 @@ async function numbered(
   })
 }
 
-/** Somebody who has the first badge. */
+/** A person who has the first badge. */
 async function takenHolder({ first }: Nodes): Promise<number> {
   const { data } = await first.client.create('rel.Person', { name: 'the first' })
   await first.client.create('rel.Badge', { holder: { id: data.id } })

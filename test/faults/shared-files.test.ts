@@ -1,4 +1,4 @@
-// Files where several have to do with them at once: two processes, two nodes, readers of what goes, a disk that is full.
+// Files under concurrency: two processes, two nodes, downloads during removal, a full disk.
 import { randomBytes } from 'node:crypto'
 import net from 'node:net'
 import { Readable } from 'node:stream'
@@ -27,7 +27,7 @@ const OPTIONS = { poolSize: 3, statementTimeoutMs: 10_000 }
 
 afterAll(removeSmallDisks)
 
-test('two processes on one SQLite file: the start of the second leaves alone what the first is receiving', async () => {
+test('a second process on the same SQLite file does not disturb an upload in progress', async () => {
   const place = await preparedPlace('sqlite')
   const folder = filesFolder(place.url) ?? ''
   const first = await startServerProcess(place.url)
@@ -46,7 +46,7 @@ test('two processes on one SQLite file: the start of the second leaves alone wha
   place.remove()
 })
 
-test('two nodes on one PostgreSQL: what one takes in the other gives out', async () => {
+test('two nodes on one PostgreSQL share their files', async () => {
   await onNodes('postgres', {}, async ({ first, second }) => {
     const content = randomBytes(1_000_000)
     const { data } = await put(first.client, {}, content)
@@ -57,7 +57,7 @@ test('two nodes on one PostgreSQL: what one takes in the other gives out', async
 })
 
 onEveryTarget((engine, door) => {
-  test('a download of what is removed meanwhile is whole, or fails: it is never cut', async () => {
+  test('a download during removal of its record is complete or fails, and is never truncated', async () => {
     const service = await startService(engine)
     const records = await enter(service, door)
     const content = randomBytes(20_000_000)
@@ -73,7 +73,7 @@ onEveryTarget((engine, door) => {
     await service.close()
   })
 
-  test('uploads to one record at once: one of them is done, the others are told', async () => {
+  test('of concurrent uploads to one record exactly one succeeds, the others are conflicts', async () => {
     const service = await startService(engine)
     const records = await enter(service, door)
     const { data } = await records.create(MODEL, { title: 'One' })
@@ -97,7 +97,7 @@ onEveryTarget((engine, door) => {
 
 const disk = mountSmallDisk(8)
 if (disk)
-  test('a full disk refuses an upload with 507, leaves nothing of it, and takes it once there is room', async () => {
+  test('an upload on a full disk is rejected with 507, leaves nothing, and succeeds once there is room', async () => {
     const place = { url: `sqlite:${disk.folder}/verso.db`, remove: () => undefined }
     const service = await startService('sqlite', { place, expects: ['storage-full'] })
     const records = await enter(service, 'http')
@@ -113,7 +113,7 @@ if (disk)
   })
 else console.warn('Nothing can be mounted here: that a full disk refuses uploads is not shown')
 
-/** The first half of a form; the rest when it is told. */
+/** Sends the first half of a form; `finish` sends the rest. */
 function beginUpload(url: string, cookie: string, content: Buffer) {
   const { hostname, port } = new URL(url)
   const head = '--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'

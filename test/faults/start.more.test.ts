@@ -9,8 +9,8 @@ import { newPlace, onEveryEngine, PASSWORD, USERNAME } from '../targets.js'
 import { exchange } from './exchange.js'
 import { startServerProcess } from './server-process.js'
 
-test('a folder that cannot be made is said at once', () => {
-  // In a process of its own: a wait for ever would hold this one, too.
+test('a database folder that cannot be created is reported immediately', () => {
+  // Runs in its own process, because an endless wait would block this one, too.
   const open = `import { openSqlite } from './dist/store/sqlite.js'; await openSqlite('/proc/verso/verso.db')`
   const cwd = fileURLToPath(new URL('../..', import.meta.url))
   const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', open], {
@@ -23,7 +23,7 @@ test('a folder that cannot be made is said at once', () => {
 })
 
 onEveryEngine((engine) => {
-  test('two processes that start at once on an empty database both come up, with one account', async () => {
+  test('two processes that start concurrently on an empty database both work, with one account', async () => {
     const place = await newPlace(engine)
     const nodes = await Promise.all([startServerProcess(place.url), startServerProcess(place.url)])
     for (const { url } of nodes) {
@@ -41,7 +41,7 @@ onEveryEngine((engine) => {
     place.remove()
   })
 
-  test('the tables are made once, however many start at once', async () => {
+  test('four concurrent starts create the tables once', async () => {
     for (let round = 0; round < 5; round++) {
       const place = await newPlace(engine)
       const start = () => createApp({ models, settings: { db: place.url, poolSize: 2 } })

@@ -30,7 +30,7 @@ async function startDemo(db: string) {
   throw new Error(`the demo did not start: ${output}`)
 }
 
-/** One create on a connection of its own; answers the status, or the code of the error. */
+/** Sends one create on a new connection; resolves with the status or the error code. */
 function create(url: string, cookie: string, code: string): Promise<number | string> {
   return new Promise((resolve) => {
     const headers = { cookie, 'content-type': 'application/json' }
@@ -50,7 +50,7 @@ function create(url: string, cookie: string, code: string): Promise<number | str
   })
 }
 
-test('a connection on which nothing is asked does not hold up the end, and a slow reader gets its whole answer', async () => {
+test('on SIGTERM an idle connection does not delay the exit, and a slow reader gets complete responses', async () => {
   const place = await newPlace('sqlite')
   const { child, exit, url } = await startDemo(place.url)
   const client = await HttpClient.login(url, 'admin', 'admin')
@@ -59,7 +59,7 @@ test('a connection on which nothing is asked does not hold up the end, and a slo
   const { hostname, port } = new URL(url)
   const silent = connect(Number(port), hostname)
   await once(silent, 'connect')
-  // Many answers on one connection, none of them read: more than the buffers of the system hold.
+  // Requests many responses on one connection without reading them: more than the system buffers.
   const slow = connect(Number(port), hostname)
   const head = `GET /ws/rest/${model}/${data.id} HTTP/1.1\r\nHost: localhost\r\nCookie: ${client.cookie}\r\n\r\n`
   slow.pause()
@@ -89,7 +89,7 @@ onEveryEngine((engine) => {
     place.remove()
   })
 
-  test('SIGTERM under load: what was accepted is finished and answered, nothing else is stored, exit 0', async () => {
+  test('SIGTERM under load: accepted requests are completed and answered, nothing else is stored, exit 0', async () => {
     const first = await startDemo(place.url)
     const { cookie } = await HttpClient.login(first.url, 'admin', 'admin')
     let [count, isStopping] = [0, false]
@@ -115,7 +115,7 @@ onEveryEngine((engine) => {
 
     const second = await startDemo(place.url)
     const client = await HttpClient.login(second.url, 'admin', 'admin')
-    // Those of the sample have addresses.
+    // The companies of the sample have addresses.
     const made = await client.find(COMPANY, { limit: 0, filter: 'addresses is empty' })
     expect(made.total).toBe(answered)
     second.child.kill('SIGTERM')

@@ -1,4 +1,4 @@
-// PostgreSQL only: writes that come together share a transaction, and nobody notices: neither by what others do wrong, nor by what is lost.
+// PostgreSQL only: concurrent writes share a transaction (group commit) without affecting each other and without a lost write.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Refusal } from '../../src/errors.js'
 import { recordsOf } from '../../src/service/records.js'
@@ -18,7 +18,7 @@ import {
 const CONTACT = 'crm.Contact'
 const MANY = 20
 const OPTIONS = { poolSize: 10, statementTimeoutMs: 10_000 }
-/** What a list of values might mistake for its own signs. */
+/** Texts that an array literal could confuse with its own syntax. */
 const TEXTS = ['', 'NULL', 'null', '{a,"b"}', 'a\\b"c', "'", '\n\t', ' ', 'é😀', ',', '}', '\\']
 
 let place: Place
@@ -38,7 +38,7 @@ afterEach(async () => {
 
 async function start(twin: (db: Database) => Database = (db) => db): Promise<void> {
   service = await startService('postgres', { place, database: twin(await openDatabase(place.url, OPTIONS)) })
-  // What somebody may do is known before, so that all that is called in one turn is written in one turn.
+  // Loads the permissions first, so that all writes of one tick join one group commit.
   const by = await service.app.gate.callerOf(await actorIn(service))
   records = recordsOf(service.app, by)
 }
@@ -64,7 +64,7 @@ async function transactionsOf(model: string, ids: readonly number[]): Promise<nu
 const update = ({ id, version }: WireRecord, values: object) =>
   records.update(CONTACT, id, { version, ...values })
 
-test('what is written in one turn is one transaction, with one Change for each record, in their order', async () => {
+test('concurrent writes share one transaction, with one change for each record', async () => {
   await start()
   const before = await make(5)
   const since = await lastSeq()
@@ -86,7 +86,7 @@ test('what is written in one turn is one transaction, with one Change for each r
   }
 })
 
-test('a record that is written together holds what it holds when it is written alone', async () => {
+test('a record written in a group commit equals a record written alone', async () => {
   await start()
   const everything = (label: string) => ({
     ...{ label, note: label, whole: -3, big: 2 ** 53 - 1, amount: '-12345678901234567890.0000000001' },
@@ -113,7 +113,7 @@ test('a record that is written together holds what it holds when it is written a
   for (const { data } of changed) expect(await records.read('test.Everything', data.id)).toEqual(data)
 })
 
-/** Whether of many records made at once the one that cannot be is refused, and nothing else happens. */
+/** Returns true if, of many concurrent creates, only the duplicate is rejected and everything else is stored. */
 async function isolated(): Promise<boolean> {
   await records.create('test.Limited', { code: 'aa' })
   const since = await lastSeq()
@@ -132,24 +132,24 @@ async function isolated(): Promise<boolean> {
   )
 }
 
-test('whoever takes what is taken is refused, and all others are stored once', async () => {
+test('a unique violation in a group commit rejects one write, and all others are stored once', async () => {
   await start()
   expect(await isolated()).toBe(true)
 })
 
-test('a group in which one takes the others along is caught', async () => {
+test('the mutant group commit in which one failure rolls back the others is caught', async () => {
   await start(withoutIsolation)
   expect(await isolated()).toBe(false)
 })
 
-test('two who want the same at the same time: one has it', async () => {
+test('of two concurrent creates with the same unique value one succeeds', async () => {
   await start()
   const codes = ['aa', 'bb', 'aa', 'cc']
   const outcomes = await Promise.allSettled(codes.map((code) => records.create('test.Limited', { code })))
   expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(3)
 })
 
-test('a conflict among many is told as if it were alone', async () => {
+test('a conflict in a group commit has the same details as a conflict of a write alone', async () => {
   await start()
   const contacts = await make(MANY)
   const [first, ...others] = contacts as [WireRecord, ...WireRecord[]]
@@ -163,7 +163,7 @@ test('a conflict among many is told as if it were alone', async () => {
   expect(written.map(({ data: { version } }) => version)).toEqual(others.map(() => 1))
 })
 
-test('of many who change one record in one turn, one has done it, and the others are told what it did', async () => {
+test('of concurrent updates of one record in a group commit one succeeds, the others are conflicts', async () => {
   await start()
   const [contact] = (await make(1)) as [WireRecord]
   const others = await make(3)
@@ -181,7 +181,7 @@ test('of many who change one record in one turn, one has done it, and the others
     })
 })
 
-/** Somebody else, in another process, changes the record after it was read and before it is written. */
+/** Another process changes the record after it was read and before it is written. */
 function interrupting(act: () => Promise<unknown>): (db: Database) => Database {
   let isOver = false
   return (db) =>
@@ -215,15 +215,15 @@ async function lostEdits(twin: (db: Database) => Database): Promise<number> {
   return names.filter((name, index) => index === 2 && name !== 'theirs').length
 }
 
-test('whoever was overtaken between the read and the write is refused, and nobody else', async () => {
+test('an update overtaken between its read and its write is a conflict, the others of its group succeed', async () => {
   expect(await lostEdits((db) => db)).toBe(0)
 })
 
-test('an update of several without the guard is caught', async () => {
+test('the mutant group update without a version guard is caught', async () => {
   expect(await lostEdits(withoutSharedGuard)).toBe(1)
 })
 
-test('a record that somebody else holds keeps nobody waiting but whoever writes it', async () => {
+test('a locked record delays only its own update, not the others of the group commit', async () => {
   await start()
   const contacts = await make(6)
   const [held] = contacts as [WireRecord]
@@ -248,8 +248,8 @@ test('a record that somebody else holds keeps nobody waiting but whoever writes 
   expect(order.slice(-2)).toEqual(['released', '0'])
 })
 
-describe('a connection that is lost', () => {
-  test('in the middle of a group: everything is written once, or refused', async () => {
+describe('a lost connection', () => {
+  test('a connection lost during a group commit: every write is stored exactly once or rejected', async () => {
     let isKilled = false
     await start((db) =>
       inTransactions(db, (tx) => ({
@@ -274,7 +274,7 @@ describe('a connection that is lost', () => {
     expect(await changesSince(observer.reader, since, 100)).toHaveLength(MANY)
   })
 
-  test('at COMMIT: nobody is told that it was done, and nothing is tried again', async () => {
+  test('a connection lost at COMMIT: no write is acknowledged, and none is retried', async () => {
     await start()
     await observer.transaction(async (tx) => {
       await tx.run(
@@ -294,7 +294,7 @@ describe('a connection that is lost', () => {
   })
 })
 
-/** Answers whose record nobody else sees yet. */
+/** The number of responses whose record other connections do not see yet. */
 async function unseen(): Promise<number> {
   let count = 0
   const create = async () => {
@@ -306,17 +306,17 @@ async function unseen(): Promise<number> {
   return count
 }
 
-test('an answer leaves after the COMMIT of its group', async () => {
+test('a write is answered after the COMMIT of its group', async () => {
   await start()
   expect(await unseen()).toBe(0)
 })
 
-test('a group that answers before its COMMIT is caught', async () => {
+test('the mutant group commit that answers before its COMMIT is caught', async () => {
   await start(answersBeforeSharedCommit)
   expect(await unseen()).toBeGreaterThan(0)
 })
 
-/** People whose company is gone. */
+/** The number of people with a dangling company. */
 async function dangling(): Promise<number> {
   for (let round = 0; round < 10; round++) {
     const { data } = await records.create('rel.Company', { name: 'a company' })
@@ -333,17 +333,17 @@ async function dangling(): Promise<number> {
   return rows.length
 }
 
-test('what is referred to stays, whoever removes it at the same time', async () => {
+test('a new reference never dangles when its target is removed concurrently', async () => {
   await start()
   expect(await dangling()).toBe(0)
 })
 
-test('references and removals that share a transaction are caught', async () => {
+test('the mutant that lets references and removals share a transaction is caught', async () => {
   await start(sharingEverything)
   expect(await dangling()).toBeGreaterThan(0)
 })
 
-test('a reference that changes is held in a transaction of its own; one that is sent as it was is not', async () => {
+test('a changed reference gets its own transaction, an unchanged one joins the group commit', async () => {
   await start()
   const company = { id: (await records.create('rel.Company', { name: 'a company' })).data.id }
   const people: WireRecord[] = []
@@ -358,7 +358,7 @@ test('a reference that changes is held in a transaction of its own; one that is 
   for (const id of ids) expect(await records.read('rel.Person', id)).toMatchObject({ version: 1, company })
 })
 
-test('one that comes alone has a transaction of its own, and reads with the statement of one', async () => {
+test('a single write gets its own transaction, and a single read the statement for one record', async () => {
   const shared: boolean[] = []
   const statements: string[] = []
   await start((db) => {

@@ -1,4 +1,4 @@
-// Import and export take no more memory for many records than for few. The bound is one that a file read whole breaks.
+// Import and export need no more memory for many records than for few. Reading the file whole exceeds the limit.
 import { execFile } from 'node:child_process'
 import { createWriteStream, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { once } from 'node:events'
@@ -45,7 +45,7 @@ async function run(args: readonly string[]): Promise<{ isDone: boolean; stdout: 
 }
 
 test(
-  `${COUNT} records go in and out with ${HEAP_MB} MB; the twin that reads its file whole does not`,
+  `${COUNT} records are imported and exported with a heap of ${HEAP_MB} MB; the mutant that reads the file whole fails`,
   { timeout: 240_000 },
   async () => {
     const place = await newPlace('sqlite')

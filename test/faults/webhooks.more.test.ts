@@ -1,4 +1,4 @@
-// Every Change arrives at least once and in order, whatever becomes of receivers and nodes.
+// Webhooks deliver every change at least once and in order, whatever happens to receivers and nodes.
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { SERVICE } from '../../src/service/rights/caller.js'
 import { create, update } from '../../src/service/saves.js'
@@ -61,7 +61,7 @@ async function write({ app }: Service, count: number): Promise<WireRecord[]> {
 
 const seqsOf = (changes: readonly { readonly seq: number }[]) => changes.map(({ seq }) => seq)
 
-/** Each of them once, after repeats are dropped, and each record from version to version. */
+/** Without duplicates, every change arrived once, and each record went from version to version. */
 function expectAll(contacts: readonly WireRecord[]): void {
   const { folded } = receiver
   expect(seqsOf(folded)).toEqual(seqsOf(folded).sort((a, b) => a - b))
@@ -72,7 +72,7 @@ function expectAll(contacts: readonly WireRecord[]): void {
 }
 
 onEveryEngine((engine) => {
-  test('all Changes arrive in order, signed, and in batches', async () => {
+  test('a webhook delivers all changes in order, signed, and in batches', async () => {
     const service = await start(engine)
     const { record, secret } = await hookOf(service)
     const contacts = await write(service, 150)
@@ -100,7 +100,7 @@ onEveryEngine((engine) => {
     expect(data.reduce((sum, { changes }) => sum + changes, 0)).toBe(300)
   })
 
-  test('500s, then success: the same message again, nothing is lost, and the order is kept', async () => {
+  test('a webhook retries the same message after 500 until it succeeds, without loss or reordering', async () => {
     const service = await start(engine)
     const { contacts, webhook } = await failThrice(service)
     expectAll(contacts)
@@ -108,7 +108,7 @@ onEveryEngine((engine) => {
       id: headers['webhook-id'],
       body,
     }))
-    // More was committed meanwhile: what is sent again is still the same.
+    // More changes were committed meanwhile, but the retried message is the same.
     expect([second, third, fourth]).toEqual([first, first, first])
     const { data } = await deliveriesOf(service.app, webhook, PAGE)
     expect([...data].reverse().slice(0, 4)).toMatchObject([
@@ -117,7 +117,7 @@ onEveryEngine((engine) => {
     ])
   })
 
-  test('a twin that moves on before the answer loses Changes, and is caught', async () => {
+  test('the mutant that moves the cursor before the response loses changes, and is caught', async () => {
     const place = await preparedPlace(engine)
     const database = movesBeforeAnswer(
       await openDatabase(place.url, { poolSize: 10, statementTimeoutMs: 10_000 }),
@@ -129,7 +129,7 @@ onEveryEngine((engine) => {
     place.remove()
   })
 
-  test('a receiver that does not answer in time is called again', async () => {
+  test('a webhook retries a call that timed out', async () => {
     const service = await start(engine, { outgoing: { timeoutMs: 300 } })
     receiver.answering = ({ headers }) => {
       const isFirst =
@@ -144,7 +144,7 @@ onEveryEngine((engine) => {
     expect(data.at(-1)).toMatchObject({ attempt: 1, status: null, error: 'no answer within 0.3 s' })
   })
 
-  test('a receiver that is down is called when it is back', async () => {
+  test('a webhook delivers its changes when a stopped receiver is back', async () => {
     const service = await start(engine)
     const { port } = receiver
     await receiver.close()
@@ -162,7 +162,7 @@ onEveryEngine((engine) => {
     expect(data.at(-1)).toMatchObject({ status: null, error: 'nobody listens there' })
   })
 
-  test('one that is paused is called no more, and goes on where it was when it is resumed', async () => {
+  test('a paused webhook makes no calls, and continues from its cursor when it is resumed', async () => {
     const service = await start(engine)
     const model = service.app.catalog.get('verso.feed.Webhook')
     const { record } = await hookOf(service)
@@ -176,7 +176,7 @@ onEveryEngine((engine) => {
     expectAll([...before, ...meanwhile])
   })
 
-  test('of two nodes one calls at a time; when it stops, the other one goes on', async () => {
+  test('one of two nodes calls a webhook at a time, and the other continues when it stops', async () => {
     const place = await preparedPlace(engine)
     const nodes = await startTwo(engine, place)
     const contacts: WireRecord[] = []
@@ -196,7 +196,7 @@ onEveryEngine((engine) => {
     place.remove()
   })
 
-  test('nodes that take no lease call at the same time, and are caught', async () => {
+  test('the mutant without a lease calls from two nodes concurrently, and is caught', async () => {
     const place = await preparedPlace(engine)
     const nodes = await startTwo(engine, place, withoutLease)
     while (receiver.mostAtOnce < 2) for (const node of nodes) await write(node, 1)
@@ -204,7 +204,7 @@ onEveryEngine((engine) => {
     place.remove()
   })
 
-  test('when the node that calls is killed, another one goes on', async () => {
+  test('when the node that calls a webhook is killed, another node continues', async () => {
     const place = await preparedPlace(engine)
     const agents = ['node-a', 'node-b']
     const nodes = new Map<string, Awaited<ReturnType<typeof startServerProcess>>>()
@@ -215,7 +215,7 @@ onEveryEngine((engine) => {
       const client = await HttpClient.login(all[0]?.url ?? '', USERNAME, PASSWORD)
       let killed: string | undefined
       let isDue = false
-      // In the middle of a call, after it was taken and before it is answered.
+      // In the middle of a call: received, but not answered yet.
       receiver.answering = async ({ headers }) => {
         if (killed !== undefined || !isDue) return 200
         killed = String(headers['user-agent'])
@@ -239,7 +239,7 @@ onEveryEngine((engine) => {
   })
 })
 
-/** Three calls are refused, and there is more to tell before each of the next. */
+/** Three calls fail, and more changes are written before each retry. */
 async function failThrice(service: Service) {
   let answered = 0
   receiver.answering = () => (++answered <= 3 ? 500 : 204)
@@ -257,7 +257,7 @@ async function failThrice(service: Service) {
   return { contacts, webhook: record.id }
 }
 
-/** Two nodes that write, and call, at the same time. */
+/** Two nodes that write and deliver concurrently. */
 async function startTwo(
   engine: Engine,
   place: Place,
@@ -275,7 +275,7 @@ async function startTwo(
 
 type Process = Awaited<ReturnType<typeof startServerProcess>>
 
-/** Somebody who is still there to write to. */
+/** A client of a node that is still running. */
 async function clientOf(
   all: readonly Process[],
   killed: string | undefined,
@@ -285,7 +285,7 @@ async function clientOf(
   return HttpClient.login(living?.url ?? '', USERNAME, PASSWORD)
 }
 
-/** Each contact made and changed once; what a node was killed over is left out. */
+/** Creates and updates each contact once; leaves out those that the kill interrupted. */
 async function writeThrough(client: () => Promise<HttpClient>, count: number): Promise<WireRecord[]> {
   const made: WireRecord[] = []
   let current = await client()

@@ -1,17 +1,17 @@
-// A few of the worst searches, beside other tests that need processors too: so here only what the service itself is at work counts.
-// worst-criteria.long.test.ts has a thousand, alone, and looks at the whole delay.
+// Measures a few of the most expensive searches by the work of the service itself, because other tests use the processors, too. worst-
+// criteria.long.test.ts runs a thousand alone, and measures the whole delay.
 import { expect, test } from 'vitest'
 import { enter, onEveryEngine, refusalOf, startService } from '../targets.js'
 import { LIMIT_MS, measure } from './worst-criteria.js'
 
 onEveryEngine((engine) => {
-  test(`80 of the worst searches keep the event loop at work for less than ${LIMIT_MS} ms, 99 times of 100`, async () => {
+  test(`80 of the most expensive searches occupy the event loop for less than ${LIMIT_MS} ms (p99)`, async () => {
     const { ownP99Ms, afterwards } = await measure(engine, { searches: 80 })
     expect(ownP99Ms).toBeLessThan(LIMIT_MS)
     expect(afterwards).toEqual(['20000 people', 'version 0', 'found'])
   })
 
-  test('the lists of a search have at most 5,000 values together', async () => {
+  test('the value lists of a search have at most 5,000 values in total', async () => {
     const service = await startService(engine)
     const records = await enter(service, 'direct')
     const among = (count: number) => ({
@@ -31,9 +31,9 @@ onEveryEngine((engine) => {
     await service.close()
   })
 
-  // A search on PostgreSQL runs in another process, always.
+  // PostgreSQL always runs a search in another process.
   if (engine === 'sqlite') {
-    test('a store that searches where everything else runs is caught', async () => {
+    test('the mutant that searches on the main thread is caught', async () => {
       const { ownP99Ms } = await measure(engine, { searches: 2, kind: 'orders', twin: 'searchingOnReader' })
       expect(ownP99Ms).toBeGreaterThan(LIMIT_MS)
     })
