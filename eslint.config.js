@@ -58,7 +58,7 @@ export default defineConfig(
     rules: { 'no-restricted-syntax': ['error', noEnum] },
   },
   {
-    files: ['src/store/sqlite.ts'],
+    files: ['src/store/sqlite/sqlite.ts'],
     rules: { 'no-restricted-syntax': ['error', noEnum, ...noDefaultExport, ...noLazyRead] },
   },
   {

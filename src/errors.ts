@@ -1,4 +1,4 @@
-/** What cannot be done, by kind. The list is closed: `http/refusals.ts` has a status for each, and each has a test. */
+/** What cannot be done, by kind. The list is closed: `http/route/errors.ts` has a status for each, and each has a test. */
 export const REFUSAL_KINDS = [
   'bad-request',
   'unauthenticated',

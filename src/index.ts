@@ -9,13 +9,13 @@ export {
   type RecordOf,
   type Reference,
   type UserReference,
-} from './model/definition.js'
-export { extendModel, type ModelExtension } from './model/extension.js'
-export type { Source } from './model/catalog.js'
-export type { Query, SearchRequest } from './model/search.js'
-export type { Wanted } from './model/selection.js'
-export type { Json, Value, Values } from './model/value.js'
-export type { FieldMerge, Merge, Verdict } from './model/merge.js'
+} from './model/definition/define-model.js'
+export { extendModel, type ModelExtension } from './model/definition/extend-model.js'
+export type { Source } from './model/catalog/catalog.js'
+export type { Query, SearchRequest } from './model/query/search.js'
+export type { Wanted } from './model/query/selection.js'
+export type { Json, Value, Values } from './model/values/value.js'
+export type { FieldMerge, Merge, Verdict } from './model/write/merge.js'
 export type {
   Account,
   BatchOptions,
@@ -35,13 +35,13 @@ export type {
   WriteOptions,
   Written,
 } from './wire.js'
-export type { Actor } from './service/actor.js'
-export type { App, Clock } from './service/app.js'
+export type { Actor } from './service/context/identity.js'
+export type { App, Clock } from './service/context/app.js'
 export { createApp, type AppOptions } from './service/create-app.js'
-export { authenticateKey } from './service/accounts/key-logins.js'
-export { recordsFor } from './service/records.js'
-export type { Settings } from './service/settings.js'
-export type { Credentials } from './service/accounts/password-proof.js'
-export { authenticate, login, logout, type LoggedIn } from './service/accounts/sessions.js'
+export { authenticateKey } from './service/auth/key-logins.js'
+export { recordsFor } from './service/records/records.js'
+export type { Settings } from './service/context/settings.js'
+export type { Credentials } from './service/auth/password-proof.js'
+export { authenticate, login, logout, type LoggedIn } from './service/auth/sessions.js'
 export { createServer, type Server, type ServerOptions } from './http/server.js'
 export { DEFAULT_HTTP_SETTINGS, type HttpSettings } from './http/settings.js'

@@ -1,9 +1,9 @@
 // The JSON bodies of the service, and the verbs that both doors offer: HTTP, and a program that embeds it.
-import type { UserReference } from './model/definition.js'
-import type { FieldMerge } from './model/merge.js'
-import type { Query, SearchRequest } from './model/search.js'
-import type { Wanted } from './model/selection.js'
-import type { Value, Values } from './model/value.js'
+import type { UserReference } from './model/definition/define-model.js'
+import type { FieldMerge } from './model/write/merge.js'
+import type { Query, SearchRequest } from './model/query/search.js'
+import type { Wanted } from './model/query/selection.js'
+import type { Value, Values } from './model/values/value.js'
 
 /** A record as answered: `id`, `version`, the fields that are shown. */
 export interface WireRecord {

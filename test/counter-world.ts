@@ -1,8 +1,8 @@
 // Records that are counted in every way, random writes to them, and what plain SQL says of the totals and pages that finds answer.
 import { Refusal } from '../src/errors.js'
-import { defineModel } from '../src/model/definition.js'
-import type { Source } from '../src/model/catalog.js'
-import type { Queryable } from '../src/store/database.js'
+import { defineModel } from '../src/model/definition/define-model.js'
+import type { Source } from '../src/model/catalog/catalog.js'
+import type { Queryable } from '../src/store/engine/database.js'
 import type { Page, Records, WireRecord } from '../src/wire.js'
 
 /** Hidden when archived; every type that is counted. */

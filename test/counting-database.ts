@@ -1,4 +1,4 @@
-import type { Database, Queryable, Searcher, Transaction } from '../src/store/database.js'
+import type { Database, Queryable, Searcher, Transaction } from '../src/store/engine/database.js'
 import { searchingBy } from './searcher.js'
 
 /** A database that remembers the statements it was given. */

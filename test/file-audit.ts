@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
 import path from 'node:path'
-import { META_FILE } from '../src/model/system.js'
-import type { Database } from '../src/store/database.js'
-import { FILE_TABLE } from '../src/store/files.js'
+import { META_FILE } from '../src/model/catalog/system-models.js'
+import type { Database } from '../src/store/engine/database.js'
+import { FILE_TABLE } from '../src/store/records/files.js'
 
 /** The binary fields of the fixture models. */
 const COLUMNS = [

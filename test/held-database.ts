@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events'
-import type { Database, Queryable, Searcher } from '../src/store/database.js'
+import type { Database, Queryable, Searcher } from '../src/store/engine/database.js'
 
 /** A real database that answers later: after a time of its own choice, or when it is released. */
 export class HeldDatabase implements Database {

@@ -1,9 +1,9 @@
 // The verbs over HTTP, with the cookie of a session; refusals come back as they were thrown on the other side.
 import { Readable } from 'node:stream'
 import { Refusal, type RefusalKind } from '../src/errors.js'
-import type { Query, SearchRequest } from '../src/model/search.js'
-import type { Wanted } from '../src/model/selection.js'
-import type { Values } from '../src/model/value.js'
+import type { Query, SearchRequest } from '../src/model/query/search.js'
+import type { Wanted } from '../src/model/query/selection.js'
+import type { Values } from '../src/model/values/value.js'
 import type {
   BatchOptions,
   ChangePage,

@@ -1,6 +1,6 @@
 // The Log as tests look at it, whoever may see it.
-import type { Queryable } from '../src/store/database.js'
-import { CHANGE_COLUMNS, FROM_LOG, toChange } from '../src/store/log.js'
+import type { Queryable } from '../src/store/engine/database.js'
+import { CHANGE_COLUMNS, FROM_LOG, toChange } from '../src/store/log/log.js'
 import type { Change } from '../src/wire.js'
 
 /** The changes of one record that made the versions after `from`, up to `to`, newest first. */

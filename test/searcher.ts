@@ -1,4 +1,4 @@
-import type { Queryable, Searcher } from '../src/store/database.js'
+import type { Queryable, Searcher } from '../src/store/engine/database.js'
 
 /** The same searcher, each statement of which goes another way, inside of snapshots too. */
 export function searchingBy(searcher: Searcher, change: (queryable: Queryable) => Queryable): Searcher {

@@ -2,7 +2,7 @@
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import type { Database, Row } from '../src/store/database.js'
+import type { Database, Row } from '../src/store/engine/database.js'
 import type { Engine, Place } from './targets.js'
 
 /** Something that can be searched: an answer, a file, a column of a table. */

@@ -1,5 +1,5 @@
 // Whoever follows `next` from page to page.
-import type { Query } from '../src/model/search.js'
+import type { Query } from '../src/model/query/search.js'
 import type { Page, Records } from '../src/wire.js'
 
 /** Pages to the end, or as many as there can be at most: who gets no further is cut off. */

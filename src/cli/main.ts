@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander'
 import { Refusal, StartFaults } from '../errors.js'
-import { fileFault } from './file-fault.js'
+import { fileFault } from './file-error.js'
 import { packageVersion } from './package-files.js'
 
 const FAILED = 1
@@ -26,19 +26,19 @@ const program = new Command('verso')
 
 // In the order of the help. Each is loaded when it is meant: most need neither a web server nor a compiler.
 const commands: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
-  demo: async () => (await import('./demo.js')).addDemo,
-  serve: async () => (await import('./serve.js')).addServe,
-  user: async () => (await import('./user.js')).addUserCommands,
-  role: async () => (await import('./role.js')).addRoleCommands,
-  key: async () => (await import('./key.js')).addKeyCommands,
-  schema: async () => (await import('./schema.js')).addSchema,
-  history: async () => (await import('./history.js')).addHistoryCommands,
-  verify: async () => (await import('./verify.js')).addVerify,
-  models: async () => (await import('./models-command.js')).addModelsCommands,
-  init: async () => (await import('./init.js')).addInit,
-  export: async () => (await import('./export.js')).addExport,
-  import: async () => (await import('./import.js')).addImport,
-  prove: async () => (await import('./prove.js')).addProve,
+  demo: async () => (await import('./serve/demo.js')).addDemo,
+  serve: async () => (await import('./serve/serve.js')).addServe,
+  user: async () => (await import('./accounts/user.js')).addUserCommands,
+  role: async () => (await import('./accounts/role.js')).addRoleCommands,
+  key: async () => (await import('./accounts/key.js')).addKeyCommands,
+  schema: async () => (await import('./schema/schema.js')).addSchema,
+  history: async () => (await import('./schema/history.js')).addHistoryCommands,
+  verify: async () => (await import('./schema/verify.js')).addVerify,
+  models: async () => (await import('./schema/models-command.js')).addModelsCommands,
+  init: async () => (await import('./schema/init.js')).addInit,
+  export: async () => (await import('./data/export.js')).addExport,
+  import: async () => (await import('./data/import.js')).addImport,
+  prove: async () => (await import('./prove/prove-command.js')).addProve,
 }
 const argv = asFlag(process.argv)
 const [, , meant = ''] = argv

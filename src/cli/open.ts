@@ -1,10 +1,10 @@
 // Opens the database for a command, and says in a line what is wrong with it.
 import { existsSync } from 'node:fs'
 import { Refusal, StartFaults } from '../errors.js'
-import type { App } from '../service/app.js'
+import type { App } from '../service/context/app.js'
 import { createApp, type AppOptions } from '../service/create-app.js'
-import { DEFAULT_SETTINGS, type Settings } from '../service/settings.js'
-import type { Database } from '../store/database.js'
+import { DEFAULT_SETTINGS, type Settings } from '../service/context/settings.js'
+import type { Database } from '../store/engine/database.js'
 import { openDatabase } from '../store/open.js'
 
 export async function openApp(options: AppOptions): Promise<App> {

@@ -1,4 +1,4 @@
-import type { Compatibility } from './habits.js'
+import type { Compatibility } from './compat/protocol.js'
 
 export interface HttpSettings {
   /** `localhost` stands for both loopback addresses. */

@@ -1,10 +1,10 @@
 // Records and pages on the short way. What is not found there is looked for by the routes, which say what is wrong.
 import { Refusal } from '../errors.js'
-import { printedPage, printedRecord } from '../service/records.js'
-import type { Caller } from '../service/rights/caller.js'
-import { modelFor } from '../service/rights/permitted.js'
-import { printBody, printPage } from './record-answers.js'
-import type { Query } from './record-requests.js'
+import { printedPage, printedRecord } from '../service/records/records.js'
+import type { Caller } from '../service/context/principal.js'
+import { modelFor } from '../service/access/permission-checks.js'
+import { printBody, printPage } from './records/record-answers.js'
+import type { Query } from './route/record-request.js'
 import {
   callerKnown,
   ForTheRoutes,

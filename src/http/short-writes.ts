@@ -1,13 +1,13 @@
 // New records and updates on the short way: one record as `data`, from the version that it names.
 import type { IncomingMessage } from 'node:http'
-import { isObject } from '../model/value.js'
-import { authenticate } from '../service/accounts/sessions.js'
-import { recordsOf } from '../service/records.js'
-import type { Caller } from '../service/rights/caller.js'
-import { modelFor } from '../service/rights/permitted.js'
-import { readJson } from './bodies.js'
-import { sessionIdOf } from './cookies.js'
-import { print } from './record-answers.js'
+import { isObject } from '../model/values/value.js'
+import { authenticate } from '../service/auth/sessions.js'
+import { recordsOf } from '../service/records/records.js'
+import type { Caller } from '../service/context/principal.js'
+import { modelFor } from '../service/access/permission-checks.js'
+import { readJson } from './request/bodies.js'
+import { sessionIdOf } from './request/cookies.js'
+import { print } from './records/record-answers.js'
 import { callerKnown, ForTheRoutes, Gone, ID, LIST, RECORD, type Parts, type Reader } from './short-way.js'
 
 /** Longer ones are worth the longer way. */

@@ -1,11 +1,11 @@
 // Webhooks: made, tried and looked at, by administrators. Their records are at /ws/rest/verso.feed.Webhook.
 import type { FastifyRequest } from 'fastify'
 import { Refusal } from '../errors.js'
-import { pageFromQuery } from '../model/search.js'
-import { isObject } from '../model/value.js'
-import { WEBHOOK_MODEL } from '../model/webhook.js'
-import type { App } from '../service/app.js'
-import { requireAdmin } from '../service/rights/permitted.js'
+import { pageFromQuery } from '../model/query/search.js'
+import { isObject } from '../model/values/value.js'
+import { WEBHOOK_MODEL } from '../model/catalog/webhook-models.js'
+import type { App } from '../service/context/app.js'
+import { requireAdmin } from '../service/access/permission-checks.js'
 import {
   deliveriesOf,
   makeWebhook,
@@ -14,9 +14,9 @@ import {
   stateOf,
   type MadeWebhook,
 } from '../service/webhooks/webhooks.js'
-import { callerOf, type Guards } from './guard.js'
-import { idOf } from './record-requests.js'
-import { answer, sendJson, type Handler, type Resource } from './resource.js'
+import { callerOf, type Guards } from './route/guard.js'
+import { idOf } from './route/record-request.js'
+import { answer, sendJson, type Handler, type Resource } from './route/resource.js'
 
 const PLACE = '/ws/webhooks'
 

@@ -1,19 +1,19 @@
 // Url → Database. The only file that knows there are two.
 import { StartFaults } from '../errors.js'
-import type { Database } from './database.js'
-import type { PostgresOptions } from './postgres.js'
-import type { SqliteOptions } from './sqlite.js'
+import type { Database } from './engine/database.js'
+import type { PostgresOptions } from './postgres/postgres.js'
+import type { SqliteOptions } from './sqlite/sqlite.js'
 
 export type OpenOptions = PostgresOptions & SqliteOptions
 
 export async function openDatabase(url: string, options: OpenOptions): Promise<Database> {
   // Whoever uses the one need not load the other.
   if (url.startsWith('sqlite:')) {
-    const { openSqlite } = await import('./sqlite.js')
+    const { openSqlite } = await import('./sqlite/sqlite.js')
     return openSqlite(url.slice('sqlite:'.length), options)
   }
   if (/^postgres(ql)?:\/\//.test(url)) {
-    const { openPostgres } = await import('./postgres.js')
+    const { openPostgres } = await import('./postgres/postgres.js')
     return openPostgres(url, options)
   }
   throw new StartFaults('The database cannot be opened', [

@@ -1,19 +1,19 @@
 // Account rules hold for every way to write an account.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ROLE_MODEL } from '../../src/model/auth.js'
-import { defineModel } from '../../src/model/definition.js'
-import { USER_MODEL } from '../../src/model/model.js'
+import { ROLE_MODEL } from '../../src/model/catalog/auth-models.js'
+import { defineModel } from '../../src/model/definition/define-model.js'
+import { USER_MODEL } from '../../src/model/definition/model.js'
 import {
   addUser,
   changePassword,
   ensureDemoAccount,
   hasDemoPassword,
-} from '../../src/service/accounts/accounts.js'
+} from '../../src/service/auth/accounts.js'
 import { createApp } from '../../src/service/create-app.js'
-import { provePassword } from '../../src/service/accounts/password-proof.js'
-import { rolesNamed } from '../../src/service/accounts/roles.js'
-import { userNamed } from '../../src/service/accounts/user-records.js'
-import { findAccount } from '../../src/store/accounts.js'
+import { provePassword } from '../../src/service/auth/password-proof.js'
+import { rolesNamed } from '../../src/service/auth/roles.js'
+import { userNamed } from '../../src/service/auth/user-records.js'
+import { findAccount } from '../../src/store/auth/accounts.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { models } from '../models.js'
 import {

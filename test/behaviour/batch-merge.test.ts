@@ -1,8 +1,8 @@
 // Batches whose updates may be merged with concurrent changes of others.
 import { describe, expect, test } from 'vitest'
-import type { Database } from '../../src/store/database.js'
+import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
-import { forgettingChanges } from '../merge-twins.js'
+import { forgettingChanges } from '../mutants/merge.js'
 import { enter, newPlace, onEveryEngine, onEveryTarget, startService, type Engine } from '../targets.js'
 import { inShort, useFamily } from './family.js'
 

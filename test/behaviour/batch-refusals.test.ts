@@ -1,9 +1,9 @@
 // One error rejects a whole batch and carries the index of its request.
 import { describe, expect, test } from 'vitest'
 import type { Refusal } from '../../src/errors.js'
-import type { Database } from '../../src/store/database.js'
+import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
-import { commitsPart } from '../batch-twins.js'
+import { commitsPart } from '../mutants/batch.js'
 import {
   enter,
   newPlace,

@@ -1,7 +1,7 @@
 // A copy is data that creates another record with the same content.
 import { expect, test } from 'vitest'
-import { defineModel } from '../../src/model/definition.js'
-import type { Values } from '../../src/model/value.js'
+import { defineModel } from '../../src/model/definition/define-model.js'
+import type { Values } from '../../src/model/values/value.js'
 import { models } from '../models.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
 import { inShort, useFamily } from './family.js'

@@ -1,9 +1,9 @@
 // Security events are records of the service with Changes; they outlive their accounts.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { EVENT_MODEL } from '../../src/model/auth.js'
-import { USER_MODEL } from '../../src/model/model.js'
-import { addUser } from '../../src/service/accounts/accounts.js'
-import { noteEvent } from '../../src/service/accounts/events.js'
+import { EVENT_MODEL } from '../../src/model/catalog/auth-models.js'
+import { USER_MODEL } from '../../src/model/definition/model.js'
+import { addUser } from '../../src/service/auth/accounts.js'
+import { noteEvent } from '../../src/service/auth/events.js'
 import { changesSince } from '../log.js'
 import { enter, onEveryTarget, PASSWORD, refusalOf, startService, type Service } from '../targets.js'
 

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, expect } from 'vitest'
 import type { Refusal } from '../../src/errors.js'
 import { changesSince } from '../log.js'
-import { quote, tableName } from '../../src/store/names.js'
-import { linkTable } from '../../src/store/relation-sql.js'
-import { SEQUENCE_TABLE } from '../../src/store/sequences.js'
+import { quote, tableName } from '../../src/store/engine/names.js'
+import { linkTable } from '../../src/store/sql/relation.js'
+import { SEQUENCE_TABLE } from '../../src/store/records/sequences.js'
 import type { Change, Records, WireRecord } from '../../src/wire.js'
 import {
   enter,

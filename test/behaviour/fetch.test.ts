@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Wanted } from '../../src/model/selection.js'
+import type { Wanted } from '../../src/model/query/selection.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
 import { createPeople, type People } from './people.js'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Refusal } from '../../src/errors.js'
-import { addUser } from '../../src/service/accounts/accounts.js'
+import { addUser } from '../../src/service/auth/accounts.js'
 import type { Change, WireRecord } from '../../src/wire.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
 import { useFamily } from './family.js'

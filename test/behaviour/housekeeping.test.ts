@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { tidy } from '../../src/service/housekeeping.js'
+import { tidy } from '../../src/service/maintenance/housekeeping.js'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, refusalOf, startService, USERNAME, type Service } from '../targets.js'
 

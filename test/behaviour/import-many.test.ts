@@ -1,12 +1,12 @@
 // An import of many records writes each row and each Change as a single import would, in line order.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { App } from '../../src/service/app.js'
+import type { App } from '../../src/service/context/app.js'
 import { importRecords } from '../../src/service/transfer/import.js'
-import type { Database, SqlValue, Transaction } from '../../src/store/database.js'
-import { Tables } from '../../src/store/table.js'
+import type { Database, SqlValue, Transaction } from '../../src/store/engine/database.js'
+import { Tables } from '../../src/store/sql/table.js'
 import { changesSince } from '../log.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
-import { faceOf } from '../twins.js'
+import { faceOf } from '../mutants/records.js'
 
 const MODEL = 'crm.Contact'
 const COUNT = 2_345

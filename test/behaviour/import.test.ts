@@ -4,15 +4,20 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { StartFaults } from '../../src/errors.js'
-import type { App } from '../../src/service/app.js'
+import type { App } from '../../src/service/context/app.js'
 import { importRecords, type Imported } from '../../src/service/transfer/import.js'
 import { changesSince } from '../log.js'
-import type { Database } from '../../src/store/database.js'
-import { Tables } from '../../src/store/table.js'
+import type { Database } from '../../src/store/engine/database.js'
+import { Tables } from '../../src/store/sql/table.js'
 import type { Records } from '../../src/wire.js'
 import { enter, onEveryEngine, startService, type Service } from '../targets.js'
 import { exported, faultsOf, sourcesIn, writeFiles } from '../transfer/world.js'
-import { believingReferences, forgettingWhatIsThere, withoutOwnerRaise, withoutPassedIds } from '../twins.js'
+import {
+  believingReferences,
+  forgettingWhatIsThere,
+  withoutOwnerRaise,
+  withoutPassedIds,
+} from '../mutants/records.js'
 
 let scratch: string
 let folders = 0

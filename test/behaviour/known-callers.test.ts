@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { KnownCallers, type Known } from '../../src/service/accounts/known-callers.js'
-import { SERVICE } from '../../src/service/rights/caller.js'
+import { KnownCallers, type Known } from '../../src/service/context/session-cache.js'
+import { SERVICE } from '../../src/service/context/principal.js'
 
 const somebody = (): Known => ({ caller: SERVICE, isAlive: () => true, use: () => undefined })
 

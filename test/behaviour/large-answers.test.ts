@@ -1,12 +1,12 @@
 // Every answer has a limit in bytes. A larger page is rejected with a limit that fits; a larger record is answered with less.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Source } from '../../src/model/catalog.js'
-import { defineModel } from '../../src/model/definition.js'
-import { fits } from '../../src/service/large-answers.js'
+import type { Source } from '../../src/model/catalog/catalog.js'
+import { defineModel } from '../../src/model/definition/define-model.js'
+import { fits } from '../../src/service/context/answer-limits.js'
 import { openDatabase } from '../../src/store/open.js'
-import type { Database } from '../../src/store/database.js'
+import type { Database } from '../../src/store/engine/database.js'
 import type { Records, WireRecord } from '../../src/wire.js'
-import { betweenStatements, unweighed, withoutPageSnapshots } from '../answer-twins.js'
+import { betweenStatements, unweighed, withoutPageSnapshots } from '../mutants/answers.js'
 import { ENGINES, enter, newPlace, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
 import { idsByWalking } from '../walking.js'
 

@@ -1,11 +1,11 @@
 // Documents whose pages and tags have names that exceed the answer limit, with the calls that read and write them.
 import { expect } from 'vitest'
-import type { Source } from '../../src/model/catalog.js'
-import { defineModel } from '../../src/model/definition.js'
-import { grantOf, type Permission } from '../../src/model/permission.js'
-import { Rights } from '../../src/model/rights.js'
-import type { App } from '../../src/service/app.js'
-import type { Caller } from '../../src/service/rights/caller.js'
+import type { Source } from '../../src/model/catalog/catalog.js'
+import { defineModel } from '../../src/model/definition/define-model.js'
+import { grantOf, type Permission } from '../../src/model/access/permission-record.js'
+import { Rights } from '../../src/model/access/permissions.js'
+import type { App } from '../../src/service/context/app.js'
+import type { Caller } from '../../src/service/context/principal.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { refusalOf } from '../targets.js'
 

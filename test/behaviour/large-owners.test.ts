@@ -1,13 +1,13 @@
 // A record whose lists exceed the answer limit: a write reads the ids of the members, never their names, and every answer is bounded.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { App } from '../../src/service/app.js'
-import { recordsOf } from '../../src/service/records.js'
-import type { Caller } from '../../src/service/rights/caller.js'
-import { HeldRecords } from '../../src/service/touched.js'
+import type { App } from '../../src/service/context/app.js'
+import { recordsOf } from '../../src/service/records/records.js'
+import type { Caller } from '../../src/service/context/principal.js'
+import { HeldRecords } from '../../src/service/write/change-set.js'
 import { exportFound } from '../../src/service/transfer/export.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
-import { unweighed, unweighedWrites, withMemberNames } from '../answer-twins.js'
+import { unweighed, unweighedWrites, withMemberNames } from '../mutants/answers.js'
 import { CountingDatabase } from '../counting-database.js'
 import {
   actorIn,

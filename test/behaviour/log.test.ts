@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { addUser, changePassword } from '../../src/service/accounts/accounts.js'
+import { addUser, changePassword } from '../../src/service/auth/accounts.js'
 import { changesBetween, changesSince } from '../log.js'
 import type { Records } from '../../src/wire.js'
 import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'

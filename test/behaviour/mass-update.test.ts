@@ -1,7 +1,7 @@
 // A mass update changes all matching records, each with its own version and Change, or none of them.
 import { describe, expect, test } from 'vitest'
-import { defineModel } from '../../src/model/definition.js'
-import type { Database } from '../../src/store/database.js'
+import { defineModel } from '../../src/model/definition/define-model.js'
+import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { MassUpdate, Records } from '../../src/wire.js'
 import { models } from '../models.js'

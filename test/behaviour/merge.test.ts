@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ROLE_MODEL } from '../../src/model/auth.js'
-import { defineModel } from '../../src/model/definition.js'
+import { ROLE_MODEL } from '../../src/model/catalog/auth-models.js'
+import { defineModel } from '../../src/model/definition/define-model.js'
 import type { Records } from '../../src/wire.js'
 import { models } from '../models.js'
 import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'

@@ -1,9 +1,9 @@
 // Served models are records themselves: clients can search them, and only the service writes them.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { defineModel } from '../../src/model/definition.js'
+import { defineModel } from '../../src/model/definition/define-model.js'
 import { createApp } from '../../src/service/create-app.js'
-import { SERVICE } from '../../src/service/rights/caller.js'
-import { recordsOf } from '../../src/service/records.js'
+import { SERVICE } from '../../src/service/context/principal.js'
+import { recordsOf } from '../../src/service/records/records.js'
 import { changesSince } from '../log.js'
 import type { Records } from '../../src/wire.js'
 import { models } from '../models.js'

@@ -1,14 +1,14 @@
 // Writes that may join a group commit, and those that need a transaction of their own.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { grantOf, type Permission } from '../../src/model/permission.js'
-import type { Plain } from '../../src/store/database.js'
+import { grantOf, type Permission } from '../../src/model/access/permission-record.js'
+import type { Plain } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
-import type { Caller } from '../../src/service/rights/caller.js'
-import { recordsOf } from '../../src/service/records.js'
-import { Rights } from '../../src/model/rights.js'
+import type { Caller } from '../../src/service/context/principal.js'
+import { recordsOf } from '../../src/service/records/records.js'
+import { Rights } from '../../src/model/access/permissions.js'
 import type { Records } from '../../src/wire.js'
 import { actorIn, newPlace, startService, type Place, type Service } from '../targets.js'
-import { faceOf } from '../twins.js'
+import { faceOf } from '../mutants/records.js'
 
 let place: Place
 let service: Service

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { defineModel } from '../../src/model/definition.js'
-import type { Json } from '../../src/model/value.js'
+import { defineModel } from '../../src/model/definition/define-model.js'
+import type { Json } from '../../src/model/values/value.js'
 import { models } from '../models.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
 import { inShort, listOf, referenceOf, useFamily } from './family.js'

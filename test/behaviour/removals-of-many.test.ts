@@ -1,10 +1,10 @@
 // A delete of several records in one request deletes all of them, or none.
 import { describe, expect, test } from 'vitest'
-import { defineModel } from '../../src/model/definition.js'
+import { defineModel } from '../../src/model/definition/define-model.js'
 import { openDatabase } from '../../src/store/open.js'
 import { models } from '../models.js'
 import { enter, newPlace, onEveryEngine, onEveryTarget, refusalOf, startService } from '../targets.js'
-import * as twins from '../twins.js'
+import * as twins from '../mutants/records.js'
 import { idsOf, inShort, useFamily } from './family.js'
 
 const [COMPANY, ADDRESS, PERSON, CIRCLE] = ['rel.Company', 'rel.Address', 'rel.Person', 'rel.Circle']

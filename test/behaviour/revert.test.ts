@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { quote, tableName } from '../../src/store/names.js'
+import { quote, tableName } from '../../src/store/engine/names.js'
 import type { WireRecord } from '../../src/wire.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
 import { idsOf, inShort, useFamily } from './family.js'

@@ -4,7 +4,7 @@ import type { Refusal } from '../../src/errors.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { WireRecord } from '../../src/wire.js'
 import { enter, newPlace, onEveryEngine, onEveryTarget, refusalOf, startService } from '../targets.js'
-import * as twins from '../twins.js'
+import * as twins from '../mutants/records.js'
 import { idsOf, inShort, useFamily, type Family } from './family.js'
 
 const [COMPANY, PERSON, BADGE] = ['rel.Company', 'rel.Person', 'rel.Badge']

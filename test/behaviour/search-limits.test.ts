@@ -1,6 +1,6 @@
 // Rejected searches, and the exact limits of a search.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { SearchRequest } from '../../src/model/search.js'
+import type { SearchRequest } from '../../src/model/query/search.js'
 import type { Page, Records } from '../../src/wire.js'
 import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
 

@@ -1,11 +1,11 @@
 // The number of statements does not depend on the number of records or of their related records.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { recordsOf } from '../../src/service/records.js'
+import { recordsOf } from '../../src/service/records/records.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
 import { CountingDatabase } from '../counting-database.js'
 import { actorIn, newPlace, onEveryEngine, startService, type Place, type Service } from '../targets.js'
-import { withNeighboursOneByOne } from '../twins.js'
+import { withNeighboursOneByOne } from '../mutants/records.js'
 
 const COUNT = 40
 

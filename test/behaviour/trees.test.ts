@@ -1,6 +1,6 @@
 // A model that owns records of its own kind; owners and members that are written concurrently.
 import { describe, expect, test } from 'vitest'
-import { defineModel } from '../../src/model/definition.js'
+import { defineModel } from '../../src/model/definition/define-model.js'
 import { models } from '../models.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
 import { idsOf, inShort, referenceOf, useFamily } from './family.js'

@@ -3,8 +3,8 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { createApp } from '../../src/service/create-app.js'
-import { SERVICE } from '../../src/service/rights/caller.js'
-import { create } from '../../src/service/saves.js'
+import { SERVICE } from '../../src/service/context/principal.js'
+import { create } from '../../src/service/records/save.js'
 import { cleanUpAfterwards, newDatabase, PASSWORD, scratch, start, verso } from './program.js'
 
 cleanUpAfterwards()

@@ -3,10 +3,10 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFil
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { loadModels, loadReported } from '../../src/cli/models.js'
+import { loadModels, loadReported } from '../../src/cli/models/models.js'
 import { StartFaults } from '../../src/errors.js'
-import { Catalog } from '../../src/model/catalog.js'
-import { MAX_XML_BYTES } from '../../src/model/domain/xml.js'
+import { Catalog } from '../../src/model/catalog/catalog.js'
+import { MAX_XML_BYTES } from '../../src/formats/domain-xml/xml.js'
 import { domain } from '../model/domain.js'
 import { cleanUpAfterwards, newDatabase, scratch, start, verso } from './program.js'
 

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
-import { writeStarter } from '../../src/cli/init.js'
-import { loadCatalogSources, loadModels } from '../../src/cli/models.js'
+import { writeStarter } from '../../src/cli/schema/init.js'
+import { loadCatalogSources, loadModels } from '../../src/cli/models/models.js'
 import { StartFaults } from '../../src/errors.js'
-import { Catalog } from '../../src/model/catalog.js'
-import type { Model } from '../../src/model/model.js'
+import { Catalog } from '../../src/model/catalog/catalog.js'
+import type { Model } from '../../src/model/definition/model.js'
 
 const scratch = mkdtempSync(path.join(tmpdir(), 'verso-models-'))
 afterAll(() => {

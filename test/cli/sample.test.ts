@@ -1,12 +1,12 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { loadModels } from '../../src/cli/models.js'
-import { DEFAULT_SAMPLE, SAMPLE_MODEL, sampleContact } from '../../src/cli/sample.js'
-import { DOMAINS, PHONES } from '../../src/cli/sample-lists.js'
-import { SETTINGS } from '../../src/cli/settings.js'
-import { Catalog } from '../../src/model/catalog.js'
-import { draftToCreate } from '../../src/model/draft.js'
-import { computeValues } from '../../src/model/values.js'
+import { loadModels } from '../../src/cli/models/models.js'
+import { DEFAULT_SAMPLE, SAMPLE_MODEL, sampleContact } from '../../src/cli/serve/sample.js'
+import { DOMAINS, PHONES } from '../../src/cli/serve/sample-lists.js'
+import { SETTINGS } from '../../src/cli/settings/settings.js'
+import { Catalog } from '../../src/model/catalog/catalog.js'
+import { draftToCreate } from '../../src/model/write/draft.js'
+import { computeValues } from '../../src/model/definition/record-values.js'
 
 const MANY = Array.from({ length: 3_000 }, (_, index) => sampleContact(index))
 

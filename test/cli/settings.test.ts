@@ -10,11 +10,11 @@ import {
   type CommandName,
   type Environment,
   type SettingValues,
-} from '../../src/cli/settings.js'
-import { settingRows } from '../../src/cli/settings-table.js'
+} from '../../src/cli/settings/settings.js'
+import { settingRows } from './settings-table.js'
 import { StartFaults } from '../../src/errors.js'
 import { DEFAULT_HTTP_SETTINGS } from '../../src/http/settings.js'
-import { DEFAULT_SETTINGS } from '../../src/service/settings.js'
+import { DEFAULT_SETTINGS } from '../../src/service/context/settings.js'
 
 function read(command: CommandName, line: string, environment: Environment = {}): SettingValues {
   const parsed = addSettings(new Command(command), command).parse(line.split(' ').filter(Boolean), {

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { loadModels } from '../../src/cli/models.js'
+import { loadModels } from '../../src/cli/models/models.js'
 import { createApp } from '../../src/service/create-app.js'
 import { damagePages, PAGE_BYTES, pagesWith, zeroPage } from '../faults/damaged-file.js'
 import { newDatabase, verso } from './program.js'

@@ -1,7 +1,7 @@
 // The models of a small shop, and a service in the compatibility mode that the clients need.
-import type { Source } from '../../src/model/catalog.js'
-import { defineModel } from '../../src/model/definition.js'
-import type { Compatibility } from '../../src/http/habits.js'
+import type { Source } from '../../src/model/catalog/catalog.js'
+import { defineModel } from '../../src/model/definition/define-model.js'
+import type { Compatibility } from '../../src/http/compat/protocol.js'
 import { startService, type Engine, type Service } from '../targets.js'
 
 const Partner = defineModel({

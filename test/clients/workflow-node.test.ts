@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { save } from '../../src/service/saves.js'
-import { SERVICE } from '../../src/service/rights/caller.js'
+import { save } from '../../src/service/records/save.js'
+import { SERVICE } from '../../src/service/context/principal.js'
 import { onEveryEngine, PASSWORD, USERNAME, type Service } from '../targets.js'
 import { openShop, ORDER, PARTNER, TAG } from './shop.js'
 import { WorkflowNode } from './workflow-node.js'

@@ -1,7 +1,7 @@
 // After one node acknowledged the end of a session, key or account, no node accepts its writes; reads end within a second.
 import { expect, test } from 'vitest'
-import { USER_MODEL } from '../../src/model/model.js'
-import { ForgettingAccess, keepingAccessEnds } from '../account-twins.js'
+import { USER_MODEL } from '../../src/model/definition/model.js'
+import { ForgettingAccess, keepingAccessEnds } from '../mutants/accounts.js'
 import { onEveryEngine, PASSWORD } from '../targets.js'
 import { asUser, JSON_BODY, send, withServer, type Answer } from '../wire/exchange.js'
 import { NEW_PASSWORD, withAccessNodes, type Credentials, type Somebody } from './access-nodes.js'

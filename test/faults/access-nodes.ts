@@ -1,10 +1,10 @@
 // Two nodes on one database, and people who are ended on one of them while the other still knows them.
 import { afterAll, beforeAll } from 'vitest'
-import { addUser } from '../../src/service/accounts/accounts.js'
-import { makeKey } from '../../src/service/accounts/keys.js'
-import { hashOfToken, newToken } from '../../src/service/accounts/tokens.js'
-import { SERVICE } from '../../src/service/rights/caller.js'
-import { openSession } from '../../src/store/sessions.js'
+import { addUser } from '../../src/service/auth/accounts.js'
+import { makeKey } from '../../src/service/auth/keys.js'
+import { hashOfToken, newToken } from '../../src/service/auth/tokens.js'
+import { SERVICE } from '../../src/service/context/principal.js'
+import { openSession } from '../../src/store/auth/sessions.js'
 import { HttpClient } from '../http-client.js'
 import {
   PASSWORD,

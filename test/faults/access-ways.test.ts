@@ -1,6 +1,6 @@
 // Every kind of write checks whether its sender lost access on another node.
 import { beforeAll, expect, test } from 'vitest'
-import { USER_MODEL } from '../../src/model/model.js'
+import { USER_MODEL } from '../../src/model/definition/model.js'
 import { onEveryEngine, PASSWORD } from '../targets.js'
 import { JSON_BODY, send } from '../wire/exchange.js'
 import { CONTACT, NEW_PASSWORD, PATH, withAccessNodes, type Somebody } from './access-nodes.js'

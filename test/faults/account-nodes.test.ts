@@ -1,11 +1,11 @@
 // The end of a session or a change of permissions takes effect immediately on its node, and on the other within a second.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ROLE_MODEL } from '../../src/model/auth.js'
-import { USER_MODEL } from '../../src/model/model.js'
-import { addUser } from '../../src/service/accounts/accounts.js'
-import { KnownCallers } from '../../src/service/accounts/known-callers.js'
-import { rolesNamed } from '../../src/service/accounts/roles.js'
-import { DeafGate, TrustingCallers } from '../account-twins.js'
+import { ROLE_MODEL } from '../../src/model/catalog/auth-models.js'
+import { USER_MODEL } from '../../src/model/definition/model.js'
+import { addUser } from '../../src/service/auth/accounts.js'
+import { KnownCallers } from '../../src/service/context/session-cache.js'
+import { rolesNamed } from '../../src/service/auth/roles.js'
+import { DeafGate, TrustingCallers } from '../mutants/accounts.js'
 import { HttpClient } from '../http-client.js'
 import {
   onEveryEngine,

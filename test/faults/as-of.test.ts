@@ -1,9 +1,9 @@
 // A find with asOf stays consistent while others write between its statements.
 import { expect, test } from 'vitest'
-import type { Database } from '../../src/store/database.js'
+import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
-import { ofManyMoments } from '../history-twins.js'
+import { ofManyMoments } from '../mutants/history.js'
 import { searchingBy } from '../searcher.js'
 import { enter, onEveryEngine, preparedPlace, startService, type Engine } from '../targets.js'
 

@@ -2,9 +2,9 @@
 // deadlock.
 import { describe, expect, test } from 'vitest'
 import type { WireRecord } from '../../src/wire.js'
-import { assertsByLooking } from '../batch-twins.js'
+import { assertsByLooking } from '../mutants/batch.js'
 import { onEveryEngine, type Engine } from '../targets.js'
-import * as twins from '../twins.js'
+import * as twins from '../mutants/records.js'
 import { exchange } from './exchange.js'
 import { interleave, onNodes, type Node, type Nodes, type Twin } from './nodes.js'
 

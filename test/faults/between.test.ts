@@ -1,11 +1,11 @@
 // Others commit between a check and the write that depends on it: nothing happens that is no longer permitted, and no ended session comes
 // back. PostgreSQL only: on SQLite a write transaction excludes other writers.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { USER_MODEL } from '../../src/model/model.js'
+import { USER_MODEL } from '../../src/model/definition/model.js'
 import { openDatabase } from '../../src/store/open.js'
-import type { Database } from '../../src/store/database.js'
+import type { Database } from '../../src/store/engine/database.js'
 import type { Records } from '../../src/wire.js'
-import { askingOnce, reopeningSessions } from '../account-twins.js'
+import { askingOnce, reopeningSessions } from '../mutants/accounts.js'
 import { grantee, officeModels, permit, PROJECT, rootOf } from '../permissions/grantee.js'
 import { newPlace, PASSWORD, refusalOf, startService, type Place, type Service } from '../targets.js'
 import { Interruption } from './between.js'

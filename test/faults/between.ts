@@ -1,6 +1,6 @@
 // Something else that happens, and is committed, in the middle of a transaction: the same moment in every run.
-import type { Database, Queryable, Transaction } from '../../src/store/database.js'
-import { faceOf } from '../twins.js'
+import type { Database, Queryable, Transaction } from '../../src/store/engine/database.js'
+import { faceOf } from '../mutants/records.js'
 
 export class Interruption {
   #next: { readonly isAfter: (sql: string) => boolean; readonly act: () => Promise<unknown> } | undefined

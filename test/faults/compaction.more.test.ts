@@ -1,15 +1,15 @@
 // Compaction runs while others write and read: everything above the retention floor stays, and nobody waits.
 import { expect, test } from 'vitest'
-import { compact } from '../../src/service/log/compaction.js'
+import { compact } from '../../src/service/maintenance/retention.js'
 import { followingPage } from '../../src/service/log/feed.js'
-import { purge } from '../../src/service/log/purge.js'
-import { SERVICE } from '../../src/service/rights/caller.js'
-import { horizonOf } from '../../src/store/feed.js'
-import { LOG_TABLE } from '../../src/store/log.js'
+import { purge } from '../../src/service/maintenance/purge.js'
+import { SERVICE } from '../../src/service/context/principal.js'
+import { horizonOf } from '../../src/store/log/feed.js'
+import { LOG_TABLE } from '../../src/store/log/log.js'
 import { openDatabase } from '../../src/store/open.js'
-import type { Database } from '../../src/store/database.js'
+import type { Database } from '../../src/store/engine/database.js'
 import type { Change, Records, WireRecord } from '../../src/wire.js'
-import { withoutHorizon } from '../history-twins.js'
+import { withoutHorizon } from '../mutants/history.js'
 import {
   enter,
   onEveryEngine,

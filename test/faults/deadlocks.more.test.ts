@@ -1,11 +1,11 @@
 // PostgreSQL only: transactions that deadlock. The service retries one of them, and no client sees it.
 import { describe, expect, test } from 'vitest'
-import type { Queryable } from '../../src/store/database.js'
-import { LOG_TABLE } from '../../src/store/log.js'
+import type { Queryable } from '../../src/store/engine/database.js'
+import { LOG_TABLE } from '../../src/store/log/log.js'
 import type { WireRecord } from '../../src/wire.js'
 import { listOf } from '../behaviour/family.js'
 import type { HttpClient } from '../http-client.js'
-import { withoutOrderedLocks, withoutSecondAttempt } from '../twins.js'
+import { withoutOrderedLocks, withoutSecondAttempt } from '../mutants/records.js'
 import { interleave, inWords, onNodes, send, type Nodes, type Sent, type Twin } from './nodes.js'
 
 const REQUESTS = 200

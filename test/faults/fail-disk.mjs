@@ -1,6 +1,6 @@
 // Writes in groups until the disk fails, and some time longer; tells what became of each group: fail-disk.mjs <file>
 // To be run with a limit on the size of files: going past it is an I/O error, not a full disk.
-import { openSqlite } from '../../dist/store/sqlite.js'
+import { openSqlite } from '../../dist/store/sqlite/sqlite.js'
 
 const GROUPS = 40
 const AT_ONCE = 32

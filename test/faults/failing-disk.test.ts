@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { openSqlite } from '../../src/store/sqlite.js'
+import { openSqlite } from '../../src/store/sqlite/sqlite.js'
 import { newPlace } from '../targets.js'
 
 const script = fileURLToPath(new URL('fail-disk.mjs', import.meta.url))

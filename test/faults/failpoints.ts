@@ -1,5 +1,5 @@
 // A process ends itself, as by `kill -9`, when a write of a file comes to the point that it was told.
-import type { Contents, Database, Transaction } from '../../src/store/database.js'
+import type { Contents, Database, Transaction } from '../../src/store/engine/database.js'
 
 export const POINTS = [
   'receiving',

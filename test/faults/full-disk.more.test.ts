@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Database } from '../../src/store/database.js'
+import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { HttpClient } from '../http-client.js'
 import { startPostgres } from '../postgres.js'
@@ -15,7 +15,7 @@ import {
   type Place,
   type Service,
 } from '../targets.js'
-import { answersBeforeCommit } from '../twins.js'
+import { answersBeforeCommit } from '../mutants/records.js'
 import { exchange, type Session } from './exchange.js'
 import { Journal } from './journal.js'
 import { mountSmallDisk, removeSmallDisks, type SmallDisk } from './small-disk.js'

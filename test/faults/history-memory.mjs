@@ -1,10 +1,10 @@
 // The past of a record with many large Changes, read in a process with little memory: history-memory.mjs <database> [whole]. With
 // `whole`, the twin whose pages of the Log have no bound but their number.
 import { createApp } from '../../dist/index.js'
-import { addUser } from '../../dist/service/accounts/accounts.js'
-import { recordsFor, recordsOf } from '../../dist/service/records.js'
-import { SERVICE } from '../../dist/service/rights/caller.js'
-import { findLogin } from '../../dist/store/accounts.js'
+import { addUser } from '../../dist/service/auth/accounts.js'
+import { recordsFor, recordsOf } from '../../dist/service/records/records.js'
+import { SERVICE } from '../../dist/service/context/principal.js'
+import { findLogin } from '../../dist/store/auth/accounts.js'
 import { openDatabase } from '../../dist/store/open.js'
 
 const [url, how] = process.argv.slice(2)

@@ -1,10 +1,10 @@
 // What clients were told, held against what is stored: after whatever fault, the two must agree.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Queryable } from '../../src/store/database.js'
-import { LOG_TABLE } from '../../src/store/log.js'
+import type { Queryable } from '../../src/store/engine/database.js'
+import { LOG_TABLE } from '../../src/store/log/log.js'
 import type { Change } from '../../src/wire.js'
-import { quote, tableName } from '../../src/store/names.js'
+import { quote, tableName } from '../../src/store/engine/names.js'
 import type { WireRecord } from '../../src/wire.js'
 import { exchange, type Answer, type Session } from './exchange.js'
 

@@ -1,9 +1,9 @@
 // The end of a key takes effect immediately on its node, and on every other node within a second.
 import { describe, expect, test } from 'vitest'
-import type { Database } from '../../src/store/database.js'
+import type { Database } from '../../src/store/engine/database.js'
 import { HttpClient } from '../http-client.js'
 import { ENGINES, type Engine } from '../targets.js'
-import { forgettingEpoch } from '../key-twins.js'
+import { forgettingEpoch } from '../mutants/keys.js'
 import { onNodes, type Node } from './nodes.js'
 
 const CONTACTS = '/ws/rest/crm.Contact'

@@ -1,11 +1,11 @@
 // `kill -9` of a server under load, again and again; after each restart, what it had acknowledged must be there.
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Queryable } from '../../src/store/database.js'
+import type { Queryable } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { HttpClient } from '../http-client.js'
 import { PASSWORD, preparedPlace, USERNAME, type Engine } from '../targets.js'
-import type * as twins from '../twins.js'
+import type * as twins from '../mutants/records.js'
 import { exchange } from './exchange.js'
 import { Journal } from './journal.js'
 import { startServerProcess } from './server-process.js'

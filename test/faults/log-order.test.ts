@@ -2,13 +2,13 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { App } from '../../src/service/app.js'
-import type { Database } from '../../src/store/database.js'
-import { append, LOG_TABLE, type NewChange } from '../../src/store/log.js'
+import type { App } from '../../src/service/context/app.js'
+import type { Database } from '../../src/store/engine/database.js'
+import { append, LOG_TABLE, type NewChange } from '../../src/store/log/log.js'
 import { changesSince } from '../log.js'
 import { openDatabase } from '../../src/store/open.js'
 import { enter, onEveryEngine, preparedPlace, startService, type Engine, type Place } from '../targets.js'
-import { withoutLogLock } from '../twins.js'
+import { withoutLogLock } from '../mutants/records.js'
 
 const WRITERS = 16
 const WRITES_EACH = 15

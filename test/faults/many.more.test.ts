@@ -4,7 +4,7 @@ import { changesBetween } from '../log.js'
 import type { Change, WireRecord } from '../../src/wire.js'
 import { idsOf } from '../behaviour/family.js'
 import { onEveryEngine, type Engine } from '../targets.js'
-import * as twins from '../twins.js'
+import * as twins from '../mutants/records.js'
 import { exchange, type Session } from './exchange.js'
 import { interleave, onNodes, type Nodes, type Twin } from './nodes.js'
 

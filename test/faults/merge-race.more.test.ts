@@ -1,8 +1,8 @@
 // merge-race.long.test.ts runs this with a thousand writers.
 import { describe, expect, test } from 'vitest'
-import { forgettingChanges, writingAllFields } from '../merge-twins.js'
+import { forgettingChanges, writingAllFields } from '../mutants/merge.js'
 import { onEveryEngine } from '../targets.js'
-import * as twins from '../twins.js'
+import * as twins from '../mutants/records.js'
 import { mergeInProcess, type MergeRace } from './merge-race.js'
 import { onNodes } from './nodes.js'
 import { mergeAtRandom } from './random-merges.js'

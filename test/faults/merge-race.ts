@@ -2,8 +2,8 @@
 // `Prefer: merge=fields` every change stands, and none takes another away.
 import { Agent } from 'node:http'
 import { fileURLToPath } from 'node:url'
-import { DEFAULT_SETTINGS } from '../../src/service/settings.js'
-import type { Database, Queryable } from '../../src/store/database.js'
+import { DEFAULT_SETTINGS } from '../../src/service/context/settings.js'
+import type { Database, Queryable } from '../../src/store/engine/database.js'
 import { changesBetween } from '../log.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { WireRecord } from '../../src/wire.js'

@@ -1,6 +1,6 @@
 // Nodes of the service in this process, on one database. A mutant can replace each node's database, and a transaction can stop between two
 // statements until another one has ended or waits for a lock.
-import type { Database, Queryable, Transaction } from '../../src/store/database.js'
+import type { Database, Queryable, Transaction } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { WireRecord } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'

@@ -7,7 +7,7 @@ import type { Records, WireRecord } from '../../src/wire.js'
 import { listOf } from '../behaviour/family.js'
 import type { HttpClient } from '../http-client.js'
 import { onEveryEngine, type Engine } from '../targets.js'
-import { withoutOwnerRaise, withoutRowLocks } from '../twins.js'
+import { withoutOwnerRaise, withoutRowLocks } from '../mutants/records.js'
 import { interleave, onNodes, send, type Sent, type Twin } from './nodes.js'
 
 const ROUNDS = 60

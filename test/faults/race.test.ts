@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { onEveryEngine } from '../targets.js'
-import * as twins from '../twins.js'
+import * as twins from '../mutants/records.js'
 import { raceInProcess, raceOfTwoProcesses, type Race } from './race.js'
 
 const ONE_IN_32: Race = { rounds: 30, writers: 32 }

@@ -1,5 +1,5 @@
 // The race: many equal updates of one record at once. One must win, all others must be told of the conflict.
-import type { Database, Queryable } from '../../src/store/database.js'
+import type { Database, Queryable } from '../../src/store/engine/database.js'
 import { changesBetween } from '../log.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { WireRecord } from '../../src/wire.js'

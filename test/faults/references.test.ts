@@ -1,14 +1,14 @@
 // Deletes race with new references: in any order, no reference and no link ends up dangling.
 import { expect, test } from 'vitest'
-import type { Queryable } from '../../src/store/database.js'
-import { LOG_TABLE } from '../../src/store/log.js'
-import { quote } from '../../src/store/names.js'
-import { linkTable } from '../../src/store/relation-sql.js'
+import type { Queryable } from '../../src/store/engine/database.js'
+import { LOG_TABLE } from '../../src/store/log/log.js'
+import { quote } from '../../src/store/engine/names.js'
+import { linkTable } from '../../src/store/sql/relation.js'
 import type { Change, WireRecord } from '../../src/wire.js'
 import { listOf } from '../behaviour/family.js'
 import type { HttpClient } from '../http-client.js'
 import { onEveryEngine, type Engine } from '../targets.js'
-import { withoutReferenceLocks, withoutRowLocks } from '../twins.js'
+import { withoutReferenceLocks, withoutRowLocks } from '../mutants/records.js'
 import { interleave, inWords, onNodes, send, type Nodes, type Sent, type Twin } from './nodes.js'
 
 const ROUNDS = 25

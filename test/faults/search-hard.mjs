@@ -1,9 +1,9 @@
 // A service in a process of its own that is asked the worst: search-hard.mjs <database> <number of searches> [kind]. Tells what it
-// measured. TWIN=searchingOnReader, or another name of test/twins.ts, puts that twin in the place of the database.
+// measured. TWIN=searchingOnReader, or another name of test/mutants/records.ts, puts that twin in the place of the database.
 import { createJiti } from 'jiti'
 import { createApp, recordsFor } from '../../dist/index.js'
-import { addUser } from '../../dist/service/accounts/accounts.js'
-import { rebuildCounters } from '../../dist/service/counters.js'
+import { addUser } from '../../dist/service/auth/accounts.js'
+import { rebuildCounters } from '../../dist/service/maintenance/counters.js'
 import { openDatabase } from '../../dist/store/open.js'
 
 /** So that the whole ends in bounded time, whatever a search would take. */

@@ -1,9 +1,9 @@
 // Sequence numbers taken concurrently through two nodes have no duplicates and no gaps, even if creates are rejected.
 import { expect, test } from 'vitest'
-import { indexName, quote } from '../../src/store/names.js'
-import type { Database } from '../../src/store/database.js'
+import { indexName, quote } from '../../src/store/engine/names.js'
+import type { Database } from '../../src/store/engine/database.js'
 import { enter, onEveryEngine, type Engine } from '../targets.js'
-import { numbersReadFirst } from '../twins.js'
+import { numbersReadFirst } from '../mutants/records.js'
 import { onNodes, type Nodes, type Twin } from './nodes.js'
 
 const CREATES = 100

@@ -1,10 +1,10 @@
 // A node of the service in a process of its own, to be raced against and killed: serve.mjs <database> <user> <password>.
-// TWIN=answersBeforeCommit, or another name of test/twins.ts, puts that twin in the place of the database once it is set up;
+// TWIN=answersBeforeCommit, or another name of test/mutants/records.ts, puts that twin in the place of the database once it is set up;
 // FIRST_TWIN puts one there from the beginning. MODELS is a file with other models than test/models.ts. By a message it is told where to end itself: see failpoints.ts.
 import { subscribe } from 'node:diagnostics_channel'
 import { createJiti } from 'jiti'
 import { createApp, createServer, DEFAULT_HTTP_SETTINGS } from '../../dist/index.js'
-import { ensureFirstAdmin } from '../../dist/service/accounts/accounts.js'
+import { ensureFirstAdmin } from '../../dist/service/auth/accounts.js'
 import { openDatabase } from '../../dist/store/open.js'
 
 const [db, username, password] = process.argv.slice(2)

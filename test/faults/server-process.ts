@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { ANY_FAILURE, watchLog, type Failure } from '../server-failures.js'
 import { PASSWORD, USERNAME } from '../targets.js'
-import type * as twins from '../twins.js'
+import type * as twins from '../mutants/records.js'
 import type { Point } from './failpoints.js'
 
 export interface ServerProcess {

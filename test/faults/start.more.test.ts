@@ -11,7 +11,7 @@ import { startServerProcess } from './server-process.js'
 
 test('a database folder that cannot be created is reported immediately', () => {
   // Runs in its own process, because an endless wait would block this one, too.
-  const open = `import { openSqlite } from './dist/store/sqlite.js'; await openSqlite('/proc/verso/verso.db')`
+  const open = `import { openSqlite } from './dist/store/sqlite/sqlite.js'; await openSqlite('/proc/verso/verso.db')`
   const cwd = fileURLToPath(new URL('../..', import.meta.url))
   const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', open], {
     cwd,

@@ -1,8 +1,8 @@
 // PostgreSQL only: concurrent writes share a transaction (group commit) without affecting each other and without a lost write.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Refusal } from '../../src/errors.js'
-import { recordsOf } from '../../src/service/records.js'
-import type { Database } from '../../src/store/database.js'
+import { recordsOf } from '../../src/service/records/records.js'
+import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { changesSince } from '../log.js'
@@ -13,7 +13,7 @@ import {
   sharingEverything,
   withoutIsolation,
   withoutSharedGuard,
-} from '../together-twins.js'
+} from '../mutants/group-commit.js'
 
 const CONTACT = 'crm.Contact'
 const MANY = 20

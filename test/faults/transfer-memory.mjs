@@ -2,7 +2,7 @@
 // that reads its file at once.
 import { readFileSync } from 'node:fs'
 import { createApp } from '../../dist/index.js'
-import { readLines } from '../../dist/cli/line-file.js'
+import { readLines } from '../../dist/cli/data/ndjson-file.js'
 import { importRecords } from '../../dist/service/transfer/import.js'
 
 const [db, models, file, how] = process.argv.slice(2)

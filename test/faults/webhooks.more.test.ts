@@ -1,9 +1,9 @@
 // Webhooks deliver every change at least once and in order, whatever happens to receivers and nodes.
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { SERVICE } from '../../src/service/rights/caller.js'
-import { create, update } from '../../src/service/saves.js'
+import { SERVICE } from '../../src/service/context/principal.js'
+import { create, update } from '../../src/service/records/save.js'
 import { makeWebhook, stateOf, deliveriesOf } from '../../src/service/webhooks/webhooks.js'
-import type { Database } from '../../src/store/database.js'
+import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { WireRecord } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
@@ -18,7 +18,7 @@ import {
   type Service,
   type ServiceOptions,
 } from '../targets.js'
-import { movesBeforeAnswer, withoutLease } from '../webhook-twins.js'
+import { movesBeforeAnswer, withoutLease } from '../mutants/webhooks.js'
 import { isGenuine, Receiver } from '../webhooks/receiver.js'
 import { startServerProcess } from './server-process.js'
 

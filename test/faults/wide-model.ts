@@ -1,6 +1,6 @@
 // A model with as many fields as there are people who change a record at once, each of them another.
-import type { Source } from '../../src/model/catalog.js'
-import { defineModel, type FieldDefinition } from '../../src/model/definition.js'
+import type { Source } from '../../src/model/catalog/catalog.js'
+import { defineModel, type FieldDefinition } from '../../src/model/definition/define-model.js'
 
 export const WIDTH = 1_000
 export const WIDE = 'lab.Wide'

@@ -3,7 +3,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { newPlace, type Engine } from '../targets.js'
-import type * as twins from '../twins.js'
+import type * as twins from '../mutants/records.js'
 import type { Measured } from './worst-searches.js'
 
 export const LIMIT_MS = 50

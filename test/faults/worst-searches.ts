@@ -8,9 +8,9 @@ import {
   MAX_LIKE_LENGTH,
   MAX_TERMS,
   MAX_VALUES,
-} from '../../src/model/condition.js'
-import type { SearchRequest } from '../../src/model/search.js'
-import type { Database } from '../../src/store/database.js'
+} from '../../src/model/query/condition.js'
+import type { SearchRequest } from '../../src/model/query/search.js'
+import type { Database } from '../../src/store/engine/database.js'
 import type { Records } from '../../src/wire.js'
 
 const MODEL = 'rel.Person'

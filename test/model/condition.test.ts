@@ -6,7 +6,7 @@ import {
   MAX_TERMS,
   OPERATORS,
   type Condition,
-} from '../../src/model/condition.js'
+} from '../../src/model/query/condition.js'
 
 interface Read {
   readonly condition: Condition | undefined

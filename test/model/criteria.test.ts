@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Catalog } from '../../src/model/catalog.js'
+import { Catalog } from '../../src/model/catalog/catalog.js'
 import {
   conditionFrom,
   MAX_DEPTH,
@@ -11,12 +11,12 @@ import {
   type Condition,
   type Operator,
   type Term,
-} from '../../src/model/condition.js'
-import { bind, countTerms } from '../../src/model/binding.js'
-import type { Criteria } from '../../src/model/criteria.js'
-import { defineModel } from '../../src/model/definition.js'
-import { MAX_TEXT_LENGTH } from '../../src/model/operand.js'
-import type { Value } from '../../src/model/value.js'
+} from '../../src/model/query/condition.js'
+import { bind, countTerms } from '../../src/model/query/bind-condition.js'
+import type { Criteria } from '../../src/model/query/criteria.js'
+import { defineModel } from '../../src/model/definition/define-model.js'
+import { MAX_TEXT_LENGTH } from '../../src/model/query/operand.js'
+import type { Value } from '../../src/model/values/value.js'
 import { Everything } from '../models.js'
 
 const Author = defineModel({

@@ -1,9 +1,14 @@
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { StartFaults } from '../../src/errors.js'
-import { Catalog } from '../../src/model/catalog.js'
-import { defineModel, type InputOf, type RecordOf, type UserReference } from '../../src/model/definition.js'
-import { extend, extendModel } from '../../src/model/extension.js'
-import type { Json } from '../../src/model/value.js'
+import { Catalog } from '../../src/model/catalog/catalog.js'
+import {
+  defineModel,
+  type InputOf,
+  type RecordOf,
+  type UserReference,
+} from '../../src/model/definition/define-model.js'
+import { extend, extendModel } from '../../src/model/definition/extend-model.js'
+import type { Json } from '../../src/model/values/value.js'
 
 function faultsOf(...definitions: readonly unknown[]): readonly string[] {
   try {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { Catalog } from '../../src/model/catalog.js'
-import type { FieldDefinition } from '../../src/model/definition.js'
-import { printModel } from '../../src/model/print-model.js'
+import { Catalog } from '../../src/model/catalog/catalog.js'
+import type { FieldDefinition } from '../../src/model/definition/define-model.js'
+import { printModel } from '../../src/formats/model-file.js'
 import { domain, field, read } from './domain.js'
 
 const OPTIONS = `<object-views>

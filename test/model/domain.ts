@@ -1,8 +1,8 @@
 // Domain XML as tests write it: only what they are about.
-import type { FieldDefinition, ModelDefinition } from '../../src/model/definition.js'
-import { domainModels, type Beside } from '../../src/model/domain/models.js'
-import { nothingDeclared, readDomain } from '../../src/model/domain/declared.js'
-import { parseXml } from '../../src/model/domain/xml.js'
+import type { FieldDefinition, ModelDefinition } from '../../src/model/definition/define-model.js'
+import { domainModels, type Beside } from '../../src/formats/domain-xml/models.js'
+import { nothingDeclared, readDomain } from '../../src/formats/domain-xml/declarations.js'
+import { parseXml } from '../../src/formats/domain-xml/xml.js'
 
 export const PACKAGE = 'org.test.db'
 

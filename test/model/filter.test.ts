@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Refusal } from '../../src/errors.js'
-import { MAX_DEPTH, type Condition, type Operator } from '../../src/model/condition.js'
-import { parseFilter } from '../../src/model/filter.js'
+import { MAX_DEPTH, type Condition, type Operator } from '../../src/model/query/condition.js'
+import { parseFilter } from '../../src/model/query/filter.js'
 
 type Bare =
   | { operator: 'and' | 'or' | 'not'; conditions: Bare[] }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { fold, likePattern } from '../../src/model/fold.js'
+import { fold, likePattern } from '../../src/model/values/text-folding.js'
 
 describe('case and accents do not matter', () => {
   test.each([

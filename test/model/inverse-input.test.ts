@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { Catalog } from '../../src/model/catalog.js'
-import { isAsClaimed } from '../../src/model/inverse-input.js'
+import { Catalog } from '../../src/model/catalog/catalog.js'
+import { isAsClaimed } from '../../src/model/write/inverse-input.js'
 import { models } from '../models.js'
 
 const person = Catalog.from(models).get('rel.Person')

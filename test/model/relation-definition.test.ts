@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { StartFaults } from '../../src/errors.js'
-import { Catalog } from '../../src/model/catalog.js'
+import { Catalog } from '../../src/model/catalog/catalog.js'
 import { models } from '../models.js'
 
 function faultsOf(...definitions: readonly unknown[]): readonly string[] {

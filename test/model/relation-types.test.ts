@@ -1,13 +1,13 @@
 // What is inferred for records with relations: the compiler checks these claims.
 import { expect, expectTypeOf, test } from 'vitest'
-import { Catalog } from '../../src/model/catalog.js'
+import { Catalog } from '../../src/model/catalog/catalog.js'
 import {
   defineModel,
   type InputOf,
   type NeighbourInput,
   type RecordOf,
   type Reference,
-} from '../../src/model/definition.js'
+} from '../../src/model/definition/define-model.js'
 import type { Badge, Circle, Company, Door, Person } from '../models.js'
 
 test('a reference is shown with its version, and required only if it is declared so', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { XMLParser } from 'fast-xml-parser'
 import { describe, expect, test } from 'vitest'
-import { MAX_XML_BYTES, parseXml, XmlFault, type XmlElement } from '../../src/model/domain/xml.js'
+import { MAX_XML_BYTES, parseXml, XmlFault, type XmlElement } from '../../src/formats/domain-xml/xml.js'
 
 function faultOf(text: string): string {
   try {

@@ -1,7 +1,7 @@
 // What may not be read is not told by the way either: through a relation, in a conflict, in a refusal, in an answer that is given again.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { PERMISSION_MODEL, ROLE_MODEL } from '../../src/model/auth.js'
-import { USER_MODEL } from '../../src/model/model.js'
+import { PERMISSION_MODEL, ROLE_MODEL } from '../../src/model/catalog/auth-models.js'
+import { USER_MODEL } from '../../src/model/definition/model.js'
 import type { Records } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, refusalOf, startService, type Service } from '../targets.js'

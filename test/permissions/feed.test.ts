@@ -1,6 +1,6 @@
 // The feed tells everybody what they may see: by the rights of today, and by what a record held then.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { purge } from '../../src/service/log/purge.js'
+import { purge } from '../../src/service/maintenance/purge.js'
 import type { Change, Records } from '../../src/wire.js'
 import { countAnew, onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
 import { grantee, officeModels, PROJECT, rootOf, TEAM, type Grantee } from './grantee.js'

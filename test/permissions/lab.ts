@@ -1,7 +1,7 @@
 // A small world with every kind of relation; `roles.ts` has who sees which parts of it.
-import { defineModel } from '../../src/model/definition.js'
-import { extendModel } from '../../src/model/extension.js'
-import type { Source } from '../../src/model/catalog.js'
+import { defineModel } from '../../src/model/definition/define-model.js'
+import { extendModel } from '../../src/model/definition/extend-model.js'
+import type { Source } from '../../src/model/catalog/catalog.js'
 import type { Cell, Row, Shapes, World } from '../properties/search-oracle.js'
 
 export const TEAM = 'lab.Team'

@@ -1,7 +1,7 @@
 // A merge tells no more than a conflict does: whether it is done or refused says nothing of what may not be read.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Refusal } from '../../src/errors.js'
-import { defineModel } from '../../src/model/definition.js'
+import { defineModel } from '../../src/model/definition/define-model.js'
 import type { Records } from '../../src/wire.js'
 import { onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
 import { grantee, officeModels, rootOf, TEAM } from './grantee.js'

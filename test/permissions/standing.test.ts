@@ -1,8 +1,8 @@
 // What decides somebody's rights is decided by others, and what no longer holds gives none.
 import http from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { API_KEY_MODEL, PERMISSION_MODEL } from '../../src/model/auth.js'
-import { USER_MODEL } from '../../src/model/model.js'
+import { API_KEY_MODEL, PERMISSION_MODEL } from '../../src/model/catalog/auth-models.js'
+import { USER_MODEL } from '../../src/model/definition/model.js'
 import type { Records } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, refusalOf, startService, type Service } from '../targets.js'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { compareDecimals, parseDecimal } from '../../src/model/decimal.js'
-import { decodeDecimal, encodeDecimal } from '../../src/store/sortable-decimal.js'
+import { compareDecimals, parseDecimal } from '../../src/model/values/decimal.js'
+import { decodeDecimal, encodeDecimal } from '../../src/store/sqlite/sortable-decimal.js'
 
 const SCALE = 6n
 /** Whole numbers of the millionth, up to 38 digits: the oracle is arithmetic. */

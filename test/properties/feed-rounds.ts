@@ -1,7 +1,7 @@
 // Rounds of random writes, while some copy lists and follow the feed from their numbers.
 import { randomInt } from 'node:crypto'
 import { Refusal } from '../../src/errors.js'
-import type { Database } from '../../src/store/database.js'
+import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { Copy, tableOf } from '../feed.js'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { onEveryEngine } from '../targets.js'
-import { withLateSeq, withoutLogLock } from '../twins.js'
+import { withLateSeq, withoutLogLock } from '../mutants/records.js'
 import { complaintsOf } from './feed-rounds.js'
 
 onEveryEngine((engine) => {

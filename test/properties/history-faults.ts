@@ -1,6 +1,6 @@
 // Random sequences of writes, and what history tells of them.
 import { expect } from 'vitest'
-import type { Database } from '../../src/store/database.js'
+import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { enter, preparedPlace, startService, type Engine } from '../targets.js'
 import { HistoryWorld, seeded } from './history-world.js'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { skippingOne, withoutBefore } from '../history-twins.js'
+import { skippingOne, withoutBefore } from '../mutants/history.js'
 import { onEveryEngine } from '../targets.js'
 import { faultsOf } from './history-faults.js'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { merge, standsOnTop, type Verdict } from '../../src/model/merge.js'
-import { sameValue, type Values } from '../../src/model/value.js'
+import { merge, standsOnTop, type Verdict } from '../../src/model/write/merge.js'
+import { sameValue, type Values } from '../../src/model/values/value.js'
 
 const FIELDS = ['a', 'b', 'c', 'd'] as const
 /** Few values, so that sides often agree. */

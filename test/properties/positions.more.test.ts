@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Records } from '../../src/wire.js'
-import { WRONG_POSITIONS } from '../position-twins.js'
+import { WRONG_POSITIONS } from '../mutants/cursors.js'
 import { ENGINES, enter, startService, type Engine, type Service } from '../targets.js'
 import { idsByWalking } from '../walking.js'
 import { filterOf } from './search-forms.js'

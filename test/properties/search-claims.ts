@@ -1,7 +1,7 @@
 // Questions by chance to both engines, through every door and in every form, held against an independent reading of them.
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { SearchRequest } from '../../src/model/search.js'
+import type { SearchRequest } from '../../src/model/query/search.js'
 import type { Page, Records } from '../../src/wire.js'
 import { ENGINES, enter, startService, type Door, type Engine, type Service } from '../targets.js'
 import { domainOf, filterOf, jsonOf } from './search-forms.js'

@@ -1,5 +1,5 @@
 // The same question in every form that the service takes.
-import type { SearchRequest } from '../../src/model/search.js'
+import type { SearchRequest } from '../../src/model/query/search.js'
 import type { Question, Term } from './search-oracle.js'
 import type { Ask, Style } from './search-questions.js'
 

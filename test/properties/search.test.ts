@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ENGINES, enter } from '../targets.js'
-import { WRONG_SEARCHES } from '../twins.js'
+import { WRONG_SEARCHES } from '../mutants/records.js'
 import {
   asking,
   claimSearches,

@@ -1,11 +1,11 @@
 // Every type keeps its values exactly and sorts them alike, whichever engine holds them.
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { compareDecimals } from '../../src/model/decimal.js'
-import type { Value } from '../../src/model/value.js'
-import { searchFromQuery } from '../../src/model/search.js'
-import { find } from '../../src/store/pages.js'
-import { quote } from '../../src/store/names.js'
+import { compareDecimals } from '../../src/model/values/decimal.js'
+import type { Value } from '../../src/model/values/value.js'
+import { searchFromQuery } from '../../src/model/query/search.js'
+import { find } from '../../src/store/find/pages.js'
+import { quote } from '../../src/store/engine/names.js'
 import type { Records } from '../../src/wire.js'
 import { countAnew, ENGINES, enter, startService, type Service } from '../targets.js'
 

@@ -1,8 +1,8 @@
 // Whatever body is sent, the stored row differs only in writable fields that were named, and the world stays as it was.
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { isWritable } from '../../src/model/model.js'
-import type { Row } from '../../src/store/database.js'
+import { isWritable } from '../../src/model/definition/model.js'
+import type { Row } from '../../src/store/engine/database.js'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 

@@ -1,7 +1,7 @@
 // A database that has refused a write as read-only, and takes a later one, takes writes again, and says so by itself.
 import { expect, test } from 'vitest'
-import type { Unwritable } from '../../src/store/condition.js'
-import type { Transaction } from '../../src/store/database.js'
+import type { Unwritable } from '../../src/store/engine/database-condition.js'
+import type { Transaction } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { newPlace, onEveryEngine, refusalOf } from '../targets.js'
 

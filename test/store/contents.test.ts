@@ -5,13 +5,13 @@ import { existsSync, mkdirSync, renameSync, rmSync, statSync, utimesSync, writeF
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Database } from '../../src/store/database.js'
-import { insertFile, removeFile } from '../../src/store/files.js'
+import type { Database } from '../../src/store/engine/database.js'
+import { insertFile, removeFile } from '../../src/store/records/files.js'
 import { openDatabase } from '../../src/store/open.js'
-import { makeOwnTables } from '../../src/store/own-tables.js'
+import { makeOwnTables } from '../../src/store/schema/internal-tables.js'
 import { contentsIn, filesFolder } from '../file-audit.js'
 import { ENGINES, newPlace, refusalOf, type Place } from '../targets.js'
-import { withoutRecovery } from '../twins.js'
+import { withoutRecovery } from '../mutants/records.js'
 
 const OPTIONS = { poolSize: 3, statementTimeoutMs: 10_000 }
 

@@ -1,13 +1,17 @@
 // Counters of databases that had none, of models that change, and of tables that somebody wrote beside the service.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/index.js'
-import { Catalog, type Source } from '../../src/model/catalog.js'
-import type { App } from '../../src/service/app.js'
-import { counterDifferences, rebuildCounters, type Difference } from '../../src/service/counters.js'
-import type { SqlValue } from '../../src/store/database.js'
+import { Catalog, type Source } from '../../src/model/catalog/catalog.js'
+import type { App } from '../../src/service/context/app.js'
+import {
+  counterDifferences,
+  rebuildCounters,
+  type Difference,
+} from '../../src/service/maintenance/counters.js'
+import type { SqlValue } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
-import { applySchema } from '../../src/store/schema.js'
-import { isCurrent } from '../../src/store/stored-shapes.js'
+import { applySchema } from '../../src/store/schema/schema.js'
+import { isCurrent } from '../../src/store/schema/stored-snapshots.js'
 import { BOX, CounterWorld, ITEM, models, wrongTotals } from '../counter-world.js'
 import { seeded } from '../properties/history-world.js'
 import { enter, newPlace, onEveryEngine, startService, type Engine, type Place } from '../targets.js'

@@ -1,10 +1,10 @@
 // Columns of files as models change: older databases get them, and what is dropped takes its files along.
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { Catalog } from '../../src/model/catalog.js'
-import { defineModel } from '../../src/model/definition.js'
+import { Catalog } from '../../src/model/catalog/catalog.js'
+import { defineModel } from '../../src/model/definition/define-model.js'
 import { openDatabase } from '../../src/store/open.js'
-import { applySchema } from '../../src/store/schema.js'
+import { applySchema } from '../../src/store/schema/schema.js'
 import { contentsIn, filesFolder } from '../file-audit.js'
 import { enter, newPlace, onEveryEngine, startService, type Place } from '../targets.js'
 

@@ -1,9 +1,9 @@
 // Names in the Log mean what they meant when they were written, whatever became of the fields since.
 import { expect, test } from 'vitest'
-import { FORMER_FIELD_TABLE } from '../../src/store/former-fields.js'
+import { FORMER_FIELD_TABLE } from '../../src/store/schema/former-fields.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
-import { withoutFormerFields } from '../history-twins.js'
+import { withoutFormerFields } from '../mutants/history.js'
 import { enter, onEveryEngine, refusalOf, startService } from '../targets.js'
 import { MODEL, source, text, useLead } from './lead.js'
 

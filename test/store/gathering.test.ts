@@ -1,6 +1,6 @@
 // Whoever asks while others are being answered is told nothing that was read before they asked.
 import { expect, test } from 'vitest'
-import { Gathering, type Run } from '../../src/store/gathering.js'
+import { Gathering, type Run } from '../../src/store/engine/batcher.js'
 
 type Together = <I, O>(key: string, input: I, run: Run<I, O>) => Promise<O>
 

@@ -1,11 +1,11 @@
 // One model on one database, through starts with changing definitions.
 import { afterEach, beforeEach, expect } from 'vitest'
 import { StartFaults } from '../../src/errors.js'
-import { Catalog } from '../../src/model/catalog.js'
+import { Catalog } from '../../src/model/catalog/catalog.js'
 import { openDatabase } from '../../src/store/open.js'
-import type { Plan } from '../../src/store/plan.js'
-import { applySchema, showPlan } from '../../src/store/schema.js'
-import type { Database } from '../../src/store/database.js'
+import type { Plan } from '../../src/store/schema/plan.js'
+import { applySchema, showPlan } from '../../src/store/schema/schema.js'
+import type { Database } from '../../src/store/engine/database.js'
 import type { Records } from '../../src/wire.js'
 import { enter, newPlace, startService, type Engine, type Place } from '../targets.js'
 

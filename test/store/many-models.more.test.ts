@@ -1,12 +1,12 @@
 // More models than one transaction takes: their tables are made in several, and nobody is left half-way.
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { Catalog, type Source } from '../../src/model/catalog.js'
+import { Catalog, type Source } from '../../src/model/catalog/catalog.js'
 import { createApp } from '../../src/service/create-app.js'
-import type { Database } from '../../src/store/database.js'
+import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
-import { applySchema, showPlan } from '../../src/store/schema.js'
+import { applySchema, showPlan } from '../../src/store/schema/schema.js'
 import { enter, newPlace, onEveryEngine, startService, type Place } from '../targets.js'
-import { blindToOtherNodes } from '../twins.js'
+import { blindToOtherNodes } from '../mutants/records.js'
 import { faultsOf } from './lead.js'
 
 const COUNT = 180

@@ -1,6 +1,6 @@
 // A node that does not know a relation must not write what hangs on it.
 import { expect, test } from 'vitest'
-import { defineModel } from '../../src/model/definition.js'
+import { defineModel } from '../../src/model/definition/define-model.js'
 import { enter, newPlace, onEveryEngine, refusalOf, startService } from '../targets.js'
 
 const name = { type: 'string' } as const

@@ -1,10 +1,10 @@
 // Records that come with their ids: the engine gives ids behind them, also while others write.
 import pg from 'pg'
 import { expect, test } from 'vitest'
-import { recordsOf } from '../../src/service/records.js'
-import { SERVICE } from '../../src/service/rights/caller.js'
-import { passIds } from '../../src/store/bulk.js'
-import type { Dialect } from '../../src/store/database.js'
+import { recordsOf } from '../../src/service/records/records.js'
+import { SERVICE } from '../../src/service/context/principal.js'
+import { passIds } from '../../src/store/records/bulk.js'
+import type { Dialect } from '../../src/store/engine/database.js'
 import { statementsHeldUp } from '../faults/table-locks.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 

@@ -1,8 +1,8 @@
 // A record as it was, however long ago and however large its Changes are.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Values } from '../../src/model/value.js'
-import type { Queryable } from '../../src/store/database.js'
-import { append, valuesAt, type NewChange } from '../../src/store/log.js'
+import type { Values } from '../../src/model/values/value.js'
+import type { Queryable } from '../../src/store/engine/database.js'
+import { append, valuesAt, type NewChange } from '../../src/store/log/log.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 
 const MODEL = 'test.Everything'

@@ -6,7 +6,7 @@ import { Readable, Writable } from 'node:stream'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { openSqlite } from '../../src/store/sqlite.js'
+import { openSqlite } from '../../src/store/sqlite/sqlite.js'
 import { enter, startService } from '../targets.js'
 
 let folder: string

@@ -1,10 +1,10 @@
 // A database of a time when sessions said nothing of where they came from, and answers nothing of the rights that they were made by.
 import { expect, test } from 'vitest'
 import { createApp } from '../../src/service/create-app.js'
-import { openSessions } from '../../src/service/accounts/open-sessions.js'
-import { authenticate, login } from '../../src/service/accounts/sessions.js'
-import { recordsFor } from '../../src/service/records.js'
-import { findLogin } from '../../src/store/accounts.js'
+import { openSessions } from '../../src/service/auth/open-sessions.js'
+import { authenticate, login } from '../../src/service/auth/sessions.js'
+import { recordsFor } from '../../src/service/records/records.js'
+import { findLogin } from '../../src/store/auth/accounts.js'
 import { models } from '../models.js'
 import { actorIn, newPlace, onEveryEngine, PASSWORD, startService, USERNAME } from '../targets.js'
 

@@ -9,8 +9,8 @@ import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Refusal } from '../../src/errors.js'
-import type { Database, Row } from '../../src/store/database.js'
-import { openSqlite } from '../../src/store/sqlite.js'
+import type { Database, Row } from '../../src/store/engine/database.js'
+import { openSqlite } from '../../src/store/sqlite/sqlite.js'
 import { refusalOf } from '../targets.js'
 
 const LIMIT_MS = 1_500
@@ -252,7 +252,7 @@ const ENDINGS = {
 
 test.each(Object.entries(ENDINGS))('a process %s ends, and no search stays behind', async (_, ending) => {
   const script = `
-    import { openSqlite } from './dist/store/sqlite.js'
+    import { openSqlite } from './dist/store/sqlite/sqlite.js'
     const db = await openSqlite(${JSON.stringify(file)}, { statementTimeoutMs: 600_000 })
     const search = () => db.searcher.all(${JSON.stringify(ENDLESS)}).catch(() => undefined)
     console.log(JSON.stringify(await db.searcher.all('select count(*) as n from item')))

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Database } from '../../src/store/database.js'
-import { openSqlite } from '../../src/store/sqlite.js'
+import type { Database } from '../../src/store/engine/database.js'
+import { openSqlite } from '../../src/store/sqlite/sqlite.js'
 import { refusalOf } from '../targets.js'
 
 let folder: string

@@ -7,8 +7,8 @@ import {
   systemResolve,
   urlFault,
   type Resolve,
-} from '../../src/service/webhooks/destination.js'
-import { Reach } from '../../src/service/webhooks/reach.js'
+} from '../../src/service/egress/destination.js'
+import { Reach } from '../../src/service/egress/egress-policy.js'
 
 const nowhere = new Reach([])
 

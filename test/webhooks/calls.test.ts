@@ -8,11 +8,11 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { call, type Outgoing } from '../../src/service/webhooks/call.js'
-import { pauseAfter } from '../../src/service/webhooks/courier.js'
-import { systemResolve, type Resolve } from '../../src/service/webhooks/destination.js'
-import { Reach } from '../../src/service/webhooks/reach.js'
-import { callByName } from '../webhook-twins.js'
+import { call, type Outgoing } from '../../src/service/egress/call.js'
+import { pauseAfter } from '../../src/service/webhooks/delivery-worker.js'
+import { systemResolve, type Resolve } from '../../src/service/egress/destination.js'
+import { Reach } from '../../src/service/egress/egress-policy.js'
+import { callByName } from '../mutants/webhooks.js'
 import { IDENTITY } from './identity.js'
 import { Receiver } from './receiver.js'
 
@@ -146,10 +146,10 @@ test('a receiver with a trusted certificate is called, but only under the name o
   const authority = path.join(folder, 'authority.pem')
   writeFileSync(authority, IDENTITY.cert)
   const built = (file: string) =>
-    JSON.stringify(new URL(`../../dist/service/webhooks/${file}`, import.meta.url).href)
+    JSON.stringify(new URL(`../../dist/service/egress/${file}`, import.meta.url).href)
   const script = `
     const { call } = await import(${built('call.js')})
-    const { Reach } = await import(${built('reach.js')})
+    const { Reach } = await import(${built('egress-policy.js')})
     const resolve = async () => [{ address: '127.0.0.1', family: 4 }]
     const outgoing = { reach: new Reach(['127.0.0.1']), resolve, timeoutMs: 10_000, userAgent: 'test' }
     for (const host of ['hooks.example', 'other.example']) {

@@ -1,6 +1,6 @@
 // Whoever goes away while the database is asked leaves nothing behind: no slot, no connection, no upload.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Gauges } from '../../src/store/database.js'
+import type { Gauges } from '../../src/store/engine/database.js'
 import { ENGINES } from '../targets.js'
 import { Abandoned, hideDepartures, restOf, SAMPLE } from './aborts.js'
 import { asUser, only, rawRequest, withServer } from './exchange.js'

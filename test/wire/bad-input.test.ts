@@ -1,8 +1,8 @@
 // Whatever comes in: the right refusal, the same on both engines, nothing leaked, nothing changed, and the service goes on.
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { EVENT_MODEL } from '../../src/model/auth.js'
-import type { App } from '../../src/service/app.js'
+import { EVENT_MODEL } from '../../src/model/catalog/auth-models.js'
+import type { App } from '../../src/service/context/app.js'
 import { onEveryEngine, PASSWORD, startService, type Service } from '../targets.js'
 import { batches } from './bad-input/batches.js'
 import { bodies } from './bad-input/bodies.js'

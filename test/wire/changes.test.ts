@@ -1,8 +1,8 @@
 // The feed over HTTP: pages, long polls, streams, and what is wrong with a question.
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { CommitListeners } from '../../src/store/commits.js'
-import { raiseHorizon } from '../../src/store/feed.js'
+import type { CommitListeners } from '../../src/store/engine/commit-listeners.js'
+import { raiseHorizon } from '../../src/store/log/feed.js'
 import { EventReader } from '../feed.js'
 import { HttpClient } from '../http-client.js'
 import { newPlace, onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'

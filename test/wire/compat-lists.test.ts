@@ -1,9 +1,9 @@
 // Lists and forms as existing clients send them, side by side with the contract: two servers on one database.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { HABITS } from '../../src/http/axelor.js'
-import { contextFrom } from '../../src/http/axelor-lists.js'
-import { MAX_TERMS } from '../../src/model/condition.js'
-import { SERVICE } from '../../src/service/rights/caller.js'
+import { HABITS } from '../../src/http/compat/axelor.js'
+import { contextFrom } from '../../src/http/compat/axelor-lists.js'
+import { MAX_TERMS } from '../../src/model/query/condition.js'
+import { SERVICE } from '../../src/service/context/principal.js'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import { openSession } from './exchange.js'

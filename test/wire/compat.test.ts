@@ -1,6 +1,6 @@
 // The habits of existing clients, side by side with the contract: two servers on one database.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import * as store from '../../src/store/records.js'
+import * as store from '../../src/store/records/records.js'
 import { HttpClient } from '../http-client.js'
 import { countAnew, onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import { openSession, send } from './exchange.js'

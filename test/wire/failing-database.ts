@@ -1,4 +1,4 @@
-import type { Database, Queryable, Searcher } from '../../src/store/database.js'
+import type { Database, Queryable, Searcher } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 
 /** A real database that fails with whatever it is told to, as long as it is told to. */

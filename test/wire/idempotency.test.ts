@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { addUser } from '../../src/service/accounts/accounts.js'
+import { addUser } from '../../src/service/auth/accounts.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import {
   asUser,

@@ -1,6 +1,6 @@
 // What a client asks before anything else, without an envelope.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { setDisabled } from '../../src/service/accounts/accounts.js'
+import { setDisabled } from '../../src/service/auth/accounts.js'
 import { onEveryEngine, startService, USERNAME, type Service } from '../targets.js'
 import { expectRefusal, json, JSON_BODY, openSession, send, withServer } from './exchange.js'
 

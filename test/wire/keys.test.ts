@@ -1,9 +1,9 @@
 // API keys: how they are made, what they are good for, and when they are over.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { addUser } from '../../src/service/accounts/accounts.js'
-import { SERVICE } from '../../src/service/rights/caller.js'
-import { makeKey } from '../../src/service/accounts/keys.js'
-import { findLogin } from '../../src/store/accounts.js'
+import { addUser } from '../../src/service/auth/accounts.js'
+import { SERVICE } from '../../src/service/context/principal.js'
+import { makeKey } from '../../src/service/auth/keys.js'
+import { findLogin } from '../../src/store/auth/accounts.js'
 import { changesBetween } from '../log.js'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'

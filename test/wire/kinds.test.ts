@@ -1,7 +1,7 @@
 // Every kind of refusal there is, provoked over HTTP, with its status and its envelope.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { pairKey } from '../../src/service/accounts/throttle.js'
-import { raiseHorizon } from '../../src/store/feed.js'
+import { pairKey } from '../../src/service/auth/throttle.js'
+import { raiseHorizon } from '../../src/store/log/feed.js'
 import { Refusal, REFUSAL_KINDS, type RefusalKind } from '../../src/errors.js'
 import { newPlace, onEveryEngine, startService, type Place, type Service } from '../targets.js'
 import { FailingDatabase } from './failing-database.js'

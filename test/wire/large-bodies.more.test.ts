@@ -6,10 +6,10 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { StagedBody, WaitingBodies } from '../../src/http/answer-body.js'
-import { Connections } from '../../src/http/connections.js'
+import { StagedBody, WaitingBodies } from '../../src/http/answer/answer-body.js'
+import { Connections } from '../../src/http/connection/connections.js'
 import { Refusal } from '../../src/errors.js'
-import { Staging } from '../../src/store/staging.js'
+import { Staging } from '../../src/store/engine/staging.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import {
   asUser,

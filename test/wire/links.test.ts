@@ -1,6 +1,6 @@
 // The Link header carries the whole question, so that whoever follows it reads every record of one answer.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { LINK_LIMITS, linksOf as makeLinks } from '../../src/http/record-answers.js'
+import { LINK_LIMITS, linksOf as makeLinks } from '../../src/http/records/record-answers.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import { asUser, only, openSession, pageOf, type User } from './exchange.js'
 

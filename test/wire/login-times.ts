@@ -1,5 +1,5 @@
 // How long logins take, and whether some take longer than others.
-import { login } from '../../src/service/accounts/sessions.js'
+import { login } from '../../src/service/auth/sessions.js'
 import { USERNAME, type Service } from '../targets.js'
 
 export interface Attempt {

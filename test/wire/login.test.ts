@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { HttpSettings } from '../../src/http/settings.js'
-import { addUser } from '../../src/service/accounts/accounts.js'
+import { addUser } from '../../src/service/auth/accounts.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import {
   asUser,

@@ -1,13 +1,18 @@
 // One's own account, and what administrators do with those of others.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { API_KEY_MODEL, EVENT_MODEL, PERMISSION_MODEL, ROLE_MODEL } from '../../src/model/auth.js'
-import { pairKey } from '../../src/service/accounts/throttle.js'
-import { addUser, setDisabled } from '../../src/service/accounts/accounts.js'
-import { SERVICE } from '../../src/service/rights/caller.js'
-import { recordsOf } from '../../src/service/records.js'
-import { create } from '../../src/service/saves.js'
-import type { OpenSession } from '../../src/service/accounts/open-sessions.js'
-import type { OwnAccount } from '../../src/service/accounts/own-account.js'
+import {
+  API_KEY_MODEL,
+  EVENT_MODEL,
+  PERMISSION_MODEL,
+  ROLE_MODEL,
+} from '../../src/model/catalog/auth-models.js'
+import { pairKey } from '../../src/service/auth/throttle.js'
+import { addUser, setDisabled } from '../../src/service/auth/accounts.js'
+import { SERVICE } from '../../src/service/context/principal.js'
+import { recordsOf } from '../../src/service/records/records.js'
+import { create } from '../../src/service/records/save.js'
+import type { OpenSession } from '../../src/service/auth/open-sessions.js'
+import type { OwnAccount } from '../../src/service/auth/own-account.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import {
   asUser,

@@ -1,6 +1,6 @@
 // What can be asked for: the models, and what a form needs to know of each field.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { defineModel } from '../../src/model/definition.js'
+import { defineModel } from '../../src/model/definition/define-model.js'
 import { models } from '../models.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import { asUser, json, openSession, type User } from './exchange.js'

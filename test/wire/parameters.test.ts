@@ -1,8 +1,8 @@
 // Query strings: a parameter that nobody knows is refused, on every route, with what may have been meant.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Query } from '../../src/model/search.js'
-import { addUser } from '../../src/service/accounts/accounts.js'
-import { recordsFor } from '../../src/service/records.js'
+import type { Query } from '../../src/model/query/search.js'
+import { addUser } from '../../src/service/auth/accounts.js'
+import { recordsFor } from '../../src/service/records/records.js'
 import type { Server } from '../../src/http/server.js'
 import { actorIn, onEveryEngine, PASSWORD, refusalOf, startService, type Service } from '../targets.js'
 import {

@@ -1,7 +1,7 @@
 // A hash of a password is dear: two at once, 64 that wait, and the rest is refused.
 import { beforeAll, expect, test } from 'vitest'
 import { Refusal } from '../../src/errors.js'
-import { hashPassword, verifyPassword } from '../../src/service/accounts/passwords.js'
+import { hashPassword, verifyPassword } from '../../src/service/write/password-hash.js'
 import { startService } from '../targets.js'
 import { expectRefusal, login } from './exchange.js'
 

@@ -1,8 +1,8 @@
 // What one may do, asked before it is tried.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { addUser } from '../../src/service/accounts/accounts.js'
-import { SERVICE } from '../../src/service/rights/caller.js'
-import { recordsOf } from '../../src/service/records.js'
+import { addUser } from '../../src/service/auth/accounts.js'
+import { SERVICE } from '../../src/service/context/principal.js'
+import { recordsOf } from '../../src/service/records/records.js'
 import type { Records } from '../../src/wire.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import { asUser, credentials, expectRefusal, json, openSession } from './exchange.js'

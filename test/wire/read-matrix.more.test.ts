@@ -1,9 +1,9 @@
 // Every read route × fields, sort and filter × restricted and unrestricted users: never a failure, and on both engines the same answer.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ROLE_MODEL } from '../../src/model/auth.js'
-import { addUser } from '../../src/service/accounts/accounts.js'
+import { ROLE_MODEL } from '../../src/model/catalog/auth-models.js'
+import { addUser } from '../../src/service/auth/accounts.js'
 import { openDatabase } from '../../src/store/open.js'
-import type { Queryable } from '../../src/store/database.js'
+import type { Queryable } from '../../src/store/engine/database.js'
 import { createPeople } from '../behaviour/people.js'
 import { rootOf } from '../permissions/grantee.js'
 import { searchingBy } from '../searcher.js'
@@ -17,7 +17,7 @@ import {
   type Service,
   type ServiceOptions,
 } from '../targets.js'
-import { faceOf } from '../twins.js'
+import { faceOf } from '../mutants/records.js'
 import { credentials, json, openSession, send, type Answer, type Sent } from './exchange.js'
 import { find, post, QUESTIONS, recordRequests, type Question } from './read-matrix.js'
 import { routesOf } from './routes.js'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { pairKey } from '../../src/service/accounts/throttle.js'
+import { pairKey } from '../../src/service/auth/throttle.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import { credentials, expectRefusal, login, withServer, type Answer } from './exchange.js'
 

@@ -1,7 +1,7 @@
 // Who has no account, a wrong password or a disabled account waits as long as the others.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { addUser, setDisabled } from '../../src/service/accounts/accounts.js'
-import { findLogin } from '../../src/store/accounts.js'
+import { addUser, setDisabled } from '../../src/service/auth/accounts.js'
+import { findLogin } from '../../src/store/auth/accounts.js'
 import { PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import {
   KNOWN,

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { inTurns, type Listener } from '../../src/http/turns.js'
+import { inTurns, type Listener } from '../../src/http/connection/batch-per-tick.js'
 
 let folder: string
 let writer: InstanceType<typeof DatabaseSync>

@@ -1,7 +1,7 @@
 // Nothing that is large or dear is read for somebody who is not known: requests are refused by their head.
 import { fastify } from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readJson } from '../../src/http/bodies.js'
+import { readJson } from '../../src/http/request/bodies.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import { expectRefusal, rawRequest, send, sendRaw, JSON_BODY } from './exchange.js'
 import { routesOf } from './routes.js'

@@ -1,8 +1,8 @@
 // What `verso prove` can be told, and what is wrong with it: every fault at once.
 import { randomInt } from 'node:crypto'
 import type { Command } from 'commander'
-import * as kinds from '../kinds.js'
-import type { Kind } from '../kinds.js'
+import * as kinds from '../settings/setting-types.js'
+import type { Kind } from '../settings/setting-types.js'
 
 const DEFAULT_NODES = { sqlite: 1, postgres: 3 }
 const SECONDS_BETWEEN_KILLS = 5

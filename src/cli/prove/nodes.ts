@@ -6,7 +6,7 @@ import { StartFaults } from '../../errors.js'
 import { packageFile } from '../package-files.js'
 import type { Place } from './connection.js'
 
-const SCRIPT = fileURLToPath(new URL('node-process.js', import.meta.url))
+const SCRIPT = fileURLToPath(new URL('../node-process.js', import.meta.url))
 const COMPLAINT_CHARS = 2_000
 const STOP_MS = 5_000
 

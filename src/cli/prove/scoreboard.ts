@@ -1,5 +1,5 @@
 // What a run has shown, in a few lines for people and in one for programs.
-import { counted } from '../../model/counted.js'
+import { counted } from '../../model/values/plural.js'
 import type { Plan, Result } from './proof.js'
 import { RULES, type Violation } from './violation.js'
 

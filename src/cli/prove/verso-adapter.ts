@@ -1,6 +1,6 @@
 // This service, as a client sees it: docs/wire.md.
 import { StartFaults } from '../../errors.js'
-import { isObject } from '../../model/value.js'
+import { isObject } from '../../model/values/value.js'
 import type {
   Adapter,
   AdapterOptions,

@@ -1,13 +1,13 @@
 // The feed: Changes in commit order, from a number that the reader has seen.
 import { Refusal } from '../../errors.js'
-import { unknownParameters } from '../../model/parameters.js'
-import { wholeNumber } from '../../model/search.js'
-import { feedPage, horizonOf } from '../../store/feed.js'
+import { unknownParameters } from '../../model/query/parameters.js'
+import { wholeNumber } from '../../model/query/search.js'
+import { feedPage, horizonOf } from '../../store/log/feed.js'
 import type { Change, ChangePage, FeedQuery } from '../../wire.js'
-import type { App } from '../app.js'
-import type { Caller } from '../rights/caller.js'
-import { modelFor, modelsKnownTo, requirePermitted } from '../rights/permitted.js'
-import { changesFor, seesAllAlike } from './shown-changes.js'
+import type { App } from '../context/app.js'
+import type { Caller } from '../context/principal.js'
+import { modelFor, modelsKnownTo, requirePermitted } from '../access/permission-checks.js'
+import { changesFor, seesAllAlike } from './visible-changes.js'
 
 const DEFAULT_CHANGES = 100
 const MAX_WAIT_S = 30

@@ -1,14 +1,14 @@
 // What became of one record: its Changes as a caller may see them, newest first.
-import { pageFromQuery, type Query } from '../../model/search.js'
-import type { Model } from '../../model/model.js'
-import { BYTES_OF_HISTORY, historyRows, lastVersion } from '../../store/history.js'
-import { walkBack } from '../../store/past.js'
+import { pageFromQuery, type Query } from '../../model/query/search.js'
+import type { Model } from '../../model/definition/model.js'
+import { BYTES_OF_HISTORY, historyRows, lastVersion } from '../../store/log/history.js'
+import { walkBack } from '../../store/log/past.js'
 import type { Change, HistoryPage } from '../../wire.js'
-import type { App } from '../app.js'
-import { checkId, missing } from '../ids.js'
-import type { Caller } from '../rights/caller.js'
-import { isSeen } from '../rights/shown.js'
-import { askedOf, changesFor, momentsFor, seesAllAlike } from './shown-changes.js'
+import type { App } from '../context/app.js'
+import { checkId, missing } from '../context/ids.js'
+import type { Caller } from '../context/principal.js'
+import { isSeen } from '../access/visible-records.js'
+import { askedOf, changesFor, momentsFor, seesAllAlike } from './visible-changes.js'
 
 /** Who does not see everything of a record is shown no more than its last Changes: each of them has to be looked into. */
 const MAX_WALKED = 10_000

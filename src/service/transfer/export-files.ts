@@ -1,15 +1,15 @@
 // The files of records that are exported: each record comes with what its files are, after their contents were kept.
 import type { Readable } from 'node:stream'
 import { StartFaults } from '../../errors.js'
-import { factsOf, type FileFacts } from '../../model/file-facts.js'
-import type { Selection } from '../../model/selection.js'
-import type { Queryable } from '../../store/database.js'
-import { filesById, type StoredFile } from '../../store/files.js'
-import { read } from '../../store/records.js'
-import { compileSelection, type Select } from '../../store/select.js'
-import type { Table } from '../../store/table.js'
+import { factsOf, type FileFacts } from '../../model/catalog/file-facts.js'
+import type { Selection } from '../../model/query/selection.js'
+import type { Queryable } from '../../store/engine/database.js'
+import { filesById, type StoredFile } from '../../store/records/files.js'
+import { read } from '../../store/records/records.js'
+import { compileSelection, type Select } from '../../store/sql/select.js'
+import type { Table } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
-import type { App } from '../app.js'
+import type { App } from '../context/app.js'
 
 /** What it takes to read: a command that only looks has no more. */
 export type Reading = Pick<App, 'catalog' | 'db' | 'tables'>

@@ -1,22 +1,22 @@
 // Records of the files that are here already: the same ones, which are left alone, or others, which must not be taken for them.
-import { usernameSpellings } from '../../model/auth.js'
-import type { Field } from '../../model/field.js'
-import { aboutContent, isSameFile } from '../../model/file-facts.js'
-import { isOwnedList } from '../../model/model.js'
-import { sameValue, type Value } from '../../model/value.js'
+import { usernameSpellings } from '../../model/catalog/auth-models.js'
+import type { Field } from '../../model/values/field-types.js'
+import { aboutContent, isSameFile } from '../../model/catalog/file-facts.js'
+import { isOwnedList } from '../../model/definition/model.js'
+import { sameValue, type Value } from '../../model/values/value.js'
 import {
   isFile,
   isUser,
   transferFields,
   transferSelection,
   usernamesIn,
-} from '../../model/transfer/fields.js'
-import { lineOf, type Line, type LineReader } from '../../model/transfer/line.js'
-import { readAll, versionsOf } from '../../store/bulk.js'
-import type { Queryable } from '../../store/database.js'
-import { updatesByNobody, type LoggedUpdate } from '../../store/log.js'
-import { compileSelection } from '../../store/select.js'
-import type { App } from '../app.js'
+} from '../../formats/transfer-fields.js'
+import { lineOf, type Line, type LineReader } from '../../formats/ndjson.js'
+import { readAll, versionsOf } from '../../store/records/bulk.js'
+import type { Queryable } from '../../store/engine/database.js'
+import { updatesByNobody, type LoggedUpdate } from '../../store/log/log.js'
+import { compileSelection } from '../../store/sql/select.js'
+import type { App } from '../context/app.js'
 import { withFacts } from './export-files.js'
 
 /** A line and its number in the file. */

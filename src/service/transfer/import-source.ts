@@ -1,6 +1,6 @@
 // What an import reads, and what it says of it.
 import { StartFaults } from '../../errors.js'
-import type { Model } from '../../model/model.js'
+import type { Model } from '../../model/definition/model.js'
 
 /** A line of a file: what it holds, or why it cannot be read. */
 export interface RawLine {

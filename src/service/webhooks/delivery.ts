@@ -1,8 +1,8 @@
 // Every webhook that is not paused has a courier on each node; which of them calls is decided by a lease.
 import { briefly } from '../../errors.js'
-import { followedWebhooks } from '../../store/webhooks.js'
-import type { App } from '../app.js'
-import { Courier } from './courier.js'
+import { followedWebhooks } from '../../store/webhooks/webhooks.js'
+import type { App } from '../context/app.js'
+import { Courier } from './delivery-worker.js'
 
 const LOOK_MS = 1_000
 /** How long a call that is under way may take to its end when the service stops. */

@@ -1,14 +1,14 @@
 // What a webhook is to be told next.
 import { hash } from 'node:crypto'
 import { Refusal } from '../../errors.js'
-import { findUser } from '../../store/accounts.js'
-import { lastSeq } from '../../store/feed.js'
-import type { Webhook } from '../../store/webhooks.js'
+import { findUser } from '../../store/auth/accounts.js'
+import { lastSeq } from '../../store/log/feed.js'
+import type { Webhook } from '../../store/webhooks/webhooks.js'
 import type { Change } from '../../wire.js'
-import { actorOf } from '../actor.js'
-import type { App } from '../app.js'
+import { actorOf } from '../context/identity.js'
+import type { App } from '../context/app.js'
 import { followingPage } from '../log/feed.js'
-import { SERVICE, type Caller } from '../rights/caller.js'
+import { SERVICE, type Caller } from '../context/principal.js'
 
 const MAX_CHANGES = 100
 /** A Change that is larger goes alone. */

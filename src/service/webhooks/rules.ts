@@ -1,10 +1,10 @@
 // What the record of a webhook must be, from wherever it is written.
-import type { Draft } from '../../model/draft.js'
-import type { Faults } from '../../model/faults.js'
-import { didYouMean } from '../../model/similar.js'
-import * as store from '../../store/records.js'
-import type { App } from '../app.js'
-import { urlFault } from './destination.js'
+import type { Draft } from '../../model/write/draft.js'
+import type { Faults } from '../../model/definition/field-errors.js'
+import { didYouMean } from '../../model/values/did-you-mean.js'
+import * as store from '../../store/records/records.js'
+import type { App } from '../context/app.js'
+import { urlFault } from '../egress/destination.js'
 import { isSecret, newSecret, SECRET_RULE } from './signature.js'
 
 const MAX_MODELS = 100

@@ -1,0 +1,91 @@
+import type { Command } from 'commander'
+import { StartFaults } from '../../errors.js'
+import type { App } from '../../service/context/app.js'
+import { SERVICE } from '../../service/context/principal.js'
+import { keysOf, makeKey, revokeKey } from '../../service/auth/keys.js'
+import { namesIn, userNamed, userRecords } from '../../service/auth/user-records.js'
+import { collect, idFrom, say, subcommand, withAccounts } from '../app-command.js'
+import { inColumns, shownMoment } from '../terminal/columns.js'
+import { duration } from '../settings/setting-types.js'
+import type { Flags } from '../settings/settings.js'
+
+const EXAMPLES = `
+A key is for a program: it acts as its user, with some of the user's roles. It is printed once, alone on stdout.
+
+Examples:
+  $ verso key add ada --name backup --role reader --expires 30d > backup.key
+  $ curl -H "API-KEY: $(cat backup.key)" http://localhost:8080/ws/meta/models
+  $ verso key list
+  $ verso key revoke 3`
+
+const LIFE = duration('1m', '400d')
+
+interface AddFlags extends Flags {
+  readonly name: string
+  readonly role?: readonly string[]
+  readonly expires?: string
+}
+
+export function addKeyCommands(program: Command): void {
+  const key = program.command('key').description('make and revoke the keys of programs')
+  key.addHelpText('after', EXAMPLES)
+
+  subcommand(key, 'key', 'add <username>', 'make a key for a user')
+    .requiredOption('--name <text>', 'what it is for')
+    .option('--role <role>', 'only this role of the user; may be given several times', collect)
+    .option('--expires <time>', 'how long it lasts, at most 400d', '90d')
+    .action(async (username: string, flags: AddFlags) => {
+      const lifeMs = LIFE.parse(flags.expires ?? '')
+      if (lifeMs === undefined)
+        throw new StartFaults('Nothing was made', [
+          `--expires must be ${LIFE.mustBe}, not "${flags.expires ?? ''}"`,
+        ])
+      await withAccounts('key', flags, async (app) => {
+        await add(app, username, flags, lifeMs)
+      })
+    })
+  subcommand(key, 'key', 'list [username]', 'list the keys, of one user or of all').action(
+    async (username: string | undefined, flags: Flags) => {
+      await withAccounts('key', flags, async (app) => {
+        say(await listing(app, username))
+      })
+    },
+  )
+  subcommand(key, 'key', 'revoke <id>', 'end a key at once').action(async (id: string, flags: Flags) => {
+    const keyId = idFrom(id)
+    await withAccounts('key', flags, async (app) => {
+      await revokeKey(app, keyId)
+      say(`key ${keyId} is over`)
+    })
+  })
+}
+
+async function add(app: App, username: string, { name, role }: AddFlags, lifeMs: number): Promise<void> {
+  const { id: user } = await userNamed(app, username)
+  const expiresOn = new Date(app.clock.now() + lifeMs).toISOString()
+  const { key, record } = await makeKey(app, SERVICE, {
+    user,
+    name,
+    expiresOn,
+    ...(role ? { roles: role } : {}),
+  })
+  const roles = namesIn(record['roles']).join(', ') || 'no roles, so that it may do nothing'
+  const words = `key ${record.id} of ${username}, good for ${roles}, until ${shownMoment(expiresOn)}; it is not shown again`
+  // The key alone is on stdout, to be piped.
+  process.stderr.write(`${words}\n`)
+  say(key)
+}
+
+async function listing(app: App, username: string | undefined): Promise<string> {
+  const keys = await keysOf(app, username === undefined ? undefined : (await userNamed(app, username)).id)
+  if (keys.length === 0) return 'there is no key; to make one, run: verso key add'
+  const users = new Map((await userRecords(app)).map((user) => [user.id, String(user['username'])]))
+  const now = new Date(app.clock.now()).toISOString()
+  const rows = keys.map((key) => [
+    ...[String(key.id), users.get((key['user'] as { readonly id: number }).id) ?? '', String(key['name'])],
+    ...[`${String(key['prefix'])}…`, namesIn(key['roles']).join(', ') || 'none'],
+    ...[`${shownMoment(key['expiresOn'])}${String(key['expiresOn']) <= now ? ' (over)' : ''}`],
+    shownMoment(key['lastUsedOn']),
+  ])
+  return inColumns(['id', 'user', 'name', 'key', 'roles', 'until', 'last used'], rows)
+}

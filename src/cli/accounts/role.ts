@@ -1,0 +1,202 @@
+import type { Command } from 'commander'
+import { StartFaults } from '../../errors.js'
+import { ACTION_FIELDS } from '../../model/access/permission-record.js'
+import { PERMITTED_ACTIONS, type PermittedAction } from '../../model/access/permissions.js'
+import type { App } from '../../service/context/app.js'
+import {
+  addRole,
+  forbid,
+  permissionsOf,
+  permit,
+  removeRole,
+  roleNamed,
+} from '../../service/auth/role-records.js'
+import { allRoles } from '../../service/auth/roles.js'
+import { namesIn, userRecords } from '../../service/auth/user-records.js'
+import type { WireRecord } from '../../wire.js'
+import { idFrom, say, subcommand, withAccounts } from '../app-command.js'
+import { inColumns } from '../terminal/columns.js'
+import type { Flags } from '../settings/settings.js'
+
+const EXAMPLES = `
+Nobody may do anything unless a role of theirs permits it. With --models, names of models, conditions and fields are checked.
+
+Examples:
+  $ verso role add assistant --description "Helps out"
+  $ verso role permit assistant crm.Contact --read --readable fullName,email
+  $ verso role permit assistant crm.Contact --update --condition "createdBy = :user" --models models
+  $ verso role show assistant
+  $ verso role forbid assistant 7
+  $ verso user roles ada --add assistant`
+
+const UNCHECKED =
+  'whether there are such models and fields was not checked: that needs the models of the server, with --models'
+
+interface AddFlags extends Flags {
+  readonly description?: string
+  readonly admin?: boolean
+}
+
+interface PermitFlags extends Flags {
+  readonly condition?: string
+  readonly readable?: string
+  readonly writable?: string
+}
+
+const WORDS: Readonly<Record<PermittedAction, string>> = {
+  read: 'find and read records',
+  create: 'make records',
+  update: 'change records',
+  remove: 'remove records',
+  export: 'export what may be read',
+}
+
+export function addRoleCommands(program: Command): void {
+  const role = program.command('role').description('say what users may do')
+  role.addHelpText('after', EXAMPLES)
+
+  subcommand(role, 'role', 'list', 'list the roles').action(async (flags: Flags) => {
+    await withAccounts('role', flags, async (app) => {
+      say(await listing(app))
+    })
+  })
+  subcommand(role, 'role', 'show <role>', 'show what a role permits, and who has it').action(
+    async (name: string, flags: Flags) => {
+      await withAccounts('role', flags, async (app) => {
+        say(await showing(app, name))
+      })
+    },
+  )
+  subcommand(role, 'role', 'add <role>', 'add a role, which permits nothing yet')
+    .option('--description <text>', 'what it is for')
+    .option('--admin', 'permits everything')
+    .action(async (name: string, flags: AddFlags) => {
+      await withAccounts('role', flags, async (app) => {
+        await addRole(app, { name, description: flags.description, admin: flags.admin })
+        say(`added the role ${name}${flags.admin ? ', which permits everything' : ''}`)
+      })
+    })
+  addPermit(role)
+  subcommand(role, 'role', 'forbid <role> <permission>', 'take a permission away, by its id').action(
+    async (name: string, id: string, flags: Flags) => {
+      const permission = idFrom(id)
+      await withAccounts('role', flags, async (app) => {
+        await forbid(app, name, permission)
+        say(`${name} no longer has permission ${permission}`)
+      })
+    },
+  )
+  subcommand(role, 'role', 'remove <role>', 'remove a role; whoever has it has it no more').action(
+    async (name: string, flags: Flags) => {
+      await withAccounts('role', flags, async (app) => {
+        await removeRole(app, name)
+        say(`removed the role ${name}`)
+      })
+    },
+  )
+}
+
+function addPermit(role: Command): void {
+  const command = subcommand(
+    role,
+    'role',
+    'permit <role> <model>',
+    'permit something with the records of a model',
+  )
+  for (const action of PERMITTED_ACTIONS) command.option(`--${action}`, WORDS[action])
+  command
+    .option('--condition <filter>', 'only with records that meet it, as in: createdBy = :user')
+    .option('--readable <fields>', 'only these fields, separated by commas')
+    .option('--writable <fields>', 'only these fields, separated by commas')
+    .action(async (name: string, model: string, flags: PermitFlags) => {
+      const actions = PERMITTED_ACTIONS.filter((action) => flags[action] === true)
+      if (actions.length === 0)
+        throw new StartFaults('Nothing was changed', [
+          `say what is permitted: ${PERMITTED_ACTIONS.map((action) => `--${action}`).join(', ')}`,
+        ])
+      const { condition = null, readable, writable } = flags
+      const permission = {
+        ...{ model, condition, readable: fieldsIn(readable), writable: fieldsIn(writable) },
+        ...Object.fromEntries(actions.map((action) => [ACTION_FIELDS[action], true])),
+      }
+      await withAccounts('role', flags, async (app) => {
+        const { id } = await permit(app, name, permission)
+        say(`${name} has permission ${id}: ${actions.join(', ')} ${model}${limitsOf(permission)}`)
+        if (app.catalog.models.length === 0) process.stderr.write(`${UNCHECKED}\n`)
+      })
+    })
+}
+
+interface Limits {
+  readonly condition: string | null
+  readonly readable: readonly string[] | null
+  readonly writable: readonly string[] | null
+}
+
+/** What keeps it from being about all records and all fields. */
+function limitsOf({ condition, readable, writable }: Limits): string {
+  const shown = (list: readonly string[]) => list.join(', ') || 'no field'
+  return [
+    condition === null ? '' : ` where ${condition}`,
+    readable ? `; readable: ${shown(readable)}` : '',
+    writable ? `; writable: ${shown(writable)}` : '',
+  ].join('')
+}
+
+/** All of them if nothing was said, none if it was an empty text. */
+function fieldsIn(text: string | undefined): readonly string[] | null {
+  if (text === undefined) return null
+  return text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+}
+
+async function listing(app: App): Promise<string> {
+  const rows = (await allRoles(app)).map((role) => [
+    String(role.id),
+    String(role['name']),
+    role['admin'] === true ? 'everything' : countOf(role['permissions']),
+    textOf(role['description']),
+  ])
+  return inColumns(['id', 'role', 'permits', 'description'], rows)
+}
+
+function countOf(list: unknown): string {
+  const count = Array.isArray(list) ? list.length : 0
+  return count === 0 ? 'nothing' : count === 1 ? '1 permission' : `${count} permissions`
+}
+
+async function showing(app: App, name: string): Promise<string> {
+  const role = await roleNamed(app, name)
+  const head = `${name}: ${textOf(role['description']) || 'no description'}`
+  const permissions = await permissionsOf(app, role)
+  const people = (await userRecords(app)).filter((user) => namesIn(user['roles']).includes(name))
+  const permitted =
+    role['admin'] === true
+      ? 'permits everything'
+      : permissions.length === 0
+        ? 'permits nothing; to change that, run: verso role permit'
+        : inColumns(['id', 'model', 'actions', 'condition', 'readable', 'writable'], permissions.map(rowOf))
+  return [
+    head,
+    '',
+    permitted,
+    '',
+    `users: ${people.map(({ username }) => String(username)).join(', ') || 'none'}`,
+  ].join('\n')
+}
+
+function rowOf(permission: WireRecord): string[] {
+  const actions = PERMITTED_ACTIONS.filter((action) => permission[ACTION_FIELDS[action]] === true)
+  const { condition, readable, writable } = permission
+  const shown = (list: unknown) => (Array.isArray(list) ? list.join(',') || 'none' : 'all')
+  return [
+    ...[String(permission.id), String(permission['model']), actions.join(',')],
+    ...[textOf(condition) || 'all', shown(readable), shown(writable)],
+  ]
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

@@ -1,0 +1,85 @@
+// The contents beside files of lines: files/<2 digits>/<sha256>. Equal contents lie there once, wherever they came from.
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
+import path from 'node:path'
+import type { Readable } from 'node:stream'
+import { StartFaults } from '../../errors.js'
+import type { FileFacts } from '../../model/catalog/file-facts.js'
+import { typeOfContent } from '../../model/values/file-type.js'
+import { makeFolder, syncFolder } from '../../store/sqlite/blob-folder.js'
+import { PRIVATE_FILE } from '../../store/engine/private-files.js'
+import { isMissing, receiveInto } from '../../store/engine/pending-blob.js'
+
+/** What is known of content that was put away. */
+export type Kept = Omit<FileFacts, 'name'>
+
+export class ContentFolder {
+  readonly #folder: string
+
+  /** In the folder of the lines. */
+  constructor(beside: string) {
+    this.#folder = path.join(beside, 'files')
+  }
+
+  /** Undefined if there is none. */
+  async open(sha256: string): Promise<Readable | undefined> {
+    try {
+      return (await open(this.#placeOf(sha256), 'r')).createReadStream()
+    } catch (error) {
+      if (isMissing(error)) return undefined
+      throw error
+    }
+  }
+
+  /** Content that is known to be this; false if there is none to be opened. What lies there already is read, not believed. */
+  async keep(file: FileFacts, opened: () => Promise<Readable | undefined>): Promise<boolean> {
+    if (await this.#isWhole(file)) return true
+    const content = await opened()
+    if (!content) return false
+    await this.put(content, file)
+    return true
+  }
+
+  /** Under another name until it is complete and on the disk: what has a digest for its name has that digest. */
+  async put(content: AsyncIterable<Uint8Array>, expected?: FileFacts): Promise<Kept> {
+    const unfinished = path.join(this.#folder, `${process.pid}.part`)
+    this.#makeFolder(this.#folder)
+    try {
+      const handle = await open(unfinished, 'w', PRIVATE_FILE)
+      const { size, sha256, head } = await receiveInto(handle, content, Infinity).finally(() =>
+        handle.close(),
+      )
+      if (expected && expected.sha256 !== sha256)
+        throw new StartFaults('The export has stopped', [
+          `the content of "${expected.name}" has the sha256 ${sha256}, and had ${expected.sha256}`,
+        ])
+      const place = this.#placeOf(sha256)
+      this.#makeFolder(path.dirname(place))
+      await rename(unfinished, place)
+      syncFolder(path.dirname(place))
+      return { type: typeOfContent(head), size, sha256 }
+    } catch (error) {
+      await rm(unfinished, { force: true }).catch(() => undefined)
+      throw error
+    }
+  }
+
+  async #isWhole({ sha256 }: FileFacts): Promise<boolean> {
+    const there = await this.open(sha256)
+    if (!there) return false
+    const digest = createHash('sha256')
+    for await (const chunk of there as AsyncIterable<Buffer>) digest.update(chunk)
+    return digest.digest('hex') === sha256
+  }
+
+  #makeFolder(folder: string): void {
+    if (existsSync(folder)) return
+    makeFolder(folder)
+    syncFolder(path.dirname(folder))
+  }
+
+  #placeOf(sha256: string): string {
+    return path.join(this.#folder, sha256.slice(0, 2), sha256)
+  }
+}

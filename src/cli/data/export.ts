@@ -1,0 +1,184 @@
+import { statSync } from 'node:fs'
+import { open, rename, rm, type FileHandle } from 'node:fs/promises'
+import path from 'node:path'
+import { Option, type Command } from 'commander'
+import { StartFaults } from '../../errors.js'
+import { Catalog } from '../../model/catalog/catalog.js'
+import { BOM, csvLine, exactCell } from '../../formats/csv.js'
+import { counted } from '../../model/values/plural.js'
+import type { Model } from '../../model/definition/model.js'
+import { didYouMean } from '../../model/values/did-you-mean.js'
+import { targetsFirst, transferFields, transferredModels } from '../../formats/transfer-fields.js'
+import { printLine } from '../../formats/ndjson.js'
+import { exportAll } from '../../service/transfer/export.js'
+import type { Reading } from '../../service/transfer/export-files.js'
+import { countAll } from '../../store/records/bulk.js'
+import { makeFolder } from '../../store/sqlite/blob-folder.js'
+import { PRIVATE_FILE } from '../../store/engine/private-files.js'
+import { showPlan } from '../../store/schema/schema.js'
+import { Tables } from '../../store/sql/table.js'
+import type { WireRecord } from '../../wire.js'
+import { ContentFolder } from './content-folder.js'
+import { translateFileFault } from '../file-error.js'
+import { loadModels } from '../models/models.js'
+import { requireDatabase, shownDatabase, withDatabase } from '../open.js'
+import { Progress } from '../terminal/progress.js'
+import { addSettings, readSettings, type Flags } from '../settings/settings.js'
+
+const EXAMPLES = `
+One file for each model: crm.Contact.ndjson. A file appears when it is complete, and replaces one of the same name.
+Contents of binary fields lie beside them in the folder files, by their sha256.
+
+Examples:
+  $ verso export --models models --out backup
+  $ verso export --models models --out tables --format csv --model crm.Contact
+  $ verso export --models models --out tables --format csv --spreadsheet`
+
+const NOTHING = 'Nothing was exported'
+const FORMATS = ['ndjson', 'csv'] as const
+type Format = (typeof FORMATS)[number]
+
+interface ExportFlags extends Flags {
+  readonly out: string
+  readonly format: Format
+  readonly model?: readonly string[]
+  readonly spreadsheet?: boolean
+}
+
+export function addExport(program: Command): void {
+  const command = program
+    .command('export')
+    .description('write records into files, all of them or of some models')
+  addSettings(command, 'export')
+    .requiredOption('--out <folder>', 'where to write the files')
+    .option('--model <name>', 'only this model; may be given several times', collect)
+    .addOption(new Option('--format <word>', 'lines of JSON, or CSV').choices(FORMATS).default('ndjson'))
+    .option('--spreadsheet', 'CSV to look at in a spreadsheet, safe from formulas; not to be imported again')
+    .addHelpText('after', EXAMPLES)
+    .action(async (flags: ExportFlags) => {
+      const { db, models } = readSettings('export', flags, process.env)
+      if (flags.spreadsheet && flags.format !== 'csv')
+        throw new StartFaults(NOTHING, ['--spreadsheet needs --format csv'])
+      requireFolder(flags.out)
+      const catalog = Catalog.from(await loadModels(models ?? ''))
+      const chosen = chooseModels(catalog, flags.model)
+      requireDatabase(db)
+      await withDatabase(db, async (database) => {
+        const { steps } = await showPlan(database, catalog, [])
+        if (steps.length > 0)
+          throw new StartFaults(NOTHING, [
+            `the tables of ${shownDatabase(db)} are not those of the models; to see why, run: verso schema`,
+          ])
+        const reading = { catalog, db: database, tables: new Tables(database.dialect, catalog) }
+        await exportModels(reading, chosen, flags).catch((error: unknown) => {
+          throw translateFileFault('The export has stopped', error)
+        })
+      })
+    })
+}
+
+function requireFolder(out: string): void {
+  let isFile: boolean
+  try {
+    isFile = statSync(out, { throwIfNoEntry: false })?.isDirectory() === false
+  } catch (error) {
+    throw translateFileFault(NOTHING, error)
+  }
+  if (isFile) throw new StartFaults(NOTHING, [`--out ${out} is a file; name a folder`])
+}
+
+export function chooseModels(catalog: Catalog, names: readonly string[] | undefined): readonly Model[] {
+  const models = transferredModels(catalog)
+  if (!names) return models
+  const known = models.map(({ name }) => name)
+  const faults = names.filter((name) => !known.includes(name))
+  if (faults.length > 0)
+    throw new StartFaults(
+      'The models are not all known',
+      faults.map((name) => `there is no model "${name}"${meantModel(name, known)}`),
+    )
+  return models.filter(({ name }) => names.includes(name))
+}
+
+/** Who leaves the package out, or misspells the name. */
+export function meantModel(name: string, known: readonly string[]): string {
+  const whole = known.filter((each) => each.toLowerCase().endsWith(`.${name.toLowerCase()}`))
+  return whole.length === 1 ? ` (did you mean "${whole.join('')}"?)` : didYouMean(name, known)
+}
+
+/** For an option that takes one value, and may be given again: what comes after it is not its value. */
+export function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value]
+}
+
+/**
+ * Those who refer come before those whom they refer to: what is added meanwhile is then in the files with all that it refers to,
+ * although each file is of its own moment.
+ */
+async function exportModels(
+  app: Reading,
+  models: readonly Model[],
+  { out, format, spreadsheet = false }: ExportFlags,
+): Promise<void> {
+  makeFolder(out)
+  const progress = new Progress()
+  const contents = new ContentFolder(out)
+  for (const model of targetsFirst(app.catalog, models).reverse()) {
+    const total = process.stderr.isTTY ? await countAll(app.db.searcher, app.tables.of(model)) : 0
+    progress.begin(model.name, total)
+    const file = path.join(out, `${model.name}.${format}`)
+    const print = format === 'csv' ? csvPrinter(model, spreadsheet) : linePrinter(model)
+    const records = await writeWhole(file, async (handle) => {
+      await handle.write(print.heading)
+      let count = 0
+      for await (const page of exportAll(app, model, (file, opened) => contents.keep(file, opened))) {
+        await handle.write(page.map(print.record).join(''))
+        count += page.length
+        progress.advance(page.length, page.length)
+      }
+      return count
+    })
+    progress.end()
+    process.stdout.write(`${file}: ${counted(records, 'record')}\n`)
+  }
+}
+
+interface Printer {
+  readonly heading: string
+  readonly record: (record: WireRecord) => string
+}
+
+function linePrinter(model: Model): Printer {
+  const fields = transferFields(model)
+  return { heading: '', record: (record) => `${printLine(fields, record)}\n` }
+}
+
+function csvPrinter(model: Model, isForSpreadsheet: boolean): Printer {
+  const fields = transferFields(model)
+  const heading = csvLine(['id', 'version', ...fields.map(({ name }) => name)])
+  return {
+    heading: isForSpreadsheet ? BOM + heading : heading,
+    record: (record) =>
+      csvLine([
+        ...[String(record.id), String(record.version)],
+        ...fields.map((field) => exactCell(field, record[field.name], isForSpreadsheet)),
+      ]),
+  }
+}
+
+/** Under another name until it is complete and on the disk: a file that is there is whole. */
+async function writeWhole<T>(file: string, write: (handle: FileHandle) => Promise<T>): Promise<T> {
+  const unfinished = `${file}.${process.pid}.part`
+  const handle = await open(unfinished, 'w', PRIVATE_FILE)
+  try {
+    const result = await write(handle)
+    await handle.sync()
+    await handle.close()
+    await rename(unfinished, file)
+    return result
+  } catch (error) {
+    await handle.close().catch(() => undefined)
+    await rm(unfinished, { force: true })
+    throw error
+  }
+}

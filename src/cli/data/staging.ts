@@ -1,0 +1,171 @@
+// The records of another service, written into files that an import reads.
+import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import path from 'node:path'
+import { StartFaults } from '../../errors.js'
+import type { Model } from '../../model/definition/model.js'
+import { isFile } from '../../formats/transfer-fields.js'
+import { lineFromRemote, remoteFields } from '../../formats/remote-record.js'
+import { makeFolder } from '../../store/sqlite/blob-folder.js'
+import { PRIVATE_FILE } from '../../store/engine/private-files.js'
+import { ContentFolder } from './content-folder.js'
+import type { Remote, RemoteRecord } from './remote.js'
+import { hasFiles, RemoteFiles } from './remote-files.js'
+
+const RECORDS_AT_ONCE = 500
+/** What was fetched since the last whole line is fetched again when a copy goes on. */
+const RECORDS_WITH_FILES_AT_ONCE = 20
+const MAX_ATTEMPTS = 5
+const NEWLINE = 0x0a
+const LOOK_BACK_BYTES = 64 * 1024
+
+/** A file with the records of one model. */
+export interface ModelFile {
+  readonly file: string
+  readonly model: Model
+}
+
+export interface Spooled {
+  readonly model: Model
+  /** Undefined if the other side has no such model. */
+  readonly file: string | undefined
+  readonly records: number
+}
+
+/** Goes on after the last whole line of what an earlier try has left; a file under its own name is complete. */
+export async function spoolModel(
+  remote: Remote,
+  model: Model,
+  folder: string,
+  onRecords: (count: number) => void,
+): Promise<Spooled> {
+  makeFolder(folder)
+  const file = path.join(folder, `${model.name}.ndjson`)
+  if (await isThere(file)) return { model, file, records: 0 }
+  const unfinished = `${file}.part`
+  const handle = await open(unfinished, (await isThere(unfinished)) ? 'r+' : 'w+', PRIVATE_FILE)
+  try {
+    const records = await copyAll(remote, model, folder, handle, onRecords)
+    if (records === undefined) {
+      await rm(unfinished)
+      return { model, file: undefined, records: 0 }
+    }
+    await handle.sync()
+    await rename(unfinished, file)
+    return { model, file, records }
+  } finally {
+    await handle.close()
+  }
+}
+
+async function copyAll(
+  remote: Remote,
+  model: Model,
+  folder: string,
+  handle: FileHandle,
+  onRecords: (count: number) => void,
+): Promise<number | undefined> {
+  const fields = remoteFields(model)
+  // Files are fetched one by one.
+  const names = fields.filter((field) => !isFile(field)).map(({ name }) => name)
+  const files = hasFiles(model) ? new RemoteFiles(remote, model, new ContentFolder(folder)) : undefined
+  const limit = files ? RECORDS_WITH_FILES_AT_ONCE : RECORDS_AT_ONCE
+  const read = (from: number, most: number) => remote.next(model.name, names, from, most)
+  let { end, after } = await endOf(handle)
+  await handle.truncate(end)
+  let records = 0
+  for (;;) {
+    const page = await read(after, limit)
+    if (!page) return undefined
+    const last = Number(page.at(-1)?.['id'] ?? after)
+    if (page.length === 0) return records
+    // Whoever does not sort or does not compare would be asked the same for ever, or leave some out.
+    if (!isAscending(after, page))
+      throw new StartFaults('Nothing was imported', [`${model.name}: the other side does not answer by id`])
+    const complete = files ? await withFiles(files, model, page, read) : page
+    const text = complete.map(
+      (record) => `${JSON.stringify(lineFromRemote(fields, record, remote.isJsonText))}\n`,
+    )
+    const bytes = Buffer.from(text.join(''))
+    await handle.write(bytes, 0, bytes.length, end)
+    end += bytes.length
+    after = last
+    records += page.length
+    onRecords(page.length)
+  }
+}
+
+type Read = (after: number, limit: number) => Promise<readonly RemoteRecord[] | undefined>
+
+/** A record and its files are fetched one after the other: only if it is still at its version afterwards do they belong together. */
+async function withFiles(
+  files: RemoteFiles,
+  model: Model,
+  page: readonly RemoteRecord[],
+  read: Read,
+): Promise<readonly RemoteRecord[]> {
+  const complete = new Map<unknown, RemoteRecord>()
+  let waiting: readonly RemoteRecord[] = page
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+    for (const record of waiting) {
+      const fetched = await files.fetch(record)
+      if (fetched) complete.set(record['id'], { ...record, ...fetched })
+      else complete.delete(record['id'])
+    }
+    const now = await readAgain(page, read)
+    const isAsItWas = ({ id, version }: RemoteRecord) =>
+      complete.has(id) && complete.get(id)?.['version'] === version
+    waiting = now.filter((record) => !isAsItWas(record))
+    // By id, as they are now: the last line says where a copy goes on.
+    if (waiting.length === 0) return now.map((record) => complete.get(record['id']) ?? record)
+  }
+  const ids = waiting.map(({ id }) => String(id)).join(', ')
+  throw new StartFaults('Nothing was imported', [
+    `${model.name} ${ids}: the files cannot be fetched, or change all the time`,
+  ])
+}
+
+/** All that is there now from the first to the last of a page: some may be gone, and others may have come. */
+async function readAgain(page: readonly RemoteRecord[], read: Read): Promise<readonly RemoteRecord[]> {
+  const [first, last] = [Number(page[0]?.['id']), Number(page.at(-1)?.['id'])]
+  const found: RemoteRecord[] = []
+  for (let after = first - 1; after < last;) {
+    const now = (await read(after, page.length)) ?? []
+    if (now.length === 0 || !isAscending(after, now)) break
+    found.push(...now.filter(({ id }) => Number(id) <= last))
+    after = Number(now.at(-1)?.['id'])
+  }
+  return found
+}
+
+function isAscending(after: number, page: readonly Readonly<Record<string, unknown>>[]): boolean {
+  let before = after
+  for (const { id } of page) {
+    if (typeof id !== 'number' || id <= before) return false
+    before = id
+  }
+  return true
+}
+
+/** Where the last whole line ends, and its id. */
+async function endOf(handle: FileHandle): Promise<{ end: number; after: number }> {
+  const { size } = await handle.stat()
+  for (let length = Math.min(size, LOOK_BACK_BYTES); length > 0; length = Math.min(size, length * 2)) {
+    const bytes = Buffer.alloc(length)
+    await handle.read(bytes, 0, length, size - length)
+    const last = bytes.lastIndexOf(NEWLINE)
+    const start = last === -1 ? -1 : bytes.lastIndexOf(NEWLINE, last - 1)
+    if (last !== -1 && (start !== -1 || length === size)) {
+      const { id } = JSON.parse(bytes.toString('utf8', start + 1, last)) as { id: number }
+      return { end: size - length + last + 1, after: id }
+    }
+    if (length === size) break
+  }
+  return { end: 0, after: 0 }
+}
+
+async function isThere(file: string): Promise<boolean> {
+  return stat(file).then(
+    () => true,
+    () => false,
+  )
+}

@@ -1,0 +1,64 @@
+// Files of domain XML → what they declare.
+import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
+import { readDomain, ROOTS, type Declared } from '../../formats/domain-xml/declarations.js'
+import { MAX_XML_BYTES, parseXml, XmlFault } from '../../formats/domain-xml/xml.js'
+import type { ModelFile, Reason } from './model-files.js'
+
+/** How much of a file is looked at to learn its root. */
+const HEAD_BYTES = 64 * 1024
+
+/** A folder may hold XML of other kinds, which is passed over; a file that was named by itself may not be one of these. */
+export function readXml(source: ModelFile, declared: Declared): Reason | undefined {
+  const { file, shown, isNamed, fault } = source
+  const { root: found, isWide } = rootOf(file)
+  const isOurs = (ROOTS as readonly string[]).includes(found ?? '')
+  // Other XML is not even parsed.
+  if (!isNamed && !isOurs)
+    return { kind: 'xml', ...(found === undefined ? {} : { detail: `its root is <${found}>` }) }
+  try {
+    if (statSync(file).size > MAX_XML_BYTES) throw new XmlFault(`it has more than ${MAX_XML_BYTES} bytes`)
+    if (isOurs && isWide) throw new XmlFault('it is not UTF-8: save it as UTF-8')
+    const root = parseXml(readFileSync(file, 'utf8'))
+    if (!readDomain(root, shown, declared, fault))
+      fault(`its root is <${root.name}>: models stand in <${ROOTS[0]}>, selections in <${ROOTS[1]}>`)
+  } catch (error) {
+    if (!(error instanceof XmlFault)) throw error
+    fault(error.message)
+  }
+  return undefined
+}
+
+interface Root {
+  readonly root: string | undefined
+  /** In an encoding whose letters have more than one byte, such as UTF-16: without the zeros it can be recognized. */
+  readonly isWide: boolean
+}
+
+function rootOf(file: string): Root {
+  const bytes = headOf(file)
+  const isWide = bytes.includes(0)
+  const text = isWide ? bytes.toString('latin1').replaceAll('\0', '') : bytes.toString('utf8')
+  return { root: firstElement(text), isWide }
+}
+
+function headOf(file: string): Buffer {
+  const handle = openSync(file, 'r')
+  try {
+    const head = Buffer.alloc(HEAD_BYTES)
+    return head.subarray(0, readSync(handle, head, 0, HEAD_BYTES, 0))
+  } finally {
+    closeSync(handle)
+  }
+}
+
+/** Behind comments, processing instructions and declarations. */
+function firstElement(text: string): string | undefined {
+  let start = text.indexOf('<')
+  while (start >= 0) {
+    const end = text.startsWith('<!--', start) ? text.indexOf('-->', start) : start + 1
+    if (end < 0) return undefined
+    if (!/^<[?!]/.test(text.slice(start, start + 2))) return /^[^\s/>]+/.exec(text.slice(start + 1))?.[0]
+    start = text.indexOf('<', end)
+  }
+  return undefined
+}

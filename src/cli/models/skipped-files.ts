@@ -1,0 +1,36 @@
+// Files below a folder of models that are no models, with the reason in words.
+import { printLines, summarizeLines, type Line, type Texts } from '../../formats/domain-xml/report.js'
+
+const KINDS = {
+  folder: ['folder is not searched', 'folders are not searched'],
+  script: [
+    'script is not run: it imports neither defineModel nor extendModel from "verso"',
+    'scripts are not run: they import neither defineModel nor extendModel from "verso"',
+  ],
+  'no-json': ['file is not JSON', 'files are not JSON'],
+  json: ['JSON file has no "name" and "fields"', 'JSON files have no "name" and "fields"'],
+  xml: ['XML file is no domain XML', 'XML files are no domain XML'],
+  types: ['file holds only types', 'files hold only types'],
+  large: ['file has more than 8 MiB', 'files have more than 8 MiB'],
+  link: ['link leads to no file', 'links lead to no file'],
+} as const satisfies Record<string, Texts>
+
+/** A model may be among these by mistake, so the start names them, too. */
+const LOUD: readonly string[] = ['script', 'no-json', 'large', 'link'] satisfies PassedOverKind[]
+
+export type PassedOverKind = keyof typeof KINDS
+export type PassedOver = Line<PassedOverKind>
+
+/** For the log of a start. */
+export function warnOfPassedOver(passedOver: readonly PassedOver[]): string[] {
+  return summarizePassedOver(passedOver.filter(({ kind }) => LOUD.includes(kind)))
+}
+
+/** One line for each kind. */
+export function summarizePassedOver(passedOver: readonly PassedOver[]): string[] {
+  return summarizeLines(KINDS, passedOver).map((line) => `passed over: ${line}`)
+}
+
+export function printPassedOver(passedOver: readonly PassedOver[]): string {
+  return passedOver.length === 0 ? '' : `\nPassed over:\n\n${printLines(KINDS, passedOver)}`
+}

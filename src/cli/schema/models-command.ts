@@ -1,0 +1,72 @@
+import { Option, type Command } from 'commander'
+import { printReport, summarize } from '../../formats/domain-xml/report.js'
+import { FORMATS, printModel, type Format } from '../../formats/model-file.js'
+import { writeModels } from '../models/model-writer.js'
+import { loadCatalogSources, loadDomain, refuseFaults, type Loaded } from '../models/models.js'
+import { printPassedOver } from '../models/skipped-files.js'
+import { addSettings, readSettings, type Flags } from '../settings/settings.js'
+
+const EXAMPLES = `
+Examples:
+  $ verso models report --models domains
+  $ verso models convert domains --to ts --out models`
+
+interface ConvertFlags {
+  readonly to: Format
+  readonly out: string
+}
+
+export function addModelsCommands(program: Command): void {
+  const models = program
+    .command('models')
+    .description('domain XML: what is taken over, and the way to TypeScript or JSON')
+    .addHelpText('after', EXAMPLES)
+  const command = models
+    .command('report')
+    .description('list all that is not taken over: of domain XML, and of the folder')
+  addSettings(command, 'models').action(async (flags: Flags) => {
+    const { models: place } = readSettings('models', flags, process.env)
+    await report(place ?? '')
+  })
+  models
+    .command('convert')
+    .description('write models of domain XML as TypeScript or JSON, a file for each')
+    .argument('<place>', 'the file or folder with the XML')
+    .addOption(new Option('--to <format>', 'what to write').choices([...FORMATS]).makeOptionMandatory())
+    .requiredOption('--out <folder>', 'where to write it; nothing is overwritten')
+    .action(async (place: string, { to, out }: ConvertFlags) => {
+      process.stdout.write(await convert(place, to, out))
+    })
+}
+
+async function report(place: string): Promise<void> {
+  const loaded = await loadCatalogSources(place)
+  const { sources, passedOver } = loaded
+  // Somebody who gets no model at all wants to know why, too.
+  if (sources.length === 0) process.stdout.write(printPassedOver(passedOver).trimStart())
+  refuseFaults(loaded)
+  process.stdout.write(`${describeReport(loaded)}${printPassedOver(passedOver)}`)
+}
+
+function describeReport({ sources, report }: Loaded): string {
+  const [models, say] =
+    sources.length === 1 ? ['1 model', 'it says'] : [`${sources.length} models`, 'they say']
+  if (report.length === 0) return `${models}; all that ${say} is taken over.\n`
+  return `${models}. What ${say} that is not taken over:\n\n${printReport(report)}`
+}
+
+/** Answers what to tell people. Writes nothing if anything is in the way. */
+export async function convert(place: string, format: Format, folder: string): Promise<string> {
+  const { models, report, extensionFiles } = await loadDomain(place)
+  const files = models.map(({ definition }) => ({
+    name: `${definition.name}.${format}`,
+    text: printModel(definition, format),
+  }))
+  writeModels(files, folder, place)
+  const lines = [
+    `wrote ${files.length === 1 ? '1 model' : `${files.length} models`} to ${folder}`,
+    ...summarize(report).map((line) => `  ${line}`),
+    ...extensionFiles.map((file) => `keep ${file} beside them: it extends what was written`),
+  ]
+  return `${lines.join('\n')}\n`
+}

@@ -1,0 +1,56 @@
+import type { Command } from 'commander'
+import { StartFaults } from '../../errors.js'
+import { Catalog } from '../../model/catalog/catalog.js'
+import { describe, type Plan } from '../../store/schema/plan.js'
+import { applySchema, showPlan } from '../../store/schema/schema.js'
+import { loadModels } from '../models/models.js'
+import { shownDatabase, withDatabase } from '../open.js'
+import { addSettings, readSettings, type Flags } from '../settings/settings.js'
+
+const EXAMPLES = `
+Tables follow the models by themselves whenever the service starts, as long as nothing is lost.
+This command shows what would be done, and does what loses data, if you name it.
+
+Examples:
+  $ verso schema --models models
+  $ verso schema --models models --apply --drop todo.Task.pin`
+
+interface SchemaFlags extends Flags {
+  readonly apply?: boolean
+  readonly drop?: readonly string[]
+}
+
+export function addSchema(program: Command): void {
+  const command = program
+    .command('schema')
+    .description('show how the tables would follow the models, and make them')
+  addSettings(command, 'schema')
+    .option('--apply', 'do it')
+    .option('--drop <name...>', 'a model, or model.field, whose data may be lost')
+    .addHelpText('after', EXAMPLES)
+    .action(async (flags: SchemaFlags) => {
+      const { db, models } = readSettings('schema', flags, process.env)
+      const catalog = Catalog.from(await loadModels(models ?? ''))
+      const drops = flags.drop ?? []
+      const act = flags.apply ? applySchema : showPlan
+      const plan = await withDatabase(db, async (database) => act(database, catalog, drops))
+      process.stdout.write(report(plan, shownDatabase(db), flags))
+      if (plan.faults.length > 0)
+        throw new StartFaults('The tables cannot follow the models without losing data', plan.faults)
+    })
+}
+
+function report(
+  { steps, notes, faults }: Plan,
+  db: string,
+  { apply: isDone = false, drop }: SchemaFlags,
+): string {
+  const lines = [...steps.map((step) => `  ${describe(step)}`), ...notes.map((note) => `  note: ${note}`)]
+  const heading =
+    steps.length > 0 ? `${isDone ? 'Done in' : 'To be done in'} ${db}:` : `Nothing to do in ${db}.`
+  const isPending = steps.length > 0 && !isDone && faults.length === 0
+  const hint = drop
+    ? 'Nothing was done yet: run the same with --apply.'
+    : 'The service does this when it starts; to do it now, run the same with --apply.'
+  return [heading, ...lines, ...(isPending ? [hint] : []), ''].join('\n')
+}

@@ -1,0 +1,186 @@
+// How the settings are spelled: a text → its value, or undefined if it is none of its kind.
+import { isIP } from 'node:net'
+import { MAX_PASSWORD_BYTES, MIN_PASSWORD_LENGTH } from '../../model/catalog/auth-models.js'
+import { lengthOf } from '../../model/values/value.js'
+import type { Retention } from '../../service/context/settings.js'
+
+export interface Kind<T> {
+  /** Stands behind the flag in the help; a flag without one is a switch. */
+  readonly placeholder?: string
+  readonly parse: (text: string) => T | undefined
+  /** To be read behind "must be". */
+  readonly mustBe: string
+  /** The flag may be repeated, and separates by commas. */
+  readonly isList?: boolean
+  /** Never repeated in a message. */
+  readonly isSecret?: boolean
+}
+
+const HOUR_MS = 3_600_000
+const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: HOUR_MS, d: 24 * HOUR_MS } as const
+const UNITS_BYTES = { '': 1, b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 } as const
+const TIMES = ['500ms', '10s', '60m', '12h', '7d']
+const PROXY_NAMES = new Set(['loopback', 'linklocal', 'uniquelocal'])
+
+export const host: Kind<string> = {
+  placeholder: '<host>',
+  mustBe: 'a host name or an IP address, such as localhost or 0.0.0.0',
+  parse: (text) => {
+    const bare = text.replace(/^\[(.*)\]$/, '$1')
+    return isIP(bare) > 0 || /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(bare) ? bare : undefined
+  },
+}
+
+export const database: Kind<string> = {
+  placeholder: '<url>',
+  mustBe: 'sqlite:path/to/file or postgres://user@host/database',
+  isSecret: true,
+  parse: (text) => {
+    // The reader is a second connection: it would see another database in memory.
+    const isFile = /^sqlite:(?!:memory:)./.test(text)
+    return isFile || (/^postgres(ql)?:\/\/./.test(text) && URL.canParse(text)) ? text : undefined
+  },
+}
+
+export const place: Kind<string> = {
+  placeholder: '<path>',
+  mustBe: 'a file or a folder',
+  parse: (text) => text,
+}
+
+export const basePath: Kind<string> = {
+  placeholder: '<path>',
+  mustBe: 'a path such as /verso, of letters, digits and . _ ~ -',
+  parse: (text) => {
+    const path = text.replace(/\/$/, '')
+    return path === '' || /^(\/(?!\.{1,2}(\/|$))[\w.~-]+)+$/.test(path) ? path : undefined
+  },
+}
+
+export const origin: Kind<string> = {
+  placeholder: '<url>',
+  mustBe: 'http:// or https:// with a host, such as https://records.example.org, and no path',
+  parse: parseOrigin,
+}
+
+export const origins: Kind<readonly string[]> = {
+  placeholder: '<origin>',
+  mustBe: 'origins such as https://app.example.org, separated by commas',
+  isList: true,
+  parse: list(parseOrigin),
+}
+
+export const proxies: Kind<readonly string[]> = {
+  placeholder: '<address>',
+  mustBe: 'addresses, networks such as 10.0.0.0/8, loopback, linklocal or uniquelocal, separated by commas',
+  isList: true,
+  parse: list((text) => (PROXY_NAMES.has(text) || isNetwork(text) ? text : undefined)),
+}
+
+export const destinations: Kind<readonly string[]> = {
+  placeholder: '<host>',
+  mustBe: 'hosts, addresses or networks such as hooks.internal, 127.0.0.1 or 10.0.0.0/8, separated by commas',
+  isList: true,
+  parse: list((text) => (isNetwork(text) || isName(text) ? text.toLowerCase() : undefined)),
+}
+
+export const password: Kind<string> = {
+  mustBe: `at least ${MIN_PASSWORD_LENGTH} characters and at most ${MAX_PASSWORD_BYTES} bytes long`,
+  isSecret: true,
+  parse: (text) => {
+    const isFit = lengthOf(text) >= MIN_PASSWORD_LENGTH && Buffer.byteLength(text) <= MAX_PASSWORD_BYTES
+    return isFit ? text : undefined
+  },
+}
+
+/** A password that another service has given: whatever it is. */
+export const foreignPassword: Kind<string> = {
+  mustBe: 'a password',
+  isSecret: true,
+  parse: (text) => text,
+}
+
+export const toggle: Kind<boolean> = {
+  mustBe: 'true or false',
+  parse: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
+}
+
+export function whole(least: number, most: number): Kind<number> {
+  return {
+    placeholder: '<number>',
+    mustBe: `a whole number from ${least} to ${most}`,
+    parse: (text) => within(/^\d{1,15}$/.test(text) ? Number(text) : NaN, least, most),
+  }
+}
+
+export function size(least: string, most: string): Kind<number> {
+  const bounds = [measure(least, UNITS_BYTES), measure(most, UNITS_BYTES)] as const
+  return {
+    placeholder: '<size>',
+    mustBe: `a size from ${least} to ${most}, such as 512kb, 2mb or a number of bytes`,
+    parse: (text) => within(measure(text, UNITS_BYTES), ...bounds),
+  }
+}
+
+export function duration(least: string, most: string): Kind<number> {
+  const bounds = [measure(least, UNITS_MS), measure(most, UNITS_MS)] as const
+  const examples = TIMES.filter((text) => within(measure(text, UNITS_MS), ...bounds) !== undefined)
+  return {
+    placeholder: '<time>',
+    mustBe: `a time from ${least} to ${most}, such as ${examples.slice(0, -1).join(', ')} or ${examples.at(-1) ?? most}`,
+    parse: (text) => within(measure(text, UNITS_MS), ...bounds),
+  }
+}
+
+export const retention: Kind<Retention> = {
+  placeholder: '<amount>',
+  mustBe: 'all, a number of days such as 90d, or of versions such as 100v',
+  parse: (text) => {
+    const [, count, unit] = /^([1-9]\d{0,5})([dv])$/.exec(text) ?? []
+    if (count !== undefined) return unit === 'd' ? { days: Number(count) } : { versions: Number(count) }
+    return text === 'all' ? 'all' : undefined
+  },
+}
+
+export function oneOf<const T extends string>(words: readonly T[]): Kind<T> {
+  return {
+    placeholder: '<word>',
+    mustBe: `one of ${words.join(', ')}`,
+    parse: (text) => words.find((word) => word === text),
+  }
+}
+
+/** `10s` → 10000; NaN if the number or the unit is none. */
+function measure(text: string, units: Readonly<Record<string, number>>): number {
+  const [, count, unit = ''] = /^(\d{1,15})([a-z]*)$/i.exec(text) ?? []
+  return Number(count) * (units[unit.toLowerCase()] ?? NaN)
+}
+
+function within(value: number, least: number, most: number): number | undefined {
+  return value >= least && value <= most ? value : undefined
+}
+
+function list<T>(parse: (text: string) => T | undefined): (text: string) => readonly T[] | undefined {
+  return (text) => {
+    const items = text.split(',').map((item) => parse(item.trim()))
+    const known = items.filter((item) => item !== undefined)
+    return known.length === items.length ? known : undefined
+  }
+}
+
+function parseOrigin(text: string): string | undefined {
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text)) return undefined
+  const { origin, href } = new URL(text)
+  return href === `${origin}/` ? origin : undefined
+}
+
+/** What ends in a number is an address, or a slip of the pen. */
+function isName(text: string): boolean {
+  return /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(text) && !/(^|\.)\d+$/.test(text)
+}
+
+function isNetwork(text: string): boolean {
+  const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+  const kind = isIP(address)
+  return kind > 0 && Number(bits ?? 0) <= (kind === 4 ? 32 : 128)
+}

@@ -1,0 +1,65 @@
+// The keys of whoever is logged in: seen, made and removed. What others have is at /ws/rest/verso.auth.ApiKey, for administrators.
+import type { FastifyRequest } from 'fastify'
+import { Refusal } from '../../errors.js'
+import { API_KEY_MODEL } from '../../model/catalog/auth-models.js'
+import { isObject } from '../../model/values/value.js'
+import type { App } from '../../service/context/app.js'
+import { keysOf, makeKey, removeOwnKey } from '../../service/auth/keys.js'
+import type { WireRecord } from '../../wire.js'
+import { callerOf, personIn, type Guards } from '../route/guard.js'
+import { idOf } from '../route/record-request.js'
+import { sendJson, type Resource } from '../route/resource.js'
+
+export function keyResources(app: App, guards: Guards): readonly Resource[] {
+  const shared = { guards: [guards.session, guards.parameters], writeGuards: [guards.sameSite] }
+  return [
+    {
+      ...{ ...shared, path: '/ws/me/keys' },
+      handlers: {
+        GET: async (request, reply) => {
+          const data = (await keysOf(app, personIn(request).id)).map(shownKey)
+          return sendJson(reply, JSON.stringify({ status: 0, total: data.length, data }))
+        },
+        POST: async (request, reply) => {
+          const { id: user } = personIn(request)
+          if (request.headers['idempotency-key'] !== undefined)
+            throw new Refusal(
+              'bad-request',
+              'A key is shown once: its answer cannot be kept under an Idempotency-Key',
+            )
+          const { record, key } = await makeKey(app, callerOf(request), { ...dataOf(request), user })
+          return sendJson(reply, JSON.stringify({ status: 0, data: [{ ...shownKey(record), key }] }))
+        },
+      },
+    },
+    {
+      ...{ ...shared, path: '/ws/me/keys/:id' },
+      handlers: {
+        DELETE: async (request, reply) => {
+          personIn(request)
+          const id = await removeOwnKey(app, callerOf(request), idOf(app.catalog.get(API_KEY_MODEL), request))
+          return sendJson(reply, JSON.stringify({ status: 0, data: [id] }))
+        },
+      },
+    },
+  ]
+}
+
+function dataOf({ body }: FastifyRequest): Readonly<Record<string, unknown>> {
+  const data = isObject(body) ? body['data'] : undefined
+  if (!isObject(data)) throw new Refusal('bad-request', 'Send { "data": { "name": … } }')
+  if ('user' in data)
+    throw new Refusal('invalid', 'A key is made for whoever is logged in', {
+      errors: { user: 'cannot be set' },
+    })
+  return data
+}
+
+function shownKey(record: WireRecord): object {
+  const { id, version, name, prefix, expiresOn, lastUsedOn, createdOn } = record
+  const roles = (record['roles'] ?? []) as readonly { readonly name: string }[]
+  return {
+    ...{ id, version, name, prefix, expiresOn, lastUsedOn, createdOn },
+    roles: roles.map((role) => role.name),
+  }
+}

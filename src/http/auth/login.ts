@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Refusal } from '../../errors.js'
+import { isObject } from '../../model/values/value.js'
+import { accountOf } from '../../service/context/identity.js'
+import type { App } from '../../service/context/app.js'
+import { login, logout } from '../../service/auth/sessions.js'
+import { basicCredentialsOf } from '../request/basic.js'
+import { clearSessionCookies, sessionIdOf, setSessionCookies } from '../request/cookies.js'
+import type { Guards } from '../route/guard.js'
+import { sendJson, type Handler, type Resource } from '../route/resource.js'
+import type { HttpSettings } from '../settings.js'
+
+/** Both paths take JSON or a form; their own scope of the server reads the bodies. */
+export function loginResources(
+  app: App,
+  guards: Guards,
+  { basicAuth }: HttpSettings,
+  cookiePath: string,
+): readonly Resource[] {
+  const POST: Handler = async (request, reply) => {
+    const body = isObject(request.body) ? request.body : {}
+    const isInBody = body['username'] !== undefined || body['password'] !== undefined
+    const credentials = (basicAuth && !isInBody && basicCredentialsOf(request)) || body
+    const { sessionId, actor } = await login(
+      ...([app, credentials, request.ip, sessionIdOf(request), request.headers['user-agent']] as const),
+    )
+    setSessionCookies(request, reply, cookiePath, {
+      sessionId,
+      csrfToken: randomBytes(24).toString('base64url'),
+    })
+    const { roles } = await app.gate.callerOf(actor)
+    return sendJson(reply, JSON.stringify({ status: 0, data: [accountOf(actor, roles)] }))
+  }
+  const writeGuards = [guards.sameSite, guards.notThrottled]
+  const shared = { guards: [], writeGuards, handlers: { POST } }
+  return [
+    { ...shared, path: '/callback' },
+    { ...shared, path: '/login.jsp' },
+  ]
+}
+
+export function logoutResource(app: App, guards: Guards, cookiePath: string): Resource {
+  const end: Handler = async (request, reply) => {
+    refusePrefetch(request)
+    await logout(app, sessionIdOf(request), request.ip)
+    clearSessionCookies(reply, cookiePath)
+    return isNavigation(request)
+      ? toStart(reply, cookiePath)
+      : sendJson(reply, JSON.stringify({ status: 0, data: [] }))
+  }
+  // The GET does something, so it is guarded as a write and has no HEAD.
+  return {
+    ...{ path: '/logout', guards: [guards.sameSite], handlers: { GET: end, POST: end } },
+    ...{ hasHead: false, isAlwaysAnswered: true },
+  }
+}
+
+function isNavigation(request: FastifyRequest): boolean {
+  return request.method === 'GET' && (request.headers.accept?.includes('text/html') ?? false)
+}
+
+function toStart(reply: FastifyReply, cookiePath: string): FastifyReply {
+  return reply.redirect(cookiePath === '/' ? '/' : `${cookiePath}/`, 303)
+}
+
+/** A browser that looks ahead has not decided to log out. */
+function refusePrefetch({ headers }: FastifyRequest): void {
+  const purpose = [headers['sec-purpose'], headers['purpose'], headers['x-moz']].join(' ').toLowerCase()
+  if (purpose.includes('prefetch') || purpose.includes('prerender')) {
+    throw new Refusal('forbidden', 'Logging out is not for prefetching')
+  }
+}

@@ -1,0 +1,30 @@
+// The page of a one-time link, where somebody sets a password.
+import type { FastifyRequest } from 'fastify'
+import { Refusal } from '../../errors.js'
+import { isObject } from '../../model/values/value.js'
+import type { App } from '../../service/context/app.js'
+import { resetPassword, userOfLink } from '../../service/auth/new-password.js'
+import type { Guards } from '../route/guard.js'
+import { afterPassword, sendPasswordPage } from './password-page.js'
+import type { Resource } from '../route/resource.js'
+
+export function resetResource(app: App, guards: Guards): Resource {
+  const tokenIn = (request: FastifyRequest) => (request.query as Readonly<Record<string, unknown>>)['token']
+  return {
+    path: '/reset',
+    guards: [],
+    writeGuards: [guards.sameSite, guards.notThrottled],
+    handlers: {
+      GET: async (request, reply) => {
+        await userOfLink(app, tokenIn(request), request.ip)
+        return sendPasswordPage(reply, { title: 'A new password', button: 'Set the password' })
+      },
+      POST: async (request, reply) => {
+        const { password } = isObject(request.body) ? request.body : {}
+        if (typeof password !== 'string') throw new Refusal('bad-request', 'Send the new password')
+        await resetPassword(app, tokenIn(request), password, request.ip)
+        return afterPassword(request, reply)
+      },
+    },
+  }
+}

@@ -1,0 +1,51 @@
+// The one-time link by which the first administrator is made. It is over as soon as there is one.
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import { Refusal } from '../../errors.js'
+import { isObject } from '../../model/values/value.js'
+import { ensureFirstAdmin, isWithoutAdministrator } from '../../service/auth/accounts.js'
+import type { App } from '../../service/context/app.js'
+import type { Guards } from '../route/guard.js'
+import { afterPassword, sendPasswordPage, type PasswordPage } from './password-page.js'
+import type { Resource } from '../route/resource.js'
+
+export function setupResource(app: App, guards: Guards, token: string): Resource {
+  const check = async (request: FastifyRequest) => {
+    const { token: given } = request.query as Readonly<Record<string, unknown>>
+    const isRight = typeof given === 'string' && timingSafeEqual(digest(given), digest(token))
+    if (!isRight || !(await isWithoutAdministrator(app)))
+      throw new Refusal('not-found', 'There is nothing here')
+  }
+  return {
+    path: '/setup',
+    guards: [],
+    writeGuards: [guards.sameSite, guards.notThrottled],
+    handlers: {
+      GET: async (request, reply) => {
+        await check(request)
+        return sendPasswordPage(reply, PAGE)
+      },
+      POST: async (request, reply) => {
+        await check(request)
+        const { username, password } = isObject(request.body) ? request.body : {}
+        if (typeof username !== 'string' || typeof password !== 'string') {
+          throw new Refusal('bad-request', 'Send username and password')
+        }
+        if (!(await ensureFirstAdmin(app, username, password))) {
+          throw new Refusal('not-found', 'There is an administrator already: the link is over')
+        }
+        return afterPassword(request, reply)
+      },
+    },
+  }
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}
+
+const PAGE: PasswordPage = {
+  title: 'The first administrator',
+  more: '<label>User name <input name="username" value="admin" autocomplete="username" required></label>\n',
+  button: 'Make the account',
+}

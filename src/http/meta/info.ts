@@ -1,0 +1,58 @@
+// What a client asks before anything else: who answers here, and whether its session is still alive.
+import { Refusal } from '../../errors.js'
+import { DEFAULT_LIMIT } from '../../model/query/search.js'
+import type { Actor } from '../../service/context/identity.js'
+import type { App } from '../../service/context/app.js'
+import type { Guards } from '../route/guard.js'
+import { sendJson, type Resource } from '../route/resource.js'
+import type { HttpSettings } from '../settings.js'
+
+const MIB = 1024 * 1024
+
+/** Open to all, and without an envelope. Whoever has no session is told nothing but where to log in. */
+export function infoResource(app: App, guards: Guards, settings: HttpSettings): Resource {
+  return {
+    path: '/ws/public/app/info',
+    guards: [guards.anybody],
+    handlers: {
+      GET: async (request, reply) => {
+        const { caller } = request
+        const open = {
+          application: { name: 'Verso' },
+          authentication: { callbackUrl: `${settings.basePath}/callback` },
+        }
+        const body = caller?.actor
+          ? { ...open, ...forUser(app, caller.actor, caller.rights === undefined) }
+          : open
+        return sendJson(reply, JSON.stringify(body))
+      },
+    },
+  }
+}
+
+function forUser({ settings }: App, { id, username, name }: Actor, isAdmin: boolean): object {
+  return {
+    user: { id, login: username, name: name ?? username, nameField: 'name', lang: 'en', technical: isAdmin },
+    api: { pagination: { maxPerPage: settings.maxLimit, defaultPerPage: DEFAULT_LIMIT } },
+    data: { upload: { maxSize: settings.uploadLimitBytes / MIB } },
+  }
+}
+
+export function startResource(): Resource {
+  const text = 'Verso is running. Log in with POST callback; records are below ws/rest/<model>.\n'
+  return {
+    path: '/',
+    guards: [],
+    handlers: {
+      GET: async (_, reply) => reply.header('content-type', 'text/plain; charset=utf-8').send(text),
+    },
+  }
+}
+
+export async function refuseUnknownPath(): Promise<never> {
+  throw unknownPath()
+}
+
+export function unknownPath(): Refusal {
+  return new Refusal('not-found', 'There is nothing at this path')
+}

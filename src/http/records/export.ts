@@ -1,0 +1,63 @@
+import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { csvLine, quoteCell, shownCell } from '../../formats/csv.js'
+import { isObject } from '../../model/values/value.js'
+import type { App } from '../../service/context/app.js'
+import { exportFound, type FoundTable } from '../../service/transfer/export.js'
+import type { WireRecord } from '../../wire.js'
+import { callerOf, type Guards } from '../route/guard.js'
+import type { Habits } from '../compat/protocol.js'
+import { modelOf } from '../route/record-request.js'
+import { aboutRecords, type Resource } from '../route/resource.js'
+
+/** What a search finds, all of it, as a table for spreadsheets. */
+export function exportResource(app: App, guards: Guards, habits: Habits): Resource {
+  return {
+    ...aboutRecords(guards),
+    path: '/ws/rest/:model/export',
+    handlers: { POST: async (request, reply) => sendTable(app, habits, request, reply) },
+  }
+}
+
+async function sendTable(
+  app: App,
+  habits: Habits,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const model = modelOf(app, request)
+  const { body } = request
+  const { request: asked } = habits.search(callerOf(request), model, body ?? undefined)
+  // A habit may set a limit that nobody sent.
+  const { offset, limit } = isObject(body) ? body : {}
+  const table = exportFound(
+    app,
+    callerOf(request),
+    model,
+    isObject(asked) ? { ...asked, offset, limit } : asked,
+  )
+  // Whatever keeps the first page from being read is still an ordinary refusal.
+  const first = await table.pages.next()
+  const page = first.done === true ? [] : first.value
+  const name = model.name.slice(model.name.lastIndexOf('.') + 1).toLowerCase()
+  return reply
+    .header('content-type', 'text/csv; charset=utf-8')
+    .header('content-disposition', `attachment; filename="${name}.csv"`)
+    .send(Readable.from(linesOf(table, page)))
+}
+
+/** An error in here ends the connection: a table that stopped short would look like a whole one. */
+async function* linesOf(
+  { columns, pages }: FoundTable,
+  first: readonly WireRecord[],
+): AsyncGenerator<string> {
+  const print = (record: WireRecord) =>
+    csvLine(columns.map(({ key, field }) => shownCell(field, record[key])))
+  try {
+    yield csvLine(columns.map(({ key }) => quoteCell(key))) + first.map(print).join('')
+    for await (const page of pages) if (page.length > 0) yield page.map(print).join('')
+  } finally {
+    // Also where the reader has gone before it asked for a second page.
+    await pages.return(undefined)
+  }
+}

@@ -1,0 +1,106 @@
+// Answers about records.
+import { hash } from 'node:crypto'
+import type { FastifyReply } from 'fastify'
+import type { PrintedPage } from '../../service/records/records.js'
+import type { PrintedRecord } from '../../store/records/records.js'
+import { StagedFile } from '../../store/engine/staging.js'
+import type { HistoryPage, Next, Page, WireRecord, Written } from '../../wire.js'
+import type { Query } from '../route/record-request.js'
+import { StagedBody, type Body } from '../answer/answer-body.js'
+import { sendJson } from '../route/resource.js'
+
+export function sendPage(
+  reply: FastifyReply,
+  { offset, total, seq, data }: Page | HistoryPage,
+): FastifyReply {
+  return sendJson(reply.header('x-commit-seq', seq), JSON.stringify({ status: 0, offset, total, data }))
+}
+
+/** The body of a find and its headers. */
+export function printPage(
+  path: string,
+  page: PrintedPage,
+  query: Query,
+): [body: Body, headers: Readonly<Record<string, string | number>>] {
+  const { seq } = page
+  const link = linksOf(path, page, query)
+  return [printPageBody(page), link === '' ? { 'x-commit-seq': seq } : { 'x-commit-seq': seq, link }]
+}
+
+export function printPageBody({ offset, total, text }: PrintedPage): Body {
+  const start = `{"status":0,"offset":${offset},"total":${total},"data":[`
+  if (typeof text === 'string') return `${start}${text}]}`
+  if (text instanceof StagedFile) return new StagedBody(text, start, ']}')
+  return Buffer.concat([Buffer.from(start), text, PAGE_END])
+}
+
+const PAGE_END = Buffer.from(']}')
+
+/** What was written, and whether it was answered before. */
+export function sendWritten(
+  reply: FastifyReply,
+  { data, replayed }: Written<readonly unknown[]>,
+  more: object = {},
+): FastifyReply {
+  if (replayed) void reply.header('idempotency-replayed', 'true')
+  return sendJson(reply, JSON.stringify({ status: 0, ...more, data }), true)
+}
+
+export function sendRecord(reply: FastifyReply, { data, replayed }: Written<WireRecord>): FastifyReply {
+  const [body, etag] = print(data)
+  if (replayed) void reply.header('idempotency-replayed', 'true')
+  return sendJson(reply.header('etag', etag), body, true)
+}
+
+export function print(record: WireRecord): [body: string, etag: string] {
+  return printBody({ version: record.version, text: JSON.stringify(record) })
+}
+
+/** The body of one record, and its tag: the version for `If-Match`, all of the body for `If-None-Match`. */
+export function printBody({ version, text }: PrintedRecord): [body: string, etag: string] {
+  const body = `{"status":0,"data":[${text}]}`
+  return [body, `"${version}.${hash('sha256', body, 'base64url').slice(0, 16)}"`]
+}
+
+export function matchesAny(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false
+  return header.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
+}
+
+/** What belongs to the question, and so to every page of the answer. */
+const REPEATED = ['fields', 'sortBy', 'filter', 'q', 'archived', 'asOf']
+
+/** Clients and proxies refuse longer headers, many of them from 4 or 8 KiB on. */
+export const LINK_LIMITS = { allBytes: 4_096, nextBytes: 8_192 }
+
+/**
+ * The pages around one, where there are others. A long question leaves room for the next page alone; a longer one for its offset, without the
+ * position; the longest for none.
+ */
+export function linksOf(
+  path: string,
+  { offset, limit, total, next }: Omit<PrintedPage, 'text' | 'seq'>,
+  query: Query,
+  { allBytes, nextBytes } = LINK_LIMITS,
+): string {
+  if (limit === 0) return ''
+  let rest = ''
+  for (const name of REPEATED) {
+    const value = query[name]
+    if (typeof value === 'string') rest += `&${name}=${encodeURIComponent(value)}`
+  }
+  const linkTo = (rel: string, start: Next) => {
+    const after = start.after === undefined ? '' : `&after=${start.after}`
+    return `<${path}?offset=${start.offset}&limit=${limit}${after}${rest}>; rel="${rel}"`
+  }
+  const last = Math.max(0, Math.floor((total - 1) / limit) * limit)
+  const all = [
+    linkTo('first', { offset: 0 }),
+    ...(offset > 0 ? [linkTo('prev', { offset: Math.min(Math.max(0, offset - limit), last) })] : []),
+    ...(next ? [linkTo('next', next)] : []),
+    linkTo('last', { offset: last }),
+  ].join(', ')
+  if (all.length <= allBytes) return all
+  const shorter = next ? [linkTo('next', next), linkTo('next', { offset: next.offset })] : []
+  return shorter.find((link) => link.length <= nextBytes) ?? ''
+}

@@ -1,0 +1,31 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isAllowedOrigin } from './guard.js'
+import type { HttpSettings } from '../settings.js'
+
+const REMEMBERED_S = 600
+
+/** Other origins that the settings let in: they may call, with a key. Answers whether the request is done with. */
+export function answerPreflight(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  settings: HttpSettings,
+): boolean {
+  if (!isAllowedOrigin(request, settings)) return false
+  void reply.header('access-control-allow-origin', request.headers.origin)
+  void reply.header(
+    'access-control-expose-headers',
+    'ETag, Link, Idempotency-Replayed, Preference-Applied, Retry-After, X-Commit-Seq, X-Request-Id',
+  )
+  if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined)
+    return false
+  void reply
+    .code(204)
+    .header('access-control-allow-methods', 'GET, HEAD, POST, PUT, PATCH, DELETE')
+    .header(
+      'access-control-allow-headers',
+      'Accept, API-KEY, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Prefer',
+    )
+    .header('access-control-max-age', REMEMBERED_S)
+    .send()
+  return true
+}

@@ -1,0 +1,184 @@
+// Kind → HTTP status and body. The only place that knows both words.
+import type { Socket } from 'node:net'
+import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import { briefly, Refusal, type RefusalKind } from '../../errors.js'
+import { MERGE_PATCH, notAPatch } from '../request/bodies.js'
+import type { Habits } from '../compat/protocol.js'
+import { JSON_TYPE, sendBody } from './resource.js'
+import { SECURITY_HEADERS, varyAlso } from '../answer/security-headers.js'
+
+const ANSWERS: Readonly<Record<RefusalKind, readonly [status: number, title: string]>> = {
+  'bad-request': [400, 'Bad request'],
+  unauthenticated: [401, 'Not logged in'],
+  forbidden: [403, 'Not permitted'],
+  'unknown-model': [404, 'No such model'],
+  'not-found': [404, 'Not found'],
+  method: [405, 'Method not allowed'],
+  conflict: [409, 'Not the current version'],
+  'not-unique': [409, 'Not unique'],
+  'still-referenced': [409, 'Still referred to'],
+  gone: [410, 'No longer kept'],
+  'stale-match': [412, 'Not the current version'],
+  'too-large': [413, 'Too large'],
+  'media-type': [415, 'Wrong content type'],
+  misdirected: [421, 'Wrong host'],
+  invalid: [422, 'Invalid values'],
+  'key-reused': [422, 'Idempotency key used before'],
+  'too-many': [429, 'Too many requests'],
+  busy: [503, 'Busy'],
+  'storage-full': [507, 'Storage full'],
+}
+
+const PROBLEM_JSON = 'application/problem+json'
+
+/** Fastify's own words for what a client did wrong. */
+const FASTIFY_KINDS: Readonly<Record<string, readonly [RefusalKind, string]>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: [
+    'too-large',
+    'The body is larger than this service takes (--body-limit; 16 KiB for a login): nothing was changed',
+  ],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['media-type', 'Send the body as application/json'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['bad-request', 'Content-Length is not the length of the body'],
+  FST_ERR_BAD_URL: ['bad-request', 'The path is not well formed'],
+}
+
+const NOT_HTTP = ['400 Bad Request', 'bad-request', 'This is not HTTP'] as const
+const CLIENT_ERRORS: Readonly<Record<string, readonly [status: string, kind: RefusalKind, message: string]>> =
+  {
+    HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'too-large', 'The headers are too large'],
+    ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'bad-request', 'The request took too long to arrive'],
+  }
+
+/** What is wrong with what was asked for, and not with the way or the service. */
+const RECORD_STATUSES = [400, 404, 409, 412, 422]
+
+export interface ErrorContext {
+  readonly log: Logger
+  readonly habits: Habits
+  /** How somebody may say who they are. */
+  readonly schemes: readonly string[]
+}
+
+/** What was asked, as far as a refusal goes by it. */
+export interface Refused {
+  readonly requestId: string
+  readonly accept: string | undefined
+  readonly isAboutRecords: boolean
+  /** Whether it is a PATCH of something that can be patched. */
+  readonly isPatch: boolean
+}
+
+export interface RefusalAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | number>>
+  readonly body: string
+}
+
+/** Answers a refusal; anything else is a defect, which is logged and not shown. */
+export function answerError(
+  context: ErrorContext,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const { headers, id: requestId } = request
+  const asked: Refused = {
+    ...{ requestId, accept: headers.accept, isPatch: isPatch(request) },
+    isAboutRecords: configOf(request)?.isAboutRecords === true,
+  }
+  const refusal = error instanceof Refusal ? error : (fromFastify(error, request) ?? error)
+  const answer = refusalAnswer(context, refusal, asked)
+  varyAlso(reply, 'Accept')
+  sendBody(reply.code(answer.status).headers(answer.headers), answer.body, true)
+}
+
+/** The same, whoever sends it; `Vary` has to name `Accept`. */
+export function refusalAnswer(
+  { log, habits, schemes }: ErrorContext,
+  error: unknown,
+  { requestId, accept, isAboutRecords, isPatch }: Refused,
+): RefusalAnswer {
+  const refusal = error instanceof Refusal ? error : undefined
+  if (!refusal) log.error({ err: error, requestId }, 'a request failed')
+  else if (refusal.kind === 'busy' || refusal.kind === 'storage-full') {
+    log.warn({ ...briefly(refusal.cause ?? refusal), kind: refusal.kind, requestId }, refusal.message)
+  }
+  const [status, title] = refusal ? ANSWERS[refusal.kind] : ([500, 'Internal error'] as const)
+  const kind = refusal?.kind ?? 'internal'
+  const message =
+    refusal?.message ?? 'Something went wrong here; the log of the service says what, under this requestId'
+  const { errors, data, retryAfterS, allow } = refusal?.details ?? {}
+  const headers = {
+    ...(retryAfterS === undefined ? {} : { 'retry-after': retryAfterS }),
+    ...(allow ? { allow: allow.join(', ') } : {}),
+    ...(status === 415 && isPatch ? { 'accept-patch': MERGE_PATCH } : {}),
+    ...(status === 401
+      ? { 'www-authenticate': schemes.map((scheme) => `${scheme} realm="verso"`).join(', ') }
+      : {}),
+  }
+  const faults = errors ? { errors } : {}
+  if (wantsProblem(accept)) {
+    const problem = {
+      type: `urn:verso:${kind}`,
+      title,
+      status,
+      detail: message,
+      instance: `urn:verso:request:${requestId}`,
+    }
+    const body = JSON.stringify({ ...problem, kind, ...faults, ...data })
+    return { status, headers: { ...headers, 'content-type': PROBLEM_JSON }, body }
+  }
+  const report = { kind, title, message, requestId, ...data }
+  const isAnswer = habits.refusalsAreAnswers && RECORD_STATUSES.includes(status) && isAboutRecords
+  const own = kind === 'invalid' && !isAnswer ? -4 : -1
+  return {
+    status: isAnswer ? 200 : status,
+    headers: { ...headers, 'content-type': JSON_TYPE },
+    body: JSON.stringify({ status: own, ...faults, data: report }),
+  }
+}
+
+/** No route is found for a path that cannot be read. */
+function configOf({ routeOptions }: FastifyRequest): FastifyContextConfig | undefined {
+  return routeOptions.config
+}
+
+function isPatch(request: FastifyRequest): boolean {
+  return request.method === 'PATCH' && configOf(request)?.hasPatch === true
+}
+
+function wantsProblem(accept: string | undefined): boolean {
+  return accept?.toLowerCase().includes(PROBLEM_JSON) ?? false
+}
+
+function fromFastify(error: unknown, request: FastifyRequest): Refusal | undefined {
+  if (!(error instanceof Error)) return undefined
+  const [code, status] = [
+    'code' in error ? error.code : undefined,
+    'statusCode' in error ? error.statusCode : undefined,
+  ]
+  const known = typeof code === 'string' ? FASTIFY_KINDS[code] : undefined
+  if (known?.[0] === 'media-type' && isPatch(request)) return notAPatch(error)
+  if (known) return new Refusal(known[0], known[1], { cause: error })
+  if (typeof status === 'number' && status >= 400 && status < 500) {
+    return new Refusal('bad-request', 'The request is not well formed', { cause: error })
+  }
+  return undefined
+}
+
+const SECURITY_LINES = Object.entries(SECURITY_HEADERS).map(([name, value]) => `${name}: ${value}`)
+
+/** What is no HTTP never reaches a route: it is answered on the bare socket. */
+export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
+  if (!socket.writable) return
+  const [status, kind, message] = CLIENT_ERRORS[error.code ?? ''] ?? NOT_HTTP
+  const body = JSON.stringify({ status: -1, data: { kind, title: status.slice(4), message } })
+  const head = [
+    `HTTP/1.1 ${status}`,
+    `Content-Type: ${JSON_TYPE}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    ...SECURITY_LINES,
+  ]
+  socket.end(`${head.join('\r\n')}\r\nConnection: close\r\n\r\n${body}`)
+}

@@ -1,0 +1,199 @@
+// Who asks, and from where. Guards hang on routes: one that looked at the start of the URL would be passed by another spelling.
+import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Refusal } from '../../errors.js'
+import type { Actor } from '../../service/context/identity.js'
+import type { App } from '../../service/context/app.js'
+import { BasicLogins } from '../../service/auth/basic-logins.js'
+import type { Caller } from '../../service/context/principal.js'
+import { authenticateKey, noteWrongKey } from '../../service/auth/key-logins.js'
+import { authenticate } from '../../service/auth/sessions.js'
+import { addressKeys, refuseIfThrottled } from '../../service/auth/throttle.js'
+import { basicCredentialsOf } from '../request/basic.js'
+import { sessionIdOf } from '../request/cookies.js'
+import { sentKeyOf } from '../request/key-header.js'
+import { isLoopback } from '../connection/loopback.js'
+import { refuseParameters } from '../request/parameters.js'
+import type { HttpSettings } from '../settings.js'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whoever a guard found; null on routes that are open to all. */
+    caller: Caller | null
+    /** Whether its body was still on its way when they were found. */
+    isAwaited: boolean
+  }
+}
+
+type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
+
+export interface Guards {
+  /** For routes below /ws: 401 without a session, before anything else is looked at. */
+  readonly session: Guard
+  /** Once the body is there: whoever takes their time with it may be nobody by then, or may do less. */
+  readonly again: Guard
+  /** For what takes long: whoever it is for, as they are now; 401 once they are nobody. */
+  readonly still: (request: FastifyRequest) => Promise<Caller>
+  /** For routes that are open to all and tell more to those who are known. */
+  readonly anybody: Guard
+  /** For what proves who somebody is: not from an address that has failed too often. Before anything of the body is read. */
+  readonly notThrottled: Guard
+  /** For login, logout and all else that is for people: not from another site's page. */
+  readonly sameSite: Guard
+  /** For every other write: the same, unless it comes with a key. No browser sends one by itself, and who sends one is known by it alone. */
+  readonly sameSiteOrKey: Guard
+  /** For routes below /ws: 400 for parameters in the query string, where the handler reads none. */
+  readonly parameters: Guard
+}
+
+export function makeGuards(app: App, settings: HttpSettings): Guards {
+  const logins = settings.basicAuth ? new BasicLogins(app) : undefined
+  const find = async (request: FastifyRequest, isUse = true): Promise<Caller | undefined> => {
+    const key = sentKeyOf(request)
+    if (key !== undefined) {
+      const caller = await authenticateKey(app, key)
+      if (!caller) await noteWrongKey(app, request.ip)
+      // Nobody else, if it is wrong: whoever sends a key does not mean the cookie.
+      return caller
+    }
+    const basic = logins && basicCredentialsOf(request)
+    if (basic) {
+      const actor = await logins.authenticate(basic.username, basic.password, request.ip)
+      return actor && app.gate.callerOf(actor)
+    }
+    // Pages of other origins authenticate by key, never by cookie.
+    const sessionId = isAllowedOrigin(request, settings) ? undefined : sessionIdOf(request)
+    return authenticate(app, sessionId, { isUse })
+  }
+  const session: Guard = async (request) => {
+    request.caller = (await find(request)) ?? null
+    request.isAwaited = !request.raw.complete
+    if (request.caller) return
+    throw new Refusal('unauthenticated', unknownBecause(request, logins !== undefined))
+  }
+  return {
+    session,
+    again: async (request, reply) => {
+      if (request.isAwaited) await session(request, reply)
+    },
+    still: async (request) => {
+      const caller = await find(request, false)
+      if (caller) return caller
+      throw new Refusal('unauthenticated', unknownBecause(request, logins !== undefined))
+    },
+    anybody: async (request) => {
+      request.caller = (await find(request)) ?? null
+    },
+    notThrottled: async ({ ip }: { readonly ip: string | undefined }) => {
+      // A client that has gone has no address any more, and nobody to answer.
+      if (ip !== undefined) await refuseIfThrottled(app, addressKeys(ip), ip)
+    },
+    sameSite: async (request) => {
+      refuseOtherSite(request, settings)
+    },
+    sameSiteOrKey: async (request) => {
+      if (sentKeyOf(request) === undefined) refuseOtherSite(request, settings)
+    },
+    parameters: async (request) => {
+      if (settings.compat === 'none' && request.routeOptions.config.readsQuery !== true)
+        refuseParameters(request)
+    },
+  }
+}
+
+function refuseOtherSite(request: FastifyRequest, settings: HttpSettings): void {
+  if (isSameSite(request, settings)) return
+  throw new Refusal('forbidden', 'This request came from a page of another site')
+}
+
+function unknownBecause(request: FastifyRequest, hasBasic: boolean): string {
+  const login = 'Log in first: POST /callback with username and password'
+  if (sentKeyOf(request) !== undefined) return 'There is no such key, or it is over'
+  if (!basicCredentialsOf(request)) return login
+  return hasBasic
+    ? 'The user name or the password is wrong'
+    : `${login}. Basic is off here; --basic-auth turns it on`
+}
+
+export function callerOf(request: FastifyRequest): Caller {
+  if (!request.caller) throw new Error(`${request.routeOptions.url ?? 'a route'} has no guard`)
+  return request.caller
+}
+
+/** Who has come; over HTTP nobody acts as nobody. */
+export function actorIn(request: FastifyRequest): Actor {
+  const { actor } = callerOf(request)
+  if (!actor) throw new Error('whoever comes over HTTP is somebody')
+  return actor
+}
+
+/** For what people do with their own account: a key stands for a part of what its user may do, and has nothing to say there. */
+export function personIn(request: FastifyRequest): Actor {
+  const actor = actorIn(request)
+  if (actor.keyId === undefined) return actor
+  throw new Refusal(
+    'forbidden',
+    'A key is for records, not for the account of its user: log in with a password',
+  )
+}
+
+function isSameSite(request: FastifyRequest, settings: HttpSettings): boolean {
+  const site = request.headers['sec-fetch-site']
+  if (site !== undefined) return site === 'same-origin' || site === 'none'
+  const { origin } = request.headers
+  return origin === undefined || isOwnOrigin(origin, request, settings)
+}
+
+function isOwnOrigin(origin: string, request: FastifyRequest, { publicUrl }: HttpSettings): boolean {
+  if (!URL.canParse(origin)) return false
+  const url = new URL(origin)
+  return url.host === request.host || (publicUrl !== undefined && url.origin === new URL(publicUrl).origin)
+}
+
+/** Whether this comes from a page of another origin that the settings let in. */
+export function isAllowedOrigin(request: FastifyRequest, settings: HttpSettings): boolean {
+  const { origin } = request.headers
+  if (origin === undefined || settings.allowOrigins.length === 0) return false
+  return settings.allowOrigins.includes(origin) && !isOwnOrigin(origin, request, settings)
+}
+
+export type CheckHost = (request: {
+  readonly headers: IncomingHttpHeaders
+  readonly raw: { readonly httpVersion: string }
+}) => void
+
+/** While only this machine can connect, only names of this machine are answered: a web page must not get in by renaming itself. */
+export function makeHostCheck(settings: HttpSettings): CheckHost {
+  if (!isLoopback(settings.host)) return requireHost
+  const own = settings.publicUrl === undefined ? undefined : hostnameOf(new URL(settings.publicUrl).host)
+  // Nearly every request names the same host as the one before.
+  let accepted: string | undefined
+  return (request) => {
+    requireHost(request)
+    const { host } = request.headers
+    if (host === accepted) return
+    const name = hostnameOf(host)
+    if (name === undefined || name === own || isLoopback(name)) {
+      accepted = host
+      return
+    }
+    throw new Refusal(
+      'misdirected',
+      'This service answers to the names of this machine only; see --public-url',
+    )
+  }
+}
+
+const requireHost: CheckHost = ({ headers, raw }) => {
+  if (headers.host !== undefined || raw.httpVersion !== '1.1') return
+  throw new Refusal('bad-request', 'A request of HTTP/1.1 names its Host')
+}
+
+function hostnameOf(host: string | undefined): string | undefined {
+  if (host === undefined) return undefined
+  return host
+    .replace(/:\d*$/, '')
+    .replace(/^\[(.*)\]$/, '$1')
+    .replace(/\.$/, '')
+    .toLowerCase()
+}

@@ -1,0 +1,128 @@
+// What one node takes: so many requests at once, and so many a minute from each account and each address.
+import type { ServerResponse } from 'node:http'
+import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
+import { Refusal } from '../../errors.js'
+import type { App } from '../../service/context/app.js'
+import { networkOf } from '../../service/auth/network.js'
+import type { Caller } from '../../service/context/principal.js'
+import type { Gauges } from '../../store/engine/database.js'
+import type { Guards } from './guard.js'
+import { Load } from '../connection/load.js'
+import { RateLimit } from '../connection/rate-limit.js'
+import type { HttpSettings } from '../settings.js'
+
+/** Each asks for itself who may see what, whenever something is committed. */
+const MAX_WAITING = 100
+
+export interface Limits {
+  /** Refuses what is too much, before anything of the request is looked up or read. */
+  readonly check: (request: FastifyRequest, reply: FastifyReply) => void
+  /** The same guards; who they find is counted by account, and no more by address. */
+  readonly counted: (guards: Guards) => Guards
+  /** Whether a request of somebody who is known may go on; if not, nothing is counted, and `check` says why. */
+  readonly admit: (response: ServerResponse, caller: Caller) => boolean
+  /** It is checked again, from the beginning. */
+  readonly readmit: (response: ServerResponse, caller: Caller) => void
+  /** From here on the request only waits. */
+  readonly setAside: (reply: FastifyReply) => void
+  /** Counts a request that may wait, for its account; refuses those beyond the most. */
+  readonly wait: (account: number, reply: FastifyReply) => void
+  readonly gauges: () => Gauges
+  readonly stop: () => void
+}
+
+export function makeLimits({ clock }: App, settings: HttpSettings): Limits {
+  const { rateLimitPerMinute, maxInFlight, maxLateMs } = settings
+  const load = new Load(maxInFlight, maxLateMs)
+  const waiting = new WaitingRequests(MAX_WAITING)
+  const rates =
+    rateLimitPerMinute === 0
+      ? undefined
+      : {
+          byAddress: new RateLimit(rateLimitPerMinute, clock),
+          byAccount: new RateLimit(rateLimitPerMinute, clock),
+        }
+  const countAccount = (guard: Guards['session']): Guards['session'] => {
+    if (!rates) return guard
+    return async (request, reply) => {
+      await guard(request, reply)
+      const { actor } = request.caller ?? {}
+      if (!actor) return
+      rates.byAddress.giveBack(placeOf(request))
+      rates.byAccount.take(actor.id)
+    }
+  }
+  return {
+    check: (request, reply) => {
+      if (load.isTooMuch && !isAlwaysAnswered(request))
+        throw new Refusal('busy', 'There is too much to do: try again in a moment', { retryAfterS: 1 })
+      if (rates && !isAlwaysAnswered(request)) rates.byAddress.take(placeOf(request))
+      load.add(reply.raw)
+    },
+    counted: (guards) => ({
+      ...guards,
+      session: countAccount(guards.session),
+      anybody: countAccount(guards.anybody),
+    }),
+    admit: (response, { actor }) => {
+      if (load.isTooMuch || !actor) return false
+      try {
+        if (rates) rates.byAccount.take(actor.id)
+      } catch {
+        return false
+      }
+      load.add(response)
+      return true
+    },
+    readmit: (response, { actor }) => {
+      load.setAside(response)
+      if (actor) rates?.byAccount.giveBack(actor.id)
+    },
+    setAside: (reply) => {
+      load.setAside(reply.raw)
+    },
+    wait: (account, reply) => {
+      waiting.add(account, reply.raw)
+    },
+    gauges: () => ({ requestsInFlight: load.inFlight, requestsWaiting: waiting.size }),
+    stop: () => {
+      load.stop()
+    },
+  }
+}
+
+/** How many wait for each account: they are not counted among the requests under way. */
+export class WaitingRequests {
+  readonly #counts = new Map<number, number>()
+
+  constructor(private readonly max: number) {}
+
+  get size(): number {
+    return [...this.#counts.values()].reduce((sum, count) => sum + count, 0)
+  }
+
+  /** Until the response is closed; one that is closed already would be counted for ever. */
+  add(account: number, response: ServerResponse): void {
+    if (response.destroyed) return
+    const count = this.#counts.get(account) ?? 0
+    if (count >= this.max)
+      throw new Refusal('too-many', `At most ${this.max} requests of an account wait at once on a node`, {
+        retryAfterS: 5,
+      })
+    this.#counts.set(account, count + 1)
+    response.once('close', () => {
+      const left = (this.#counts.get(account) ?? 1) - 1
+      if (left === 0) this.#counts.delete(account)
+      else this.#counts.set(account, left)
+    })
+  }
+}
+
+/** Whoever has gone already has no address any more. */
+function placeOf({ ip }: { readonly ip: string | undefined }): string {
+  return networkOf(ip ?? '')
+}
+
+function isAlwaysAnswered({ routeOptions }: FastifyRequest): boolean {
+  return (routeOptions.config as FastifyContextConfig | undefined)?.isAlwaysAnswered === true
+}

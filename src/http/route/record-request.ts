@@ -1,0 +1,74 @@
+// What requests about records say in their paths, headers and bodies.
+import type { FastifyRequest } from 'fastify'
+import { Refusal } from '../../errors.js'
+import type { Model } from '../../model/definition/model.js'
+import type { Wanted } from '../../model/query/selection.js'
+import { isObject } from '../../model/values/value.js'
+import type { App } from '../../service/context/app.js'
+import { modelFor } from '../../service/access/permission-checks.js'
+import { callerOf } from './guard.js'
+
+export interface Params {
+  readonly model: string
+  readonly id: string
+}
+export type Query = Readonly<Record<string, unknown>>
+
+/** Before the body is looked at: a model that is not there is 404, whatever was sent, and so is one that may not be known. */
+export function modelOf(app: App, request: FastifyRequest): Model {
+  return modelFor(app, callerOf(request), (request.params as Params).model)
+}
+
+export function idOf(model: Model, request: FastifyRequest): number {
+  return idFrom(model, (request.params as Params).id)
+}
+
+/** An id that may be missing. */
+export function idIn(model: Model, id: unknown): number | undefined {
+  return id === undefined ? undefined : idFrom(model, typeof id === 'string' ? id : '')
+}
+
+function idFrom({ name }: Model, id: string): number {
+  if (!/^[1-9][0-9]{0,15}$/.test(id) || !Number.isSafeInteger(Number(id))) {
+    throw new Refusal('not-found', `There is no ${name} with this id: ids are whole numbers from 1`)
+  }
+  return Number(id)
+}
+
+/** `If-Match: "3"`, or the whole tag of an answer. */
+export function ifMatchOf(request: FastifyRequest): { readonly ifMatch?: number } {
+  const header = request.headers['if-match']
+  if (header === undefined) return {}
+  const version = /^(?:W\/)?"(\d{1,16})(?:\.[^"]*)?"$/.exec(header.trim())?.[1]
+  if (version === undefined) throw new Refusal('bad-request', 'If-Match must name one version, such as "3"')
+  return { ifMatch: Number(version) }
+}
+
+/** Of several records each names its own version: one for all of them would be ignored, and whoever sent it deceived. */
+export function refuseIfMatch(request: FastifyRequest): void {
+  if (request.headers['if-match'] !== undefined)
+    throw new Refusal('bad-request', 'If-Match is for one record: of several each names its "version"')
+}
+
+export function keyOf(request: FastifyRequest): { readonly idempotencyKey?: string } {
+  const key = request.headers['idempotency-key']
+  if (key === undefined) return {}
+  return { idempotencyKey: Array.isArray(key) ? key.join(', ') : key }
+}
+
+/** What an answer is to show, if the body says so. */
+export function wantedIn(body: unknown): Wanted | undefined {
+  if (!isObject(body)) return undefined
+  const { fields = null, related = null } = body
+  return fields === null && related === null ? undefined : { fields, related }
+}
+
+/** The `records` of a body, one at least. */
+export function listOf(body: unknown): readonly unknown[] {
+  const records = isObject(body) ? body['records'] : undefined
+  if (Array.isArray(records) && records.length > 0) return records
+  throw new Refusal(
+    'bad-request',
+    'The body must be a JSON object with a list in "records", one record at least',
+  )
+}

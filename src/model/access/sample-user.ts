@@ -1,0 +1,33 @@
+// A user as conditions of permissions see one: with a value in every field that a read shows, to try conditions with.
+import type { Catalog } from '../catalog/catalog.js'
+import type { Field, FieldTypeName } from '../values/field-types.js'
+import { isShown } from '../definition/model.js'
+
+type Sample = Readonly<Record<string, unknown>>
+
+const SAMPLES: Readonly<Partial<Record<FieldTypeName, unknown>>> = {
+  string: 'x',
+  text: 'x',
+  integer: 1,
+  long: 1,
+  decimal: '1',
+  boolean: true,
+  date: '2024-01-31',
+  time: '13:45:00',
+  datetime: '2024-01-31T13:45:00.000Z',
+  uuid: '00000000-0000-0000-0000-000000000000',
+  // Where it can be used at all it is a list.
+  json: [],
+}
+
+/** `others` are fields that may have been added to users where the catalog does not know of it. */
+export function sampleOf(catalog: Catalog, others: readonly string[]): Sample {
+  const user: Record<string, unknown> = Object.fromEntries(others.map((name) => [name, []]))
+  for (const field of catalog.user.fields.values()) if (isShown(field)) user[field.name] = valueOf(field)
+  return { ...user, id: 1, version: 0 }
+}
+
+function valueOf({ type, relation, selection }: Field): unknown {
+  if (!relation) return selection?.[0]?.value ?? SAMPLES[type] ?? null
+  return relation.isList ? [{ id: 1 }] : { id: 1 }
+}

@@ -1,0 +1,177 @@
+// Who may do what, as records: users, their roles, what a role permits, the keys of programs, and what has happened at the doors.
+import { defineModel } from '../definition/define-model.js'
+import { USER_MODEL } from '../definition/model.js'
+import { lengthOf } from '../values/value.js'
+
+export const MAX_PASSWORD_BYTES = 1024
+export const MIN_PASSWORD_LENGTH = 12
+const MAX_USERNAME = 64
+const MAX_CONDITION_LENGTH = 4_000
+
+export const ROLE_MODEL = 'verso.auth.Role'
+export const PERMISSION_MODEL = 'verso.auth.Permission'
+export const API_KEY_MODEL = 'verso.auth.ApiKey'
+export const EVENT_MODEL = 'verso.auth.Event'
+
+/** People may extend it: their conditions can then speak of more than who somebody is. */
+export const USER_DEFINITION = defineModel({
+  name: USER_MODEL,
+  title: 'User',
+  fields: {
+    username: { type: 'string', required: true, unique: true, length: MAX_USERNAME },
+    name: { type: 'string' },
+    password: { type: 'string', secret: 'password', required: true, length: MAX_PASSWORD_BYTES },
+    disabled: { type: 'boolean', default: false },
+    roles: { type: 'many-to-many', target: ROLE_MODEL },
+    keys: { type: 'one-to-many', target: API_KEY_MODEL, mappedBy: 'user', owned: true, copy: false },
+    lastLoginOn: { type: 'datetime' },
+  },
+  nameField: 'name',
+  listFields: ['username', 'name', 'disabled', 'lastLoginOn'],
+})
+
+/** What the service sets itself, beside the record's version: a login changes no record. */
+export const KEPT_OF_USER = ['lastLoginOn']
+
+export const ROLE_DEFINITION = defineModel({
+  name: ROLE_MODEL,
+  title: 'Role',
+  fields: {
+    name: { type: 'string', required: true, unique: true, length: { min: 1, max: 100 } },
+    description: { type: 'string' },
+    admin: { type: 'boolean', default: false, help: 'Whoever has this role may do everything.' },
+    permissions: { type: 'one-to-many', target: PERMISSION_MODEL, mappedBy: 'role', owned: true },
+    users: { type: 'many-to-many', target: USER_MODEL, mappedBy: 'roles' },
+  },
+  listFields: ['name', 'description', 'admin'],
+})
+
+export const PERMISSION_DEFINITION = defineModel({
+  name: PERMISSION_MODEL,
+  title: 'Permission',
+  fields: {
+    role: { type: 'many-to-one', target: ROLE_MODEL, required: true },
+    model: {
+      type: 'string',
+      required: true,
+      length: { min: 1 },
+      help: 'The name of a model, a package such as crm.*, or * for all that people declare.',
+    },
+    canRead: { type: 'boolean', default: false },
+    canCreate: { type: 'boolean', default: false },
+    canUpdate: { type: 'boolean', default: false },
+    canRemove: { type: 'boolean', default: false },
+    canExport: { type: 'boolean', default: false },
+    condition: {
+      type: 'string',
+      length: MAX_CONDITION_LENGTH,
+      help: 'Only for records that meet it: a filter that may speak of :user, as in createdBy = :user.',
+    },
+    readable: { type: 'json', help: 'The fields that may be read, as a list of names; all if empty.' },
+    writable: { type: 'json', help: 'The fields that may be written, as a list of names; all if empty.' },
+  },
+  nameField: 'model',
+  listFields: [
+    'model',
+    'role',
+    'canRead',
+    'canCreate',
+    'canUpdate',
+    'canRemove',
+    'canExport',
+    'condition',
+    'readable',
+    'writable',
+  ],
+})
+
+export const API_KEY_DEFINITION = defineModel({
+  name: API_KEY_MODEL,
+  title: 'API key',
+  fields: {
+    name: { type: 'string', required: true, length: { min: 1, max: 100 } },
+    user: { type: 'many-to-one', target: USER_MODEL, required: true },
+    roles: {
+      type: 'many-to-many',
+      target: ROLE_MODEL,
+      help: 'What the key is good for: those of them that its user has, too.',
+    },
+    prefix: { type: 'string', length: 20, help: 'Its first characters, to recognise it by.' },
+    hash: { type: 'string', secret: true, length: 100 },
+    expiresOn: { type: 'datetime', required: true },
+    lastUsedOn: { type: 'datetime' },
+  },
+  listFields: ['name', 'user', 'prefix', 'expiresOn', 'lastUsedOn'],
+  indexes: [['user'], ['prefix']],
+})
+
+export const KEPT_OF_API_KEY = ['user', 'prefix', 'hash', 'lastUsedOn']
+
+/** The closed list of what is noted: what changes a record is in the Log by itself. */
+export const EVENT_KINDS = [
+  'login',
+  'login-failed',
+  'login-refused',
+  'logout',
+  'password-changed',
+  'reset-link-made',
+  'sessions-ended',
+  'key-made',
+  'key-refused',
+  'history-purged',
+] as const
+
+export type EventKind = (typeof EVENT_KINDS)[number]
+
+export const EVENT_DEFINITION = defineModel({
+  name: EVENT_MODEL,
+  title: 'Event',
+  fields: {
+    kind: { type: 'enum', selection: EVENT_KINDS, required: true },
+    user: { type: 'many-to-one', target: USER_MODEL },
+    address: { type: 'string', length: 100 },
+    note: { type: 'string' },
+  },
+  nameField: 'kind',
+  listFields: ['kind', 'user', 'address', 'note', 'createdOn'],
+  indexes: [['user']],
+})
+
+/** An event refers to its account as `createdBy` does: it does not keep the account from being removed. */
+export const KEPT_OF_EVENT = ['user']
+
+export const USERNAME_RULE = `must be 1 to ${MAX_USERNAME} letters, digits or any of . _ @ + -`
+
+/**
+ * One spelling for each user name (NFKC, lower case), so that no two accounts differ in case, width or font alone; undefined if it
+ * cannot be one.
+ */
+export function normalizeUsername(input: string): string | undefined {
+  return spelled(input, 'NFKC')
+}
+
+/** The spellings to look for, the most exact one first: accounts of earlier releases are kept in NFC. */
+export function usernameSpellings(input: string): readonly string[] {
+  const spellings = [spelled(input, 'NFC'), spelled(input, 'NFKC')]
+  return [...new Set(spellings.filter((name) => name !== undefined))]
+}
+
+function spelled(input: string, form: 'NFC' | 'NFKC'): string | undefined {
+  const name = input.normalize(form).toLowerCase().normalize(form)
+  return /^[\p{L}\p{N}._@+-]+$/u.test(name) && lengthOf(name) <= MAX_USERNAME ? name : undefined
+}
+
+/** Scripts with letters that look alike. */
+const SCRIPTS: Readonly<Record<string, RegExp>> = {
+  Latin: /\p{Script=Latin}/u,
+  Greek: /\p{Script=Greek}/u,
+  Cyrillic: /\p{Script=Cyrillic}/u,
+}
+
+/** Says why a new user name is refused. A name that mixes scripts can look like another name. */
+export function usernameFault(input: string): string | undefined {
+  const username = normalizeUsername(input)
+  if (username === undefined) return USERNAME_RULE
+  const found = Object.keys(SCRIPTS).filter((script) => SCRIPTS[script]?.test(username))
+  return found.length < 2 ? undefined : `mixes ${found.join(' and ')} letters; use letters of one script`
+}

@@ -1,0 +1,46 @@
+// Relations once all models are known: do both sides agree?
+import type { Field } from '../values/field-types.js'
+import type { Model } from '../definition/model.js'
+import { didYouMean } from '../values/did-you-mean.js'
+
+/** The type that the other side of a relation must have. */
+const HELD_BY: Readonly<Record<string, string>> = {
+  'one-to-one': 'one-to-one',
+  'one-to-many': 'many-to-one',
+  'many-to-many': 'many-to-many',
+}
+
+/** What is wrong with a relation once all models are known, or undefined. */
+export function relationFault(
+  models: ReadonlyMap<string, Model>,
+  model: Model,
+  { name, type, relation }: Field,
+): string | undefined {
+  if (!relation) return undefined
+  const target = models.get(relation.target)
+  if (!target) return `there is no model "${relation.target}"${didYouMean(relation.target, models.keys())}`
+  if (relation.mappedBy === undefined) return undefined
+  const held = target.fields.get(relation.mappedBy)
+  const expected = HELD_BY[type]
+  if (!held) {
+    const meant = didYouMean(relation.mappedBy, target.fields.keys())
+    return `mappedBy: ${target.name} has no field "${relation.mappedBy}"${meant}`
+  }
+  if (
+    held.type !== expected ||
+    held.relation?.target !== model.name ||
+    (held.kept && !model.name.startsWith('verso.'))
+  )
+    return `mappedBy: ${target.name}.${held.name} must be a ${expected} to ${model.name}`
+  if (held.relation.mappedBy !== undefined)
+    return `mappedBy: ${target.name}.${held.name} has mappedBy too: one side must hold the relation`
+  const rival = [...model.fields.values()].find(
+    (other) =>
+      other.name !== name &&
+      other.relation?.owned &&
+      relation.owned &&
+      other.relation.target === relation.target &&
+      other.relation.mappedBy === relation.mappedBy,
+  )
+  return rival && `mappedBy: "${rival.name}" owns the same records`
+}

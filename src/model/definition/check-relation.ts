@@ -1,0 +1,35 @@
+import type { FieldTypeName, Relation } from '../values/field-types.js'
+
+/** Whether the target and its field are there is asked later; see `relation.ts`. */
+export function checkRelation(
+  type: FieldTypeName,
+  raw: Readonly<Record<string, unknown>>,
+  report: (fault: string) => void,
+): Relation | undefined {
+  const isList = type === 'one-to-many' || type === 'many-to-many'
+  if (!isList && type !== 'many-to-one' && type !== 'one-to-one') return undefined
+  const { target, mappedBy, owned } = raw
+  if (typeof target !== 'string') report('target must be the name of a model')
+  if (mappedBy !== undefined && typeof mappedBy !== 'string') report('mappedBy must be the name of a field')
+  if (mappedBy === undefined && type === 'one-to-many')
+    report('a one-to-many needs mappedBy: the many-to-one of the target that leads back here')
+  if (mappedBy !== undefined && raw['required'] === true)
+    report('the other side of a relation cannot be required')
+  if (owned !== undefined && typeof owned !== 'boolean') report('owned must be true or false')
+  return {
+    target: String(target),
+    isList,
+    mappedBy: typeof mappedBy === 'string' ? mappedBy : undefined,
+    owned: owned === true || (type === 'many-to-many' && mappedBy === undefined),
+    ...(isList ? checkOrder(raw['orderBy'], report) : {}),
+  }
+}
+
+function checkOrder(orderBy: unknown, report: (fault: string) => void): Pick<Relation, 'orderBy'> {
+  if (orderBy === undefined) return {}
+  if (!Array.isArray(orderBy) || !orderBy.every((key) => typeof key === 'string')) {
+    report('orderBy must be a list of field names, such as ["sequence", "-createdOn"]')
+    return {}
+  }
+  return orderBy.length === 0 ? {} : { orderBy }
+}

@@ -1,0 +1,193 @@
+// Filter text → tokens, and the cursor that walks them. What cannot be read becomes a token as well, so that a text
+// with two faults is refused for the first of them.
+import { Refusal } from '../../errors.js'
+
+export interface Token {
+  readonly kind: 'word' | 'number' | 'text' | 'parameter' | 'sign' | 'fault' | 'end'
+  /** A text without its quotes, a parameter without its colon, a fault as its message, all else as it was written. */
+  readonly text: string
+  readonly column: number
+}
+
+type Piece = Pick<Token, 'kind' | 'text'>
+
+const KEYWORDS = new Set([
+  ...['and', 'or', 'not', 'like', 'in', 'between', 'member', 'of', 'is'],
+  ...['null', 'empty', 'true', 'false', 'select'],
+])
+
+/** What people write who come from other languages. */
+const INSTEAD = new Map([
+  ['==', 'use ='],
+  ['=>', 'use >='],
+  ['=<', 'use <='],
+  ['&&', 'use and'],
+  ['&', 'use and'],
+  ['||', 'use or'],
+  ['|', 'use or'],
+  ['!', 'use not, or !='],
+])
+
+const MAX_SHOWN = 40
+const SPACE = /\s*/y
+
+// Each pattern takes all that could belong together, in one pass, and is judged afterwards: "1e5" is one bad number.
+const READERS: readonly (readonly [RegExp, (raw: string) => Piece])[] = [
+  [/[A-Za-z_]\w*/y, (raw) => ({ kind: 'word', text: raw })],
+  [/[+-]?\d[\w.]*/y, readNumber],
+  [/:[\w.$]*/y, readParameter],
+  [/==|=>|=<|!=|<>|<=|>=|&&|\|\||[=<>!&|()[\],.+\-*/%]/y, (raw) => ({ kind: 'sign', text: raw })],
+]
+
+function readNumber(raw: string): Piece {
+  const [integer = '', ...fractions] = raw.replace(/^[+-]/, '').split('.')
+  const isNumber = fractions.length <= 1 && [integer, ...fractions].every((digits) => /^\d+$/.test(digits))
+  if (isNumber) return { kind: 'number', text: raw }
+  return { kind: 'fault', text: `"${raw.slice(0, MAX_SHOWN)}" is no number such as 12 or -12.5` }
+}
+
+function readParameter(raw: string): Piece {
+  const path = raw.slice(1)
+  if (path.split(/[.$]/).every((part) => /^[A-Za-z_]\w*$/.test(part)))
+    return { kind: 'parameter', text: path }
+  return {
+    kind: 'fault',
+    text: `a parameter is written :name or :name.part, not "${raw.slice(0, MAX_SHOWN)}"`,
+  }
+}
+
+function tokensOf(text: string): readonly Token[] {
+  const tokens: Token[] = []
+  let position = 0
+  while (true) {
+    position += match(SPACE, text, position).length
+    const column = position + 1
+    if (position >= text.length) return [...tokens, { kind: 'end', text: '', column }]
+    const { piece, length } = pieceAt(text, position)
+    tokens.push({ ...piece, column })
+    if (piece.kind === 'fault') return tokens
+    position += length
+  }
+}
+
+function pieceAt(text: string, position: number): { piece: Piece; length: number } {
+  const character = String.fromCodePoint(text.codePointAt(position) ?? 0)
+  if (character === "'" || character === '"') return quotedAt(text, position, character)
+  for (const [pattern, read] of READERS) {
+    const raw = match(pattern, text, position)
+    if (raw !== '') return { piece: read(raw), length: raw.length }
+  }
+  const code = text.codePointAt(position)?.toString(16).toUpperCase().padStart(4, '0') ?? ''
+  // Named by its number too: a space without width cannot be seen.
+  const fault = `the character ${JSON.stringify(character)} (U+${code}) has no meaning here`
+  return { piece: { kind: 'fault', text: fault }, length: character.length }
+}
+
+function quotedAt(text: string, position: number, quote: string): { piece: Piece; length: number } {
+  let content = ''
+  let from = position + 1
+  while (true) {
+    const close = text.indexOf(quote, from)
+    if (close < 0) return { piece: { kind: 'fault', text: 'this text is never closed' }, length: 0 }
+    content += text.slice(from, close)
+    if (text[close + 1] !== quote) {
+      return { piece: { kind: 'text', text: content }, length: close + 1 - position }
+    }
+    content += quote
+    from = close + 2
+  }
+}
+
+function match(pattern: RegExp, text: string, position: number): string {
+  pattern.lastIndex = position
+  return pattern.exec(text)?.[0] ?? ''
+}
+
+export function isWord(token: Token, word: string): boolean {
+  return token.kind === 'word' && token.text.toLowerCase() === word
+}
+
+export function isKeyword(token: Token): boolean {
+  return token.kind === 'word' && KEYWORDS.has(token.text.toLowerCase())
+}
+
+export function isSign(token: Token, sign: string): boolean {
+  return token.kind === 'sign' && token.text === sign
+}
+
+export class Cursor {
+  readonly #tokens: readonly Token[]
+  #position = 0
+
+  constructor(
+    text: string,
+    readonly name: string,
+  ) {
+    this.#tokens = tokensOf(text)
+  }
+
+  get token(): Token {
+    return this.ahead(0)
+  }
+
+  ahead(count: number): Token {
+    // The list ends with an end or a fault, and past that there is nothing else to see.
+    return this.#tokens[this.#position + count] ?? this.#tokens.at(-1) ?? { kind: 'end', text: '', column: 1 }
+  }
+
+  next(): Token {
+    const token = this.token
+    this.#position++
+    return token
+  }
+
+  takeWord(word: string): boolean {
+    const isThere = isWord(this.token, word)
+    if (isThere) this.#position++
+    return isThere
+  }
+
+  takeSign(sign: string): boolean {
+    const isThere = isSign(this.token, sign)
+    if (isThere) this.#position++
+    return isThere
+  }
+
+  /** Takes the parenthesis that closes this one. */
+  close(open: Token, wanted: string): void {
+    if (this.takeSign(')')) return
+    throw this.token.kind === 'end'
+      ? this.refusal(open, 'this parenthesis is never closed')
+      : this.unexpected(wanted)
+  }
+
+  at(token: Token): string {
+    return `${this.name}, column ${token.column}`
+  }
+
+  refusal(token: Token, message: string): Refusal {
+    return new Refusal('bad-request', `${this.at(token)}: ${message}`)
+  }
+
+  /** Why the token that stands here cannot: the cause where it is a known one, or else what was wanted. */
+  unexpected(wanted: string, hint = ''): Refusal {
+    const { token } = this
+    if (token.kind === 'fault') return this.refusal(token, token.text)
+    const select = isSign(token, '(') ? this.ahead(1) : token
+    if (isWord(select, 'select')) return this.refusal(select, 'sub-selects are not supported')
+    const isFunction = token.kind === 'word' && !isKeyword(token) && isSign(this.ahead(1), '(')
+    if (isFunction) return this.refusal(token, 'functions are not supported')
+    const isArithmetic = (token.kind === 'sign' || token.kind === 'number') && /^[-+*/%]/.test(token.text)
+    if (isArithmetic) return this.refusal(token, 'arithmetic is not supported (a date stands in quotes)')
+    const instead = token.kind === 'sign' ? INSTEAD.get(token.text) : undefined
+    const reason = instead ? `${instead} instead of ${show(token)}` : undefined
+    return this.refusal(token, reason ?? `${wanted} is expected here, not ${show(token)}${hint}`)
+  }
+}
+
+function show(token: Token): string {
+  if (token.kind === 'end') return 'the end'
+  if (token.kind === 'text') return 'a text'
+  const shown = token.text.length > MAX_SHOWN ? `${token.text.slice(0, MAX_SHOWN)}…` : token.text
+  return token.kind === 'parameter' ? `":${shown}"` : `"${shown}"`
+}

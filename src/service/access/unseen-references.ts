@@ -1,0 +1,59 @@
+// Neighbours that the sender of a draft does not see: they cannot be named, and they are not dropped.
+import { memberId, type Draft, type Member } from '../../model/write/draft.js'
+import { Faults } from '../../model/definition/field-errors.js'
+import type { Field } from '../../model/values/field-types.js'
+import { stepOf } from '../../model/query/path.js'
+import { idOf, type Value } from '../../model/values/value.js'
+import type { WireRecord } from '../../wire.js'
+import { seenAmong } from './visible-records.js'
+import type { Work } from '../context/context.js'
+
+/** Also where nothing changes by it: nobody is to find out by naming a record where others lead. */
+export async function refuseUnseen(
+  work: Work,
+  { model, place, values, neighbours, lists }: Draft,
+): Promise<void> {
+  if (!work.rights) return
+  const faults = new Faults()
+  for (const field of model.fields.values()) {
+    const { name } = field
+    const value = values[name] ?? null
+    if (!field.relation) continue
+    if (value !== null && !neighbours.has(name)) await check(field, [{ at: place + name, id: idOf(value) }])
+    const members = (lists.get(name) ?? []).map((member, index) => ({
+      member,
+      at: `${place}${name}[${index}]`,
+    }))
+    await check(
+      field,
+      members.flatMap(({ member, at }) => (member.draft ? [] : [{ at, id: member.id }])),
+    )
+  }
+  faults.refuseIfAny(model)
+  async function check(field: Field, named: readonly { at: string; id: number }[]): Promise<void> {
+    if (!work.rights || named.length === 0) return
+    const step = stepOf(work.rights, model, field)
+    const { target } = step
+    const ids = named.map(({ id }) => id)
+    const seen = await seenAmong(work.app, work, work.tx, target, ids, step.seen)
+    for (const { at, id } of named) if (!seen.has(id)) faults.add(at, `there is no ${target.name} ${id}`)
+  }
+}
+
+/** The draft with the members that its sender does not see: who leaves them out has not dropped them. */
+export async function keepUnseen(work: Work, draft: Draft, before: WireRecord): Promise<Draft> {
+  if (!work.rights || draft.lists.size === 0) return draft
+  const lists = new Map<string, readonly Member[]>()
+  for (const [name, members] of draft.lists) {
+    const field = draft.model.fields.get(name)
+    const there = before[name]
+    if (!field || !Array.isArray(there)) continue
+    const ids = there.map((member: Value) => idOf(member))
+    const step = stepOf(work.rights, draft.model, field)
+    const seen = await seenAmong(work.app, work, work.tx, step.target, ids, step.seen)
+    const named = new Set(members.map(memberId))
+    const unseen = ids.filter((id) => !seen.has(id) && !named.has(id))
+    lists.set(name, [...members, ...unseen.map((id) => ({ id }))])
+  }
+  return { ...draft, lists }
+}

@@ -1,0 +1,141 @@
+import { Refusal } from '../../errors.js'
+import { normalizeUsername } from '../../model/catalog/auth-models.js'
+import {
+  findAccount,
+  findLogin,
+  findUser,
+  hasAdministrator,
+  listUsers,
+  newestUser,
+  type UserRow,
+} from '../../store/auth/accounts.js'
+import type { WriteOptions } from '../../wire.js'
+import { DEMO_PASSWORD, DEMO_USERNAME } from './account-rules.js'
+import type { App } from '../context/app.js'
+import { SERVICE } from '../context/principal.js'
+import { missing } from '../context/ids.js'
+import { verifyPassword } from '../write/password-hash.js'
+import { administratorRole, changeRoles, rolesNamed } from './roles.js'
+import { userNamed } from './user-records.js'
+import { create, update } from '../records/save.js'
+
+const FIRST_ACCOUNT = 'the first administrator after account'
+
+export interface NewUser {
+  readonly username: string
+  readonly name?: string | undefined
+  readonly password: string
+  /** The names of their roles; without any they may do nothing. */
+  readonly roles: readonly string[]
+}
+
+export async function addUser(
+  app: App,
+  { username, name, password, roles }: NewUser,
+  options: WriteOptions = {},
+): Promise<number> {
+  const normal = normalizeUsername(username) ?? username
+  try {
+    const user = { username: normal, name: name ?? normal, password, roles: await rolesNamed(app, roles) }
+    const { data } = await create(app, SERVICE, app.catalog.user, user, options)
+    return data.id
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw inWords(error)
+    throw new Refusal('not-unique', `There is a user "${normal}" already`, error.details)
+  }
+}
+
+const WORDS: Readonly<Record<string, string>> = { username: 'The user name', password: 'The password' }
+
+/** Whoever makes an account was asked for a user name and a password, not for a record. */
+function inWords(error: unknown): unknown {
+  if (!(error instanceof Refusal) || error.kind !== 'invalid') return error
+  const parts = Object.entries(error.details.errors ?? {}).map(
+    ([name, fault]) => `${WORDS[name] ?? name} ${fault}`,
+  )
+  return new Refusal('invalid', parts.join('; '), error.details)
+}
+
+/** Ends every session of the user, on every node. */
+export async function changePassword(app: App, username: string, password: string): Promise<void> {
+  const { id, version } = await userNamed(app, username)
+  await update(app, SERVICE, app.catalog.user, id, { version, password }).catch((error: unknown) => {
+    throw inWords(error)
+  })
+}
+
+/** A disabled user cannot log in, and every session of theirs is over. */
+export async function setDisabled(app: App, username: string, disabled: boolean): Promise<void> {
+  const { id, version } = await userNamed(app, username)
+  await update(app, SERVICE, app.catalog.user, id, { version, disabled })
+}
+
+/** The id of an account, which must be there. */
+export async function requireUser(app: App, id: number): Promise<number> {
+  return (await findUser(app.db.reader, id))?.id ?? missing(app.catalog.user, id)
+}
+
+export async function allUsers(app: App): Promise<UserRow[]> {
+  return listUsers(app.db.reader)
+}
+
+/** There may be users all the same: those of an import are disabled, and nobody knows their passwords. */
+export async function isWithoutAdministrator(app: App): Promise<boolean> {
+  return !(await hasAdministrator(app.db.reader))
+}
+
+/** The account of the demo, if there is no administrator yet. */
+export async function ensureDemoAccount(app: App): Promise<void> {
+  await ensureFirst(app, {
+    username: DEMO_USERNAME,
+    name: 'Administrator',
+    password: DEMO_PASSWORD,
+  })
+}
+
+/** The first administrator, if there is none; answers whether it was made. An account of that name becomes it. */
+export async function ensureFirstAdmin(app: App, username: string, password: string): Promise<boolean> {
+  return ensureFirst(app, { username, password })
+}
+
+async function ensureFirst(app: App, first: Omit<NewUser, 'roles'>): Promise<boolean> {
+  // Read first: an administrator that is made after this has a larger id, or the next statement sees it.
+  const newest = await newestUser(app.db.reader)
+  if (!(await isWithoutAdministrator(app))) return false
+  try {
+    const role = await administratorRole(app)
+    const user = { ...first, roles: [role] }
+    const there = await findAccount(app.db.reader, user.username)
+    if (there && there.user.id > newest) return false
+    if (there) await takeOver(app, there.user, user, role)
+    // One key for all who try at once: there is one first administrator.
+    else await addUser(app, user, { idempotencyKey: `${FIRST_ACCOUNT} ${newest}` })
+    return true
+  } catch (error) {
+    const isOvertaken =
+      error instanceof Refusal && ['not-unique', 'key-reused', 'conflict'].includes(error.kind)
+    if (isOvertaken) return false
+    throw error
+  }
+}
+
+async function takeOver(
+  app: App,
+  { id, version }: UserRow,
+  { password }: NewUser,
+  role: string,
+): Promise<void> {
+  const again = { version, password, disabled: false }
+  await update(app, SERVICE, app.catalog.user, id, again).catch((error: unknown) => {
+    throw inWords(error)
+  })
+  await changeRoles(app, id, { add: [role], remove: [] })
+}
+
+/** Whether anybody could log in with the password that is printed in the documentation. */
+export async function hasDemoPassword(app: App): Promise<boolean> {
+  const found = await findLogin(app.db.reader, DEMO_USERNAME)
+  return (
+    found !== undefined && !found.user.disabled && (await verifyPassword(found.passwordHash, DEMO_PASSWORD))
+  )
+}

@@ -1,0 +1,69 @@
+// The sessions of a user, for themselves and for administrators to see and to end.
+import { hash } from 'node:crypto'
+import { Refusal } from '../../errors.js'
+import * as store from '../../store/auth/sessions.js'
+import { raiseAccessEnds } from '../../store/auth/permissions-version.js'
+import type { App } from '../context/app.js'
+import type { Caller } from '../context/principal.js'
+import { requireAccess } from './access.js'
+import { noteEvent } from './events.js'
+import { isAlive } from './sessions.js'
+
+const ID_LENGTH = 16
+
+/** A session as its user sees it. */
+export interface OpenSession {
+  /** Good for ending it, and for nothing else. */
+  readonly id: string
+  readonly createdOn: string
+  readonly lastSeenOn: string
+  readonly address: string | null
+  readonly agent: string | null
+  /** Whether it is the one that asks. */
+  readonly current: boolean
+}
+
+/** `current` is what the session that asks is kept under. */
+export async function openSessions(app: App, userId: number, current?: string): Promise<OpenSession[]> {
+  const alive = (await store.sessionsOf(app.db.reader, userId)).filter((session) => isAlive(app, session))
+  return alive.map(({ hash: key, createdMs, seenMs, address, agent }) => ({
+    ...{ id: publicId(key), createdOn: textOf(createdMs), lastSeenOn: textOf(seenMs) },
+    ...{ address, agent, current: key === current },
+  }))
+}
+
+export async function endSession(app: App, by: Caller, userId: number, id: string): Promise<void> {
+  await app.db.transaction(async (tx) => {
+    await requireAccess(app, tx, by)
+    const session = (await store.sessionsOf(tx, userId)).find(({ hash: key }) => publicId(key) === id)
+    const isEnded = session && (await store.closeSession(tx, session.hash)) !== undefined
+    if (!isEnded) throw new Refusal('not-found', 'There is no such session, or it is over already')
+    await raiseAccessEnds(tx)
+    await noteEvent(app, tx, { kind: 'sessions-ended', userId, note: 'one', by: by.actor })
+  })
+  app.known.forget()
+}
+
+/** All of them, or all but one; answers how many. */
+export async function endSessions(app: App, by: Caller, userId: number, except?: string): Promise<number> {
+  const ended = await app.db.transaction(async (tx) => {
+    await requireAccess(app, tx, by)
+    const count = await store.closeSessionsOf(tx, userId, except)
+    if (count === 0) return count
+    const note = except === undefined ? 'all' : 'all but one'
+    await raiseAccessEnds(tx)
+    await noteEvent(app, tx, { kind: 'sessions-ended', userId, note, by: by.actor })
+    return count
+  })
+  app.known.forget()
+  return ended
+}
+
+/** Of the hash that it is kept under: nobody gets from here to the hash, and nobody from the hash to the session. */
+function publicId(key: string): string {
+  return hash('sha256', `public ${key}`, 'base64url').slice(0, ID_LENGTH)
+}
+
+function textOf(ms: number): string {
+  return new Date(ms).toISOString()
+}

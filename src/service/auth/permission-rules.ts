@@ -1,0 +1,123 @@
+// What a permission must be: about models that there are, with a condition and with fields that mean something for them.
+import { Refusal } from '../../errors.js'
+import { bind } from '../../model/query/bind-condition.js'
+import type { Draft } from '../../model/write/draft.js'
+import type { Faults } from '../../model/definition/field-errors.js'
+import { parseFilter } from '../../model/query/filter.js'
+import type { Model } from '../../model/definition/model.js'
+import {
+  ACTION_FIELDS,
+  isAbout,
+  isPattern,
+  packageOf,
+  reachFault,
+} from '../../model/access/permission-record.js'
+import { sampleOf } from '../../model/access/sample-user.js'
+import { didYouMean } from '../../model/values/did-you-mean.js'
+import { completed } from './account-rules.js'
+import type { App } from '../context/app.js'
+
+const FIELD_LISTS = ['readable', 'writable'] as const
+const ACTIONS = Object.values(ACTION_FIELDS)
+/** What is judged together: one of them makes no sense without the others. */
+export const JUDGED_TOGETHER: readonly string[] = ['model', 'condition', ...FIELD_LISTS, ...ACTIONS]
+/** What a permission speaks of: all models, a package, or one. */
+const NAMED = /^(\*|[A-Za-z]\w*(\.[A-Za-z]\w*)*\.(\*|[A-Za-z]\w*))$/
+const ALWAYS_READABLE = ['id', 'version']
+const MAX_NAME = 100
+
+/** Faults of what was sent, seen together with what is there. */
+export async function checkPermission(app: App, draft: Draft, faults: Faults): Promise<void> {
+  const { values, place } = draft
+  if (!JUDGED_TOGETHER.some((name) => Object.hasOwn(values, name))) return
+  const all = await completed(app, draft)
+  const named = typeof all['model'] === 'string' ? all['model'] : ''
+  const models = modelsNamed(app, named)
+  if (models.length === 0) {
+    const fault = nameFault(app, named)
+    if (fault !== undefined) faults.add(`${place}model`, fault)
+  }
+  // Whoever knows no model of it can still say whether it is a condition at all, and whether a list is one.
+  const isKnown = models.length > 0 && !isBare(app)
+  const condition = conditionFault(app, isKnown ? models : [], all['condition'])
+  if (condition !== undefined) faults.add(`${place}condition`, condition)
+  for (const name of FIELD_LISTS) {
+    const fault = listFault(isKnown ? models : [], all[name], name)
+    if (fault !== undefined) faults.add(place + name, fault)
+  }
+  if (!ACTIONS.some((name) => all[name] === true))
+    faults.add(
+      `${place}canRead`,
+      `or another of the actions must be true, or it permits nothing: ${ACTIONS.join(', ')}`,
+    )
+}
+
+/** Opened for a command that needs no models. */
+function isBare({ catalog }: App): boolean {
+  return catalog.models.length === 0
+}
+
+function modelsNamed({ catalog }: App, named: string): readonly Model[] {
+  return catalog.stored.filter((model) => model.name === named || isAbout(named, model))
+}
+
+function nameFault(app: App, named: string): string | undefined {
+  if (!NAMED.test(named)) return 'must be the name of a model, a package such as crm.*, or *'
+  if (isBare(app)) return undefined
+  const names = app.catalog.stored.map(({ name }) => name)
+  const shown = named.slice(0, MAX_NAME)
+  if (!isPattern(named)) return `names no model: there is no ${shown}${didYouMean(named, names)}`
+  const packages = new Set(app.catalog.stored.filter((model) => isAbout('*', model)).map(packageOf))
+  const meant = didYouMean(
+    named,
+    [...packages].map((each) => `${each}.*`),
+  )
+  return `names no model: there is none in ${shown}${meant}`
+}
+
+/** For several models it is enough that one of them understands it. */
+function conditionFault(app: App, models: readonly Model[], condition: unknown): string | undefined {
+  if (typeof condition !== 'string' || condition.trim() === '') return undefined
+  const sample = sampleOf(app.catalog, isBare(app) ? namesOfUser(condition) : [])
+  try {
+    const parsed = parseFilter(condition, { user: sample }, 'condition')
+    const all = models.map((model) => {
+      const faults: string[] = []
+      const criteria = bind(app.catalog, model, parsed, faults)
+      const fault = criteria && reachFault(criteria)
+      return fault === undefined ? faults : [...faults, fault]
+    })
+    const [first] = all
+    if (!first || all.some((faults) => faults.length === 0)) return undefined
+    const which = models.length > 1 ? ', by none of these models' : ''
+    return `is not understood${which}: ${first.join('; ')}`
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return `is not understood: ${error.message}`
+  }
+}
+
+/** The fields of users that a condition asks for, whoever may have added them. */
+function namesOfUser(condition: string): string[] {
+  return [...condition.matchAll(/:user[.$](\w+)/g)].map(([, name = '']) => name)
+}
+
+function listFault(models: readonly Model[], list: unknown, option: string): string | undefined {
+  if (list === null || list === undefined) return undefined
+  if (!Array.isArray(list) || !list.every((name) => typeof name === 'string'))
+    return 'must be a list of names of fields, or null for all of them'
+  if (models.length === 0) return undefined
+  const known = new Set(models.flatMap(({ fields }) => [...fields.keys()]))
+  const unknown = list.filter(
+    (name) => !known.has(name) && !(option === 'readable' && ALWAYS_READABLE.includes(name)),
+  )
+  if (unknown.length === 0) return undefined
+  const [only] = models
+  const whose = models.length === 1 && only ? only.name : 'any of these models'
+  return unknown
+    .slice(0, 5)
+    .map(
+      (name) => `has "${name.slice(0, MAX_NAME)}", which is no field of ${whose}${didYouMean(name, known)}`,
+    )
+    .join(' and ')
+}

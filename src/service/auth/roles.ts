@@ -1,0 +1,122 @@
+// The roles that every database begins with, and what accounts of a time before roles are given.
+import { Refusal } from '../../errors.js'
+import { ROLE_MODEL } from '../../model/catalog/auth-models.js'
+import { forgetFormer, formerAccounts } from '../../store/schema/former-admins.js'
+import * as store from '../../store/records/records.js'
+import { idsIn } from '../../model/values/value.js'
+import type { WireRecord } from '../../wire.js'
+import type { App } from '../context/app.js'
+import { SERVICE } from '../context/principal.js'
+import { create, save, update } from '../records/save.js'
+
+export const ADMINISTRATOR = 'administrator'
+/** What everybody could do before there were permissions. */
+const EDITOR = 'editor'
+
+const EVERYTHING = { canRead: true, canCreate: true, canUpdate: true, canRemove: true, canExport: true }
+const FIRST_ROLES = [
+  { name: ADMINISTRATOR, description: 'May do everything.', admin: true },
+  {
+    name: EDITOR,
+    description: 'Reads and writes all records.',
+    permissions: [{ model: '*', ...EVERYTHING }],
+  },
+  {
+    name: 'reader',
+    description: 'Reads and exports all records.',
+    permissions: [{ model: '*', canRead: true, canExport: true }],
+  },
+]
+
+const MAX_ROLES = 10_000
+
+export async function allRoles(app: App): Promise<readonly WireRecord[]> {
+  return store.walk(app.db.reader, app.tables.of(app.catalog.get(ROLE_MODEL)), { after: 0, limit: MAX_ROLES })
+}
+
+/** The roles of these names, as references; refuses names that there are no roles of. */
+export async function rolesNamed(app: App, names: readonly string[]): Promise<{ readonly id: number }[]> {
+  if (names.length === 0) return []
+  const all = new Map((await allRoles(app)).map((role) => [role['name'], role.id]))
+  const unknown = names.filter((name) => !all.has(name))
+  if (unknown.length > 0)
+    throw new Refusal(
+      'not-found',
+      `There is no role ${unknown.map((name) => `"${name}"`).join(', ')}; there are ${[...all.keys()].join(', ')}${hintFor(unknown)}`,
+    )
+  return names.map((name) => ({ id: all.get(name) ?? 0 }))
+}
+
+/** Without this one nobody could be made an administrator: it is said how to have it again. */
+function hintFor(unknown: readonly string[]): string {
+  return unknown.includes(ADMINISTRATOR) ? `. To make it, run: verso role add ${ADMINISTRATOR} --admin` : ''
+}
+
+/** At start: roles where there are none at all, and for each account of a time before them the one that permits what it could do. */
+export async function ensureRoles(app: App): Promise<void> {
+  if ((await allRoles(app)).length === 0) await makeFirstRoles(app)
+  const former = await formerAccounts(app.db.reader)
+  const there = new Set((await allRoles(app)).map((role) => role['name']))
+  for (const { id, isAdmin } of former) {
+    const name = isAdmin ? ADMINISTRATOR : EDITOR
+    if (there.has(name)) await changeRoles(app, id, { add: [name], remove: [] })
+    else
+      app.log.warn(
+        `the user ${id} could do what the role ${name} permits, and there is no such role any more`,
+      )
+    await app.db.transaction((tx) => forgetFormer(tx, id))
+  }
+}
+
+/** All of them or none: several nodes may start at once, and one may be ended in the middle. */
+async function makeFirstRoles(app: App): Promise<void> {
+  try {
+    await save(app, SERVICE, app.catalog.get(ROLE_MODEL), FIRST_ROLES)
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
+  }
+}
+
+/** The name of a role that permits everything; made if there is none. */
+export async function administratorRole(app: App): Promise<string> {
+  const roles = await allRoles(app)
+  const there = roles.find((role) => role['admin'] === true)
+  if (there) return String(there['name'])
+  const taken = new Set(roles.map((role) => role['name']))
+  const names = [ADMINISTRATOR, `${ADMINISTRATOR} of everything`]
+  const [first] = FIRST_ROLES
+  const name = names.find((each) => !taken.has(each)) ?? ADMINISTRATOR
+  await create(app, SERVICE, app.catalog.get(ROLE_MODEL), { ...first, name })
+  return name
+}
+
+export interface RoleChanges {
+  readonly add: readonly string[]
+  readonly remove: readonly string[]
+}
+
+/** The account as it is then; undefined if it is gone. Where nothing changes, nothing is written. */
+export async function changeRoles(
+  app: App,
+  userId: number,
+  changes: RoleChanges,
+): Promise<WireRecord | undefined> {
+  const { user } = app.catalog
+  const added = idsIn(await rolesNamed(app, changes.add))
+  const removed = new Set(idsIn(await rolesNamed(app, changes.remove)))
+  const table = app.tables.of(user)
+  for (;;) {
+    const record = await store.read(app.db.reader, table, userId, table.full)
+    if (!record) return undefined
+    const before = idsIn(record['roles'])
+    const ids = [...new Set([...before, ...added])].filter((id) => !removed.has(id))
+    if (ids.join() === before.join()) return record
+    try {
+      const roles = ids.map((id) => ({ id }))
+      return (await update(app, SERVICE, user, userId, { version: record.version, roles })).data
+    } catch (error) {
+      // Somebody changed the account at the same time: with what they wrote in it, once more.
+      if (!(error instanceof Refusal) || error.kind !== 'conflict') throw error
+    }
+  }
+}

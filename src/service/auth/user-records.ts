@@ -1,0 +1,61 @@
+// Users by name, with their roles: what the command line does with them.
+import { Refusal } from '../../errors.js'
+import { normalizeUsername, usernameFault } from '../../model/catalog/auth-models.js'
+import { isObject } from '../../model/values/value.js'
+import { findAccount, findOlderSpelling } from '../../store/auth/accounts.js'
+import * as store from '../../store/records/records.js'
+import type { WireRecord } from '../../wire.js'
+import type { App } from '../context/app.js'
+import { SERVICE } from '../context/principal.js'
+import { endSessions } from './open-sessions.js'
+import { changeRoles, rolesNamed, type RoleChanges } from './roles.js'
+
+const PAGE = 1_000
+
+/** Everybody with an account, and the roles they have. */
+export async function userRecords(app: App): Promise<readonly WireRecord[]> {
+  const table = app.tables.of(app.catalog.user)
+  const all: WireRecord[] = []
+  for (;;) {
+    const page = await store.walk(app.db.reader, table, { after: all.at(-1)?.id ?? 0, limit: PAGE })
+    all.push(...page)
+    if (page.length < PAGE) return all
+  }
+}
+
+/** Before anybody is asked for a password: whether the name can be taken, and whether there are such roles. */
+export async function requireFreeName(app: App, username: string, roles: readonly string[]): Promise<void> {
+  const fault = usernameFault(username)
+  if (fault !== undefined)
+    throw new Refusal('invalid', `The user name ${fault}`, { errors: { username: fault } })
+  const normal = normalizeUsername(username) ?? username
+  const taken =
+    (await findAccount(app.db.reader, username))?.user ??
+    (await findOlderSpelling(app.db.reader, normal, undefined))
+  if (taken) throw new Refusal('not-unique', `There is a user "${taken.username}" already`)
+  await rolesNamed(app, roles)
+}
+
+/** Ends all of them, on every node; answers how many. */
+export async function endSessionsOf(app: App, username: string): Promise<number> {
+  return endSessions(app, SERVICE, (await userNamed(app, username)).id)
+}
+
+/** Answers the names of the roles that the user has now. */
+export async function changeRolesOf(app: App, username: string, changes: RoleChanges): Promise<string[]> {
+  const record = await changeRoles(app, (await userNamed(app, username)).id, changes)
+  return namesIn(record?.['roles'])
+}
+
+export async function userNamed(app: App, username: string): Promise<WireRecord> {
+  const found = await findAccount(app.db.reader, username)
+  const table = app.tables.of(app.catalog.user)
+  const record = found && (await store.read(app.db.reader, table, found.user.id, table.full))
+  if (!record) throw new Refusal('not-found', `There is no user "${username}"`)
+  return record
+}
+
+/** The names in a list of neighbours. */
+export function namesIn(list: unknown): string[] {
+  return Array.isArray(list) ? list.filter(isObject).map(({ name }) => String(name)) : []
+}

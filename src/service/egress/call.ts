@@ -1,0 +1,156 @@
+// One call of a receiver. It goes to an address that was checked, follows nothing, and tells no more than how it ended.
+import { request as httpRequest, type ClientRequest, type RequestOptions } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { isIP, type LookupFunction } from 'node:net'
+import { addressesOf, hostOf, NotReachable, type Address, type Resolve } from './destination.js'
+import type { Reach } from './egress-policy.js'
+
+/** What all calls of a service share. */
+export interface Outgoing {
+  readonly reach: Reach
+  readonly resolve: Resolve
+  /** From the look-up of the name to the end of the answer. */
+  readonly timeoutMs: number
+  readonly userAgent: string
+}
+
+export interface Call {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+export interface Outcome {
+  /** Null where nothing was answered. */
+  readonly status: number | null
+  /** In short words; null where it has arrived. */
+  readonly error: string | null
+  readonly ms: number
+}
+
+/** What is answered does not matter; whoever answers at length is cut off. */
+const MAX_ANSWER_BYTES = 64 * 1024
+
+/** Undefined if the signal has cut it off. */
+export async function call(
+  outgoing: Outgoing,
+  sent: Call,
+  signal?: AbortSignal,
+): Promise<Outcome | undefined> {
+  const begun = performance.now()
+  const outcome = (status: number | null, error: string | null): Outcome => ({
+    ...{ status, error, ms: Math.round(performance.now() - begun) },
+  })
+  const timeout = AbortSignal.timeout(outgoing.timeoutMs)
+  const ended = signal ? AbortSignal.any([signal, timeout]) : timeout
+  try {
+    const url = new URL(sent.url)
+    const addresses = await beforeEnd(addressesOf(hostOf(url), outgoing.reach, outgoing.resolve), ended)
+    const status = await statusOf(requestTo(url, addresses, outgoing, sent, ended), sent.body)
+    return outcome(status, faultOf(status))
+  } catch (error) {
+    if (signal?.aborted) return undefined
+    return outcome(
+      null,
+      timeout.aborted ? `no answer within ${outgoing.timeoutMs / 1_000} s` : wordsFor(error),
+    )
+  }
+}
+
+function requestTo(
+  url: URL,
+  addresses: readonly Address[],
+  { userAgent }: Outgoing,
+  { headers, body }: Call,
+  signal: AbortSignal,
+): ClientRequest {
+  const host = hostOf(url)
+  const options: RequestOptions & { readonly rejectUnauthorized: boolean; readonly servername?: string } = {
+    ...{ host, port: url.port, path: url.pathname + url.search, method: 'POST', signal },
+    // A connection of its own: none that others have left open, no proxy of the environment.
+    agent: false,
+    lookup: lookupAmong(addresses),
+    rejectUnauthorized: true,
+    ...(isIP(host) > 0 ? {} : { servername: host }),
+    headers: {
+      ...headers,
+      host: url.host,
+      'user-agent': userAgent,
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': Buffer.byteLength(body),
+    },
+  }
+  return url.protocol === 'https:' ? httpsRequest(options) : httpRequest(options)
+}
+
+/** Whoever connects asks for the name once more, and is told what was checked. */
+function lookupAmong(addresses: readonly Address[]): LookupFunction {
+  return (_, { all }, answer) => {
+    if (all) {
+      answer(null, [...addresses])
+      return
+    }
+    const [first] = addresses
+    answer(null, first?.address ?? '', first?.family)
+  }
+}
+
+async function statusOf(request: ClientRequest, body: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    request.on('error', reject)
+    request.on('response', (response) => {
+      const end = () => {
+        resolve(response.statusCode ?? 0)
+      }
+      let bytes = 0
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        if (bytes > MAX_ANSWER_BYTES) response.destroy()
+      })
+      // What was answered counts, however its body ended.
+      response.on('error', end)
+      response.on('close', end)
+    })
+    request.end(body)
+  })
+}
+
+function faultOf(status: number): string | null {
+  if (status >= 200 && status < 300) return null
+  return status >= 300 && status < 400
+    ? 'answered with a redirect, which is not followed'
+    : `answered ${status}`
+}
+
+/** The name is looked up by the system, which knows no end. */
+async function beforeEnd<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      reject(new Error('cut off'))
+    }
+    signal.addEventListener('abort', end, { once: true })
+    work.then(resolve, reject).finally(() => {
+      signal.removeEventListener('abort', end)
+    })
+  })
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nobody listens there',
+  ECONNRESET: 'the connection was cut off',
+  EPIPE: 'the connection was cut off',
+  ETIMEDOUT: 'the connection was not answered',
+  EHOSTUNREACH: 'there is no way to the host',
+  ENETUNREACH: 'there is no way to the network',
+  ENOTFOUND: 'there is no such host',
+  EAI_AGAIN: 'the name of the host could not be looked up',
+}
+
+function wordsFor(error: unknown): string {
+  if (error instanceof NotReachable) return error.message
+  // Several addresses were tried.
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error
+  const code = first instanceof Error && 'code' in first ? String(first.code) : ''
+  if (/CERT|ALTNAME|SIGNATURE|ISSUER/.test(code)) return `its certificate is not trusted (${code})`
+  return WORDS[code] ?? (code === '' ? 'the call failed' : `the call failed (${code})`)
+}

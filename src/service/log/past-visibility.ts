@@ -1,0 +1,99 @@
+// What a caller may see of a record as it was: decided by the rights of today, as if the record still held what it held then.
+import type { Model } from '../../model/definition/model.js'
+import { isOwnedList } from '../../model/definition/model.js'
+import { stepOf } from '../../model/query/path.js'
+import type { Grant, Rights } from '../../model/access/permissions.js'
+import { idOf, sameValue, type Value, type Values } from '../../model/values/value.js'
+import { ownFieldsIn, testAsIf } from '../../store/sql/evaluate-values.js'
+import type { Queryable } from '../../store/engine/database.js'
+import { valueIn, type State } from '../../store/log/past.js'
+import type { App } from '../context/app.js'
+import type { Caller } from '../context/principal.js'
+import { seenAmong } from '../access/visible-records.js'
+
+export interface PastState {
+  readonly id: number
+  readonly version: number
+  readonly state: State
+  /** As it is now: of lists there is only the membership of today. */
+  readonly today: State
+}
+
+/** The names of the fields that are shown; all of them where it is undefined, and nothing where the record is not seen. */
+export type Shown = ReadonlySet<string> | undefined | 'nothing'
+
+/** Of each state, what is shown of it. */
+export async function shownOf(
+  app: App,
+  { rights }: Caller,
+  db: Queryable,
+  model: Model,
+  states: readonly PastState[],
+): Promise<Shown[]> {
+  if (!rights) return states.map(({ state }) => (state === 'gone' ? 'nothing' : undefined))
+  const grants = rights.of(model).for('read')
+  const conditions = [...new Set(grants.flatMap(({ where }) => where ?? []))]
+  const known = states.flatMap(({ state, ...rest }) =>
+    typeof state === 'string' ? [] : [{ ...rest, values: state }],
+  )
+  const tested = conditions.length === 0 ? [] : await testAsIf(db, app.tables.of(model), known, conditions)
+  let next = 0
+  return states.map((past) => {
+    if (past.state === 'gone') return 'nothing'
+    // Of what is no longer known no condition is said to hold.
+    const holds = past.state === 'unknown' ? undefined : tested[next++]
+    const isHeld = ({ where }: Grant) =>
+      !where || (holds?.[conditions.indexOf(where)] === true && isTestable(where, past))
+    return namesOf(rights, model, grants.filter(isHeld))
+  })
+}
+
+/** Who was in a list of the record in the past cannot be asked: where it is another one today, the condition is not said to hold. */
+function isTestable(where: NonNullable<Grant['where']>, { state, today }: PastState): boolean {
+  const lists = ownFieldsIn(where).filter((field) => isOwnedList(field))
+  return lists.every(({ name }) => sameValue(valueIn(state, name), valueIn(today, name)))
+}
+
+function namesOf(rights: Rights, model: Model, grants: readonly Grant[]): Shown {
+  if (grants.length === 0) return 'nothing'
+  const isRead = (name: string) => grants.some(({ readable }) => !readable || readable.has(name))
+  const isThere = (name: string, type: string) =>
+    type === 'binary' || rights.readable(model, name) !== undefined
+  const fields = [...model.fields.values()].filter(({ name, type }) => isRead(name) && isThere(name, type))
+  return new Set(fields.map(({ name }) => name))
+}
+
+/** The values without neighbours that the caller does not see; a list of all of them, so that each neighbour is looked for once. */
+export async function withoutUnseen(
+  app: App,
+  by: Caller,
+  db: Queryable,
+  model: Model,
+  all: readonly Values[],
+): Promise<Values[]> {
+  const { rights } = by
+  if (!rights) return [...all]
+  const pruned = all.map((values) => ({ ...values }))
+  for (const field of model.fields.values()) {
+    if (!field.relation) continue
+    const ids = new Set(all.flatMap((values) => neighboursIn(values[field.name] ?? null).map(idOf)))
+    if (ids.size === 0) continue
+    const step = stepOf(rights, model, field)
+    const seen = await seenAmong(app, by, db, step.target, [...ids], step.seen)
+    for (const values of pruned) {
+      const value = values[field.name]
+      if (value !== undefined) values[field.name] = onlySeen(value, seen)
+    }
+  }
+  return pruned
+}
+
+function neighboursIn(value: Value): readonly Value[] {
+  if (value === null) return []
+  return Array.isArray(value) ? (value as readonly Value[]) : [value]
+}
+
+function onlySeen(value: Value, seen: ReadonlySet<number>): Value {
+  const told = neighboursIn(value).filter((neighbour) => seen.has(idOf(neighbour)))
+  return Array.isArray(value) ? told : (told[0] ?? null)
+}

@@ -1,0 +1,38 @@
+// Which moment of the past is meant.
+import { Refusal } from '../../errors.js'
+import { MOMENT_FORM, parseMoment } from '../../model/values/date-time.js'
+import { isVersion } from '../../model/values/value.js'
+import type { Queryable } from '../../store/engine/database.js'
+import { horizonOf, seqAt } from '../../store/log/feed.js'
+
+export type AsOf = { readonly version: number } | { readonly atMs: number }
+
+/** Digits alone are a version, all else is a time; a date is its beginning in UTC. */
+export function asOfFrom(input: unknown): AsOf {
+  if (isVersion(input)) return { version: input }
+  if (typeof input === 'string' && /^\d{1,16}$/.test(input) && isVersion(Number(input)))
+    return { version: Number(input) }
+  return momentFrom(input, `a version, ${MOMENT_FORM}, or a date`)
+}
+
+/** The same for several records, which have no version in common. */
+export function momentFrom(
+  input: unknown,
+  expected = `${MOMENT_FORM}, or a date`,
+): { readonly atMs: number } {
+  const at = parseMoment(input)
+  if (at === undefined) throw new Refusal('bad-request', `asOf must be ${expected}`)
+  return { atMs: Date.parse(at) }
+}
+
+/** The number of the last Change that had been made at this moment; refuses where the Log no longer tells what came after it. */
+export async function seqOf(db: Queryable, { atMs }: { readonly atMs: number }): Promise<number> {
+  const seq = await seqAt(db, atMs)
+  await refuseIfGone(db, seq)
+  return seq
+}
+
+/** Asked again once everything is read: what was taken out meanwhile was not seen. */
+export async function refuseIfGone(db: Queryable, seq: number): Promise<void> {
+  if (seq < (await horizonOf(db))) throw new Refusal('gone', 'The past is no longer kept up to this moment')
+}

@@ -1,0 +1,82 @@
+// The records of META_MODEL: one for each model that is served.
+import { META_MODEL } from '../../model/catalog/system-models.js'
+import type { Values } from '../../model/values/value.js'
+import { valuesOf } from '../../model/definition/record-values.js'
+import type { Transaction } from '../../store/engine/database.js'
+import { append, type NewChange } from '../../store/log/log.js'
+import * as store from '../../store/records/records.js'
+import { referrerOf, referringTo } from '../../store/records/references.js'
+import type { WireRecord } from '../../wire.js'
+import type { App } from '../context/app.js'
+import { differences } from '../write/changes.js'
+
+type Composed = Pick<App, 'catalog' | 'db' | 'tables' | 'clock' | 'undeclared'>
+
+/** More than anybody serves. */
+const MAX_MODELS = 100_000
+const ALL = { after: 0, limit: MAX_MODELS }
+/** Waits for the lock of a node that may be changing tables. */
+const LONG = { isLong: true }
+
+/** Brings the records to what is served. Where nothing has changed since the last start it only looks. */
+export async function keepMetaModels(app: Composed): Promise<void> {
+  const { catalog, db } = app
+  // A command that needs no models, to add a user for one, knows nothing of those that are served.
+  if (catalog.models.length === 0) return
+  const table = app.tables.of(META_MODEL)
+  const wanted = catalog.stored.map(({ name }) => name)
+  if (isAsWanted(await store.walk(db.reader, table, ALL), wanted)) return
+  await db.transaction(async (tx) => {
+    for (const lock of db.dialect.lockSchema) await tx.run(lock)
+    const stored = await store.walk(tx, table, ALL)
+    const gone: WireRecord[] = []
+    for (const record of stored) {
+      const isWanted = wanted.includes(String(record['fullName']))
+      if (!isWanted && !(await isReferredTo(app, tx, record.id))) gone.push(record)
+    }
+    const known = new Set(stored.map(({ fullName }) => fullName))
+    const rows = wanted.filter((name) => !known.has(name)).map((name) => rowOf(name, app.clock.now()))
+    await store.remove(tx, table, gone)
+    const ids = await store.insert(tx, table, rows)
+    const about = { model: META_MODEL.name, by: null, atMs: app.clock.now() }
+    await append(tx, app.tables, [
+      ...gone.map((record) => ({ ...about, ...deletionOf(record) })),
+      ...ids.map((id, index) => ({ ...about, ...creationOf(id, rows[index] ?? {}) })),
+    ])
+  }, LONG)
+}
+
+/** Records may say which model they are about: as long as one does, that model stays known by its name. */
+async function isReferredTo(
+  { catalog, db, undeclared }: Composed,
+  tx: Transaction,
+  id: number,
+): Promise<boolean> {
+  const referrers = [
+    ...catalog.referencesTo(META_MODEL).map(referrerOf),
+    ...catalog.linksTo(META_MODEL).map((list) => ({ ...referrerOf(list), isLink: true })),
+    ...undeclared.filter(({ target }) => target === META_MODEL.name),
+  ]
+  for (const referrer of referrers)
+    if ((await referringTo(tx, db.dialect, referrer, [id])).total > 0) return true
+  return false
+}
+
+function isAsWanted(stored: readonly WireRecord[], wanted: readonly string[]): boolean {
+  const names = new Set(stored.map(({ fullName }) => fullName))
+  return names.size === wanted.length && wanted.every((name) => names.has(name))
+}
+
+function rowOf(fullName: string, nowMs: number): Values {
+  const [, packageName = '', name = fullName] = /^(.*)\.([^.]*)$/.exec(fullName) ?? []
+  return { name, fullName, packageName, createdOn: new Date(nowMs).toISOString() }
+}
+
+function deletionOf(record: WireRecord): Pick<NewChange, 'id' | 'version' | 'action' | 'changes'> {
+  const changes = differences(META_MODEL, valuesOf(META_MODEL, record), {})
+  return { id: record.id, version: record.version + 1, action: 'delete', changes }
+}
+
+function creationOf(id: number, row: Values): Pick<NewChange, 'id' | 'version' | 'action' | 'changes'> {
+  return { id, version: 0, action: 'create', changes: differences(META_MODEL, {}, row) }
+}

@@ -1,0 +1,43 @@
+// The past of one record goes for good: what it held, not that it was changed.
+import type { Model } from '../../model/definition/model.js'
+import { valuesOf } from '../../model/definition/record-values.js'
+import { emptyChanges, replaceChange } from '../../store/log/retention.js'
+import { lastVersion } from '../../store/log/history.js'
+import { append } from '../../store/log/log.js'
+import * as store from '../../store/records/records.js'
+import { storeEvent } from '../auth/events.js'
+import type { App } from '../context/app.js'
+import { differences } from '../write/changes.js'
+import { fileValues } from '../write/held-files.js'
+import { checkId, missing } from '../context/ids.js'
+
+export interface Purged {
+  /** How many Changes have lost their values. */
+  readonly changes: number
+  /** Whether the record is still there. */
+  readonly isThere: boolean
+}
+
+/**
+ * Numbers, versions, who and when stay, so that nobody who follows the Log misses anything. The newest Change of a record that is
+ * there tells all that it holds: whoever puts the Changes together from anywhere still ends with the record.
+ */
+export async function purge(app: App, model: Model, id: number): Promise<Purged> {
+  checkId(model, id)
+  const table = app.tables.of(model)
+  return app.db.transaction(async (tx) => {
+    const record = await store.readLocked(tx, table, id)
+    const newest = await lastVersion(tx, model.name, id)
+    if (newest === undefined) missing(model, id)
+    const emptied = await emptyChanges(tx, model.name, id, newest)
+    const files = record ? Object.entries(await fileValues(tx, table, id)) : []
+    const held = files.flatMap(([name, after]) =>
+      after === null ? [] : [[name, { before: null, after }] as const],
+    )
+    const values = record ? differences(model, {}, valuesOf(model, record)) : {}
+    await replaceChange(tx, model.name, id, newest, { ...values, ...Object.fromEntries(held) })
+    const note = `${model.name} ${id}`
+    await append(tx, app.tables, [await storeEvent(app, tx, { kind: 'history-purged', note })])
+    return { changes: emptied + 1, isThere: record !== undefined }
+  })
+}

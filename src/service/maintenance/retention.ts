@@ -1,0 +1,41 @@
+// The past that is no longer wanted goes, little by little: nobody who writes waits for it.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { removableAfter, removeChanges, type Removable } from '../../store/log/retention.js'
+import type { App } from '../context/app.js'
+import type { Retention } from '../context/settings.js'
+
+const DAY_MS = 24 * 60 * 60_000
+/** In one transaction: it is over before anybody notices. */
+const CHANGES_AT_ONCE = 200
+/** How many times as long as the work the pause after it is. */
+const REST = 4
+const LEAST_PAUSE_MS = 20
+
+type Composed = Pick<App, 'db' | 'clock' | 'settings'>
+
+/** Answers how many Changes went. Several nodes may do it at once: then each finds less to do. */
+export async function compact(
+  { db, clock, settings }: Composed,
+  signal: AbortSignal = new AbortController().signal,
+  retention: Retention = settings.history,
+): Promise<number> {
+  const removable = removableBy(retention, clock.now())
+  let removed = 0
+  for (let last = 0; removable && !signal.aborted;) {
+    const seqs = await removableAfter(db.searcher, removable, last, CHANGES_AT_ONCE)
+    if (seqs.length === 0) break
+    last = seqs.at(-1) ?? last
+    const since = performance.now()
+    removed += await db.transaction((tx) => removeChanges(tx, db.dialect, seqs))
+    const pauseMs = Math.max(LEAST_PAUSE_MS, REST * (performance.now() - since))
+    await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => undefined)
+  }
+  return removed
+}
+
+/** Undefined where everything is kept. What is younger than a day stays, whatever its version. */
+function removableBy(retention: Retention, nowMs: number): Removable | undefined {
+  if (retention === 'all') return undefined
+  if ('days' in retention) return { beforeMs: nowMs - retention.days * DAY_MS, kept: 1 }
+  return { beforeMs: nowMs - DAY_MS, kept: retention.versions }
+}

@@ -1,0 +1,111 @@
+// Whether what is stored is whole: pages and indexes, records against the Log, files against their content. Beside a service that runs.
+import { counted } from '../../model/values/plural.js'
+import type { Database } from '../../store/engine/database.js'
+import { compareHeld, compareHolders, contentFault, fileColumnsIn } from '../../store/verify/file-check.js'
+import { compareWithLog } from '../../store/verify/log-check.js'
+import { parsed, readShapes } from '../../store/schema/stored-snapshots.js'
+import type { App } from '../context/app.js'
+
+type Composed = Pick<App, 'db' | 'catalog' | 'tables'>
+
+/** Whoever sees so many has seen enough. */
+const MAX_FAULTS = 100
+
+/** What was found, up to a limit. */
+export class Findings {
+  readonly #faults: string[] = []
+  #count = 0
+
+  add(...faults: readonly string[]): void {
+    this.#count += faults.length
+    this.#faults.push(...faults.slice(0, MAX_FAULTS - this.#faults.length))
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  /** One line each. */
+  get lines(): readonly string[] {
+    const more = this.#count - this.#faults.length
+    return more > 0 ? [...this.#faults, `and ${more} more`] : this.#faults
+  }
+}
+
+/** Answers in words what it has checked; adds what is wrong. */
+export type Check<A> = (app: A, findings: Findings) => Promise<string>
+
+export interface Checked {
+  readonly name: string
+  readonly words: string
+  readonly findings: Findings
+}
+
+/** By name, in the order in which they are run. */
+export const CHECKS: Readonly<Record<string, Check<Composed>>> = { Log: checkLog, files: checkFiles }
+
+/** An error is a finding: the database may be damaged where a check reads it. */
+export async function runCheck<A>(name: string, check: Check<A>, app: A): Promise<Checked> {
+  const findings = new Findings()
+  try {
+    return { name, findings, words: await check(app, findings) }
+  } catch (error) {
+    findings.add(`could not be checked to the end: ${error instanceof Error ? error.message : String(error)}`)
+    return { name, findings, words: 'something was checked' }
+  }
+}
+
+/** By the engine itself; it needs no models. */
+export async function checkIntegrity(
+  { searcher, dialect }: Pick<Database, 'searcher' | 'dialect'>,
+  findings: Findings,
+): Promise<string> {
+  for (const { sql } of dialect.integrityChecks)
+    findings.add(...(await searcher.all(sql)).map((row) => String(row['fault']).replaceAll('\n', '; ')))
+  const names = dialect.integrityChecks.map(({ name }) => name).join(' and ')
+  return names === '' ? 'this database has no check of its own that could be run here' : `${names} were run`
+}
+
+/** Each portion is a snapshot of its own: a record and its Changes are in the same one. */
+async function checkLog({ db, catalog, tables }: Composed, findings: Findings): Promise<string> {
+  let [records, changes] = [0, 0]
+  for (const model of catalog.stored) {
+    const table = tables.of(model)
+    const former = tables.former.get(model.name) ?? []
+    for (let after: number | undefined = 0; after !== undefined;) {
+      const from: number = after
+      const portion = await db.searcher.snapshot((snapshot) => compareWithLog(snapshot, table, former, from))
+      findings.add(...portion.faults)
+      records += portion.records
+      changes += portion.changes
+      after = portion.last
+    }
+  }
+  return `${counted(records, 'record')} of ${counted(catalog.stored.length, 'model')} and ${counted(changes, 'Change')} were compared`
+}
+
+async function checkFiles({ db }: Composed, findings: Findings): Promise<string> {
+  // Of models that are not declared, too: their files are kept.
+  const columns = fileColumnsIn(parsed(await readShapes(db.reader)))
+  let files = 0
+  for (let after: number | undefined = 0; after !== undefined;) {
+    const from: number = after
+    const portion = await db.searcher.snapshot((snapshot) => compareHolders(snapshot, db, columns, from))
+    findings.add(...portion.faults)
+    for (const file of portion.files) {
+      const fault = await contentFault(db, file)
+      if (fault !== undefined) findings.add(fault)
+    }
+    files += portion.files.length
+    after = portion.last
+  }
+  for (const column of columns) {
+    for (let after: number | undefined = 0; after !== undefined;) {
+      const { faults, last } = await compareHeld(db.searcher, column, after)
+      findings.add(...faults)
+      after = last
+    }
+  }
+  for await (const stray of db.contents.strays()) findings.add(`content that no record holds: ${stray}`)
+  return `${counted(files, 'file')} and the content of each were read`
+}

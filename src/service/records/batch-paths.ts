@@ -1,0 +1,27 @@
+// A refusal of a batch says which of its requests it is about.
+import { Refusal } from '../../errors.js'
+import { indexOfPlace } from '../../model/write/batch.js'
+
+/** One after the other; a refusal says which of them it is about. */
+export async function each<T, R>(
+  all: readonly T[],
+  work: (one: T, index: number) => R | Promise<R>,
+): Promise<R[]> {
+  const results: R[] = []
+  for (const [index, one] of all.entries()) results.push(await located(index, async () => work(one, index)))
+  return results
+}
+
+/** Where the number is not known, the refusal may tell it by its place. */
+export async function located<T>(index: number | undefined, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    const { data, ...details } = error.details
+    const place = details.place ?? Object.keys(details.errors ?? {})[0]
+    const found = index ?? indexOfPlace(place)
+    if (found === undefined || data?.['index'] !== undefined) throw error
+    throw new Refusal(error.kind, error.message, { ...details, data: { ...data, index: found } })
+  }
+}

@@ -1,0 +1,63 @@
+// What the records of a portion have to do with others: links that they hold, and records that they refer to.
+import type { Field } from '../../model/values/field-types.js'
+import type { Model } from '../../model/definition/model.js'
+import { isLink } from '../../formats/transfer-fields.js'
+import type { LineReader } from '../../formats/ndjson.js'
+import { insertLinks, type GivenRow } from '../../store/records/bulk.js'
+import type { Transaction } from '../../store/engine/database.js'
+import { holdReferenced } from '../../store/records/references.js'
+import type { Table } from '../../store/sql/table.js'
+import type { App } from '../context/app.js'
+import type { Checked } from './import-check.js'
+import type { NumberedLine } from './import-existing.js'
+import { LineRefused } from './import-source.js'
+
+/** Which records there are, or will be. */
+export interface Neighbourhood {
+  readonly app: App
+  readonly checked: Checked
+  /** The models of which nothing more is to come. */
+  readonly complete: ReadonlySet<Model>
+}
+
+/** The links that new records hold. */
+export async function storeLinks(
+  tx: Transaction,
+  { model, dialect }: Table,
+  rows: readonly GivenRow[],
+): Promise<void> {
+  for (const field of model.fields.values()) {
+    if (!isLink(field)) continue
+    const pairs = rows.flatMap(({ id, values }) =>
+      ((values[field.name] ?? []) as { readonly id: number }[]).map((member) => [id, member.id] as const),
+    )
+    if (pairs.length > 0) await insertLinks(tx, dialect, { model, field }, pairs)
+  }
+}
+
+/** What is referred to is there and stays, or it is in the files and still to come: then what refers to it was checked. */
+export async function holdAll(
+  { app, checked, complete }: Neighbourhood,
+  tx: Transaction,
+  reader: LineReader,
+  lines: readonly NumberedLine[],
+): Promise<void> {
+  const wanted = new Map<Model, Map<number, readonly [NumberedLine, Field]>>()
+  for (const line of lines) {
+    reader.forEachReference(line, (field, id) => {
+      const target = field.relation && app.catalog.target(field.relation)
+      if (!target) return
+      const ids = wanted.get(target) ?? new Map<number, readonly [NumberedLine, Field]>()
+      if (!ids.has(id)) ids.set(id, [line, field])
+      wanted.set(target, ids)
+    })
+  }
+  for (const [target, ids] of wanted) {
+    const there = await holdReferenced(tx, app.tables.of(target), [...ids.keys()])
+    for (const [id, [{ line }, field]] of ids) {
+      const isToCome = !complete.has(target) && checked.ids.get(target)?.has(id) === true
+      if (!there.has(id) && !isToCome)
+        throw new LineRefused(line, `${field.name} there is no ${target.name} ${id}`)
+    }
+  }
+}

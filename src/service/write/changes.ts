@@ -1,0 +1,69 @@
+import type { Field } from '../../model/values/field-types.js'
+import { isShown, type Model } from '../../model/definition/model.js'
+import { sameValue, type Value, type Values } from '../../model/values/value.js'
+import { valuesOf } from '../../model/definition/record-values.js'
+import type { NewChange } from '../../store/log/log.js'
+import type { Change, WireRecord } from '../../wire.js'
+import type { Work } from '../context/context.js'
+
+/** What the service writes beside the version of a record, or what follows from its Changes. */
+const UNLOGGED = ['createdOn', 'createdBy', 'updatedOn', 'updatedBy', 'lastLoginOn', 'lastUsedOn']
+
+/** The Change that a transaction made of a record: one of the two is missing where it was made, or is gone. */
+export function changeOf(
+  { actor, now }: Pick<Work, 'actor' | 'now'>,
+  model: Model,
+  before: WireRecord | undefined,
+  after: WireRecord | undefined,
+  /** What became of the files it holds: no record shows them. */
+  files?: Change['changes'],
+): NewChange {
+  const action = !after ? 'delete' : before ? 'update' : 'create'
+  const [old, held] = [before ? valuesOf(model, before) : {}, after ? valuesOf(model, after) : {}]
+  const made = differences(model, old, held)
+  return {
+    model: model.name,
+    id: (after ?? before)?.id ?? 0,
+    action,
+    by: actor?.id ?? null,
+    atMs: Date.parse(now),
+    version: after ? after.version : (before?.version ?? 0) + 1,
+    changes: files ? { ...made, ...files } : made,
+    held: action === 'update' ? held : undefined,
+  }
+}
+
+/** What came, what went, or before and after of what changed; never a secret, nor what follows from who made the Change and when. */
+export function differences(
+  model: Model,
+  before: Readonly<Values>,
+  after: Readonly<Values>,
+): Change['changes'] {
+  const changes: Record<string, { before: Value; after: Value }> = {}
+  for (const name of loggedNames(model)) {
+    const change = { before: before[name] ?? null, after: after[name] ?? null }
+    if (!sameValue(change.before, change.after) && !isNothing(model.fields.get(name), change))
+      changes[name] = change
+  }
+  return changes
+}
+
+const LOGGED = new WeakMap<Model, readonly string[]>()
+
+function loggedNames(model: Model): readonly string[] {
+  const known = LOGGED.get(model)
+  if (known) return known
+  const isLogged = (field: Field) => !(field.kept && UNLOGGED.includes(field.name)) && isShown(field)
+  const names = [...model.fields.values()].filter(isLogged).map(({ name }) => name)
+  LOGGED.set(model, names)
+  return names
+}
+
+/** A list of records that is not there yet, or no longer, and one without members. An empty array of JSON is a value like others. */
+function isNothing(field: Field | undefined, { before, after }: Change['changes'][string]): boolean {
+  return field?.relation?.isList === true && isEmpty(before) && isEmpty(after)
+}
+
+function isEmpty(value: Value): boolean {
+  return value === null || (Array.isArray(value) && value.length === 0)
+}

@@ -1,0 +1,55 @@
+// The files that a record holds, where it is written: what is replaced is let go of, and the Log says what it was.
+import { factsOf } from '../../model/catalog/file-facts.js'
+import { isObject, sameValue, type Value, type Values } from '../../model/values/value.js'
+import type { Queryable, Transaction } from '../../store/engine/database.js'
+import { filesOf, removeFile, type StoredFile } from '../../store/records/files.js'
+import type { Table } from '../../store/sql/table.js'
+import type { Change } from '../../wire.js'
+import type { Work } from '../context/context.js'
+
+export type Files = ReadonlyMap<string, StoredFile>
+
+/**
+ * Those that these values take the place of; all, where the record itself goes. To be asked between the read of the record and its
+ * guarded write: if that one is done, the record was at its version all the time, and these were its files.
+ */
+export async function filesToReplace(
+  tx: Transaction,
+  table: Table,
+  id: number,
+  values?: Values,
+): Promise<Files> {
+  const isReplaced = (name: string) => !values || Object.hasOwn(values, name)
+  if (!table.binary.some(({ name }) => isReplaced(name))) return new Map()
+  const files = await filesOf(tx, table, id)
+  return new Map([...(files ?? [])].filter(([name]) => isReplaced(name)))
+}
+
+export async function letGo({ app, tx }: Work, files: Iterable<StoredFile>): Promise<void> {
+  for (const file of files) await removeFile(tx, app.db.contents, file)
+}
+
+/** What came and what went, as the Log knows it. */
+export function fileChanges({ binary }: Table, before: Files, after: Values = {}): Change['changes'] {
+  const changes: Record<string, { before: Value; after: Value }> = {}
+  for (const { name } of binary) {
+    const old = before.get(name)
+    const change = { before: old ? factsOf(old) : null, after: factsIn(after[name]) }
+    if (!sameValue(change.before, change.after)) changes[name] = change
+  }
+  return changes
+}
+
+/** As the Log knows them; null where a field is empty. */
+export async function fileValues(db: Queryable, table: Table, id: number): Promise<Values> {
+  const files = table.binary.length === 0 ? undefined : await filesOf(db, table, id)
+  const valueOf = (name: string) => {
+    const file = files?.get(name)
+    return file ? factsOf(file) : null
+  }
+  return Object.fromEntries(table.binary.map(({ name }) => [name, valueOf(name)]))
+}
+
+function factsIn(value: Value | undefined): Value {
+  return isObject(value) ? factsOf(value as unknown as StoredFile) : null
+}

@@ -1,0 +1,71 @@
+// Secrets in what a client sends: hashed before they are stored, and known by a fingerprint where a request is compared.
+import type { Catalog } from '../../model/catalog/catalog.js'
+import { holdsDrafts, type Draft, type Member } from '../../model/write/draft.js'
+import type { Model } from '../../model/definition/model.js'
+import { isObject, type Values } from '../../model/values/value.js'
+import { fingerprint, hashPassword } from './password-hash.js'
+
+/** Passwords are hashed before the transaction: nothing inside one waits for anything but the database. */
+export async function hashSecrets(draft: Draft): Promise<Draft> {
+  if (!holdsDrafts(draft) && !hasPassword(draft.model)) return draft
+  const values: Values = { ...draft.values }
+  for (const [name, value] of Object.entries(values)) {
+    if (draft.model.fields.get(name)?.secret === 'password' && typeof value === 'string')
+      values[name] = await hashPassword(value)
+  }
+  const neighbours = new Map<string, Draft>()
+  for (const [name, neighbour] of draft.neighbours) neighbours.set(name, await hashSecrets(neighbour))
+  const lists = new Map<string, readonly Member[]>()
+  for (const [name, members] of draft.lists) {
+    const hashed: Member[] = []
+    for (const member of members)
+      hashed.push(member.draft ? { draft: await hashSecrets(member.draft) } : member)
+    lists.set(name, hashed)
+  }
+  return { ...draft, values, neighbours, lists }
+}
+
+const PASSWORDS = new WeakMap<Model, boolean>()
+
+function hasPassword(model: Model): boolean {
+  const known = PASSWORDS.get(model) ?? [...model.fields.values()].some(({ secret }) => secret === 'password')
+  PASSWORDS.set(model, known)
+  return known
+}
+
+/** What was sent for a record of the model. */
+export interface SentFor {
+  readonly model: Model
+  readonly data: unknown
+}
+
+export interface Told {
+  readonly data: readonly unknown[]
+  readonly secret?: string | undefined
+}
+
+/** What a repeat must be equal to. The secrets are in it by one fingerprint only: the digest is stored. */
+export async function withoutSecrets(
+  catalog: Catalog,
+  sent: readonly SentFor[],
+  salt: string,
+): Promise<Told> {
+  const secrets: unknown[] = []
+  const told = sent.map(({ model, data }) => strip(catalog, model, data, secrets))
+  return {
+    data: told,
+    secret: secrets.length === 0 ? undefined : await fingerprint(JSON.stringify(secrets), salt),
+  }
+}
+
+function strip(catalog: Catalog, model: Model, data: unknown, secrets: unknown[]): unknown {
+  if (Array.isArray(data)) return data.map((item) => strip(catalog, model, item, secrets))
+  if (!isObject(data)) return data
+  const told: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(data)) {
+    const field = model.fields.get(name)
+    if (field?.secret !== undefined) secrets.push(name, value)
+    else told[name] = field?.relation ? strip(catalog, catalog.target(field.relation), value, secrets) : value
+  }
+  return told
+}

@@ -1,0 +1,83 @@
+import { toUser, USER_COLUMNS, USERS, type UserRow } from './accounts.js'
+import type { Queryable, Row, Transaction } from '../engine/database.js'
+import { ACCESS_ENDS, RIGHTS_EPOCH } from './permissions-version.js'
+
+/** A session as it is kept: by the hash of its id, so that a copy of the database opens no door. */
+export interface SessionRow {
+  readonly hash: string
+  readonly userId: number
+  readonly createdMs: number
+  readonly seenMs: number
+  /** Where it was opened from, and with what; null if an older node did not note it. */
+  readonly address: string | null
+  readonly agent: string | null
+}
+
+export async function openSession(tx: Transaction, session: SessionRow): Promise<void> {
+  const { hash, userId, createdMs, seenMs, address, agent } = session
+  await tx.run(
+    'insert into verso_session (hash, user_id, created_ms, seen_ms, address, agent) values (?, ?, ?, ?, ?, ?)',
+    [hash, userId, createdMs, seenMs, address, agent],
+  )
+}
+
+const COLUMNS = 's.hash, s.user_id, s.created_ms, s.seen_ms, s.address, s.agent'
+
+/** The session and its user, and the numbers that tell what has changed, in one statement: this runs on every request. */
+export async function findSession(
+  db: Queryable,
+  hash: string,
+): Promise<{ session: SessionRow; user: UserRow; epoch: number; ends: number } | undefined> {
+  const [row] = await db.all(
+    `select ${COLUMNS}, ${RIGHTS_EPOCH} as "epoch", ${ACCESS_ENDS} as "ends", ${USER_COLUMNS} from verso_session as s ` +
+      `join ${USERS} as u on u."id" = s.user_id where s.hash = ?`,
+    [hash],
+  )
+  if (!row) return undefined
+  const [epoch, ends] = [Number(row['epoch'] ?? 0), Number(row['ends'] ?? 0)]
+  return { session: toSession(row), user: toUser(row), epoch, ends }
+}
+
+export async function touchSession(tx: Transaction, hash: string, seenMs: number): Promise<void> {
+  await tx.run('update verso_session set seen_ms = ? where hash = ? and seen_ms < ?', [seenMs, hash, seenMs])
+}
+
+/** Those of one user, the newest first. */
+export async function sessionsOf(db: Queryable, userId: number): Promise<SessionRow[]> {
+  const rows = await db.all(
+    `select ${COLUMNS} from verso_session as s where s.user_id = ? order by s.created_ms desc, s.hash`,
+    [userId],
+  )
+  return rows.map(toSession)
+}
+
+/** Answers whose it was. */
+export async function closeSession(tx: Transaction, hash: string): Promise<number | undefined> {
+  const [row] = await tx.all('select user_id from verso_session where hash = ?', [hash])
+  const isClosed = (await tx.run('delete from verso_session where hash = ?', [hash])) === 1
+  return row && isClosed ? Number(row['user_id']) : undefined
+}
+
+/** All of them, or all but one; answers how many. */
+export async function closeSessionsOf(tx: Transaction, userId: number, except = ''): Promise<number> {
+  return tx.run('delete from verso_session where user_id = ? and hash <> ?', [userId, except])
+}
+
+export async function closeSessionsBefore(
+  tx: Transaction,
+  seenMs: number,
+  createdMs: number,
+): Promise<number> {
+  return tx.run('delete from verso_session where seen_ms < ? or created_ms < ?', [seenMs, createdMs])
+}
+
+function toSession(row: Row): SessionRow {
+  return {
+    hash: String(row['hash']),
+    userId: Number(row['user_id']),
+    createdMs: Number(row['created_ms']),
+    seenMs: Number(row['seen_ms']),
+    address: row['address'] as string | null,
+    agent: row['agent'] as string | null,
+  }
+}

@@ -1,0 +1,131 @@
+// Answers that are too large for memory wait on the disk until their clients have taken them. The files have no name: they go with the
+// process, however it ends.
+import { randomUUID } from 'node:crypto'
+import { close, openSync, read, unlinkSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { Refusal } from '../../errors.js'
+import { Line } from './semaphore.js'
+import { PRIVATE_FILE } from './private-files.js'
+import { translateFileError, translateTemporaryError } from './pending-blob.js'
+
+const CHUNK_BYTES = 256 * 1024
+const readAt = promisify(read)
+
+export interface StagingLimits {
+  /** All files together. */
+  readonly totalBytes: number
+  /** How long a large answer waits for the one before it. */
+  readonly patienceMs: number
+}
+
+export class Staging {
+  #bytes = 0
+  readonly #line: Line
+
+  constructor(
+    private readonly limits: StagingLimits,
+    private readonly folder = tmpdir(),
+  ) {
+    this.#line = new Line(1, limits.patienceMs, tooMuch)
+  }
+
+  /** How many bytes wait on the disk. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Makes one large answer after the other, so that their parts are not in memory at the same time. */
+  async inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return this.#line.inTurn(work)
+  }
+
+  open(): StagedFile {
+    return new StagedFile(openNameless(this.folder), (bytes) => {
+      if (bytes > 0 && this.#bytes + bytes > this.limits.totalBytes) throw tooMuch()
+      this.#bytes += bytes
+    })
+  }
+
+  /** Content that is in memory, as a file. */
+  park(content: string | Uint8Array): StagedFile {
+    const file = this.open()
+    try {
+      file.append(content)
+      return file
+    } catch (error) {
+      file.discard()
+      throw error
+    }
+  }
+}
+
+export class StagedFile {
+  #size = 0
+  #isOpen = true
+  #reading: Promise<unknown> | undefined
+
+  constructor(
+    private readonly descriptor: number,
+    /** Takes room, or gives it back. */
+    private readonly reserve: (bytes: number) => void,
+  ) {}
+
+  get size(): number {
+    return this.#size
+  }
+
+  append(content: string | Uint8Array): void {
+    const bytes = typeof content === 'string' ? Buffer.from(content) : content
+    this.reserve(bytes.length)
+    this.#size += bytes.length
+    try {
+      for (let written = 0; written < bytes.length;)
+        written += writeSync(this.descriptor, bytes, written, bytes.length - written)
+    } catch (error) {
+      throw translateFileError(error)
+    }
+  }
+
+  /** From the beginning to the end, as quickly as it is asked for. */
+  async *chunks(): AsyncGenerator<Buffer> {
+    for (let position = 0; position < this.#size && this.#isOpen;) {
+      const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, this.#size - position))
+      const reading = readAt(this.descriptor, buffer, 0, buffer.length, position)
+      this.#reading = reading.catch(() => undefined)
+      const { bytesRead } = await reading
+      if (bytesRead === 0) throw new Error('a staged answer is shorter than what was written')
+      position += bytesRead
+      yield buffer.subarray(0, bytesRead)
+    }
+  }
+
+  /** Once nobody reads it any more, wherever they have stopped. */
+  discard(): void {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    this.reserve(-this.#size)
+    // A descriptor that is closed while it is read may be another file by then.
+    void (this.#reading ?? Promise.resolve()).then(() => {
+      // The system has released it even where it reports a failure, and nobody misses what was not written.
+      close(this.descriptor, () => undefined)
+    })
+  }
+}
+
+function openNameless(folder: string): number {
+  const file = path.join(folder, `verso-${randomUUID()}`)
+  try {
+    const descriptor = openSync(file, 'wx+', PRIVATE_FILE)
+    unlinkSync(file)
+    return descriptor
+  } catch (error) {
+    throw translateTemporaryError(error)
+  }
+}
+
+function tooMuch(): Refusal {
+  const message = 'Too many large answers at once: try again in a moment. Nothing was changed'
+  return new Refusal('busy', message, { retryAfterS: 5 })
+}

@@ -1,0 +1,73 @@
+// Where the record at an offset stands, told by the counters of blocks: from the largest blocks to the smallest, each among those of the one
+// above. Without such a record there is no block, and no page.
+import type { Model } from '../../model/definition/model.js'
+import { parseStored } from '../engine/database-condition.js'
+import { BLOCK_LEVELS, COUNT_TABLE } from '../counters/counted-fields.js'
+import type { Dialect, Row, SqlValue } from '../engine/database.js'
+
+const LEVELS = [...BLOCK_LEVELS].reverse()
+const [SMALLEST] = BLOCK_LEVELS
+/** So many ids. */
+export const SMALLEST_BLOCK = 2 ** SMALLEST
+
+/** Where a page begins: at the first id of a block, and so many records later. */
+export interface Place {
+  readonly id: number
+  readonly skip: number
+}
+
+type All = (sql: string, params: readonly SqlValue[]) => readonly Row[]
+
+/** Level by level, by whoever can ask several times at one moment and at little cost. */
+export function placeOf(all: All, { name }: Model, offset: number): Place | undefined {
+  let [from, to, skip] = [0, Number.MAX_SAFE_INTEGER, offset]
+  for (const [index, level] of LEVELS.entries()) {
+    const [row] = all(BLOCKS, [name, level, from, to])
+    let block: number | undefined
+    for (const [each, count] of parseStored(row?.['blocks']) as [block: number, count: number][]) {
+      if (count > skip) {
+        block = each
+        break
+      }
+      skip -= count
+    }
+    if (block === undefined) return undefined
+    const factor = 2 ** (level - (LEVELS[index + 1] ?? 0))
+    from = block * factor
+    to = from + factor
+  }
+  return { id: from, skip }
+}
+
+/** Some blocks and how many are in each, in one row: rows are what costs. */
+const BLOCKS =
+  `select json_group_array(json_array(block, n)) as "blocks" from (select block, n from ${COUNT_TABLE} ` +
+  `where model = ? and level = ? and block >= ? and block < ? order by block)`
+
+/** The same as part of one statement. Its parameters are the offset, once for each level. */
+export function placeSql({ name }: Model, dialect: Dialect) {
+  const integer = dialect.columns.integer.type
+  const blocks = LEVELS.map((level, index) => {
+    const above = LEVELS[index - 1]
+    const of = (column: string) => `(select ${column} from "block${String(above)}")`
+    const factor = 2 ** ((above ?? level) - level)
+    // As values, not as a join: a planner that believes the table to be small would begin it at the wrong end.
+    const [before, among] =
+      above === undefined
+        ? ['0', '']
+        : [
+            of('"before"'),
+            ` and c.block >= ${of('block')} * ${factor} and c.block < (${of('block')} + 1) * ${factor}`,
+          ]
+    const sums =
+      `select c.block, c.n, ${before} + cast(sum(c.n) over (order by c.block) as ${integer}) as "upto" ` +
+      `from ${COUNT_TABLE} as c where c.model = '${name}' and c.level = ${level}${among}`
+    return `"block${level}" as materialized (select block, "upto" - n as "before" from (${sums}) as s where "upto" > ? order by block limit 1)`
+  })
+  return {
+    with: `with ${blocks.join(', ')} `,
+    id: `(select block * ${SMALLEST_BLOCK} from "block${SMALLEST}")`,
+    before: `coalesce((select "before" from "block${SMALLEST}"), 0)`,
+    params: (offset: number): SqlValue[] => LEVELS.map(() => offset),
+  }
+}

@@ -1,0 +1,154 @@
+// Content in a table, in parts: written in the transaction that stores the row, so that every node has it and none is left over.
+import { randomBytes } from 'node:crypto'
+import { readSync } from 'node:fs'
+import { open, unlink, type FileHandle } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { Readable } from 'node:stream'
+import type { Contents, Incoming, Located, Queryable, Transaction } from '../engine/database.js'
+import { PRIVATE_FILE } from '../engine/private-files.js'
+import {
+  FORGOTTEN_MS,
+  forgotten,
+  receiveInto,
+  translateFileError,
+  translateTemporaryError,
+} from '../engine/pending-blob.js'
+
+const PART_BYTES = 256 * 1024
+const PARTS_AT_ONCE = 4
+
+interface Arrived {
+  readonly handle: FileHandle
+  readonly atMs: number
+}
+
+export class PostgresContents implements Contents {
+  /** What has arrived lies in files without names: with the process they are gone. */
+  readonly #arrived = new Map<string, Arrived>()
+  #arriving = 0
+
+  constructor(
+    private readonly reader: Queryable,
+    private readonly folder = tmpdir(),
+  ) {}
+
+  pending(): number {
+    return this.#arriving + this.#arrived.size
+  }
+
+  async receive(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<Incoming> {
+    const key = randomBytes(16).toString('hex')
+    let handle: FileHandle | undefined
+    this.#arriving++
+    try {
+      handle = await openNameless(path.join(this.folder, `verso-${key}`))
+      const received = await receiveInto(handle, source, limitBytes)
+      this.#arrived.set(key, { handle, atMs: performance.now() })
+      return { key, ...received }
+    } catch (error) {
+      await handle?.close()
+      throw translateFileError(error)
+    } finally {
+      this.#arriving--
+    }
+  }
+
+  async store(tx: Transaction, id: number, { key, size }: Incoming): Promise<void> {
+    const { handle } = this.#arrived.get(key) ?? {}
+    if (!handle) throw forgotten()
+    const part = Buffer.allocUnsafe(Math.min(size, PART_BYTES))
+    for (let index = 0, offset = 0; offset < size; index++) {
+      // At once: nothing in a transaction waits for anything but the database.
+      const length = readSync(handle.fd, part, 0, part.length, offset)
+      if (length === 0) throw new Error('content has become shorter since it arrived')
+      const data = part.toString('base64', 0, length)
+      const sql = `insert into verso_file_part (file, part, data) values (?, ?, decode(?, 'base64'))`
+      await tx.run(sql, [id, index, data])
+      offset += length
+    }
+  }
+
+  async settle({ key }: Incoming): Promise<void> {
+    const arrived = this.#arrived.get(key)
+    this.#arrived.delete(key)
+    await arrived?.handle.close()
+  }
+
+  /** The parts go with the row. */
+  async drop(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  async sweep(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  async open(file: Located): Promise<Readable | undefined> {
+    if (file.size === 0) return Readable.from([])
+    const first = await this.#parts(file.id, 0)
+    return first.length === 0 ? undefined : Readable.from(this.#read(file, first), { objectMode: false })
+  }
+
+  /** Other processes leave nothing, and a transaction that was not committed no parts: only files that this one has forgotten are closed. */
+  async recover(forgottenMs = FORGOTTEN_MS): Promise<void> {
+    const now = performance.now()
+    for (const [key, { handle, atMs }] of this.#arrived) {
+      if (now - atMs < forgottenMs) continue
+      this.#arrived.delete(key)
+      await handle.close()
+    }
+  }
+
+  async *strays(): AsyncGenerator<string> {
+    // In order of the key, a portion at a time. The foreign key lets none be stored.
+    for (let after = 0; ;) {
+      const rows = await this.reader.all(
+        'select distinct p.file as "file" from verso_file_part as p where p.file > ? ' +
+          'and not exists (select 1 from verso_file as f where f.id = p.file) order by p.file limit 100',
+        [after],
+      )
+      for (const row of rows) yield `the parts of file ${row['file'] ?? ''} in verso_file_part`
+      const last = rows.at(-1)
+      if (!last) return
+      after = Number(last['file'])
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#arrived.values()].map(({ handle }) => handle.close()))
+    this.#arrived.clear()
+  }
+
+  async *#read({ id, size }: Located, first: readonly Buffer[]): AsyncGenerator<Buffer> {
+    let sent = 0
+    for (let parts = first, next = parts.length; parts.length > 0; next += parts.length) {
+      for (const part of parts) {
+        sent += part.length
+        yield part
+      }
+      parts = sent < size ? await this.#parts(id, next) : []
+    }
+    // Removed while it was read: an answer that breaks off must not look like a whole one.
+    if (sent !== size) throw new Error(`file ${id} was removed while it was read`)
+  }
+
+  async #parts(id: number, from: number): Promise<Buffer[]> {
+    const rows = await this.reader.all(
+      `select encode(data, 'base64') as "data" from verso_file_part where file = ? and part >= ? order by part limit ?`,
+      [id, from, PARTS_AT_ONCE],
+    )
+    return rows.map((row) => Buffer.from(String(row['data']), 'base64'))
+  }
+}
+
+/** A file that only this process can reach, and that ends with it. */
+async function openNameless(file: string): Promise<FileHandle> {
+  try {
+    const handle = await open(file, 'wx+', PRIVATE_FILE)
+    await unlink(file)
+    return handle
+  } catch (error) {
+    throw translateTemporaryError(error)
+  }
+}

@@ -1,0 +1,231 @@
+import { Refusal } from '../../errors.js'
+import type { Criteria } from '../../model/query/criteria.js'
+import type { Values } from '../../model/values/value.js'
+import type { WireRecord } from '../../wire.js'
+import { parseStored } from '../engine/database-condition.js'
+import { predicateOf, Scope } from '../sql/criteria.js'
+import { UniqueViolation, type Queryable, type Row, type Transaction } from '../engine/database.js'
+import { insertMany, updateMany } from '../sql/many-rows.js'
+import { indexName } from '../engine/names.js'
+import { limitTo } from '../sql/parameters.js'
+import { rowOf, type Only } from '../sql/point-read.js'
+import { newRow, rowUpdate } from '../sql/row-writer.js'
+import type { Select } from '../sql/select.js'
+import type { Table } from '../sql/table.js'
+
+export interface Walk {
+  /** The records that come after this id. */
+  readonly after: number
+  readonly limit: number
+  readonly where?: Criteria | undefined
+  /** Those that whoever asks may see. */
+  readonly seen?: Criteria | undefined
+  readonly select?: Select
+  /** Leaves out archived ones, of a model that has them. */
+  readonly isVisible?: boolean
+}
+
+/** The next records by id: as quick at the end of a table as at its beginning. Archived ones are among them, unless they are to be left out. */
+export async function walk(db: Queryable, table: Table, walked: Walk): Promise<WireRecord[]> {
+  const { select = table.full } = walked
+  return (await walkRows(db, table, walked, select)).map((row) => select.read(row))
+}
+
+/** The rows of the same, with other columns. */
+export async function walkRows(
+  db: Queryable,
+  table: Table,
+  { after, limit, where, seen, isVisible = false }: Walk,
+  select: Pick<Select, 'columns' | 'params'>,
+): Promise<Row[]> {
+  const scope = new Scope(table.dialect)
+  const visible = isVisible ? 'and t."archived" is not true ' : ''
+  const permitted = seen ? `and ${scope.holds(seen)} ` : ''
+  const condition = visible + permitted + (where ? `and ${scope.where(where)} ` : '')
+  const { sql: joins, params: joined } = scope.render(scope.joins)
+  const { sql, params } = scope.render(condition)
+  const from = `from ${table.name} as t ${joins} where t."id" > ? ${sql}order by t."id" ${limitTo()}`
+  const all = [...select.params, ...joined, after, ...params, limit]
+  return db.all(`select ${select.columns} ${from}`, all)
+}
+
+/** Without a `select`: the record as a write needs it, without the names of list members. */
+export async function read(
+  db: Queryable,
+  table: Table,
+  id: number,
+  select = table.own,
+  only?: Only,
+): Promise<WireRecord | undefined> {
+  const { dialect } = table
+  const printed = dialect.isQuickerAsText ? select.printed : undefined
+  const row = await rowOf(db, dialect, id, printed ?? select, only)
+  if (!row || !printed) return row && select.read(row)
+  return parseStored(row['text']) as WireRecord
+}
+
+/** A record as it goes out: the text of its JSON. */
+export interface PrintedRecord {
+  readonly version: number
+  readonly text: string
+}
+
+/** The same, printed by the database where it can. */
+export async function readPrinted(
+  db: Queryable,
+  table: Table,
+  id: number,
+  select: Select,
+  only?: Only,
+): Promise<PrintedRecord | undefined> {
+  const { printed } = select
+  if (!printed) {
+    const record = await read(db, table, id, select, only)
+    return record && { version: record.version, text: JSON.stringify(record) }
+  }
+  const row = await rowOf(db, table.dialect, id, printed, only)
+  return row && { version: Number(row['version']), text: String(row['text']) }
+}
+
+/** Which of these are true of a record; undefined if it is not there. */
+export async function test(
+  db: Queryable,
+  table: Table,
+  id: number,
+  criteria: readonly Criteria[],
+): Promise<boolean[] | undefined> {
+  const scope = new Scope(table.dialect)
+  const tests = criteria.map(
+    (each, index) => `, case when ${scope.holds(each)} then 1 else 0 end as "c${index}"`,
+  )
+  const { sql, params } = scope.render(tests.join(''))
+  const [row] = await db.all(`select 1 as "one"${sql} from ${table.name} as t where t."id" = ?`, [
+    ...params,
+    id,
+  ])
+  return row && criteria.map((_, index) => row[`c${index}`] === 1)
+}
+
+/** Those of the ids whose records meet the criteria. */
+export async function among(
+  db: Queryable,
+  table: Table,
+  ids: readonly number[],
+  criteria: Criteria,
+): Promise<Set<number>> {
+  const { sql, params } = predicateOf(table.dialect, criteria)
+  const some = `t."id" in (${table.dialect.json.rows('integer')})`
+  const statement = `select t."id" as "id" from ${table.name} as t where ${some} and ${sql}`
+  const rows = await db.all(statement, [JSON.stringify(ids), ...params])
+  return new Set(rows.map((row) => Number(row['id'])))
+}
+
+export async function versionOf(db: Queryable, table: Table, id: number): Promise<number | undefined> {
+  const [row] = await db.all(`select "version" from ${table.name} where "id" = ?`, [id])
+  return row && Number(row['version'])
+}
+
+/** Nobody else changes the record until the transaction ends. */
+export async function readLocked(tx: Transaction, table: Table, id: number): Promise<WireRecord | undefined> {
+  await lock(tx, table, id, table.dialect.lockRows)
+  return read(tx, table, id)
+}
+
+/** The same for several, in the order of their ids. */
+export async function lockAll(
+  tx: Transaction,
+  { name, dialect }: Table,
+  ids: readonly number[],
+  how: string,
+): Promise<void> {
+  tx.shared?.leave()
+  const sql = `select 1 from ${name} where "id" in (${dialect.json.rows('integer')}) order by "id"${how}`
+  await tx.all(sql, [JSON.stringify(ids)])
+}
+
+/** Nor does anybody begin to refer to it. */
+export async function lockToRemove(tx: Transaction, table: Table, id: number): Promise<void> {
+  await lock(tx, table, id, table.dialect.lockToRemove)
+}
+
+/** Locks keep others out, not those who share the transaction. */
+async function lock(tx: Transaction, table: Table, id: number, how: string): Promise<void> {
+  tx.shared?.leave()
+  if (how !== '') await tx.all(`select 1 from ${table.name} where "id" = ?${how}`, [id])
+}
+
+/** Stores new records, each with version 0; answers their ids. */
+export async function insert(tx: Transaction, table: Table, rows: readonly Values[]): Promise<number[]> {
+  const ids: number[] = []
+  for (const row of rows) {
+    const { sql, params } = newRow(table, row)
+    const id = tx.shared
+      ? tx.shared.write(`insert ${table.name}`, params, (all) => insertMany(tx, table, all))
+      : naming(table, () => tx.insert(sql, params))
+    ids.push(await id)
+  }
+  return ids
+}
+
+export interface Update {
+  readonly id: number
+  /** The version it was made from: the record must still have it. */
+  readonly version: number
+  readonly values: Values
+}
+
+/** One guarded statement for each: the version is checked where it is raised. Answers whether each was still at its version. */
+export async function update(tx: Transaction, table: Table, updates: readonly Update[]): Promise<boolean[]> {
+  const results: boolean[] = []
+  for (const { id, version, values } of updates) {
+    const { sql, params, fields, key } = rowUpdate(table, values)
+    if (tx.shared) {
+      const work = `update ${table.name} ${key}`
+      const one = { id, version, params }
+      results.push(await tx.shared.write(work, one, (all) => updateMany(tx, table, fields, all)))
+      continue
+    }
+    results.push((await naming(table, () => tx.run(sql, [...params, id, version]))) === 1)
+  }
+  return results
+}
+
+export interface Removal {
+  readonly id: number
+  readonly version: number
+}
+
+/** As `update`: only a record that is still at its version is removed. */
+export async function remove(
+  tx: Transaction,
+  table: Table,
+  removals: readonly Removal[],
+): Promise<boolean[]> {
+  const results: boolean[] = []
+  for (const { id, version } of removals) {
+    const sql = `delete from ${table.name} where "id" = ? and "version" = ?`
+    results.push((await tx.run(sql, [id, version])) === 1)
+  }
+  return results
+}
+
+/** The engine says which index; people want to know which field. */
+export async function naming<T>(table: Table, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write()
+  } catch (error) {
+    if (!(error instanceof UniqueViolation)) throw error
+    const { name, unique } = table.model
+    const fields =
+      unique.find((set) => indexName(name, true, set) === error.index) ??
+      unique.find((set) => set.join() === error.columns.join()) ??
+      error.columns
+    const errors = Object.fromEntries(fields.map((field) => [field, 'is taken by another record']))
+    const data = { entityName: name, fields }
+    throw new Refusal('not-unique', `Another ${name} has the same ${fields.join(' and ')}`, {
+      errors,
+      data,
+      cause: error,
+    })
+  }
+}

@@ -1,0 +1,53 @@
+// What became of fields: the steps that change the tables keep it, for those who read the Log.
+import type { Queryable, Transaction } from '../engine/database.js'
+import { ALL_FIELDS, type FormerField, type FormerFields } from '../sql/field-names.js'
+import { LOG_TABLE } from '../log/log.js'
+import type { Plan, Step } from './plan.js'
+
+export const FORMER_FIELD_TABLE = 'verso_former_field'
+
+export async function readFormerFields(db: Queryable): Promise<FormerFields> {
+  const rows = await db.all(`select model, name, became, seq from ${FORMER_FIELD_TABLE} order by id`)
+  const former = new Map<string, FormerField[]>()
+  for (const row of rows) {
+    const became = row['became'] as string | null
+    const field = { name: String(row['name']), became, seq: Number(row['seq']) }
+    former.set(String(row['model']), [...(former.get(String(row['model'])) ?? []), field])
+  }
+  return former
+}
+
+/** After each step: nobody has written under the old name since, or will. */
+export async function keepFormerFields(tx: Transaction, plan: Plan, step: Step): Promise<void> {
+  const former = formerOf(plan, step)
+  if (!former) return
+  const [name, became] = former
+  await tx.run(
+    `insert into ${FORMER_FIELD_TABLE} (model, name, became, seq) ` +
+      `select ?, ?, cast(? as text), coalesce(max(seq), 0) from ${LOG_TABLE}`,
+    [step.model, name, became],
+  )
+}
+
+function formerOf({ unused, unusedLinks }: Plan, step: Step): [string, string | null] | undefined {
+  switch (step.kind) {
+    case 'rename-column':
+    case 'rename-link':
+      return [step.from, step.to]
+    case 'drop-column':
+      return [step.name, null]
+    case 'drop-link':
+      return [step.field, null]
+    case 'drop-table':
+      return [ALL_FIELDS, null]
+    // A column takes the place of links that stay unused, or links that of a column.
+    case 'add-column':
+      return unusedLinks.get(step.model)?.[step.field.name] === undefined
+        ? undefined
+        : [step.field.name, null]
+    case 'create-link':
+      return unused.get(step.model)?.[step.field] === undefined ? undefined : [step.field, null]
+    default:
+      return undefined
+  }
+}

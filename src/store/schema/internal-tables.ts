@@ -1,0 +1,219 @@
+// The tables of the service itself, beside those of the models.
+import { StartFaults } from '../../errors.js'
+import { COUNT_TABLE, VALUE_COUNT_TABLE } from '../counters/counted-fields.js'
+import type { Database, Dialect, Queryable, Transaction } from '../engine/database.js'
+import { DELIVERY_TABLE } from '../webhooks/deliveries.js'
+import { EPOCH_TABLE } from '../auth/permissions-version.js'
+import { FILE_TABLE } from '../records/files.js'
+import { FORMER_ADMIN_TABLE } from './former-admins.js'
+import { FORMER_FIELD_TABLE } from './former-fields.js'
+import { LOG_TABLE } from '../log/log.js'
+import { RESET_LINK_TABLE } from '../auth/reset-links.js'
+import { SEQUENCE_TABLE } from '../records/sequences.js'
+import { WEBHOOK_TABLE } from '../webhooks/webhooks.js'
+
+/**
+ * The version of the tables in this file. The database stores it, and a start that finds it there runs no DDL: `create index if not
+ * exists` locks its table even where the index exists, and so deadlocks with writers that lock two tables in the opposite order.
+ *
+ * To add a table, a column or an index:
+ * 1. Write it into `ownTables`, `counterTables` or `INDEXES`. A column of a table that databases already have goes into `LATER_COLUMNS`
+ *    too, and may be null.
+ * 2. Raise this number by one. The next start on an older database makes everything that is missing, in one transaction.
+ * 3. Add the digest that test/store/own-tables.test.ts prints for the new number.
+ *
+ * A program refuses a database with a greater number than its own. A row in a table that exists needs no new number.
+ */
+export const OWN_TABLES_VERSION = 1
+
+/** The row of the epoch table that stores the version. Databases of releases before version 1 have none. */
+const VERSION_ROW = 'tables'
+
+/** Indexes of the tables in this file, by name. */
+const INDEXES: Readonly<Record<string, string>> = {
+  verso_log_at: `${LOG_TABLE} (at_ms)`,
+  verso_session_user: 'verso_session (user_id)',
+  verso_webhook_delivery_of: `${DELIVERY_TABLE} (webhook, id)`,
+  verso_idempotency_created: 'verso_idempotency (created_ms)',
+}
+
+/** Columns that were added to a table later. They may be null: an older node that still runs does not know them. */
+const LATER_COLUMNS = [
+  { table: 'verso_session', column: 'address', type: 'text' },
+  { table: 'verso_session', column: 'agent', type: 'text' },
+  { table: 'verso_idempotency', column: 'epoch', type: 'integer' },
+  { table: LOG_TABLE, column: 'purged', type: 'integer' },
+] as const
+
+/** Whether the tables are those of this program, so that there is nothing to make. Reads only; refuses a newer database. */
+export async function areOwnTablesCurrent(db: Queryable, { findColumn }: Dialect): Promise<boolean> {
+  const hasVersions = (await db.all(findColumn, [EPOCH_TABLE, 'value'])).length > 0
+  const select = `select value from ${EPOCH_TABLE} where name = ?`
+  const [row] = hasVersions ? await db.all(select, [VERSION_ROW]) : []
+  const version = Number(row?.['value'] ?? 0)
+  if (version > OWN_TABLES_VERSION)
+    throw new StartFaults('The database cannot be used', [
+      `a newer release of this program has used it: its internal tables have version ${version}, and this release knows ` +
+        `versions up to ${OWN_TABLES_VERSION}. Install that release or a later one, or name another database with --db. Nothing was changed`,
+    ])
+  return version === OWN_TABLES_VERSION
+}
+
+/** Waits for other nodes that are starting, then makes what is missing. */
+export async function makeOwnTables(tx: Transaction, dialect: Dialect): Promise<void> {
+  for (const lock of dialect.lockSchema) await tx.run(lock)
+  if (await areOwnTablesCurrent(tx, dialect)) return
+  await prepareEngine(tx, dialect)
+  for (const [name, columns] of Object.entries(ownTables(dialect))) {
+    await tx.run(`create table if not exists ${name} (${columns.join(', ')})${dialect.tableSuffix}`)
+  }
+  for (const [name, columns] of Object.entries(counterTables(dialect))) {
+    await tx.run(`create table if not exists ${name} (${columns.join(', ')})${dialect.counterSuffix}`)
+  }
+  await addLaterColumns(tx, dialect)
+  for (const create of dialect.contentTables) await tx.run(create)
+  await addIndexes(tx, dialect)
+  await tx.run(
+    `insert into ${EPOCH_TABLE} (name, value) values ('${VERSION_ROW}', ?) on conflict (name) do update set value = excluded.value`,
+    [OWN_TABLES_VERSION],
+  )
+}
+
+/** Whether a service has been here before. */
+export async function hasOwnTables({ reader, dialect }: Database): Promise<boolean> {
+  return (await reader.all(dialect.findColumn, ['verso_schema', 'model'])).length > 0
+}
+
+async function addLaterColumns(tx: Transaction, { columns, findColumn }: Dialect): Promise<void> {
+  for (const { table, column, type } of LATER_COLUMNS) {
+    if ((await tx.all(findColumn, [table, column])).length === 0)
+      await tx.run(`alter table ${table} add column ${column} ${columns[type].type}`)
+  }
+}
+
+/** Looks first: nodes of the release before may still write these tables. */
+async function addIndexes(tx: Transaction, { findIndex }: Dialect): Promise<void> {
+  for (const [name, columns] of Object.entries(INDEXES)) {
+    if ((await tx.all(findIndex, [name])).length === 0) await tx.run(`create index ${name} on ${columns}`)
+  }
+}
+
+async function prepareEngine(tx: Transaction, { obstacles, setUp }: Dialect): Promise<void> {
+  for (const obstacle of obstacles) {
+    const faults = (await tx.all(obstacle)).map((row) => String(row['fault']))
+    if (faults.length > 0) throw new StartFaults('The database cannot be used', faults)
+  }
+  for (const { unless, make } of setUp) {
+    if ((await tx.all(unless)).length === 0) await tx.run(make)
+  }
+}
+
+function counterTables({ columns }: Dialect): Readonly<Record<string, readonly string[]>> {
+  const [text, integer] = [columns.text.type, columns.integer.type]
+  return {
+    [COUNT_TABLE]: [
+      `model ${text} not null`,
+      `level ${integer} not null`,
+      `block ${integer} not null`,
+      `n ${integer} not null`,
+      'primary key (model, level, block)',
+    ],
+    [VALUE_COUNT_TABLE]: [
+      `model ${text} not null`,
+      `field ${text} not null`,
+      `value ${text} not null`,
+      `n ${integer} not null`,
+      'primary key (model, field, value)',
+    ],
+  }
+}
+
+function ownTables({ columns, identity }: Dialect): Readonly<Record<string, readonly string[]>> {
+  const [text, integer] = [columns.text.type, columns.integer.type]
+  return {
+    verso_schema: [`model ${text} primary key`, `shape ${text} not null`],
+    [LOG_TABLE]: [
+      `seq ${identity}`,
+      `model ${text} not null`,
+      `record ${integer} not null`,
+      `version ${integer} not null`,
+      `action ${text} not null`,
+      `by_user ${integer}`,
+      `at_ms ${integer} not null`,
+      `changes ${text} not null`,
+      // 1 where the values are gone for good.
+      `purged ${integer}`,
+      // The second lock on versions: whatever else fails, no version of a record is made twice.
+      'unique (model, record, version)',
+    ],
+    [SEQUENCE_TABLE]: [`name ${text} primary key`, `next ${integer} not null`],
+    verso_session: [
+      `hash ${text} primary key`,
+      `user_id ${integer} not null`,
+      `created_ms ${integer} not null`,
+      `seen_ms ${integer} not null`,
+      `address ${text}`,
+      `agent ${text}`,
+    ],
+    [RESET_LINK_TABLE]: [
+      `user_id ${integer} primary key`,
+      `hash ${text} not null unique`,
+      `expires_ms ${integer} not null`,
+    ],
+    verso_idempotency: [
+      `user_id ${integer} not null`,
+      `key ${text} not null`,
+      `digest ${text} not null`,
+      `answer ${text}`,
+      // Of the rights that it was made by.
+      `epoch ${integer}`,
+      `created_ms ${integer} not null`,
+      'primary key (user_id, key)',
+    ],
+    [FILE_TABLE]: [
+      `id ${identity}`,
+      `key ${text} not null unique`,
+      `name ${text} not null`,
+      `type ${text} not null`,
+      `size ${integer} not null`,
+      `sha256 ${text} not null`,
+      `created_ms ${integer} not null`,
+    ],
+    [WEBHOOK_TABLE]: [
+      `webhook ${integer} primary key`,
+      `position ${integer} not null`,
+      `until_seq ${integer}`,
+      `failures ${integer} not null`,
+      `next_ms ${integer} not null`,
+      `lease ${text}`,
+      `leased_until_ms ${integer}`,
+    ],
+    [DELIVERY_TABLE]: [
+      `id ${identity}`,
+      `webhook ${integer} not null`,
+      `message ${text} not null`,
+      `first_seq ${integer}`,
+      `last_seq ${integer}`,
+      `changes ${integer} not null`,
+      `attempt ${integer} not null`,
+      `at_ms ${integer} not null`,
+      `ms ${integer} not null`,
+      `status ${integer}`,
+      `error ${text}`,
+    ],
+    [EPOCH_TABLE]: [`name ${text} primary key`, `value ${integer} not null`],
+    [FORMER_FIELD_TABLE]: [
+      `id ${identity}`,
+      `model ${text} not null`,
+      `name ${text} not null`,
+      `became ${text}`,
+      `seq ${integer} not null`,
+    ],
+    [FORMER_ADMIN_TABLE]: [`user_id ${integer} primary key`, `admin ${integer} not null`],
+    verso_login_failure: [
+      `key ${text} primary key`,
+      `since_ms ${integer} not null`,
+      `failures ${integer} not null`,
+    ],
+  }
+}

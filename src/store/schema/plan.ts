@@ -1,0 +1,72 @@
+// What is to be done with the tables, step by step.
+import type { Field } from '../../model/values/field-types.js'
+import type { Model } from '../../model/definition/model.js'
+import type { ColumnShape } from './snapshot.js'
+
+export type Step = { readonly model: string } & (
+  | { readonly kind: 'create-table'; readonly declared: Model }
+  | { readonly kind: 'add-column'; readonly declared: Model; readonly field: Field }
+  | { readonly kind: 'rename-column'; readonly from: string; readonly to: string }
+  | { readonly kind: 'drop-column'; readonly name: string }
+  | { readonly kind: 'drop-table' }
+  | {
+      readonly kind: 'create-index'
+      readonly name: string
+      readonly unique: boolean
+      readonly fields: readonly string[]
+    }
+  | { readonly kind: 'drop-index'; readonly name: string; readonly fields: readonly string[] }
+  | { readonly kind: 'create-link'; readonly field: string }
+  | { readonly kind: 'rename-link'; readonly from: string; readonly to: string }
+  | { readonly kind: 'drop-link'; readonly field: string }
+  | { readonly kind: 'count-records'; readonly declared: Model }
+)
+
+export interface Plan {
+  readonly steps: readonly Step[]
+  /** What would lose data, each with the ways out. */
+  readonly faults: readonly string[]
+  /** What is kept although no model declares it. */
+  readonly notes: readonly string[]
+  /** Columns without values that no field declares, by model: they stay. */
+  readonly unused: ReadonlyMap<string, Readonly<Record<string, ColumnShape>>>
+  /** The same for many-to-many relations without links. */
+  readonly unusedLinks: ReadonlyMap<string, Readonly<Record<string, string>>>
+}
+
+/** A plan that is being made. */
+export interface Draft extends Plan {
+  readonly steps: Step[]
+  readonly faults: string[]
+  readonly notes: string[]
+  readonly unused: Map<string, Record<string, ColumnShape>>
+  readonly unusedLinks: Map<string, Record<string, string>>
+}
+
+/** A line for people. */
+export function describe(step: Step): string {
+  switch (step.kind) {
+    case 'create-table':
+      return `+ ${step.model}: new table`
+    case 'add-column':
+      return `+ ${step.model}.${step.field.name}: new column (${step.field.type})`
+    case 'rename-column':
+      return `~ ${step.model}.${step.from}: renamed to ${step.to}`
+    case 'drop-column':
+      return `- ${step.model}.${step.name}: column dropped`
+    case 'drop-table':
+      return `- ${step.model}: table dropped`
+    case 'create-index':
+      return `+ ${step.model}: ${step.unique ? 'unique ' : ''}index on ${step.fields.join(', ')}`
+    case 'create-link':
+      return `+ ${step.model}.${step.field}: new table of links`
+    case 'rename-link':
+      return `~ ${step.model}.${step.from}: its links renamed to ${step.to}`
+    case 'drop-link':
+      return `- ${step.model}.${step.field}: links dropped`
+    case 'drop-index':
+      return `- ${step.model}: index on ${step.fields.join(', ')} dropped`
+    case 'count-records':
+      return `~ ${step.model}: its records are counted`
+  }
+}

@@ -1,0 +1,22 @@
+// How one engine keeps the values of a field.
+import { storageOf, type Field } from '../../model/values/field-types.js'
+import { idOf, type Value } from '../../model/values/value.js'
+import type { Column, Dialect, SqlValue } from '../engine/database.js'
+
+export function columnOf(dialect: Dialect, field: Field): Column {
+  const storage = storageOf(field)
+  if (storage === 'none') throw new Error(`${field.name} has no column`)
+  return dialect.columns[storage]
+}
+
+/** A reference is kept as the id of its target, and so is a file. */
+export function encode(dialect: Dialect, field: Field, value: Value): SqlValue {
+  return encoderOf(dialect, field)(value)
+}
+
+/** The same for many values of one field. */
+export function encoderOf(dialect: Dialect, field: Field): Column['encode'] {
+  const column = columnOf(dialect, field)
+  const isElsewhere = field.relation !== undefined || field.type === 'binary'
+  return isElsewhere ? (value) => column.encode(value === null ? null : idOf(value)) : column.encode
+}

@@ -1,0 +1,30 @@
+import type { SqlValue } from '../engine/database.js'
+
+export interface Rendered {
+  readonly sql: string
+  readonly params: readonly SqlValue[]
+}
+
+/** How many rows at most, by a parameter. SQLite makes a plan for each value of a bare mark, which takes as long as a page. */
+export function limitTo(mark = '?'): string {
+  return `limit cast(${mark} as bigint)`
+}
+
+/** The parameters of a statement whose text is not made from left to right: each has a mark of its own until the text is whole. */
+export class Parameters {
+  readonly #values: SqlValue[] = []
+
+  mark(value: SqlValue): string {
+    return `?{${this.#values.push(value) - 1}}`
+  }
+
+  /** A part of the text that stays together, with plain marks and the parameters in their order. */
+  render(text: string): Rendered {
+    const params: SqlValue[] = []
+    const sql = text.replace(/\?\{(\d+)\}/g, (_, index: string) => {
+      params.push(this.#values[Number(index)] ?? null)
+      return '?'
+    })
+    return { sql, params }
+  }
+}

@@ -1,0 +1,131 @@
+// SQLite's words for what went wrong → ours, and the patience to wait for another process.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Refusal } from '../../errors.js'
+import { refusalFor, type WriteTrouble } from '../engine/database-condition.js'
+import { UniqueViolation } from '../engine/database.js'
+
+const RETRY_MS = [1, 2, 5, 10, 20, 50] as const
+
+const SQLITE_ERROR = 1
+const SQLITE_BUSY = 5
+const SQLITE_READONLY = 8
+const SQLITE_IOERR = 10
+const SQLITE_CORRUPT = 11
+const SQLITE_FULL = 13
+const SQLITE_CANTOPEN = 14
+const SQLITE_NOTADB = 26
+const SQLITE_CONSTRAINT_UNIQUE = 2067
+const SQLITE_CONSTRAINT_PRIMARYKEY = 1555
+const SQLITE_IOERR_SHMSIZE = 4874
+
+/** Tries until another process has let go of the file; between the tries the event loop is free. */
+export async function patiently<T>(deadline: number, attempt: () => T | Promise<T>): Promise<T> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (!isBusy(error) || Date.now() >= deadline) throw translate(error)
+      await sleep(RETRY_MS[Math.min(tries, RETRY_MS.length - 1)])
+    }
+  }
+}
+
+/** Whether another process has the file. */
+export function isBusy(error: unknown): boolean {
+  return basicCode(error) === SQLITE_BUSY
+}
+
+/** Full, busy or failing: not the member's own fault, so the whole group is done again. */
+export function isEngineTrouble(error: unknown): boolean {
+  return error instanceof Refusal && codeOf(error.cause) !== undefined
+}
+
+// Reading statements raise errors without a code.
+const CODE_BY_MESSAGE: readonly (readonly [string, number])[] = [
+  ['database or disk is full', SQLITE_FULL],
+  ['database is locked', SQLITE_BUSY],
+  ['disk I/O error', SQLITE_IOERR],
+  ['database disk image is malformed', SQLITE_CORRUPT],
+  ['malformed database schema', SQLITE_CORRUPT],
+  // Statements are only given JSON that was printed here, so it is a stored value that is none.
+  ['malformed JSON', SQLITE_CORRUPT],
+  ['file is not a database', SQLITE_NOTADB],
+  ['attempt to write a readonly database', SQLITE_READONLY],
+  ['unable to open database file', SQLITE_CANTOPEN],
+]
+
+/** The trouble by the primary code, the low byte of an extended one. */
+const TROUBLE_BY_CODE: Readonly<Record<number, WriteTrouble>> = {
+  [SQLITE_READONLY]: 'read-only',
+  [SQLITE_CORRUPT]: 'damaged',
+  [SQLITE_NOTADB]: 'damaged',
+}
+
+function codeOf(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_SQLITE_ERROR') return undefined
+  if ('errcode' in error && typeof error.errcode === 'number' && error.errcode !== SQLITE_ERROR)
+    return error.errcode
+  return CODE_BY_MESSAGE.find(([message]) => error.message.includes(message))?.[1]
+}
+
+/** SQLite's words → ours. What is none of these stays as it is: a defect, to be logged. */
+export function translate(error: unknown): unknown {
+  const code = codeOf(error)
+  if (code === undefined || !(error instanceof Error)) return error
+  if (code === SQLITE_CONSTRAINT_UNIQUE || code === SQLITE_CONSTRAINT_PRIMARYKEY)
+    return uniqueViolation(error)
+  if (code === SQLITE_FULL || code === SQLITE_IOERR_SHMSIZE) {
+    return new Refusal('storage-full', 'The disk is full: nothing was written', {
+      retryAfterS: 10,
+      cause: error,
+    })
+  }
+  if ((code & 0xff) === SQLITE_BUSY) {
+    return new Refusal('busy', 'Another process is writing: nothing was written', {
+      retryAfterS: 1,
+      cause: error,
+    })
+  }
+  if ((code & 0xff) === SQLITE_IOERR) {
+    return new Refusal('busy', 'The disk has failed: read before you try again', {
+      retryAfterS: 5,
+      cause: error,
+    })
+  }
+  if ((code & 0xff) === SQLITE_CANTOPEN) {
+    return new Refusal('busy', 'The database file cannot be opened: nothing was changed', {
+      retryAfterS: 5,
+      cause: error,
+    })
+  }
+  const trouble = TROUBLE_BY_CODE[code & 0xff]
+  return trouble ? refusalFor(trouble, error) : error
+}
+
+/** The trouble that an error tells of, because of which no more writes may be taken. */
+export function troubleOf(error: unknown): WriteTrouble | undefined {
+  if (isDiskFailure(error)) return 'failed'
+  const code = basicCode(error)
+  return code === undefined ? undefined : TROUBLE_BY_CODE[code]
+}
+
+/** `UNIQUE constraint failed: crm.Company.code, crm.Company.country` */
+function uniqueViolation(error: Error): UniqueViolation {
+  const columns = error.message.replace(/^.*failed: /, '').split(', ')
+  const names = columns.map((column) => column.slice(column.lastIndexOf('.') + 1))
+  return new UniqueViolation(undefined, names, { cause: error })
+}
+
+/** Whether the disk itself has failed, so that what the engine believes and what the disk holds may differ. */
+function isDiskFailure(error: unknown): boolean {
+  return basicCode(error) === SQLITE_IOERR && codeOf(causeOf(error)) !== SQLITE_IOERR_SHMSIZE
+}
+
+function basicCode(error: unknown): number | undefined {
+  const code = codeOf(causeOf(error))
+  return code === undefined ? undefined : code & 0xff
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Refusal ? error.cause : error
+}

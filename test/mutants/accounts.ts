@@ -1,0 +1,116 @@
+// Broken twins of what guards accounts.
+import { KnownCallers, type Known } from '../../src/service/context/session-cache.js'
+import type { Actor } from '../../src/service/context/identity.js'
+import type { Caller } from '../../src/service/context/principal.js'
+import { Gate } from '../../src/service/context/authorizer.js'
+import type { Database, Row, Transaction } from '../../src/store/engine/database.js'
+import { EPOCH_TABLE } from '../../src/store/auth/permissions-version.js'
+import { faceOf } from './records.js'
+
+/** Works rights out once, and never hears that they have changed. */
+export class DeafGate extends Gate {
+  override async callerOf(actor: Actor): Promise<Caller> {
+    return super.callerOf(actor, 1)
+  }
+}
+
+/** Transactions that change rights no longer take turns: the number that makes them wait for each other is left alone. */
+export function withoutTurns(db: Database): Database {
+  return {
+    ...faceOf(db),
+    transaction: (work, options) =>
+      db.transaction(
+        (tx) =>
+          work({
+            all: (sql, params) => tx.all(sql, params),
+            insert: (sql, params) => tx.insert(sql, params),
+            run: async (sql, params) =>
+              sql.startsWith(`insert into ${EPOCH_TABLE}`) ? 1 : tx.run(sql, params),
+          }),
+        options,
+      ),
+  }
+}
+
+/** The session that stays is ended with all others and opened again, as it was when the transaction began. */
+export function reopeningSessions(db: Database): Database {
+  const reopening = (tx: Transaction): Transaction => {
+    let sessions: Row[] | undefined
+    return {
+      all: async (sql, params) => {
+        sessions ??= await tx.all('select hash, user_id, created_ms, seen_ms from verso_session')
+        return tx.all(sql, params)
+      },
+      insert: (sql, params) => tx.insert(sql, params),
+      run: async (sql, params = []) => {
+        const isEnd = sql.startsWith('delete from verso_session where user_id = ?')
+        const kept = isEnd ? sessions?.find(({ hash }) => hash === params[1]) : undefined
+        if (!kept) return tx.run(sql, params)
+        const ended = await tx.run('delete from verso_session where user_id = ?', params.slice(0, 1))
+        const insert = 'insert into verso_session (hash, user_id, created_ms, seen_ms) values (?, ?, ?, ?)'
+        await tx.run(insert, Object.values(kept))
+        return ended
+      },
+    }
+  }
+  return {
+    ...faceOf(db),
+    transaction: (work, options) => db.transaction((tx) => work(reopening(tx)), options),
+  }
+}
+
+/** Whether something is permitted is asked once in a transaction, however often what it is about is read again. */
+export function askingOnce(db: Database): Database {
+  const remembering = (tx: Transaction): Transaction => {
+    const answers = new Map<string, Row[]>()
+    return {
+      ...{ run: (sql, params) => tx.run(sql, params), insert: (sql, params) => tx.insert(sql, params) },
+      all: async (sql, params) => {
+        if (!sql.startsWith('select 1 as "one", case when ')) return tx.all(sql, params)
+        const answer = answers.get(sql) ?? (await tx.all(sql, params))
+        answers.set(sql, answer)
+        return answer
+      },
+    }
+  }
+  return {
+    ...faceOf(db),
+    transaction: (work, options) => db.transaction((tx) => work(remembering(tx)), options),
+  }
+}
+
+/** Takes people for who they were, for as long as it lives. */
+export class TrustingCallers extends KnownCallers {
+  constructor() {
+    super(() => 0)
+  }
+}
+
+/** Sessions, keys and accounts end, and the number that tells other nodes so stays as it is. */
+export function keepingAccessEnds(db: Database): Database {
+  const silent = (tx: Transaction): Transaction => ({
+    all: (sql, params) => tx.all(sql, params),
+    insert: (sql, params) => tx.insert(sql, params),
+    run: async (sql, params) =>
+      sql.startsWith(`insert into ${EPOCH_TABLE}`) && params?.[0] !== 'rights' ? 1 : tx.run(sql, params),
+  })
+  return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(silent(tx)), options) }
+}
+
+/** Knows who came a moment ago, and not by which number they were looked up. */
+export class ForgettingAccess extends KnownCallers {
+  override async find(secret: string, look: () => Promise<Known | undefined>): Promise<Known | undefined> {
+    return super.find(secret, async () => {
+      const found = await look()
+      if (!found) return undefined
+      const { actor, rights, roles, epoch } = found.caller
+      return { ...found, caller: { actor, rights, roles, epoch } }
+    })
+  }
+}
+
+/** The newest account is another one than it is. */
+export function withOtherNewestUser(db: Database): Database {
+  const changed = (sql: string) => sql.replace('max("id")', '1 + coalesce(max("id"), 0)')
+  return { ...faceOf(db), reader: { all: (sql, params) => db.reader.all(changed(sql), params) } }
+}

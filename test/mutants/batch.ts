@@ -1,0 +1,26 @@
+// Broken twins of what a batch promises.
+import type { Database, Transaction } from '../../src/store/engine/database.js'
+import { faceOf } from './records.js'
+
+/** What was written before a refusal is committed. */
+export function commitsPart(db: Database): Database {
+  return {
+    ...faceOf(db),
+    transaction: async <T>(work: (tx: Transaction) => Promise<T>) => {
+      const outcome = await db.transaction(async (tx) => {
+        try {
+          return { result: await work(tx) }
+        } catch (error) {
+          return { error }
+        }
+      })
+      if ('error' in outcome) throw outcome.error
+      return outcome.result
+    },
+  }
+}
+
+/** An assert looks at the version, and holds nothing. */
+export function assertsByLooking(db: Database): Database {
+  return { ...faceOf(db), dialect: { ...db.dialect, lockAsserted: '' } }
+}

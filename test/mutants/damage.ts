@@ -1,0 +1,28 @@
+// Broken twins of a store that knows damage: what they do is what a service did that knew only busy, failing and full.
+import { Refusal } from '../../src/errors.js'
+import type { Database, Queryable } from '../../src/store/engine/database.js'
+import { reasonIn } from '../../src/store/engine/database-condition.js'
+import { searchingBy } from '../searcher.js'
+import { faceOf } from './records.js'
+
+/** SQLITE_CORRUPT has no kind: it stays as the engine raised it, and nobody remembers it. Writes go through a connection of their own. */
+export function withoutCorrupt(db: Database, writer: Database): Database {
+  const bare = (inner: Queryable): Queryable => ({
+    all: (sql, params) => inner.all(sql, params).catch(unclassified),
+  })
+  return {
+    ...faceOf(db),
+    reader: bare(db.reader),
+    searcher: searchingBy(db.searcher, bare),
+    transaction: (work, options) => writer.transaction(work, options).catch(unclassified),
+    writability: async () => Promise.resolve(undefined),
+    close: async () => {
+      await writer.close()
+      await db.close()
+    },
+  }
+}
+
+function unclassified(error: unknown): never {
+  throw error instanceof Refusal && reasonIn(error) !== undefined ? error.cause : error
+}

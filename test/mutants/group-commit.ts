@@ -1,0 +1,82 @@
+// Broken twins of what shares a transaction on PostgreSQL.
+import type { Database, Transaction } from '../../src/store/engine/database.js'
+import { answersBeforeCommit, faceOf } from './records.js'
+
+type Work = (tx: Transaction) => Promise<unknown>
+
+/** The statement that updates several records no longer asks whether each is still at its version. */
+export function withoutSharedGuard(db: Database): Database {
+  const GUARD = ' and t."version" = "new"."$version"'
+  return inTransactions(db, (tx) => ({ ...tx, all: (sql, params) => tx.all(sql.replace(GUARD, ''), params) }))
+}
+
+/**
+ * All works are let in, whatever they rest on, and nobody leaves. The person is stored when the company is gone: so late that whoever removed it has
+ * found nobody who refers to it.
+ */
+export function sharingEverything(db: Database): Database {
+  let isGone = (): void => undefined
+  const gone = new Promise<void>((resolve) => (isGone = resolve))
+  const attempt = async <T>(tx: Transaction, work: (tx: Transaction) => Promise<T>): Promise<T> => {
+    const done = { hasRemoved: false }
+    const value = await work({
+      all: (sql, params) => tx.all(sql, params),
+      run: (sql, params) => {
+        done.hasRemoved ||= sql.startsWith('delete from "rel.Company"')
+        return tx.run(sql, params)
+      },
+      insert: async (sql, params) => {
+        if (sql.startsWith('insert into "rel.Person"')) await gone
+        return tx.insert(sql, params)
+      },
+    })
+    if (done.hasRemoved) isGone()
+    return value
+  }
+  return {
+    ...faceOf(db),
+    transaction: (work) => db.transaction((tx) => attempt(tx, work), { plain: {} }),
+  }
+}
+
+/** Whoever shares a transaction is answered when their own work is done. */
+export function answersBeforeSharedCommit(db: Database): Database {
+  const early = answersBeforeCommit(db)
+  return {
+    ...faceOf(db),
+    transaction: (work, options) => (options?.plain ? early : db).transaction(work, options),
+  }
+}
+
+/** One transaction for all that comes in one turn, and one fate: whoever fails takes the others along. */
+export function withoutIsolation(db: Database): Database {
+  let waiting: { work: Work; resolve: (value: unknown) => void; reject: (error: unknown) => void }[] = []
+  const run = async () => {
+    const members = waiting
+    waiting = []
+    try {
+      const values: unknown[] = []
+      await db.transaction(async (tx) => {
+        for (const { work } of members) values.push(await work(tx))
+      })
+      members.forEach(({ resolve }, index) => {
+        resolve(values[index])
+      })
+    } catch (error) {
+      for (const { reject } of members) reject(error)
+    }
+  }
+  return {
+    ...faceOf(db),
+    transaction: async <T>(work: (tx: Transaction) => Promise<T>) =>
+      new Promise<T>((resolve, reject) => {
+        if (waiting.length === 0) setImmediate(() => void run())
+        waiting.push({ work, resolve: resolve as (value: unknown) => void, reject })
+      }),
+  }
+}
+
+/** The works see what stands in the place of their transaction; what they share stays as it is. */
+export function inTransactions(db: Database, change: (tx: Transaction) => Transaction): Database {
+  return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(change(tx)), options) }
+}

@@ -1,0 +1,63 @@
+// Logs that do not tell the past as it was.
+import { EPOCH_TABLE } from '../../src/store/auth/permissions-version.js'
+import { FORMER_FIELD_TABLE } from '../../src/store/schema/former-fields.js'
+import { LOG_TABLE } from '../../src/store/log/log.js'
+import type { Database, Row, SqlValue, Transaction } from '../../src/store/engine/database.js'
+import { searchingBy, withoutSnapshots } from '../searcher.js'
+import { faceOf } from './records.js'
+
+function running(
+  db: Database,
+  run: (tx: Transaction, sql: string, params: readonly SqlValue[]) => Promise<number>,
+): Database {
+  const changed = (tx: Transaction): Transaction => ({
+    all: (sql, params) => tx.all(sql, params),
+    run: (sql, params = []) => run(tx, sql, params),
+    insert: (sql, params) => tx.insert(sql, params),
+  })
+  return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(changed(tx)), options) }
+}
+
+/** What `name` was before is not logged. */
+export function withoutBefore(db: Database): Database {
+  const forget = (value: SqlValue) =>
+    typeof value === 'string' && value.startsWith('{')
+      ? value.replace(/("name":\{"before":)"[^"]*"/g, '$1null')
+      : value
+  return running(db, (tx, sql, params) =>
+    tx.run(sql, sql.includes(`insert into ${LOG_TABLE}`) ? params.map(forget) : params),
+  )
+}
+
+/** One Change of each record is not taken back. */
+export function skippingOne(db: Database): Database {
+  const skip = (row: Row) =>
+    row['changes'] !== undefined && row['version'] === 2 && row['action'] === 'update'
+      ? { ...row, changes: '{}' }
+      : row
+  return {
+    ...faceOf(db),
+    searcher: searchingBy(db.searcher, (each) => ({
+      all: async (sql, params) => (await each.all(sql, params)).map(skip),
+    })),
+  }
+}
+
+/** What is read of the Log and of a table is of different moments. */
+export function ofManyMoments(db: Database): Database {
+  return { ...faceOf(db), searcher: withoutSnapshots(db.searcher) }
+}
+
+/** Changes go, and nobody is told. */
+export function withoutHorizon(db: Database): Database {
+  return running(db, async (tx, sql, params) =>
+    sql.startsWith(`insert into ${EPOCH_TABLE}`) && sql.includes('log-horizon') ? 0 : tx.run(sql, params),
+  )
+}
+
+/** Fields are renamed, and nobody knows what they were called before. */
+export function withoutFormerFields(db: Database): Database {
+  return running(db, async (tx, sql, params) =>
+    sql.startsWith(`insert into ${FORMER_FIELD_TABLE}`) ? 0 : tx.run(sql, params),
+  )
+}

@@ -1,0 +1,37 @@
+// Broken twins for keys and secrets; see twins.ts.
+import type { Database, SqlValue, Transaction } from '../../src/store/engine/database.js'
+import { faceOf } from './records.js'
+
+/** Writes change who may do what, and nobody is told. */
+export function forgettingEpoch(db: Database): Database {
+  const silent = (tx: Transaction): Transaction => ({
+    all: (sql, params) => tx.all(sql, params),
+    run: async (sql, params) => (sql.startsWith('insert into verso_epoch') ? 0 : tx.run(sql, params)),
+    insert: (sql, params) => tx.insert(sql, params),
+  })
+  return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(silent(tx)), options) }
+}
+
+/** Whatever was hashed on its way into a table is in the next Change, too. */
+export function leakingHashes(db: Database): Database {
+  const leaking = (tx: Transaction): Transaction => {
+    let hash = ''
+    const watch = (params: readonly SqlValue[] = []) => {
+      const seen = params.find((value) => typeof value === 'string' && value.startsWith('$argon2'))
+      if (typeof seen === 'string') hash = seen
+      return params
+    }
+    const told = (sql: string, params: readonly SqlValue[] = []) =>
+      sql.includes('insert into verso_log')
+        ? params.map((value) =>
+            value === '{}' || String(value).startsWith('{"') ? JSON.stringify({ hash }) : value,
+          )
+        : watch(params)
+    return {
+      all: (sql, params) => tx.all(sql, params),
+      run: (sql, params) => tx.run(sql, told(sql, params)),
+      insert: (sql, params) => tx.insert(sql, told(sql, params)),
+    }
+  }
+  return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(leaking(tx)), options) }
+}

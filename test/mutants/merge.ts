@@ -1,0 +1,37 @@
+// Broken twins of merging: what is written on top of what others wrote since must be on top of it, and leave it as it is.
+import type { Database, Transaction } from '../../src/store/engine/database.js'
+import { faceOf } from './records.js'
+
+/** A merge that writes the whole record as its sender knew it; all other fields held nothing then. */
+export function writingAllFields(table: string, names: readonly string[]): (db: Database) => Database {
+  const start = `update "${table}" set `
+  return (db) =>
+    inTransactions(db, (tx) => ({
+      all: (sql, params) => tx.all(sql, params),
+      insert: (sql, params) => tx.insert(sql, params),
+      run: (sql, params) => {
+        if (!sql.startsWith(start)) return tx.run(sql, params)
+        const others = names.filter((name) => !sql.includes(`"${name}" = ?`))
+        const emptied = others.map((name) => `"${name}" = null, `).join('')
+        return tx.run(start + emptied + sql.slice(start.length), params)
+      },
+    }))
+}
+
+/** A merge that believes that nobody changed anything since. */
+export function forgettingChanges(db: Database): Database {
+  return inTransactions(db, (tx) => ({
+    all: async (sql, params) => {
+      const rows = await tx.all(sql, params)
+      return sql.startsWith('select seq, version, changes, purged from (')
+        ? rows.map((row) => ({ ...row, changes: '{}' }))
+        : rows
+    },
+    insert: (sql, params) => tx.insert(sql, params),
+    run: (sql, params) => tx.run(sql, params),
+  }))
+}
+
+function inTransactions(db: Database, change: (tx: Transaction) => Transaction): Database {
+  return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(change(tx)), options) }
+}

@@ -1,0 +1,144 @@
+// Broken twins: rights with one promise taken out. The matrix must catch each of them, or it proves nothing.
+import { Rights, type Grant } from '../../src/model/access/permissions.js'
+import type { Criteria } from '../../src/model/query/criteria.js'
+import type { Field } from '../../src/model/values/field-types.js'
+import type { Model } from '../../src/model/definition/model.js'
+import type { Actor } from '../../src/service/context/identity.js'
+import type { App } from '../../src/service/context/app.js'
+import type { Gate } from '../../src/service/context/authorizer.js'
+import type { Database, Row, SqlValue, Transaction } from '../../src/store/engine/database.js'
+import { PROJECT } from '../permissions/lab.js'
+import { searchingBy } from '../searcher.js'
+
+type Twin = (app: App) => App
+type Change = (grants: readonly Grant[], model: Model, rights: Rights) => readonly Grant[]
+
+/** Hidden in some records: shown in all of them. */
+class Unmasked extends Rights {
+  override mask(): undefined {
+    return undefined
+  }
+}
+
+/** Records that may not be seen are seen where others lead to them. */
+class AllNeighbours extends Rights {
+  override seen(): undefined {
+    return undefined
+  }
+}
+
+/** What no grant shows can be named all the same. */
+class AllNamed extends Rights {
+  override readable(model: Model, name: string): Field | undefined {
+    return super.readable(model, name) ?? (this.of(model).may('read') ? model.fields.get(name) : undefined)
+  }
+  override mask(model: Model, field: Field): Criteria | undefined {
+    return this.of(model).reads(field.name) ? super.mask(model, field) : undefined
+  }
+}
+
+type Kind = new (...given: ConstructorParameters<typeof Rights>) => Rights
+
+function withRights(kind: Kind, change: Change = (grants) => grants): Twin {
+  const known = new WeakMap<Rights, Rights>()
+  const changed = (rights: Rights): Rights => {
+    const twin =
+      known.get(rights) ?? new kind(rights.catalog, (model) => change(rights.of(model).grants, model, rights))
+    known.set(rights, twin)
+    return twin
+  }
+  return (app) => {
+    const callerOf = async (actor: Actor, epoch?: number) => {
+      const caller = await app.gate.callerOf(actor, epoch)
+      return { ...caller, rights: caller.rights && changed(caller.rights) }
+    }
+    return { ...app, gate: { callerOf } as Gate }
+  }
+}
+
+const granting = (change: Change) => withRights(Rights, change)
+const each = (change: (grant: Grant) => Grant) => granting((grants) => grants.map(change))
+
+function withDatabase(change: (db: Database) => Partial<Database>): Twin {
+  return (app) => {
+    const { db } = app
+    const face: Database = {
+      ...{
+        dialect: db.dialect,
+        reader: db.reader,
+        searcher: db.searcher,
+        contents: db.contents,
+        commits: db.commits,
+        writability: () => db.writability(),
+      },
+      transaction: (work, options) => db.transaction(work, options),
+      close: () => db.close(),
+    }
+    return { ...app, db: { ...face, ...change(db) } }
+  }
+}
+
+const searching = (change: (sql: string) => string) =>
+  withDatabase((db) => ({
+    searcher: searchingBy(db.searcher, (each) => ({ all: (sql, params) => each.all(change(sql), params) })),
+  }))
+
+/** The same question about the same record is answered as it was the first time in a transaction. */
+function rememberingTests(tx: Transaction): Transaction {
+  const answers = new Map<string, Promise<Row[]>>()
+  return {
+    all: async (sql: string, params?: readonly SqlValue[]) => {
+      if (!sql.startsWith('select 1 as "one"')) return tx.all(sql, params)
+      const key = `${sql} ${JSON.stringify(params)}`
+      const answer = answers.get(key) ?? tx.all(sql, params)
+      answers.set(key, answer)
+      return answer
+    },
+    run: (sql, params) => tx.run(sql, params),
+    insert: (sql, params) => tx.insert(sql, params),
+  }
+}
+
+const without = (action: 'update' | 'remove' | 'create' | 'export') =>
+  each((grant) => (grant.actions.has(action) ? { ...grant, where: undefined } : grant))
+
+/** By what is wrong with each, and where that shows. */
+export const READING_TWINS: Readonly<Record<string, Twin>> = {
+  'a field is shown in every record if in any': withRights(Unmasked),
+  'neighbours are shown that may not be seen': withRights(AllNeighbours),
+  'hidden fields can be named': withRights(AllNamed),
+  'records are shown whatever the condition says': each((grant) => ({ ...grant, where: undefined })),
+  'lists of fields are not looked at': each((grant) => ({ ...grant, readable: undefined })),
+  'only the first grant counts': granting((grants) => grants.slice(0, 1)),
+  'the star means those who decide, too': granting((grants, { name }, rights) =>
+    name.startsWith('verso.') && grants.length === 0
+      ? rights.of(rights.catalog.get(PROJECT)).grants.filter(({ where }) => !where)
+      : grants,
+  ),
+  'masks are forgotten in sorts': searching((sql) => {
+    const [head = '', ...orders] = sql
+      .replaceAll(/ then (\S+) end as "\$k/g, ' then $1 else $1 end as "$k')
+      .split(' order by ')
+    return [
+      head,
+      ...orders.map((order) => order.replaceAll(/ then (\S+) end/g, ' then $1 else $1 end')),
+    ].join(' order by ')
+  }),
+  'the total counts what is not seen': searching((sql) =>
+    sql.replace(/^(select \(select count\(\*\) from .*? where )/s, '$11 = 1 or '),
+  ),
+}
+
+export const WRITING_TWINS: Readonly<Record<string, Twin>> = {
+  'a condition is looked at before an update only': withDatabase((db) => ({
+    transaction: (work, options) => db.transaction((tx) => work(rememberingTests(tx)), options),
+  })),
+  'whoever may update any record may update all': without('update'),
+  'whoever may remove any record may remove all': without('remove'),
+  'whoever may create a record may create any': without('create'),
+  'lists of fields that may be written are not looked at': each((grant) => ({
+    ...grant,
+    writable: undefined,
+  })),
+  'what is referred to need not be seen': withRights(AllNeighbours),
+}

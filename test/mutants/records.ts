@@ -1,0 +1,368 @@
+// Broken twins: each is a Database with one promise taken out. The tests of that promise must catch it, or they test nothing.
+import { rmSync } from 'node:fs'
+import path from 'node:path'
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Refusal } from '../../src/errors.js'
+import type {
+  Contents,
+  Database,
+  Queryable,
+  Row,
+  SqlValue,
+  Transaction,
+} from '../../src/store/engine/database.js'
+import { searchingBy, withoutSnapshots } from '../searcher.js'
+
+const GUARD = ' and "version" = ?'
+const COMMIT_LATE_MS = 40
+const FROM = /from ("[^"]*") as t /g
+
+type Statement = [sql: string, params: readonly SqlValue[] | undefined]
+
+/** An update no longer asks whether the record is still at its version. */
+export function withoutVersionGuard(db: Database): Database {
+  return {
+    ...faceOf(db),
+    transaction: (work, options) => db.transaction((tx) => work(unguarded(tx)), options),
+  }
+}
+
+/** Read, check, write, each for itself: no transaction around them, and no guard in the update. */
+export function readCheckWrite(db: Database): Database {
+  const alone: Transaction = {
+    all: (sql, params) => db.reader.all(sql, params),
+    run: (sql, params) => db.transaction((tx) => tx.run(...withoutGuard(sql, params))),
+    insert: (sql, params) => db.transaction((tx) => tx.insert(sql, params)),
+  }
+  return { ...faceOf(db), transaction: (work) => work(alone) }
+}
+
+/** Numbers of the Log are given as they come, not in the order of the commits. */
+export function withoutLogLock(db: Database): Database {
+  // Each statement is waited for: what travels with its COMMIT is hardly ever overtaken.
+  const apart = (tx: Transaction): Transaction => ({
+    all: (sql, params) => tx.all(sql, params),
+    run: (sql, params) => tx.run(sql, params),
+    insert: (sql, params) => tx.insert(sql, params),
+  })
+  return {
+    ...faceOf(db),
+    dialect: { ...db.dialect, lockLog: { with: '', from: '' } },
+    transaction: (work, options) => db.transaction((tx) => work(apart(tx)), options),
+  }
+}
+
+/** Says done when the work is done; the COMMIT comes later, if nothing comes between. */
+export function answersBeforeCommit(db: Database, lateMs = COMMIT_LATE_MS): Database {
+  return {
+    ...faceOf(db),
+    transaction: (work, options) =>
+      new Promise((resolve, reject) => {
+        const lateWork = async (tx: Transaction) => {
+          resolve(await work(tx))
+          await sleep(lateMs)
+        }
+        db.transaction(lateWork, options).catch(reject)
+      }),
+  }
+}
+
+/** A list that changes from the side of its members leaves its owner at its version, and without a Change. */
+export function withoutOwnerRaise(db: Database): Database {
+  return {
+    ...faceOf(db),
+    transaction: (work, options) => db.transaction((tx) => work(leavingOwners(tx)), options),
+  }
+}
+
+/** Whoever refers to a record does not hold it, and whoever removes one does not ask who does. */
+export function withoutReferenceLocks(db: Database): Database {
+  return { ...faceOf(db), dialect: { ...db.dialect, lockReferenced: '', lockToRemove: '' } }
+}
+
+/** What was read in order to be written is not held. */
+export function withoutRowLocks(db: Database): Database {
+  return { ...faceOf(db), dialect: { ...db.dialect, lockRows: '' } }
+}
+
+/** What a nested save is going to change is locked as it comes, not before and in one order. */
+export function withoutOrderedLocks(db: Database): Database {
+  const inOrder = /^select 1 from .* where "id" in .* order by "id" for /
+  const lockingAsItComes = (tx: Transaction): Transaction => ({
+    all: async (sql, params) => (inOrder.test(sql) ? [] : tx.all(sql, params)),
+    run: (sql, params) => tx.run(sql, params),
+    insert: (sql, params) => tx.insert(sql, params),
+  })
+  return {
+    ...faceOf(db),
+    transaction: (work, options) => db.transaction((tx) => work(lockingAsItComes(tx)), options),
+  }
+}
+
+/** A deadlock is told to whoever was in it: the work is not run again. */
+export function withoutSecondAttempt(db: Database): Database {
+  return {
+    ...faceOf(db),
+    transaction: (work, options) => {
+      let attempts = 0
+      const onlyOnce = async (tx: Transaction) => {
+        if (++attempts > 1) throw new Refusal('busy', 'a deadlock', { retryAfterS: 1 })
+        return work(tx)
+      }
+      return db.transaction(onlyOnce, options)
+    },
+  }
+}
+
+/** The number that is used is read before it is raised, and outside of the transaction. */
+export function numbersReadFirst(db: Database): Database {
+  return {
+    ...faceOf(db),
+    transaction: (work, options) => db.transaction((tx) => work(readingNumbersFirst(tx, db.reader)), options),
+  }
+}
+
+/** An import does not see what is there already. */
+export function forgettingWhatIsThere(db: Database): Database {
+  return importing(db, async (tx, sql, params) =>
+    sql.startsWith('select "id", "version" from ') ? [] : tx.all(sql, params),
+  )
+}
+
+/** Whoever is referred to is taken for there. */
+export function believingReferences(db: Database): Database {
+  return importing(db, async (tx, sql, params) => {
+    if (!/^select "id" from .* order by "id"/.test(sql)) return tx.all(sql, params)
+    return (JSON.parse(String(params?.[0])) as number[]).map((id) => ({ id }))
+  })
+}
+
+/** Ids are given from where they stood, whatever came in between. */
+export function withoutPassedIds(db: Database): Database {
+  return { ...faceOf(db), dialect: { ...db.dialect, passIds: () => [] } }
+}
+
+/** Searches run where everything else runs: on SQLite, on the event loop. */
+export function searchingOnReader(db: Database): Database {
+  return { ...faceOf(db), searcher: withoutSnapshots(db.reader) }
+}
+
+/** Each searches with other SQL than it was given. */
+export const WRONG_SEARCHES: Readonly<Record<string, (db: Database) => Database>> = {
+  // Without an order: a page that lacks what its count has would be asked for again and again.
+  'unless a step leads nowhere': searching((sql) =>
+    sql.includes(' nulls last') ? sql : sql.replaceAll('left join', 'join'),
+  ),
+  'that come once for each member of a list': searching((sql) =>
+    sql.includes('exists (')
+      ? sql.replaceAll(FROM, 'from (select * from $1 union all select * from $1) as t ')
+      : sql,
+  ),
+  'that lack what they must not lack': searching((sql) => sql.replaceAll('not exists (', 'exists (')),
+  'that are like what they must not be like': searching((sql) => sql.replaceAll('not like', 'like')),
+  'that are among what they must not be among': searching((sql) => sql.replaceAll(' not in (', ' in (')),
+  'that stop before the last': searching((sql) => sql.replaceAll('<= ?', '< ?')),
+  'that are archived': searching((sql) => sql.replaceAll('"archived" is not true', '"archived" is not null')),
+  'with nulls wherever they fall': searching((sql) => sql.replaceAll(' nulls last', '')),
+}
+
+/** What processes left undone that were killed is left alone. */
+export function withoutRecovery(db: Database): Database {
+  return { ...faceOf(db), contents: { ...contentsOf(db), recover: async () => Promise.resolve() } }
+}
+
+/** On SQLite: content is removed in the transaction that removes its row, before it is known whether that is committed. */
+export function removesBeforeCommit(db: Database): Database {
+  const { contents } = db
+  if (!('folder' in contents)) throw new Error('this twin is for SQLite')
+  const folder = String(contents.folder)
+  return {
+    ...faceOf(db),
+    contents: {
+      ...contentsOf(db),
+      drop: async (tx, file) => {
+        rmSync(path.join(folder, file.key.slice(0, 2), file.key), { force: true })
+        await contents.drop(tx, file)
+      },
+    },
+  }
+}
+
+/** On PostgreSQL: content is stored once its row is committed. */
+export function storesAfterCommit(db: Database): Database {
+  const { contents } = db
+  const rows = new Map<string, number>()
+  return {
+    ...faceOf(db),
+    contents: {
+      ...contentsOf(db),
+      store: async (_, id, { key }) => {
+        rows.set(key, id)
+        return Promise.resolve()
+      },
+      settle: async (incoming) => {
+        const id = rows.get(incoming.key)
+        if (id !== undefined) await db.transaction((tx) => contents.store(tx, id, incoming))
+        await contents.settle(incoming)
+      },
+    },
+  }
+}
+
+/** As if the process had ended right after its transaction. */
+export function withoutSettling(db: Database): Database {
+  return { ...faceOf(db), contents: { ...contentsOf(db), settle: async () => Promise.resolve() } }
+}
+
+/** Other content than that which was stored. */
+export function openingOthers(db: Database): Database {
+  const open = async () => Promise.resolve(Readable.from([Buffer.from('another')]))
+  return { ...faceOf(db), contents: { ...contentsOf(db), open } }
+}
+
+/** Asks once more for every record that it finds. */
+export function withNeighboursOneByOne(db: Database): Database {
+  const oneByOne = (queryable: Queryable): Queryable => ({
+    all: async (sql, params) => {
+      const rows = await queryable.all(sql, params)
+      for (const row of rows) await queryable.all('select ? as "id"', [String(row['id'])])
+      return rows
+    },
+  })
+  return { ...faceOf(db), reader: oneByOne(db.reader), searcher: searchingBy(db.searcher, oneByOne) }
+}
+
+function importing(
+  db: Database,
+  all: (tx: Transaction, ...statement: Statement) => Promise<Row[]>,
+): Database {
+  const changed = (tx: Transaction): Transaction => ({
+    all: (sql, params) => all(tx, sql, params),
+    run: (sql, params) => tx.run(sql, params),
+    insert: (sql, params) => tx.insert(sql, params),
+  })
+  return {
+    ...faceOf(db),
+    transaction: (work, options) => db.transaction((tx) => work(changed(tx)), options),
+  }
+}
+
+export function searching(change: (sql: string) => string): (db: Database) => Database {
+  return (db) => ({
+    ...faceOf(db),
+    searcher: searchingBy(db.searcher, (each) => ({ all: (sql, params) => each.all(change(sql), params) })),
+  })
+}
+
+export function faceOf(db: Database): Database {
+  return {
+    dialect: db.dialect,
+    reader: db.reader,
+    searcher: db.searcher,
+    contents: db.contents,
+    commits: db.commits,
+    writability: () => db.writability(),
+    transaction: (work, options) => db.transaction(work, options),
+    close: () => db.close(),
+  }
+}
+
+function contentsOf({ contents }: Database): Contents {
+  return {
+    receive: (source, limitBytes) => contents.receive(source, limitBytes),
+    store: (tx, id, incoming) => contents.store(tx, id, incoming),
+    settle: (incoming) => contents.settle(incoming),
+    drop: (tx, file) => contents.drop(tx, file),
+    sweep: () => contents.sweep(),
+    open: (file) => contents.open(file),
+    recover: (forgottenMs) => contents.recover(forgottenMs),
+    pending: () => contents.pending(),
+    strays: () => contents.strays(),
+    close: () => contents.close(),
+  }
+}
+
+function unguarded(tx: Transaction): Transaction {
+  return {
+    all: (sql, params) => tx.all(sql, params),
+    run: (sql, params) => tx.run(...withoutGuard(sql, params)),
+    insert: (sql, params) => tx.insert(sql, params),
+  }
+}
+
+function withoutGuard(sql: string, params: readonly SqlValue[] | undefined): Statement {
+  const isGuarded = sql.startsWith('update ') && sql.endsWith(GUARD)
+  return isGuarded ? [sql.slice(0, -GUARD.length), params?.slice(0, -1)] : [sql, params]
+}
+
+const OWNER_RAISE = /^update "([^"]+)" set "updatedOn" = \?, "updatedBy" = \?, "version" = /
+const COLUMNS_OF_CHANGE = 7
+
+function leavingOwners(tx: Transaction): Transaction {
+  const left = new Set<string>()
+  const ofOthers = (rows: SqlValue[][]) =>
+    rows.filter(([model = '', record = '']) => !left.has(`${model} ${record}`))
+  return {
+    all: (sql, params) => tx.all(sql, params),
+    insert: (sql, params) => tx.insert(sql, params),
+    run: async (sql, params = []) => {
+      const [, owner] = OWNER_RAISE.exec(sql) ?? []
+      if (owner !== undefined) {
+        left.add(`${owner} ${params[2] ?? ''}`)
+        return 1
+      }
+      if (!sql.includes('insert into verso_log ')) return tx.run(sql, params)
+      // The Log would refuse a second Change for a version, and so save us.
+      const rows = ofOthers(chunksOf(params, COLUMNS_OF_CHANGE))
+      if (rows.length === 0) return 0
+      const [into = '', row = ''] = sql.split(/(?<=changes\) )| union all /)
+      return tx.run(into + rows.map(() => row).join(' union all '), rows.flat())
+    },
+  }
+}
+
+function chunksOf(values: readonly SqlValue[], size: number): SqlValue[][] {
+  return Array.from({ length: values.length / size }, (_, index) =>
+    values.slice(index * size, (index + 1) * size),
+  )
+}
+
+function readingNumbersFirst(tx: Transaction, reader: Queryable): Transaction {
+  const select = 'select next from verso_sequence where name = ?'
+  let read: Row[] = []
+  return {
+    insert: (sql, params) => tx.insert(sql, params),
+    run: async (sql, params) => {
+      if (sql.startsWith('update verso_sequence ')) read = await reader.all(select, params)
+      return tx.run(sql, params)
+    },
+    all: async (sql, params) =>
+      sql === select ? read.map((row) => ({ next: Number(row['next']) + 1 })) : tx.all(sql, params),
+  }
+}
+
+/** Does not look whether another node has made a table in between. */
+export function blindToOtherNodes(db: Database): Database {
+  const isLook = (sql: string) => sql.startsWith('select model, shape from verso_schema where')
+  const blind = (tx: Transaction): Transaction => ({
+    all: async (sql, params) => (isLook(sql) ? [] : tx.all(sql, params)),
+    run: (sql, params) => tx.run(sql, params),
+    insert: (sql, params) => tx.insert(sql, params),
+  })
+  return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(blind(tx)), options) }
+}
+
+/** A find asks for the number of the last Change by itself, after it has its page. */
+export function withLateSeq(db: Database): Database {
+  const late = (inner: Queryable): Queryable => ({
+    all: async (sql, params) => {
+      const rows = await inner.all(sql, params)
+      if (rows[0]?.['$seq'] === undefined) return rows
+      await sleep(COMMIT_LATE_MS)
+      const [last] = await inner.all('select max(seq) as "last" from verso_log')
+      return rows.map((row) => ({ ...row, $seq: last?.['last'] ?? 0 }))
+    },
+  })
+  return { ...faceOf(db), reader: late(db.reader), searcher: searchingBy(db.searcher, late) }
+}

@@ -1,0 +1,58 @@
+// Stores whose start goes wrong: it locks tables that others write, or does not look at the version of the tables.
+import type { Database, Queryable, Transaction } from '../../src/store/engine/database.js'
+
+const INDEXES = [
+  'create index if not exists verso_log_at on verso_log (at_ms)',
+  'create index if not exists verso_session_user on verso_session (user_id)',
+  'create index if not exists verso_webhook_delivery_of on verso_webhook_delivery (webhook, id)',
+  'create index if not exists verso_idempotency_created on verso_idempotency (created_ms)',
+]
+
+/** Before its first read it makes sure of the indexes of the internal tables, in one transaction. */
+export function makesIndexesAtStart(db: Database): Database {
+  let made: Promise<void> | undefined
+  const make = async () =>
+    db.transaction(
+      async (tx) => {
+        for (const create of INDEXES) await tx.run(create)
+      },
+      { isLong: true },
+    )
+  return {
+    dialect: db.dialect,
+    searcher: db.searcher,
+    contents: db.contents,
+    commits: db.commits,
+    writability: () => db.writability(),
+    reader: {
+      all: async (sql, params) => {
+        await (made ??= make())
+        return db.reader.all(sql, params)
+      },
+    },
+    transaction: (work, options) => db.transaction(work, options),
+    close: () => db.close(),
+  }
+}
+
+/** Never sees the version of the internal tables, as a program of before it. */
+export function blindToVersion(db: Database): Database {
+  const blind = (seeing: Queryable): Queryable => ({
+    all: async (sql, params) => (params?.[0] === 'tables' ? [] : seeing.all(sql, params)),
+  })
+  const blindTransaction = (tx: Transaction): Transaction => ({
+    ...blind(tx),
+    run: (sql, params) => tx.run(sql, params),
+    insert: (sql, params) => tx.insert(sql, params),
+  })
+  return {
+    dialect: db.dialect,
+    searcher: db.searcher,
+    contents: db.contents,
+    commits: db.commits,
+    writability: () => db.writability(),
+    reader: blind(db.reader),
+    transaction: (work, options) => db.transaction((tx) => work(blindTransaction(tx)), options),
+    close: () => db.close(),
+  }
+}
