@@ -220,7 +220,7 @@ describe('errors in domain XML', () => {
 })
 
 describe('verso models', () => {
-  test('models report lists everything that was not converted', async () => {
+  test('models report lists everything in domain XML that is not supported', async () => {
     const { code, stdout } = await verso(['models', 'report', '--models', folder({ 'a.xml': ONE })])
     expect({ code, stdout }).toEqual({
       code: 0,

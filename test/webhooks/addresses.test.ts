@@ -134,7 +134,7 @@ describe('host names', () => {
     ['8.8.8.8', 'not an address'],
     [],
   ]
-  test.for(leadingInside)('a name that resolves to %s is not called', async (addresses) => {
+  test.for(leadingInside)('a name is not called if it has no address or one that is not public (the first is %s)', async (addresses) => {
     await expect(addressesOf('hooks.example', nowhere, resolveTo(...addresses))).rejects.toThrow(NotReachable)
   })
 

@@ -1,4 +1,4 @@
-// The same for every route that there is, and for storms of clients that go away at any moment.
+// aborts.test.ts for every route, and for many clients that disconnect at random times.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ENGINES } from '../targets.js'
@@ -10,7 +10,7 @@ const CLIENTS = 10
 const LATE_MS = 4
 
 describe.for(ENGINES)('%s', (engine) => {
-  describe('a database that answers when it is told to', () => {
+  describe('a database that answers on request', () => {
     let abandoned: Abandoned
 
     beforeAll(async () => {
@@ -18,26 +18,29 @@ describe.for(ENGINES)('%s', (engine) => {
     })
     afterAll(() => abandoned.close())
 
-    /** Whoever came a moment ago is known: their requests take the short way. Others are looked up first. */
+    /** A cached session takes the fast path; other sessions are looked up first. */
     const comings = [
-      ['known', true],
+      ['cached', true],
       ['looked up', false],
     ] as const
-    test.for(comings)('whoever is %s and goes away holds nothing, on any route', async ([, isKnown]) => {
-      const { service } = abandoned
-      const requests = await requestsOf(service, await abandoned.cookie())
-      expect(requests.length).toBeGreaterThan(100)
-      for (const request of requests) {
-        // Some of them end sessions.
-        const text = request(await abandoned.cookie())
-        if (!isKnown) service.clock.letASecondPass()
-        await abandoned.abort(text)
-        expect(await restOf(service.server), text).toEqual({})
-      }
-    })
+    test.for(comings)(
+      'a client whose session is %s leaves no resources behind if it disconnects, on any route',
+      async ([, isKnown]) => {
+        const { service } = abandoned
+        const requests = await requestsOf(service, await abandoned.cookie())
+        expect(requests.length).toBeGreaterThan(100)
+        for (const request of requests) {
+          // Some requests end sessions.
+          const text = request(await abandoned.cookie())
+          if (!isKnown) service.clock.letASecondPass()
+          await abandoned.abort(text)
+          expect(await restOf(service.server), text).toEqual({})
+        }
+      },
+    )
   })
 
-  describe('a database that answers late', () => {
+  describe('a slow database', () => {
     let abandoned: Abandoned
 
     beforeAll(async () => {
@@ -45,7 +48,7 @@ describe.for(ENGINES)('%s', (engine) => {
     })
     afterAll(() => abandoned.close())
 
-    test('a storm of clients that go away at any moment holds nothing', async () => {
+    test('500 clients that disconnect at random times leave no resources behind', async () => {
       const { server, url } = abandoned.service
       let cookie = await abandoned.cookie()
       const requests = await requestsOf(abandoned.service, cookie)

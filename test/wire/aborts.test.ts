@@ -1,11 +1,11 @@
-// Whoever goes away while the database is asked leaves nothing behind: no slot, no connection, no upload.
+// A client that disconnects while the database works leaves nothing behind: no slot, no connection, no upload.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Gauges } from '../../src/store/engine/database.js'
 import { ENGINES } from '../targets.js'
 import { Abandoned, hideDepartures, restOf, SAMPLE } from './aborts.js'
 import { asUser, only, rawRequest, withServer } from './exchange.js'
 
-/** A larger answer waits in a file. */
+/** A larger response waits in a file. */
 const MEMORY_BYTES = 72_000
 
 describe.for(ENGINES)('%s', (engine) => {
@@ -16,7 +16,7 @@ describe.for(ENGINES)('%s', (engine) => {
   })
   afterAll(() => abandoned.close())
 
-  test('whoever goes away holds nothing', async () => {
+  test('a client that disconnects leaves no resources behind', async () => {
     for (const request of SAMPLE) {
       const text = request(await abandoned.cookie())
       await abandoned.abort(text)
@@ -24,7 +24,7 @@ describe.for(ENGINES)('%s', (engine) => {
     }
   })
 
-  test('whoever goes away holds nothing for the requests that wait behind the first', async () => {
+  test('a client that disconnects with pipelined requests leaves no resources behind', async () => {
     const cookie = await abandoned.cookie()
     const head = { cookie, connection: 'keep-alive' }
     const first = rawRequest('GET /ws/rest/crm.Contact/999999 HTTP/1.1', head)
@@ -34,7 +34,7 @@ describe.for(ENGINES)('%s', (engine) => {
     expect(await restOf(abandoned.service.server)).toEqual({})
   })
 
-  /** Requests that wait behind another one when their connection ends. Their answers come later. */
+  /** Requests that wait behind another one when their connection ends; their responses are produced later. */
   const abortBehind = async (paths: readonly string[], server?: Parameters<Abandoned['abort']>[1]) => {
     const head = { cookie: await abandoned.cookie(server?.url), connection: 'keep-alive' }
     const requests = ['/ws/rest/crm.Contact/999999', ...paths].map((path) =>
@@ -43,9 +43,9 @@ describe.for(ENGINES)('%s', (engine) => {
     await abandoned.abort(requests.join(''), server)
   }
 
-  describe('large answers that nobody waits for', () => {
+  describe('large responses without a reader', () => {
     const list = '/ws/rest/crm.Contact'
-    /** In memory and in a file, each on the short way and by the routes. */
+    /** Responses in memory and in a file, each from the fast path and from the routes. */
     let paths: readonly string[] = []
 
     beforeAll(async () => {
@@ -61,7 +61,7 @@ describe.for(ENGINES)('%s', (engine) => {
       ]
     })
 
-    test('are not kept', async () => {
+    test('a large response to a disconnected client is discarded', async () => {
       const left: [path: string, rest: Gauges][] = []
       for (const path of paths) {
         await abortBehind([path])
@@ -70,7 +70,7 @@ describe.for(ENGINES)('%s', (engine) => {
       expect(left).toEqual(paths.map((path) => [path, {}]))
     })
 
-    test('a node that takes whoever has gone for still there keeps them', async () => {
+    test('the mutant that does not notice disconnects keeps large responses', async () => {
       await withServer(abandoned.service, {}, async (url, server) => {
         hideDepartures(server)
         await abortBehind(paths.slice(0, 1), { server, url })
@@ -79,7 +79,7 @@ describe.for(ENGINES)('%s', (engine) => {
     })
   })
 
-  /** What is left on a node that takes whoever has gone for still there. */
+  /** The gauges of the mutant that does not notice disconnects. */
   const leftByTwin = async (path: string, isKnown: boolean): Promise<Gauges> => {
     const { service } = abandoned
     return withServer(service, {}, async (url, server) => {
@@ -92,7 +92,7 @@ describe.for(ENGINES)('%s', (engine) => {
     })
   }
 
-  test('a node that takes whoever has gone for still there is caught', async () => {
+  test('the mutant that does not notice disconnects is caught by its gauges', async () => {
     expect(await leftByTwin('/ws/rest/crm.Contact/999999', true)).toEqual({ requestsInFlight: 1 })
     expect(await leftByTwin('/ws/changes?wait=1', false)).toMatchObject({ requestsWaiting: 1 })
   })

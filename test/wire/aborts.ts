@@ -1,4 +1,4 @@
-// Clients that go away before they are answered, on every route that a server has.
+// Clients that disconnect before the response, on every route of a server.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,7 +15,7 @@ const FORM = [
   ...['--b', 'Content-Disposition: form-data; name="file"; filename="a.txt"', '', 'content'],
   ...['--b', 'Content-Disposition: form-data; name="field"', '', 'scan', '--b--', ''],
 ].join('\r\n')
-/** Requests that a path and a method do not name. */
+/** Requests that differ from others in more than path and method. */
 const MORE: readonly (readonly [line: string, headers: Readonly<Record<string, string>>])[] = [
   ['GET /ws/changes', { accept: 'text/event-stream' }],
   ['GET /ws/changes?wait=30', {}],
@@ -26,7 +26,7 @@ const MORE: readonly (readonly [line: string, headers: Readonly<Record<string, s
 
 export type RequestText = (cookie: string) => string
 
-/** What is worth a look in `npm test`, too. */
+/** The subset for `npm test`. */
 export const SAMPLE: readonly RequestText[] = [...MORE, ['PUT /ws/rest/crm.Contact', {}] as const].map(textOf)
 
 /** One request for each method of each path. */
@@ -76,10 +76,10 @@ export async function connectTo(url: string): Promise<Socket> {
   return socket
 }
 
-/** Between one question to the database and the next a request is nowhere for a few turns of the event loop. */
+/** Between two statements a request shows up in no gauge for a few turns of the event loop. */
 const TURNS = 10
 const PATIENCE = 100
-/** Work of the database ends by itself: a process for searches may take seconds to start on a busy machine. */
+/** Database work ends by itself, but a query worker may take seconds to start on a busy machine. */
 const WORKING_PATIENCE = 4_000
 const WORK = [
   'questionsAsked',
@@ -89,7 +89,7 @@ const WORK = [
   'connectionsAwaited',
 ]
 
-/** The gauges that do not come back to 0 for good, however long it takes them to come to rest. */
+/** Waits until the gauges are stable; returns those that are not 0. */
 export async function restOf(server: Pick<Server, 'gauges'>): Promise<Gauges> {
   const left = () => Object.fromEntries(Object.entries(server.gauges()).filter(([, value]) => value !== 0))
   let before = ''
@@ -105,7 +105,7 @@ export async function restOf(server: Pick<Server, 'gauges'>): Promise<Gauges> {
   return left()
 }
 
-/** A service whose database answers when it is told to, and clients that do not wait for that. */
+/** A service whose database answers on request, and clients that do not wait for it. */
 export class Abandoned {
   #cookie = ''
 
@@ -133,14 +133,14 @@ export class Abandoned {
     this.service.place.remove()
   }
 
-  /** Of a session that is open, and known. */
+  /** The cookie of an open, cached session. */
   async cookie(url = this.service.url): Promise<string> {
     const { status } = await send(url, { path: '/ws/me', headers: { cookie: this.#cookie } })
     if (status !== 200) this.#cookie = await openSession(url)
     return this.#cookie
   }
 
-  /** Sends these requests on one connection, which is reset while the first question to the database is not answered. */
+  /** Sends these requests on one connection and resets it while the first statement has no result. */
   async abort(bytes: string, { server, url }: Pick<Service, 'server' | 'url'> = this.service): Promise<void> {
     const isAsked = this.database.hold()
     const client = await connectTo(url)
@@ -152,7 +152,7 @@ export class Abandoned {
       })
     })
     client.write(bytes)
-    // Some are answered without the database.
+    // Some requests need no database.
     await Promise.race([isAsked, once(client, 'data')])
     client.resetAndDestroy()
     await isGone
@@ -160,12 +160,12 @@ export class Abandoned {
   }
 }
 
-/** From here on whoever has gone looks as if they were still there: their `close` was told, and is not told again. */
+/** Hides disconnects from the server: its responses still look writable. */
 export function hideDepartures({ fastify }: Pick<Server, 'fastify'>): void {
   fastify.server.prependListener('request', (_, response) => {
     response.once('close', () => {
       Object.defineProperty(response, 'destroyed', { value: false })
-      // As of any response that is closed.
+      // Writes on a closed response have no effect.
       response.write = () => false
       response.end = () => response
     })

@@ -1,4 +1,4 @@
-// Every success and every common refusal of the record operations, as exact text.
+// Every successful response and every common error of the record operations, as exact text.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import { asUser, expectRefusal, json, only, openSession, send, type User } from './exchange.js'
@@ -19,7 +19,7 @@ onEveryEngine((engine) => {
   afterAll(() => service.close())
 
   describe('create, read, update, delete', () => {
-    test('a created record is answered whole, its keys in the order of the model', async () => {
+    test('a create answers the whole record, its keys in the order of the model', async () => {
       const answer = await user.create(CONTACT, {
         firstName: 'Ada',
         lastName: 'Lovelace',
@@ -41,7 +41,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('read answers the same text and the same tag as the write before it', async () => {
+    test('a read answers the same text and ETag as the write before it', async () => {
       const created = await user.create(CONTACT, { firstName: 'Grace', phones: [{ b: 1, a: 2 }] })
       const { id } = only(created)
       const read = await user.get(`${CONTACTS}/${id}`)
@@ -55,7 +55,7 @@ onEveryEngine((engine) => {
       ])
     })
 
-    test('an updated record carries the next version and what was changed', async () => {
+    test('an update answers the record with the next version and the changes', async () => {
       const { id, createdOn } = only(await user.create(CONTACT, { firstName: 'Alan' }))
       const answer = await user.ask('POST', `${CONTACTS}/${id}`, { id, version: 0, lastName: 'Turing' })
       const { updatedOn } = only(answer)
@@ -68,7 +68,7 @@ onEveryEngine((engine) => {
       expect(answer.headers.etag).toMatch(/^"1\./)
     })
 
-    test('a deleted record is answered by its id', async () => {
+    test('a delete answers the id of the record', async () => {
       const { id } = only(await user.create(CONTACT, {}))
       const answer = await user.ask('DELETE', `${CONTACTS}/${id}`)
       expect([answer.status, answer.headers['content-type'], answer.text]).toEqual([
@@ -79,7 +79,7 @@ onEveryEngine((engine) => {
       expectRefusal(await user.get(`${CONTACTS}/${id}`), 404, 'not-found')
     })
 
-    test('delete takes a version by query (409) and by If-Match (412), and both must agree', async () => {
+    test('a delete takes its version from the query (409) or If-Match (412), and rejects a mismatch with 400', async () => {
       const { id } = only(await user.create(CONTACT, {}))
       await user.ask('POST', `${CONTACTS}/${id}`, { version: 0 })
       expectRefusal(await user.ask('DELETE', `${CONTACTS}/${id}?version=0`), 409, 'conflict')
@@ -99,15 +99,15 @@ onEveryEngine((engine) => {
     })
   })
 
-  describe('tags', () => {
-    test('the tag begins with the version and changes with the body', async () => {
+  describe('ETags', () => {
+    test('the ETag of a record begins with its version and changes with the body', async () => {
       const first = await user.create(CONTACT, { firstName: 'A' })
       const second = await user.create(CONTACT, { firstName: 'B' })
       expect(ETAG.exec(first.headers.etag ?? '')?.[1]).toBe('0')
       expect(first.headers.etag).not.toBe(second.headers.etag)
     })
 
-    test('If-None-Match compares all of the tag: 304 without a body, or the record', async () => {
+    test('If-None-Match compares the whole ETag: 304 without a body, or the record', async () => {
       const created = await user.create(CONTACT, { firstName: 'A' })
       const etag = created.headers.etag ?? ''
       const path = `${CONTACTS}/${only(created).id}`
@@ -121,7 +121,7 @@ onEveryEngine((engine) => {
       }
     })
 
-    test('If-Match compares the version part only', async () => {
+    test('If-Match compares only the version in the ETag', async () => {
       const created = await user.create(CONTACT, { firstName: 'A' })
       const path = `${CONTACTS}/${only(created).id}`
       const tags = [created.headers.etag ?? '', '"1"', '"2.whatever"', 'W/"3"', ' "4" ']
@@ -135,8 +135,8 @@ onEveryEngine((engine) => {
     })
   })
 
-  describe('refusals', () => {
-    test('a conflict is 409 and says all that is needed to go on', async () => {
+  describe('errors', () => {
+    test('a conflict is 409 with both versions, the fields and their verdicts', async () => {
       const created = only(await user.create(CONTACT, { firstName: 'A' }))
       const theirs = only(await user.ask('POST', `${CONTACTS}/${created.id}`, { version: 0, firstName: 'B' }))
       const answer = await user.ask('POST', `${CONTACTS}/${created.id}`, { version: 0, firstName: 'C' })
@@ -162,7 +162,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('the envelope is the status, then the data with kind, title, message and the id of the request', async () => {
+    test('an error answers status and data with kind, title, message and requestId', async () => {
       const answer = await user.get(`${CONTACTS}/0`)
       const requestId = String(answer.headers['x-request-id'])
       expect([answer.status, answer.headers['content-type']]).toEqual([404, JSON_TYPE])
@@ -172,7 +172,7 @@ onEveryEngine((engine) => {
       )
     })
 
-    test('field faults are 422 with status -4, every fault by its field', async () => {
+    test('field errors are 422 with status -4, one entry for each field', async () => {
       const answer = await user.create('test.Limited', { code: 'x', number: 11, colour: 'red' })
       const requestId = String(answer.headers['x-request-id'])
       expect(answer.status).toBe(422)
@@ -184,7 +184,7 @@ onEveryEngine((engine) => {
       )
     })
 
-    test('a value that is taken is 409 and names its field, or its set', async () => {
+    test('a duplicate value is 409 and names its field or its unique set', async () => {
       expect((await user.create('test.Limited', { code: 'AB', number: 1 })).status).toBe(200)
       const field = await user.create('test.Limited', { code: 'AB' })
       expectRefusal(field, 409, 'not-unique')
@@ -202,7 +202,7 @@ onEveryEngine((engine) => {
       expect(json(set)).toMatchObject({ data: { fields: ['country', 'number'] } })
     })
 
-    test('problem+json is answered when it is asked for, with the status of HTTP', async () => {
+    test('Accept: application/problem+json answers an error as problem+json with the HTTP status', async () => {
       const answer = await user.get('/ws/rest/crm.Nothing', {
         accept: 'application/problem+json, application/json',
       })
@@ -216,7 +216,7 @@ onEveryEngine((engine) => {
       expect(json(faults)).toMatchObject({ status: 422, kind: 'invalid', errors: { code: 'is required' } })
     })
 
-    test('without a session everything below /ws is 401, whether it is there or not', async () => {
+    test('without a session every path below /ws is 401, existing or not', async () => {
       for (const path of [
         CONTACTS,
         `${CONTACTS}/1`,

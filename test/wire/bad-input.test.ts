@@ -1,4 +1,4 @@
-// Whatever comes in: the right refusal, the same on both engines, nothing leaked, nothing changed, and the service goes on.
+// Invalid requests of every kind: the right error on both engines, no leak, no change, and the service keeps running.
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EVENT_MODEL } from '../../src/model/catalog/auth-models.js'
@@ -28,7 +28,7 @@ const TABLES = [
   ...['verso_sequence', 'verso_log', 'verso_schema', 'verso_idempotency'],
 ]
 
-test('there are many, and each is there once', () => {
+test('there are at least 800 cases of bad input, each with its own name', () => {
   expect(cases.length).toBeGreaterThanOrEqual(800)
   expect(new Set(cases.map((one) => one.name)).size).toBe(cases.length)
 })
@@ -58,7 +58,7 @@ onEveryEngine((engine) => {
       const bytes = typeof sent.raw === 'string' ? sent.raw.replace('{cookie}', cookie) : sent.raw
       return sendRaw(service.url, bytes, sent.isCut)
     }
-    // Failed logins are counted by address: each case has its own.
+    // The service counts failed logins by address, so each case has its own.
     const address = `10.0.${Math.floor(++addresses / 250)}.${addresses % 250}`
     return send(service.url, { ...sent, headers: { cookie, 'x-forwarded-for': address, ...sent.headers } })
   }
@@ -78,7 +78,7 @@ onEveryEngine((engine) => {
     expect('polluted' in {}).toBe(false)
   })
 
-  test('the record that was there is as it was', async () => {
+  test('the target record is unchanged after all bad input', async () => {
     const answer = await asUser(service.url, cookie).get('/ws/rest/crm.Contact/1')
     expect(JSON.parse(answer.text)).toMatchObject({ data: [{ version: 1, fullName: 'Target Record' }] })
   })
@@ -94,12 +94,12 @@ function expectRefused(answer: Answer, { status, kind, faults }: Case): void {
   if (faults) expect(Object.keys(body.errors ?? {}).sort()).toEqual(faults)
 }
 
-/** Everything that is kept, but for what every request may change: sessions and failed logins. */
+/** Everything stored, except for data that any request may change: sessions and failed logins. */
 async function digestOf({ db }: App): Promise<string> {
   const all = await Promise.all(
     TABLES.map((table) => db.reader.all(`select * from "${table}" order by 1, 2`)),
   )
-  // That a login failed is noted, whatever was wrong with it.
+  // Every failed login adds an event.
   const tables = all.map((rows) => rows.filter(({ model }) => model !== EVENT_MODEL))
   const counts = tables.map((rows) => rows.length).join()
   return `${counts} ${createHash('sha256').update(JSON.stringify(tables)).digest('hex')}`

@@ -1,4 +1,4 @@
-// A user name and a password with every request: as safe as a login, and as quick as a session.
+// A user name and a password with every request (Basic): as safe as a login, and as fast as a session.
 import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -29,7 +29,7 @@ import {
 
 const CONTACTS = '/ws/rest/crm.Contact'
 const REMEMBERED_MS = 5 * 60_000
-/** A hash that takes so long that nothing else counts beside it. */
+/** A hash that takes much longer than everything else. */
 const SLOW = { memoryCost: 19_456, timeCost: 40, parallelism: 1 }
 
 const encoded = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
@@ -67,7 +67,7 @@ onEveryEngine((engine) => {
     return user
   }
 
-  test('it stands for a session, in reads, in writes and where anybody may ask', async () => {
+  test('Basic credentials replace a session for reads, writes and public routes', async () => {
     expect((await get(basic())).status).toBe(200)
     const body = JSON.stringify({ data: { firstName: 'By Basic' } })
     const made = await send(service.url, {
@@ -84,13 +84,13 @@ onEveryEngine((engine) => {
     expect((await get(basic('ADA'))).status).toBe(200)
   })
 
-  test('a login takes it too, unless its body says who it is', async () => {
+  test('a login accepts Basic credentials, unless its body has credentials', async () => {
     const answer = await send(service.url, { method: 'POST', path: '/callback', headers: basic() })
     expect([answer.status, answer.headers['set-cookie']?.length]).toEqual([200, 2])
     expectRefusal(await login(service.url, basic(), credentials(USERNAME, 'wrong')), 401, 'unauthenticated')
   })
 
-  test('it is off unless it is switched on: the header is ignored, right or wrong', async () => {
+  test('without --basic-auth, Basic credentials are ignored, right or wrong', async () => {
     await withServer(service, {}, async (url) => {
       for (const headers of [basic(), basic(USERNAME, 'wrong')]) {
         const answer = await get(headers, url)
@@ -107,7 +107,7 @@ onEveryEngine((engine) => {
     expect(Number(row?.['n'])).toBe(0)
   })
 
-  test('whatever is wrong with it is 401, and says no more than a login would', async () => {
+  test('invalid Basic credentials are 401, and reveal no more than a login does', async () => {
     const texts = [
       '',
       ':',
@@ -141,12 +141,12 @@ onEveryEngine((engine) => {
     const [wrong, nobody] = [await get(basic(USERNAME, 'wrong')), await get(basic('nobody'))]
     expect(envelope(wrong).data.message).toBe('The user name or the password is wrong')
     expect(envelope(nobody).data.message).toBe(envelope(wrong).data.message)
-    // Who is wrong is not let in by a cookie beside it.
+    // Wrong credentials are not rescued by a valid cookie.
     const cookie = (await login(service.url)).headers['set-cookie']?.[0]?.split(';')[0]
     expect((await get({ ...basic(USERNAME, 'wrong'), cookie })).status).toBe(401)
   })
 
-  test('pages of other sites write nothing with it', async () => {
+  test('a cross-site write with Basic credentials is rejected with 403', async () => {
     for (const site of [{ 'sec-fetch-site': 'cross-site' }, { origin: 'https://evil.example' }])
       for (const method of ['PUT', 'POST', 'DELETE']) {
         const target = method === 'DELETE' ? `${CONTACTS}/1` : CONTACTS
@@ -156,7 +156,7 @@ onEveryEngine((engine) => {
       }
   })
 
-  test('wrong ones are counted with failed logins, and are 429 past the thirtieth', async () => {
+  test('wrong Basic credentials count as failed logins, and are 429 after 30 failures', async () => {
     const from = (address: string) => ({ 'x-forwarded-for': address })
     const { username, password } = await newUser()
     const known = await newUser()
@@ -174,22 +174,22 @@ onEveryEngine((engine) => {
     expectRefusal(refused, 429, 'too-many')
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
     expect((await get({ ...right, ...from('10.9.0.2') })).status).toBe(200)
-    // Who has proved it already, and all others at that address, go on.
+    // A user who was verified before, and all others at that address, still get in.
     expect((await get(right)).status).toBe(200)
     expect((await get({ ...basic(known.username, known.password), ...from('10.9.0.1') })).status).toBe(200)
   })
 
-  test('unknown names with the same password at once are counted one by one', async () => {
+  test('concurrent unknown user names with the same password are counted one by one', async () => {
     const names = ['nobody.1', 'nobody.2', 'NOBODY.2', 'nobody.3']
     const from = { 'x-forwarded-for': '10.8.0.1' }
     const answers = await Promise.all(names.map((name) => get({ ...basic(name, 'the same'), ...from })))
     expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401])
     const counted = await findFailures(service.app.db.reader, '10.8.0.1', 0)
-    // Two spellings of one name are one look, if they come together.
+    // Two spellings of one name share one check if they arrive together.
     expect(counted?.failures).toBeGreaterThanOrEqual(3)
   })
 
-  test('a new password shuts it at once, and opens it to whoever has that', async () => {
+  test('a new password takes effect for Basic immediately', async () => {
     const { username, password } = await newUser()
     expect((await get(basic(username, password))).status).toBe(200)
     await changePassword(service.app, username, 'another password')
@@ -198,7 +198,7 @@ onEveryEngine((engine) => {
     expect((await get(basic(username, password))).status).toBe(401)
   })
 
-  test('so does a disabled account, until it is enabled again, and a deleted one', async () => {
+  test('a disabled or deleted account loses Basic access immediately', async () => {
     const { id, username, password } = await newUser()
     expect((await get(basic(username, password))).status).toBe(200)
     await setDisabled(service.app, username, true)
@@ -208,12 +208,12 @@ onEveryEngine((engine) => {
     await remove(service.app, SERVICE, USER, id)
     expect(await findLogin(service.app.db.reader, username)).toBeUndefined()
     expect((await get(basic(username, password))).status).toBe(401)
-    // One of the same name is another account.
+    // A new account of the same name is another account.
     await addUser(service.app, { username, password: 'of somebody else', roles: ['editor'] })
     expect((await get(basic(username, password))).status).toBe(401)
   })
 
-  test('a hash is paid for once, by however many requests, and again when it is forgotten', async () => {
+  test('concurrent and later Basic requests share one password hash until it expires from the cache', async () => {
     const { username, password } = await slowUser()
     const ask = async () => {
       expect((await get(basic(username, password))).status).toBe(200)
@@ -230,7 +230,7 @@ onEveryEngine((engine) => {
     expect(await timeOf(ask)).toBeLessThan(loginMs / 2)
   })
 
-  test('a wrong password is looked at each time: nothing is remembered of it', async () => {
+  test('a wrong password is hashed for every request: failures are not cached', async () => {
     const { username } = await slowUser()
     const ask = () => get(basic(username, 'wrong'))
     const loginMs = await timeOf(() => login(service.url, {}, credentials(username, 'wrong')))
@@ -239,17 +239,17 @@ onEveryEngine((engine) => {
   })
 })
 
-describe('what is kept of a password', () => {
-  test('is no text of it: a heap snapshot has neither the password nor the header', async () => {
+describe('credentials in memory', () => {
+  test('a heap snapshot contains neither the password nor the Authorization header', async () => {
     expect(await textsInHeap()).toEqual({ model: true, password: false, header: false })
   })
 
-  test('a service that keeps what it was sent is caught', async () => {
+  test('the mutant that keeps the Authorization header is caught', async () => {
     expect(await textsInHeap('keeping')).toEqual({ model: true, password: false, header: true })
   })
 })
 
-/** What a snapshot of a service has that was sent credentials, and then others: the last may linger in a parser. */
+/** Searches a heap snapshot of a service for credentials that it received some requests ago; a parser may still hold the latest ones. */
 async function textsInHeap(twin = ''): Promise<object> {
   const folder = mkdtempSync(path.join(tmpdir(), 'verso-heap-'))
   const place = await newPlace('sqlite')

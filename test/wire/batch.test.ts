@@ -1,4 +1,4 @@
-// Batches: the answers to the letter, and in the manners of existing clients.
+// Batches: exact responses, also in the compatibility mode of existing clients.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import { asUser, envelope, json, JSON_BODY, only, openSession, send, type Answer } from './exchange.js'
@@ -31,7 +31,7 @@ onEveryEngine((engine) => {
     only(await ask(to, `/ws/rest/${model}`, { data }, {}, 'PUT'))
   const dataOf = (answer: Answer) => (json(answer) as { data: readonly Record<string, unknown>[] }).data
 
-  test('what is written, removed and asserted stands in the order of the requests, and nothing else', async () => {
+  test('a batch answers the results in the order of the requests', async () => {
     const [kept, gone] = [await make(service, CONTACT, {}), await make(service, CONTACT, {})]
     const answer = await batch(service, [
       { op: 'assert', model: CONTACT, id: kept.id, version: 0 },
@@ -45,7 +45,7 @@ onEveryEngine((engine) => {
     expect(answer.text).toBe(`{"status":0,"data":[{"id":${kept.id},"version":0},${gone.id},${circle}]}`)
   })
 
-  test('a repeat says that it is one, and its text is the same', async () => {
+  test('a repeated batch answers the same text and says so', async () => {
     const requests = [{ op: 'create', model: CONTACT, data: { firstName: 'once', pin: 'secret 4711' } }]
     const key = { 'idempotency-key': 'batch' }
     const first = await batch(service, requests, key)
@@ -59,7 +59,7 @@ onEveryEngine((engine) => {
     expect(envelope(other).data).not.toHaveProperty('index')
   })
 
-  test('a repeat that arrives while the first is running waits for its answer', async () => {
+  test('a repeated batch that arrives while the first one runs waits for its response', async () => {
     const requests = [{ op: 'create', model: CONTACT, data: { firstName: 'at once' } }]
     const key = { 'idempotency-key': 'batch at once' }
     const answers = await Promise.all(Array.from({ length: 5 }, () => batch(service, requests, key)))
@@ -68,7 +68,7 @@ onEveryEngine((engine) => {
     expect(replayed).toHaveLength(4)
   })
 
-  test('a conflict has all that a conflict has, and the index', async () => {
+  test('a conflict in a batch has the usual details and the index', async () => {
     const { id } = await make(service, CONTACT, { firstName: 'base' })
     await ask(service, `/ws/rest/${CONTACT}/${id}`, { data: { version: 0, firstName: 'theirs' } })
     const stale = { op: 'update', model: CONTACT, id, version: 0, data: { firstName: 'ours' } }
@@ -81,7 +81,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('Preference-Applied is said where something was merged, and again to a repeat', async () => {
+  test('a batch answers Preference-Applied if it merged something, also to a repeat', async () => {
     const prefer = { prefer: 'merge=fields' }
     const { id } = await make(service, CONTACT, { firstName: 'base' })
     const update = (data: object, version?: number) => ({ op: 'update', model: CONTACT, id, version, data })
@@ -101,7 +101,7 @@ onEveryEngine((engine) => {
     expect(envelope(clash).data['index']).toBe(0)
   })
 
-  test('a record that is made and changed shows both versions, in the habits of existing clients, too', async () => {
+  test('a batch answers both versions of a record that it creates and updates, also with --compat', async () => {
     const requests = [
       { op: 'create', model: PERSON, ref: 'a', data: { name: 'A' } },
       { op: 'update', model: PERSON, id: { $ref: 'a' }, data: { version: 0, boss: { $ref: 'a' } } },
@@ -117,7 +117,7 @@ onEveryEngine((engine) => {
     }
   })
 
-  test('field faults have their places, and all shapes are looked at before them', async () => {
+  test('field errors of a batch have their path, and are checked after the shapes of all requests', async () => {
     const wrong = { op: 'create', model: CONTACT, data: { firstName: 5 } }
     const fields = await batch(service, [{ op: 'create', model: PERSON, data: {} }, wrong, wrong])
     expect([fields.status, envelope(fields).status, envelope(fields).errors]).toEqual([
@@ -137,7 +137,7 @@ onEveryEngine((engine) => {
       expect(envelope(shapes).data.message).toContain(place)
   })
 
-  test('as problem+json, the index is a member like others', async () => {
+  test('an error of a batch as problem+json has the index', async () => {
     const answer = await batch(service, [{ op: 'delete', model: CONTACT, id: 987_654 }], {
       accept: 'application/problem+json',
     })
@@ -145,7 +145,7 @@ onEveryEngine((engine) => {
     expect(json(answer)).toMatchObject({ status: 404, kind: 'not-found', index: 0 })
   })
 
-  test('the habits of existing clients hold for what is sent, and refs stay refs', async () => {
+  test('with --compat, a batch accepts the values of existing clients, and resolves refs', async () => {
     const { id } = await make(habits, PERSON, {})
     const answer = await batch(habits, [
       { op: 'create', model: PERSON, ref: 'a', data: { id: -1, name: 5, unknown: true, rate: '' } },
@@ -168,7 +168,7 @@ onEveryEngine((engine) => {
     expect(third).toMatchObject({ version: 1, boss: { id: first?.['id'] } })
   })
 
-  test('their refusals are answers with a status of their own', async () => {
+  test('with --compat, errors of a batch are HTTP 200 with status -1', async () => {
     const faults: readonly object[] = [
       { op: 'x' },
       { op: 'create', model: 'no.Model', data: {} },
@@ -186,7 +186,7 @@ onEveryEngine((engine) => {
     expect(forbidden.status).toBe(403)
   })
 
-  test('whoever asks for its methods is told', async () => {
+  test('OPTIONS of /ws/batch lists POST and OPTIONS, and GET is 405', async () => {
     const answer = await send(service.url, {
       ...{ method: 'OPTIONS', path: '/ws/batch', headers: { cookie: cookies[0] } },
     })

@@ -1,4 +1,4 @@
-// The feed over HTTP: pages, long polls, streams, and what is wrong with a question.
+// The change feed over HTTP: pages, long polls, streams, and invalid queries.
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CommitListeners } from '../../src/store/engine/commit-listeners.js'
@@ -26,7 +26,7 @@ onEveryEngine((engine) => {
 
   const end = async () => (await client.find(MODEL, { limit: 0 })).seq
 
-  test('a page has the Changes after a number, and where to go on', async () => {
+  test('a page of the feed has the changes after a sequence number, and the next cursor', async () => {
     const since = await end()
     const { data } = await client.create(MODEL, { firstName: 'Ada', pin: '1234' })
     await client.update(MODEL, data.id, { version: 0, lastName: 'L' })
@@ -57,7 +57,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('a limit cuts, and going on misses nothing', async () => {
+  test('paging through the feed with a limit misses no change', async () => {
     const since = await end()
     for (let count = 0; count < 5; count++) await client.create(MODEL, { firstName: `n${count}` })
     const names: unknown[] = []
@@ -70,7 +70,7 @@ onEveryEngine((engine) => {
     expect(names).toEqual(['n0', 'n1', 'n2', 'n3', 'n4'])
   })
 
-  test('models are chosen by name, one or several', async () => {
+  test('the feed can be limited to one or several models', async () => {
     const since = await end()
     await client.create(MODEL, {})
     await client.create('rel.Circle', { name: 'c' })
@@ -82,7 +82,7 @@ onEveryEngine((engine) => {
     expect(await modelsOf(`model=${MODEL}`)).toEqual([MODEL])
     expect(await modelsOf(`model=${MODEL},rel.Circle`)).toEqual([MODEL, 'rel.Circle'])
     expect(await modelsOf(`model=${MODEL}&model=rel.Company`)).toEqual([MODEL, 'rel.Company'])
-    // Where there is nothing of these, the place to go on is still the end.
+    // Without matching changes, the next cursor is still the end.
     expect(json(await user.get(`/ws/changes?since=${since}&model=rel.Badge`))).toEqual({
       status: 0,
       data: [],
@@ -90,7 +90,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('a long poll is answered by the next write, of this node or another', async () => {
+  test('a long poll is answered by the next write, on this node or another', async () => {
     const other = await startService(engine, { place: service.place })
     const writer = await HttpClient.login(other.url, USERNAME, PASSWORD)
     for (const by of [client, writer]) {
@@ -102,7 +102,7 @@ onEveryEngine((engine) => {
     await other.close()
   })
 
-  test('whoever waits right behind a commit is not overlooked', async () => {
+  test('a long poll that starts right after a commit is answered', async () => {
     const { waiting, db } = service.app
     const { signal } = new AbortController()
     await client.create(MODEL, {})
@@ -113,7 +113,7 @@ onEveryEngine((engine) => {
     expect(performance.now() - begunMs).toBeLessThan(WAIT_MS)
   })
 
-  test('a find says which Change it shows last', async () => {
+  test('a find answers the sequence number of the last change that it shows', async () => {
     const { seq } = await client.find(MODEL)
     await client.create(MODEL, {})
     expect((await client.find(MODEL)).seq).toBe(seq + 1)
@@ -121,8 +121,8 @@ onEveryEngine((engine) => {
     expect((await client.search(MODEL, { data: { criteria: [] } })).seq).toBe(seq + 1)
   })
 
-  describe('a stream', () => {
-    test('has an event for each Change, and goes on where the last one was seen', async () => {
+  describe('a stream of changes', () => {
+    test('a stream has one event for each change, and resumes after Last-Event-ID', async () => {
       const since = await end()
       await client.create(MODEL, { firstName: 'a\nb' })
       await client.create(MODEL, { firstName: 'second' })
@@ -140,7 +140,7 @@ onEveryEngine((engine) => {
       again.close()
     })
 
-    test('says what is wrong before it begins, as every answer does', async () => {
+    test('an invalid or unauthenticated stream request is an ordinary error', async () => {
       const answer = await user.get('/ws/changes?since=x', { accept: 'text/event-stream' })
       expectRefusal(answer, 400, 'bad-request')
       expectRefusal(
@@ -150,7 +150,7 @@ onEveryEngine((engine) => {
       )
     })
 
-    test('there are a hundred of an account at most', async () => {
+    test('an account can have at most 100 streams; the next one is 429', async () => {
       const reader = await HttpClient.login(service.url, USERNAME, PASSWORD)
       const streams: EventReader[] = []
       for (let count = 0; count < 100; count++) streams.push(new EventReader(reader, 'since=0'))
@@ -162,7 +162,7 @@ onEveryEngine((engine) => {
       await expect.poll(async () => (await user.get('/ws/changes?since=0&wait=1')).status).toBe(200)
     })
 
-    test('that breaks is ended, and the log says why', async () => {
+    test('a stream that fails ends with a refused event, and the log says why', async () => {
       const place = await newPlace(engine)
       const database = await FailingDatabase.open(place.url)
       const lines: string[] = []
@@ -185,7 +185,7 @@ onEveryEngine((engine) => {
       place.remove()
     })
 
-    test('is not counted among the requests under way', async () => {
+    test('a stream does not count as a request in flight', async () => {
       const narrow = await startService(engine, { place: service.place, http: { maxInFlight: 2 } })
       const reader = await HttpClient.login(narrow.url, USERNAME, PASSWORD)
       const streams: EventReader[] = []
@@ -200,7 +200,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('HEAD is answered, and events come to those who want them', async () => {
+  test('the feed answers JSON or events depending on Accept, and HEAD as JSON', async () => {
     const typeFor = async (accept: string, method = 'GET') => {
       const headers = { cookie: client.cookie, accept }
       const { response } = { response: await fetch(`${service.url}/ws/changes`, { method, headers }) }
@@ -229,17 +229,17 @@ onEveryEngine((engine) => {
       'limit=0&Since=1&x=y',
       /parameter "Since" .* "since"\?\); unknown parameter "x"; known are .*; limit must be/,
     ],
-  ])('%s is refused, and every fault is named', async (query, words) => {
+  ])('the feed query %s is rejected with every error named', async (query, words) => {
     const answer = await user.get(`/ws/changes?${query}`)
     expectRefusal(answer, 400, 'bad-request')
     expect(envelope(answer).data['message']).toMatch(words)
   })
 
-  test('a model that is not there is refused', async () => {
+  test('the feed of an unknown model is rejected with 404', async () => {
     expectRefusal(await user.get('/ws/changes?model=crm.Nothing'), 404, 'unknown-model')
   })
 
-  test('whoever is behind the beginning, or ahead of the end, is to read anew', async () => {
+  test('a cursor below the retention floor or beyond the end of the feed is 410', async () => {
     const ahead = await user.get(`/ws/changes?since=${(await end()) + 1}`)
     expectRefusal(ahead, 410, 'gone')
     await service.app.db.transaction((tx) => raiseHorizon(tx, 5))

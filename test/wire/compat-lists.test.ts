@@ -1,4 +1,4 @@
-// Lists and forms as existing clients send them, side by side with the contract: two servers on one database.
+// Lists and forms of existing clients, with and without --compat: two servers on one database.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { HABITS } from '../../src/http/compat/axelor.js'
 import { contextFrom } from '../../src/http/compat/axelor-lists.js'
@@ -63,36 +63,32 @@ onEveryEngine((engine) => {
       ['dates', () => within('born', ['', '2026-01-02']), ['C']],
       ['references', () => within('company', [null, { id: 1 }]), ['A']],
       ['a path', () => within('company.id', [null, '', 1]), ['A']],
-      ['an empty text is a text', () => within('name', [null, '', 'C']), ['', 'C']],
-      ['nothing is left', () => within('rate', [null, '']), []],
-      [
-        'inside of a group',
-        () => ({ criteria: [{ operator: 'and', ...within('rate', [null, '3']) }] }),
-        [''],
-      ],
-      ['all but some', () => within('rate', [null, '2.5'], 'notIn'), ['']],
+      ['null, but not the empty text, for a text field', () => within('name', [null, '', 'C']), ['', 'C']],
+      ['only null and empty values', () => within('rate', [null, '']), []],
+      ['a group', () => ({ criteria: [{ operator: 'and', ...within('rate', [null, '3']) }] }), ['']],
+      ['notIn', () => within('rate', [null, '2.5'], 'notIn'), ['']],
       ['a parameter', () => domain('self.rate IN :rates', { rates: [null, '', '2.5'] }), ['A']],
       [
-        'in parentheses',
+        'a parameter in parentheses',
         () => domain('self.id in (:ids)', { ids: [null, '', ids[0], String(ids[2])] }),
         ['A', 'C'],
       ],
-      ['inside of another', () => domain('self.company.id IN :a.b', { a: { b: [null, 1], c: 1 } }), ['A']],
+      ['a nested parameter', () => domain('self.company.id IN :a.b', { a: { b: [null, 1], c: 1 } }), ['A']],
       [
         'texts',
         () => domain("self.name IN :names AND self.name != ':x'", { names: [null, '', 'A'] }),
         ['', 'A'],
       ],
-      ['nothing is left of a parameter', () => domain('self.rate IN :rates', { rates: [null] }), []],
-      ['but some', () => domain('self.rate NOT IN :rates', { rates: [null, '2.5'] }), ['']],
+      ['a parameter with only null', () => domain('self.rate IN :rates', { rates: [null] }), []],
+      ['NOT IN with a parameter', () => domain('self.rate NOT IN :rates', { rates: [null, '2.5'] }), ['']],
       [
-        'of several texts',
+        'several domains',
         () => ({ _domains: [{ domain: 'self.rate IN :r', context: { r: [null, '3'] } }] }),
         [''],
       ],
     ]
 
-    test.for(asked)('are left out: %s', async ([, data, names]) => {
+    test.for(asked)('with --compat, null and empty values of IN are ignored: %s', async ([, data, names]) => {
       expect(await search(habits, data())).toEqual({
         code: 200,
         status: 0,
@@ -101,26 +97,32 @@ onEveryEngine((engine) => {
     })
     const order = (name: string) => ['A', '', 'C'].indexOf(name)
 
-    test.for(asked)('are refused by the contract: %s', async ([, data]) => {
-      expect((await search(contract, data())).code).toBe(400)
-    })
+    test.for(asked)(
+      'without --compat, null and empty values of IN are rejected with 400: %s',
+      async ([, data]) => {
+        expect((await search(contract, data())).code).toBe(400)
+      },
+    )
 
     const unmeant: readonly (readonly [what: string, data: object])[] = [
       ['criteria', within('rate', [null, ''], 'notIn')],
       ['a parameter', domain('self.rate NOT IN :rates', { rates: [null] })],
     ]
 
-    test.for(unmeant)('all but nothing is no search for everything: %s is refused', async ([, data]) => {
-      expect((await search(habits, data)).status).toBe(-1)
-    })
+    test.for(unmeant)(
+      'with --compat, NOT IN with only null and empty values is rejected: %s',
+      async ([, data]) => {
+        expect((await search(habits, data)).status).toBe(-1)
+      },
+    )
 
-    test('a translation that leaves out all empty values would lose records of empty texts, and find all but nothing', async () => {
+    test('the mutant that drops all empty values loses matches of empty text, and turns NOT IN into a match of all', async () => {
       const mutant = (list: readonly unknown[]) => list.filter((value) => value !== null && value !== '')
       expect((await search(contract, within('name', mutant([null, '', 'C'])))).names).toEqual(['C'])
       expect((await search(contract, within('rate', mutant([null, '']), 'notIn'))).names).toHaveLength(3)
     })
 
-    describe('cost no more than the length of a text', () => {
+    describe('cost of reading a domain', () => {
       const spaces = ' '.repeat(9_900)
       const hostile = [
         `a in${spaces}x`,
@@ -129,7 +131,7 @@ onEveryEngine((engine) => {
         `a${spaces}`,
       ]
       const plain = 'word '.repeat(1_980)
-      /** The best of some runs: others may share the processor. */
+      /** The best of several runs, because others share the processor. */
       const timeOf = (work: () => void) => {
         const times = Array.from({ length: 3 }, () => {
           const start = performance.now()
@@ -138,23 +140,23 @@ onEveryEngine((engine) => {
         })
         return Math.min(...times)
       }
-      /** How much longer the worst text takes than one of ordinary words. */
+      /** The factor by which the worst text takes longer than one of ordinary words. */
       const growth = (read: (text: string) => unknown) => {
         const ordinary = timeOf(() => read(plain))
         return Math.max(...hostile.map((text) => timeOf(() => read(text)))) / ordinary
       }
 
-      test('whatever stands between its words', () => {
+      test('reading a domain takes time linear in its length, whatever it contains', () => {
         const { catalog } = strict.app
         expect(growth((text) => contextFrom(catalog, catalog.user, text, {}))).toBeLessThan(200)
       })
 
-      test('a pattern with two runs of spaces beside each other is caught', () => {
+      test('the mutant pattern with two adjacent runs of spaces is caught by its run time', () => {
         const mutant = /(?<![\w.[\]])([\w.[\]]+)\s+(not\s+)?in\s*\(?\s*:([\w.$]+)/gi
         expect(growth((text) => [...text.matchAll(mutant)])).toBeGreaterThan(400)
       })
 
-      test('and no more texts are read than a search may have', () => {
+      test('at most as many domains are read as a search may have terms', () => {
         let read = 0
         const _domains = Array.from({ length: 1_000 }, () => ({
           get domain() {
@@ -167,13 +169,13 @@ onEveryEngine((engine) => {
         expect(read).toBeLessThan(3 * (MAX_TERMS + 1))
       })
 
-      test('a thousand texts are refused', async () => {
+      test('a search with 1,000 domains is rejected', async () => {
         const _domains = Array.from({ length: 1_000 }, () => ({ domain: "self.name = 'A'" }))
         expect(await search(habits, { _domains })).toEqual({ code: 200, status: -1, names: [] })
       })
     })
 
-    test('a mass update by a list of which nothing is left changes nothing', async () => {
+    test('a mass update whose IN has only null and empty values changes nothing', async () => {
       const body = { data: within('rate', [null, '']), records: [{ name: 'lost' }] }
       const answer = await habits.request('POST', `${PEOPLE}/updateMass`, body)
       expect(await answer.json()).toMatchObject({ status: 0, total: 0 })
@@ -181,7 +183,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  describe('an upload of a file that stands for itself', () => {
+  describe('uploads of MetaFile', () => {
     const upload = async ({ url }: Service, field: string, path = FILES) => {
       const form = new FormData()
       form.append('field', field)
@@ -192,15 +194,18 @@ onEveryEngine((engine) => {
       return { code: answer.status, body: (await answer.json()) as Body }
     }
 
-    test.for(['undefined', 'null', 'picture', ''])('may name any field: "%s"', async (field) => {
-      const { code, body } = await upload(loose, field)
-      expect([code, body.status]).toEqual([200, 0])
-      const file = await habits.request('GET', `${FILES}/${body.data[0]?.id}/content/download`)
-      expect(await file.text()).toBe('content')
-      expect((await upload(strict, field)).code).toBe(404)
-    })
+    test.for(['undefined', 'null', 'picture', ''])(
+      'with --compat, an upload of a MetaFile may name any field: "%s"',
+      async (field) => {
+        const { code, body } = await upload(loose, field)
+        expect([code, body.status]).toEqual([200, 0])
+        const file = await habits.request('GET', `${FILES}/${body.data[0]?.id}/content/download`)
+        expect(await file.text()).toBe('content')
+        expect((await upload(strict, field)).code).toBe(404)
+      },
+    )
 
-    test('a file of another model still needs the name of its field', async () => {
+    test('with --compat, an upload to another model still needs the name of its field', async () => {
       const { code, body } = await upload(loose, 'undefined', '/ws/rest/doc.Paper')
       expect([code, body.status]).toEqual([200, -1])
     })

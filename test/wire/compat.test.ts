@@ -1,4 +1,4 @@
-// The habits of existing clients, side by side with the contract: two servers on one database.
+// Existing clients with and without --compat: two servers on one database.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as store from '../../src/store/records/records.js'
 import { HttpClient } from '../http-client.js'
@@ -16,7 +16,7 @@ interface Body {
 }
 
 const bodyOf = ({ text }: { text: string }): Body => JSON.parse(text) as Body
-/** Of a success. */
+/** The records of a successful response. */
 const recordsOf = ({ text }: { text: string }) => (JSON.parse(text) as { data: readonly object[] }).data
 
 async function ask(client: HttpClient, ...request: Parameters<HttpClient['request']>) {
@@ -44,7 +44,7 @@ onEveryEngine((engine) => {
     await strict.close()
   })
 
-  describe('what is refused about records is an answer: 200 with -1, and the same data and errors', () => {
+  describe('errors with --compat', () => {
     const refused: readonly (readonly [status: number, method: string, path: string, body?: unknown])[] = [
       [400, 'GET', `${COMPANIES}?limit=many`],
       [400, 'POST', `${COMPANIES}/1`, { data: { name: 'no version' } }],
@@ -70,15 +70,18 @@ onEveryEngine((engine) => {
       [422, 'PUT', PEOPLE, { data: { company: { id: 999 } } }],
     ]
 
-    test.for(refused)('%s %s %s', async ([status, method, path, body]) => {
-      const [one, two] = [await ask(contract, method, path, body), await ask(habits, method, path, body)]
-      const [said, answered] = [bodyOf(one), bodyOf(two)]
-      expect([one.status, two.status, answered.status]).toEqual([status, 200, -1])
-      expect(answered.errors).toEqual(said.errors)
-      expect({ ...answered.data, requestId: '' }).toEqual({ ...said.data, requestId: '' })
-    })
+    test.for(refused)(
+      'with --compat, an error of %s is HTTP 200 with status -1 and the same data: %s %s',
+      async ([status, method, path, body]) => {
+        const [one, two] = [await ask(contract, method, path, body), await ask(habits, method, path, body)]
+        const [said, answered] = [bodyOf(one), bodyOf(two)]
+        expect([one.status, two.status, answered.status]).toEqual([status, 200, -1])
+        expect(answered.errors).toEqual(said.errors)
+        expect({ ...answered.data, requestId: '' }).toEqual({ ...said.data, requestId: '' })
+      },
+    )
 
-    test('412', async () => {
+    test('with --compat, a stale If-Match is HTTP 200 with status -1', async () => {
       const headers = { 'if-match': '"0"' }
       const one = await ask(contract, 'POST', `${COMPANIES}/1`, { data: { name: 'x' } }, headers)
       const two = await ask(habits, 'POST', `${COMPANIES}/1`, { data: { name: 'x' } }, headers)
@@ -86,7 +89,7 @@ onEveryEngine((engine) => {
       expect(bodyOf(two).data['kind']).toBe('stale-match')
     })
 
-    test('malformed JSON', async () => {
+    test('with --compat, malformed JSON is HTTP 200 with status -1', async () => {
       const answer = await send(loose.url, {
         ...{ method: 'PUT', path: COMPANIES, body: '{"data":' },
         headers: { cookie: await openSession(loose.url), 'content-type': 'application/json' },
@@ -94,7 +97,7 @@ onEveryEngine((engine) => {
       expect([answer.status, bodyOf(answer).status]).toEqual([200, -1])
     })
 
-    test('but not for whoever asks for problem+json', async () => {
+    test('with --compat, an error as problem+json keeps its HTTP status', async () => {
       const { status } = await ask(habits, 'GET', `${COMPANIES}/999`, undefined, {
         accept: 'application/problem+json',
       })
@@ -102,8 +105,8 @@ onEveryEngine((engine) => {
     })
   })
 
-  describe('all other codes stay real', () => {
-    test('401, 403, 405, 413, 415, 421 and what is no record at all', async () => {
+  describe('other HTTP statuses with --compat', () => {
+    test('with --compat, 401, 403, 405, 413, 415, 421 and errors outside of records keep their HTTP status', async () => {
       const cookie = await openSession(loose.url)
       const json = { 'content-type': 'application/json' }
       const asked = [
@@ -133,18 +136,18 @@ onEveryEngine((engine) => {
     })
   })
 
-  describe('what is sent is read as those clients mean it, and the contract refuses it', () => {
+  describe('values of existing clients', () => {
     const sent: readonly (readonly [what: string, data: object, becomes: object])[] = [
       ['unknown fields', { name: 'A', cid: null, attrs_x: 1, _original: {} }, { name: 'A' }],
-      ['an id below 0', { id: -3, name: 'B' }, { name: 'B' }],
+      ['a negative id', { id: -3, name: 'B' }, { name: 'B' }],
       [
         'numbers and dates as texts',
         { isActive: 'true', born: '2026-01-02T10:00:00Z' },
         { isActive: true, born: '2026-01-02' },
       ],
-      ['no text for no value', { born: '', rate: '' }, { born: null, rate: null }],
+      ['empty text for null', { born: '', rate: '' }, { born: null, rate: null }],
       [
-        'a reference with more than its id',
+        'a reference with more than an id',
         { company: { id: 1, name: 'is not written' } },
         { company: { id: 1, $version: 1, name: 'Once' } },
       ],
@@ -154,15 +157,15 @@ onEveryEngine((engine) => {
         { company: { id: 1, $version: 1, name: 'Once' } },
       ],
       ['a bare id', { company: 1 }, { company: { id: 1, $version: 1, name: 'Once' } }],
-      ['no list', { circles: null }, { circles: [] }],
+      ['null for a list', { circles: null }, { circles: [] }],
       [
-        'a new neighbour with an id below 0',
+        'a new related record with an id of 0',
         { company: { id: 0, name: 'New' } },
         { company: { $version: 0, name: 'New' } },
       ],
     ]
 
-    test.for(sent)('%s', async ([, data, becomes]) => {
+    test.for(sent)('with --compat, a create accepts %s', async ([, data, becomes]) => {
       const made = await ask(habits, 'PUT', PEOPLE, { data })
       expect([made.status, bodyOf(made).status]).toEqual([200, 0])
       expect(recordsOf(made)[0]).toMatchObject(becomes)
@@ -170,17 +173,17 @@ onEveryEngine((engine) => {
 
     const refused = sent.filter(([what]) => what !== 'an edited copy')
 
-    test.for(refused)('%s: refused by the contract', async ([, data]) => {
+    test.for(refused)('without --compat, a create rejects %s', async ([, data]) => {
       expect([400, 422]).toContain((await ask(contract, 'PUT', PEOPLE, { data })).status)
     })
 
-    test('a list is still never emptied by what is no list', async () => {
+    test('with --compat, a list is not emptied by a value that is not a list', async () => {
       const { status } = bodyOf(await ask(habits, 'PUT', PEOPLE, { data: { circles: 'none' } }))
       expect(status).toBe(-1)
     })
   })
 
-  describe('an edit is not lost for an id that is spelled in another way', () => {
+  describe('unusual ids and values', () => {
     const strange: readonly (readonly [what: string, method: string, path: string, body: object])[] = [
       ['a text', 'POST', COMPANIES, { data: { id: '1', version: 1, name: 'x' } }],
       ['a text without a version', 'POST', COMPANIES, { data: { id: '1', name: 'x' } }],
@@ -204,23 +207,26 @@ onEveryEngine((engine) => {
       ],
     ]
 
-    test.for(strange)('%s is refused, and nothing is written', async ([, method, path, body]) => {
-      const stateOf = async () => [
-        (await ask(contract, 'GET', `${COMPANIES}?limit=1000`)).text,
-        (await ask(contract, 'GET', `${PEOPLE}?limit=1000`)).text,
-      ]
-      const before = await stateOf()
-      expect(bodyOf(await ask(habits, method, path, body)).status).toBe(-1)
-      expect(await stateOf()).toEqual(before)
-    })
+    test.for(strange)(
+      'with --compat, %s is rejected, and nothing is written',
+      async ([, method, path, body]) => {
+        const stateOf = async () => [
+          (await ask(contract, 'GET', `${COMPANIES}?limit=1000`)).text,
+          (await ask(contract, 'GET', `${PEOPLE}?limit=1000`)).text,
+        ]
+        const before = await stateOf()
+        expect(bodyOf(await ask(habits, method, path, body)).status).toBe(-1)
+        expect(await stateOf()).toEqual(before)
+      },
+    )
 
-    test('more names than a search takes are refused, not looked up', async () => {
+    test('with --compat, a search with more than 500 unknown fields is rejected', async () => {
       const fields = Array.from({ length: 501 }, (_, index) => `unknown${index}`)
       expect(bodyOf(await ask(habits, 'POST', `${PEOPLE}/search`, { fields })).status).toBe(-1)
     })
   })
 
-  test('a search without a limit answers all, ten thousand at most; with one, as many', async () => {
+  test('with --compat, a search without a limit answers at most 10,000 records', async () => {
     const { app } = strict
     const table = app.tables.of(app.catalog.get('test.Note'))
     const rows = Array.from({ length: 10_050 }, (_, index) => ({ title: `Note ${index}`, createdOn: null }))
@@ -243,7 +249,7 @@ onEveryEngine((engine) => {
     expect(recordsOf(await ask(contract, 'POST', '/ws/rest/test.Note/search', {})).length).toBe(40)
   })
 
-  test('criteria are joined by or at the root alone, and as they say inside', async () => {
+  test('with --compat, criteria without an operator are combined with or, but only at the root', async () => {
     const is = (value: string) => ({ fieldName: 'name', operator: '=', value })
     const total = async (user: HttpClient, data: object) =>
       bodyOf(await ask(user, 'POST', `${COMPANIES}/search`, { data })).total

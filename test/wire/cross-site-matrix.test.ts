@@ -1,4 +1,4 @@
-// The cross-site rule and the content types, every combination of them, held against a table made from the contract alone.
+// Every combination of the cross-site rule and the content types, compared with a table derived from the contract alone.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import { openSession, send, type Sent } from './exchange.js'
@@ -8,14 +8,14 @@ const ALLOWED = 'https://partner.example'
 const CONTACTS = '/ws/rest/crm.Contact'
 const MISSING = `${CONTACTS}/999999999`
 
-/** A read, or something that does no harm a thousand times; what it answers when it is let through. */
+/** A read, or a request that can be repeated a thousand times without harm; `passed` is its status if it is accepted. */
 interface Kind {
   readonly sent: Sent
   readonly passed: number
-  /** Whether it is a login, a logout or a write. */
+  /** True for a login, a logout and a write. */
   readonly isGuarded: boolean
   readonly needsSession: boolean
-  /** Which bodies it reads. */
+  /** The bodies that it reads. */
   readonly reads: 'nothing' | 'json' | 'anything'
 }
 
@@ -33,7 +33,7 @@ const KINDS: readonly Kind[] = [
     { sent: { method: 'DELETE', path: MISSING }, passed: 404 },
   ].map((write) => ({ ...write, isGuarded: true, needsSession: true, reads: 'json' as const })),
   {
-    // Refused before anything of its body is looked at.
+    // Rejected before the body is read.
     sent: { method: 'PATCH', path: CONTACTS, body: '{}' },
     passed: 405,
     isGuarded: true,
@@ -41,7 +41,7 @@ const KINDS: readonly Kind[] = [
     reads: 'nothing',
   },
   ...[
-    // Half a body of JSON, which is read as such whatever its content type says.
+    // Half a JSON body, which is read as JSON whatever the content type says.
     { sent: { method: 'POST', path: '/callback', body: '{' }, passed: 400 },
     { sent: { method: 'POST', path: '/login.jsp', body: '{' }, passed: 400 },
     { sent: { method: 'GET', path: '/logout' }, passed: 200 },
@@ -50,7 +50,7 @@ const KINDS: readonly Kind[] = [
 ]
 const SITES = [undefined, 'same-origin', 'none', 'same-site', 'cross-site'] as const
 const ORIGINS = [undefined, 'own', FOREIGN, 'null', ALLOWED] as const
-/** Whether it is JSON as the contract has it; undefined is no header at all, which is right where there is no body. */
+/** JSON as the contract defines it; undefined is no header, which is valid without a body. */
 const TYPES: readonly (readonly [type: string | undefined, isJson: boolean])[] = [
   ['application/json', true],
   ['application/json; charset=utf-8', true],
@@ -72,7 +72,7 @@ interface Cell {
 
 type Rule = (cell: Cell) => number
 
-/** Section by section: the cross-site rule, the cookie that other origins do not have, the content type, the call itself. */
+/** In order: the cross-site rule, the cookie that other origins do not have, the content type, the request itself. */
 const contract: Rule = (cell) => {
   const { kind, origin } = cell
   if (kind.isGuarded && !isOurs(cell)) return 403
@@ -90,7 +90,7 @@ function isReadable({ kind, type, isJson }: Cell): boolean {
   return isJson || (type === undefined && kind.sent.body === undefined)
 }
 
-/** Tables with one sentence of the contract taken out: each must be seen to differ. */
+/** Tables with one rule of the contract removed: each must differ from the responses. */
 const TWINS: Readonly<Record<string, Rule>> = {
   'no cross-site rule': (cell) => contract({ ...cell, kind: { ...cell.kind, isGuarded: false } }),
   'sites beside us are ours': (cell) =>
@@ -126,7 +126,7 @@ onEveryEngine((engine) => {
     send(service.url, {
       ...kind.sent,
       headers: {
-        // Logging out is tried without a session: the others need theirs.
+        // The logout is sent without a session, because the other requests need theirs.
         ...(kind.sent.path === '/logout' ? {} : { cookie }),
         ...(site === undefined ? {} : { 'sec-fetch-site': site }),
         ...(origin === undefined ? {} : { origin: origin === 'own' ? service.url : origin }),
@@ -141,18 +141,18 @@ onEveryEngine((engine) => {
       return status === expected ? [] : [{ method, path, site, origin, type, status, expected }]
     })
 
-  test(`each of ${CELLS} cells is answered as the contract says`, () => {
+  test(`each of ${CELLS} combinations is answered as the contract says`, () => {
     expect(answered).toHaveLength(1_575)
     expect(CELLS).toBe(1_575)
     expect(differing(contract)).toEqual([])
   })
 
-  test('every kind of answer is among them', () => {
+  test('the combinations cover every status', () => {
     const statuses = new Set(answered.map(([, status]) => status))
     expect([...statuses].sort()).toEqual([200, 400, 401, 403, 404, 405, 415])
   })
 
-  test.for(Object.keys(TWINS))('a contract with another sentence would be noticed: %s', (name) => {
+  test.for(Object.keys(TWINS))('the mutant contract differs from the responses: %s', (name) => {
     expect(differing(TWINS[name] ?? contract).length).toBeGreaterThan(0)
   })
 })

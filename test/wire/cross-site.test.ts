@@ -1,4 +1,4 @@
-// Which page may make a browser do what: the cross-site rule as a whole matrix, CORS, and the Host check.
+// Requests that a page may make a browser send: the cross-site rule as a matrix, CORS, and the Host check.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { HttpSettings } from '../../src/http/settings.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
@@ -20,7 +20,7 @@ const ALLOWED = 'https://partner.example'
 const CONTACTS = '/ws/rest/crm.Contact'
 const MISSING = `${CONTACTS}/999999999`
 
-/** What each request answers when it is let through; a read, or something that does no harm a thousand times. */
+/** The status of each request if it is accepted; reads, or requests that can be repeated a thousand times without harm. */
 const requests: readonly (readonly [
   sent: Sent,
   passed: number,
@@ -80,35 +80,38 @@ onEveryEngine((engine) => {
   })
   afterAll(() => service.close())
 
-  /** The rule in its own words, from the contract; the service has to agree in every cell. */
+  /** The rule, derived from the contract; the service has to agree in every case. */
   const isOurs = (site: string | undefined, origin: string | undefined) => {
     if (site !== undefined) return site === 'same-origin' || site === 'none'
     return origin === undefined || origin === service.url || origin === PUBLIC
   }
 
-  test.for(requests)('%o passes where the rule lets it', async ([sent, passed, isGuarded, needsSession]) => {
-    const wrong: unknown[] = []
-    // Logging out is tried without a session: the others need theirs.
-    const session = sent.path === '/logout' ? {} : { cookie }
-    for (const site of SITES) {
-      for (const origin of originsOf(service.url)) {
-        const headers = {
-          ...(site === undefined ? {} : { 'sec-fetch-site': site }),
-          ...(origin === undefined ? {} : { origin }),
+  test.for(requests)(
+    '%o is accepted exactly where the cross-site rule allows it',
+    async ([sent, passed, isGuarded, needsSession]) => {
+      const wrong: unknown[] = []
+      // The logout is sent without a session, because the other requests need theirs.
+      const session = sent.path === '/logout' ? {} : { cookie }
+      for (const site of SITES) {
+        for (const origin of originsOf(service.url)) {
+          const headers = {
+            ...(site === undefined ? {} : { 'sec-fetch-site': site }),
+            ...(origin === undefined ? {} : { origin }),
+          }
+          const { status } = await send(service.url, {
+            ...sent,
+            headers: { ...sent.headers, ...session, ...headers },
+          })
+          const isCookieless = origin === ALLOWED && needsSession
+          const expected = isGuarded && !isOurs(site, origin) ? 403 : isCookieless ? 401 : passed
+          if (status !== expected) wrong.push({ ...headers, status, expected })
         }
-        const { status } = await send(service.url, {
-          ...sent,
-          headers: { ...sent.headers, ...session, ...headers },
-        })
-        const isCookieless = origin === ALLOWED && needsSession
-        const expected = isGuarded && !isOurs(site, origin) ? 403 : isCookieless ? 401 : passed
-        if (status !== expected) wrong.push({ ...headers, status, expected })
       }
-    }
-    expect(wrong).toEqual([])
-  })
+      expect(wrong).toEqual([])
+    },
+  )
 
-  test('a request that is refused says why, before its body is read', async () => {
+  test('a cross-site write is rejected with 403 and the reason, before its body is read', async () => {
     const headers = { ...JSON_BODY, cookie, origin: 'https://evil.example' }
     const answer = await send(service.url, {
       method: 'PUT',
@@ -121,7 +124,7 @@ onEveryEngine((engine) => {
     expect(answer.headers['access-control-allow-origin']).toBeUndefined()
   })
 
-  test('a login from another site opens no session', async () => {
+  test('a cross-site login opens no session', async () => {
     for (const headers of [
       { origin: 'https://evil.example' },
       { 'sec-fetch-site': 'cross-site' },
@@ -139,7 +142,7 @@ onEveryEngine((engine) => {
     }
   })
 
-  describe('other origins', () => {
+  describe('CORS', () => {
     const preflight = (origin: string, headers = {}) =>
       send(service.url, {
         ...{ method: 'OPTIONS', path: CONTACTS },
@@ -151,7 +154,7 @@ onEveryEngine((engine) => {
         },
       })
 
-    test('that are let in get their preflight answered without a session', async () => {
+    test('an allowed origin gets its preflight answered without a session', async () => {
       const answer = await preflight(ALLOWED)
       expect([answer.status, answer.text]).toEqual([204, ''])
       expect(answer.headers).toMatchObject({
@@ -165,7 +168,7 @@ onEveryEngine((engine) => {
       expect(answer.headers['access-control-allow-credentials']).toBeUndefined()
     })
 
-    test('may read the answers, and are never known by their cookie', async () => {
+    test('an allowed origin may read responses, and its cookies are ignored', async () => {
       const answer = await send(service.url, { path: CONTACTS, headers: { origin: ALLOWED, cookie } })
       expectRefusal(answer, 401, 'unauthenticated')
       expect(answer.headers).toMatchObject({
@@ -185,13 +188,13 @@ onEveryEngine((engine) => {
       'http://partner.example',
       `${ALLOWED}/`,
       ALLOWED.toUpperCase(),
-    ])('that are not let in, such as %s, get nothing', async (origin) => {
+    ])('the origin %s, which is not allowed, gets no CORS headers', async (origin) => {
       const answer = await preflight(origin)
       expectRefusal(answer, 401, 'unauthenticated')
       for (const name of Object.keys(answer.headers)) expect(name).not.toMatch(/^access-control/)
     })
 
-    test('get nothing at all while no origin is let in', async () => {
+    test('without --allow-origin, no origin gets CORS headers', async () => {
       await withServer(service, {}, async (url) => {
         const answer = await send(url, {
           ...{ method: 'OPTIONS', path: CONTACTS },
@@ -203,7 +206,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  describe('the Host of a request', () => {
+  describe('the Host header', () => {
     const statusFor = async (host: string, url = service.url) =>
       (await sendRaw(url, rawRequest('GET /healthz HTTP/1.1', { host }))).status
 
@@ -237,11 +240,11 @@ onEveryEngine((engine) => {
       ['records.example.org.evil.example', 421],
       ['', 421],
     ]
-    test.for(hosts)('"%s" on loopback is answered with %i', async ([host, status]) => {
+    test.for(hosts)('Host "%s" on loopback is answered with %i', async ([host, status]) => {
       expect(await statusFor(host)).toBe(status)
     })
 
-    test('another name is refused everywhere, as a refusal, and not by what a proxy nobody trusts says', async () => {
+    test('an unknown Host is rejected with 421 on every path, whatever an untrusted proxy says', async () => {
       const paths = ['/', '/healthz', '/callback', '/logout', CONTACTS, '/nothing']
       for (const path of paths) {
         const headers = { host: 'evil.example', cookie, 'x-forwarded-host': 'localhost' }
@@ -249,7 +252,7 @@ onEveryEngine((engine) => {
       }
     })
 
-    test('is anything while the service listens beyond loopback', async () => {
+    test('any Host is accepted while the service listens beyond loopback', async () => {
       const open: Partial<HttpSettings> = { host: '0.0.0.0' }
       await withServer(service, open, async (url) => {
         const local = url.replace('0.0.0.0', '127.0.0.1')

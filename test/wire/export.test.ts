@@ -1,4 +1,4 @@
-// A table of all that a search finds, streamed: safe to open, never silently short, and no faster than its reader.
+// Exports of a search as CSV, streamed: safe to open, never silently truncated, and no faster than the reader.
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -17,7 +17,7 @@ import { expectRefusal, JSON_BODY, openSession, send, type Answer } from './exch
 
 const MANY = 50_000
 
-/** Fails from its n-th search on, or keeps silent about it. */
+/** Fails from its n-th search on, or silently returns nothing from then on. */
 class Ailing implements Database {
   left = Infinity
   isSilent = false
@@ -105,7 +105,7 @@ onEveryEngine((engine) => {
       await records.create('test.Note', { title: 'put away', archived: true })
     })
 
-    test('texts that would be formulas are shown and not worked out; numbers and dates stay what they are', async () => {
+    test('an exported text that looks like a formula is escaped; numbers and dates are unchanged', async () => {
       const fields = ['id', 'label', 'note', 'whole', 'price', 'day', 'active', 'extra', 'state']
       const answer = await table('test.Everything', { fields })
       expect(answer.headers).toMatchObject({
@@ -122,7 +122,7 @@ onEveryEngine((engine) => {
       )
     })
 
-    test('neighbours are shown by name, paths over relations by their value', async () => {
+    test('an export shows related records by name, and paths by their value', async () => {
       const { text } = await table('rel.Person', {
         fields: ['name', 'company', 'company.code', 'company.name', 'boss'],
       })
@@ -131,25 +131,25 @@ onEveryEngine((engine) => {
       expect(lists.text).toBe('addresses\r\nOslo | +1\r\n')
     })
 
-    test('without fields, those that a list shows', async () => {
+    test('an export without fields has the list fields', async () => {
       expect((await table('rel.Company', { fields: [] })).text).toBe(`code,name\r\nA,'=Acme\r\n`)
     })
 
-    test('archived ones only if they are asked for', async () => {
+    test('an export contains archived records only on request', async () => {
       const fields = ['title']
       expect((await table('test.Note', { fields })).text).toBe('title\r\nseen\r\n')
       const all = await table('test.Note', { fields, data: { _archived: true } })
       expect(all.text).toBe('title\r\nseen\r\nput away\r\n')
     })
 
-    test('only what the criteria find', async () => {
+    test('an export contains only the records that match the criteria', async () => {
       const criteria = [{ fieldName: 'whole', operator: '=', value: -5 }]
       const { text } = await table('test.Everything', { fields: ['id'], data: { criteria } })
       expect(text).toBe('id\r\n1\r\n')
     })
   })
 
-  test('what cannot be done is an ordinary refusal', async () => {
+  test('an invalid export is an ordinary error', async () => {
     expectRefusal(await table('rel.Nobody'), 404, 'unknown-model')
     expectRefusal(await table('rel.Person', { fields: ['nme'] }), 400, 'bad-request')
     expectRefusal(await table('rel.Person', { sortBy: ['name'], limit: 5 }), 400, 'bad-request')
@@ -162,7 +162,7 @@ onEveryEngine((engine) => {
     expect(failed.status).toBe(500)
   })
 
-  describe(`${MANY} records`, () => {
+  describe(`an export of ${MANY} records`, () => {
     const notes = 'x'.repeat(600)
     const lineLength = csvLine(['10000', notes]).length
 
@@ -180,7 +180,7 @@ onEveryEngine((engine) => {
       await importRecords(service.app, [source])
     })
 
-    /** Stops reading after a little, then does as it is told. */
+    /** Stops reading after the first chunk, then calls `then`. */
     async function readSlowly(
       url: string,
       then: (response: http.IncomingMessage) => Promise<void>,
@@ -205,7 +205,7 @@ onEveryEngine((engine) => {
       return { isComplete: response.complete, text }
     }
 
-    /** Waits until no page has been asked for during several answers to other requests. */
+    /** Waits until no page was read during several responses to other requests. */
     async function untilStill(): Promise<number> {
       for (let [before, quiet] = [-1, 0]; ;) {
         await records.search('test.Note', {
@@ -218,7 +218,7 @@ onEveryEngine((engine) => {
       }
     }
 
-    test('a slow reader gets all of them, and no more is read than it takes', async () => {
+    test('a slow reader gets the whole export, and the service reads no further than the reader', async () => {
       const before = counting.pages
       let whilePaused = 0
       const { text, isComplete } = await readSlowly(service.url, async () => {
@@ -231,7 +231,7 @@ onEveryEngine((engine) => {
       expect(whilePaused).toBeLessThan(all / 2)
     })
 
-    test('and the twin that does not wait for its reader is caught', async () => {
+    test('the mutant export without backpressure is caught', async () => {
       let finish: () => void = () => undefined
       const finished = new Promise<void>((resolve) => (finish = resolve))
       const hasty = http.createServer((_, response) => {
@@ -248,7 +248,7 @@ onEveryEngine((engine) => {
       const before = counting.pages
       let whilePaused = 0
       await readSlowly(`http://127.0.0.1:${(hasty.address() as AddressInfo).port}`, async () => {
-        // One that waited for its reader would never come to its end here.
+        // With backpressure, this export would never end.
         await finished
         whilePaused = counting.pages - before
       })
@@ -257,7 +257,7 @@ onEveryEngine((engine) => {
       expect(whilePaused).toBeGreaterThanOrEqual(MANY / 500)
     })
 
-    test('a reader that goes away ends the reading', async () => {
+    test('an export ends when its reader disconnects', async () => {
       const before = counting.pages
       await readSlowly(service.url, async (response) => {
         response.destroy()
@@ -267,7 +267,7 @@ onEveryEngine((engine) => {
       expect(await untilStill()).toBe(before + asked)
     })
 
-    test('what goes wrong in the middle breaks the connection off: nobody takes a part for the whole', async () => {
+    test('an export that fails midway breaks the connection off, so a part is never taken for the whole', async () => {
       ailing.left = 5
       const broken = await readSlowly(service.url, async () => undefined)
       expect(broken).toMatchObject({ isComplete: false })

@@ -1,4 +1,4 @@
-// Uploads and downloads exactly as they go over the wire: forms of all kinds, names that want to be paths, and what must be refused.
+// Uploads and downloads exactly as they are sent: forms of all kinds, file names with paths, and invalid requests.
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import net from 'node:net'
@@ -27,7 +27,7 @@ const DATA = JSON.stringify({ data: { title: 'Deed' } })
 
 interface Part {
   readonly name?: string
-  /** As it stands behind `filename=`. */
+  /** As it stands after `filename=`. */
   readonly fileName?: string
   readonly type?: string
   readonly content: string | Buffer
@@ -58,30 +58,30 @@ onEveryEngine((engine) => {
     user.get(`/ws/rest/doc.Paper/${id}/scan/download`, more)
   const upload = async (part: Partial<Part> = {}) => only(await post([request, field, { ...file, ...part }]))
 
-  describe('a form', () => {
+  describe('upload forms', () => {
     const orders = [
       [request, field, file],
       [file, field, request],
       [field, file, request],
     ]
-    test.for(orders)('is read in whatever order its parts come', async (parts) => {
+    test.for(orders)('an upload accepts its parts in any order', async (parts) => {
       const answer = await post(parts)
       expect(only(answer)).toMatchObject({ version: 0, title: 'Deed' })
       expect(answer.headers.etag).toMatch(/^"0\./)
       expect((await download(only(answer).id)).text).toBe('content')
     })
 
-    test('may send its JSON as a file, as some browsers do', async () => {
+    test('an upload accepts its JSON as a file part, as some browsers send it', async () => {
       const blob = { ...request, fileName: '"blob"', type: 'application/json' }
       expect(only(await post([blob, field, file]))).toMatchObject({ title: 'Deed' })
     })
 
-    test('needs no request where the model has no required fields, and no field where there is only one', async () => {
+    test('an upload needs no request without required fields, and no field if there is only one', async () => {
       const path = '/ws/rest/doc.Folder/upload'
       expect(only(await post([file], {}, path))).toMatchObject({ version: 0, title: null })
     })
 
-    test('may have what stands before and behind its parts', async () => {
+    test('an upload form may have a preamble and an epilogue', async () => {
       const body = Buffer.concat([
         Buffer.from('preamble\r\n'),
         formOf([request, field, file]),
@@ -96,8 +96,8 @@ onEveryEngine((engine) => {
     ['no part at all', [], 400, 'bad-request'],
     ['no file', [request, field], 400, 'bad-request'],
     ['two files', [request, field, file, file], 400, 'bad-request'],
-    ['its request twice', [request, request, field, file], 400, 'bad-request'],
-    ['a part that means nothing', [request, field, file, { name: 'extra', content: '' }], 400, 'bad-request'],
+    ['a duplicate request', [request, request, field, file], 400, 'bad-request'],
+    ['an unknown part', [request, field, file, { name: 'extra', content: '' }], 400, 'bad-request'],
     ['a part without a name', [request, field, { content: 'x' }, file], 400, 'bad-request'],
     [
       'many parts',
@@ -105,13 +105,13 @@ onEveryEngine((engine) => {
       400,
       'bad-request',
     ],
-    ['no field where there are two', [request, file], 400, 'bad-request'],
-    ['a field that is none', [request, { ...field, content: 'scam' }, file], 404, 'not-found'],
+    ['no field although there are two', [request, file], 400, 'bad-request'],
+    ['an unknown field', [request, { ...field, content: 'scam' }, file], 404, 'not-found'],
     ['a field that is not binary', [request, { ...field, content: 'title' }, file], 404, 'not-found'],
     ['a long field', [request, { ...field, content: 'x'.repeat(5_000) }, file], 413, 'too-large'],
-    ['no JSON', [{ ...request, content: '{' }, field, file], 400, 'bad-request'],
+    ['malformed JSON', [{ ...request, content: '{' }, field, file], 400, 'bad-request'],
     [
-      'JSON that is no UTF-8',
+      'JSON that is not UTF-8',
       [{ ...request, content: Buffer.from([0x7b, 0xff]) }, field, file],
       400,
       'bad-request',
@@ -119,14 +119,14 @@ onEveryEngine((engine) => {
     ['JSON without data', [{ ...request, content: '{}' }, field, file], 400, 'bad-request'],
     ['a prototype', [{ ...request, content: '{"data":{"__proto__":{}}}' }, field, file], 400, 'bad-request'],
     ['a long request', [{ ...request, content: ' '.repeat(3_000_000) }, field, file], 413, 'too-large'],
-    ['an id that is none', [{ ...request, content: '{"data":{"id":"1"}}' }, field, file], 400, 'bad-request'],
+    ['an invalid id', [{ ...request, content: '{"data":{"id":"1"}}' }, field, file], 400, 'bad-request'],
     [
-      'a record that is not there',
+      'a record that does not exist',
       [{ ...request, content: '{"data":{"id":9999,"version":0}}' }, field, file],
       404,
       'not-found',
     ],
-    ['values that are wrong', [{ ...request, content: '{"data":{}}' }, field, file], 422, 'invalid'],
+    ['invalid values', [{ ...request, content: '{"data":{}}' }, field, file], 422, 'invalid'],
     [
       'a file over the limit',
       [request, field, { ...file, content: 'x'.repeat(LIMIT + 1) }],
@@ -134,9 +134,9 @@ onEveryEngine((engine) => {
       'too-large',
     ],
   ]
-  test.for(bad)('a form with %s is refused', async ([, parts, status, kind]) => {
+  test.for(bad)('an upload form with %s is rejected', async ([, parts, status, kind]) => {
     expectRefusal(await post(parts), status, kind)
-    // The connection is as good as before.
+    // The connection is still usable.
     expect((await user.get('/ws/rest/doc.Paper?limit=1')).status).toBe(200)
   })
 
@@ -144,14 +144,14 @@ onEveryEngine((engine) => {
     ['without a boundary', 'multipart/form-data', formOf([file]), 400],
     ['with an empty boundary', 'multipart/form-data; boundary=', formOf([file]), 400],
     ['with another boundary', 'multipart/form-data; boundary=other', formOf([file]), 400],
-    ['that does not end', FORM['content-type'], formOf([request, field, file]).subarray(0, -20), 400],
-    ['that is noise', FORM['content-type'], randomBytes(5_000), 400],
-    ['that is empty', FORM['content-type'], '', 400],
-    ['that is JSON', 'application/json', DATA, 415],
-    ['that is another form', 'application/x-www-form-urlencoded', 'file=x', 415],
-    ['that is mixed', `multipart/mixed; boundary=${BOUNDARY}`, formOf([file]), 415],
+    ['without an end', FORM['content-type'], formOf([request, field, file]).subarray(0, -20), 400],
+    ['of random bytes', FORM['content-type'], randomBytes(5_000), 400],
+    ['without a body', FORM['content-type'], '', 400],
+    ['as JSON', 'application/json', DATA, 415],
+    ['as a urlencoded form', 'application/x-www-form-urlencoded', 'file=x', 415],
+    ['as multipart/mixed', `multipart/mixed; boundary=${BOUNDARY}`, formOf([file]), 415],
   ]
-  test.for(garbled)('a form %s is refused', async ([, type, body, status]) => {
+  test.for(garbled)('an upload %s is rejected', async ([, type, body, status]) => {
     const headers = { cookie, 'content-type': type }
     const answer = await send(service.url, { method: 'POST', path: PATH, headers, body })
     expect([answer.status, envelope(answer).status], answer.text).toEqual([status, -1])
@@ -167,25 +167,28 @@ onEveryEngine((engine) => {
     ],
     ['an encoding', 'Content-Disposition: form-data; name="request"\r\nContent-Transfer-Encoding: base64'],
   ]
-  test.for(unread)('a form whose request has %s is refused, and makes no record', async ([, head]) => {
-    const { id } = await upload()
-    const asked = `--${BOUNDARY}\r\n${head}\r\n\r\n{"data":{"id":${id},"version":0}}\r\n`
-    // Without a request the file would make a record of its own.
-    const metaFile = Buffer.concat([Buffer.from(asked), formOf([file])])
-    const total = async () => (await user.get('/ws/rest/com.axelor.meta.db.MetaFile?limit=0')).text
-    const before = await total()
-    const path = '/ws/rest/com.axelor.meta.db.MetaFile/upload'
-    const answer = await send(service.url, {
-      method: 'POST',
-      path,
-      headers: { cookie, ...FORM },
-      body: metaFile,
-    })
-    expectRefusal(answer, 400, 'bad-request')
-    expect(await total()).toBe(before)
-  })
+  test.for(unread)(
+    'an upload whose request part has %s is rejected, and creates no record',
+    async ([, head]) => {
+      const { id } = await upload()
+      const asked = `--${BOUNDARY}\r\n${head}\r\n\r\n{"data":{"id":${id},"version":0}}\r\n`
+      // Without a request part the file would create a record.
+      const metaFile = Buffer.concat([Buffer.from(asked), formOf([file])])
+      const total = async () => (await user.get('/ws/rest/com.axelor.meta.db.MetaFile?limit=0')).text
+      const before = await total()
+      const path = '/ws/rest/com.axelor.meta.db.MetaFile/upload'
+      const answer = await send(service.url, {
+        method: 'POST',
+        path,
+        headers: { cookie, ...FORM },
+        body: metaFile,
+      })
+      expectRefusal(answer, 400, 'bad-request')
+      expect(await total()).toBe(before)
+    },
+  )
 
-  test('what stands behind the end of a form is no part of it, and refused', async () => {
+  test('an upload with data after the end of its form is rejected', async () => {
     const late = Buffer.from(`--${BOUNDARY}\r\nContent-Disposition: form-data; name="request"\r\n\r\n{}\r\n`)
     const body = Buffer.concat([formOf([field, file]), late])
     expectRefusal(
@@ -195,7 +198,7 @@ onEveryEngine((engine) => {
     )
   })
 
-  test('what can be refused without the body is refused without it', async () => {
+  test('an upload that can be rejected by its headers is rejected before its body arrives', async () => {
     const head = { ...FORM, cookie, 'content-length': '90000' }
     const cases = [
       ['POST /ws/rest/doc.Nothing/upload HTTP/1.1', head, 404],
@@ -214,7 +217,7 @@ onEveryEngine((engine) => {
     }
   })
 
-  test('a client that goes away in the middle leaves nothing', async () => {
+  test('a client that disconnects during an upload leaves no content behind', async () => {
     const body = formOf([request, field, { ...file, content: 'x'.repeat(LIMIT) }])
     const headers = { ...FORM, cookie, 'content-length': String(body.length) }
     const { hostname, port } = new URL(service.url)
@@ -223,7 +226,7 @@ onEveryEngine((engine) => {
       socket.write(rawRequest(`POST ${PATH} HTTP/1.1`, headers))
       socket.write(body.subarray(0, sent))
       const folder = filesFolder(service.place.url)
-      // Until it has begun to arrive.
+      // Waits until the content begins to arrive.
       const isArriving = () =>
         folder === undefined || contentsIn(folder).some((place) => place.startsWith('incoming'))
       if (sent === 50_000) while (!isArriving()) await sleep(2)
@@ -234,7 +237,7 @@ onEveryEngine((engine) => {
     while (!isClean()) await sleep(2)
   })
 
-  describe('a name', () => {
+  describe('file names', () => {
     const names = [
       ['"deed.txt"', 'deed.txt'],
       ['"C:\\\\Users\\\\ada\\\\deed.txt"', 'deed.txt'],
@@ -249,14 +252,14 @@ onEveryEngine((engine) => {
       [`"${'x'.repeat(400)}.pdf"`, `${'x'.repeat(251)}.pdf`],
       [`deed.txt; filename*=UTF-8''%e2%82%ac.txt`, '€.txt'],
     ] as const
-    test.for(names)('%s is kept as %s', async ([sent, kept]) => {
+    test.for(names)('the file name %s is stored as %s', async ([sent, kept]) => {
       const { id } = await upload({ fileName: sent })
       const { headers } = await download(id)
       const encoded = /filename\*=UTF-8''(\S+)$/.exec(headers['content-disposition'] ?? '')?.[1] ?? ''
       expect(decodeURIComponent(encoded)).toBe(kept)
     })
 
-    test('cannot end a header, nor begin another', async () => {
+    test('a file name cannot end a header or begin another one', async () => {
       const data = { fileName: 'a"; b%\r\nSet-Cookie: x=1.txt' }
       const path = '/ws/rest/com.axelor.meta.db.MetaFile'
       const sent = { name: 'request', content: JSON.stringify({ data }) }
@@ -278,28 +281,31 @@ onEveryEngine((engine) => {
     ['zip', 'PK\x03\x04', 'application/zip'],
     ['gzip', Buffer.from('\x1f\x8b\x08\0', 'latin1'), 'application/gzip'],
     ['text', 'Grüße', 'text/plain; charset=utf-8'],
-    ['long text that is cut in a letter', `a${'ü'.repeat(4_000)}`, 'text/plain; charset=utf-8'],
+    ['long text cut inside a character', `a${'ü'.repeat(4_000)}`, 'text/plain; charset=utf-8'],
     [
       'svg',
       '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>',
       'text/plain; charset=utf-8',
     ],
     ['html', '<!doctype html><script>alert(1)</script>', 'text/plain; charset=utf-8'],
-    ['nothing', '', 'application/octet-stream'],
-    ['noise', Buffer.from([0, 1, 2, 0xff]), 'application/octet-stream'],
+    ['an empty file', '', 'application/octet-stream'],
+    ['random bytes', Buffer.from([0, 1, 2, 0xff]), 'application/octet-stream'],
   ]
-  test.for(types)('%s is known by its content, whatever it is said to be', async ([, content, type]) => {
-    const { id } = await upload({ content, type: 'text/html', fileName: '"page.html"' })
-    const { headers } = await download(id)
-    expect(headers).toMatchObject({
-      ...{ 'content-type': type, 'content-length': String(Buffer.byteLength(content)) },
-      ...{ 'x-content-type-options': 'nosniff', 'content-security-policy': "sandbox; default-src 'none'" },
-      'content-disposition': `attachment; filename="page.html"; filename*=UTF-8''page.html`,
-    })
-  })
+  test.for(types)(
+    'the type of an uploaded file is detected from its content, whatever the client says: %s',
+    async ([, content, type]) => {
+      const { id } = await upload({ content, type: 'text/html', fileName: '"page.html"' })
+      const { headers } = await download(id)
+      expect(headers).toMatchObject({
+        ...{ 'content-type': type, 'content-length': String(Buffer.byteLength(content)) },
+        ...{ 'x-content-type-options': 'nosniff', 'content-security-policy': "sandbox; default-src 'none'" },
+        'content-disposition': `attachment; filename="page.html"; filename*=UTF-8''page.html`,
+      })
+    },
+  )
 
-  describe('a download', () => {
-    test('is tagged by its content; who has it gets 304', async () => {
+  describe('downloads', () => {
+    test('the ETag of a download is the hash of its content, and If-None-Match answers 304', async () => {
       const { id } = await upload()
       const { headers } = await download(id)
       expect(headers.etag).toBe(`"${createHash('sha256').update('content').digest('hex')}"`)
@@ -308,14 +314,14 @@ onEveryEngine((engine) => {
       expect((await download(id, { 'if-none-match': '"other"' })).status).toBe(200)
     })
 
-    test('can be asked for its head alone', async () => {
+    test('HEAD of a download answers its headers without the content', async () => {
       const { id } = await upload()
       const path = `/ws/rest/doc.Paper/${id}/scan/download`
       const head = await user.ask('HEAD', path)
       expect([head.status, head.text, head.headers['content-length']]).toEqual([200, '', '7'])
     })
 
-    test('of an empty field is 204, of what is not there 404', async () => {
+    test('a download of an empty field is 204, of a missing record or field 404', async () => {
       const { id } = only(await user.create('doc.Paper', { title: 'Empty' }))
       const empty = await download(id)
       expect([empty.status, empty.text]).toEqual([204, ''])
@@ -324,7 +330,7 @@ onEveryEngine((engine) => {
       }
     })
 
-    test('needs a session', async () => {
+    test('a download without a session is rejected with 401', async () => {
       const { id } = await upload()
       expectRefusal(
         await send(service.url, { path: `/ws/rest/doc.Paper/${id}/scan/download` }),
@@ -334,7 +340,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('clearing needs a version, and a page of ours', async () => {
+  test('clearing a file needs the current version and no cross-site request', async () => {
     const { id } = await upload()
     const path = `/ws/rest/doc.Paper/${id}/scan/download`
     expectRefusal(await user.ask('DELETE', path), 400, 'bad-request')
@@ -347,7 +353,7 @@ onEveryEngine((engine) => {
     expect((await user.get(path)).status).toBe(204)
   })
 
-  test('other methods are 405, and OPTIONS says which there are', async () => {
+  test('other methods on upload and download are 405, and OPTIONS lists the allowed ones', async () => {
     const cases = [
       [PATH, 'GET', 'POST, OPTIONS'],
       ['/ws/rest/doc.Paper/1/scan/download', 'POST', 'GET, DELETE, HEAD, OPTIONS'],
@@ -360,7 +366,7 @@ onEveryEngine((engine) => {
     }
   })
 
-  test('the paths beside it are what they were', async () => {
+  test('read and fetch of a record with a file work, and other paths below it are 404', async () => {
     const { id } = await upload()
     expect((await user.get(`/ws/rest/doc.Paper/${id}`)).status).toBe(200)
     const fetched = await send(service.url, {

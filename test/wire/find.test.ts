@@ -34,7 +34,7 @@ onEveryEngine((engine) => {
       })
       .join(', ')
 
-  test('a page is status, offset, total, data; a record in it is id, version and the list fields', async () => {
+  test('a page has status, offset, total and data; its records have id, version and the list fields', async () => {
     const answer = await user.get(`${PATH}?offset=1&limit=2`)
     expect(answer.text).toBe(
       `{"status":0,"offset":1,"total":${COUNT},"data":[` +
@@ -44,7 +44,7 @@ onEveryEngine((engine) => {
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
   })
 
-  test('a model without records is an empty page', async () => {
+  test('a find of a model without records answers an empty page', async () => {
     const answer = await user.get('/ws/rest/test.Everything')
     expect([answer.status, answer.text]).toEqual([200, '{"status":0,"offset":0,"total":0,"data":[]}'])
     expect(answer.headers.link).toBe(link({ first: 0, last: 0 }, 40, '', '/ws/rest/test.Everything'))
@@ -73,7 +73,7 @@ onEveryEngine((engine) => {
     [`?offset=1&limit=3&after=${behind(45)}`, 1, []],
     [`?limit=0&after=${behind(5)}`, 0, []],
   ]
-  test.for(pages)('find%s', async ([query, offset, ids]) => {
+  test.for(pages)('find%s answers its page', async ([query, offset, ids]) => {
     const answer = await user.get(PATH + query)
     const body = pageOf(answer)
     expect([answer.status, body.offset, body.total]).toEqual([200, offset, COUNT])
@@ -96,11 +96,11 @@ onEveryEngine((engine) => {
     [`?offset=40&limit=10&after=${behind(35)}`, link({ first: 0, prev: 30, last: 40 }, 10)],
     [`?limit=10&after=${behind(COUNT)}`, link({ first: 0, last: 40 }, 10)],
   ]
-  test.for(links)('find%s links to its neighbours', async ([query, expected]) => {
+  test.for(links)('find%s answers its Link header', async ([query, expected]) => {
     expect((await user.get(PATH + query)).headers.link).toBe(expected)
   })
 
-  test('following the links shows every record once', async () => {
+  test('following the next links shows every record once', async () => {
     const seen: number[] = []
     let next: string | undefined = `${PATH}?limit=7`
     while (next !== undefined) {
@@ -112,7 +112,7 @@ onEveryEngine((engine) => {
   })
 
   describe('archived records', () => {
-    test('are found only when they are asked for, and counted as they are found', async () => {
+    test('archived records are found and counted only on request', async () => {
       const { id } = only(await user.create('test.Note', { title: 'old', archived: true }))
       const { id: current } = only(await user.create('test.Note', { title: 'new' }))
       const shown = pageOf(await user.get('/ws/rest/test.Note'))
@@ -123,7 +123,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('a limit past the setting is lowered to it, in the page and in its links', async () => {
+  test('a limit above the setting is lowered to it, in the page and in its links', async () => {
     const small = await startService(engine, { settings: { maxLimit: 3 } })
     try {
       const reader = asUser(small.url, await openSession(small.url))

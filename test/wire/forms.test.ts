@@ -1,4 +1,4 @@
-// Every form is answered, however it is damaged, and nothing of it stays behind.
+// Every damaged form is answered, and leaves nothing behind.
 import { expect, test } from 'vitest'
 import { auditFiles } from '../file-audit.js'
 import { ENGINES, startService, type Engine, type Service } from '../targets.js'
@@ -12,20 +12,20 @@ const GOOD = [
   ...['--B', 'Content-Disposition: form-data; name="file"; filename="a"', '', 'hello'],
   ...['--B', 'Content-Disposition: form-data; name="field"', '', 'cover', '--B--', ''],
 ].join('\r\n')
-/** The head of its last part does not end. */
+/** The header of its last part does not end. */
 const ENDLESS = GOOD.replace('\r\n\r\ncover', '\r\nX')
 const AT_ONCE = 8
-/** All of them on one engine, a sample on the other: how forms are read is the same on both. */
+/** All forms on one engine, a sample on the other: both read forms with the same code. */
 const EVERY: Readonly<Record<Engine, number>> = { sqlite: 1, postgres: 7 }
 
-/** Every beginning of the form, and the form without each of its bytes. */
+/** Every prefix of the form, and the form without each of its bytes. */
 function damaged(every: number): string[] {
   const places = Array.from({ length: GOOD.length }, (_, index) => index)
   const forms = places.flatMap((at) => [GOOD.slice(0, at), GOOD.slice(0, at) + GOOD.slice(at + 1)])
   return [ENDLESS, ...forms.filter((_, index) => index % every === 0)]
 }
 
-/** The statuses of those that were answered; the others hold a slot. */
+/** The statuses of the answered requests; the others still hold a slot. */
 async function upload(
   { server, url }: Listening,
   cookie: string,
@@ -40,7 +40,7 @@ async function upload(
       statuses.push(status)
     }
   }
-  // Whoever is never answered goes when the server does.
+  // Requests without an answer end with the server.
   const clients = Promise.allSettled(Array.from({ length: AT_ONCE }, client)).then(() => 'done')
   for (let before = -1; before !== statuses.length;) {
     before = statuses.length
@@ -49,7 +49,7 @@ async function upload(
   return statuses
 }
 
-test.for(ENGINES)('every damaged form is answered, and leaves nothing: %s', async (engine) => {
+test.for(ENGINES)('every damaged form is answered, and leaves nothing behind: %s', async (engine) => {
   const service = await startService(engine)
   const { server, url, app, place } = service
   const cookie = await openSession(url)
@@ -63,7 +63,7 @@ test.for(ENGINES)('every damaged form is answered, and leaves nothing: %s', asyn
   await service.close()
 })
 
-test('a reader that waits for the parser to say that it is done is caught', async () => {
+test('the mutant that waits for the end of the parser is caught', async () => {
   const service = await startService('sqlite')
   const cookie = await openSession(service.url)
   const http = service.server.fastify.server

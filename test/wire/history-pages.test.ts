@@ -1,4 +1,4 @@
-// A history of large Changes comes in pages that are bounded by their size; `Link` leads through all of them.
+// A history of large changes has pages limited by their size; `Link` leads through all of them.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
@@ -19,7 +19,7 @@ onEveryEngine((engine) => {
   })
   afterAll(() => service.close())
 
-  test('following `next` shows every Change once, the newest first', async () => {
+  test('following the next links of a history shows every change once, the newest first', async () => {
     const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
     const { id } = (await client.create(MODEL, { label: 'large' })).data
     for (let version = 0; version < UPDATES; version++)

@@ -31,7 +31,7 @@ onEveryEngine((engine) => {
   const total = async () => pageOf(await user.get(`/ws/rest/${CONTACT}?limit=0`)).total
   const isReplay = (answer: Answer) => answer.headers['idempotency-replayed'] === 'true'
 
-  test('a repeated create gives the first answer again, and no second record', async () => {
+  test('a repeated create answers the first response again, and creates no second record', async () => {
     const key = newKey()
     const before = await total()
     const first = await user.create(CONTACT, { firstName: 'Once', phones: { b: [1, 2], a: null } }, key)
@@ -42,7 +42,7 @@ onEveryEngine((engine) => {
     expect(await total()).toBe(before + 1)
   })
 
-  test('another secret is another request, and no digest tells what it was', async () => {
+  test('a repeat with another secret value is rejected with key-reused', async () => {
     const key = newKey()
     const first = await user.create(CONTACT, { firstName: 'S', pin: 'one' }, key)
     const again = await user.create(CONTACT, { pin: 'one', firstName: 'S' }, key)
@@ -50,7 +50,7 @@ onEveryEngine((engine) => {
     expectRefusal(await user.create(CONTACT, { firstName: 'S', pin: 'two' }, key), 422, 'key-reused')
   })
 
-  test('a repeated update is answered, not refused as stale', async () => {
+  test('a repeated update is answered again, not rejected as stale', async () => {
     const { id } = only(await user.create(CONTACT, {}))
     const key = newKey()
     const first = await user.ask('POST', `/ws/rest/${CONTACT}/${id}`, { version: 0, firstName: 'A' }, key)
@@ -59,7 +59,7 @@ onEveryEngine((engine) => {
     expect(only(await user.get(`/ws/rest/${CONTACT}/${id}`))['version']).toBe(1)
   })
 
-  test('a repeated delete is answered, not refused as missing', async () => {
+  test('a repeated delete is answered again, not rejected as missing', async () => {
     const { id } = only(await user.create(CONTACT, {}))
     const key = newKey()
     const first = await user.ask('DELETE', `/ws/rest/${CONTACT}/${id}`, undefined, key)
@@ -71,7 +71,7 @@ onEveryEngine((engine) => {
     ])
   })
 
-  test('the same key with another request is refused', async () => {
+  test('another request with the same key is rejected with key-reused', async () => {
     const key = newKey()
     const { id } = only(await user.create(CONTACT, { firstName: 'A' }, key))
     const path = `/ws/rest/${CONTACT}/${id}`
@@ -87,7 +87,7 @@ onEveryEngine((engine) => {
     expect(only(await user.get(path))).toMatchObject({ version: 0, firstName: 'A' })
   })
 
-  test('twelve equal requests at once make one record', async () => {
+  test('twelve equal concurrent creates with one key create one record', async () => {
     const key = newKey()
     const before = await total()
     const answers = await Promise.all(
@@ -99,7 +99,7 @@ onEveryEngine((engine) => {
     expect(await total()).toBe(before + 1)
   })
 
-  test('a refused request leaves its key free', async () => {
+  test('a rejected request leaves its key unused', async () => {
     const key = newKey()
     expectRefusal(await user.create(CONTACT, { firstName: 1 }, key), 422, 'invalid')
     expectRefusal(await user.create('crm.Nothing', {}, key), 404, 'unknown-model')
@@ -110,7 +110,7 @@ onEveryEngine((engine) => {
     expect([answer.status, isReplay(answer)]).toEqual([200, false])
   })
 
-  test('another user has keys of their own', async () => {
+  test('two users can use the same key independently', async () => {
     await addUser(service.app, { username: 'bob', password: 'a password for bob', roles: ['administrator'] })
     const bob = asUser(
       service.url,
@@ -123,7 +123,7 @@ onEveryEngine((engine) => {
     expect(only(answer).id).not.toBe(mine.id)
   })
 
-  test('a key is the same in the next session, and free after a day', async () => {
+  test('a key is remembered across sessions for a day', async () => {
     const key = newKey()
     const first = await user.create(CONTACT, { firstName: 'Day' }, key)
     service.clock.advance(DAY_MS - 60_000)
@@ -135,7 +135,7 @@ onEveryEngine((engine) => {
     expect(only(fresh).id).not.toBe(only(first).id)
   })
 
-  test('a key is 1 to 255 printable ASCII characters', async () => {
+  test('an Idempotency-Key has 1 to 255 printable ASCII characters', async () => {
     for (const key of ['k', 'two words', 'x'.repeat(255), '{"json": "too"}', String.raw`\"'--;%`]) {
       expect((await user.create(CONTACT, {}, { 'idempotency-key': key })).status, key).toBe(200)
     }

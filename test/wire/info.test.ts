@@ -1,4 +1,4 @@
-// What a client asks before anything else, without an envelope.
+// /ws/public/app/info, the first request of a client; its response has no envelope.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { setDisabled } from '../../src/service/auth/accounts.js'
 import { onEveryEngine, startService, USERNAME, type Service } from '../targets.js'
@@ -15,7 +15,7 @@ onEveryEngine((engine) => {
   afterAll(() => service.close())
   const ask = (headers = {}, url = service.url) => send(url, { path: INFO, headers })
 
-  test('whoever is not known is told where to log in, and no more', async () => {
+  test('info tells an unknown client only the name and the login URL', async () => {
     for (const headers of [
       {},
       { cookie: 'JSESSIONID=nonsense' },
@@ -28,7 +28,7 @@ onEveryEngine((engine) => {
     }
   })
 
-  test('whoever has a session is told who they are, and what the service takes', async () => {
+  test('info tells a logged-in client its user and the limits of the service', async () => {
     const cookie = await openSession(service.url)
     expect(json(await ask({ cookie }))).toEqual({
       ...{ application: { name: 'Verso' }, authentication: { callbackUrl: '/callback' } },
@@ -43,7 +43,7 @@ onEveryEngine((engine) => {
     await setDisabled(service.app, USERNAME, false)
   })
 
-  test('below a base path it says so; it is only read; other paths beside it stay shut', async () => {
+  test('info respects the base path and answers only GET, HEAD and OPTIONS; other public paths are 401', async () => {
     await withServer(service, { basePath: '/verso' }, async (url) => {
       const { authentication } = json(await ask({}, url)) as { authentication: object }
       expect(authentication).toEqual({ callbackUrl: '/verso/callback' })

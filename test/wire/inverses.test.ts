@@ -1,4 +1,4 @@
-// Existing clients send a record back as they have read it, with the other sides of relations in it: what is as it was is no fault, what is not is.
+// Existing clients send a record back as they read it, with its inverse relations: unchanged ones are accepted, changed ones are rejected.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { HttpClient } from '../http-client.js'
 import { grantee, rootOf } from '../permissions/grantee.js'
@@ -38,7 +38,7 @@ onEveryEngine((engine) => {
     await strict.close()
   })
 
-  /** A company with two people, one of whom has a badge, in a circle. */
+  /** A company with two people, one of whom has a badge and is in a circle. */
   const world = async () => {
     const root = rootOf(strict)
     const make = async (model: string, data: object) => (await root.create(model, data)).data.id
@@ -54,7 +54,7 @@ onEveryEngine((engine) => {
   }
   const readOf = async (model: string, id: number) => rootOf(strict).read(model, id)
 
-  test('unchanged, or empty where it is empty, it is saved with the record; the contract refuses it', async () => {
+  test('with --compat, a save accepts an unchanged inverse relation; without it, the save is rejected', async () => {
     const { company, circle, one, two, stranger, badge } = await world()
     const people = [{ id: two }, { id: one }]
     const same: readonly (readonly [path: string, id: number, sent: object, holder: string])[] = [
@@ -103,14 +103,14 @@ onEveryEngine((engine) => {
       expect(refused.status, JSON.stringify(sent)).toBe(-4)
       expect(refused.errors).toMatchObject({ [name]: written(holder) })
       expect(await post(habits, path, { data }), JSON.stringify(sent)).toMatchObject({ status: 0 })
-      // The record is saved, and nobody else is touched.
+      // The record is saved, and no other record changes.
       expect(await readOf(model(path), id)).toMatchObject({ version: version + 1, name: `saved ${index}` })
     }
     expect((await readOf('rel.Person', two)).version).toBe(0)
     expect((await readOf('rel.Badge', badge)).version).toBe(0)
   })
 
-  test('as it was fetched it can be sent back', async () => {
+  test('with --compat, a record can be sent back as it was fetched, with its inverse relations', async () => {
     const { company, one, two } = await world()
     const related = { people: ['name', 'born', 'rate', 'isActive', 'company', 'circles', 'badge'] }
     const { data } = await post(habits, `${COMPANY}/${company}/fetch`, {
@@ -122,7 +122,7 @@ onEveryEngine((engine) => {
     expect(saved).toMatchObject({ status: 0, data: [{ id: company, version: 1, name: 'Sent back' }] })
   })
 
-  test('changed, it is refused with where to write it, and nothing is saved', async () => {
+  test('with --compat, a changed inverse relation is rejected with its owning field, and nothing is saved', async () => {
     const { company, circle, one, two, stranger, badge } = await world()
     const both = [{ id: one }, { id: two }]
     const changed: readonly (readonly [path: string, id: number, sent: object, holder: string])[] = [
@@ -161,7 +161,7 @@ onEveryEngine((engine) => {
     }
   })
 
-  test('so it is in records inside of others, in several at once, in a batch, and in new ones', async () => {
+  test('with --compat, the same rule holds for nested records, several records, batches and new records', async () => {
     const { company, one, two } = await world()
     const boss = (people: unknown) => ({
       ...{ id: two, version: 0, company: { id: company, version: 0, name: 'C', people } },
@@ -198,8 +198,8 @@ onEveryEngine((engine) => {
     expect(mass).toMatchObject({ status: -1, errors: { people: expect.stringContaining('many records') } })
   })
 
-  describe('nobody learns of records that they may not see', () => {
-    test('the claim is held against what they are shown', async () => {
+  describe('hidden records', () => {
+    test('an inverse relation is compared with the records that the user may read, and reveals no others', async () => {
       const { company, one, two, stranger } = await world()
       const read = { model: 'rel.Person', canRead: true }
       const { client } = await grantee(loose, [
@@ -209,12 +209,12 @@ onEveryEngine((engine) => {
       ])
       const save = async (people: unknown, version: number) =>
         post(client, COMPANY, { data: { id: company, version, name: 'Theirs', people } })
-      // One who is hidden, one who is elsewhere, one who is not there: the same words.
+      // A hidden, an unrelated and a missing record get the same error.
       const refusals = []
       for (const id of [two, stranger, 987_654]) refusals.push(await save([{ id: one }, { id }], 0))
       for (const { status, errors } of refusals)
         expect([status, errors]).toEqual([-1, { people: written('rel.Person.company') }])
-      // Nor by guessing what is hidden in one whom they see.
+      // Guessing hidden values of a visible record gets the same error, too.
       for (const rate of ['1.50', '9.99'])
         expect((await save([{ id: one, version: 0, rate }], 0)).errors).toEqual(refusals[0]?.errors)
       expect(await save([{ id: one, version: 0, name: 'One' }], 0)).toMatchObject({ status: 0 })

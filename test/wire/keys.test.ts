@@ -1,4 +1,4 @@
-// API keys: how they are made, what they are good for, and when they are over.
+// API keys: creation, permissions and expiry.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { addUser } from '../../src/service/auth/accounts.js'
 import { SERVICE } from '../../src/service/context/principal.js'
@@ -42,8 +42,8 @@ onEveryEngine((engine) => {
   const creation = { method: 'PUT', path: CONTACTS, headers: JSON_BODY, body: '{"data":{"firstName":"K"}}' }
   const lastUsedOn = async (id: number) => (await ada.read('verso.auth.ApiKey', id))['lastUsedOn']
 
-  describe('a key', () => {
-    test('is shown once, and never stored', async () => {
+  describe('a new key', () => {
+    test('a new key is shown once, and never stored', async () => {
       const response = await make({ name: 'backup' })
       expect(response.headers.get('cache-control')).toBe('no-store')
       const body = (await response.json()) as { data: [Record<string, unknown>] }
@@ -60,7 +60,7 @@ onEveryEngine((engine) => {
       expect(Object.keys(record)).not.toContain('hash')
     })
 
-    test('raises its user, and both have their Change', async () => {
+    test('a new key raises the version of its user, and both get a change in the log', async () => {
       const { version } = await ada.read('verso.auth.User', bobId)
       const { id } = await made({ name: 'noted' })
       const user = await ada.read('verso.auth.User', bobId)
@@ -85,7 +85,7 @@ onEveryEngine((engine) => {
       expect(Object.keys(raised?.changes ?? {})).toEqual(['keys'])
     })
 
-    test('comes in either header, and in both if they agree', async () => {
+    test('a key is accepted in either header, and in both if they are equal', async () => {
       const { key } = await made({ name: 'headers' })
       const other = (await made({ name: 'other' })).key
       const read = (headers: Record<string, string>) => send(service.url, { path: CONTACTS, headers })
@@ -96,14 +96,14 @@ onEveryEngine((engine) => {
       expectRefusal(await read({ 'api-key': key, authorization: `Bearer ${other}` }), 400, 'bad-request')
     })
 
-    test('acts as its user, who is named by what it writes', async () => {
+    test('a key acts as its user, who is recorded as the author of its writes', async () => {
       const { key } = await made({ name: 'writer' })
       expect(only(await withKey(key, creation))).toMatchObject({ createdBy: { id: bobId, name: 'bob' } })
       const info = await withKey(key, { path: '/ws/public/app/info' })
       expect(json(info)).toMatchObject({ user: { login: 'bob' } })
     })
 
-    test('is good for the roles that it was given', async () => {
+    test('a key has only the roles that it was given', async () => {
       const reading = await made({ name: 'reading', roles: ['reader'] })
       const nothing = await made({ name: 'nothing', roles: [] })
       expect([await statusOf(reading.key), await statusOf(reading.key, creation)]).toEqual([200, 403])
@@ -113,7 +113,7 @@ onEveryEngine((engine) => {
       expect(await statusOf(byId.key, creation)).toBe(403)
     })
 
-    test('is marked as used once a minute, beside its version', async () => {
+    test('the last use of a key is recorded once a minute, without a new version', async () => {
       const { id, key } = await made({ name: 'marked' })
       expect(await lastUsedOn(id)).toBeNull()
       await statusOf(key)
@@ -133,22 +133,22 @@ onEveryEngine((engine) => {
     test.for([
       ['without a name', {}, 'name'],
       ['with an empty name', { name: '' }, 'name'],
-      ['with a role that the user has not', { name: 'x', roles: ['administrator'] }, 'roles[0]'],
-      ['with a role that nobody has', { name: 'x', roles: ['editor', 'emperor'] }, 'roles[1]'],
-      ['with roles that are no list', { name: 'x', roles: null }, 'roles'],
-      ['that is over already', { name: 'x', expiresOn: '2020-01-01T00:00:00Z' }, 'expiresOn'],
-      ['that lasts for ever', { name: 'x', expiresOn: '9999-01-01T00:00:00Z' }, 'expiresOn'],
-      ['with an end that is no moment', { name: 'x', expiresOn: 'soon' }, 'expiresOn'],
-      ['with a hash of somebody', { name: 'x', hash: 'x' }, 'hash'],
-      ['for somebody else', { name: 'x', user: 1 }, 'user'],
-      ['with a slip of the pen', { name: 'x', role: ['reader'] }, 'role'],
-    ] as const)('%s is refused', async ([, data, field]) => {
+      ['with a role that the user does not have', { name: 'x', roles: ['administrator'] }, 'roles[0]'],
+      ['with an unknown role', { name: 'x', roles: ['editor', 'emperor'] }, 'roles[1]'],
+      ['with null for roles', { name: 'x', roles: null }, 'roles'],
+      ['that has expired', { name: 'x', expiresOn: '2020-01-01T00:00:00Z' }, 'expiresOn'],
+      ['that lasts forever', { name: 'x', expiresOn: '9999-01-01T00:00:00Z' }, 'expiresOn'],
+      ['with an invalid expiry', { name: 'x', expiresOn: 'soon' }, 'expiresOn'],
+      ['with a hash', { name: 'x', hash: 'x' }, 'hash'],
+      ['for another user', { name: 'x', user: 1 }, 'user'],
+      ['with a typo in a field', { name: 'x', role: ['reader'] }, 'role'],
+    ] as const)('a key %s is rejected with 422', async ([, data, field]) => {
       const response = await make(data)
       expect(response.status).toBe(422)
       expect(Object.keys(((await response.json()) as { errors: object }).errors)).toEqual([field])
     })
 
-    test('is not made under an Idempotency-Key, where its answer would be kept', async () => {
+    test('a key cannot be created with an Idempotency-Key, because its response would be stored', async () => {
       const response = await bob.request(
         'POST',
         '/ws/me/keys',
@@ -158,7 +158,7 @@ onEveryEngine((engine) => {
       expect(response.status).toBe(400)
     })
 
-    test('makes no keys, and sees none', async () => {
+    test('a key cannot create, list or remove keys', async () => {
       const { id, key } = await made({ name: 'no parent' })
       const sent: Sent[] = [
         { path: '/ws/me/keys' },
@@ -169,11 +169,11 @@ onEveryEngine((engine) => {
     })
   })
 
-  describe('a wrong key', () => {
+  describe('wrong keys', () => {
     const wrong = `vk_${'A'.repeat(43)}`
 
     test.for([wrong, '', 'vk_', 'null', `${wrong}A`, `vk_${'é'.repeat(43)}`])(
-      'such as "%s" is refused, even beside a cookie that would do',
+      'the wrong key "%s" is rejected with 401, even beside a valid cookie',
       async (key) => {
         const sent = {
           path: CONTACTS,
@@ -191,7 +191,7 @@ onEveryEngine((engine) => {
       },
     )
 
-    test('is told about Basic where that is on', async () => {
+    test('a wrong key is offered Basic in WWW-Authenticate with --basic-auth', async () => {
       await withServer(service, { basicAuth: true }, async (url) => {
         const { headers } = await send(url, { path: CONTACTS, headers: { 'api-key': wrong } })
         expect(headers['www-authenticate']).toBe(
@@ -200,7 +200,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('counts against its address, is noted once a minute, and holds up no right one', async () => {
+    test('wrong keys are counted by address, noted once a minute, and do not block valid keys', async () => {
       const { key } = await made({ name: 'right' })
       const from = (address: string, sent: string) =>
         send(service.url, { path: CONTACTS, headers: { 'api-key': sent, 'x-forwarded-for': address } })
@@ -221,10 +221,10 @@ onEveryEngine((engine) => {
     })
   })
 
-  describe('pages of other origins', () => {
+  describe('keys from pages of other origins', () => {
     const browser = (origin: string) => ({ origin, 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors' })
 
-    test('that are let in write with a key: first the preflight, then the request', async () => {
+    test('a page of an allowed origin can write with a key, after a preflight', async () => {
       const { key } = await made({ name: 'page' })
       const preflight = await send(service.url, {
         ...{ method: 'OPTIONS', path: CONTACTS },
@@ -247,7 +247,7 @@ onEveryEngine((engine) => {
       }
     })
 
-    test('that are not let in get no CORS answer, neither to the preflight nor with a key', async () => {
+    test('a page of another origin gets no CORS headers, with or without a key', async () => {
       const { key } = await made({ name: 'elsewhere' })
       const evil = browser('https://evil.example')
       const preflight = { ...evil, 'access-control-request-method': 'PUT' }
@@ -260,12 +260,12 @@ onEveryEngine((engine) => {
         for (const name of Object.keys(headers)) expect(name).not.toMatch(/^access-control/)
     })
 
-    test('write nothing with a cookie and a wrong key', async () => {
+    test('a cross-site request with a cookie and a wrong key is rejected with 401', async () => {
       const headers = { ...JSON_BODY, ...browser(ALLOWED), cookie: ada.cookie, 'api-key': 'vk_wrong' }
       expectRefusal(await send(service.url, { ...creation, headers }), 401, 'unauthenticated')
     })
 
-    test('do not log in or out by sending a key, too', async () => {
+    test('a cross-site login or logout with a key is rejected with 403', async () => {
       const { key } = await made({ name: 'no login' })
       for (const path of ['/callback', '/login.jsp', '/logout']) {
         const headers = { ...JSON_BODY, ...browser(ALLOWED), 'api-key': key }
@@ -279,10 +279,10 @@ onEveryEngine((engine) => {
   })
 
   describe('records of keys', () => {
-    test('are made only where a key is made', async () => {
+    test('a key cannot be created as a record', async () => {
       const data = { name: 'x', expiresOn: '2030-01-01T00:00:00Z', roles: [], user: { id: 1 }, hash: 'x' }
       expect((await ada.request('PUT', KEYS, { data })).status).toBe(403)
-      // Not a word about what is missing: with it, none would be made either.
+      // No field error either: creation as a record is forbidden in any case.
       expect((await ada.request('PUT', KEYS, { data: {} })).status).toBe(403)
       expect((await ada.request('POST', KEYS, { records: [{ name: 'x' }] })).status).toBe(403)
       const { version } = await ada.read('verso.auth.User', bobId)
@@ -293,7 +293,7 @@ onEveryEngine((engine) => {
       expect(inside.status).toBe(403)
     })
 
-    test('stay with their user, and end in time', async () => {
+    test('a key cannot move to another user, or live longer than 400 days', async () => {
       const { id, version } = await made({ name: 'stays' })
       const user = await ada.read('verso.auth.User', 1)
       const moved = await ada.request('POST', '/ws/rest/verso.auth.User/1', {
@@ -309,7 +309,7 @@ onEveryEngine((engine) => {
       expect(await renamed.json()).toMatchObject({ data: [{ name: 'renamed', user: { id: bobId } }] })
     })
 
-    test('are removed by their user and by administrators, not by others', async () => {
+    test('a key can be removed by its user and by administrators only', async () => {
       const [own, theirs] = [await made({ name: 'own' }), await made({ name: 'theirs' })]
       const strange = await made({ name: 'of Ada' }, ada)
       expect((await bob.request('DELETE', `/ws/me/keys/${strange.id}`)).status).toBe(404)
@@ -324,7 +324,7 @@ onEveryEngine((engine) => {
       ])
     })
 
-    test('an administrator makes no key for somebody else over HTTP, and the command line does', async () => {
+    test('an administrator cannot create a key for another user over HTTP, the command line can', async () => {
       const found = await findLogin(service.app.db.reader, USERNAME)
       if (!found) throw new Error('the account of the tests is missing')
       const by = await service.app.gate.callerOf(found.user)
@@ -336,7 +336,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('a key is over when its time is', async () => {
+  test('a key is rejected after its expiry', async () => {
     const expiresOn = new Date(service.clock.now() + 10_000).toISOString()
     const { key } = await made({ name: 'short', expiresOn })
     expect(await statusOf(key)).toBe(200)

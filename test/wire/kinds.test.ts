@@ -1,4 +1,4 @@
-// Every kind of refusal there is, provoked over HTTP, with its status and its envelope.
+// Every kind of error, provoked over HTTP, with its status and its envelope.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { pairKey } from '../../src/service/auth/throttle.js'
 import { raiseHorizon } from '../../src/store/log/feed.js'
@@ -23,12 +23,12 @@ interface Context {
   readonly service: Service
   readonly database: FailingDatabase
   readonly user: User
-  /** A record at version 1. */
+  /** The id of a record at version 1. */
   readonly id: number
 }
 type Provoke = (context: Context) => Promise<Answer>
 
-/** Reads are let through: only the write fails, as it does on a full disk. */
+/** Only the write fails, as on a full disk; reads succeed. */
 const failingWith =
   (failure: Error): Provoke =>
   async ({ database, user }) => {
@@ -109,7 +109,7 @@ onEveryEngine((engine) => {
 
   const seen = new Set<string>()
 
-  test.for(kinds)('%s', async (kind) => {
+  test.for(kinds)('the error kind %s has its status, envelope and headers', async (kind) => {
     const [status, provoke] = provocations[kind]
     const answer = await provoke(context)
     const body = envelope(answer)
@@ -124,11 +124,11 @@ onEveryEngine((engine) => {
     seen.add(body.data.kind)
   })
 
-  test('no kind is left out', () => {
+  test('the tests provoke every error kind', () => {
     expect([...seen].sort()).toEqual([...REFUSAL_KINDS].sort())
   })
 
-  test('without its store the service is alive but not ready', async () => {
+  test('a service without its database is alive but not ready', async () => {
     const { database, service } = context
     database.failure = new Refusal('busy', 'gone')
     const [alive, ready] = [
@@ -141,7 +141,7 @@ onEveryEngine((engine) => {
     expect(envelope(ready).data).toMatchObject({ kind: 'busy', message: 'The store cannot be reached' })
   })
 
-  test('a defect is 500 and shows nothing of itself, by whichever door', async () => {
+  test('a defect is 500 without details, on every route', async () => {
     const defect = new Error(
       'SQLITE_CORRUPT: select * from "verso.auth.User" at /srv/app/src/store/sqlite.ts:1:2',
     )

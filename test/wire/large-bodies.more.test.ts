@@ -1,4 +1,4 @@
-// Large answers over HTTP: where they wait, what becomes of them when nobody takes them.
+// Large responses over HTTP: where they wait, and what happens if nobody reads them.
 import { once } from 'node:events'
 import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
@@ -52,7 +52,7 @@ onEveryEngine((engine) => {
       body: JSON.stringify(search),
     })
 
-  test('a page in a file has its length and its headers, and is what a search answers', async () => {
+  test('a page staged in a file has its length and headers, and equals the response of a search', async () => {
     const found = await user.get(page)
     expect(found.status).toBe(200)
     expect(found.headers['content-length']).toBe(String(Buffer.byteLength(found.text)))
@@ -71,14 +71,14 @@ onEveryEngine((engine) => {
     await expect.poll(() => service.app.staging.bytes).toBe(0)
   })
 
-  test('the short way answers the same', async () => {
-    // Asked for often enough, its sender is known there.
+  test('the fast path answers the same large page', async () => {
+    // The second request has a cached session and takes the fast path.
     const path = `${LIST}?limit=1000&offset=0`
     const [first, second] = [await user.get(path), await user.get(path)]
     expect([first.status, second.text]).toEqual([200, first.text])
   })
 
-  test('a client that reads nothing keeps the answer on the disk, and no snapshot; when it goes, so does the answer', async () => {
+  test('an unread large response stays on disk without a snapshot, and is deleted when its client disconnects', async () => {
     const sockets = [page, page].map((path) => {
       const socket = net.connect(placeOf(service.url))
       socket.pause().write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookie}\r\n\r\n`)
@@ -95,7 +95,7 @@ onEveryEngine((engine) => {
     await expect.poll(() => service.app.staging.bytes).toBe(0)
   })
 
-  test('a large record has the tag of its body, and is not sent again to whoever has it', async () => {
+  test('a large record has an ETag of its body, and If-None-Match answers 304', async () => {
     const parts = { notes: 'n'.repeat(TEXT_BYTES), phones: ['p'.repeat(TEXT_BYTES - 10)] }
     const { id } = only(await user.create(MODEL, { notes: parts.notes }))
     const written = await user.ask('POST', `${LIST}/${id}`, { version: 0, phones: parts.phones })
@@ -108,7 +108,7 @@ onEveryEngine((engine) => {
     expect((await user.ask('DELETE', `${LIST}/${id}`)).status).toBe(200)
   })
 
-  test('a page past the limit is 413 with a limit that fits, in all its forms', async () => {
+  test('a page above the response limit is 413 with a limit that fits, for every kind of query', async () => {
     for (let number = 0; number < 8; number++)
       await user.create(MODEL, { lastName: 'More', notes: 'm'.repeat(TEXT_BYTES) })
     for (const path of [
@@ -129,13 +129,13 @@ onEveryEngine((engine) => {
   })
 })
 
-describe('files of answers', () => {
+describe('staging files', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'verso-staging-'))
   afterAll(() => {
     rmSync(folder, { recursive: true })
   })
 
-  test('have no name, and take no more room than there is', async () => {
+  test('a staging file has no name, and all of them stay below the total size', async () => {
     const staging = new Staging({ totalBytes: 10, patienceMs: 1_000 }, folder)
     const first = staging.park('12345678')
     expect(readdirSync(folder)).toEqual([])
@@ -159,7 +159,7 @@ describe('files of answers', () => {
   })
 })
 
-/** A real server that answers so many bytes, and what comes of them. */
+/** A real server that answers with this many bytes. */
 async function serving(
   answer: (response: http.ServerResponse) => void,
   work: (url: string, connections: Connections) => Promise<void>,
@@ -186,8 +186,8 @@ function askAndReadNothing(url: string): net.Socket {
   return socket
 }
 
-describe('bodies that wait', () => {
-  test('are in memory while they are few, then in files, and are counted until they are taken', async () => {
+describe('waiting bodies', () => {
+  test('waiting bodies stay in memory up to a limit, then in files, and are counted until they are read', async () => {
     const staging = new Staging({ totalBytes: 100_000_000, patienceMs: 1_000 })
     const waiting = new WaitingBodies(staging, 20_000_000, 25_000_000)
     const body = Buffer.alloc(12_000_000, 'x')
@@ -216,7 +216,7 @@ describe('bodies that wait', () => {
     )
   })
 
-  test('a client that takes no byte is cut off, one that is slow is not', async () => {
+  test('a client that reads nothing is disconnected, a slow one is not', async () => {
     const body = Buffer.alloc(24_000_000, 'x')
     const sockets: net.Socket[] = []
     await serving(

@@ -1,4 +1,4 @@
-// Batches, asked for in every wrong way.
+// Invalid batches of every kind.
 import {
   BAD,
   CONFLICT,
@@ -43,7 +43,7 @@ const bodies: Case[] = [
   ),
 ]
 
-/** One request, and the places that must be named. */
+/** One request, and the paths that the errors must name. */
 const shapes: readonly (readonly [request: unknown, ...places: string[]])[] = [
   [{}, 'op', 'model'],
   [{ op: 'Create', model: CONTACT, data: {} }, 'op'],

@@ -1,4 +1,4 @@
-// Bodies that are no JSON, no UTF-8, no object, too large, too deep, or called something else.
+// Bodies that are not JSON, not UTF-8, not an object, too large, too deep, or of another content type.
 import { gzipSync } from 'node:zlib'
 import {
   BAD,

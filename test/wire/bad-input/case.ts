@@ -1,14 +1,14 @@
-// A case of bad input: how it is sent, and what it is answered, on either engine.
+// A case of bad input: the request and its response, on either engine.
 import { rawRequest, type Sent } from '../exchange.js'
 
 export interface Case {
   readonly name: string
-  /** A request of the session, or bytes for a socket. */
+  /** A request with the session, or raw bytes for a socket. */
   readonly sent: Sent | { readonly raw: string | Buffer; readonly isCut?: boolean }
   readonly status: number
-  /** `done` where it is no fault after all, `bare` where the answer is HTTP's own and has no body. */
+  /** `done` if the request is valid after all, `bare` if the response is one of HTTP without a body. */
   readonly kind: string
-  /** The fields that must be named, all of them and no others. */
+  /** The fields that the errors must name, exactly. */
   readonly faults?: readonly string[]
   readonly says?: string
 }
@@ -30,7 +30,7 @@ export const DONE: Outcome = [200, 'done']
 export const bare = (status: number): Outcome => [status, 'bare']
 
 export const CONTACTS = '/ws/rest/crm.Contact'
-/** The record that the tests make first: it is at version 1. */
+/** The first record that the tests create; it is at version 1. */
 export const TARGET = `${CONTACTS}/1`
 export const MIB = 1024 * 1024
 const JSON_TYPE = 'application/json'
@@ -44,14 +44,14 @@ export function row(
   return { name, sent, status, kind, ...more }
 }
 
-/** The words of a text, as they are written. */
+/** The words of a text, unescaped. */
 export function words(...text: Parameters<typeof String.raw>): string[] {
   return String.raw(...text)
     .trim()
     .split(/\s+/)
 }
 
-/** Short enough for the name of a test. */
+/** Shortens a text for a test title. */
 export function show(text: string): string {
   return text.length > 60 ? `${text.slice(0, 40)}… (${text.length})` : text
 }
@@ -76,7 +76,7 @@ export function remove(path: string, headers = {}): Sent {
   return { method: 'DELETE', path, headers }
 }
 
-/** A create with this body, whatever it is. */
+/** A create with exactly this body. */
 export function createBy(body: string | Buffer, headers = {}): Sent {
   return withBody('PUT', CONTACTS, body, headers)
 }
@@ -87,7 +87,7 @@ export function login(body: string | Buffer, headers = {}): Sent {
 
 type Headers = Readonly<Record<string, string>>
 
-/** A whole request for a socket; `{cookie}` becomes the cookie of the session. */
+/** A whole request for a socket; `{cookie}` becomes the session cookie. */
 export function request(method: string, path: string, headers: Headers = {}, body = ''): string {
   const own = { cookie: '{cookie}', 'content-type': JSON_TYPE }
   return rawRequest(`${method} ${path} HTTP/1.1`, { ...own, ...headers }, body)

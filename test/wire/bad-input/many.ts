@@ -1,4 +1,4 @@
-// Several records at once, mass updates, copies, verification and descriptions, asked for in every wrong way.
+// Invalid saves of several records, mass updates, copies, verifications and descriptions.
 import * as c from './case.js'
 import {
   BAD,

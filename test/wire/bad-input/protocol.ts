@@ -1,4 +1,4 @@
-// Cookies, credentials, and bytes that are no HTTP or not quite.
+// Cookies, credentials, and bytes that are not quite HTTP.
 import * as c from './case.js'
 import { BAD, CONTACTS, LOGIN, request, row, show, type Case } from './case.js'
 import { credentials, rawRequest } from '../exchange.js'

@@ -1,4 +1,4 @@
-// Neighbours that are none, are not there, or would be changed without a version.
+// Related records that are invalid, missing, or changed without a version.
 import { BAD, CONFLICT, create, INVALID, remove, row, show, withBody, type Case } from './case.js'
 
 const COMPANY = '/ws/rest/rel.Company/1'
@@ -32,11 +32,11 @@ const references: readonly Case[] = [
       faults: ['company'],
     }),
   ),
-  row('a new neighbour without what it needs', create('rel.Person', { company: {} }), INVALID, {
+  row('a new related record without a required field', create('rel.Person', { company: {} }), INVALID, {
     faults: ['company.name'],
   }),
   row(
-    'a new neighbour with an unknown field',
+    'a new related record with an unknown field',
     create('rel.Person', { company: { name: 'x', nope: 1 } }),
     INVALID,
     {
@@ -44,15 +44,19 @@ const references: readonly Case[] = [
     },
   ),
   row(
-    'every fault of every level',
+    'errors on every level',
     create('rel.Company', { addresses: [{}, { city: 5, doors: [{ code: 1 }] }], seat: 7 }),
     INVALID,
     {
       faults: ['addresses[0].city', 'addresses[1].city', 'addresses[1].doors[0].code', 'name', 'seat'],
     },
   ),
-  row('a stale neighbour', create('rel.Person', { company: { id: 1, version: 7, name: 'X' } }), CONFLICT),
-  row('a user that is to be made', create('rel.Person', { keeper: { username: 'eve' } }), INVALID, {
+  row(
+    'an outdated related record',
+    create('rel.Person', { company: { id: 1, version: 7, name: 'X' } }),
+    CONFLICT,
+  ),
+  row('a user that is to be created', create('rel.Person', { keeper: { username: 'eve' } }), INVALID, {
     faults: ['keeper'],
   }),
   row(
@@ -71,8 +75,8 @@ const references: readonly Case[] = [
       faults: ['address'],
     },
   ),
-  row('8 levels and one more', create('rel.Company', deep(8)), BAD),
-  row('500 levels', create('rel.Company', deep(400)), BAD),
+  row('9 levels of nesting', create('rel.Company', deep(8)), BAD),
+  row('500 levels of nesting', create('rel.Company', deep(400)), BAD),
 ]
 
 const lists: readonly Case[] = [
@@ -101,24 +105,24 @@ const lists: readonly Case[] = [
     faults: ['addresses'],
   }),
   row(
-    '1,000 members, which with their owner are too many',
+    '1,000 members, which are too many with their owner',
     save({ addresses: Array.from({ length: 1_000 }, () => ({ city: 'X' })) }),
     BAD,
   ),
-  row('a view that is written', save({ people: [] }), INVALID, {
+  row('a write to an inverse relation', save({ people: [] }), INVALID, {
     faults: ['people'],
     says: 'rel.Person.company',
   }),
-  row('the other side of a one-to-one', create('rel.Person', { badge: null }), INVALID, {
+  row('a write to the inverse of a one-to-one', create('rel.Person', { badge: null }), INVALID, {
     faults: ['badge'],
   }),
   row(
-    'the other side of a many-to-many',
+    'a write to the inverse of a many-to-many',
     create('rel.Circle', { name: 'x', members: [{ id: 1 }] }),
     INVALID,
     { faults: ['members'] },
   ),
-  row('a circle that is not there', create('rel.Person', { circles: [{ id: 999 }] }), INVALID, {
+  row('a circle that does not exist', create('rel.Person', { circles: [{ id: 999 }] }), INVALID, {
     faults: ['circles[0]'],
   }),
 ]
@@ -126,7 +130,7 @@ const lists: readonly Case[] = [
 export const relations: readonly Case[] = [
   ...references,
   ...lists,
-  row('a record that is referred to', remove(COMPANY), [409, 'still-referenced'], {
+  row('a delete of a referenced record', remove(COMPANY), [409, 'still-referenced'], {
     says: '"references":[{"entityName":"rel.Person"',
   }),
 ]

@@ -1,4 +1,4 @@
-// Searches that ask for what is not there, in a shape that is none, or for too much.
+// Searches for unknown fields, in an invalid shape, or beyond the limits.
 import { BAD, DONE, get, NO_MODEL, NOT_FOUND, row, show, withBody, words, type Case } from './case.js'
 
 const PERSONS = '/ws/rest/rel.Person'

@@ -1,4 +1,4 @@
-// Values that a field does not take, and fields that a model does not have.
+// Invalid values of fields, and fields that a model does not have.
 import {
   create,
   createBy,
@@ -13,7 +13,7 @@ import {
   type Case,
 } from './case.js'
 
-/** For each field what it does not take, as it is written in JSON. */
+/** Invalid values by field, as JSON text. */
 const wrong: Readonly<Record<string, readonly string[]>> = {
   label: [
     ...words`1 0 true {} [] ["x"] "a\u0000b" "\ud800" "x\udc00y" "\ud83d"`,
