@@ -134,9 +134,14 @@ describe('host names', () => {
     ['8.8.8.8', 'not an address'],
     [],
   ]
-  test.for(leadingInside)('a name is not called if it has no address or one that is not public (the first is %s)', async (addresses) => {
-    await expect(addressesOf('hooks.example', nowhere, resolveTo(...addresses))).rejects.toThrow(NotReachable)
-  })
+  test.for(leadingInside)(
+    'a name is not called if it has no address or one that is not public (the first is %s)',
+    async (addresses) => {
+      await expect(addressesOf('hooks.example', nowhere, resolveTo(...addresses))).rejects.toThrow(
+        NotReachable,
+      )
+    },
+  )
 
   test.for(['localhost', 'LOCALHOST', 'localhost.', 'a.localhost', 'a.b.localhost.'])(
     '%s is rejected in the URL of a webhook as a loopback name',

@@ -1,4 +1,4 @@
-// What is too much: requests a minute, requests at once, connections, headers, and time.
+// Limits: requests a minute, concurrent requests, connections, headers, and time.
 import { once } from 'node:events'
 import { createServer as createHttp, type Server as HttpServer } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
@@ -27,11 +27,11 @@ import {
 
 const CONTACTS = '/ws/rest/crm.Contact'
 const PER_MINUTE = 6
-/** So that the tests can play addresses. */
+/** Lets the tests choose their address. */
 const TRUSTING = { trustProxy: ['127.0.0.1'] }
 const from = (address: string) => ({ 'x-forwarded-for': address })
 
-/** Asks until the answer is as it is to be; the runner ends what never comes. */
+/** Repeats a request until its response is as expected; the timeout of the test ends it otherwise. */
 async function until(ask: () => Promise<Answer>, isIt: (answer: Answer) => boolean): Promise<Answer> {
   for (;;) {
     const answer = await ask()
@@ -39,7 +39,7 @@ async function until(ask: () => Promise<Answer>, isIt: (answer: Answer) => boole
   }
 }
 
-describe('a bucket', () => {
+describe('rate-limit buckets', () => {
   const fault = async (limit: RateLimit, key: string) =>
     refusalOf(
       (async () => {
@@ -47,7 +47,7 @@ describe('a bucket', () => {
       })(),
     )
 
-  test('holds one minute of requests, fills evenly, and says when the next is worth trying', async () => {
+  test('a bucket holds one minute of requests, refills evenly, and answers Retry-After', async () => {
     const clock = new StillClock()
     const limit = new RateLimit(30, clock)
     for (let count = 0; count < 30; count++) limit.take('a')
@@ -61,7 +61,7 @@ describe('a bucket', () => {
     expect(await fault(limit, 'a')).toMatchObject({ kind: 'too-many' })
   })
 
-  test('is neither filled nor emptied by a clock that is put back', async () => {
+  test('a bucket is neither filled nor emptied by a clock that is set back', async () => {
     const clock = new StillClock()
     const limit = new RateLimit(2, clock)
     limit.take('a')
@@ -72,7 +72,7 @@ describe('a bucket', () => {
     limit.take('a')
   })
 
-  test('is forgotten when there are too many: full ones first, then the oldest', async () => {
+  test('when there are too many buckets, full ones are dropped first, then the oldest', async () => {
     const clock = new StillClock()
     const limit = new RateLimit(2, clock, 3)
     for (const key of ['empty', 'empty', 'half', 'full']) limit.take(key)
@@ -80,7 +80,7 @@ describe('a bucket', () => {
     limit.take('new')
     expect(limit.size).toBe(3)
     expect(await fault(limit, 'empty')).toMatchObject({ kind: 'too-many' })
-    // Now none is full, and the one that is longest there goes.
+    // No bucket is full now, so the oldest one is dropped.
     clock.ms += 1_000
     limit.take('newer')
     limit.take('newest')
@@ -90,8 +90,8 @@ describe('a bucket', () => {
   })
 })
 
-describe('requests that wait behind others on a connection', () => {
-  /** Whether there is still too much to do when the only client has gone. */
+describe('pipelined requests', () => {
+  /** Returns if the load is still too high after the only client has disconnected. */
   const isTooMuchAfterwards = async (watch: (server: HttpServer) => void) => {
     const load = new Load(6, 0)
     let gone: Promise<unknown> | undefined
@@ -114,7 +114,7 @@ describe('requests that wait behind others on a connection', () => {
     return load.isTooMuch
   }
 
-  test('are forgotten when it ends', async () => {
+  test('pipelined requests no longer count when their connection ends', async () => {
     const connections = new Connections(10)
     const watch = (server: HttpServer) => {
       connections.watch(server)
@@ -122,7 +122,7 @@ describe('requests that wait behind others on a connection', () => {
     expect(await isTooMuchAfterwards(watch)).toBe(false)
   })
 
-  test('would be counted for ever by who relies on Node to close them', async () => {
+  test('the mutant that relies on Node to close pipelined requests counts them forever', async () => {
     expect(await isTooMuchAfterwards(() => undefined)).toBe(true)
   })
 })
@@ -152,7 +152,7 @@ onEveryEngine((engine) => {
   const times = (count: number, status: number) => Array.from({ length: count }, () => status)
 
   describe('requests a minute', () => {
-    test('of an account are counted for the account, wherever they come from', async () => {
+    test('requests of an account count for the account, from any address', async () => {
       const [ada, grace] = [
         await openSession(service.url),
         await openSession(service.url, {}, credentials('grace')),
@@ -172,7 +172,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('of known accounts do not use up what their address has', async () => {
+    test('requests of an account do not count for its address', async () => {
       const [ada, grace] = [
         await openSession(service.url),
         await openSession(service.url, {}, credentials('grace')),
@@ -186,7 +186,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('without an account are counted for the address, or its network', async () => {
+    test('requests without an account count for the address or the IPv6 network', async () => {
       await withServer(service, limited, async (url) => {
         const ask = (address: string) => () => send(url, { path: CONTACTS, headers: from(address) })
         expect(await statuses(PER_MINUTE, ask('10.0.0.1'))).toEqual(times(PER_MINUTE, 401))
@@ -201,7 +201,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('are counted by nothing that whoever asks may choose', async () => {
+    test('an unknown client cannot choose the address that its requests count for', async () => {
       await withServer(service, { ...limited, trustProxy: false }, async (url) => {
         let other = 0
         const ask = () =>
@@ -219,7 +219,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('are counted on every path, also on one that is not there; health and logout are not', async () => {
+    test('requests count on every path, even on unknown ones, except for health checks and logout', async () => {
       await withServer(service, limited, async (url) => {
         const paths = ['/', '/nothing', '/ws/nothing', '/callback', '/ws/public/app/info', CONTACTS]
         for (const path of paths) await send(url, { path, headers: from('10.0.0.1') })
@@ -230,7 +230,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('are refused before the session is looked up, and before the body has come', async () => {
+    test('a request above the rate limit is rejected before its session is looked up and its body arrives', async () => {
       await withServer(service, limited, async (url) => {
         await statuses(PER_MINUTE, () => send(url, { path: CONTACTS }))
         const cookie = await openSession(service.url)
@@ -241,7 +241,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('are without a limit where it is 0', async () => {
+    test('a rate limit of 0 disables the limit', async () => {
       const cookie = await openSession(service.url)
       await withServer(service, { rateLimitPerMinute: 0 }, async (url) => {
         const answers = await statuses(50, () =>
@@ -252,8 +252,8 @@ onEveryEngine((engine) => {
     })
   })
 
-  describe('requests at once', () => {
-    /** A login whose body does not come: it is under way until its connection ends. */
+  describe('concurrent requests', () => {
+    /** A login whose body never arrives: it stays in flight until its connection ends. */
     const begin = async (url: string): Promise<Socket> => {
       const socket = connect(placeOf(url))
       socket.on('error', () => undefined)
@@ -265,7 +265,7 @@ onEveryEngine((engine) => {
     const isBusy = ({ status }: Answer) => status === 503
     const isServed = ({ status }: Answer) => status === 200
 
-    test('beyond the most are 503 with Retry-After, before body and session; health and logout are answered', async () => {
+    test('a request above the limit is 503 with Retry-After; health checks and logout are answered', async () => {
       await withServer(service, { maxInFlight: 2 }, async (url) => {
         const waiting = [await begin(url), await begin(url)]
         const refused = await until(ask(url), isBusy)
@@ -281,7 +281,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('count until a stream is sent, however slowly it is read', async () => {
+    test('an export counts as in flight until it is sent, however slowly it is read', async () => {
       const cookie = await openSession(service.url)
       const notes = 'x'.repeat(1_000_000)
       for (let index = 0; index < 16; index++)
@@ -303,7 +303,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('are refused while the event loop is late, unless nobody minds', async () => {
+    test('requests are rejected with 503 while the event loop is delayed, unless the check is disabled', async () => {
       const hold = (ms: number) => {
         const end = performance.now() + ms
         while (performance.now() < end);
@@ -324,7 +324,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('a connection beyond the most is closed, and one that ends makes room, on every address', async () => {
+  test('a connection above the limit is closed, and a closed one makes room, on every address', async () => {
     const settings = { ...DEFAULT_HTTP_SETTINGS, host: 'localhost', port: 0, maxConnections: 2 }
     const own = await createServer(service.app, settings)
     const [, ...addresses] = await own.listen()
@@ -345,26 +345,26 @@ onEveryEngine((engine) => {
     await own.close()
   })
 
-  describe('what arrives', () => {
+  describe('headers and slow requests', () => {
     const names = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`x${index}`, 'y']))
 
     test.for([
       ['one long header', { 'x-long': 'y'.repeat(17_000) }],
-      ['many short ones', names(5_000)],
-    ] as const)('with headers of more than 16 KiB is 431: %s', async ([, headers]) => {
+      ['many short headers', names(5_000)],
+    ] as const)('headers of more than 16 KiB are 431: %s', async ([, headers]) => {
       const answer = await sendRaw(service.url, rawRequest('GET /healthz HTTP/1.1', headers))
       expectRefusal(answer, 431, 'too-large')
       expect(answer.headers).toMatchObject({ connection: 'close', 'x-content-type-options': 'nosniff' })
       expect(envelope(answer).data.message).toBe('The headers are too large')
     })
 
-    test('with headers that still fit is answered', async () => {
+    test('headers of less than 16 KiB are accepted', async () => {
       for (const headers of [{ 'x-long': 'y'.repeat(15_000) }, names(1_000)])
         expect((await sendRaw(service.url, rawRequest('GET /healthz HTTP/1.1', headers))).status).toBe(200)
     })
 
-    test('too slowly is 408: headers, and bodies', async () => {
+    test('headers or a body that arrive too slowly are 408', async () => {
       const own = await createServer(service.app, { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1', port: 0 })
       try {
         const [url = ''] = await own.listen()
@@ -372,7 +372,7 @@ onEveryEngine((engine) => {
         expect([http.headersTimeout, http.requestTimeout, http.keepAliveTimeout]).toEqual([
           10_000, 30_000, 72_000,
         ])
-        // The same clock, wound up: what is late is looked for every five seconds.
+        // Shorter timeouts; Node checks for late requests every five seconds.
         http.headersTimeout = 50
         http.requestTimeout = 100
         const [head, body] = await Promise.all([

@@ -1,4 +1,4 @@
-// The Link header carries the whole question, so that whoever follows it reads every record of one answer.
+// The Link header repeats the whole query, so that following it reads every record of one result.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LINK_LIMITS, linksOf as makeLinks } from '../../src/http/records/record-answers.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
@@ -8,7 +8,7 @@ const PATH = '/ws/rest/test.Note'
 const COUNT = 23
 const TITLE = 'ä&b=c?#%>; "x", +'
 
-/** As a client would spell it, and as it must come back: each value encoded, whatever stands in it. */
+/** The query as a client writes it and as the links repeat it: each value encoded. */
 function queryOf(query: Readonly<Record<string, string>>): string {
   return Object.entries(query)
     .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
@@ -64,32 +64,35 @@ onEveryEngine((engine) => {
     expect(linksOf(headers.link)).toEqual({ first: link(0), prev: link(5), next, last: link(20) })
   })
 
-  test('what was not asked is not in it', async () => {
+  test('a link contains no parameters that the request did not have', async () => {
     const { headers } = await user.get(`${PATH}?limit=5&${queryOf({ q: question.q })}`)
     expect(linksOf(headers.link)['first']).toBe(`${PATH}?offset=0&limit=5&${queryOf({ q: question.q })}`)
   })
 
-  test('following next yields every record once, in order, each as it was asked for', async () => {
+  test('following the next links answers every record once, in order, with the same fields', async () => {
     const seen = await follow(`${PATH}?limit=4&${queryOf(question)}`)
     expect(seen).toEqual([...ids].reverse().map((id) => [id, 'version', 'title', 'createdBy.name']))
   })
 
-  test.for(['filter', 'q', 'archived', 'sortBy', 'fields'] as const)('also without %s', async (left) => {
-    const rest = Object.fromEntries(Object.entries(question).filter(([name]) => name !== left))
-    const seen = await follow(`${PATH}?limit=6&${queryOf(rest)}`)
-    const { data } = pageOf(await user.get(`${PATH}?limit=1000&${queryOf(rest)}`))
-    expect(seen.map(([id]) => id)).toEqual(data.map(({ id }) => id))
-    expect(new Set(seen.map(([id]) => id)).size).toBe(seen.length)
-    expect(seen.length).toBe(left === 'archived' ? COUNT - Math.ceil(COUNT / 3) : COUNT)
-  })
+  test.for(['filter', 'q', 'archived', 'sortBy', 'fields'] as const)(
+    'following the next links works without %s, too',
+    async (left) => {
+      const rest = Object.fromEntries(Object.entries(question).filter(([name]) => name !== left))
+      const seen = await follow(`${PATH}?limit=6&${queryOf(rest)}`)
+      const { data } = pageOf(await user.get(`${PATH}?limit=1000&${queryOf(rest)}`))
+      expect(seen.map(([id]) => id)).toEqual(data.map(({ id }) => id))
+      expect(new Set(seen.map(([id]) => id)).size).toBe(seen.length)
+      expect(seen.length).toBe(left === 'archived' ? COUNT - Math.ceil(COUNT / 3) : COUNT)
+    },
+  )
 
-  /** A filter of so many encoded bytes that finds the notes. */
+  /** A filter of this many encoded bytes that matches the notes. */
   const filterOf = (bytes: number) => {
     const start = "title like 'another%' and title != '"
     return `${start}${'x'.repeat(bytes - encodeURIComponent(`${start}'`).length)}'`
   }
 
-  test('a long filter leaves next, and a walk by it visits every record', async () => {
+  test('with a long filter only the next link is left, and following it visits every record', async () => {
     const all = pageOf(await user.get(`${PATH}?limit=1000&${queryOf({ filter: filterOf(100) })}`))
     for (const bytes of [900, 1_300, 2_600, 4_200, 5_500]) {
       const asked = queryOf({ filter: filterOf(bytes), sortBy: '-title' })
@@ -102,7 +105,7 @@ onEveryEngine((engine) => {
     }
   })
 
-  test('the header has all links or next alone, for each length of a filter around the limit', async () => {
+  test('around the limit of its length, the header has all links or only next', async () => {
     const linkFor = async (bytes: number) => {
       const { headers } = await user.get(`${PATH}?offset=5&limit=5&${queryOf({ filter: filterOf(bytes) })}`)
       return String(headers.link)
@@ -118,11 +121,11 @@ onEveryEngine((engine) => {
   })
 })
 
-describe('the length of Link', () => {
+describe('the length of the Link header', () => {
   const place = { offset: 80, limit: 40, total: 1_000, next: { offset: 120, after: 'A'.repeat(200) } }
   type Make = (bytes: number) => string
 
-  /** No header is longer than a client takes, and `next` is there wherever it fits. */
+  /** Violations: a header longer than clients accept, or a missing `next` that would fit. */
   function faultsOf(make: Make): string[] {
     const faults: string[] = []
     for (let bytes = 0; bytes < 10_000; bytes += 5) {
@@ -141,7 +144,7 @@ describe('the length of Link', () => {
     (bytes) =>
       makeLinks(PATH, place, { filter: 'x'.repeat(bytes) }, limits)
 
-  test('is bounded, and next stays as long as it fits', () => {
+  test('the Link header is bounded, and keeps next as long as it fits', () => {
     expect(faultsOf(making())).toEqual([])
   })
 
@@ -149,7 +152,7 @@ describe('the length of Link', () => {
     ['without a limit', { allBytes: Infinity, nextBytes: Infinity }],
     ['with a limit for all links only', { allBytes: 4_096, nextBytes: Infinity }],
     ['that leaves all links out', { allBytes: 4_096, nextBytes: 4_096 }],
-  ] as const)('a mutant %s is caught', ([, limits]) => {
+  ] as const)('the mutant %s is caught', ([, limits]) => {
     expect(faultsOf(making(limits)).length).toBeGreaterThan(0)
   })
 })

@@ -1,4 +1,4 @@
-// What is noted of logins, and what is not: nothing that was typed, and no more than somebody could read.
+// The events of logins: no typed text, and not more events than a person can read.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { EVENT_MODEL } from '../../src/model/catalog/auth-models.js'
 import { pairKey } from '../../src/service/auth/throttle.js'
@@ -47,7 +47,7 @@ onEveryEngine((engine) => {
       ]),
     )
 
-  test('logins and logouts, by whom and from where; a logout of nobody is none', async () => {
+  test('a login and a logout are recorded with user and address; a logout without a session is not', async () => {
     const cookie = await openSession(service.url, from('10.0.0.1'))
     await asUser(service.url, cookie).get('/logout', from('10.0.0.2'))
     await asUser(service.url, cookie).get('/logout')
@@ -58,7 +58,7 @@ onEveryEngine((engine) => {
   })
 
   describe('failed logins', () => {
-    test('once for each account and address in a minute, the account only if there is one', async () => {
+    test('failed logins are recorded once a minute for each account and address', async () => {
       for (const username of [USERNAME, 'ADA', 'nobody', 'nobody']) await fail('10.0.0.1', username)
       await fail('10.0.0.2')
       service.clock.advance(WINDOW_MS)
@@ -74,7 +74,7 @@ onEveryEngine((engine) => {
       ])
     })
 
-    test('never with what was typed', async () => {
+    test('a failed login is recorded without the typed user name', async () => {
       await fail('10.0.0.1', TYPED)
       await fail('10.0.0.2', 'typedpassword')
       expect(await kinds()).toEqual(['login-failed', 'login-failed'])
@@ -82,18 +82,18 @@ onEveryEngine((engine) => {
       expect([stored.includes(TYPED), stored.includes('typedpassword')]).toEqual([false, false])
     })
 
-    test('no more from an address that has failed more than thirty times in a minute', async () => {
+    test('failed logins of an address are not recorded after 30 failures in a minute', async () => {
       await setCount('10.0.0.1', 29)
       for (const username of ['first', 'second', 'third']) await fail('10.0.0.1', username)
       expect(await kinds()).toEqual(['login-failed'])
     })
   })
 
-  test('refused logins once in a minute for each address, on all nodes together', async () => {
+  test('rejected logins are recorded once a minute for each address, on all nodes together', async () => {
     await setCount(pairKey('ada', '10.0.0.1'), 30)
     await setCount(pairKey('ada', '10.0.0.2'), 30)
     const other = await startService(engine, { http: { trustProxy: ['127.0.0.1'] }, place: service.place })
-    // Nodes whose clocks differ by more than a window would each begin their own.
+    // Nodes whose clocks differ by more than a window would each start their own.
     other.clock.advance(service.clock.now() - other.clock.now())
     try {
       const tries = [service, other, service].flatMap(({ url }) =>
@@ -110,7 +110,7 @@ onEveryEngine((engine) => {
     ])
   })
 
-  test('fifty logins at once leave the record of the user as it was, but for the time of the last', async () => {
+  test('fifty concurrent logins change only lastLoginOn of the user, without a new version', async () => {
     const records = recordsOf(service.app, SERVICE)
     const [{ id } = { id: 0 }] = (
       await records.search(USER.name, {

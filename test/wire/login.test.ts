@@ -24,7 +24,7 @@ const form = new URLSearchParams({ username: USERNAME, password: PASSWORD }).toS
 onEveryEngine((engine) => {
   let service: Service
 
-  // Each request plays an address of its own: the failures of one case must not slow the next.
+  // Each request has its own address, so that the failures of one case do not delay the next.
   let addresses = 0
   const from = () => ({ 'x-forwarded-for': `10.0.${Math.floor(++addresses / 250)}.${addresses % 250}` })
   const post = (path: string, headers: Record<string, string>, body?: string | Buffer) =>
@@ -44,11 +44,11 @@ onEveryEngine((engine) => {
     ['JSON', JSON_BODY, credentials()],
     ['JSON without a content type', {}, credentials()],
     ['JSON with a charset', { 'content-type': 'application/json; charset=utf-8' }, credentials()],
-    ['JSON that calls itself text', { 'content-type': 'text/plain' }, credentials()],
-    ['JSON that calls itself a form', FORM, credentials()],
-    ['JSON behind white space', JSON_BODY, `\r\n\t ${credentials()}`],
+    ['JSON as text/plain', { 'content-type': 'text/plain' }, credentials()],
+    ['JSON as a form', FORM, credentials()],
+    ['JSON after white space', JSON_BODY, `\r\n\t ${credentials()}`],
     [
-      'JSON with more than is asked for',
+      'JSON with additional keys',
       JSON_BODY,
       JSON.stringify({ username: USERNAME, password: PASSWORD, x: [1] }),
     ],
@@ -57,7 +57,7 @@ onEveryEngine((engine) => {
     ['a form with a charset', { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' }, form],
     ['a form without a content type', {}, form],
   ]
-  test.for(accepted)('/callback takes %s', async ([, headers, body]) => {
+  test.for(accepted)('a login at /callback accepts %s', async ([, headers, body]) => {
     const answer = await post('/callback', headers, body)
     expect([answer.status, answer.text]).toEqual([200, ACCOUNT])
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
@@ -70,7 +70,7 @@ onEveryEngine((engine) => {
     ['/login.jsp', FORM, form],
     ['/login.jsp/', JSON_BODY, credentials()],
     ['/callback/', JSON_BODY, credentials()],
-  ] as const)('%s takes the same with %o', async ([path, headers, body]) => {
+  ] as const)('a login at %s accepts the same credentials with %o', async ([path, headers, body]) => {
     const answer = await post(path, headers, body)
     expect([answer.status, answer.text]).toEqual([200, ACCOUNT])
     expect(sessionIdOf(answer)).toHaveLength(43)
@@ -84,7 +84,7 @@ onEveryEngine((engine) => {
   ])[] = [
     ['a wrong password', 401, JSON_BODY, credentials(USERNAME, 'wrong')],
     ['an unknown user', 401, JSON_BODY, credentials('nobody')],
-    ['a password with a space more', 401, JSON_BODY, credentials(USERNAME, `${PASSWORD} `)],
+    ['a password with an additional space', 401, JSON_BODY, credentials(USERNAME, `${PASSWORD} `)],
     ['an empty password', 401, JSON_BODY, credentials(USERNAME, '')],
     ['an empty user name', 401, JSON_BODY, credentials('')],
     ['no password', 401, JSON_BODY, '{"username":"ada"}'],
@@ -107,10 +107,10 @@ onEveryEngine((engine) => {
     ['an empty body', 401, JSON_BODY, ''],
     ['no body at all', 401, {}],
     ['no body, and a JSON content type', 401, JSON_BODY],
-    ['JSON that ends too early', 400, JSON_BODY, '{"username":"ada",'],
-    ['JSON with something behind it', 400, JSON_BODY, `${credentials()}x`],
-    ['JSON that is none, as text', 400, { 'content-type': 'text/plain' }, '{username: ada}'],
-    ['JSON that is no UTF-8', 400, JSON_BODY, Buffer.from('{"username":"\xff"}', 'latin1')],
+    ['truncated JSON', 400, JSON_BODY, '{"username":"ada",'],
+    ['JSON with trailing text', 400, JSON_BODY, `${credentials()}x`],
+    ['malformed JSON as text', 400, { 'content-type': 'text/plain' }, '{username: ada}'],
+    ['JSON that is not UTF-8', 400, JSON_BODY, Buffer.from('{"username":"\xff"}', 'latin1')],
     ['a polluting key', 400, JSON_BODY, '{"__proto__":{"polluted":1},"username":"ada"}'],
   ]
   const expectRefused = async (path: string, [, status, headers, body]: (typeof refused)[number]) => {
@@ -119,12 +119,12 @@ onEveryEngine((engine) => {
     expect(answer.headers['set-cookie']).toBeUndefined()
     expect(answer.headers['x-csrf-token']).toBeUndefined()
   }
-  test.for(refused)('/callback refuses %s with %i', (row) => expectRefused('/callback', row))
-  test.for(refused.filter((_, index) => index % 5 === 0))('/login.jsp refuses %s with %i', (row) =>
+  test.for(refused)('a login at /callback rejects %s with %i', (row) => expectRefused('/callback', row))
+  test.for(refused.filter((_, index) => index % 5 === 0))('a login at /login.jsp rejects %s with %i', (row) =>
     expectRefused('/login.jsp', row),
   )
 
-  test('a wrong user and a wrong password cannot be told apart', async () => {
+  test('an unknown user and a wrong password get the same response', async () => {
     const answers = [
       await post('/callback', JSON_BODY, credentials(USERNAME, 'wrong')),
       await post('/callback', JSON_BODY, credentials('nobody', 'wrong')),
@@ -143,7 +143,7 @@ onEveryEngine((engine) => {
     for (const other of others) expect(other).toEqual(first)
   })
 
-  describe('cookies', () => {
+  describe('login cookies', () => {
     const cookiesWith = async (http: Partial<HttpSettings>, headers: Record<string, string> = {}) =>
       withServer(service, http, async (url) => {
         const answer = await login(url, headers)
@@ -152,7 +152,7 @@ onEveryEngine((engine) => {
       })
     const TOKENS = /^JSESSIONID=([\w-]{43})(; HttpOnly.*)\nCSRF-TOKEN=([\w-]{32})(;.*)$/
 
-    test('the session comes first and is hidden from scripts, the CSRF token is not', async () => {
+    test('a login sets the HttpOnly session cookie first, then the CSRF token readable by scripts', async () => {
       const { answer, cookies } = await cookiesWith({})
       const [, sessionId = '', sessionTail, csrfToken, csrfTail] = TOKENS.exec(cookies.join('\n')) ?? []
       expect(sessionTail).toBe('; HttpOnly; SameSite=Lax; Path=/')
@@ -161,7 +161,7 @@ onEveryEngine((engine) => {
       expect(answer.headers['x-csrf-token']).toBe(csrfToken)
     })
 
-    test('their path is the base path', async () => {
+    test('the path of the login cookies is the base path', async () => {
       const { cookies } = await cookiesWith({ basePath: '/verso/app' })
       expect(cookies.map((cookie) => cookie.replace(/=[\w-]+/, '=…'))).toEqual([
         'JSESSIONID=…; HttpOnly; SameSite=Lax; Path=/verso/app',
@@ -179,15 +179,18 @@ onEveryEngine((engine) => {
       ['https by a trusted proxy', ['127.0.0.1'], https, true],
       ['https by a proxy in a trusted network', ['127.0.0.0/8'], https, true],
       ['http by a trusted proxy', ['127.0.0.1'], { ...https, 'x-forwarded-proto': 'http' }, false],
-      ['a trusted proxy that does not say', ['127.0.0.1'], {}, false],
+      ['a trusted proxy without X-Forwarded-Proto', ['127.0.0.1'], {}, false],
       ['https by a proxy that is not trusted', ['10.9.9.9'], https, false],
       ['https by anybody, while no proxy is trusted', false, https, false],
       ['a Forwarded header', ['127.0.0.1'], { forwarded: 'proto=https' }, false],
     ]
-    test.for(proxies)('%s: Secure or not', async ([, trustProxy, headers, isSecure]) => {
-      const { cookies } = await cookiesWith({ trustProxy }, headers)
-      expect(cookies.map((cookie) => cookie.endsWith('; Secure'))).toEqual([isSecure, isSecure])
-    })
+    test.for(proxies)(
+      'login cookies are Secure only for https by a trusted proxy: %s',
+      async ([, trustProxy, headers, isSecure]) => {
+        const { cookies } = await cookiesWith({ trustProxy }, headers)
+        expect(cookies.map((cookie) => cookie.endsWith('; Secure'))).toEqual([isSecure, isSecure])
+      },
+    )
   })
 
   describe('logout', () => {
@@ -208,29 +211,29 @@ onEveryEngine((engine) => {
 
     test.for([
       ['no cookie', {}],
-      ['an invented cookie', { cookie: `JSESSIONID=${'A'.repeat(43)}` }],
-      ['garbage for a cookie', { cookie: 'JSESSIONID=%00;;=;' }],
-    ] as const)('with %s it is answered in the same way', async ([, headers]) => {
+      ['an unknown cookie', { cookie: `JSESSIONID=${'A'.repeat(43)}` }],
+      ['an invalid cookie', { cookie: 'JSESSIONID=%00;;=;' }],
+    ] as const)('a logout with %s gets the same response', async ([, headers]) => {
       for (const method of ['GET', 'POST']) {
         const answer = await send(service.url, { method, path: '/logout', headers })
         expect([answer.status, answer.text, answer.headers['set-cookie']]).toEqual([200, OK, cleared])
       }
     })
 
-    test('HEAD /logout ends nothing', async () => {
+    test('HEAD /logout does not end the session', async () => {
       const cookie = await openSession(service.url, from())
       const answer = await send(service.url, { method: 'HEAD', path: '/logout', headers: { cookie } })
       expect([answer.status, answer.headers['set-cookie']]).toEqual([405, undefined])
       expect(await isAlive(cookie)).toBe(true)
     })
 
-    test('other sessions of the same user go on', async () => {
+    test('a logout does not end other sessions of the user', async () => {
       const [one, other] = [await openSession(service.url, from()), await openSession(service.url, from())]
       await send(service.url, { path: '/logout', headers: { cookie: one } })
       expect([await isAlive(one), await isAlive(other)]).toEqual([false, true])
     })
 
-    test('is a button of a form, too', async () => {
+    test('a logout accepts a form', async () => {
       const headers = {
         cookie: await openSession(service.url, from()),
         'content-type': 'application/x-www-form-urlencoded',
@@ -242,7 +245,7 @@ onEveryEngine((engine) => {
     })
 
     test.for(['/logout', '/logout?url=https://evil.example/', '/logout?redirect=//evil.example', '/logout/'])(
-      'a browser that navigates to %s is sent to the start, and nowhere else',
+      'a browser that navigates to %s is redirected to the start page only',
       async (path) => {
         const cookie = await openSession(service.url, from())
         const accept = 'text/html,application/xhtml+xml,*/*;q=0.8'
@@ -264,7 +267,7 @@ onEveryEngine((engine) => {
       { 'sec-purpose': 'prefetch;prerender' },
       { purpose: 'prefetch' },
       { 'x-moz': 'prefetch' },
-    ])('a browser that looks ahead with %o is refused', async (headers) => {
+    ])('a prefetch of /logout with %o is rejected with 403', async (headers) => {
       const cookie = await openSession(service.url, from())
       const answer = await send(service.url, {
         path: '/logout',
@@ -276,7 +279,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('an account is told its roles', async () => {
+  test('a login answers the roles of the account', async () => {
     await addUser(service.app, { username: 'bob', password: 'a password for bob', roles: ['editor'] })
     const answer = await login(service.url, from(), credentials('bob', 'a password for bob'))
     expect(json(answer)).toEqual({

@@ -1,4 +1,4 @@
-// How HTTP is spoken: methods, HEAD, OPTIONS, content types, slashes, and the ids of requests.
+// HTTP basics: methods, HEAD, OPTIONS, content types, slashes, and request ids.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import {
@@ -39,20 +39,23 @@ onEveryEngine((engine) => {
       [`${CONTACTS}/1`, 'GET, POST, PATCH, DELETE, HEAD, OPTIONS'],
     ] as const
 
-    test.for(allowed)('%s allows %s, says so, and refuses the rest with 405', async ([path, allow]) => {
-      const options = await user.ask('OPTIONS', path)
-      expect([options.status, options.text, options.headers.allow]).toEqual([204, '', allow])
-      const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'].filter(
-        (method) => !allow.split(', ').includes(method),
-      )
-      for (const method of others) {
-        const answer = await user.ask(method, path)
-        expect([method, answer.status, answer.headers.allow]).toEqual([method, 405, allow])
-        if (method !== 'HEAD') expectRefusal(answer, 405, 'method')
-      }
-    })
+    test.for(allowed)(
+      '%s allows %s, lists them in OPTIONS, and rejects other methods with 405',
+      async ([path, allow]) => {
+        const options = await user.ask('OPTIONS', path)
+        expect([options.status, options.text, options.headers.allow]).toEqual([204, '', allow])
+        const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'].filter(
+          (method) => !allow.split(', ').includes(method),
+        )
+        for (const method of others) {
+          const answer = await user.ask(method, path)
+          expect([method, answer.status, answer.headers.allow]).toEqual([method, 405, allow])
+          if (method !== 'HEAD') expectRefusal(answer, 405, 'method')
+        }
+      },
+    )
 
-    test('HEAD answers the headers of GET and no body', async () => {
+    test('HEAD answers the headers of GET without a body', async () => {
       const { id } = only(await user.create(CONTACT, { firstName: 'Head' }))
       for (const path of [`${CONTACTS}/${id}`, `${CONTACTS}?limit=1`, '/healthz', '/']) {
         const [get, head] = [await user.get(path), await user.ask('HEAD', path)]
@@ -64,8 +67,8 @@ onEveryEngine((engine) => {
     })
   })
 
-  describe('manners of clients', () => {
-    test('a trailing slash and a percent-encoded model name are tolerated', async () => {
+  describe('tolerance', () => {
+    test('a trailing slash and a percent-encoded model name are accepted', async () => {
       const { id } = only(await user.create(CONTACT, { firstName: 'Slash' }))
       for (const path of [
         `${CONTACTS}/${id}/`,
@@ -78,7 +81,7 @@ onEveryEngine((engine) => {
       expect((await send(service.url, { path: '/healthz/' })).status).toBe(200)
     })
 
-    test('GET and DELETE may carry a JSON content type without a body', async () => {
+    test('GET and DELETE accept a JSON content type without a body', async () => {
       const { id } = only(await user.create(CONTACT, {}))
       for (const type of [
         'application/json',
@@ -94,7 +97,7 @@ onEveryEngine((engine) => {
       expect((await user.ask('DELETE', `${CONTACTS}/${another}`, undefined, empty)).status).toBe(200)
     })
 
-    test('Accept may be missing, anything, or something we do not have: the answer is JSON', async () => {
+    test('a missing or unknown Accept is answered with JSON', async () => {
       for (const headers of [
         {},
         { accept: '*/*' },
@@ -112,11 +115,11 @@ onEveryEngine((engine) => {
       'application/json; charset=utf-8',
       'application/json;charset=UTF8',
       'Application/JSON',
-    ])('a body may come as %s', async (type) => {
+    ])('a body is accepted as %s', async (type) => {
       expect((await user.create(CONTACT, { firstName: 'Type' }, { 'content-type': type })).status).toBe(200)
     })
 
-    test('every answer has an id of its own, whatever id the request claims', async () => {
+    test('every response has its own X-Request-Id, whatever the request sends', async () => {
       const answers = [
         await user.get(CONTACTS, { 'x-request-id': 'mine' }),
         await user.get(CONTACTS, { 'x-request-id': 'mine' }),

@@ -1,4 +1,4 @@
-// Several records at once, mass updates, copies and verification: the answers to the letter.
+// Saves of several records, mass updates, copies and verification: exact responses.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import {
@@ -43,7 +43,7 @@ onEveryEngine((engine) => {
     expect(answer.headers.etag).toBeUndefined()
   }
 
-  test('a save of several answers them in their order, and nothing else', async () => {
+  test('a save of several records answers them in order', async () => {
     const there = await make({ firstName: 'There' })
     const records = [{ firstName: 'New' }, { id: there.id, version: 0, firstName: 'Changed' }]
     const answer = await post(CONTACTS, { records, fields: ['firstName'] })
@@ -54,7 +54,7 @@ onEveryEngine((engine) => {
     )
   })
 
-  test('PUT takes several new ones', async () => {
+  test('PUT creates several records', async () => {
     const answer = await post(
       CONTACTS,
       { records: [{ firstName: 'A' }, { firstName: 'B', id: null }] },
@@ -68,7 +68,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('a save of one answers as a create or an update does, with its tag', async () => {
+  test('a save of one record answers like a create or an update, with its ETag', async () => {
     const made = await post(CONTACTS, { data: { firstName: 'One' } })
     const record = only(made)
     expect(made.headers.etag).toMatch(/^"0\./)
@@ -83,7 +83,7 @@ onEveryEngine((engine) => {
     expect(part.text).toBe(`{"status":0,"data":[{"id":${record.id},"version":3,"email":null}]}`)
   })
 
-  test('each write of many is replayed to the letter, whatever has become of its records', async () => {
+  test('a repeated write of several records answers the same text, whatever happened to the records', async () => {
     const [a, b] = [await make({ firstName: 'Replay' }), await make({ firstName: 'Replay' })]
     const data = { criteria: [{ fieldName: 'firstName', operator: '=', value: 'Replay' }] }
     const writes = [
@@ -110,7 +110,7 @@ onEveryEngine((engine) => {
     }
   })
 
-  test('updateMass answers how many were changed, and no record', async () => {
+  test('updateMass answers the number of changed records', async () => {
     await make({ firstName: 'Mass', email: 'old@x.org' })
     await make({ firstName: 'Mass', email: 'new@x.org' })
     const answer = await post(`${CONTACTS}/updateMass`, {
@@ -128,14 +128,14 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('removeAll answers the ids with the versions that they had', async () => {
+  test('removeAll answers the ids with their last versions', async () => {
     const [a, b] = [await make({}), await make({})]
     const answer = await post(`${CONTACTS}/removeAll`, { records: [{ id: b.id }, { id: a.id, version: 0 }] })
     expectPlain(answer)
     expect(answer.text).toBe(`{"status":0,"data":[{"id":${b.id},"version":0},{"id":${a.id},"version":0}]}`)
   })
 
-  test('a delete answers an object to those who prefer it', async () => {
+  test('a delete answers an object with Prefer: return=representation', async () => {
     const remove = async (prefer: string) => {
       const { id } = await make({})
       const answer = await send(service.url, {
@@ -154,7 +154,7 @@ onEveryEngine((engine) => {
       expect(await remove(other)).toEqual(['{"status":0,"data":[ID]}', undefined])
   })
 
-  test('a copy, details and a verification', async () => {
+  test('copy, details and verify answer their exact text', async () => {
     const record = await make({ firstName: 'Ada', lastName: 'L', email: 'a@x.org', pin: '1' })
     const copied = await get(`${CONTACTS}/${record.id}/copy`)
     expect(copied.text).toBe(
@@ -171,7 +171,7 @@ onEveryEngine((engine) => {
     expect(only(await get(`/ws/rest/test.Everything/${id}/details`))).toEqual({ id, version: 0 })
   })
 
-  test('several texts are joined as the operator says', async () => {
+  test('several domains of a search are combined by its operator', async () => {
     for (const lastName of ['D1', 'D2', 'D3']) await make({ firstName: 'Domain', lastName })
     const search = async (data: object) =>
       (json(await post(`${CONTACTS}/search`, { data })) as { total: number }).total

@@ -1,4 +1,4 @@
-// One's own account, and what administrators do with those of others.
+// The own account, and what administrators do with other accounts.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
   API_KEY_MODEL,
@@ -80,7 +80,7 @@ onEveryEngine((engine) => {
   }
 
   describe('/ws/me', () => {
-    test('says who somebody is and what they may do', async () => {
+    test('/ws/me answers the account and its permissions', async () => {
       const { id, username, cookie } = await newUser()
       const [me] = dataOf<OwnAccount>(await asUser(service.url, cookie).get('/ws/me'))
       expect(me).toMatchObject({
@@ -106,7 +106,7 @@ onEveryEngine((engine) => {
       ])
     })
 
-    test('names only fields that can be read and sent, whatever a permission names', async () => {
+    test('/ws/me lists only fields that can be read and written, whatever the permissions name', async () => {
       const { app } = service
       const may = { canRead: true, canUpdate: true }
       const permissions = [
@@ -130,7 +130,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('shows administrators every model', async () => {
+    test('/ws/me lists every model for an administrator', async () => {
       const [me] = dataOf<OwnAccount>(await asUser(service.url, await openSession(service.url)).get('/ws/me'))
       expect([me?.admin, me?.roles]).toEqual([true, ['administrator']])
       expect(me?.permissions.map(({ model }) => model)).toEqual(
@@ -140,17 +140,17 @@ onEveryEngine((engine) => {
         ...{ model: 'crm.Contact', read: true, create: true, update: true, remove: true, export: true },
         ...{ readable: null, writable: null, conditional: false },
       })
-      // Keys are made at /ws/me/keys, and nowhere else.
+      // Only /ws/me/keys can create keys.
       const ofKeys = me?.permissions.find(({ model }) => model === API_KEY_MODEL)
       expect(ofKeys).toMatchObject({ create: false, update: true, remove: true })
-      // What only the service writes, nobody else does.
+      // Only the service writes events.
       expect(me?.permissions.find(({ model }) => model === EVENT_MODEL)).toMatchObject({
         read: true,
         create: false,
       })
     })
 
-    test('knows how it was reached', async () => {
+    test('/ws/me answers the kind of authentication', async () => {
       await withServer(service, { basicAuth: true }, async (url) => {
         const authorization = `Basic ${Buffer.from(`${USERNAME}:${PASSWORD}`).toString('base64')}`
         const [me] = dataOf<OwnAccount>(await send(url, { path: '/ws/me', headers: { authorization } }))
@@ -158,7 +158,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('and all below it is for those who are known, by the methods that are there, and not for other sites', async () => {
+    test('/ws/me and the paths below it need a session, allow only their methods, and reject cross-site writes', async () => {
       const { cookie, id } = await newUser()
       const paths = [
         '/ws/me',
@@ -190,7 +190,7 @@ onEveryEngine((engine) => {
     const change = (cookie: string, data: unknown, headers = {}) =>
       asUser(service.url, cookie).ask('POST', '/ws/me/password', data, headers)
 
-    test('takes the old one for a new one; this session stays, all others end', async () => {
+    test('a change of the own password keeps this session and ends all others', async () => {
       const { id, username, enter, cookie } = await newUser()
       const other = await enter()
       expect((await change(cookie, { old: PASSWORD, new: NEW_PASSWORD })).text).toBe(OK)
@@ -198,7 +198,7 @@ onEveryEngine((engine) => {
       expect((await login(service.url, {}, credentials(username))).status).toBe(401)
       expect((await login(service.url, {}, credentials(username, NEW_PASSWORD))).status).toBe(200)
       expect(await eventsOf(id)).toEqual(['login', 'login', 'password-changed', 'login-failed', 'login'])
-      // Bare as well.
+      // Without the `data` envelope, too.
       const bare = await send(service.url, {
         ...{
           method: 'POST',
@@ -211,7 +211,7 @@ onEveryEngine((engine) => {
       expect(await statusOf(cookie)).toBe(200)
     })
 
-    test('a wrong old one is a failed login, with all that follows', async () => {
+    test('a wrong old password counts as a failed login', async () => {
       const { cookie, username } = await newUser()
       const from = { 'x-forwarded-for': '10.1.1.1' }
       expectRefusal(await change(cookie, { old: 'wrong', new: NEW_PASSWORD }, from), 403, 'forbidden')
@@ -230,7 +230,7 @@ onEveryEngine((engine) => {
       expect((await change(cookie, { old: PASSWORD, new: NEW_PASSWORD })).status).toBe(200)
     })
 
-    test('the new one is judged like every other', async () => {
+    test('a new password has to follow the rules, and to differ from the old one', async () => {
       const { cookie, username } = await newUser()
       const refused = await change(cookie, { old: PASSWORD, new: 'short' })
       expectRefusal(refused, 422, 'invalid')
@@ -241,7 +241,7 @@ onEveryEngine((engine) => {
       const same = await change(cookie, { old: PASSWORD, new: PASSWORD })
       expectRefusal(same, 422, 'invalid')
       expect(envelope(same)).toMatchObject({ errors: { new: 'must be another than the old one' } })
-      // Nobody finds out by it what the old one is.
+      // The response does not reveal the old password.
       expectRefusal(await change(cookie, { old: NEW_PASSWORD, new: NEW_PASSWORD }), 403, 'forbidden')
       for (const data of [{}, { old: PASSWORD }, { old: 1, new: 2 }, [], 'x'])
         expectRefusal(await change(cookie, data), 400, 'bad-request')
@@ -250,7 +250,7 @@ onEveryEngine((engine) => {
   })
 
   describe('sessions', () => {
-    test('are listed to their user, by ids that open nothing, and ended one by one or all but this', async () => {
+    test('a user can list their sessions and end one or all others; the listed ids are not session ids', async () => {
       const { id, enter, cookie } = await newUser()
       const phone = await enter({ 'user-agent': `Phone/1 ${'x'.repeat(300)}`, 'x-forwarded-for': '10.2.2.2' })
       const third = await enter()
@@ -277,7 +277,7 @@ onEveryEngine((engine) => {
       expect((await eventsOf(id)).slice(3)).toEqual(['sessions-ended', 'sessions-ended'])
     })
 
-    test('nobody ends those of others, nor sees them, but administrators', async () => {
+    test('only administrators can list and end the sessions of other users', async () => {
       const mine = await newUser()
       const victim = await newUser(['editor'])
       const admin = asUser(service.url, await openSession(service.url))
@@ -300,7 +300,7 @@ onEveryEngine((engine) => {
         expectRefusal(await admin.get(`/ws/users/${unknown}/sessions`), 404, 'not-found')
     })
 
-    test('those that are over are not listed', async () => {
+    test('expired sessions are not listed', async () => {
       const { enter, cookie, id } = await newUser()
       await enter()
       await service.app.db.transaction((tx) =>
@@ -336,7 +336,7 @@ onEveryEngine((engine) => {
       })
     const get = (path: string, headers = {}) => send(service.url, { path, headers })
 
-    test('set a password once, and end every session', async () => {
+    test('a reset link sets a password once, and ends every session', async () => {
       const { id, username, cookie } = await newUser()
       const { path, link, expiresOn } = await makeLink(id)
       expect(link).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/reset\?token=[\w-]{43}$/)
@@ -362,7 +362,7 @@ onEveryEngine((engine) => {
       expect(await eventsOf(id)).toEqual(['login', 'reset-link-made', 'password-changed', 'login'])
     })
 
-    test('are not made for an account that is disabled', async () => {
+    test('a reset link cannot be created for a disabled account', async () => {
       const { id, username } = await newUser()
       await setDisabled(service.app, username, true)
       const admin = asUser(service.url, await openSession(service.url))
@@ -371,7 +371,7 @@ onEveryEngine((engine) => {
       expect((await get((await makeLink(id)).path)).status).toBe(200)
     })
 
-    test('of many who use one at once, one does', async () => {
+    test('of concurrent uses of one reset link exactly one succeeds', async () => {
       const { id } = await newUser()
       const { path } = await makeLink(id)
       const answers = await Promise.all(
@@ -380,7 +380,7 @@ onEveryEngine((engine) => {
       expect(answers.map(({ status }) => status).sort()).toEqual([200, 404, 404, 404, 404])
     })
 
-    test('are over after a day, with a newer one, a new password, and for who is disabled or gone', async () => {
+    test('a reset link ends after a day, with a newer link, with a new password and with a disabled account', async () => {
       const { id, username, cookie } = await newUser()
       const first = await makeLink(id)
       const second = await makeLink(id)
@@ -397,7 +397,7 @@ onEveryEngine((engine) => {
       expect((await post(fourth.path, NEW_PASSWORD)).status).toBe(404)
     })
 
-    test('are kept by their hash alone, and guessing is throttled by address', async () => {
+    test('a reset link is stored as a hash only, and guessing is throttled by address', async () => {
       const { id } = await newUser()
       const { path } = await makeLink(id)
       const rows = await service.app.db.reader.all('select * from verso_reset_link')
@@ -417,7 +417,7 @@ onEveryEngine((engine) => {
       expect((await get(path)).status).toBe(200)
     })
 
-    test('name the address that people know', async () => {
+    test('a reset link uses the public URL and the base path', async () => {
       const { id } = await newUser()
       await withServer(service, { publicUrl: 'https://verso.example.org', basePath: '/v' }, async (url) => {
         const admin = asUser(url, await openSession(url))

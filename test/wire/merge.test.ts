@@ -1,4 +1,4 @@
-// `Prefer: merge=fields` and PATCH as they are on the wire: headers, content types, statuses.
+// `Prefer: merge=fields` and PATCH on the wire: headers, content types, statuses.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import {
@@ -34,7 +34,7 @@ onEveryEngine((engine) => {
   })
   afterAll(() => service.close())
 
-  /** A record whose first name somebody has changed since version 0. */
+  /** A record whose first name has changed since version 0. */
   const stale = async (): Promise<string> => {
     const { id } = only(await user.create(CONTACT, { firstName: 'A', phones: { a: 1 } }))
     only(await user.ask('POST', `${CONTACTS}/${id}`, { version: 0, firstName: 'A2' }))
@@ -59,7 +59,7 @@ onEveryEngine((engine) => {
       'x="a, merge=no", merge=fields',
       'merge=fields, merge=none',
     ]
-    test.for(asked)('asked for as %j, it merges and says so', async (prefer) => {
+    test.for(asked)('Prefer: %j merges, and is confirmed in Preference-Applied', async (prefer) => {
       const path = await stale()
       const answer = await user.ask('POST', path, { version: 0, lastName: 'B' }, { prefer })
       expect(only(answer)).toMatchObject({ version: 2, firstName: 'A2', lastName: 'B' })
@@ -77,13 +77,13 @@ onEveryEngine((engine) => {
       '"',
       ',;=',
     ]
-    test.for(notAsked)('%j does not ask for it', async (prefer) => {
+    test.for(notAsked)('Prefer: %j does not merge: an outdated update is a conflict', async (prefer) => {
       const answer = await user.ask('POST', await stale(), { version: 0, lastName: 'B' }, { prefer })
       expectRefusal(answer, 409, 'conflict')
       expect(answer.headers['preference-applied']).toBeUndefined()
     })
 
-    test('several headers are as good as one', async () => {
+    test('several Prefer headers count as one', async () => {
       const path = await stale()
       const body = JSON.stringify({ data: { version: 0, lastName: 'B' } })
       const lines = `content-length: ${body.length}\r\nprefer: respond-async\r\nprefer: merge=fields`
@@ -95,13 +95,13 @@ onEveryEngine((engine) => {
       expect([answer.status, answer.headers['preference-applied']]).toEqual([200, 'merge=fields'])
     })
 
-    test('is not said to be applied where there was nothing to merge', async () => {
+    test('Preference-Applied is not sent if there was nothing to merge', async () => {
       const answer = await user.ask('POST', await stale(), { version: 1, lastName: 'B' }, MERGE)
       expect(only(answer).version).toBe(2)
       expect(answer.headers['preference-applied']).toBeUndefined()
     })
 
-    test('a conflict is 409, and 412 where If-Match named the version', async () => {
+    test('a clash in a merge is 409, and 412 if If-Match named the version', async () => {
       const path = await stale()
       expectRefusal(await user.ask('POST', path, { version: 0, firstName: 'B' }, MERGE), 409, 'conflict')
       const headers = { ...MERGE, 'if-match': '"0"' }
@@ -112,7 +112,7 @@ onEveryEngine((engine) => {
       expect([merged.status, merged.headers['preference-applied']]).toEqual([200, 'merge=fields'])
     })
 
-    test('holds for a save, of one record and of several', async () => {
+    test('merge=fields applies to a save of one record and of several', async () => {
       const path = await stale()
       const id = Number(path.split('/').at(-1))
       const one = await user.ask('POST', CONTACTS, { id, version: 0, lastName: 'B' }, MERGE)
@@ -131,7 +131,7 @@ onEveryEngine((engine) => {
       expect([current.status, current.headers['preference-applied']]).toEqual([200, undefined])
     })
 
-    test('a repeat says the same again', async () => {
+    test('a repeated merge answers the same text and Preference-Applied', async () => {
       const path = await stale()
       const headers = { ...MERGE, 'idempotency-key': `wire${path}` }
       const ask = () => user.ask('POST', path, { version: 0, lastName: 'B' }, headers)
@@ -147,7 +147,7 @@ onEveryEngine((engine) => {
   })
 
   describe('PATCH', () => {
-    test('takes the bare fields and answers as an update does', async () => {
+    test('PATCH takes the bare fields and answers like an update', async () => {
       const path = await stale()
       const answer = await patch(path, { lastName: 'B', phones: { b: 2 } }, { 'if-match': '"1"' })
       expect(only(answer)).toMatchObject({
@@ -160,7 +160,7 @@ onEveryEngine((engine) => {
       expect(await user.get(path)).toMatchObject({ status: 200, text: answer.text })
     })
 
-    test('takes the tag of an answer, and a version among the fields', async () => {
+    test('PATCH takes its version from If-Match or from the fields, and rejects a missing one with 400', async () => {
       const path = await stale()
       const { etag = '' } = (await user.get(path)).headers
       expect(only(await patch(path, { lastName: 'B' }, { 'if-match': etag })).version).toBe(2)
@@ -177,7 +177,7 @@ onEveryEngine((engine) => {
       expectRefusal(await patch(path, { lastName: 'C' }, { 'if-match': '*' }), 400, 'bad-request')
     })
 
-    test('is 412 where it is stale, unless it may be merged', async () => {
+    test('an outdated PATCH is 412, unless it can be merged', async () => {
       const path = await stale()
       const named = { 'if-match': '"0"' }
       expectRefusal(await patch(path, { lastName: 'B' }, named), 412, 'stale-match')
@@ -187,7 +187,7 @@ onEveryEngine((engine) => {
       expectRefusal(await patch(path, { firstName: 'B' }, { ...named, ...MERGE }), 412, 'stale-match')
     })
 
-    test('a field may be called like a part of an envelope', async () => {
+    test('PATCH can change fields that are named like parts of the envelope', async () => {
       const { id } = only(await user.create('test.Order', { count: 'a', offset: 1 }))
       const answer = await patch(
         `/ws/rest/test.Order/${id}`,
@@ -197,7 +197,7 @@ onEveryEngine((engine) => {
       expect(only(answer)).toMatchObject({ count: 'a', offset: 2, select: 'x' })
     })
 
-    test('what is no object of known fields is refused', async () => {
+    test('PATCH rejects bodies that are not objects, unknown fields and missing records', async () => {
       const path = await stale()
       const named = { 'if-match': '"1"' }
       for (const body of [[], null, 'x', 1]) expectRefusal(await patch(path, body, named), 400, 'bad-request')
@@ -214,7 +214,7 @@ onEveryEngine((engine) => {
       'application/json-patch+json',
       'application/x-www-form-urlencoded',
       'text/plain',
-    ])('sent as %s is 415, which says how it is taken', async (type) => {
+    ])('PATCH as %s is 415 with Accept-Patch', async (type) => {
       const answer = await patch(
         await stale(),
         { lastName: 'B' },
@@ -225,7 +225,7 @@ onEveryEngine((engine) => {
       expect(answer.text).toContain('Send the body of a PATCH as application/merge-patch+json')
     })
 
-    test('in another character set it is 415', async () => {
+    test('PATCH in another character set is 415 with Accept-Patch', async () => {
       const type = { 'content-type': 'application/merge-patch+json; charset=latin1' }
       const answer = await patch(await stale(), { lastName: 'B' }, { 'if-match': '"1"', ...type })
       expectRefusal(answer, 415, 'media-type')
@@ -233,7 +233,7 @@ onEveryEngine((engine) => {
     })
 
     test.for(['Application/Merge-Patch+JSON', 'application/merge-patch+json; charset=utf-8'])(
-      'may be sent as %s',
+      'PATCH is accepted as %s',
       async (type) => {
         const answer = await patch(
           await stale(),
@@ -244,7 +244,7 @@ onEveryEngine((engine) => {
       },
     )
 
-    test('its content type is for PATCH alone', async () => {
+    test('the content type of PATCH is rejected for POST and PUT', async () => {
       const path = await stale()
       const as = (method: string, path: string): Promise<Answer> =>
         send(service.url, {
@@ -260,7 +260,7 @@ onEveryEngine((engine) => {
       expectRefusal(await as('PATCH', CONTACTS), 405, 'method')
     })
 
-    test('OPTIONS says that it is there, and how it is taken', async () => {
+    test('OPTIONS of a record lists PATCH and Accept-Patch', async () => {
       const { headers } = await user.ask('OPTIONS', `${CONTACTS}/1`)
       expect(headers).toMatchObject({
         allow: 'GET, POST, PATCH, DELETE, HEAD, OPTIONS',
@@ -269,7 +269,7 @@ onEveryEngine((engine) => {
       expect((await user.ask('OPTIONS', CONTACTS)).headers['accept-patch']).toBeUndefined()
     })
 
-    test('is repeated under its key, which is not that of the same update', async () => {
+    test('a repeated PATCH answers the same text; the same key for an update is rejected', async () => {
       const path = await stale()
       const headers = { 'if-match': '"1"', 'idempotency-key': `patch${path}` }
       const [first, second] = [
@@ -280,7 +280,7 @@ onEveryEngine((engine) => {
       expectRefusal(await user.ask('POST', path, { lastName: 'B' }, headers), 422, 'key-reused')
     })
 
-    test('serves existing clients too, with their habits', async () => {
+    test('with --compat, PATCH and merge=fields work with the values and errors of existing clients', async () => {
       const path = await stale()
       await withServer(service, { compat: 'axelor' }, async (url) => {
         const named = { 'if-match': '"0"' }

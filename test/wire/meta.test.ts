@@ -1,4 +1,4 @@
-// What can be asked for: the models, and what a form needs to know of each field.
+// Metadata: the models, and the attributes of each field that a form needs.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { models } from '../models.js'
@@ -62,7 +62,7 @@ onEveryEngine((engine) => {
     return { data, fields, text: answer.text }
   }
 
-  test('the models are those that can be named, sorted', async () => {
+  test('/ws/meta/models lists all models, sorted', async () => {
     const body = json(await user.get('/ws/meta/models')) as { data: string[] }
     const names = [...models.map(({ definition }) => (definition as { name: string }).name), Form.name]
     const auth = ['User', 'Role', 'Permission', 'ApiKey', 'Event'].map((name) => `verso.auth.${name}`)
@@ -71,7 +71,7 @@ onEveryEngine((engine) => {
     expect(body).toEqual({ status: 0, total: data.length, data })
   })
 
-  test('every type of field is described, and only by what says something', async () => {
+  test('/ws/meta/fields describes every type of field, with its relevant attributes only', async () => {
     const { data, fields, text } = await describe(Form.name)
     expect(data).toMatchObject({ model: Form.name, title: 'A form', jsonFields: {}, perms: null })
     expect(fields).toMatchObject({ createdOn: { type: 'DATETIME', readonly: true } })
@@ -145,7 +145,7 @@ onEveryEngine((engine) => {
     expect(text).not.toContain('the default of a secret')
   })
 
-  test('relations say where they lead, and which side holds them', async () => {
+  test('/ws/meta/fields describes the target and the owning side of relations', async () => {
     const { fields } = await describe('rel.Company')
     expect(fields['addresses']).toEqual({
       ...{ type: 'ONE_TO_MANY', title: 'Addresses' },
@@ -157,7 +157,7 @@ onEveryEngine((engine) => {
     expect(person['badge']).toMatchObject({ type: 'ONE_TO_ONE', mappedBy: 'holder', readonly: true })
   })
 
-  test('of a model that only the service writes, everything is read only', async () => {
+  test('every field of a model that only the service writes is read-only', async () => {
     const { data } = await describe('com.axelor.meta.db.MetaModel')
     expect(data.fields.map(({ readonly }) => readonly)).toEqual(data.fields.map(() => true))
   })

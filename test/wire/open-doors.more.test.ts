@@ -1,4 +1,4 @@
-// Nobody gets at a record without a session, however the path is spelled. A guard that looks at the spelling is caught.
+// Without a session nobody can access a record, in any spelling of the path. A guard that checks the spelling is caught.
 import { METHODS } from 'node:http'
 import { fastify, type FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -8,7 +8,7 @@ import { routesOf, withoutSlash } from './routes.js'
 
 const MARKER = 'marker-7f3a9c'
 const REFUSED = [400, 401, 403, 404, 405, 415, 421]
-/** What may be answered to anybody, and says nothing of any record. */
+/** Public paths and methods that reveal no record. */
 const OPEN = new Map([
   ['/', ['GET', 'HEAD', 'OPTIONS']],
   ['/healthz', ['GET', 'HEAD', 'OPTIONS']],
@@ -22,7 +22,7 @@ const OPEN = new Map([
 ])
 const BODY = '{"data":{"version":0,"firstName":"intruder"}}'
 
-/** Other ways to write a path that begins with /ws; on the wire they are sent as they stand here. */
+/** Other spellings of a path that begins with /ws; they are sent exactly like this. */
 function spellingsOf(path: string): string[] {
   const [, ws = '', rest = '', model = '', id = ''] = path.split('/')
   const tail = id === '' ? '' : `/${id}`
@@ -96,7 +96,7 @@ interface Hole {
   readonly text: string
 }
 
-/** Every answer that is more than a refusal, or shows the record. */
+/** Every response that is not an error, or that shows the record. */
 async function holesIn(url: string, lines: readonly string[]): Promise<Hole[]> {
   const holes: Hole[] = []
   for (const line of lines) {
@@ -112,12 +112,12 @@ async function holesIn(url: string, lines: readonly string[]): Promise<Hole[]> {
   return holes
 }
 
-/** A tunnel, or bytes that are no request, may be met with silence. */
+/** A tunnel, or bytes that are not a request, may stay without a response. */
 function isNoAnswer(method: string, status: number): boolean {
   return status === 0 && method === 'CONNECT'
 }
 
-/** A `?` or `#` behind the first slash leads to the start page, which is open to all. */
+/** A `?` or `#` after the first slash leads to the public start page. */
 function isStart(line: string, status: number, text: string): boolean {
   return status === 200 && /^\w+ (?:\/verso)?\/?[?#]/.test(line) && !text.includes('"data"')
 }
@@ -134,7 +134,7 @@ onEveryEngine((engine) => {
         ;({ id } = only(await user.create('crm.Contact', { firstName: MARKER, email: MARKER })))
       })
       afterAll(async () => {
-        // Nothing that was sent here has changed anything.
+        // None of these requests has changed anything.
         const user = asUser(service.url, await openSession(service.url))
         const record = only(await user.get(`/ws/rest/crm.Contact/${id}`))
         const { total } = pageOf(await user.get('/ws/rest/crm.Contact'))
@@ -142,7 +142,7 @@ onEveryEngine((engine) => {
         expect([record['version'], record['firstName'], total]).toEqual([0, MARKER, 1])
       })
 
-      test('the listing has every route there is', () => {
+      test('the test knows every route of the server', () => {
         const routes = [...routesOf(service.server.fastify).keys()]
         const known = ['/', '/healthz', '/readyz', '/callback', '/login.jsp', '/logout', '/setup']
         const guarded = ['/ws/rest/:model', '/ws/rest/:model/:id']
@@ -155,7 +155,7 @@ onEveryEngine((engine) => {
         }
       })
 
-      test('every route refuses every method without a session, but for those open to all', async () => {
+      test('every route rejects every method without a session, except for the public ones', async () => {
         const lines: string[] = []
         for (const route of routesOf(service.server.fastify).keys()) {
           const path = route
@@ -169,7 +169,7 @@ onEveryEngine((engine) => {
         expect(await holesIn(service.url, lines)).toEqual([])
       })
 
-      test('what is open to all shows no record', async () => {
+      test('public paths reveal no record', async () => {
         for (const [path, methods] of OPEN) {
           for (const method of methods) {
             const { status, text } = await sendRaw(
@@ -182,7 +182,7 @@ onEveryEngine((engine) => {
         }
       })
 
-      test('no spelling of a path below /ws gets past the guard, by any method of its own', async () => {
+      test('no spelling of a path below /ws bypasses the session check', async () => {
         const methods = basePath === '' ? ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'] : ['GET', 'DELETE']
         for (const path of ['/ws/rest/crm.Contact', `/ws/rest/crm.Contact/${id}`]) {
           const lines = spellingsOf(path)
@@ -198,7 +198,7 @@ onEveryEngine((engine) => {
   }
 })
 
-describe('a server whose guard looks at the start of the path', () => {
+describe('a mutant guard that checks the start of the path', () => {
   let server: FastifyInstance
   let url: string
 
@@ -212,7 +212,7 @@ describe('a server whose guard looks at the start of the path', () => {
   })
   afterAll(() => server.close())
 
-  test('is caught by the same check', async () => {
+  test('the mutant guard that checks the start of the path is caught', async () => {
     const lines = spellingsOf('/ws/rest/crm.Contact').map((spelling) => `GET ${spelling}`)
     const holes = await holesIn(url, lines)
     expect(holes.map((hole) => hole.line)).toEqual(

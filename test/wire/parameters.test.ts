@@ -1,4 +1,4 @@
-// Query strings: a parameter that nobody knows is refused, on every route, with what may have been meant.
+// Query strings: every route rejects an unknown parameter, with a suggestion.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Query } from '../../src/model/query/search.js'
 import { addUser } from '../../src/service/auth/accounts.js'
@@ -18,10 +18,10 @@ import {
 import { routesOf } from './routes.js'
 
 const CONTACTS = '/ws/rest/crm.Contact'
-/** Open to all, and part of no question about records. */
+/** Public, and not about records. */
 const EXEMPT = ['/ws/public/app/info', '/ws/*']
 
-/** Requests with a parameter that does not exist, one for each method of each route below a path: those that are not refused. */
+/** Sends an unknown parameter to each method of each route below a path; returns the requests that were not rejected. */
 async function ignoring(server: Server, user: User, below = '/ws/'): Promise<string[]> {
   const asked: string[] = []
   const ignored: string[] = []
@@ -65,9 +65,9 @@ onEveryEngine((engine) => {
     return data.message
   }
 
-  test('no route ignores a parameter that it does not know', async () => {
+  test('every route rejects an unknown parameter', async () => {
     expect(await ignoring(service.server, user)).toEqual([])
-    // Nothing was done meanwhile.
+    // The rejected requests had no effect.
     expect(pageOf(await user.get(CONTACTS)).total).toBe(3)
   })
 
@@ -85,13 +85,16 @@ onEveryEngine((engine) => {
       as_of: 'asOf',
     },
   }
-  test.each(Object.entries(WORDS))('%s in a find is refused, and %s named', async (word, meant) => {
-    expect(await messageOf(`${CONTACTS}?${encodeURIComponent(word)}=1`)).toBe(
-      `unknown parameter "${word}" (did you mean "${meant}"?)`,
-    )
-  })
+  test.each(Object.entries(WORDS))(
+    'a find with the parameter %s is rejected, and suggests %s',
+    async (word, meant) => {
+      expect(await messageOf(`${CONTACTS}?${encodeURIComponent(word)}=1`)).toBe(
+        `unknown parameter "${word}" (did you mean "${meant}"?)`,
+      )
+    },
+  )
 
-  test('a page by its number is refused with what an offset counts', async () => {
+  test('a find with a page number is rejected, and explains offset', async () => {
     for (const word of ['page', 'pageNumber', 'p'])
       expect(await messageOf(`${CONTACTS}?sort=-lastName&${word}=2`)).toBe(
         `unknown parameter "sort" (did you mean "sortBy"?); ` +
@@ -99,7 +102,7 @@ onEveryEngine((engine) => {
       )
   })
 
-  test('a word that means nothing is refused with the words that are known', async () => {
+  test('an unknown parameter without a suggestion is rejected with the list of known ones', async () => {
     expect(await messageOf(`${CONTACTS}?surprise=1&sort=x`)).toBe(
       'unknown parameter "surprise"; unknown parameter "sort" (did you mean "sortBy"?); ' +
         'known are offset, limit, after, fields, sortBy, filter, q, archived, asOf',
@@ -122,14 +125,14 @@ onEveryEngine((engine) => {
     expect((await messageOf(`${CONTACTS}?${many}`)).split('; ')).toHaveLength(20)
   })
 
-  test('a read says where chosen fields and versions are', async () => {
+  test('a read with fields or version is rejected, and names the right route', async () => {
     expect(await messageOf(`${CONTACTS}/1?fields=lastName&version=0`)).toBe(
       'unknown parameter "fields": POST …/:id/fetch takes fields; ' +
         'unknown parameter "version": GET …/:id/history/:version shows a version',
     )
   })
 
-  test('a field as a parameter is refused with the way to compare it, if the caller may read it', async () => {
+  test('a field as a parameter is rejected with the filter to use, if the user may read it', async () => {
     expect(await messageOf(`${CONTACTS}?lastName=B`)).toBe(
       `unknown parameter "lastName": to compare this field, send filter=lastName='…'`,
     )
@@ -139,7 +142,7 @@ onEveryEngine((engine) => {
     expect((await guest.get(`${CONTACTS}?lastName=B`)).status).toBe(404)
   })
 
-  test('all faults of a query are named at once', async () => {
+  test('all errors of a query are reported together', async () => {
     const find = await messageOf(`${CONTACTS}?sort=x&limit=-1&filter=(&asOf=never&fields=nothing&archived=2`)
     for (const part of ['"sort"', 'limit must', 'filter', 'asOf must', '"nothing"', 'archived must'])
       expect(find).toContain(part)
@@ -155,7 +158,7 @@ onEveryEngine((engine) => {
     expect(await messageOf('/ws/webhooks/1/deliveries?page=2&limit=x')).toMatch(/"page" .*; limit must/)
   })
 
-  test('a delete whose version is misspelled deletes nothing', async () => {
+  test('a delete with a misspelled version parameter deletes nothing', async () => {
     const { id, version } = only(await user.create('crm.Contact', { lastName: 'D' }))
     const path = `${CONTACTS}/${id}`
     expect(await messageOf(`${path}?Version=${version + 1}`, 'DELETE')).toBe(
@@ -167,7 +170,7 @@ onEveryEngine((engine) => {
     expect((await user.ask('DELETE', `${path}?version=${version}`)).status).toBe(200)
   })
 
-  test('names that begin with an underscore are ignored', async () => {
+  test('parameters that begin with an underscore are ignored', async () => {
     const same = [
       ...[`${CONTACTS}?limit=2`, `${CONTACTS}/1?asOf=0`, `${CONTACTS}/1/history?limit=1`],
       ...[`${CONTACTS}/perms?id=1`, '/ws/changes?since=0', `${CONTACTS}/1/details?name=lastName`],
@@ -180,7 +183,7 @@ onEveryEngine((engine) => {
     expect(pageOf(await user.ask('POST', `${CONTACTS}/search?_=1`, {})).total).toBe(3)
   })
 
-  test('the service without HTTP refuses them, too', async () => {
+  test('the service without HTTP rejects unknown parameters, too', async () => {
     const records = recordsFor(service.app, await actorIn(service))
     const asked = { sort: '-lastName', limit: 2 } as Query
     expect((await refusalOf(records.find('crm.Contact', asked))).message).toContain('"sortBy"')
@@ -190,7 +193,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('with the habits of Axelor unknown ones are ignored, and the check of all routes notices it', async () => {
+  test('with --compat, unknown parameters are ignored, and the check of all routes notices it', async () => {
     await withServer(service, { compat: 'axelor' }, async (url) => {
       const other = asUser(url, await openSession(url))
       const page = pageOf(await other.get(`${CONTACTS}?sort=-lastName&page=2&limit=2`))

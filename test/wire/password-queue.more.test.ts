@@ -1,4 +1,4 @@
-// A hash of a password is dear: two at once, 64 that wait, and the rest is refused.
+// Password hashing is expensive: two run concurrently, 64 wait, the rest is rejected.
 import { beforeAll, expect, test } from 'vitest'
 import { Refusal } from '../../src/errors.js'
 import { hashPassword, verifyPassword } from '../../src/service/write/password-hash.js'
@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 type Verify = typeof verifyPassword
 
-/** A door that many wait at, until it is opened. */
+/** Holds many callers until it is opened. */
 function makeGate() {
   let open: () => void = () => undefined
   const opened = new Promise<void>((resolve) => (open = resolve))
@@ -26,14 +26,14 @@ function makeGate() {
     active++
     peak = Math.max(peak, active)
     await opened
-    // So that the next ones come while this one is still there, if they are let.
+    // Gives other callers the chance to overlap with this one.
     await new Promise(setImmediate)
     active--
   }
   return { open, pass, active: () => active, peak: () => peak }
 }
 
-/** A hundred at once: how many were at work, how many were refused, and how many were right in the end. */
+/** A hundred concurrent calls: how many ran, how many were rejected, and how many succeeded in the end. */
 async function flood(verify: Verify) {
   const gate = makeGate()
   const refusals: unknown[] = []
@@ -50,7 +50,7 @@ async function flood(verify: Verify) {
   return { atWork, refused, peak: gate.peak(), right, refusals }
 }
 
-test('of a hundred at once two are at work, 64 wait and have their turn, the others are told to come back', async () => {
+test('of 100 concurrent password checks two run, 64 wait and succeed, the rest is rejected with too-many', async () => {
   const { refusals, ...counts } = await flood(verifyPassword)
   expect(counts).toEqual({
     ...{ atWork: AT_ONCE, peak: AT_ONCE },
@@ -62,7 +62,7 @@ test('of a hundred at once two are at work, 64 wait and have their turn, the oth
   }
 })
 
-test('the same again: whoever was refused has left nothing behind', async () => {
+test('a second flood of password checks has the same result: rejected ones leave nothing behind', async () => {
   expect(await flood(verifyPassword)).toMatchObject({
     atWork: AT_ONCE,
     peak: AT_ONCE,
@@ -70,7 +70,7 @@ test('the same again: whoever was refused has left nothing behind', async () => 
   })
 })
 
-test('without turns all are at work at once, and the count shows it', async () => {
+test('the mutant without a queue runs all password checks at once, and is caught', async () => {
   const unbounded: Verify = async (_, __, beforehand) => {
     await beforehand?.()
     return true
@@ -78,7 +78,7 @@ test('without turns all are at work at once, and the count shows it', async () =
   expect(await flood(unbounded)).toMatchObject({ atWork: CALLS, peak: CALLS, refused: 0 })
 })
 
-test('a login that finds the queue full is 429 with Retry-After, and is no failed login', async () => {
+test('a login during a full password queue is 429 with Retry-After, and is not a failed login', async () => {
   const service = await startService('sqlite')
   try {
     const gate = makeGate()
@@ -97,7 +97,7 @@ test('a login that finds the queue full is 429 with Retry-After, and is no faile
   }
 })
 
-test('whoever writes records with passwords keeps nobody from logging in', async () => {
+test('hashing for records with passwords does not block logins', async () => {
   const service = await startService('sqlite')
   try {
     const written = Array.from({ length: CALLS }, () => hashPassword(PASSWORD).catch(() => 'refused'))

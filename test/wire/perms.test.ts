@@ -1,4 +1,4 @@
-// What one may do, asked before it is tried.
+// /ws/rest/:model/perms: what a user may do, before they try.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addUser } from '../../src/service/auth/accounts.js'
 import { SERVICE } from '../../src/service/context/principal.js'
@@ -42,7 +42,7 @@ onEveryEngine((engine) => {
   const permsOf = async (user: typeof clerk, query = '', model = CONTACT) =>
     (json(await user.get(`/ws/rest/${model}/perms${query}`)) as { data: string[] }).data
 
-  test('with any record of a model, and with one of them', async () => {
+  test('perms answers the permissions for a model, and for one record', async () => {
     expect(await permsOf(clerk)).toEqual(['READ', 'CREATE', 'WRITE'])
     expect(await permsOf(clerk, `?id=${foreign}`)).toEqual(['READ', 'CREATE'])
     expect(await permsOf(clerk, `?id=${own}`)).toEqual(['READ', 'CREATE', 'WRITE'])
@@ -50,7 +50,7 @@ onEveryEngine((engine) => {
     expect(await permsOf(admin, '', 'com.axelor.meta.db.MetaModel')).toEqual(['READ', 'EXPORT'])
   })
 
-  test('those who decide are administrators, whatever is granted', async () => {
+  test('only administrators can create and remove users, and change more than names, whatever is granted', async () => {
     expect(await permsOf(clerk, '', 'verso.auth.User')).toEqual(['READ', 'WRITE'])
     const { data } = json(await clerk.get('/ws/meta/fields/verso.auth.User')) as {
       data: { fields: { name: string; readonly?: boolean }[] }
@@ -59,7 +59,7 @@ onEveryEngine((engine) => {
     expect(written).toEqual(['name'])
   })
 
-  test('one thing is asked for by its name', async () => {
+  test('perms with an action answers 200 or 403, and rejects unknown actions and records', async () => {
     expect((await clerk.get(`/ws/rest/${CONTACT}/perms?action=read`)).status).toBe(200)
     expectRefusal(await clerk.get(`/ws/rest/${CONTACT}/perms?action=remove`), 403, 'forbidden')
     expectRefusal(await clerk.get(`/ws/rest/${CONTACT}/perms?action=write&id=${foreign}`), 403, 'forbidden')
@@ -69,7 +69,7 @@ onEveryEngine((engine) => {
     expectRefusal(await clerk.get('/ws/rest/test.Everything/perms'), 404, 'unknown-model')
   })
 
-  test('a model says it with its fields', async () => {
+  test('/ws/meta/fields contains the permissions for the model', async () => {
     const { data } = json(await clerk.get(`/ws/meta/fields/${CONTACT}`)) as { data: { perms: unknown } }
     expect(data.perms).toEqual({ read: true, write: true, create: true, remove: false, export: false })
   })

@@ -1,4 +1,4 @@
-// Where the service is: below a base path, alive, ready, and open for its first administrator.
+// Base path, health checks, and the setup of the first administrator.
 import net from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -21,7 +21,7 @@ import {
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 onEveryEngine((engine) => {
-  describe('below a base path', () => {
+  describe('a base path', () => {
     let service: Service
     let root: string
 
@@ -31,7 +31,7 @@ onEveryEngine((engine) => {
     })
     afterAll(() => service.close())
 
-    test('everything is there, and says so in its links', async () => {
+    test('every route works below the base path, and its links contain the base path', async () => {
       expect(service.url).toBe(`${root}/verso`)
       const cookie = await openSession(service.url)
       const user = asUser(service.url, cookie)
@@ -51,7 +51,7 @@ onEveryEngine((engine) => {
       }
     })
 
-    test('and nothing is beside it', async () => {
+    test('outside of the base path everything is 404', async () => {
       for (const path of [
         '/',
         '/healthz',
@@ -85,7 +85,7 @@ onEveryEngine((engine) => {
       expect([answer.status, answer.headers['content-type'], answer.text]).toEqual([200, JSON_TYPE, body])
     })
 
-    test('the start says what this is', async () => {
+    test('the start page says that the service is running', async () => {
       const answer = await send(service.url, { path: '/' })
       expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8'])
       expect(answer.text).toBe(
@@ -93,7 +93,7 @@ onEveryEngine((engine) => {
       )
     })
 
-    test('while it stops, what is under way is answered, and it is alive but not ready', async () => {
+    test('during shutdown, requests in flight are answered; the service is alive but not ready', async () => {
       const server = await createServer(service.app, { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1', port: 0 })
       expectFailures(server.fastify.server, ['busy'])
       const [url = ''] = await server.listen()
@@ -108,7 +108,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  describe('the link for the first administrator', () => {
+  describe('the setup link for the first administrator', () => {
     const TOKEN = 'a-token-that-was-printed-at-start'
     const PASSWORD = 'a long enough password'
     let service: Service
@@ -125,7 +125,7 @@ onEveryEngine((engine) => {
     const form = (username: string, password: string) =>
       new URLSearchParams({ username, password }).toString()
 
-    test('needs its token', async () => {
+    test('the setup link needs its token', async () => {
       const paths = [
         '/setup',
         '/setup?token=',
@@ -143,18 +143,18 @@ onEveryEngine((engine) => {
       }
     })
 
-    test('shows a form that nothing can frame and that runs no script', async () => {
+    test('the setup page cannot be framed and runs no script', async () => {
       const answer = await send(service.url, { path: `/setup?token=${TOKEN}` })
       expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
       expect(answer.headers['content-security-policy']).toMatch(/default-src 'none'.*frame-ancestors 'none'/)
-      // Without a referrer a browser would not tell its form's origin either.
+      // Without a referrer a browser would not send the origin of the form either.
       expect(answer.headers['referrer-policy']).toBe('strict-origin')
       expect(answer.headers).toMatchObject({ 'cache-control': 'no-store', 'x-frame-options': 'SAMEORIGIN' })
       expect(answer.text).toContain('<form method="post">')
       expect(answer.text).not.toContain(TOKEN)
     })
 
-    test('refuses what makes no account, and stays open', async () => {
+    test('an invalid setup is rejected, and the setup link stays usable', async () => {
       expectRefusal(await post(''), 400, 'bad-request')
       expectRefusal(await post('{'), 400, 'bad-request')
       expectRefusal(await post('username=eve'), 400, 'bad-request')
@@ -167,7 +167,7 @@ onEveryEngine((engine) => {
       )
     })
 
-    test('makes one administrator, and is over', async () => {
+    test('the setup link creates one administrator, then answers 404', async () => {
       const answers = await Promise.all(['Root', 'Eve', 'Mallory'].map((name) => post(form(name, PASSWORD))))
       expect(answers.map(({ status }) => status).sort()).toEqual([200, 404, 404])
       const [made] = ['Root', 'Eve', 'Mallory'].filter((_, index) => answers[index]?.status === 200)
@@ -178,7 +178,7 @@ onEveryEngine((engine) => {
       expect((await login(service.url, {}, credentials('second', PASSWORD))).status).toBe(401)
     })
 
-    test('is not there unless it is asked for', async () => {
+    test('without a setup token there is no setup link', async () => {
       await withServer(service, {}, async (url) => {
         expectRefusal(await send(url, { path: '/setup?token=undefined' }), 404, 'not-found')
       })
@@ -201,7 +201,7 @@ async function beginRequest(url: string, path: string): Promise<{ finish: () => 
   socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
   await begun
   socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n`)
-  // Nothing tells that the server has read half a request.
+  // There is no signal that the server has read half a request.
   await sleep(100)
   return {
     finish: async () => {

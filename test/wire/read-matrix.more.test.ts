@@ -1,4 +1,4 @@
-// Every read route × fields, sort and filter × restricted and unrestricted users: never a failure, and on both engines the same answer.
+// Every read route × fields, sort and filter × restricted and unrestricted users: no failure, and equal responses on both engines.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ROLE_MODEL } from '../../src/model/catalog/auth-models.js'
 import { addUser } from '../../src/service/auth/accounts.js'
@@ -23,12 +23,12 @@ import { find, post, QUESTIONS, recordRequests, type Question } from './read-mat
 import { routesOf } from './routes.js'
 
 const AT_ONCE = 8
-/** Sessions outlast it. */
+/** Shorter than the lifetime of a session. */
 const LATER_MS = 600_000
 const USERS = ['ada', 'guest'] as const
 type User = (typeof USERS)[number]
 
-/** Sees some people and not others, of companies not all, of notes none, and no circles. */
+/** Sees some people and some fields of companies, but no notes and no circles. */
 const PERMISSIONS = [
   { model: 'rel.Person', canRead: true, canExport: true, condition: "company.name = 'Acme' or name is null" },
   { model: 'rel.Person', canRead: true, condition: 'rate > 50', readable: ['name', 'boss', 'createdBy'] },
@@ -44,7 +44,7 @@ interface World {
 }
 
 const worlds = new Map<Engine, World>()
-/** Between what was made and what became of it. */
+/** An instant between the creation and the changes of the records. */
 let asOf = ''
 
 async function begin(engine: Engine, options: ServiceOptions = {}): Promise<World> {
@@ -79,7 +79,7 @@ async function begin(engine: Engine, options: ServiceOptions = {}): Promise<Worl
   return { service, cookies, ids }
 }
 
-/** What is read as of the moment between is otherwise now. */
+/** Changes the records after the instant `asOf`. */
 async function goOn({ service, ids }: World): Promise<void> {
   service.clock.advance(LATER_MS)
   const records = await enter(service, 'direct')
@@ -101,7 +101,7 @@ afterAll(async () => {
   for (const { service } of worlds.values()) await service.close()
 })
 
-/** Answers by their requests, of one world and user each: nothing is written while they are asked. */
+/** Responses by request, for each service and user; nothing is written meanwhile, so they can be reused. */
 const known = new Map<string, Map<string, Answer>>()
 
 async function ask({ service, cookies }: World, user: User, requests: readonly Sent[]): Promise<Answer[]> {
@@ -122,7 +122,7 @@ async function ask({ service, cookies }: World, user: User, requests: readonly S
   return answers
 }
 
-/** An answer without what no two have in common. */
+/** A response without the parts that always differ. */
 function told({ status, headers, text }: Answer): string {
   const { link = '', 'x-commit-seq': seq = '', 'content-type': type = '' } = headers
   const same = text
@@ -131,11 +131,11 @@ function told({ status, headers, text }: Answer): string {
   return [status, type, link, seq, same].join(' ')
 }
 
-/** More of them say no more. */
+/** The number of problems to show. */
 const SHOWN = 10
 const INTENDED = [200, 400, 403, 404, 409, 410]
 
-/** What is wrong with the answers to some requests: failures, and differences between the worlds. */
+/** Problems with the responses to these requests: failures, and differences between the engines. */
 async function troubles(worldsAsked: readonly World[], requests: readonly Sent[]): Promise<string[]> {
   const wrong: string[] = []
   for (const user of USERS) {
@@ -154,7 +154,7 @@ async function troubles(worldsAsked: readonly World[], requests: readonly Sent[]
 
 const both = () => [...worlds.values()]
 
-test('a find of anything is answered alike by both engines', async () => {
+test('both engines answer every find alike', async () => {
   expect(QUESTIONS.length).toBeGreaterThan(150)
   expect(
     await troubles(
@@ -164,7 +164,7 @@ test('a find of anything is answered alike by both engines', async () => {
   ).toEqual([])
 })
 
-test('a find in the past is answered alike by both engines', async () => {
+test('both engines answer a find with asOf alike', async () => {
   expect(
     await troubles(
       both(),
@@ -173,20 +173,20 @@ test('a find in the past is answered alike by both engines', async () => {
   ).toEqual([])
 })
 
-test('a search and an export of anything are answered alike by both engines', async () => {
+test('both engines answer every search and export alike', async () => {
   const searched = QUESTIONS.flatMap((question) => post(question, 'search') ?? [])
   const exported = QUESTIONS.flatMap((question) => post(question, 'export') ?? [])
   const some = exported.filter((_, index) => index % 3 === 0)
   expect(await troubles(both(), [...searched, ...some])).toEqual([])
 })
 
-test('one record, its past, the feed and all that is known of models are answered alike by both engines', async () => {
+test('both engines answer a record, its history, the feed and the metadata alike', async () => {
   const [world] = both()
   expect(await troubles(both(), recordRequests(world?.ids ?? {}, asOf))).toEqual([])
 })
 
 test.each(ENGINES)(
-  'on %s a question is answered with 200, a wrong one with 400; a find and a search agree',
+  'on %s, a valid query is 200, an invalid one 400, and find and search agree',
   async (engine) => {
     const world = worlds.get(engine)
     if (!world) throw new Error('it did not begin')
@@ -223,7 +223,7 @@ function expectAgreement(
   if (found?.status === 200 && searched) expect(json(searched), what).toEqual(json(found))
 }
 
-test('the matrix has every route that reads records', () => {
+test('the matrix covers every route that reads records', () => {
   const [world] = both()
   if (!world) throw new Error('it did not begin')
   const asked = [
@@ -244,18 +244,18 @@ test('the matrix has every route that reads records', () => {
   expect(reads.filter((route) => !isAsked(route)).sort()).toEqual(WRITES)
 })
 
-/** Nothing is read by these, or not as JSON. */
+/** Routes that read nothing, or do not answer JSON. */
 const WRITES = [
   ...['/ws/rest/:model/:id/:field/download', '/ws/rest/:model/:id/revert', '/ws/rest/:model/removeAll'],
   ...['/ws/rest/:model/updateMass', '/ws/rest/:model/upload'],
 ]
 
-/** The mutant: rows of a search cross to the service as JSON. */
+/** The mutant: passes the rows of a search through JSON. */
 const throughJson = (queryable: Queryable): Queryable => ({
   all: async (sql, params) => JSON.parse(JSON.stringify(await queryable.all(sql, params))) as never,
 })
 
-test('rows that cross as JSON are caught', async () => {
+test('the mutant that passes rows through JSON is caught', async () => {
   const place = await preparedPlace('sqlite')
   const db = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 })
   const database = { ...faceOf(db), searcher: searchingBy(db.searcher, throughJson) }

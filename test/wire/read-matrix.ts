@@ -1,12 +1,12 @@
-// Every way to read × every way to ask, as requests: the same for both engines.
+// Every read route combined with every kind of query, as requests for both engines.
 import { JSON_BODY, type Sent } from './exchange.js'
 
-/** What can be asked of a model. The second list of each pair holds what is refused. */
+/** Queries for a model. The second list of each pair holds invalid ones. */
 interface Questions {
   readonly fields: readonly [right: readonly string[], wrong: readonly string[]]
   readonly sorts: readonly [right: readonly string[], wrong: readonly string[]]
   readonly filters: readonly [right: readonly string[], wrong: readonly string[]]
-  /** Words to look for. */
+  /** Search words. */
   readonly q: string
 }
 
@@ -88,7 +88,7 @@ function product(...ways: readonly (readonly Omit<Question, 'model'>[])[]): Omit
   )
 }
 
-/** Fields alone, with some orders and with some conditions; all orders with all conditions. */
+/** Fields alone, with some sort orders and with some filters; all sort orders with all filters. */
 export const QUESTIONS: readonly Question[] = Object.entries(MODELS).flatMap(([model, asked]) => {
   const words = [
     { query: { q: asked.q }, isWrong: false },
@@ -112,7 +112,7 @@ export function find({ model, query }: Question, more: Readonly<Record<string, s
   return { path: `/ws/rest/${model}?${new URLSearchParams({ ...query, ...more }).toString()}` }
 }
 
-/** The same as a search or an export; undefined where that has no such words. */
+/** The query as a search or an export; undefined if it cannot express the query. */
 export function post({ model, query }: Question, verb: 'search' | 'export'): Sent | undefined {
   const { q, filter, archived, fields, sortBy, limit, offset } = query
   if (q !== undefined || (verb === 'export' && limit !== undefined)) return undefined
@@ -126,7 +126,7 @@ function postTo(path: string, body: object): Sent {
   return { method: 'POST', path, headers: JSON_BODY, body: JSON.stringify(body) }
 }
 
-/** Requests about one record, and about none. `asOf` is a moment of the past. */
+/** Requests for single records and for metadata. `asOf` is an instant in the past. */
 export function recordRequests(
   ids: Readonly<Record<string, readonly number[]>>,
   asOf: string,

@@ -1,4 +1,4 @@
-// Passwords, sessions and keys lie nowhere: not in a table, not in a file, not in an answer, not in the log. And what lies there opens no door.
+// Passwords, sessions and keys are stored in no table, file, response or log. The stored hashes are not accepted as credentials.
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Writable } from 'node:stream'
@@ -34,7 +34,7 @@ const CARD = {
   },
 }
 
-/** A service that people have lived in, and all that can be found of it. */
+/** A service after much use, and everything that it left behind. */
 interface Lived {
   readonly service: Service
   readonly secrets: readonly Secret[]
@@ -53,7 +53,7 @@ class Life {
     return text
   }
 
-  /** What is answered may be searched later, unless it is the one answer that tells a secret. */
+  /** Records a response for the later search, unless it is the one that reveals a secret. */
   async send(what: string, sent: Sent, tellsIt = false): Promise<Answer> {
     const answer = await send(this.service.url, sent)
     if (!tellsIt)
@@ -64,7 +64,7 @@ class Life {
     return answer
   }
 
-  /** A session, known by its cookie. */
+  /** Opens a session; returns its cookie. */
   async login(username: string, password: string): Promise<string> {
     const id = sessionIdOf(await login(this.service.url, {}, credentials(username, password)))
     this.secret(`a session of ${username}`, id)
@@ -83,7 +83,7 @@ class Life {
     return this.send(what, { method, path, headers, body: JSON.stringify({ data }) })
   }
 
-  /** Of the password that an account has now. */
+  /** Remembers the hash of the current password of an account. */
   async keepHashOf(username: string): Promise<string> {
     const found = await findLogin(this.service.app.db.reader, username)
     return this.secret(`a password hash of ${username}`, found?.passwordHash ?? '', [
@@ -133,7 +133,7 @@ async function live(engine: Engine, twin?: (db: Database) => Database): Promise<
   return { service, secrets: life.secrets, traces: life.traces, hashes }
 }
 
-/** Accounts: made, refused, repeated, changed, in conflict. */
+/** Accounts: created, rejected, repeated, changed, in conflict. */
 async function liveWithAccounts(life: Life): Promise<string> {
   const { service } = life
   life.secret('the first password', PASSWORD)
@@ -189,7 +189,7 @@ async function liveWithAccounts(life: Life): Promise<string> {
   return admin
 }
 
-/** The doors: right and wrong passwords, by form, JSON and Basic. */
+/** Logins: right and wrong passwords, by form, JSON and Basic. */
 async function liveAtTheDoors(life: Life, admin: string): Promise<string> {
   const wrong = life.secret('a wrong password', 'not the password of Bob')
   await life.send('a wrong login', {
@@ -220,7 +220,7 @@ async function liveAtTheDoors(life: Life, admin: string): Promise<string> {
   return life.login('bob', 'the third one of Bob')
 }
 
-/** Keys: made, used, wrong, gone; and all that can be read of everything. */
+/** Keys: created, used, wrong, removed; then reads everything. */
 async function liveWithKeys(
   life: Life,
   admin: string,
@@ -274,7 +274,7 @@ async function liveWithKeys(
   return { key, id }
 }
 
-/** Webhooks: made, made anew, in conflict, called in vain and with success, read in every way. */
+/** Webhooks: created, renewed, in conflict, failed and successful calls; then reads them in every way. */
 async function liveWithWebhooks(life: Life, admin: string): Promise<void> {
   const stored = [SECRET_COLUMN, 'copy/verso.db', 'copy/verso.db-wal']
   const receiver = await Receiver.listen()
@@ -328,12 +328,12 @@ async function liveWithWebhooks(life: Life, admin: string): Promise<void> {
 }
 
 describe.for(ENGINES)('%s', (engine) => {
-  test('no secret lies anywhere, and nothing that lies there opens a door', async () => {
+  test('no secret is stored or revealed anywhere, and stored hashes are not accepted as credentials', async () => {
     const { service, secrets, traces, hashes } = await live(engine)
     try {
       expect(secrets.filter(({ text }) => text.length < 12)).toEqual([])
       expect(secrets.length).toBeGreaterThan(20)
-      // What is searched is what there is: the passwords are found where they are to be.
+      // The search covers everything: it finds the passwords and secrets in their own columns.
       const where = traces.map((trace) => trace.where)
       expect(where).toEqual(
         expect.arrayContaining([
@@ -355,7 +355,7 @@ describe.for(ENGINES)('%s', (engine) => {
     }
   })
 
-  test('a Change that holds a password is found, in its table and in a copy of the files', async () => {
+  test('the search finds a password in the change log, in its table and in a copy of the files', async () => {
     const { service, secrets } = await live(engine)
     try {
       const change = JSON.stringify({ password: { before: null, after: 'the "first" one of Bob ü' } })
@@ -373,7 +373,7 @@ describe.for(ENGINES)('%s', (engine) => {
   })
 })
 
-test('a store that keeps the hash of a password in the Log is found out', async () => {
+test('the mutant that stores the hash of a password in the change log is caught', async () => {
   const { service, secrets, traces } = await live('sqlite', leakingHashes)
   try {
     expect(leaksIn(traces, secrets)).toContain('a password hash of bob in verso_log.changes')

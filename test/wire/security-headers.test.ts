@@ -1,4 +1,4 @@
-// What every answer tells browsers and caches, held against helmet: it is the oracle here, and no part of the service.
+// Headers for browsers and caches in every response, compared with helmet, which only serves as the reference.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -26,7 +26,7 @@ const CSP = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ance
 const HSTS = 'max-age=31536000; includeSubDomains'
 const WHO = 'Cookie, Authorization, API-KEY'
 
-/** Where ours are not helmet's, and why. */
+/** The differences to helmet, and their reasons. */
 const DIFFERENCES: Readonly<Record<string, { readonly ours: string | undefined; readonly because: string }>> =
   {
     'content-security-policy': {
@@ -40,7 +40,7 @@ const DIFFERENCES: Readonly<Record<string, { readonly ours: string | undefined; 
     },
   }
 
-/** What helmet adds to an answer that has nothing of its own. */
+/** The headers that helmet adds to an empty response. */
 async function helmetHeaders(): Promise<Record<string, string>> {
   const middleware = helmet()
   const server = createServer((request, response) => {
@@ -53,18 +53,18 @@ async function helmetHeaders(): Promise<Record<string, string>> {
   return Object.fromEntries([...response.headers].filter(([name]) => !plain.has(name)))
 }
 
-/** Names of headers that are not what they are to be. */
+/** The headers that differ from the expected ones. */
 function missingFrom(headers: Answer['headers'], expected: Readonly<Record<string, string | undefined>>) {
   return Object.entries(expected).flatMap(([name, value]) =>
     headers[name] === value ? [] : [`${name}: ${String(headers[name])}`],
   )
 }
 
-test('the table is frozen', () => {
+test('the table of security headers is frozen', () => {
   expect(Object.isFrozen(SECURITY_HEADERS)).toBe(true)
 })
 
-test('pages of an application load what is their own, and are in no frame', () => {
+test('APP_CSP allows only own resources, and no frames', () => {
   expect(APP_CSP.split('; ')).toEqual([
     "default-src 'self'",
     "script-src 'self'",
@@ -97,22 +97,22 @@ onEveryEngine((engine) => {
   afterAll(() => service.close())
 
   const answers: readonly (readonly [what: string, sent: Sent, status: number, needsSession?: boolean])[] = [
-    ['the start', { path: '/' }, 200],
+    ['the start page', { path: '/' }, 200],
     ['health', { path: '/healthz' }, 200],
-    ['what anybody may know', { path: '/ws/public/app/info' }, 200],
+    ['the public info', { path: '/ws/public/app/info' }, 200],
     ['records', { path: CONTACTS }, 200, true],
-    ['a HEAD', { method: 'HEAD', path: CONTACTS }, 200, true],
+    ['HEAD', { method: 'HEAD', path: CONTACTS }, 200, true],
     ['OPTIONS', { method: 'OPTIONS', path: CONTACTS }, 204, true],
-    ['a table', { method: 'POST', path: `${CONTACTS}/export`, headers: JSON_BODY, body: '{}' }, 200, true],
-    ['no session', { path: CONTACTS }, 401],
-    ['another site', { path: '/logout', headers: { origin: 'https://evil.example' } }, 403],
-    ['no such record', { path: `${CONTACTS}/999999` }, 404, true],
-    ['no such path', { path: '/nothing' }, 404],
-    ['no such path below /ws', { path: '/ws/nothing' }, 404, true],
-    ['a path that cannot be read', { path: '/%zz' }, 400],
-    ['another method', { method: 'DELETE', path: '/healthz' }, 405],
-    ['another host', { path: '/healthz', headers: { host: 'evil.example' } }, 421],
-    ['a body that is no JSON', { method: 'PUT', path: CONTACTS, headers: JSON_BODY, body: '{' }, 400, true],
+    ['an export', { method: 'POST', path: `${CONTACTS}/export`, headers: JSON_BODY, body: '{}' }, 200, true],
+    ['a request without a session', { path: CONTACTS }, 401],
+    ['a cross-site request', { path: '/logout', headers: { origin: 'https://evil.example' } }, 403],
+    ['a missing record', { path: `${CONTACTS}/999999` }, 404, true],
+    ['an unknown path', { path: '/nothing' }, 404],
+    ['an unknown path below /ws', { path: '/ws/nothing' }, 404, true],
+    ['a malformed path', { path: '/%zz' }, 400],
+    ['an unknown method', { method: 'DELETE', path: '/healthz' }, 405],
+    ['an unknown host', { path: '/healthz', headers: { host: 'evil.example' } }, 421],
+    ['malformed JSON', { method: 'PUT', path: CONTACTS, headers: JSON_BODY, body: '{' }, 400, true],
     ['a failed login', { method: 'POST', path: '/callback', body: '{}' }, 401],
     ['a login', { method: 'POST', path: '/callback', body: credentials() }, 200],
     ['a redirect', { path: '/logout', headers: { accept: 'text/html' } }, 303],
@@ -126,21 +126,24 @@ onEveryEngine((engine) => {
     ],
   ]
 
-  test.for(answers)('%s has what helmet would send', async ([, sent, status, needsSession]) => {
-    const headers = { ...sent.headers, ...(needsSession ? { cookie } : {}) }
-    const answer = await send(service.url, { ...sent, headers })
-    expect(answer.status, answer.text).toBe(status)
-    expect(missingFrom(answer.headers, expected)).toEqual([])
-  })
+  test.for(answers)(
+    'the response to %s has the headers of helmet',
+    async ([, sent, status, needsSession]) => {
+      const headers = { ...sent.headers, ...(needsSession ? { cookie } : {}) }
+      const answer = await send(service.url, { ...sent, headers })
+      expect(answer.status, answer.text).toBe(status)
+      expect(missingFrom(answer.headers, expected)).toEqual([])
+    },
+  )
 
-  test('an answer without one of them would be noticed', async () => {
+  test('the mutant response without X-Frame-Options is caught', async () => {
     const { headers } = await send(service.url, { path: '/' })
     expect(missingFrom({ ...headers, 'x-frame-options': undefined }, expected)).toEqual([
       'x-frame-options: undefined',
     ])
   })
 
-  test('what is no HTTP is answered with them, too', async () => {
+  test('the response to malformed HTTP has the security headers, too', async () => {
     for (const bytes of [
       'nonsense\r\n\r\n',
       rawRequest(`GET / HTTP/1.1`, { 'x-long': 'y'.repeat(17_000) }),
@@ -151,7 +154,7 @@ onEveryEngine((engine) => {
     }
   })
 
-  test('a download has a policy of its own, and all the rest', async () => {
+  test('a download has its own Content-Security-Policy and all other security headers', async () => {
     const form = new FormData()
     form.set('request', '{"data":{}}')
     form.set('file', new Blob(['text']), 'a.txt')
@@ -173,7 +176,7 @@ onEveryEngine((engine) => {
       return (await send(url, sent)).headers['strict-transport-security']
     }
 
-    test('is sent where the request came by https, as helmet sends it', async () => {
+    test('Strict-Transport-Security is sent for https by a trusted proxy, as helmet sends it', async () => {
       const { 'strict-transport-security': helmets } = await helmetHeaders()
       await withServer(service, { trustProxy: ['127.0.0.1'] }, async (url) => {
         expect(await over(url, 'https')).toBe(helmets)
@@ -182,7 +185,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('is not sent because somebody says so who is not trusted', async () => {
+    test('Strict-Transport-Security is not sent for https by an untrusted proxy', async () => {
       expect(await over(service.url, 'https')).toBeUndefined()
     })
   })
@@ -193,7 +196,7 @@ onEveryEngine((engine) => {
       return [headers.vary, headers['cache-control']]
     }
 
-    test('records are for whoever asked; errors go by Accept, too', async () => {
+    test('records vary by credentials, errors by Accept, too', async () => {
       await withServer(service, {}, async (url) => {
         const headers = { cookie }
         expect(await headersOf(url, { path: CONTACTS, headers })).toEqual([WHO, 'private, no-cache'])
@@ -204,7 +207,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('where other origins are let in all answers go by Origin, whoever asks', async () => {
+    test('with --allow-origin every response varies by Origin', async () => {
       for (const origin of [{}, { origin: ALLOWED }, { origin: 'https://evil.example' }]) {
         expect(await headersOf(service.url, { path: '/', headers: origin })).toEqual([
           `${WHO}, Origin`,
@@ -217,7 +220,7 @@ onEveryEngine((engine) => {
       }
     })
 
-    test('nothing about passwords and sessions is stored', async () => {
+    test('responses about passwords and sessions are no-store', async () => {
       const { headers } = await login(service.url)
       expect(headers['cache-control']).toBe('no-store')
       for (const [method, path] of [

@@ -24,33 +24,33 @@ onEveryEngine((engine) => {
   const statusOf = async (cookie: string, url = service.url) =>
     (await asUser(url, cookie).get('/ws/rest/crm.Contact')).status
 
-  describe('ids', () => {
-    test('each login makes a new one', async () => {
+  describe('session ids', () => {
+    test('each login creates a new session id', async () => {
       const ids = new Set<string>()
       for (let count = 0; count < 5; count++) ids.add(sessionIdOf(await login(service.url)))
       expect(ids.size).toBe(5)
     })
 
-    test('a login ends the session it came with, and no other', async () => {
+    test('a login ends the session in its cookie, and no other', async () => {
       const [old, other] = [await openSession(service.url), await openSession(service.url)]
       const fresh = await openSession(service.url, { cookie: old })
       expect([await statusOf(old), await statusOf(other), await statusOf(fresh)]).toEqual([401, 200, 200])
     })
 
-    test('a failed login ends nothing', async () => {
+    test('a failed login ends no session', async () => {
       const cookie = await openSession(service.url)
       expect((await login(service.url, { cookie }, credentials('ada', 'wrong'))).status).toBe(401)
       expect(await statusOf(cookie)).toBe(200)
     })
 
-    test('an invented id is never adopted', async () => {
+    test('an unknown session id is never adopted by a login', async () => {
       const invented = `JSESSIONID=${'A'.repeat(43)}`
       const fresh = await openSession(service.url, { cookie: invented })
       expect(fresh).not.toBe(invented)
       expect([await statusOf(invented), await statusOf(fresh)]).toEqual([401, 200])
     })
 
-    test('only the whole id opens the door', async () => {
+    test('only the complete session id is accepted', async () => {
       const cookie = await openSession(service.url)
       const id = cookie.slice('JSESSIONID='.length)
       const spellings = [
@@ -70,7 +70,7 @@ onEveryEngine((engine) => {
         expect(await statusOf(among), among).toBe(200)
     })
 
-    test('only a hash of it is stored, in whatever table or file', async () => {
+    test('only a hash of the session id is stored, in any table or file', async () => {
       const cookie = await openSession(service.url)
       await asUser(service.url, cookie).create(
         'crm.Contact',
@@ -86,7 +86,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  describe('time', () => {
+  describe('expiry of sessions', () => {
     let timed: Service
     beforeAll(async () => {
       timed = await startService(engine)
@@ -97,14 +97,14 @@ onEveryEngine((engine) => {
       const [row] = await timed.app.db.reader.all('select max(seen_ms) as "seen" from verso_session')
       return Number(row?.['seen'])
     }
-    /** Uses the session, and waits until that is noted: it happens beside the request. */
+    /** Uses the session, and waits until its last use is stored, which happens in the background. */
     const use = async (cookie: string) => {
       const now = timed.clock.now()
       expect(await statusOf(cookie, timed.url)).toBe(200)
       await expect.poll(lastSeenMs).toBeGreaterThanOrEqual(now)
     }
 
-    test('a session that nobody uses is over after an hour', async () => {
+    test('a session expires after an hour without use', async () => {
       const cookie = await openSession(timed.url)
       timed.clock.advance(59 * MINUTE_MS)
       await use(cookie)
@@ -114,7 +114,7 @@ onEveryEngine((engine) => {
       expectRefusal(await asUser(timed.url, cookie).get('/ws/rest/crm.Contact'), 401, 'unauthenticated')
     })
 
-    test('a session is over after twelve hours, however much it is used', async () => {
+    test('a session expires after twelve hours of use', async () => {
       const cookie = await openSession(timed.url)
       for (let count = 0; count < 13; count++) {
         timed.clock.advance(55 * MINUTE_MS)
@@ -124,7 +124,7 @@ onEveryEngine((engine) => {
       expect(await statusOf(cookie, timed.url)).toBe(401)
     })
 
-    test('both times are settings', async () => {
+    test('the idle time and the lifetime of a session are settings', async () => {
       const short = await startService(engine, {
         settings: { sessionIdleMs: HOUR_MS / 2, sessionMaxMs: HOUR_MS },
       })
@@ -144,7 +144,7 @@ onEveryEngine((engine) => {
       return { id, cookie: await openSession(service.url, {}, credentials(username, SECRET)) }
     }
 
-    test('a changed password ends every session of its user, and nobody else’s', async () => {
+    test('a changed password ends every session of its user, and no others', async () => {
       const mine = await openSession(service.url)
       const { cookie } = await newUser('carol')
       const second = await openSession(service.url, {}, credentials('carol', SECRET))
@@ -156,7 +156,7 @@ onEveryEngine((engine) => {
       )
     })
 
-    test('a disabled user is logged out and cannot log in; enabled again, the old sessions stay dead', async () => {
+    test('a disabled user is logged out and cannot log in; enabling restores no session', async () => {
       const { cookie } = await newUser('dave')
       await setDisabled(service.app, 'dave', true)
       expect(await statusOf(cookie)).toBe(401)
@@ -170,14 +170,14 @@ onEveryEngine((engine) => {
       expect((await login(service.url, {}, credentials('dave', SECRET))).status).toBe(200)
     })
 
-    test('a deleted user is logged out and unknown', async () => {
+    test('a deleted user is logged out and cannot log in', async () => {
       const { id, cookie } = await newUser('erin')
       await remove(service.app, SERVICE, USER, id)
       expect(await statusOf(cookie)).toBe(401)
       expect((await login(service.url, {}, credentials('erin', SECRET))).status).toBe(401)
     })
 
-    test('all of it holds on the other node at once', async () => {
+    test('the end of a session takes effect on the other node immediately', async () => {
       const other = await startService(engine, { place: service.place })
       try {
         const { id, cookie } = await newUser('frank')
@@ -199,7 +199,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('the tables of the service are no records that clients could reach', async () => {
+  test('internal tables cannot be accessed as models', async () => {
     const user = asUser(service.url, await openSession(service.url))
     for (const model of ['verso_session', 'verso_log', 'verso_epoch', 'VERSO.auth.User']) {
       expectRefusal(await user.get(`/ws/rest/${model}`), 404, 'unknown-model')
@@ -209,7 +209,7 @@ onEveryEngine((engine) => {
   })
 })
 
-/** Every row of every table as text, and on SQLite every byte of every file too. */
+/** Every row of every table as text, on SQLite also every byte of every file. */
 async function everythingStored({ app, place }: Service): Promise<string> {
   const rows = JSON.stringify(await everyRow(app.db.reader, place.url.startsWith('sqlite:')))
   if (!place.url.startsWith('sqlite:')) return rows

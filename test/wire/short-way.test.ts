@@ -1,4 +1,4 @@
-// The short way answers as the routes do, to the letter; and what it does not answer, the routes do.
+// The fast path answers exactly like the routes; all other requests go to the routes.
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -27,7 +27,7 @@ import {
 
 const CONTACTS = '/ws/rest/crm.Contact'
 const NOTES = '/ws/rest/test.Note'
-/** Behind a proxy there is no short way. */
+/** A trusted proxy disables the fast path. */
 const ROUTES_ONLY = { trustProxy: ['10.1.2.3'] }
 
 function told({ status, headers, text }: Answer): unknown {
@@ -104,7 +104,7 @@ onEveryEngine((engine) => {
     ]
   }
 
-  /** Of a note that is at this version. */
+  /** Writes to a note, which is at version 0. */
   const writes = (id: number): readonly Sent[] => {
     const as = (headers: http.OutgoingHttpHeaders = {}) => ({
       headers: { cookie, 'content-type': 'application/json', ...headers },
@@ -124,7 +124,7 @@ onEveryEngine((engine) => {
       { ...post, ...as(), body: text({ version: 1, title: null }) },
       { ...post, ...as(), body: text({ title: 'x' }) },
       { ...post, path: `${NOTES}/99`, ...as(), body: change },
-      // From here on by the routes.
+      // The routes handle all of the following.
       { ...put, ...as(), body: text([]) },
       { ...put, ...as(), body: '{"data":{"title":"x"' },
       { ...put, ...as(), body: Buffer.from([0x7b, 0xff, 0x7d]) },
@@ -146,7 +146,7 @@ onEveryEngine((engine) => {
     ]
   }
 
-  test('every write is answered as by the routes', async () => {
+  test('the fast path answers every write like the routes', async () => {
     const user = asUser(service.url, cookie)
     const make = async () => only(await user.create('test.Note', { title: 'twin' })).id
     const scrub = (answer: unknown) =>
@@ -167,7 +167,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('every answer is that of the routes', async () => {
+  test('the fast path answers every read like the routes', async () => {
     await withServer(service, ROUTES_ONLY, async (url) => {
       for (const request of requests()) {
         const [quick, routed] = [await send(service.url, request), await send(url, request)]
@@ -176,7 +176,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('a short way that leaves out a header, or answers a word more, is found out', async () => {
+  test('the mutant fast path with a missing header or an additional key is caught', async () => {
     const request = { path: `${NOTES}/1`, headers: { cookie } }
     const spoilt: readonly ((body: string, headers: Listed) => [string, Listed])[] = [
       (body, headers) => [
@@ -204,7 +204,7 @@ onEveryEngine((engine) => {
     }
   })
 
-  /** In front of the routes, with readers that are not quite themselves. */
+  /** A fast path in front of the routes, with modified readers. */
   const shortWay = (changed: (reader: Reader) => Reader) => {
     const settings = { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1' }
     const { app } = service
@@ -227,7 +227,7 @@ onEveryEngine((engine) => {
     const server = http.createServer(listener).listen(0, '127.0.0.1')
     await new Promise((resolve) => server.once('listening', resolve))
     try {
-      // Who is known stays known, however slow this machine is.
+      // Keeps the session in the cache, however slow this machine is.
       service.clock.standStill()
       await work(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
     } finally {
@@ -236,7 +236,7 @@ onEveryEngine((engine) => {
     }
   }
 
-  test('what is plain takes the short way, and nothing else does', async () => {
+  test('only simple requests take the fast path', async () => {
     const { listener, count } = shortWay((reader) => reader)
     const ways: Record<string, string> = {}
     await listening(listener, async (url) => {
@@ -262,7 +262,7 @@ onEveryEngine((engine) => {
     ])
   })
 
-  test('a session that ends is over with the next request', async () => {
+  test('a session that ends is rejected on the fast path with the next request', async () => {
     const short = await openSession(service.url)
     const user = asUser(service.url, short)
     for (let times = 0; times < 3; times++) expect((await user.get(`${NOTES}/1`)).status).toBe(200)
@@ -270,7 +270,7 @@ onEveryEngine((engine) => {
     expect((await user.get(`${NOTES}/1`)).status).toBe(401)
   })
 
-  test('what it shows is what was written a moment ago', async () => {
+  test('the fast path answers the latest version after every write', async () => {
     const user = asUser(service.url, cookie)
     const first = only(await user.get(`${NOTES}/1`)).version
     for (let version = first; version < first + 20; version++) {
@@ -280,7 +280,7 @@ onEveryEngine((engine) => {
     }
   })
 
-  test('so many a minute are taken, on the short way too', async () => {
+  test('the rate limit applies on the fast path, too', async () => {
     await withServer(service, { rateLimitPerMinute: 10 }, async (url) => {
       const statuses: number[] = []
       for (let times = 0; times < 13; times++)

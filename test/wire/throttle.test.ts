@@ -5,7 +5,7 @@ import { credentials, expectRefusal, login, withServer, type Answer } from './ex
 
 const VICTIM = 'ada'
 const WINDOW_MS = 60_000
-/** So that the tests can play addresses. */
+/** Lets the tests choose their address. */
 const TRUSTING = { http: { trustProxy: ['127.0.0.1'] } }
 
 onEveryEngine((engine) => {
@@ -19,7 +19,7 @@ onEveryEngine((engine) => {
 
   const from = (address: string) => ({ 'x-forwarded-for': address })
   const wrong = credentials(VICTIM, 'wrong')
-  /** All at once: one after the other they would each be answered later than the one before. */
+  /** Concurrent, because each failure in sequence would be delayed more than the one before. */
   const fail = (
     count: number,
     address: string,
@@ -40,7 +40,7 @@ onEveryEngine((engine) => {
       ]),
     )
 
-  test('failures are counted by account and address, and by address; a success is not', async () => {
+  test('failed logins are counted by account and address, and by address; successful ones are not', async () => {
     await fail(3, '10.0.0.1')
     await fail(1, '10.0.0.1', credentials('nobody'))
     await fail(1, '10.0.0.2', '{}')
@@ -54,7 +54,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('from the sixth a failure is answered later, and still as a failure; a success is not delayed', async () => {
+  test('a failed login is delayed from the sixth on, a successful one is not', async () => {
     await setCount(pairKey('ada', '10.0.0.1'), 15)
     const began = performance.now()
     const failed = await login(service.url, from('10.0.0.1'), wrong)
@@ -65,7 +65,7 @@ onEveryEngine((engine) => {
     expect((await login(service.url, from('10.0.0.1'))).status).toBe(200)
   })
 
-  test('the fifth is answered at once, the sixth is not', async () => {
+  test('the fifth failed login is answered immediately, the sixth is delayed', async () => {
     const times: Record<4 | 5, number[]> = { 4: [], 5: [] }
     for (let round = 0; round < 9; round++) {
       for (const earlier of [4, 5] as const) {
@@ -75,11 +75,11 @@ onEveryEngine((engine) => {
         times[earlier].push(performance.now() - began)
       }
     }
-    // It waits 50 ms; half of that is far above what the quickest of equals differ by, however busy the machine is.
+    // The delay is 50 ms; half of it is far more than the difference between the fastest equal requests on a busy machine.
     expect(Math.min(...times[5]) - Math.min(...times[4])).toBeGreaterThan(25)
   })
 
-  test('one address may fail ten times as often over all accounts', async () => {
+  test('one address may fail 300 times a minute over all accounts, then it is 429', async () => {
     await setCount('10.0.0.9', 299)
     expect((await login(service.url, from('10.0.0.9'), credentials('first', 'wrong'))).status).toBe(401)
     expectRefusal(await login(service.url, from('10.0.0.9'), credentials('second', 'wrong')), 429, 'too-many')
@@ -87,13 +87,13 @@ onEveryEngine((engine) => {
     expect((await login(service.url, from('10.0.0.8'))).status).toBe(200)
   })
 
-  test('right passwords are no failures, however many come at once', async () => {
+  test('successful concurrent logins are not counted as failures', async () => {
     const answers = await fail(50, '10.0.0.1', credentials(VICTIM))
     expect(new Set(statusesOf(answers))).toEqual(new Set([200]))
     expect(await countsOf()).toEqual({})
   })
 
-  test('in the demo it is never 429', async () => {
+  test('in the demo a login is never 429', async () => {
     await setCount(pairKey('ada', '10.0.0.1'), 1_000)
     await setCount('10.0.0.1', 10_000)
     const demo = await startService(engine, { ...TRUSTING, place: service.place, settings: { isDemo: true } })
@@ -105,7 +105,7 @@ onEveryEngine((engine) => {
     }
   })
 
-  test('two nodes count together', async () => {
+  test('two nodes count failed logins together', async () => {
     const other = await startService(engine, { ...TRUSTING, place: service.place })
     try {
       await setCount(pairKey('ada', '10.0.0.1'), 26)
@@ -117,8 +117,8 @@ onEveryEngine((engine) => {
     }
   })
 
-  describe('addresses', () => {
-    test('are those of the connection, whatever is forwarded by somebody who is not trusted', async () => {
+  describe('addresses of failed logins', () => {
+    test('failed logins count for the address of the connection if the proxy is not trusted', async () => {
       await withServer(service, {}, async (url) => {
         await fail(1, '10.0.0.1', wrong, { url })
         await fail(1, '10.0.0.2', wrong, { url })
@@ -126,7 +126,7 @@ onEveryEngine((engine) => {
       expect(await countsOf()).toEqual({ [pairKey('ada', '127.0.0.1')]: 2, '127.0.0.1': 2 })
     })
 
-    test('that somebody makes up open no way around the thirty-first', async () => {
+    test('invented addresses do not bypass the limit of failed logins', async () => {
       await setCount(pairKey('ada', '127.0.0.1'), 28)
       await withServer(service, {}, async (url) => {
         const answers = await Promise.all(
@@ -147,7 +147,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('of one IPv6 network are one, and an IPv4 address is the same in either spelling', async () => {
+    test('addresses of one IPv6 network count as one, and an IPv4 address counts as one in both spellings', async () => {
       await fail(1, '2001:db8:1:2:3:4:5:6')
       await fail(1, '2001:db8:1:2::1')
       await fail(1, '2001:db8:1:3::1')
@@ -163,7 +163,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('cannot be chosen by fields of the body', async () => {
+    test('fields of the body do not change the address that counts', async () => {
       for (const ip of ['1.1.1.1', '2.2.2.2']) {
         await fail(1, '10.0.0.1', JSON.stringify({ username: VICTIM, password: 'wrong', ip, address: ip }))
       }
@@ -171,7 +171,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('the spelling of a user name opens no second count', async () => {
+  test('spellings of one user name count as one', async () => {
     for (const username of ['ada', 'ADA', 'Ada']) await fail(1, '10.0.0.1', credentials(username, 'wrong'))
     expect(await countsOf()).toEqual({ [pairKey('ada', '10.0.0.1')]: 3, '10.0.0.1': 3 })
     for (const username of ['zo\u00e9', 'zoe\u0301', 'ZO\u00c9', 'ZOE\u0301'])
@@ -179,7 +179,7 @@ onEveryEngine((engine) => {
     expect((await countsOf())[pairKey('zo\u00e9', '10.0.0.2')]).toBe(4)
   })
 
-  test('from the thirty-first in a minute it is 429 with Retry-After, the right password included', async () => {
+  test('after 30 failures in a minute a login is 429 with Retry-After, even with the right password', async () => {
     await setCount(pairKey('ada', '10.0.0.1'), 27)
     const answers = await fail(5, '10.0.0.1')
     expect(statusesOf(answers)).toEqual([401, 401, 401, 429, 429])
@@ -190,7 +190,7 @@ onEveryEngine((engine) => {
     expect(seconds).toBeGreaterThanOrEqual(1)
     expect(seconds).toBeLessThanOrEqual(60)
 
-    // Nobody is locked out by what others do: neither elsewhere, nor another account from there.
+    // Nobody else is locked out: neither the account at other addresses, nor other accounts at this address.
     expect((await login(service.url, from('10.0.0.2'))).status).toBe(200)
     expect((await login(service.url, from('10.0.0.1'), credentials('nobody'))).status).toBe(401)
 

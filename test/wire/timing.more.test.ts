@@ -1,4 +1,4 @@
-// Who has no account, a wrong password or a disabled account waits as long as the others.
+// A login takes equally long with an unknown user, a wrong password and a disabled account.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addUser, setDisabled } from '../../src/service/auth/accounts.js'
 import { findLogin } from '../../src/store/auth/accounts.js'
@@ -14,11 +14,11 @@ import {
   type Try,
 } from './login-times.js'
 
-/** Of each kind. */
+/** For each kind of attempt. */
 const SAMPLES = 9
-/** Far above the noise between two equal paths, far below what a password that is not hashed saves. */
+/** Far above the noise between two equal paths, far below what skipping the hash saves. */
 const MAX_RATIO = 2
-/** `timing.long.test.ts` tries more. */
+/** `timing.long.test.ts` runs more. */
 const LOGINS = 100
 
 let service: Service
@@ -39,12 +39,12 @@ const ATTEMPTS: readonly Attempt[] = [
   { username: USERNAME, password: 'x'.repeat(10_000) },
 ]
 
-/** The twin: looks for the account first, and has nothing to do if there is none. */
+/** The mutant: looks the account up first, and returns immediately if there is none. */
 const early: Try = async (attempt, address) => {
   if (await findLogin(service.app.db.reader, attempt.username)) await real(attempt, address)
 }
 
-/** The finer twin: has a little more to do for those who have an account, however slow this machine is. */
+/** A subtler mutant: takes a little longer for existing accounts, in proportion to the speed of this machine. */
 const later: Try = async (attempt, address) => {
   const began = performance.now()
   await real(attempt, address).catch(() => undefined)
@@ -53,18 +53,18 @@ const later: Try = async (attempt, address) => {
   while (performance.now() < until) await findLogin(service.app.db.reader, attempt.username)
 }
 
-test('every failed login takes as long as the others', async () => {
+test('every kind of failed login takes equally long', async () => {
   expect(await spread(real, ATTEMPTS, SAMPLES)).toBeLessThan(MAX_RATIO)
 })
 
-test('a login that answers early for nobody is caught', async () => {
+test('the mutant login that answers early for unknown users is caught', async () => {
   expect(await spread(early, ATTEMPTS, SAMPLES)).toBeGreaterThan(MAX_RATIO)
 })
 
-test(`known and unknown users wait equally long, within a tenth, over ${LOGINS} logins`, async () => {
+test(`a login takes equally long for known and unknown users, within a tenth, over ${LOGINS} logins`, async () => {
   expect(await takeEquallyLong(real, LOGINS)).toBe(true)
 }, 240_000)
 
-test('a login that takes a third longer for those who are known is caught', async () => {
+test('the mutant login that takes a third longer for known users is caught', async () => {
   expect(await spread(later, [KNOWN, UNKNOWN], LOGINS / 2)).toBeGreaterThan(MAX_DIFFERENCE)
 }, 240_000)

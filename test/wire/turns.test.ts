@@ -1,4 +1,4 @@
-// Requests of one turn are taken up together, and none of them is shown what was there before it came.
+// Requests of one tick are handled as one batch, and each sees everything that was written before it arrived.
 import { mkdtempSync, rmSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -33,7 +33,7 @@ const inOneMoment = (work: () => void) => {
 
 type Turns = (listener: Listener, inOneMoment: (work: () => void) => void) => Listener
 
-/** What each of three requests is shown; another process writes before each of them, in the same turn. */
+/** The values that three requests read; another process writes before each of them, in the same tick. */
 async function threeOfATurn(turns: Turns): Promise<{ shown: number[]; moments: number }> {
   const answers: number[] = []
   let moments = 0
@@ -55,20 +55,20 @@ async function threeOfATurn(turns: Turns): Promise<{ shown: number[]; moments: n
   return { shown: answers, moments }
 }
 
-/** Each is shown what was there when it came, or something later. */
+/** Each request read the value at its arrival, or a later one. */
 const isFresh = ({ shown }: { shown: number[] }) => shown.length === 3 && shown.every((n, index) => n > index)
 
-test('what is read in a turn is read at one moment, after the last of it has come', async () => {
+test('the requests of one tick read one snapshot, taken after the last of them arrived', async () => {
   expect(await threeOfATurn(inTurns)).toEqual({ shown: [3, 3, 3], moments: 1 })
 })
 
-test('a turn of its own begins where one has ended', async () => {
+test('a new tick takes a new snapshot', async () => {
   expect(isFresh(await threeOfATurn(inTurns))).toBe(true)
   writer.exec('update t set n = 0')
   expect(await threeOfATurn(inTurns)).toEqual({ shown: [3, 3, 3], moments: 1 })
 })
 
-test('a moment that begins with the first of them is found out', async () => {
+test('the mutant that takes the snapshot with the first request of a tick is caught', async () => {
   const hasty: Turns = (listener) => {
     let isOpen = false
     return (request, response) => {

@@ -1,4 +1,4 @@
-// Nothing that is large or dear is read for somebody who is not known: requests are refused by their head.
+// Unknown clients cannot make the service read large bodies or do expensive work: requests are rejected by their headers.
 import { fastify } from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readJson } from '../../src/http/request/bodies.js'
@@ -8,10 +8,10 @@ import { routesOf } from './routes.js'
 
 const LIMIT = 16_384
 const OPEN = ['/callback', '/login.jsp', '/reset?token=t', '/setup?token=token']
-/** Such a body is announced, and never sent. */
+/** A large body that is announced and never sent. */
 const LARGE = { ...JSON_BODY, 'content-length': '1000000' }
 
-/** The requests that are answered only when their body has come, or never. */
+/** The requests without a response before their body arrives. */
 async function waitingIn(url: string, lines: readonly string[]): Promise<string[]> {
   const waiting: string[] = []
   const look = async (line: string) => {
@@ -30,7 +30,7 @@ onEveryEngine((engine) => {
   })
   afterAll(() => service.close())
 
-  test('every route answers somebody unknown without a large body, one that is not there included', async () => {
+  test('every route, even an unknown one, answers an unknown client without waiting for a large body', async () => {
     const routes = [...routesOf(service.server.fastify)]
     const lines = routes.flatMap(([path, methods]) =>
       [...methods]
@@ -41,7 +41,7 @@ onEveryEngine((engine) => {
     expect(await waitingIn(service.url, [...lines, 'POST /nothing', 'POST /ws/nothing'])).toEqual([])
   })
 
-  test.for(OPEN)('%s takes 16 KiB at most, announced or not', async (path) => {
+  test.for(OPEN)('%s accepts at most 16 KiB, with and without Content-Length', async (path) => {
     const body = (bytes: number) => `{"x":"${'x'.repeat(bytes - 8)}"}`
     const post = (text: string, headers = {}) =>
       send(service.url, { method: 'POST', path, headers: { ...JSON_BODY, ...headers }, body: text })
@@ -57,20 +57,23 @@ onEveryEngine((engine) => {
     expectRefusal(await sendRaw(service.url, chunked), 413, 'too-large')
   })
 
-  test.for(OPEN)('%s refuses an address that has failed too often before it has a body', async (path) => {
-    const insert = 'insert into verso_login_failure (key, since_ms, failures) values (?, ?, ?)'
-    await service.app.db.transaction(async (tx) => {
-      await tx.run('delete from verso_login_failure')
-      await tx.run(insert, ['127.0.0.1', service.clock.now(), 300])
-    })
-    const head = rawRequest(`POST ${path} HTTP/1.1`, { ...JSON_BODY, 'content-length': '100' })
-    const refused = await sendRaw(service.url, head)
-    await service.app.db.transaction((tx) => tx.run('delete from verso_login_failure'))
-    expectRefusal(refused, 429, 'too-many')
-  })
+  test.for(OPEN)(
+    '%s rejects an address with too many failed logins before its body arrives',
+    async (path) => {
+      const insert = 'insert into verso_login_failure (key, since_ms, failures) values (?, ?, ?)'
+      await service.app.db.transaction(async (tx) => {
+        await tx.run('delete from verso_login_failure')
+        await tx.run(insert, ['127.0.0.1', service.clock.now(), 300])
+      })
+      const head = rawRequest(`POST ${path} HTTP/1.1`, { ...JSON_BODY, 'content-length': '100' })
+      const refused = await sendRaw(service.url, head)
+      await service.app.db.transaction((tx) => tx.run('delete from verso_login_failure'))
+      expectRefusal(refused, 429, 'too-many')
+    },
+  )
 })
 
-test('a server that refuses a method where it would handle it is caught', async () => {
+test('the mutant server that rejects a method in its handler is caught', async () => {
   const server = fastify({
     requestTimeout: 200,
     http: { headersTimeout: 100, connectionsCheckingInterval: 50 },
@@ -81,7 +84,7 @@ test('a server that refuses a method where it would handle it is caught', async 
   await server.close()
 })
 
-describe('a body', () => {
+describe('JSON bodies', () => {
   const deep = (levels: number, between = '') => '['.repeat(levels) + between + ']'.repeat(levels)
   const refused: readonly (readonly [what: string, text: string])[] = [
     ['__proto__', '{"a":[{"__proto__":{}}]}'],
@@ -91,13 +94,13 @@ describe('a body', () => {
     ['an escaped prototype', '{"constructor":{"pro\\u0074otype":{}}}'],
     ['1,001 levels', deep(1_001)],
     ['1,001 levels, and brackets in strings', deep(1_001, '"\\"]]]]"')],
-    ['1,001 levels behind strings', `["]]]","\\\\",${deep(1_000)}]`],
+    ['1,001 levels after strings', `["]]]","\\\\",${deep(1_000)}]`],
   ]
   const taken: readonly (readonly [what: string, text: string])[] = [
     ['1,000 levels', deep(1_000)],
     ['many brackets in strings', JSON.stringify(['['.repeat(5_000), '\\"'.repeat(5_000)])],
-    ['words that only look like it', '{"a":"__proto__","constructor":"prototype","b":"\\u005f"}'],
-    ['many objects beside each other', JSON.stringify(Array.from({ length: 2_000 }, () => ({})))],
+    ['harmless similar words', '{"a":"__proto__","constructor":"prototype","b":"\\u005f"}'],
+    ['many adjacent objects', JSON.stringify(Array.from({ length: 2_000 }, () => ({})))],
   ]
   const isRefused = (read: (body: Buffer) => unknown, text: string) => {
     try {
@@ -108,15 +111,15 @@ describe('a body', () => {
     }
   }
 
-  test.for(refused)('with %s is refused', ([, text]) => {
+  test.for(refused)('a JSON body with %s is rejected', ([, text]) => {
     expect(isRefused(readJson, text)).toBe(true)
   })
 
-  test.for(taken)('with %s is taken', ([, text]) => {
+  test.for(taken)('a JSON body with %s is accepted', ([, text]) => {
     expect(readJson(Buffer.from(text))).toEqual(JSON.parse(text))
   })
 
-  test('is not taken for harmless by readers that look at less of its text', () => {
+  test('mutant readers that check less of the text are caught', () => {
     const twins: readonly ((text: string) => boolean)[] = [
       (text) => text.includes('__proto__') || text.includes('constructor'),
       (text) => text.includes('__proto__') || text.includes('\\u'),
