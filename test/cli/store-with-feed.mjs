@@ -1,4 +1,4 @@
-// A store in memory with a feed, for verso prove. FEED_TWIN=forgets leaves changes out, FEED_TWIN=repeats tells some twice.
+// A store in memory with a feed, for verso prove. FEED_TWIN=forgets omits changes, FEED_TWIN=repeats sends some twice.
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import { json } from 'node:stream/consumers'

@@ -1,4 +1,4 @@
-// Two nodes on one database, and people who are ended on one of them while the other still knows them.
+// Two nodes on one database, and users who lose access on one node while the other still has them in its cache.
 import { afterAll, beforeAll } from 'vitest'
 import { addUser } from '../../src/service/auth/accounts.js'
 import { makeKey } from '../../src/service/auth/keys.js'
@@ -21,7 +21,7 @@ export const CONTACT = 'crm.Contact'
 export const PATH = `/ws/rest/${CONTACT}`
 export const NEW_PASSWORD = 'an entirely new password'
 
-/** What a request comes with. */
+/** The credentials of a request. */
 export type Credentials = Readonly<Record<string, string>>
 
 export interface Somebody {
@@ -40,11 +40,11 @@ export class AccessNodes {
     readonly place: Place,
     readonly here: Service,
     readonly there: Service,
-    /** Of the first node. */
+    /** A client of the first node. */
     readonly admin: HttpClient,
   ) {}
 
-  /** A session as a login opens it, without the time that a password takes. */
+  /** Opens a session like a login does, without the cost of a password hash. */
   async open(userId: number): Promise<string> {
     const { app, clock } = this.here
     const [token, now] = [newToken(), clock.now()]
@@ -76,7 +76,7 @@ export class AccessNodes {
     return send(url, { method: 'PUT', path: PATH, headers, body })
   }
 
-  /** How many records are there by this name. */
+  /** The number of records with this name. */
   async written(firstName: string): Promise<number> {
     const criteria = [{ fieldName: 'firstName', operator: '=', value: firstName }]
     return (await this.admin.search(CONTACT, { data: { criteria } })).total

@@ -1,16 +1,16 @@
-// Something else that happens, and is committed, in the middle of a transaction: the same moment in every run.
+// Runs and commits another action in the middle of a transaction, at the same point in every run.
 import type { Database, Queryable, Transaction } from '../../src/store/engine/database.js'
 import { faceOf } from '../mutants/records.js'
 
 export class Interruption {
   #next: { readonly isAfter: (sql: string) => boolean; readonly act: () => Promise<unknown> } | undefined
 
-  /** Once, after the next statement that reads and is like this. */
+  /** Runs `act` once, after the next read statement that matches. */
   after(isAfter: (sql: string) => boolean, act: () => Promise<unknown>): void {
     this.#next = { isAfter, act }
   }
 
-  /** Whether it has come to that. */
+  /** True once the action has run. */
   get isOver(): boolean {
     return this.#next === undefined
   }

@@ -1,4 +1,4 @@
-// Two nodes in processes of their own, one of which is killed under load, again and again: totals must stay what the tables say.
+// Two nodes in separate processes; one is killed under load again and again, and the totals must stay equal to the tables.
 import { randomInt } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { openDatabase } from '../../src/store/open.js'
@@ -39,7 +39,7 @@ export async function killWhileCounting(engine: Engine, kills: number): Promise<
         const records = writer % 2 === 0 ? doomed : steady
         for (; !isOver(); written++) await world.write(records, 1)
       }
-      // Whoever talks to the one that is killed is cut off.
+      // The kill cuts off the clients of that node.
       const writers = Array.from({ length: WRITERS }, (_, writer) => write(writer).catch(() => undefined))
       await Promise.race(writers)
       await victim.kill()

@@ -1,10 +1,12 @@
-// Damage as a failing disk or a stray program leaves it: bytes of a database file that are no longer what was written.
+// Damages bytes of a database file, like a failing disk or a stray program.
 import { readFileSync, writeFileSync } from 'node:fs'
 
 export const PAGE_BYTES = 4096
 const FLIPPED_BYTES = 64
 
-/** Flips the first bytes of each of these pages, where a page says what it is. They count from 1. Nobody may have the file open. */
+/**
+ * Flips the first bytes of each of these pages, where the type of the page is stored. Pages count from 1. Nobody may have the file open.
+ */
 export function damagePages(file: string, isMeant: (page: number) => boolean): void {
   const bytes = readFileSync(file)
   for (let page = 1; page <= bytes.length / PAGE_BYTES; page++) {
@@ -20,7 +22,7 @@ export function pagesWith(file: string, text: string): number[] {
   return pages.filter((page) => bytes.subarray((page - 1) * PAGE_BYTES, page * PAGE_BYTES).includes(text))
 }
 
-/** A page as a disk that lost it gives it back. */
+/** Fills a page with zeros, like a disk that lost it. */
 export function zeroPage(file: string, page: number): void {
   const bytes = readFileSync(file)
   bytes.fill(0, (page - 1) * PAGE_BYTES, page * PAGE_BYTES)

@@ -1,7 +1,7 @@
-// One request and its answer over kept connections: fetch costs three times the time, and load is what these tests are about.
+// One request and its response over kept connections: fetch takes three times as long, and these tests need load.
 import { Agent, request, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http'
 
-/** Where, and as whom: an HttpClient is one. */
+/** The server and the session; an HttpClient is one. */
 export interface Session {
   readonly url: string
   readonly cookie: string
@@ -17,11 +17,11 @@ const few = new Agent({ keepAlive: true, maxSockets: 64 })
 
 export interface Manner {
   readonly headers?: OutgoingHttpHeaders
-  /** How many connections there are, at most; 64 to each node if absent. */
+  /** The maximum number of connections; 64 to each node by default. */
   readonly agent?: Agent
 }
 
-/** Fails only if the connection does. */
+/** Rejects only if the connection fails. */
 export async function exchange(
   session: Session,
   method: string,

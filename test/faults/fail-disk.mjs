@@ -1,5 +1,5 @@
-// Writes in groups until the disk fails, and some time longer; tells what became of each group: fail-disk.mjs <file>
-// To be run with a limit on the size of files: going past it is an I/O error, not a full disk.
+// Writes in groups until the disk fails, and some time longer; prints the outcome of each group: fail-disk.mjs <file>. Run it with a limit
+// on the file size: exceeding it is an I/O error, not a full disk.
 import { openSqlite } from '../../dist/store/sqlite/sqlite.js'
 
 const GROUPS = 40

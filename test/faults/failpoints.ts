@@ -1,4 +1,4 @@
-// A process ends itself, as by `kill -9`, when a write of a file comes to the point that it was told.
+// Makes a process kill itself, as by `kill -9`, when a write of a file reaches a given point.
 import type { Contents, Database, Transaction } from '../../src/store/engine/database.js'
 
 export const POINTS = [
@@ -12,7 +12,7 @@ export const POINTS = [
   'settled',
 ] as const
 
-/** In the order in which a write comes to them. */
+/** In the order in which a write reaches them. */
 export type Point = (typeof POINTS)[number]
 
 let armed: Point | undefined
@@ -26,7 +26,7 @@ function pass(point: Point): void {
 }
 
 export function withFailpoints(db: Database): Database {
-  /** Transactions that store or drop content; others are of no interest here. */
+  /** Transactions that store or remove content; the points apply to no others. */
   const ofFiles = new WeakSet<Transaction>()
   return {
     dialect: db.dialect,
@@ -37,7 +37,7 @@ export function withFailpoints(db: Database): Database {
     writability: () => db.writability(),
     transaction: async (work, options) => {
       const { value, isOfFiles } = await db.transaction(async (tx) => {
-        // One of its own for each attempt: the engine may lend the same to many.
+        // A new object for each attempt, because the engine may give the same transaction to many.
         const own: Transaction = {
           all: (sql, params) => tx.all(sql, params),
           run: (sql, params) => tx.run(sql, params),
@@ -87,7 +87,7 @@ function withPoints(contents: Contents, ofFiles: WeakSet<Transaction>): Contents
   }
 }
 
-/** Behind the first bytes, which have been written by then. */
+/** Passes the point after the first bytes are written. */
 async function* interrupted(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const chunk of source) {
     yield chunk

@@ -1,4 +1,4 @@
-// `kill -9` at any moment of many uploads, replacements and removals; after each restart, what was acknowledged must be there.
+// `kill -9` at random times of many uploads, replacements and removals; after each restart every acknowledged write must be there.
 import { createHash, randomBytes, randomInt } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -16,7 +16,7 @@ const WRITES = [10, 60] as const
 const MAX_LOAD_MS = 3_000
 const MAX_BYTES = 600_000
 
-/** What a record may hold: one content, or one of two where the answer was lost. Null is an empty field, undefined no record. */
+/** The possible contents of a record: one, or two if the response was lost. Null is an empty field, undefined no record. */
 type Holding = readonly (string | null | undefined)[]
 
 export interface FileKills {
@@ -71,12 +71,12 @@ class FileJournal {
   acknowledged = 0
   readonly #holdings = new Map<number, Holding>()
 
-  /** Makes a record with a file, replaces it, clears it, deletes the record, as it comes: until it is over, or the server is gone. */
+  /** Creates a record with a file, replaces it, clears it and deletes the record, until it is told to stop or the server is gone. */
   async keepWriting(client: HttpClient, isOver: () => boolean): Promise<void> {
     try {
       while (!isOver()) await this.#writeSome(client, isOver)
     } catch (error) {
-      // A refusal is a defect here; anything else is a connection that was lost.
+      // An error response is a defect here; anything else is a lost connection.
       if (error instanceof Refusal) throw error
     }
   }
@@ -121,7 +121,7 @@ class FileJournal {
     this.acknowledged++
   }
 
-  /** What clients were told, held against what they get. */
+  /** Compares the acknowledged contents with the downloads. */
   async check(client: HttpClient): Promise<string[]> {
     const violations: string[] = []
     for (const [id, possible] of this.#holdings) {
@@ -129,7 +129,7 @@ class FileJournal {
       if (!possible.includes(found))
         violations.push(`${MODEL} ${id} holds ${String(found)}, not ${possible.map(String).join(' or ')}`)
     }
-    // From here on the audit knows whether they are whole.
+    // From now on the audit checks if these files are complete.
     this.#holdings.clear()
     return violations
   }

@@ -1,5 +1,5 @@
-// The past of a record with many large Changes, read in a process with little memory: history-memory.mjs <database> [whole]. With
-// `whole`, the twin whose pages of the Log have no bound but their number.
+// Reads the history of a record with many large changes in a process with little memory: history-memory.mjs <database> [whole]. With
+// `whole`, it runs the mutant whose pages of the change log are limited by their number only.
 import { createApp } from '../../dist/index.js'
 import { addUser } from '../../dist/service/auth/accounts.js'
 import { recordsFor, recordsOf } from '../../dist/service/records/records.js'
@@ -45,7 +45,7 @@ for (let version = 0; version < UPDATES; version++) {
 }
 process.stdout.write('written\n')
 
-/** All of it, page by page: how many Changes, in how many pages. */
+/** Reads all pages; counts changes and pages. */
 async function walk(records) {
   let [changes, pages] = [0, 0]
   for (let offset = 0; offset !== undefined; pages++) {

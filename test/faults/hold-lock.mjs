@@ -1,4 +1,4 @@
-// Another process that writes to the same SQLite file, slowly: hold-lock.mjs <file> <milliseconds>
+// Another process that writes slowly to the same SQLite file: hold-lock.mjs <file> <milliseconds>
 import { DatabaseSync } from '@photostructure/sqlite'
 
 const [file, ms] = process.argv.slice(2)

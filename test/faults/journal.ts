@@ -1,4 +1,4 @@
-// What clients were told, held against what is stored: after whatever fault, the two must agree.
+// Compares the responses that clients got with the stored records: after any fault, the two must agree.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Queryable } from '../../src/store/engine/database.js'
@@ -14,7 +14,7 @@ const PAUSE_MS = 10
 
 interface State {
   readonly version: number
-  /** Says which write made it. */
+  /** Identifies the write. */
   readonly token: string
   readonly size: number
 }
@@ -24,30 +24,30 @@ interface LoggedState {
   readonly token: unknown
 }
 
-/** Done; refused, with nothing written; or unknown: the connection, or the database, was lost on the way. */
+/** Done; refused without a write; or unknown because the connection or the database was lost. */
 export type Outcome = 'done' | 'refused' | 'unknown'
 
 export class Journal {
-  /** How often each status came; `lost` are requests without an answer. */
+  /** The number of responses by status; `lost` counts requests without a response. */
   readonly answers: Record<string, number> = {}
-  /** Answers that no client should ever get. */
+  /** Responses that no client should ever get. */
   readonly faults: string[] = []
   readonly #acknowledged = new Map<number, State>()
   readonly #unknownUpdates = new Map<number, State>()
   readonly #unknownCreates = new Map<string, State>()
   #writes = 0
 
-  /** How many writes were acknowledged. */
+  /** The number of acknowledged writes. */
   get acknowledged(): number {
     return this.answers['200'] ?? 0
   }
 
-  /** Records that may be updated: what they are at is known. */
+  /** Records that can be updated because their current version is known. */
   get ids(): number[] {
     return [...this.#acknowledged.keys()].filter((id) => !this.#unknownUpdates.has(id))
   }
 
-  /** Answers the id, if the record was made. */
+  /** Resolves with the id if the record was created. */
   async create(session: Session, size = 0): Promise<number | undefined> {
     const state = { version: 0, token: this.#nextToken(), size }
     this.#unknownCreates.set(state.token, state)
@@ -69,7 +69,7 @@ export class Journal {
     return outcome
   }
 
-  /** Creates a record, updates it some times, and begins anew: until it is over, or the server is gone. */
+  /** Creates a record, updates it several times, and starts again, until it is told to stop or the server is gone. */
   async keepWriting(session: Session, isOver: () => boolean): Promise<void> {
     while (!isOver()) {
       const lost = this.answers['lost']
@@ -83,10 +83,7 @@ export class Journal {
     }
   }
 
-  /**
-   * Every difference between what was said and what is stored. What was unknown is known afterwards, so nothing may be under way
-   * any more.
-   */
+  /** Every difference between the responses and the stored records. Settles unknown outcomes, so no write may be in flight. */
   async check(db: Queryable): Promise<string[]> {
     const stored = await readStates(db)
     const logged = await readLog(db)
@@ -189,7 +186,7 @@ async function readLog(db: Queryable): Promise<Map<number, LoggedState[]>> {
   return states
 }
 
-/** The Log has every version of every record once, in order, and nothing else. */
+/** The change log has every version of every record once, in order, and nothing else. */
 function* unlogged(
   stored: ReadonlyMap<number, State>,
   logged: ReadonlyMap<number, LoggedState[]>,

@@ -1,4 +1,4 @@
-// `kill -9` of a server under load, again and again; after each restart, what it had acknowledged must be there.
+// `kill -9` of a server under load, again and again; after each restart every acknowledged write must be there.
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Queryable } from '../../src/store/engine/database.js'
@@ -15,12 +15,12 @@ const WRITES = [20, 200] as const
 const MAX_LOAD_MS = 2_000
 
 export interface Kills {
-  /** Writes that were acknowledged in all. */
+  /** The number of acknowledged writes in total. */
   readonly acknowledged: number
   readonly violations: readonly string[]
 }
 
-/** Until something is lost, or so many times. */
+/** Kills the server this many times, or until a write is lost. */
 export async function killRepeatedly(
   engine: Engine,
   kills: number,
@@ -41,7 +41,7 @@ export async function killRepeatedly(
       await server.kill()
       await Promise.all(workers)
       server = await startServerProcess(place.url, twin)
-      // The session is older than the crash, and goes on.
+      // A session from before the crash stays valid.
       const { status } = await exchange({ url: server.url, cookie }, 'GET', '/ws/rest/crm.Contact?limit=1')
       if (status !== 200) violations.push(`kill ${kill}: a find is answered with ${status}`)
       const found = await checkStored(place.url, engine, journal)
@@ -54,7 +54,7 @@ export async function killRepeatedly(
   return { acknowledged: journal.acknowledged, violations }
 }
 
-/** So that the kill falls into any moment of the work, on a slow machine as on a fast one. */
+/** Waits for writes, not for a time, so that the kill hits at any point of the work on slow and fast machines. */
 async function untilAcknowledged(journal: Journal, count: number): Promise<void> {
   const deadline = Date.now() + MAX_LOAD_MS
   while (journal.acknowledged < count && Date.now() < deadline) await sleep(1)
@@ -75,7 +75,7 @@ async function checkStored(url: string, engine: Engine, journal: Journal): Promi
   }
 }
 
-/** A backend may still be busy with what the dead process sent last. */
+/** Waits for backends that still work on the last statements of the dead process. */
 export async function untilNobodyWrites(db: Queryable): Promise<void> {
   for (;;) {
     const others = await db.all(

@@ -1,5 +1,5 @@
-// Many people change one record at once, each another field, and all of them from the version that they have read before: with
-// `Prefer: merge=fields` every change stands, and none takes another away.
+// Many writers change one record concurrently, each another field, and all from the same version. With `Prefer: merge=fields` every change
+// is kept.
 import { Agent } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { DEFAULT_SETTINGS } from '../../src/service/context/settings.js'
@@ -14,7 +14,7 @@ import { startServerProcess } from './server-process.js'
 import { FIELDS, models, WIDE } from './wide-model.js'
 
 export interface MergeRace {
-  /** How many of the fields are changed, each by somebody else. */
+  /** The number of fields that are changed, each by another writer. */
   readonly writers: number
   readonly connections: number
 }
@@ -22,7 +22,7 @@ export interface MergeRace {
 export interface Result {
   readonly successes: number
   readonly version: number
-  /** Nothing of this may ever happen. */
+  /** Must stay empty. */
   readonly violations: readonly string[]
 }
 
@@ -31,7 +31,7 @@ interface Sent extends Answer {
   readonly value: string
 }
 
-/** On a service in this process; a twin may stand in the place of its database. */
+/** Runs the race on a service in this process; a mutant can replace its database. */
 export async function mergeInProcess(
   engine: Engine,
   race: MergeRace,
@@ -52,7 +52,7 @@ export async function mergeInProcess(
   }
 }
 
-/** The same through processes on one database. */
+/** Runs the race through several processes on one database. */
 export async function mergeInProcesses(engine: Engine, count: number, race: MergeRace): Promise<Result> {
   const place = await newPlace(engine)
   const file = fileURLToPath(new URL('wide-model.ts', import.meta.url))
@@ -86,7 +86,7 @@ async function mergeAtOnce(
     const answer = await exchange(clients[index % clients.length] ?? judge, 'POST', path, body, manner)
     return { ...answer, field, value }
   }
-  // All of them are under way before the first is answered.
+  // All requests are in flight before the first response.
   const answers = await Promise.all(FIELDS.slice(0, writers).map(send))
   agent.destroy()
   const violations = [...faultsInAnswers(answers), ...(await faultsInLog(db, record.id, answers))]
@@ -126,7 +126,7 @@ function faultsIn(record: WireRecord, answers: readonly Sent[]): string[] {
   return faults
 }
 
-/** Each version is one Change of one field. */
+/** Each version is one change of one field. */
 async function faultsInLog(db: Queryable, id: number, answers: readonly Sent[]): Promise<string[]> {
   const made = (await changesBetween(db, WIDE, id, 0, Number.MAX_SAFE_INTEGER)).reverse()
   const faults: string[] = []

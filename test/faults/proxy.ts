@@ -1,4 +1,4 @@
-// Stands between the service and its database, to cut the line.
+// A proxy between the service and its database that can cut the connections.
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -6,9 +6,9 @@ const CHOKE_MS = 200
 
 export interface Proxy {
   readonly url: string
-  /** Resets every connection that is open now; new ones are served. */
+  /** Resets every open connection; new ones are served. */
   cut(): void
-  /** Takes nothing more, while the other side is still sending; then hangs up. */
+  /** Stops reading while the other side is still sending, then closes the connections. */
   choke(): Promise<void>
   close(): Promise<void>
 }

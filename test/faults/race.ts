@@ -1,4 +1,4 @@
-// The race: many equal updates of one record at once. One must win, all others must be told of the conflict.
+// Many equal concurrent updates of one record: one must succeed, all others must be conflicts.
 import type { Database, Queryable } from '../../src/store/engine/database.js'
 import { changesBetween } from '../log.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -18,7 +18,7 @@ export interface Race {
 export interface Result {
   readonly successes: number
   readonly conflicts: number
-  /** Nothing of this may ever happen. */
+  /** Must stay empty. */
   readonly violations: readonly string[]
 }
 
@@ -26,7 +26,7 @@ interface Sent extends Answer {
   readonly token: string
 }
 
-/** On a service in this process; a twin may stand in the place of its database. */
+/** Runs the race on a service in this process; a mutant can replace its database. */
 export async function raceInProcess(
   engine: Engine,
   options: Race,
@@ -46,7 +46,7 @@ export async function raceInProcess(
   }
 }
 
-/** Two processes on one database, half of the writers on each. */
+/** Runs the race through two processes on one database, with half of the writers on each. */
 export async function raceOfTwoProcesses(engine: Engine, options: Race): Promise<Result> {
   const place = await preparedPlace(engine)
   const nodes = await Promise.all([startServerProcess(place.url), startServerProcess(place.url)])
@@ -61,7 +61,7 @@ export async function raceOfTwoProcesses(engine: Engine, options: Race): Promise
   }
 }
 
-/** The writers take turns on the clients, that is on the nodes; `db` looks at what is stored. */
+/** Distributes the writers over the clients, that is over the nodes; `db` reads the stored rows. */
 export async function race(
   clients: readonly HttpClient[],
   db: Queryable,

@@ -1,5 +1,5 @@
-// Random changes of one record, many at once and from versions of all ages: what was accepted, applied in the order of its versions,
-// is what is there, and each was rightly accepted or refused.
+// Random concurrent changes of one record from versions of any age: the accepted changes, applied in the order of their versions, must
+// equal the record, and each must be rightly accepted or rejected.
 import fc from 'fast-check'
 import type { HttpClient } from '../http-client.js'
 import { exchange } from './exchange.js'
@@ -11,7 +11,7 @@ const FIELDS = ['firstName', 'lastName', 'email', 'notes'] as const
 type Fields = Readonly<Record<string, string | null>>
 
 interface Wish {
-  /** How old the version is that it names: 0 is the oldest, 1 the newest that is known when it is sent. */
+  /** The age of the version that it names: 0 is the oldest, 1 the newest known one. */
   readonly age: number
   readonly fields: Fields
 }
@@ -26,13 +26,13 @@ const waves = fc.array(fc.array(wish, { minLength: 8, maxLength: 24 }), { minLen
 interface Outcome {
   readonly named: number
   readonly fields: Fields
-  /** The version it made, or undefined if it was refused. */
+  /** The version that it created; undefined if it was rejected. */
   readonly made: number | undefined
-  /** The version that it was refused at. */
+  /** The version at which it was rejected. */
   readonly refusedAt: number
 }
 
-/** What is wrong with what became of them, in so many rounds or until something is; nothing, if all is well. */
+/** Runs this many rounds, or until one has errors; returns the errors. */
 export async function mergeAtRandom(nodes: Nodes, rounds: number): Promise<string[]> {
   for (const some of fc.sample(waves, rounds)) {
     const faults = await mergeWaves(nodes, some)
@@ -79,7 +79,7 @@ function faultsOf(outcomes: readonly Outcome[], record: Readonly<Record<string, 
     if (record[name] !== states.at(-1)?.[name])
       faults.push(`${name} is ${String(record[name])}, not ${String(states.at(-1)?.[name])}`)
   if (record['version'] !== states.length - 1) faults.push(`the version is ${String(record['version'])}`)
-  /** A field that holds neither what it held then, nor what was sent. */
+  /** True if a field holds neither its value at the named version nor the sent value. */
   const isTaken = ({ named, fields }: Outcome, at: number) =>
     Object.entries(fields).some(
       ([name, wish]) => ![states[named]?.[name], wish].includes(states[at]?.[name] ?? null),

@@ -1,12 +1,12 @@
-// A service in a process of its own that is asked the worst: search-hard.mjs <database> <number of searches> [kind]. Tells what it
-// measured. TWIN=searchingOnReader, or another name of test/mutants/records.ts, puts that twin in the place of the database.
+// Sends the most expensive searches to a service in its own process and prints the measured delays: search-hard.mjs <database> <number of
+// searches> [kind]. TWIN=searchingOnReader, or another name of test/mutants/records.ts, replaces the database with that mutant.
 import { createJiti } from 'jiti'
 import { createApp, recordsFor } from '../../dist/index.js'
 import { addUser } from '../../dist/service/auth/accounts.js'
 import { rebuildCounters } from '../../dist/service/maintenance/counters.js'
 import { openDatabase } from '../../dist/store/open.js'
 
-/** So that the whole ends in bounded time, whatever a search would take. */
+/** Bounds the time of each search. */
 const STATEMENT_MS = 300
 const POOL_SIZE = 10
 
@@ -16,7 +16,7 @@ const { models } = await jiti.import('../models.ts')
 const { fill, KINDS, measure, worstSearches } = await jiti.import('./worst-searches.ts')
 const twins = await jiti.import('../twins.ts')
 
-// Whoever started this is gone: nobody else would end it.
+// Ends when its parent is gone, because nobody else would end it.
 process.on('disconnect', () => process.exit())
 
 const twin = twins[process.env['TWIN'] ?? ''] ?? ((db) => db)

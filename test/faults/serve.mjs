@@ -1,6 +1,7 @@
-// A node of the service in a process of its own, to be raced against and killed: serve.mjs <database> <user> <password>.
-// TWIN=answersBeforeCommit, or another name of test/mutants/records.ts, puts that twin in the place of the database once it is set up;
-// FIRST_TWIN puts one there from the beginning. MODELS is a file with other models than test/models.ts. By a message it is told where to end itself: see failpoints.ts.
+// A node of the service in its own process, to be raced against and killed: serve.mjs <database> <user> <password>.
+// TWIN=answersBeforeCommit, or another name of test/mutants/records.ts, replaces the database with that mutant after set-up; FIRST_TWIN
+// replaces it from the beginning. MODELS is a file with other models than test/models.ts. A message sets the point at which it kills
+// itself: see failpoints.ts.
 import { subscribe } from 'node:diagnostics_channel'
 import { createJiti } from 'jiti'
 import { createApp, createServer, DEFAULT_HTTP_SETTINGS } from '../../dist/index.js'
@@ -11,7 +12,7 @@ const [db, username, password] = process.argv.slice(2)
 const jiti = createJiti(import.meta.url)
 const { models } = await jiti.import(process.env['MODELS'] ?? '../models.ts')
 
-// Whoever started this is gone: nobody else would end it.
+// Ends when its parent is gone, because nobody else would end it.
 process.on('disconnect', () => process.exit())
 
 // As a line of a log: see watchLog in test/server-failures.ts.
@@ -22,7 +23,7 @@ subscribe('http.server.response.finish', ({ request: { method, url }, response: 
 const first = process.env['FIRST_TWIN']
 const options = { poolSize: 10, statementTimeoutMs: 10_000 }
 const database = first ? { database: await twinOf(first, await openDatabase(db, options)) } : {}
-// With WEBHOOKS it calls them, on this machine too, under this name.
+// With WEBHOOKS it delivers webhooks, also to this machine, with this user agent.
 const agent = process.env['WEBHOOKS']
 const calling = agent ? { deliversWebhooks: true, outgoing: { userAgent: agent, timeoutMs: 2_000 } } : {}
 const settings = { db, webhookAllow: ['127.0.0.1'] }

@@ -7,12 +7,12 @@ import type { Point } from './failpoints.js'
 
 export interface ServerProcess {
   readonly url: string
-  /** What it said, if anything. */
+  /** The error output. */
   readonly complaints: () => string
   isRunning(): boolean
   /** SIGKILL: no handler runs, nothing is finished. */
   kill(): Promise<void>
-  /** From now on it ends itself as soon as it comes to this point. */
+  /** Makes the process kill itself when it reaches this point. */
   dieAt(point: Point): Promise<void>
   readonly gone: Promise<void>
 }
@@ -26,7 +26,7 @@ interface ProcessOptions {
 
 const script = fileURLToPath(new URL('serve.mjs', import.meta.url))
 
-/** A node of the service in a process of its own; it ends with the tests, whatever happens to them. */
+/** A node of the service in its own process; it ends with the tests in any case. */
 export async function startServerProcess(
   db: string,
   twin?: keyof typeof twins,

@@ -1,4 +1,4 @@
-// A disk that is soon full, and may be made larger: a tmpfs, where mounting is allowed.
+// A small disk that fills up soon and can grow: a tmpfs, if mounting is allowed.
 import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,21 +7,21 @@ import path from 'node:path'
 export interface SmallDisk {
   readonly folder: string
   grow(sizeMb: number): void
-  /** From now on nothing can be written there, or again everything. Nobody may have a file open for writing. */
+  /** Makes the disk read-only, or writable again. Nobody may have a file open for writing. */
   setReadOnly(isReadOnly: boolean): void
   remove(): void
 }
 
 const removals: (() => void)[] = []
 
-/** To be called at the end, whatever has failed. */
+/** Call at the end, even after a failure. */
 export function removeSmallDisks(): void {
   for (const remove of removals.splice(0)) remove()
 }
-// Whoever runs the tests was killed.
+// Also if the test runner is killed.
 process.once('disconnect', removeSmallDisks)
 
-/** Undefined where mounting is not possible. */
+/** Undefined if mounting is not possible. */
 export function mountSmallDisk(sizeMb: number, owner?: { uid: number; gid: number }): SmallDisk | undefined {
   if (process.platform !== 'linux') return undefined
   const scratch = mkdtempSync(path.join(tmpdir(), 'verso-small-disk-'))
@@ -34,7 +34,7 @@ export function mountSmallDisk(sizeMb: number, owner?: { uid: number; gid: numbe
   const remove = () => {
     if (!isThere) return
     isThere = false
-    // Lazily, so that it goes even if somebody still has a file of it open.
+    // A lazy unmount works even if a file is still open.
     if (isMounted && !runs('umount', folder)) runs('umount', '--lazy', folder)
     rmSync(scratch, { recursive: true, force: true })
   }

@@ -1,18 +1,18 @@
-// Which statements take locks on tables that are stronger than those of a write.
+// Finds statements that need stronger table locks than a write does.
 import pg from 'pg'
 
-/** Conflicts with itself and with all stronger modes, and with none up to ROW EXCLUSIVE, which writes take. */
+/** Conflicts with itself and all stronger modes, but not with ROW EXCLUSIVE, which writes take, or weaker ones. */
 const MODE = 'share update exclusive'
 
-/** Between two looks, on the server: what waits goes on waiting until it is cancelled. */
+/** The pause between two checks, on the server: a statement waits until it is cancelled. */
 const PAUSE = 'select pg_sleep(0.01)'
 
 const WAITING = `select a.pid, a.query from pg_locks as l join pg_stat_activity as a using (pid)
   where not l.granted and l.locktype = 'relation' and a.datname = current_database()`
 
 /**
- * Runs the work while every table of the database is locked in a mode that plain reads and writes pass. Returns the statements that had to
- * wait, each of which is cancelled.
+ * Runs the work while every table is locked in a mode that allows plain reads and writes. Returns the statements that had to wait; each
+ * is cancelled.
  */
 export async function statementsHeldUp(url: string, work: () => Promise<unknown>): Promise<string[]> {
   const [holder, observer] = [new pg.Client(url), new pg.Client(url)]
@@ -33,7 +33,7 @@ export async function statementsHeldUp(url: string, work: () => Promise<unknown>
       }
       await observer.query(PAUSE)
     }
-    // Its failure is the consequence of what was cancelled.
+    // The work fails because of the cancelled statements.
     if (heldUp.length === 0) await working
     return heldUp
   } finally {

@@ -1,5 +1,5 @@
-// An import in a process with little memory: transfer-memory.mjs <database> <models.json> <file> [whole]. With `whole`, the twin
-// that reads its file at once.
+// An import in a process with little memory: transfer-memory.mjs <database> <models.json> <file> [whole]. With `whole`, it runs the mutant
+// that reads the file whole.
 import { readFileSync } from 'node:fs'
 import { createApp } from '../../dist/index.js'
 import { readLines } from '../../dist/cli/data/ndjson-file.js'

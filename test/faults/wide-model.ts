@@ -1,4 +1,4 @@
-// A model with as many fields as there are people who change a record at once, each of them another.
+// A model with as many fields as there are concurrent writers, one field for each.
 import type { Source } from '../../src/model/catalog/catalog.js'
 import { defineModel, type FieldDefinition } from '../../src/model/definition/define-model.js'
 
@@ -7,7 +7,7 @@ export const WIDE = 'lab.Wide'
 
 export const FIELDS: readonly string[] = Array.from({ length: WIDTH }, (_, index) => `f${index}`)
 
-// Short texts: a row of PostgreSQL is a page at most, and a thousand whole numbers would not fit.
+// Short texts: a row of PostgreSQL has at most one page, and a thousand integers would not fit.
 const short: FieldDefinition = { type: 'string', length: 4 }
 
 export const models: readonly Source[] = [
@@ -17,7 +17,7 @@ export const models: readonly Source[] = [
       name: WIDE,
       fields: {
         ...Object.fromEntries(FIELDS.map((name) => [name, short])),
-        /** Right only if it is worked out from what everybody has written. */
+        /** Correct only if it is computed from the values of all writers. */
         total: {
           type: 'integer',
           computed: (record) => FIELDS.reduce((sum, name) => sum + Number(record[name] ?? 0), 0),

@@ -1,4 +1,4 @@
-// How long the event loop of a service is held up by the worst searches that it allows.
+// Measures how long the most expensive allowed searches delay the event loop of a service.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -12,15 +12,15 @@ const script = fileURLToPath(new URL('search-hard.mjs', import.meta.url))
 
 export interface Question {
   readonly searches: number
-  /** One of those of worst-searches.ts; all in turn if undefined. */
+  /** One of the kinds of worst-searches.ts; all in turn if undefined. */
   readonly kind?: string
   readonly twin?: keyof typeof twins
 }
 
 /**
- * Other programs, and on one machine the searches themselves, may leave the service waiting for a processor. A loop with nothing to
- * do is not late even then (10 to 28 ms where a run had 106), so no measure of idle time tells; the time that the process was at
- * work does. Where a run is past the limit and that is not, the run says nothing, and another one is made, three at most.
+ * Repeats a run, at most three times, if its delay exceeds the limit although the process itself did not work that long: then it waited
+ * for a processor that other programs or the searches used. An idle loop shows no such delay (10 to 28 ms in a run with 106), so idle
+ * time cannot tell.
  */
 export async function measureInQuiet(engine: Engine, question: Question): Promise<Measured> {
   for (let attempt = 1; ; attempt++) {

@@ -1,5 +1,5 @@
-// The nastiest searches that are allowed, and how long the event loop is held up by many of them. Runs beside a service in a
-// process of its own, see search-hard.mjs: nothing of vitest is in the way.
+// The most expensive allowed searches, and how long many of them delay the event loop. Runs beside a service in its own process without
+// vitest, see search-hard.mjs.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
@@ -23,7 +23,7 @@ const WARM_UP = 24
 const RESOLUTION_MS = 10
 const MAX_TRIES = 100
 
-/** Deep inside of lists of lists, 8 steps at most. */
+/** Paths through lists of lists, at most 8 steps. */
 const LONG_PATHS = [
   'company.people.circles.members.name',
   'circles.members.company.name',
@@ -36,7 +36,7 @@ const SORT_KEYS = [
   ...['-name', 'company.name', '-boss.boss.name', 'born'],
 ]
 
-/** No name fits to the end, and all fit for long; some letters are those that take longest to fold. */
+/** Matches no name completely, but all of them for long; some letters are those that take longest to fold. */
 function pattern(number: number): string {
   const letters = number % 4 === 0 ? '%한%글ẞ%é' : '%a%b%c'
   return letters.repeat(MAX_LIKE_LENGTH).slice(0, MAX_LIKE_LENGTH - 6) + `%z${number % 1_000}`
@@ -46,7 +46,7 @@ function terms(count: number, term: (index: number) => object): object[] {
   return Array.from({ length: count }, (_, index) => term(index))
 }
 
-/** The criteria at the bottom of as many groups as are allowed. */
+/** The criteria inside as many groups as allowed. */
 function deep(criteria: readonly object[]): object {
   let data: object = { operator: 'or', criteria }
   for (let level = 1; level < MAX_DEPTH; level++)
@@ -66,7 +66,7 @@ const lists = (number: number) => (index: number) => ({
 })
 const LISTS = MAX_VALUES / MAX_IN_VALUES
 
-/** Each makes another search of its kind for each number. */
+/** Each creates another search of its kind for each number. */
 export const KINDS: Readonly<Record<string, (number: number) => SearchRequest>> = {
   'one list': (number) => ({ data: deep([lists(number)(0)]) }),
   patterns: (number) => ({ data: deep(terms(MAX_TERMS, likes(number))) }),
@@ -85,23 +85,23 @@ export function worstSearches(count: number): SearchRequest[] {
 }
 
 export interface Delays {
-  /** Of the event loop, from one turn to the next, in 99 of 100 turns. */
+  /** The delay of the event loop in 99 of 100 turns. */
   readonly p99Ms: number
-  /** The same, of which this process itself was at work: not what it waited for a processor that others had. */
+  /** The part of `p99Ms` in which this process itself worked, without waiting for a processor. */
   readonly ownP99Ms: number
   readonly longestMs: number
   readonly tookMs: number
 }
 
 export interface Measured extends Delays {
-  /** How often a search was answered, or refused as what. */
+  /** The number of answered searches, and of errors by kind. */
   readonly answers: Readonly<Record<string, number>>
-  /** A find, a write and a search after it all. */
+  /** The results of a find, a write and a search after the load. */
   readonly afterwards: readonly string[]
 }
 
 export async function measure(records: Records, searches: readonly SearchRequest[]): Promise<Measured> {
-  // Code that runs for the first time is slow; that is once in the life of a service.
+  // Warms up, because code is slow when it runs for the first time.
   await searchAll(records, searches.slice(0, WARM_UP), {})
   const answers: Record<string, number> = {}
   const delays = await watched(() => searchAll(records, searches, answers))
@@ -112,7 +112,7 @@ async function watched(work: () => Promise<unknown>): Promise<Delays> {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   histogram.enable()
   const own = watchOwnDelays()
-  // A delay is the time from one turn to the next: there must be one before and one after.
+  // A delay is measured from one turn to the next, so there must be one before and one after.
   await sleep(2 * RESOLUTION_MS)
   const begin = performance.now()
   await work()
@@ -147,7 +147,7 @@ async function searchAll(
 ): Promise<void> {
   const left = searches.values()
   const work = async (_: unknown, index: number) => {
-    // Clients do not keep step.
+    // Clients are not synchronized.
     await sleep(index * APART_MS)
     for (const search of left) {
       const outcome = await records.search(MODEL, search).then(() => 'answered', kindOf)
@@ -162,7 +162,7 @@ function kindOf(error: unknown): string {
   throw error
 }
 
-/** A search may have to wait until there is a process for it. */
+/** Retries the search, because it may have to wait for a query worker. */
 async function useAfterwards(records: Records): Promise<string[]> {
   const { total } = await records.find(MODEL, { limit: 1 })
   const { data: person } = await records.create(MODEL, { name: 'afterwards' })
@@ -173,7 +173,7 @@ async function useAfterwards(records: Records): Promise<string[]> {
   return [`${total} people`, `version ${person.version}`, found['answered'] === 1 ? 'found' : 'not found']
 }
 
-/** Without the verbs, which would take minutes. Names are long, and every second has an accent, which makes folding slow. */
+/** Fills the tables with SQL; the service would take minutes. Names are long, and every second one has an accent, which is slow to fold. */
 export async function fill(db: Database): Promise<void> {
   const numbers = (count: number) =>
     `with recursive n (i) as (select 1 union all select i + 1 from n where i < ${count})`

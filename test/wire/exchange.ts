@@ -1,4 +1,4 @@
-// Requests exactly as written and answers exactly as they came: no client's manners between the tests and the wire.
+// Sends requests exactly as written and returns responses exactly as received, without a client library in between.
 import http from 'node:http'
 import net from 'node:net'
 import { expect } from 'vitest'
@@ -60,22 +60,22 @@ export async function send(url: string, { method = 'GET', path, headers = {}, bo
 
 const SILENCE_MS = 10_000
 
-/** Where a socket connects to: an IPv6 address has no brackets there. */
+/** The address for a socket; an IPv6 address has no brackets there. */
 export function placeOf(url: string): { readonly host: string; readonly port: number } {
   const { hostname, port } = new URL(url)
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) }
 }
 
 /**
- * Bytes on a socket, and what came back before the server closed it; status 0 is no answer at all. A request that is cut ends where
- * its bytes end: else the server would wait for the rest.
+ * Sends bytes on a socket and resolves with everything received until the server closes it; status 0 means no response. With `isCut` the
+ * request ends with its bytes, otherwise the server would wait for more.
  */
 export async function sendRaw(url: string, bytes: string | Buffer, isCut = false): Promise<Answer> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
     const socket = net.connect(placeOf(url))
     socket.on('data', (chunk) => chunks.push(chunk))
-    // A reset after the answer is the server's right: it need not read the rest of what it has refused.
+    // The server may reset the connection after its response, because it need not read the rest of a rejected request.
     socket.on('error', () => undefined)
     socket.on('close', () => {
       resolve(parseAnswer(Buffer.concat(chunks).toString()))
@@ -115,7 +115,7 @@ export function pageOf(answer: Answer): Omit<Page, 'limit'> {
   return json(answer) as Omit<Page, 'limit'>
 }
 
-/** The one record that an answer is about. */
+/** The one record in a response. */
 export function only(answer: Answer): WireRecord {
   expect(answer.status, answer.text).toBe(200)
   const { data } = json(answer) as { data: WireRecord[] }
@@ -174,7 +174,7 @@ export function asUser(url: string, cookie: string) {
 
 export type User = ReturnType<typeof asUser>
 
-/** Another door to the same service, with other settings. */
+/** Runs another server for the same service, with other settings. */
 export async function withServer<T>(
   { app, expects }: Pick<Service, 'app' | 'expects'>,
   http: Partial<HttpSettings>,

@@ -1,7 +1,7 @@
 import type { Database, Queryable, Searcher } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 
-/** A real database that fails with whatever it is told to, as long as it is told to. */
+/** A real database that fails with `failure` as long as it is set. */
 export class FailingDatabase implements Database {
   failure: Error | undefined
 

@@ -1,5 +1,5 @@
-// A service that takes Basic credentials, in a process whose heap holds nothing of the tests: heap-process.mjs <database> <snapshot>.
-// The word "keeping" behind them makes a twin of it, which keeps the headers that it was sent.
+// A service with Basic credentials in a process whose heap contains nothing of the tests: heap-process.mjs <database> <snapshot>. The third
+// argument "keeping" runs the mutant that keeps the received headers.
 import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { getHeapSnapshot } from 'node:v8'
@@ -9,7 +9,7 @@ import { createApp, createServer, DEFAULT_HTTP_SETTINGS } from '../../dist/index
 const [db, file, twin] = process.argv.slice(2)
 const { models } = await createJiti(import.meta.url).import('../models.ts')
 
-// Whoever started this is gone: nobody else would end it.
+// Ends when its parent is gone, because nobody else would end it.
 process.on('disconnect', () => process.exit())
 
 const app = await createApp({ models, settings: { db } })

@@ -1,4 +1,4 @@
-// How long logins take, and whether some take longer than others.
+// Measures how long logins take, and compares them.
 import { login } from '../../src/service/auth/sessions.js'
 import { USERNAME, type Service } from '../targets.js'
 
@@ -17,14 +17,14 @@ export const loginTo =
     login(app, attempt, address, undefined)
 
 let addresses = 0
-/** Each try comes from an address of its own, so that none is answered late. */
+/** A new address for each attempt, so that none is delayed. */
 const nextAddress = () => `10.${++addresses >> 16}.${(addresses >> 8) & 255}.${addresses & 255}`
 
-/** The slowest median over the fastest, of tries that take turns. */
+/** The slowest median divided by the fastest, with attempts in turn. */
 export async function spread(attempt: Try, attempts: readonly Attempt[], samples: number): Promise<number> {
   const times = attempts.map((): number[] => [])
   for (let sample = 0; sample < samples; sample++) {
-    // Now one goes first, now the other: neither always follows the same.
+    // Alternates the order, so that no attempt always follows the same one.
     const turns = [...attempts.entries()]
     for (const [index, credentials] of sample % 2 === 0 ? turns : turns.reverse()) {
       const began = performance.now()
@@ -37,10 +37,10 @@ export async function spread(attempt: Try, attempts: readonly Attempt[], samples
 }
 
 export const MAX_DIFFERENCE = 1.1
-/** Noise makes equals look different now and then, and never those alike that are not. */
+/** Noise makes equal times differ now and then, but never makes different times equal. */
 const TRIES = 6
 
-/** Within a tenth, over so many logins of known and unknown users together. */
+/** True if logins of known and unknown users differ by less than a tenth. */
 export async function takeEquallyLong(attempt: Try, logins: number): Promise<boolean> {
   for (let count = 0; count < TRIES; count++)
     if ((await spread(attempt, [KNOWN, UNKNOWN], logins / 2)) < MAX_DIFFERENCE) return true

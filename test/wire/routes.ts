@@ -1,7 +1,6 @@
-// The routes that a server has.
 import type { FastifyInstance } from 'fastify'
 
-/** Every path that a server has, and its methods, from the tree that the router prints. */
+/** Every path of a server and its methods, from the tree that the router prints. */
 export function routesOf(server: FastifyInstance): Map<string, Set<string>> {
   const routes = new Map<string, Set<string>>()
   const above: string[] = []
