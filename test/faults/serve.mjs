@@ -15,7 +15,7 @@ const { models } = await jiti.import(process.env['MODELS'] ?? '../models.ts')
 // Ends when its parent is gone, because nobody else would end it.
 process.on('disconnect', () => process.exit())
 
-// As a line of a log: see watchLog in test/server-failures.ts.
+// Prints failures as log lines: see watchLog in test/server-failures.ts.
 subscribe('http.server.response.finish', ({ request: { method, url }, response: { statusCode: status } }) => {
   if (status >= 500) process.stderr.write(`${JSON.stringify({ method, url, status })}\n`)
 })

@@ -27,7 +27,7 @@ const DATA = JSON.stringify({ data: { title: 'Deed' } })
 
 interface Part {
   readonly name?: string
-  /** As it stands after `filename=`. */
+  /** The raw text after `filename=`. */
   readonly fileName?: string
   readonly type?: string
   readonly content: string | Buffer
