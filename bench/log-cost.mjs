@@ -6,7 +6,7 @@ import { sampleContact } from '../dist/cli/serve/sample.js'
 import { addUser } from '../dist/service/auth/accounts.js'
 import { recordsOf } from '../dist/service/records/records.js'
 import { SERVICE } from '../dist/service/context/principal.js'
-import { LAST_SEQ } from '../dist/store/log/feed.js'
+import { LAST_SEQ_SQL } from '../dist/store/log/feed.js'
 import { openDatabase } from '../dist/store/open.js'
 import { spread } from './numbers.mjs'
 import { benchmark, folder, loadGenerator, postgresServer } from './processes.mjs'
@@ -72,7 +72,7 @@ function withoutLog(db) {
     run: async (sql, params) => (isDropped(sql) ? 1 : tx.run(sql, params)),
     insert: (sql, params) => tx.insert(sql, params),
   })
-  const blind = (inner) => ({ all: (sql, params) => inner.all(sql.replaceAll(LAST_SEQ, '0'), params) })
+  const blind = (inner) => ({ all: (sql, params) => inner.all(sql.replaceAll(LAST_SEQ_SQL, '0'), params) })
   return {
     ...{ dialect: db.dialect, contents: db.contents, commits: db.commits },
     writability: () => db.writability(),

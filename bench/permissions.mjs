@@ -7,7 +7,7 @@ import { SERVICE } from '../dist/service/context/principal.js'
 import { createApp } from '../dist/service/create-app.js'
 import { recordsOf } from '../dist/service/records/records.js'
 import { seenBy, selectFor } from '../dist/service/access/visible-records.js'
-import { walk } from '../dist/store/records/records.js'
+import { scanById } from '../dist/store/records/records.js'
 import { readFlags } from './flags.mjs'
 import { spread } from './numbers.mjs'
 import { benchmark, folder } from './processes.mjs'
@@ -77,7 +77,11 @@ function callsOf(app, model, rows) {
       times: 400,
       call: (by, turn) => {
         const shown = { select: selectFor(app, by, model, 'list'), seen: seenBy(by, model) }
-        return walk(app.db.reader, table, { after: (turn * STRIDE) % (rows - PAGE), limit: PAGE, ...shown })
+        return scanById(app.db.reader, table, {
+          after: (turn * STRIDE) % (rows - PAGE),
+          limit: PAGE,
+          ...shown,
+        })
       },
     },
     [`a find with its exact total, counted among ${rows}`]: {

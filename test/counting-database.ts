@@ -1,10 +1,10 @@
-import type { Database, Queryable, Searcher, Transaction } from '../src/store/engine/database.js'
+import type { Database, Queryable, QueryPool, Transaction } from '../src/store/engine/database.js'
 import { searchingBy } from './searcher.js'
 
 /** A database that remembers the statements it was given. */
 export class CountingDatabase implements Database {
   readonly reader: Queryable
-  readonly searcher: Searcher
+  readonly queryPool: QueryPool
   #statements: string[] = []
   #characters = 0
   /** Pages by id that were asked for so far. */
@@ -12,15 +12,15 @@ export class CountingDatabase implements Database {
 
   constructor(private readonly inner: Database) {
     this.reader = this.#counted(inner.reader)
-    this.searcher = searchingBy(inner.searcher, (queryable) => this.#counted(queryable))
+    this.queryPool = searchingBy(inner.queryPool, (queryable) => this.#counted(queryable))
   }
 
   get dialect(): Database['dialect'] {
     return this.inner.dialect
   }
 
-  get contents(): Database['contents'] {
-    return this.inner.contents
+  get blobs(): Database['blobs'] {
+    return this.inner.blobs
   }
 
   get commits(): Database['commits'] {

@@ -53,7 +53,7 @@ export async function auditFiles(db: Database, url: string): Promise<Audit> {
 async function contentFaults(db: Database, holder: string, id: number): Promise<string[]> {
   const [row] = await db.reader.all(`select key, size, sha256 from ${FILE_TABLE} where id = ?`, [id])
   if (!row) return [`${holder} holds file ${id}, which has no row`]
-  const content = await db.contents.open({ id, key: String(row['key']), size: Number(row['size']) })
+  const content = await db.blobs.open({ id, key: String(row['key']), size: Number(row['size']) })
   if (!content) return [`${holder} holds file ${id}, which has no content`]
   const digest = createHash('sha256')
   for await (const chunk of content) digest.update(chunk as Buffer)

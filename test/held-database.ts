@@ -1,10 +1,10 @@
 import { EventEmitter, once } from 'node:events'
-import type { Database, Queryable, Searcher } from '../src/store/engine/database.js'
+import type { Database, Queryable, QueryPool } from '../src/store/engine/database.js'
 
 /** A real database that answers later: after a time of its own choice, or when it is released. */
 export class HeldDatabase implements Database {
   readonly reader: Queryable
-  readonly searcher: Searcher
+  readonly queryPool: QueryPool
   readonly #events = new EventEmitter().setMaxListeners(0)
   #isHeld = false
   #asked = 0
@@ -15,9 +15,9 @@ export class HeldDatabase implements Database {
     private readonly late: () => Promise<void> = () => Promise.resolve(),
   ) {
     this.reader = this.#later(inner.reader)
-    this.searcher = {
-      ...this.#later(inner.searcher),
-      snapshot: (work) => this.#answer(() => inner.searcher.snapshot((db) => work(this.#later(db)))),
+    this.queryPool = {
+      ...this.#later(inner.queryPool),
+      snapshot: (work) => this.#answer(() => inner.queryPool.snapshot((db) => work(this.#later(db)))),
     }
   }
 
@@ -25,8 +25,8 @@ export class HeldDatabase implements Database {
     return this.inner.dialect
   }
 
-  get contents(): Database['contents'] {
-    return this.inner.contents
+  get blobs(): Database['blobs'] {
+    return this.inner.blobs
   }
 
   get commits(): Database['commits'] {
@@ -70,13 +70,13 @@ export class HeldDatabase implements Database {
   }
 
   #later(queryable: Queryable): Queryable {
-    const [together, atOnce] = [queryable.together?.bind(queryable), queryable.atOnce?.bind(queryable)]
-    const inOneMoment = queryable.inOneMoment?.bind(queryable)
+    const [batch, atOnce] = [queryable.batch?.bind(queryable), queryable.readInSnapshot?.bind(queryable)]
+    const withSnapshot = queryable.withSnapshot?.bind(queryable)
     return {
       all: (sql, params) => this.#answer(() => queryable.all(sql, params)),
-      ...(together && { together }),
-      ...(inOneMoment && { inOneMoment }),
-      ...(atOnce && { atOnce: (work) => this.#answer(() => atOnce(work)) }),
+      ...(batch && { batch }),
+      ...(withSnapshot && { withSnapshot }),
+      ...(atOnce && { readInSnapshot: (work) => this.#answer(() => atOnce(work)) }),
     }
   }
 }

@@ -7,7 +7,7 @@ import { inject } from 'vitest'
 import type { Source } from '../src/model/catalog/catalog.js'
 import { addUser } from '../src/service/auth/accounts.js'
 import { createApp } from '../src/service/create-app.js'
-import { USERS } from '../src/store/auth/accounts.js'
+import { USERS_TABLE } from '../src/store/auth/accounts.js'
 import { models as fixtures } from './models.js'
 import { createDatabase } from './postgres.js'
 
@@ -73,7 +73,7 @@ async function prepare(engine: Engine, models: readonly Source[]): Promise<strin
   await addUser(app, { username: USERNAME, name: 'Ada', password: PASSWORD, roles: ['administrator'] })
   const cheap = await hash(PASSWORD, CHEAP)
   await app.db.transaction((tx) =>
-    tx.run(`update ${USERS} set "password" = ? where "username" = ?`, [cheap, USERNAME]),
+    tx.run(`update ${USERS_TABLE} set "password" = ? where "username" = ?`, [cheap, USERNAME]),
   )
   await app.close()
   return url

@@ -1,7 +1,7 @@
-import type { Queryable, Searcher } from '../src/store/engine/database.js'
+import type { Queryable, QueryPool } from '../src/store/engine/database.js'
 
 /** The same searcher, each statement of which goes another way, inside of snapshots too. */
-export function searchingBy(searcher: Searcher, change: (queryable: Queryable) => Queryable): Searcher {
+export function searchingBy(searcher: QueryPool, change: (queryable: Queryable) => Queryable): QueryPool {
   const changed = change(searcher)
   return {
     all: (sql, params) => changed.all(sql, params),
@@ -10,6 +10,6 @@ export function searchingBy(searcher: Searcher, change: (queryable: Queryable) =
 }
 
 /** Where nothing is ever of one moment. */
-export function withoutSnapshots(queryable: Queryable): Searcher {
+export function withoutSnapshots(queryable: Queryable): QueryPool {
   return { all: (sql, params) => queryable.all(sql, params), snapshot: (work) => work(queryable) }
 }

@@ -10,8 +10,12 @@ import type { App } from '../src/service/context/app.js'
 import { createApp, type AppOptions } from '../src/service/create-app.js'
 import { rebuildCounters } from '../src/service/maintenance/counters.js'
 import { recordsFor } from '../src/service/records/records.js'
-import { findLogin } from '../src/store/auth/accounts.js'
-import { blockDifferences, valueDifferences, type Difference } from '../src/store/counters/counter-check.js'
+import { findCredentials } from '../src/store/auth/accounts.js'
+import {
+  findBlockMismatches,
+  findValueMismatches,
+  type CounterMismatch,
+} from '../src/store/counters/counter-check.js'
 import type { Records } from '../src/wire.js'
 import { HttpClient } from './http-client.js'
 import { models as fixtures } from './models.js'
@@ -82,7 +86,7 @@ export async function startService(engine: Engine, options: ServiceOptions = {})
   const place = given ?? (await (isNew ? newPlace(engine) : preparedPlace(engine, models)))
   const clock = new TestClock()
   const app = await createApp({ ...rest, models, clock, settings: { db: place.url, ...rest.settings } })
-  if (!(await findLogin(app.db.reader, USERNAME))) {
+  if (!(await findCredentials(app.db.reader, USERNAME))) {
     await addUser(app, { username: USERNAME, name: 'Ada', password: PASSWORD, roles: ['administrator'] })
   }
   const server = await createServer(
@@ -103,12 +107,15 @@ export async function startService(engine: Engine, options: ServiceOptions = {})
 }
 
 /** What the tests of a service leave must be counted right, whatever they were about. Broken twins may break it. */
-async function wrongCounters({ db, catalog }: App, isTwin: boolean): Promise<Difference[]> {
+async function wrongCounters({ db, catalog }: App, isTwin: boolean): Promise<CounterMismatch[]> {
   if (isTwin) return []
-  const wrong: Difference[] = []
+  const wrong: CounterMismatch[] = []
   try {
     for (const model of catalog.stored)
-      wrong.push(...(await blockDifferences(db.reader, model)), ...(await valueDifferences(db.reader, model)))
+      wrong.push(
+        ...(await findBlockMismatches(db.reader, model)),
+        ...(await findValueMismatches(db.reader, model)),
+      )
   } catch (error) {
     // Some tests take the database away, or change its tables.
     if (process.env['VERSO_TEST_COUNTERS'] !== undefined)
@@ -124,7 +131,7 @@ export async function countAnew({ app }: Pick<Service, 'app'>, ...models: readon
 
 /** The account of the tests, as somebody who acts. */
 export async function actorIn({ app }: Service): Promise<Actor> {
-  const found = await findLogin(app.db.reader, USERNAME)
+  const found = await findCredentials(app.db.reader, USERNAME)
   if (!found) throw new Error('the account of the tests is missing')
   const { id, version, username, name } = found.user
   return { id, version, username, name }

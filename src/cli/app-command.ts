@@ -4,7 +4,7 @@ import { StartFaults } from '../errors.js'
 import { Catalog, type Source } from '../model/catalog/catalog.js'
 import type { App } from '../service/context/app.js'
 import type { Settings } from '../service/context/settings.js'
-import { showPlan } from '../store/schema/schema.js'
+import { previewSchema } from '../store/schema/schema.js'
 import { loadModels } from './models/models.js'
 import { openApp, requireDatabase, shownDatabase, withDatabase } from './open.js'
 import { addSettings, readSettings, type CommandName, type Flags } from './settings/settings.js'
@@ -45,7 +45,7 @@ export async function withAccounts(
 
 /** A command about accounts changes no table under a server that runs. */
 async function requireTables(db: string, models: readonly Source[], heading: string): Promise<void> {
-  const { steps } = await withDatabase(db, (database) => showPlan(database, Catalog.from(models), []))
+  const { steps } = await withDatabase(db, (database) => previewSchema(database, Catalog.from(models), []))
   if (steps.length === 0) return
   throw new StartFaults(heading, [
     `the tables of ${shownDatabase(db)} are not those of the models; to see why, run: verso schema`,

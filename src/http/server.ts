@@ -107,7 +107,7 @@ export async function createServer(
   const short = { app, settings, limits, checkHost, logRequest, errors, isStopping, waitingBodies }
   const { reader } = app.db
   const listener = inTurns(withShortWay(routing, short, readersOf(short)), (work) => {
-    if (reader.inOneMoment) reader.inOneMoment(work)
+    if (reader.withSnapshot) reader.withSnapshot(work)
     else work()
   })
   server.server.removeAllListeners('request').on('request', listener)

@@ -2,11 +2,11 @@
 import { pino, type Logger } from 'pino'
 import { briefly, causeOf } from '../errors.js'
 import { Catalog, type Source } from '../model/catalog/catalog.js'
-import { RESTART } from '../store/engine/database-condition.js'
+import { RESTART_REASON } from '../store/engine/database-condition.js'
 import type { Database } from '../store/engine/database.js'
 import { openDatabase } from '../store/open.js'
 import { applySchema } from '../store/schema/schema.js'
-import { Staging } from '../store/engine/staging.js'
+import { StagingArea } from '../store/engine/staging.js'
 import { Tables } from '../store/sql/table.js'
 import type { App, Clock } from './context/app.js'
 import { Waiting } from './context/change-waiters.js'
@@ -58,10 +58,10 @@ export async function createApp(options: AppOptions): Promise<App> {
     const tables = new Tables(db.dialect, catalog, applied.former)
     await keepMetaModels({ catalog, db, tables, clock, undeclared: applied.undeclared })
     // What is left undone beside a read-only database stays so.
-    if (!(await db.writability())) await db.contents.recover()
+    if (!(await db.writability())) await db.blobs.recover()
     return { ...applied, tables }
   })
-  const { tables, shapes, undeclared, notes } = await prepared.catch(async (error: unknown) => {
+  const { tables, snapshots, undeclared, notes } = await prepared.catch(async (error: unknown) => {
     await db.close()
     throw error
   })
@@ -69,9 +69,9 @@ export async function createApp(options: AppOptions): Promise<App> {
   const gate = new Gate({ catalog, db, tables })
   const known = new KnownCallers(() => clock.elapsed?.() ?? performance.now())
   const waiting = new Waiting(db)
-  const staging = new Staging({
+  const staging = new StagingArea({
     totalBytes: STAGED_ANSWERS * settings.answerLimitBytes,
-    patienceMs: settings.statementTimeoutMs,
+    queueTimeoutMs: settings.statementTimeoutMs,
   })
   const outgoing = { ...OUTGOING, ...options.outgoing, reach: new Reach(settings.webhookAllow) }
   const composed = {
@@ -79,7 +79,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     catalog,
     db,
     tables,
-    shapes,
+    shapes: snapshots,
     undeclared,
     gate,
     known,
@@ -116,18 +116,18 @@ async function openFrom(
   return openDatabase(settings.db, {
     poolSize: settings.poolSize,
     statementTimeoutMs: settings.statementTimeoutMs,
-    onLost: (error) => {
+    onConnectionLost: (error) => {
       log.warn(briefly(error), 'a connection to the database was lost')
     },
-    onNarrowed: (file) => {
+    onModeNarrowed: (file) => {
       log.warn({ file }, 'others on this machine could open this; from now on only its owner can')
     },
-    onCondition: (unwritable, error) => {
+    onWriteHealthChange: (unwritable, error) => {
       if (!unwritable) log.info('the database takes writes again')
-      else if (unwritable.trouble !== 'failed')
+      else if (unwritable.kind !== 'failed')
         log.error(
           error ? briefly(causeOf(error)) : {},
-          unwritable.reason === RESTART ? RESTART : ADVICE[unwritable.trouble],
+          unwritable.reason === RESTART_REASON ? RESTART_REASON : ADVICE[unwritable.kind],
         )
     },
     onBroken: (error) => {

@@ -4,9 +4,9 @@ import type { Database } from './engine/database.js'
 import type { PostgresOptions } from './postgres/postgres.js'
 import type { SqliteOptions } from './sqlite/sqlite.js'
 
-export type OpenOptions = PostgresOptions & SqliteOptions
+export type DatabaseOptions = PostgresOptions & SqliteOptions
 
-export async function openDatabase(url: string, options: OpenOptions): Promise<Database> {
+export async function openDatabase(url: string, options: DatabaseOptions): Promise<Database> {
   // Whoever uses the one need not load the other.
   if (url.startsWith('sqlite:')) {
     const { openSqlite } = await import('./sqlite/sqlite.js')

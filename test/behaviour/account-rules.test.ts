@@ -13,7 +13,7 @@ import { createApp } from '../../src/service/create-app.js'
 import { provePassword } from '../../src/service/auth/password-proof.js'
 import { rolesNamed } from '../../src/service/auth/roles.js'
 import { userNamed } from '../../src/service/auth/user-records.js'
-import { findAccount } from '../../src/store/auth/accounts.js'
+import { findCredentialsByTypedName } from '../../src/store/auth/accounts.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { models } from '../models.js'
 import {
@@ -111,11 +111,11 @@ onEveryTarget((engine, door) => {
   test.each(['ｇｉｎｅｖｒａ', '𝐠inevra', 'Ｇinevra', 'ɢinevra'.replace('ɢ', 'ᴳ')])(
     'the user name %s equals ginevra under NFKC and is rejected as not unique',
     async (username) => {
-      const there = await findAccount(service.app.db.reader, 'ginevra')
+      const there = await findCredentialsByTypedName(service.app.db.reader, 'ginevra')
       if (!there) await records.create(USER_MODEL, { username: 'ginevra', password: PASSWORD })
       const refusal = await refusalOf(records.create(USER_MODEL, { username, password: PASSWORD }))
       expect([refusal.kind, Object.keys(refusal.details.errors ?? {})]).toEqual(['not-unique', ['username']])
-      const found = await findAccount(service.app.db.reader, username)
+      const found = await findCredentialsByTypedName(service.app.db.reader, username)
       expect(found?.user.username).toBe('ginevra')
       // A comparison by NFC keeps them apart.
       expect(username.normalize('NFC').toLowerCase()).not.toBe('ginevra')

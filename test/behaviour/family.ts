@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect } from 'vitest'
 import type { Refusal } from '../../src/errors.js'
 import { changesSince } from '../log.js'
-import { quote, tableName } from '../../src/store/engine/names.js'
-import { linkTable } from '../../src/store/sql/relation.js'
+import { quoteIdentifier, toTableName } from '../../src/store/engine/names.js'
+import { toLinkTableName } from '../../src/store/sql/relation.js'
 import { SEQUENCE_TABLE } from '../../src/store/records/sequences.js'
 import type { Change, Records, WireRecord } from '../../src/wire.js'
 import {
@@ -74,8 +74,8 @@ export function useFamily(engine: Engine, door: Door, options: ServiceOptions = 
 async function everythingOf({ app }: Service): Promise<unknown> {
   const rowsOf = (table: string) => app.db.reader.all(`select * from ${table} order by 1, 2`)
   const tables = [
-    ...TABLES.map((name) => quote(tableName(name))),
-    quote(linkTable('rel.Person', 'circles')),
+    ...TABLES.map((name) => quoteIdentifier(toTableName(name))),
+    quoteIdentifier(toLinkTableName('rel.Person', 'circles')),
     SEQUENCE_TABLE,
   ]
   const rows = await Promise.all(tables.map(rowsOf))

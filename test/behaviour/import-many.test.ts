@@ -91,7 +91,7 @@ onEveryEngine((engine) => {
   })
 
   test('mutants that write lists as JSON, or rows in any order, are caught', async () => {
-    const twins = service.app.db.dialect.many ? [listsAsJson, inAnyOrder] : [inAnyOrder]
+    const twins = service.app.db.dialect.batch ? [listsAsJson, inAnyOrder] : [inAnyOrder]
     for (const [index, twin] of twins.entries()) {
       const db = twin(service.app.db)
       const first = 100_000 * (index + 1)
@@ -110,11 +110,11 @@ onEveryEngine((engine) => {
 /** Spells control characters as JSON does. */
 function listsAsJson(db: Database): Database {
   const { dialect } = db
-  const list = (values: readonly unknown[]) =>
+  const arrayLiteral = (values: readonly unknown[]) =>
     `{${values.map((value) => (value === null ? 'NULL' : JSON.stringify(value))).join()}}`
   return {
     ...faceOf(db),
-    dialect: { ...dialect, ...(dialect.many ? { many: { ...dialect.many, list } } : {}) },
+    dialect: { ...dialect, ...(dialect.batch ? { batch: { ...dialect.batch, arrayLiteral } } : {}) },
   }
 }
 
@@ -123,7 +123,7 @@ const LOG_WIDTH = 7
 /** Reverses the Changes of each statement. */
 function inAnyOrder(db: Database): Database {
   const turned = (sql: string, params: readonly SqlValue[] = []): readonly SqlValue[] => {
-    if (db.dialect.many || !sql.startsWith('insert into verso_log')) return params
+    if (db.dialect.batch || !sql.startsWith('insert into verso_log')) return params
     const rows = params.flatMap((_, at) => (at % LOG_WIDTH === 0 ? [params.slice(at, at + LOG_WIDTH)] : []))
     return rows.reverse().flat()
   }

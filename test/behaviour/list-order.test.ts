@@ -238,7 +238,7 @@ function withoutListOrder(db: Database): Database {
   return {
     ...faceOf(db),
     reader: byId(db.reader),
-    searcher: searchingBy(db.searcher, byId),
+    queryPool: searchingBy(db.queryPool, byId),
     transaction: (work, options) =>
       db.transaction(
         (tx) =>

@@ -289,7 +289,7 @@ async function onRacedService(
   const place = await newPlace(engine)
   const inner = twin(await openDatabase(place.url, { poolSize: 4, statementTimeoutMs: 10_000 }))
   let between: (() => Promise<unknown>) | undefined
-  const searcher = searchingBy(inner.searcher, (queryable) => ({
+  const queryPool = searchingBy(inner.queryPool, (queryable) => ({
     all: async (sql, params) => {
       const rows = await queryable.all(sql, params)
       const once = between
@@ -299,7 +299,7 @@ async function onRacedService(
     },
   }))
   const database: Database = {
-    ...{ dialect: inner.dialect, reader: inner.reader, searcher, contents: inner.contents },
+    ...{ dialect: inner.dialect, reader: inner.reader, queryPool, blobs: inner.blobs },
     commits: inner.commits,
     writability: () => inner.writability(),
     transaction: (task, options) => inner.transaction(task, options),
@@ -332,8 +332,8 @@ function withoutSecondLook(db: Database): Database {
     ...{
       dialect: db.dialect,
       reader: db.reader,
-      searcher: db.searcher,
-      contents: db.contents,
+      queryPool: db.queryPool,
+      blobs: db.blobs,
       commits: db.commits,
       writability: () => db.writability(),
     },

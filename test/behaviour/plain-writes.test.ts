@@ -1,7 +1,7 @@
 // Writes that may join a group commit, and those that need a transaction of their own.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { grantOf, type Permission } from '../../src/model/access/permission-record.js'
-import type { Plain } from '../../src/store/engine/database.js'
+import type { GroupableWrite } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Caller } from '../../src/service/context/principal.js'
 import { recordsOf } from '../../src/service/records/records.js'
@@ -14,7 +14,7 @@ let place: Place
 let service: Service
 let records: Records
 let admin: Caller
-let asked: (Plain | undefined)[] = []
+let asked: (GroupableWrite | undefined)[] = []
 
 beforeAll(async () => {
   place = await newPlace('sqlite')
@@ -22,7 +22,7 @@ beforeAll(async () => {
   const watched = {
     ...faceOf(db),
     transaction: ((work, options) => {
-      asked.push(options?.plain)
+      asked.push(options?.groupable)
       return db.transaction(work, options)
     }) as typeof db.transaction,
   }
@@ -36,7 +36,7 @@ afterAll(async () => {
 })
 
 /** The `plain` option of each transaction that the call starts. */
-async function plainIn(call: () => Promise<unknown>): Promise<(Plain | undefined)[]> {
+async function plainIn(call: () => Promise<unknown>): Promise<(GroupableWrite | undefined)[]> {
   asked = []
   await call()
   return asked

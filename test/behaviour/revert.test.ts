@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { quote, tableName } from '../../src/store/engine/names.js'
+import { quoteIdentifier, toTableName } from '../../src/store/engine/names.js'
 import type { WireRecord } from '../../src/wire.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
 import { idsOf, inShort, useFamily } from './family.js'
@@ -180,7 +180,7 @@ onEveryTarget((engine, door) => {
     const made = await make('crm.Contact', { firstName: 'A', lastName: 'B', pin: 'one' })
     await change('crm.Contact', made.id, { version: 0, firstName: 'X', pin: 'two' })
     expect((await revert('crm.Contact', made.id, 1, 0))['fullName']).toBe('A B')
-    const table = quote(tableName('crm.Contact'))
+    const table = quoteIdentifier(toTableName('crm.Contact'))
     const [row] = await service().app.db.reader.all(`select "pin" from ${table} where "id" = ?`, [made.id])
     expect(row?.['pin']).toBe('two')
   })

@@ -4,7 +4,7 @@ import { addUser } from '../../src/service/auth/accounts.js'
 import { makeKey } from '../../src/service/auth/keys.js'
 import { hashOfToken, newToken } from '../../src/service/auth/tokens.js'
 import { SERVICE } from '../../src/service/context/principal.js'
-import { openSession } from '../../src/store/auth/sessions.js'
+import { insertSession } from '../../src/store/auth/sessions.js'
 import { HttpClient } from '../http-client.js'
 import {
   PASSWORD,
@@ -49,7 +49,7 @@ export class AccessNodes {
     const { app, clock } = this.here
     const [token, now] = [newToken(), clock.now()]
     const session = { hash: hashOfToken(token), userId, createdMs: now, seenMs: now }
-    await app.db.transaction((tx) => openSession(tx, { ...session, address: null, agent: null }))
+    await app.db.transaction((tx) => insertSession(tx, { ...session, address: null, agent: null }))
     return `JSESSIONID=${token}`
   }
 

@@ -17,7 +17,7 @@ async function foundBetweenWrites(
   const place = await preparedPlace(engine)
   const inner = twin(await openDatabase(place.url, { poolSize: 9, statementTimeoutMs: 30_000 }))
   let between: (() => Promise<unknown>) | undefined
-  const searcher = searchingBy(inner.searcher, (queryable) => ({
+  const queryPool = searchingBy(inner.queryPool, (queryable) => ({
     all: async (sql, params) => {
       const rows = await queryable.all(sql, params)
       await between?.()
@@ -28,8 +28,8 @@ async function foundBetweenWrites(
     ...{
       dialect: inner.dialect,
       reader: inner.reader,
-      searcher,
-      contents: inner.contents,
+      queryPool,
+      blobs: inner.blobs,
       commits: inner.commits,
       writability: () => inner.writability(),
     },

@@ -4,7 +4,7 @@ import { compact } from '../../src/service/maintenance/retention.js'
 import { followingPage } from '../../src/service/log/feed.js'
 import { purge } from '../../src/service/maintenance/purge.js'
 import { SERVICE } from '../../src/service/context/principal.js'
-import { horizonOf } from '../../src/store/log/feed.js'
+import { readRetentionFloor } from '../../src/store/log/feed.js'
 import { LOG_TABLE } from '../../src/store/log/log.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Database } from '../../src/store/engine/database.js'
@@ -174,9 +174,9 @@ onEveryEngine((engine) => {
         ...{
           dialect: service.app.db.dialect,
           reader: service.app.db.reader,
-          searcher: service.app.db.searcher,
+          queryPool: service.app.db.queryPool,
         },
-        ...{ contents: service.app.db.contents, commits: service.app.db.commits },
+        ...{ blobs: service.app.db.blobs, commits: service.app.db.commits },
         writability: () => service.app.db.writability(),
         transaction: async (work, options) => {
           const result = await service.app.db.transaction(work, options)
@@ -188,7 +188,7 @@ onEveryEngine((engine) => {
       const removed = await compact({ ...service.app, db }, stop.signal)
       expect(removed).toBeGreaterThan(0)
       expect(removed).toBeLessThan(60 * 7)
-      const horizon = await horizonOf(service.app.db.reader)
+      const horizon = await readRetentionFloor(service.app.db.reader)
       const { faults } = await follow(world, horizon)
       expect(faults).toEqual([])
       expect(await faultsFromTheBeginning(world)).toEqual([])

@@ -3,7 +3,7 @@ import { copyFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Database } from '../../src/store/engine/database.js'
-import { lastSeq } from '../../src/store/log/feed.js'
+import { readLastSeq } from '../../src/store/log/feed.js'
 import { openDatabase } from '../../src/store/open.js'
 import { HttpClient } from '../http-client.js'
 import { newPlace, PASSWORD, startService, USERNAME, type Place } from '../targets.js'
@@ -108,12 +108,13 @@ async function violationsOf(db: Database, session: Session): Promise<string[]> {
   if (!/"reason":".*is damaged/.test(told)) violations.add('/readyz does not say why')
   const readyToWrite = await exchange(session, 'GET', '/readyz?write')
   if (readyToWrite.status !== 503) violations.add(`/readyz?write is ${readyToWrite.status}`)
-  const before = await lastSeq(db.reader).catch(() => undefined)
+  const before = await readLastSeq(db.reader).catch(() => undefined)
   for (const answer of await writeSome(session)) {
     if (answer.status !== 503) violations.add(`a write was answered with ${answer.status}`)
     if (!/is damaged/.test(JSON.stringify(answer.body))) violations.add('a refused write does not say why')
   }
-  if ((await lastSeq(db.reader).catch(() => undefined)) !== before) violations.add('something was written')
+  if ((await readLastSeq(db.reader).catch(() => undefined)) !== before)
+    violations.add('something was written')
   if ((await exchange(session, 'GET', '/healthz')).status !== 200) violations.add('the process is ill')
   return [...violations]
 }

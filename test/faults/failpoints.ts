@@ -1,5 +1,5 @@
 // Makes a process kill itself, as by `kill -9`, when a write of a file reaches a given point.
-import type { Contents, Database, Transaction } from '../../src/store/engine/database.js'
+import type { BlobStore, Database, Transaction } from '../../src/store/engine/database.js'
 
 export const POINTS = [
   'receiving',
@@ -31,8 +31,8 @@ export function withFailpoints(db: Database): Database {
   return {
     dialect: db.dialect,
     reader: db.reader,
-    searcher: db.searcher,
-    contents: withPoints(db.contents, ofFiles),
+    queryPool: db.queryPool,
+    blobs: withPoints(db.blobs, ofFiles),
     commits: db.commits,
     writability: () => db.writability(),
     transaction: async (work, options) => {
@@ -54,7 +54,7 @@ export function withFailpoints(db: Database): Database {
   }
 }
 
-function withPoints(contents: Contents, ofFiles: WeakSet<Transaction>): Contents {
+function withPoints(contents: BlobStore, ofFiles: WeakSet<Transaction>): BlobStore {
   return {
     receive: async (source, limitBytes) => {
       const incoming = await contents.receive(interrupted(source), limitBytes)
@@ -71,18 +71,18 @@ function withPoints(contents: Contents, ofFiles: WeakSet<Transaction>): Contents
       await contents.drop(tx, file)
       pass('dropped')
     },
-    sweep: async () => {
-      await contents.sweep()
+    collect: async () => {
+      await contents.collect()
       pass('swept')
     },
-    settle: async (incoming) => {
-      await contents.settle(incoming)
+    finish: async (incoming) => {
+      await contents.finish(incoming)
       pass('settled')
     },
     open: (file) => contents.open(file),
     recover: (forgottenMs) => contents.recover(forgottenMs),
-    pending: () => contents.pending(),
-    strays: () => contents.strays(),
+    countPending: () => contents.countPending(),
+    findOrphans: () => contents.findOrphans(),
     close: () => contents.close(),
   }
 }

@@ -4,7 +4,7 @@ import { createApp } from '../../dist/index.js'
 import { addUser } from '../../dist/service/auth/accounts.js'
 import { recordsFor, recordsOf } from '../../dist/service/records/records.js'
 import { SERVICE } from '../../dist/service/context/principal.js'
-import { findLogin } from '../../dist/store/auth/accounts.js'
+import { findCredentials } from '../../dist/store/auth/accounts.js'
 import { openDatabase } from '../../dist/store/open.js'
 
 const [url, how] = process.argv.slice(2)
@@ -35,7 +35,7 @@ await root.create('verso.auth.Role', {
   permissions: [{ model: MODEL, canRead: true, condition: "self.title = 't'" }],
 })
 await addUser(app, { username: 'reader', password: 'a long and unused one', roles: ['notes of t'] })
-const { user } = await findLogin(app.db.reader, 'reader')
+const { user } = await findCredentials(app.db.reader, 'reader')
 const reader = recordsFor(app, user)
 
 const { data } = await root.create(MODEL, { title: 't', text: 'x' })

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Queryable } from '../../src/store/engine/database.js'
 import { LOG_TABLE } from '../../src/store/log/log.js'
 import type { Change } from '../../src/wire.js'
-import { quote, tableName } from '../../src/store/engine/names.js'
+import { quoteIdentifier, toTableName } from '../../src/store/engine/names.js'
 import type { WireRecord } from '../../src/wire.js'
 import { exchange, type Answer, type Session } from './exchange.js'
 
@@ -162,7 +162,7 @@ export class Journal {
 
 async function readStates(db: Queryable): Promise<Map<number, State>> {
   const rows = await db.all(
-    `select "id", "version", "lastName", coalesce(length("notes"), 0) as size from ${quote(tableName(MODEL))}`,
+    `select "id", "version", "lastName", coalesce(length("notes"), 0) as size from ${quoteIdentifier(toTableName(MODEL))}`,
   )
   return new Map(
     rows.map((row) => [

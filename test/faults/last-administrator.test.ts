@@ -6,7 +6,7 @@ import { actorOf } from '../../src/service/context/identity.js'
 import type { App } from '../../src/service/context/app.js'
 import { createApp } from '../../src/service/create-app.js'
 import { recordsFor } from '../../src/service/records/records.js'
-import { findLogin, hasAdministrator } from '../../src/store/auth/accounts.js'
+import { findCredentials, hasAdministrator } from '../../src/store/auth/accounts.js'
 import { openDatabase } from '../../src/store/open.js'
 import { withoutTurns } from '../mutants/accounts.js'
 import { models } from '../models.js'
@@ -36,7 +36,9 @@ async function openOn(engine: (typeof ENGINES)[number], isBroken: boolean): Prom
 
 /** Returns if an administrator is left. */
 async function disableEachOther(app: App): Promise<boolean> {
-  const users = await Promise.all(NAMES.map(async (name) => (await findLogin(app.db.reader, name))?.user))
+  const users = await Promise.all(
+    NAMES.map(async (name) => (await findCredentials(app.db.reader, name))?.user),
+  )
   const [ada, bob] = users
   if (!ada || !bob) throw new Error('both are there')
   const disable = (by: typeof ada, { id, version }: typeof bob) =>

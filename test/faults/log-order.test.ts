@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { App } from '../../src/service/context/app.js'
 import type { Database } from '../../src/store/engine/database.js'
-import { append, LOG_TABLE, type NewChange } from '../../src/store/log/log.js'
+import { appendChanges, LOG_TABLE, type NewChange } from '../../src/store/log/log.js'
 import { changesSince } from '../log.js'
 import { openDatabase } from '../../src/store/open.js'
 import { enter, onEveryEngine, preparedPlace, startService, type Engine, type Place } from '../targets.js'
@@ -65,7 +65,7 @@ async function startSlowChange({ db, tables }: App, id: number): Promise<{ commi
   let isCommitted = Promise.resolve()
   await new Promise<void>((resolve, reject) => {
     isCommitted = db.transaction(async (tx) => {
-      await append(tx, tables, [change])
+      await appendChanges(tx, tables, [change])
       resolve()
       await hasBeenTold
     })

@@ -85,8 +85,8 @@ export class Halt {
     return {
       dialect: db.dialect,
       reader: db.reader,
-      searcher: db.searcher,
-      contents: db.contents,
+      queryPool: db.queryPool,
+      blobs: db.blobs,
       commits: db.commits,
       writability: () => db.writability(),
       transaction: (work, options) => db.transaction((tx) => work(this.#stopping(tx)), options),

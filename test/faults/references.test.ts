@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest'
 import type { Queryable } from '../../src/store/engine/database.js'
 import { LOG_TABLE } from '../../src/store/log/log.js'
-import { quote } from '../../src/store/engine/names.js'
-import { linkTable } from '../../src/store/sql/relation.js'
+import { quoteIdentifier } from '../../src/store/engine/names.js'
+import { toLinkTableName } from '../../src/store/sql/relation.js'
 import type { Change, WireRecord } from '../../src/wire.js'
 import { listOf } from '../behaviour/family.js'
 import type { HttpClient } from '../http-client.js'
@@ -14,7 +14,7 @@ import { interleave, inWords, onNodes, send, type Nodes, type Sent, type Twin } 
 const ROUNDS = 25
 const REFERRING = 4
 
-const LINKS = quote(linkTable('rel.Person', 'circles'))
+const LINKS = quoteIdentifier(toLinkTableName('rel.Person', 'circles'))
 const HAS_REFERRED = /^(insert into|update) "rel\.Person"/
 const HAS_LOOKED_FOR_REFERENCES = /^select .* from "rel\.Person" .*"company" in/
 const HAS_TAKEN_SEAT = /^update "rel\.Company" set .*"seat"/

@@ -1,6 +1,6 @@
 // Sequence numbers taken concurrently through two nodes have no duplicates and no gaps, even if creates are rejected.
 import { expect, test } from 'vitest'
-import { indexName, quote } from '../../src/store/engine/names.js'
+import { toIndexName, quoteIdentifier } from '../../src/store/engine/names.js'
 import type { Database } from '../../src/store/engine/database.js'
 import { enter, onEveryEngine, type Engine } from '../targets.js'
 import { numbersReadFirst } from '../mutants/records.js'
@@ -95,6 +95,6 @@ async function faultsIn(db: Database): Promise<string[]> {
 }
 
 async function dropIndex(db: Database): Promise<void> {
-  const index = quote(indexName('rel.Badge', true, ['number']))
+  const index = quoteIdentifier(toIndexName('rel.Badge', true, ['number']))
   await db.transaction((tx) => tx.run(`drop index ${index}`))
 }

@@ -255,10 +255,10 @@ describe('a lost connection', () => {
       inTransactions(db, (tx) => ({
         ...tx,
         all: async (sql, params) => {
-          if (sql.includes('verso_schema') && tx.shared && !isKilled) {
+          if (sql.includes('verso_schema') && tx.group && !isKilled) {
             isKilled = true
             const [row] = await tx.all('select pg_backend_pid() as "pid"')
-            await observer.searcher.all('select pg_terminate_backend(?)', [Number(row?.['pid'])])
+            await observer.queryPool.all('select pg_terminate_backend(?)', [Number(row?.['pid'])])
           }
           return tx.all(sql, params)
         },
@@ -363,7 +363,7 @@ test('a single write gets its own transaction, and a single read the statement f
   const statements: string[] = []
   await start((db) => {
     const counted = inTransactions(db, (tx) => {
-      shared.push(tx.shared !== undefined)
+      shared.push(tx.group !== undefined)
       return tx
     })
     const { reader } = db

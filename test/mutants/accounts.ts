@@ -4,7 +4,7 @@ import type { Actor } from '../../src/service/context/identity.js'
 import type { Caller } from '../../src/service/context/principal.js'
 import { Gate } from '../../src/service/context/authorizer.js'
 import type { Database, Row, Transaction } from '../../src/store/engine/database.js'
-import { EPOCH_TABLE } from '../../src/store/auth/permissions-version.js'
+import { VERSIONS_TABLE } from '../../src/store/auth/permissions-version.js'
 import { faceOf } from './records.js'
 
 /** Works rights out once, and never hears that they have changed. */
@@ -25,7 +25,7 @@ export function withoutTurns(db: Database): Database {
             all: (sql, params) => tx.all(sql, params),
             insert: (sql, params) => tx.insert(sql, params),
             run: async (sql, params) =>
-              sql.startsWith(`insert into ${EPOCH_TABLE}`) ? 1 : tx.run(sql, params),
+              sql.startsWith(`insert into ${VERSIONS_TABLE}`) ? 1 : tx.run(sql, params),
           }),
         options,
       ),
@@ -92,7 +92,7 @@ export function keepingAccessEnds(db: Database): Database {
     all: (sql, params) => tx.all(sql, params),
     insert: (sql, params) => tx.insert(sql, params),
     run: async (sql, params) =>
-      sql.startsWith(`insert into ${EPOCH_TABLE}`) && params?.[0] !== 'rights' ? 1 : tx.run(sql, params),
+      sql.startsWith(`insert into ${VERSIONS_TABLE}`) && params?.[0] !== 'rights' ? 1 : tx.run(sql, params),
   })
   return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(silent(tx)), options) }
 }

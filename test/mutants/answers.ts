@@ -20,8 +20,8 @@ export function withoutPageSnapshots(isBroken: boolean): (db: Database) => Datab
         return queryable.all(sql, params)
       },
     })
-    const searcher = isBroken ? withoutSnapshots(db.searcher) : db.searcher
-    return { ...faceOf(db), searcher: searchingBy(searcher, interrupted) }
+    const searcher = isBroken ? withoutSnapshots(db.queryPool) : db.queryPool
+    return { ...faceOf(db), queryPool: searchingBy(searcher, interrupted) }
   }
 }
 
@@ -31,7 +31,7 @@ function rewriting(db: Database, rewrite: (sql: string) => string): Database {
     ...queryable,
     all: (sql, params) => queryable.all(rewrite(sql), params),
   })
-  return { ...faceOf(db), reader: rewritten(db.reader), searcher: searchingBy(db.searcher, rewritten) }
+  return { ...faceOf(db), reader: rewritten(db.reader), queryPool: searchingBy(db.queryPool, rewritten) }
 }
 
 /** No value weighs anything. */
@@ -78,6 +78,6 @@ export function withMemberNames(app: App): App {
       return { ...table, own: table.full }
     }
   }
-  const { dialect, catalog, former } = app.tables
-  return { ...app, tables: new NamingTables(dialect, catalog, former) }
+  const { dialect, catalog, formerFields } = app.tables
+  return { ...app, tables: new NamingTables(dialect, catalog, formerFields) }
 }

@@ -22,5 +22,5 @@ export function commitsPart(db: Database): Database {
 
 /** An assert looks at the version, and holds nothing. */
 export function assertsByLooking(db: Database): Database {
-  return { ...faceOf(db), dialect: { ...db.dialect, lockAsserted: '' } }
+  return { ...faceOf(db), dialect: { ...db.dialect, lockForShare: '' } }
 }

@@ -1,7 +1,7 @@
 // Broken twins of a store that knows damage: what they do is what a service did that knew only busy, failing and full.
 import { Refusal } from '../../src/errors.js'
 import type { Database, Queryable } from '../../src/store/engine/database.js'
-import { reasonIn } from '../../src/store/engine/database-condition.js'
+import { findUnwritableReason } from '../../src/store/engine/database-condition.js'
 import { searchingBy } from '../searcher.js'
 import { faceOf } from './records.js'
 
@@ -13,7 +13,7 @@ export function withoutCorrupt(db: Database, writer: Database): Database {
   return {
     ...faceOf(db),
     reader: bare(db.reader),
-    searcher: searchingBy(db.searcher, bare),
+    queryPool: searchingBy(db.queryPool, bare),
     transaction: (work, options) => writer.transaction(work, options).catch(unclassified),
     writability: async () => Promise.resolve(undefined),
     close: async () => {
@@ -24,5 +24,5 @@ export function withoutCorrupt(db: Database, writer: Database): Database {
 }
 
 function unclassified(error: unknown): never {
-  throw error instanceof Refusal && reasonIn(error) !== undefined ? error.cause : error
+  throw error instanceof Refusal && findUnwritableReason(error) !== undefined ? error.cause : error
 }

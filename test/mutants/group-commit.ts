@@ -35,7 +35,7 @@ export function sharingEverything(db: Database): Database {
   }
   return {
     ...faceOf(db),
-    transaction: (work) => db.transaction((tx) => attempt(tx, work), { plain: {} }),
+    transaction: (work) => db.transaction((tx) => attempt(tx, work), { groupable: {} }),
   }
 }
 
@@ -44,7 +44,7 @@ export function answersBeforeSharedCommit(db: Database): Database {
   const early = answersBeforeCommit(db)
   return {
     ...faceOf(db),
-    transaction: (work, options) => (options?.plain ? early : db).transaction(work, options),
+    transaction: (work, options) => (options?.groupable ? early : db).transaction(work, options),
   }
 }
 

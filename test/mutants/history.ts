@@ -1,5 +1,5 @@
 // Logs that do not tell the past as it was.
-import { EPOCH_TABLE } from '../../src/store/auth/permissions-version.js'
+import { VERSIONS_TABLE } from '../../src/store/auth/permissions-version.js'
 import { FORMER_FIELD_TABLE } from '../../src/store/schema/former-fields.js'
 import { LOG_TABLE } from '../../src/store/log/log.js'
 import type { Database, Row, SqlValue, Transaction } from '../../src/store/engine/database.js'
@@ -37,7 +37,7 @@ export function skippingOne(db: Database): Database {
       : row
   return {
     ...faceOf(db),
-    searcher: searchingBy(db.searcher, (each) => ({
+    queryPool: searchingBy(db.queryPool, (each) => ({
       all: async (sql, params) => (await each.all(sql, params)).map(skip),
     })),
   }
@@ -45,13 +45,13 @@ export function skippingOne(db: Database): Database {
 
 /** What is read of the Log and of a table is of different moments. */
 export function ofManyMoments(db: Database): Database {
-  return { ...faceOf(db), searcher: withoutSnapshots(db.searcher) }
+  return { ...faceOf(db), queryPool: withoutSnapshots(db.queryPool) }
 }
 
 /** Changes go, and nobody is told. */
 export function withoutHorizon(db: Database): Database {
   return running(db, async (tx, sql, params) =>
-    sql.startsWith(`insert into ${EPOCH_TABLE}`) && sql.includes('log-horizon') ? 0 : tx.run(sql, params),
+    sql.startsWith(`insert into ${VERSIONS_TABLE}`) && sql.includes('log-horizon') ? 0 : tx.run(sql, params),
   )
 }
 

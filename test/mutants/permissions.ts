@@ -66,8 +66,8 @@ function withDatabase(change: (db: Database) => Partial<Database>): Twin {
       ...{
         dialect: db.dialect,
         reader: db.reader,
-        searcher: db.searcher,
-        contents: db.contents,
+        queryPool: db.queryPool,
+        blobs: db.blobs,
         commits: db.commits,
         writability: () => db.writability(),
       },
@@ -80,7 +80,7 @@ function withDatabase(change: (db: Database) => Partial<Database>): Twin {
 
 const searching = (change: (sql: string) => string) =>
   withDatabase((db) => ({
-    searcher: searchingBy(db.searcher, (each) => ({ all: (sql, params) => each.all(change(sql), params) })),
+    queryPool: searchingBy(db.queryPool, (each) => ({ all: (sql, params) => each.all(change(sql), params) })),
   }))
 
 /** The same question about the same record is answered as it was the first time in a transaction. */

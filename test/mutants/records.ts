@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../../src/errors.js'
 import type {
-  Contents,
+  BlobStore,
   Database,
   Queryable,
   Row,
@@ -78,12 +78,12 @@ export function withoutOwnerRaise(db: Database): Database {
 
 /** Whoever refers to a record does not hold it, and whoever removes one does not ask who does. */
 export function withoutReferenceLocks(db: Database): Database {
-  return { ...faceOf(db), dialect: { ...db.dialect, lockReferenced: '', lockToRemove: '' } }
+  return { ...faceOf(db), dialect: { ...db.dialect, lockForReference: '', lockForRemoval: '' } }
 }
 
 /** What was read in order to be written is not held. */
 export function withoutRowLocks(db: Database): Database {
-  return { ...faceOf(db), dialect: { ...db.dialect, lockRows: '' } }
+  return { ...faceOf(db), dialect: { ...db.dialect, lockForUpdate: '' } }
 }
 
 /** What a nested save is going to change is locked as it comes, not before and in one order. */
@@ -140,12 +140,12 @@ export function believingReferences(db: Database): Database {
 
 /** Ids are given from where they stood, whatever came in between. */
 export function withoutPassedIds(db: Database): Database {
-  return { ...faceOf(db), dialect: { ...db.dialect, passIds: () => [] } }
+  return { ...faceOf(db), dialect: { ...db.dialect, advanceIds: () => [] } }
 }
 
 /** Searches run where everything else runs: on SQLite, on the event loop. */
 export function searchingOnReader(db: Database): Database {
-  return { ...faceOf(db), searcher: withoutSnapshots(db.reader) }
+  return { ...faceOf(db), queryPool: withoutSnapshots(db.reader) }
 }
 
 /** Each searches with other SQL than it was given. */
@@ -169,21 +169,21 @@ export const WRONG_SEARCHES: Readonly<Record<string, (db: Database) => Database>
 
 /** What processes left undone that were killed is left alone. */
 export function withoutRecovery(db: Database): Database {
-  return { ...faceOf(db), contents: { ...contentsOf(db), recover: async () => Promise.resolve() } }
+  return { ...faceOf(db), blobs: { ...contentsOf(db), recover: async () => Promise.resolve() } }
 }
 
 /** On SQLite: content is removed in the transaction that removes its row, before it is known whether that is committed. */
 export function removesBeforeCommit(db: Database): Database {
-  const { contents } = db
-  if (!('folder' in contents)) throw new Error('this twin is for SQLite')
-  const folder = String(contents.folder)
+  const { blobs } = db
+  if (!('folder' in blobs)) throw new Error('this twin is for SQLite')
+  const folder = String(blobs.folder)
   return {
     ...faceOf(db),
-    contents: {
+    blobs: {
       ...contentsOf(db),
       drop: async (tx, file) => {
         rmSync(path.join(folder, file.key.slice(0, 2), file.key), { force: true })
-        await contents.drop(tx, file)
+        await blobs.drop(tx, file)
       },
     },
   }
@@ -191,20 +191,20 @@ export function removesBeforeCommit(db: Database): Database {
 
 /** On PostgreSQL: content is stored once its row is committed. */
 export function storesAfterCommit(db: Database): Database {
-  const { contents } = db
+  const { blobs } = db
   const rows = new Map<string, number>()
   return {
     ...faceOf(db),
-    contents: {
+    blobs: {
       ...contentsOf(db),
       store: async (_, id, { key }) => {
         rows.set(key, id)
         return Promise.resolve()
       },
-      settle: async (incoming) => {
+      finish: async (incoming) => {
         const id = rows.get(incoming.key)
-        if (id !== undefined) await db.transaction((tx) => contents.store(tx, id, incoming))
-        await contents.settle(incoming)
+        if (id !== undefined) await db.transaction((tx) => blobs.store(tx, id, incoming))
+        await blobs.finish(incoming)
       },
     },
   }
@@ -212,13 +212,13 @@ export function storesAfterCommit(db: Database): Database {
 
 /** As if the process had ended right after its transaction. */
 export function withoutSettling(db: Database): Database {
-  return { ...faceOf(db), contents: { ...contentsOf(db), settle: async () => Promise.resolve() } }
+  return { ...faceOf(db), blobs: { ...contentsOf(db), finish: async () => Promise.resolve() } }
 }
 
 /** Other content than that which was stored. */
 export function openingOthers(db: Database): Database {
   const open = async () => Promise.resolve(Readable.from([Buffer.from('another')]))
-  return { ...faceOf(db), contents: { ...contentsOf(db), open } }
+  return { ...faceOf(db), blobs: { ...contentsOf(db), open } }
 }
 
 /** Asks once more for every record that it finds. */
@@ -230,7 +230,7 @@ export function withNeighboursOneByOne(db: Database): Database {
       return rows
     },
   })
-  return { ...faceOf(db), reader: oneByOne(db.reader), searcher: searchingBy(db.searcher, oneByOne) }
+  return { ...faceOf(db), reader: oneByOne(db.reader), queryPool: searchingBy(db.queryPool, oneByOne) }
 }
 
 function importing(
@@ -251,7 +251,7 @@ function importing(
 export function searching(change: (sql: string) => string): (db: Database) => Database {
   return (db) => ({
     ...faceOf(db),
-    searcher: searchingBy(db.searcher, (each) => ({ all: (sql, params) => each.all(change(sql), params) })),
+    queryPool: searchingBy(db.queryPool, (each) => ({ all: (sql, params) => each.all(change(sql), params) })),
   })
 }
 
@@ -259,8 +259,8 @@ export function faceOf(db: Database): Database {
   return {
     dialect: db.dialect,
     reader: db.reader,
-    searcher: db.searcher,
-    contents: db.contents,
+    queryPool: db.queryPool,
+    blobs: db.blobs,
     commits: db.commits,
     writability: () => db.writability(),
     transaction: (work, options) => db.transaction(work, options),
@@ -268,18 +268,18 @@ export function faceOf(db: Database): Database {
   }
 }
 
-function contentsOf({ contents }: Database): Contents {
+function contentsOf({ blobs }: Database): BlobStore {
   return {
-    receive: (source, limitBytes) => contents.receive(source, limitBytes),
-    store: (tx, id, incoming) => contents.store(tx, id, incoming),
-    settle: (incoming) => contents.settle(incoming),
-    drop: (tx, file) => contents.drop(tx, file),
-    sweep: () => contents.sweep(),
-    open: (file) => contents.open(file),
-    recover: (forgottenMs) => contents.recover(forgottenMs),
-    pending: () => contents.pending(),
-    strays: () => contents.strays(),
-    close: () => contents.close(),
+    receive: (source, limitBytes) => blobs.receive(source, limitBytes),
+    store: (tx, id, incoming) => blobs.store(tx, id, incoming),
+    finish: (incoming) => blobs.finish(incoming),
+    drop: (tx, file) => blobs.drop(tx, file),
+    collect: () => blobs.collect(),
+    open: (file) => blobs.open(file),
+    recover: (forgottenMs) => blobs.recover(forgottenMs),
+    countPending: () => blobs.countPending(),
+    findOrphans: () => blobs.findOrphans(),
+    close: () => blobs.close(),
   }
 }
 
@@ -364,5 +364,5 @@ export function withLateSeq(db: Database): Database {
       return rows.map((row) => ({ ...row, $seq: last?.['last'] ?? 0 }))
     },
   })
-  return { ...faceOf(db), reader: late(db.reader), searcher: searchingBy(db.searcher, late) }
+  return { ...faceOf(db), reader: late(db.reader), queryPool: searchingBy(db.queryPool, late) }
 }

@@ -20,8 +20,8 @@ export function makesIndexesAtStart(db: Database): Database {
     )
   return {
     dialect: db.dialect,
-    searcher: db.searcher,
-    contents: db.contents,
+    queryPool: db.queryPool,
+    blobs: db.blobs,
     commits: db.commits,
     writability: () => db.writability(),
     reader: {
@@ -47,8 +47,8 @@ export function blindToVersion(db: Database): Database {
   })
   return {
     dialect: db.dialect,
-    searcher: db.searcher,
-    contents: db.contents,
+    queryPool: db.queryPool,
+    blobs: db.blobs,
     commits: db.commits,
     writability: () => db.writability(),
     reader: blind(db.reader),

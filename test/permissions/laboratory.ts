@@ -193,7 +193,7 @@ async function worldOf(app: App, actors: readonly Actor[]): Promise<World> {
 
 async function rowsOf(app: App, db: Pick<Transaction, 'all'>, model: string): Promise<Row[]> {
   const table = app.tables.of(app.catalog.get(model))
-  return (await store.walk(db, table, { after: 0, limit: 1_000 })).map(rowFrom)
+  return (await store.scanById(db, table, { after: 0, limit: 1_000 })).map(rowFrom)
 }
 
 /** A record as it is answered, with ids for neighbours. */
@@ -219,8 +219,8 @@ class Undo {
       ...{
         dialect: db.dialect,
         reader: db.reader,
-        searcher: db.searcher,
-        contents: db.contents,
+        queryPool: db.queryPool,
+        blobs: db.blobs,
         commits: db.commits,
         writability: () => db.writability(),
       },

@@ -173,7 +173,7 @@ function undoing(app: App): { readonly app: App; readonly undo: () => void } {
   const { db: real } = app
   class Undone extends Error {}
   const db: Database = {
-    ...{ dialect: real.dialect, reader: real.reader, searcher: real.searcher, contents: real.contents },
+    ...{ dialect: real.dialect, reader: real.reader, queryPool: real.queryPool, blobs: real.blobs },
     commits: real.commits,
     writability: () => real.writability(),
     close: () => real.close(),

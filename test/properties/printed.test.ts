@@ -5,9 +5,9 @@ import { defineModel } from '../../src/model/definition/define-model.js'
 import { fullSelection, listSelection } from '../../src/model/query/selection.js'
 import type { Value, Values } from '../../src/model/values/value.js'
 import type { Dialect } from '../../src/store/engine/database.js'
-import { find, findPrinted } from '../../src/store/find/pages.js'
+import { findPage, findPrinted } from '../../src/store/find/pages.js'
 import { insert, read, readPrinted } from '../../src/store/records/records.js'
-import { append } from '../../src/store/log/log.js'
+import { appendChanges } from '../../src/store/log/log.js'
 import { compileSelection } from '../../src/store/sql/select.js'
 import type { Table } from '../../src/store/sql/table.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
@@ -100,7 +100,7 @@ onEveryEngine((engine) => {
           Object.entries(rows[index] ?? {}).map(([name, after]) => [name, { before: null, after }]),
         ),
       }))
-      await append(tx, service.app.tables, changes)
+      await appendChanges(tx, service.app.tables, changes)
       return ids
     })
 
@@ -112,7 +112,7 @@ onEveryEngine((engine) => {
     const selects = [fullSelection, listSelection].map((select) =>
       compileSelection(dialect, select(app.catalog, model)),
     )
-    expect(selects.map(({ printed }) => printed !== undefined)).toEqual([true, true])
+    expect(selects.map(({ json }) => json !== undefined)).toEqual([true, true])
     await fc.assert(
       fc.asyncProperty(records, async (values) => {
         // The other side of a one-to-one is one record.
@@ -129,20 +129,20 @@ onEveryEngine((engine) => {
             }
             for (const after of [undefined, { values: [], id: offset }]) {
               const asked = { ...search, after }
-              const { records: found, ...page } = await find(app.db.reader, table, asked, select)
+              const { records: found, ...page } = await findPage(app.db.reader, table, asked, select)
               const text = found.map((record) => JSON.stringify(record)).join()
-              const shape = { list: select, mostBytes: Infinity }
+              const shape = { list: select, maxBytes: Infinity }
               const printed = await findPrinted(app.db.reader, table, asked, shape)
               const bytes = Buffer.from(printed?.text ?? '').toString()
               expect({ ...printed, text: bytes }).toEqual({ ...page, text })
             }
           }
           const [row] = await app.db.reader.all(select.byId, [...select.params, id])
-          const record = row && select.read(row)
+          const record = row && select.toRecord(row)
           expect(await read(app.db.reader, table, id, select)).toEqual(record)
           const printed = await readPrinted(app.db.reader, table, id, select)
           expect(printed).toEqual({ version: 0, text: JSON.stringify(record) })
-          const { sql, params } = select.weight.printed
+          const { sql, params } = select.sizeSql.jsonBytes
           const weigh = `select ${sql} as "bytes" from ${table.name} as t where t."id" = ?`
           const [weighed] = await app.db.reader.all(weigh, [...params, id])
           expect(Number(weighed?.['bytes'])).toBeGreaterThanOrEqual(Buffer.byteLength(JSON.stringify(record)))
@@ -156,7 +156,7 @@ onEveryEngine((engine) => {
     await compare(service.app.db.dialect)
   })
 
-  test.for<[string, Partial<Dialect['print']>]>([
+  test.for<[string, Partial<Dialect['toJson']>]>([
     [
       'quotes that are only put around a text',
       { text: (column) => `coalesce('"' || ${column} || '"', 'null')` },
@@ -165,6 +165,6 @@ onEveryEngine((engine) => {
     ['nothing for what is empty', { date: (column) => `coalesce('"' || ${column} || '"', '')` }],
   ])('a printer of %s is caught', async ([, broken]) => {
     const { dialect } = service.app.db
-    await expect(compare({ ...dialect, print: { ...dialect.print, ...broken } })).rejects.toThrow()
+    await expect(compare({ ...dialect, toJson: { ...dialect.toJson, ...broken } })).rejects.toThrow()
   })
 })

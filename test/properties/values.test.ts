@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compareDecimals } from '../../src/model/values/decimal.js'
 import type { Value } from '../../src/model/values/value.js'
 import { searchFromQuery } from '../../src/model/query/search.js'
-import { find } from '../../src/store/find/pages.js'
-import { quote } from '../../src/store/engine/names.js'
+import { findPage } from '../../src/store/find/pages.js'
+import { quoteIdentifier } from '../../src/store/engine/names.js'
 import type { Records } from '../../src/wire.js'
 import { countAnew, ENGINES, enter, startService, type Service } from '../targets.js'
 
@@ -148,7 +148,7 @@ async function sorted(service: Service, field: string, descending: boolean): Pro
   const fields = [...table.model.fields.keys()]
   const query = { limit: RECORDS_A_RUN, sortBy: `${descending ? '-' : ''}${field}`, fields }
   const search = searchFromQuery(service.app.catalog, table.model, query, RECORDS_A_RUN)
-  const { records } = await find(service.app.db.reader, table, search)
+  const { records } = await findPage(service.app.db.reader, table, search)
   return records.map((record) => record[field])
 }
 
@@ -166,6 +166,8 @@ function inOrder(
 
 async function clear(service: Service): Promise<void> {
   const table = service.app.tables.of(service.app.catalog.get(MODEL))
-  await service.app.db.transaction((tx) => tx.run(`delete from ${table.name} where ${quote('id')} > 0`))
+  await service.app.db.transaction((tx) =>
+    tx.run(`delete from ${table.name} where ${quoteIdentifier('id')} > 0`),
+  )
   await countAnew(service, MODEL)
 }

@@ -1,6 +1,6 @@
 // A database that has refused a write as read-only, and takes a later one, takes writes again, and says so by itself.
 import { expect, test } from 'vitest'
-import type { Unwritable } from '../../src/store/engine/database-condition.js'
+import type { UnwritableState } from '../../src/store/engine/database-condition.js'
 import type { Transaction } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { newPlace, onEveryEngine, refusalOf } from '../targets.js'
@@ -10,9 +10,9 @@ const READ_ONLY = { trouble: 'read-only', reason: 'The database is read-only: no
 onEveryEngine((engine) => {
   test('a write that succeeds ends a read-only condition; a transaction that only reads does not', async () => {
     const place = await newPlace(engine)
-    const told: (Unwritable | undefined)[] = []
-    const onCondition = (unwritable: Unwritable | undefined) => told.push(unwritable)
-    const db = await openDatabase(place.url, { poolSize: 1, statementTimeoutMs: 10_000, onCondition })
+    const told: (UnwritableState | undefined)[] = []
+    const onWriteHealthChange = (unwritable: UnwritableState | undefined) => told.push(unwritable)
+    const db = await openDatabase(place.url, { poolSize: 1, statementTimeoutMs: 10_000, onWriteHealthChange })
     await db.transaction((tx) => tx.run('create table item (code integer)'))
     const add = (tx: Transaction) => tx.run('insert into item (code) values (1)')
 

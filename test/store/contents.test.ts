@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Database } from '../../src/store/engine/database.js'
 import { insertFile, removeFile } from '../../src/store/records/files.js'
 import { openDatabase } from '../../src/store/open.js'
-import { makeOwnTables } from '../../src/store/schema/internal-tables.js'
+import { createInternalTables } from '../../src/store/schema/internal-tables.js'
 import { contentsIn, filesFolder } from '../file-audit.js'
 import { ENGINES, newPlace, refusalOf, type Place } from '../targets.js'
 import { withoutRecovery } from '../mutants/records.js'
@@ -27,7 +27,7 @@ describe('sqlite', () => {
     place = await newPlace('sqlite')
     folder = filesFolder(place.url) ?? ''
     db = await openDatabase(place.url, OPTIONS)
-    await db.transaction((tx) => makeOwnTables(tx, db.dialect))
+    await db.transaction((tx) => createInternalTables(tx, db.dialect))
   })
   afterEach(async () => {
     await db.close()
@@ -35,14 +35,14 @@ describe('sqlite', () => {
   })
 
   const receive = (from: Database, content = 'content') =>
-    from.contents.receive(Readable.from([Buffer.from(content)]), 1_000)
+    from.blobs.receive(Readable.from([Buffer.from(content)]), 1_000)
   /** A file with its row, as after an upload. */
   const storeOne = async (from = db) => {
     const incoming = await receive(from)
     const located = await from.transaction(async (tx) => {
       const facts = { name: 'a', type: 'b', size: incoming.size, sha256: incoming.sha256 }
       const id = await insertFile(tx, facts, incoming.key, 0)
-      await from.contents.store(tx, id, incoming)
+      await from.blobs.store(tx, id, incoming)
       return { id, key: incoming.key, size: incoming.size }
     })
     return { incoming, located }
@@ -63,15 +63,15 @@ describe('sqlite', () => {
   })
 
   test('a folder is made when the first file comes, and not before', async () => {
-    await db.contents.recover()
+    await db.blobs.recover()
     expect(existsSync(folder)).toBe(false)
   })
 
   test('content without a row goes when its write is over, content with one moves in', async () => {
     const lost = await receive(db)
-    await db.contents.settle(lost)
+    await db.blobs.finish(lost)
     const { incoming, located } = await storeOne()
-    await db.contents.settle(incoming)
+    await db.blobs.finish(incoming)
     expect(contentsIn(folder)).toEqual([placeOf(located.key)])
   })
 
@@ -85,7 +85,7 @@ describe('sqlite', () => {
     const [arrived = ''] = contentsIn(folder)
     leave(`${dead}-${token}`, newKey())
     renameSync(path.join(folder, arrived), path.join(folder, 'incoming', `${dead}-${token}`, located.key))
-    await db.contents.recover()
+    await db.blobs.recover()
     expect(contentsIn(folder)).toEqual([placeOf(located.key)])
     expect(existsSync(path.join(folder, 'incoming', `${dead}-${token}`))).toBe(false)
     expect(await textOf(db, located)).toBe('content')
@@ -93,7 +93,7 @@ describe('sqlite', () => {
 
   test('a process that had our number before is dead, too', async () => {
     leave(`${process.pid}-${token}`, newKey())
-    await db.contents.recover()
+    await db.blobs.recover()
     expect(contentsIn(folder)).toEqual([])
   })
 
@@ -101,11 +101,11 @@ describe('sqlite', () => {
     const key = newKey()
     const owner = `${process.ppid}-${token}`
     leave(owner, key)
-    await db.contents.recover()
+    await db.blobs.recover()
     expect(contentsIn(folder)).toEqual([path.join('incoming', owner, key)])
     const before = Date.now() / 1000 - 7_200
     utimesSync(path.join(folder, 'incoming', owner), before, before)
-    await db.contents.recover()
+    await db.blobs.recover()
     expect(contentsIn(folder)).toEqual([])
   })
 
@@ -114,7 +114,7 @@ describe('sqlite', () => {
     const arriving = contentsIn(folder).find((name) => name.endsWith(first.key)) ?? ''
     const before = Date.now() / 1000 - 7_200
     utimesSync(path.join(folder, arriving), before, before)
-    await db.contents.recover()
+    await db.blobs.recover()
     expect(contentsIn(folder).map((name) => path.basename(name))).toEqual([second.key])
     await db.close()
     expect(contentsIn(folder)).toEqual([])
@@ -126,19 +126,19 @@ describe('sqlite', () => {
     const place = path.join(folder, placeOf(located.key))
     // Nothing moves in where a file stands in the place of its folder.
     writeFileSync(path.dirname(place), '')
-    await db.contents.settle(incoming)
+    await db.blobs.finish(incoming)
     expect(contentsIn(folder)).toContain(arrived)
     rmSync(path.dirname(place))
-    await db.contents.recover()
+    await db.blobs.recover()
     expect(contentsIn(folder)).toEqual([placeOf(located.key)])
-    expect(db.contents.pending()).toBe(0)
+    expect(db.blobs.countPending()).toBe(0)
   })
 
   test('what is not ours is never removed', async () => {
     leave(`${dead}-${token}`, 'notes.txt')
     leave('lost+found', newKey())
     const before = contentsIn(folder)
-    await db.contents.recover()
+    await db.blobs.recover()
     expect(contentsIn(folder)).toEqual(before)
   })
 
@@ -146,45 +146,45 @@ describe('sqlite', () => {
     'what was to be removed goes, where it is: %s',
     async (where) => {
       const { incoming, located } = await storeOne()
-      if (where !== 'arriving') await db.contents.settle(incoming)
-      await db.transaction((tx) => removeFile(tx, db.contents, located))
+      if (where !== 'arriving') await db.blobs.finish(incoming)
+      await db.transaction((tx) => removeFile(tx, db.blobs, located))
       if (where === 'nowhere') renameSync(path.join(folder, placeOf(located.key)), `${folder}/elsewhere`)
-      await db.contents.recover()
+      await db.blobs.recover()
       expect(contentsIn(folder)).toEqual(where === 'nowhere' ? ['elsewhere'] : [])
       expect(await db.reader.all('select key from verso_file_gone')).toEqual([])
       // The write that brought it may end only now.
-      await db.contents.settle(incoming)
-      expect(await db.contents.open(located)).toBeUndefined()
+      await db.blobs.finish(incoming)
+      expect(await db.blobs.open(located)).toBeUndefined()
     },
   )
 
   test('what a removal that is rolled back would have removed stays', async () => {
     const { incoming, located } = await storeOne()
-    await db.contents.settle(incoming)
+    await db.blobs.finish(incoming)
     const refused = db.transaction(async (tx) => {
-      await removeFile(tx, db.contents, located)
+      await removeFile(tx, db.blobs, located)
       throw new Error('not after all')
     })
     await expect(refused).rejects.toThrow('not after all')
-    await db.contents.sweep()
+    await db.blobs.collect()
     expect(await textOf(db, located)).toBe('content')
   })
 
   test('content that is open is read to its end, also if it is removed meanwhile', async () => {
     const { incoming, located } = await storeOne()
-    await db.contents.settle(incoming)
-    const opened = await db.contents.open(located)
-    await db.transaction((tx) => removeFile(tx, db.contents, located))
-    await db.contents.sweep()
+    await db.blobs.finish(incoming)
+    const opened = await db.blobs.open(located)
+    await db.transaction((tx) => removeFile(tx, db.blobs, located))
+    await db.blobs.collect()
     expect(contentsIn(folder)).toEqual([])
     expect(await read(opened)).toBe('content')
   })
 
   test('content that has another length than its row says is not given out', async () => {
     const { incoming, located } = await storeOne()
-    await db.contents.settle(incoming)
+    await db.blobs.finish(incoming)
     writeFileSync(path.join(folder, placeOf(located.key)), 'cut')
-    await expect(db.contents.open(located)).rejects.toMatchObject({
+    await expect(db.blobs.open(located)).rejects.toMatchObject({
       kind: 'busy',
       cause: { message: expect.stringMatching(/has 3 bytes and had 7/) },
     })
@@ -195,17 +195,17 @@ describe('sqlite', () => {
     const supposedDead = async () => {
       const other = await openDatabase(place.url, OPTIONS)
       const incoming = await receive(other)
-      await other.contents.close()
+      await other.blobs.close()
       return { other, incoming }
     }
 
     test('stores no row for content that was removed: the upload is refused', async () => {
       const { other, incoming } = await supposedDead()
-      await db.contents.recover()
+      await db.blobs.recover()
       const late = other.transaction(async (tx) => {
         const facts = { name: 'a', type: 'b', size: incoming.size, sha256: incoming.sha256 }
         const id = await insertFile(tx, facts, incoming.key, 0)
-        await other.contents.store(tx, id, incoming)
+        await other.blobs.store(tx, id, incoming)
       })
       expect((await refusalOf(late)).kind).toBe('busy')
       expect(await db.reader.all('select id from verso_file')).toEqual([])
@@ -215,9 +215,9 @@ describe('sqlite', () => {
     test('loses nothing that has a row', async () => {
       const other = await openDatabase(place.url, OPTIONS)
       const { incoming, located } = await storeOne(other)
-      await other.contents.close()
-      await db.contents.recover()
-      await other.contents.settle(incoming)
+      await other.blobs.close()
+      await db.blobs.recover()
+      await other.blobs.finish(incoming)
       expect(contentsIn(folder)).toEqual([placeOf(located.key)])
       await other.close()
     })
@@ -229,10 +229,10 @@ describe.for(ENGINES)('%s', (engine) => {
   const leftBy = async (change: (db: Database) => Database) => {
     const place = await newPlace(engine)
     const db = change(await openDatabase(place.url, OPTIONS))
-    await db.transaction((tx) => makeOwnTables(tx, db.dialect))
-    await db.contents.receive(Readable.from([Buffer.from('content')]), 1_000)
-    await db.contents.recover(0)
-    const left = db.contents.pending()
+    await db.transaction((tx) => createInternalTables(tx, db.dialect))
+    await db.blobs.receive(Readable.from([Buffer.from('content')]), 1_000)
+    await db.blobs.recover(0)
+    const left = db.blobs.countPending()
     await db.close()
     place.remove()
     return left
@@ -249,19 +249,19 @@ describe.for(ENGINES)('%s', (engine) => {
   test('an upload that was forgotten is refused when it goes on', async () => {
     const place = await newPlace(engine)
     const db = await openDatabase(place.url, OPTIONS)
-    await db.transaction((tx) => makeOwnTables(tx, db.dialect))
-    const incoming = await db.contents.receive(Readable.from([Buffer.from('content')]), 1_000)
-    await db.contents.recover(0)
-    const late = db.transaction((tx) => db.contents.store(tx, 1, incoming))
+    await db.transaction((tx) => createInternalTables(tx, db.dialect))
+    const incoming = await db.blobs.receive(Readable.from([Buffer.from('content')]), 1_000)
+    await db.blobs.recover(0)
+    const late = db.transaction((tx) => db.blobs.store(tx, 1, incoming))
     expect((await refusalOf(late)).kind).toBe('busy')
-    await db.contents.settle(incoming)
+    await db.blobs.finish(incoming)
     await db.close()
     place.remove()
   })
 })
 
-async function textOf(db: Database, located: Parameters<Database['contents']['open']>[0]) {
-  return read(await db.contents.open(located))
+async function textOf(db: Database, located: Parameters<Database['blobs']['open']>[0]) {
+  return read(await db.blobs.open(located))
 }
 
 async function read(content: Readable | undefined): Promise<string | undefined> {

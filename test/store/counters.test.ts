@@ -6,12 +6,12 @@ import type { App } from '../../src/service/context/app.js'
 import {
   counterDifferences,
   rebuildCounters,
-  type Difference,
+  type CounterMismatch,
 } from '../../src/service/maintenance/counters.js'
 import type { SqlValue } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { applySchema } from '../../src/store/schema/schema.js'
-import { isCurrent } from '../../src/store/schema/stored-snapshots.js'
+import { isSchemaCurrent } from '../../src/store/schema/stored-snapshots.js'
 import { BOX, CounterWorld, ITEM, models, wrongTotals } from '../counter-world.js'
 import { seeded } from '../properties/history-world.js'
 import { enter, newPlace, onEveryEngine, startService, type Engine, type Place } from '../targets.js'
@@ -74,7 +74,7 @@ onEveryEngine((engine) => {
       const records = await enter(service, 'direct')
       expect(await wrongTotals(records, service.app.db.reader, seeded(1))).toEqual([])
       expect((await records.find(ITEM)).total).toBeGreaterThan(10)
-      expect(await isCurrent(service.app.db.reader, new Map([[ITEM, before]]), [ITEM])).toBe(false)
+      expect(await isSchemaCurrent(service.app.db.reader, new Map([[ITEM, before]]), [ITEM])).toBe(false)
     } finally {
       await service.close()
     }
@@ -196,8 +196,8 @@ async function filled(engine: Engine, place: Place): Promise<void> {
   await service.close()
 }
 
-async function differencesIn(app: App): Promise<Difference[]> {
-  const all: Difference[] = []
+async function differencesIn(app: App): Promise<CounterMismatch[]> {
+  const all: CounterMismatch[] = []
   for (const model of app.catalog.stored) all.push(...(await counterDifferences(app, model)))
   return all
 }

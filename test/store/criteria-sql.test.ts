@@ -8,9 +8,9 @@ import type { Criteria } from '../../src/model/query/criteria.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { pathOf, type Path } from '../../src/model/query/path.js'
 import type { Values } from '../../src/model/values/value.js'
-import { MAX_JOINS, Scope } from '../../src/store/sql/criteria.js'
+import { MAX_JOINS, SqlScope } from '../../src/store/sql/criteria.js'
 import type { Database } from '../../src/store/engine/database.js'
-import { link } from '../../src/store/records/list-members.js'
+import { addMembers } from '../../src/store/records/list-members.js'
 import { openDatabase } from '../../src/store/open.js'
 import { insert } from '../../src/store/records/records.js'
 import { applySchema } from '../../src/store/schema/schema.js'
@@ -114,7 +114,7 @@ async function fill(db: Database, tables: Tables): Promise<void> {
     const model = catalog.get('lib.Book')
     const field = model.fields.get('tags')
     if (!field) throw new Error('books have tags')
-    for (const [book, tags] of LINKS) await link(tx, db.dialect, { model, field }, book, tags)
+    for (const [book, tags] of LINKS) await addMembers(tx, db.dialect, { model, field }, book, tags)
   })
 }
 
@@ -154,10 +154,10 @@ onEveryEngine((engine) => {
   })
 
   async function search(model: string, data: unknown, sortBy?: string): Promise<number[]> {
-    const scope = new Scope(db.dialect)
-    const where = scope.where(criteriaOf(model, data))
+    const scope = new SqlScope(db.dialect)
+    const where = scope.compileWhere(criteriaOf(model, data))
     const path = sortBy === undefined ? undefined : pathTo(model, sortBy)
-    const order = path ? `${scope.column(path.steps, path.field)} desc nulls last, ` : ''
+    const order = path ? `${scope.compileColumn(path.steps, path.field)} desc nulls last, ` : ''
     const from = `from ${tables.of(catalog.get(model)).name} as t ${scope.joins}`
     const { sql, params } = scope.render(
       `select t."id" as "id" ${from} where ${where} order by ${order}t."id"`,
@@ -408,25 +408,25 @@ onEveryEngine((engine) => {
     const all = { criteria: [node(['id', 'notNull'])] }
     expect(await search('lib.Book', all, 'author.country.name')).toEqual([3, 1, 2, 4])
     expect(await search('lib.Book', all, 'author.id')).toEqual([3, 1, 2, 4])
-    const scope = new Scope(db.dialect)
-    scope.where(criteriaOf('lib.Book', data))
+    const scope = new SqlScope(db.dialect)
+    scope.compileWhere(criteriaOf('lib.Book', data))
     const before = scope.joins
     const { steps, field } = pathTo('lib.Book', 'author.name')
-    scope.column(steps, field)
+    scope.compileColumn(steps, field)
     expect(scope.joins).toBe(before)
     expect(before.match(/join/g)).toHaveLength(2)
   })
 
   test('the id of a neighbour needs no join', () => {
-    const scope = new Scope(db.dialect)
-    const where = scope.where(criteriaOf('lib.Book', { criteria: [node(['author', '=', 5])] }))
+    const scope = new SqlScope(db.dialect)
+    const where = scope.compileWhere(criteriaOf('lib.Book', { criteria: [node(['author', '=', 5])] }))
     expect(scope.render(where)).toEqual({ sql: '(t."author" = ?)', params: [5] })
     expect(scope.joins).toBe('')
   })
 
   test('no word of a client stands in the SQL', () => {
     const evil = `'"); drop table x; --`
-    const scope = new Scope(db.dialect)
+    const scope = new SqlScope(db.dialect)
     const asked: readonly Asked[] = [
       ['name', '=', evil],
       ['name', 'like', evil],
@@ -435,7 +435,9 @@ onEveryEngine((engine) => {
       ['tags', '=', evil],
       ['author.name', 'notLike', evil],
     ]
-    const { sql, params } = scope.render(scope.where(criteriaOf('lib.Book', { criteria: asked.map(node) })))
+    const { sql, params } = scope.render(
+      scope.compileWhere(criteriaOf('lib.Book', { criteria: asked.map(node) })),
+    )
     expect(sql).not.toContain('drop')
     expect(scope.joins).not.toContain('drop')
     expect(params).toHaveLength(7)
@@ -444,8 +446,8 @@ onEveryEngine((engine) => {
 
   test('a list of any length is one parameter, so that there are few texts of SQL', () => {
     const [short, long] = [[1], Array.from({ length: 1000 }, (_, index) => index)].map((ids) => {
-      const scope = new Scope(db.dialect)
-      const where = scope.where(criteriaOf('lib.Book', { criteria: [node(['tags', 'in', ids])] }))
+      const scope = new SqlScope(db.dialect)
+      const where = scope.compileWhere(criteriaOf('lib.Book', { criteria: [node(['tags', 'in', ids])] }))
       const { sql, params } = scope.render(where)
       return [sql, params.length]
     })
@@ -481,10 +483,10 @@ onEveryEngine((engine) => {
     })
 
     test('counts those of an order too', () => {
-      const scope = new Scope(db.dialect)
+      const scope = new SqlScope(db.dialect)
       const join = (index: number) => {
         const { steps, field } = pathTo('lib.Node', `n${index}.version`)
-        scope.column(steps, field)
+        scope.compileColumn(steps, field)
       }
       for (let index = 0; index < MAX_JOINS; index++) join(index)
       expect(() => {

@@ -48,7 +48,7 @@ onEveryEngine((engine) => {
   }
   const left = async (place: Place) =>
     withDatabase(place, async (db) => {
-      await db.contents.recover()
+      await db.blobs.recover()
       const rows = await db.reader.all('select id from verso_file')
       return [rows.length, contentsIn(filesFolder(place.url) ?? '').length]
     })

@@ -6,7 +6,7 @@ import { StartFaults } from '../../src/errors.js'
 import { fold, likePattern } from '../../src/model/values/text-folding.js'
 import type { Database, Dialect } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
-import { makeOwnTables } from '../../src/store/schema/internal-tables.js'
+import { createInternalTables } from '../../src/store/schema/internal-tables.js'
 import { createDatabase } from '../postgres.js'
 import { newPlace, onEveryEngine, type Engine, type Place } from '../targets.js'
 
@@ -18,7 +18,7 @@ const POINTS_IN_A_TEXT = 64
 const TEXTS_IN_A_QUERY = 512
 
 const open = (url: string) => openDatabase(url, { poolSize: 2, statementTimeoutMs: 60_000 })
-const prepare = (db: Database) => db.transaction((tx) => makeOwnTables(tx, db.dialect))
+const prepare = (db: Database) => db.transaction((tx) => createInternalTables(tx, db.dialect))
 
 /** The texts that the engine folds otherwise than the model, with both answers. */
 async function differences(

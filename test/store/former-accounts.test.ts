@@ -6,7 +6,7 @@ import { addUser } from '../../src/service/auth/accounts.js'
 import type { App } from '../../src/service/context/app.js'
 import { createApp } from '../../src/service/create-app.js'
 import { recordsFor } from '../../src/service/records/records.js'
-import { findLogin } from '../../src/store/auth/accounts.js'
+import { findCredentials } from '../../src/store/auth/accounts.js'
 import { changesSince } from '../log.js'
 import { models } from '../models.js'
 import { newPlace, onEveryEngine, refusalOf, type Place } from '../targets.js'
@@ -39,7 +39,7 @@ async function openAt(place: Place): Promise<App> {
 }
 
 async function recordsOfUser(app: App, username: string) {
-  const found = await findLogin(app.db.reader, username)
+  const found = await findCredentials(app.db.reader, username)
   if (!found) throw new Error(`${username} is gone`)
   return recordsFor(app, found.user)
 }

@@ -1,8 +1,8 @@
 // Whoever asks while others are being answered is told nothing that was read before they asked.
 import { expect, test } from 'vitest'
-import { Gathering, type Run } from '../../src/store/engine/batcher.js'
+import { Batcher, type BatchFunction } from '../../src/store/engine/batcher.js'
 
-type Together = <I, O>(key: string, input: I, run: Run<I, O>) => Promise<O>
+type Together = <I, O>(key: string, input: I, run: BatchFunction<I, O>) => Promise<O>
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
@@ -24,9 +24,9 @@ async function askTwice(together: Together): Promise<{ told: number[]; reads: nu
 
 test.each([1, 2])(
   'with %i under way at once, those who come later are told what is there by then',
-  async (atOnce) => {
-    const gathering = new Gathering({ most: 32, atOnce })
-    const together: Together = (key, input, run) => gathering.together(key, input, run)
+  async (maxConcurrent) => {
+    const gathering = new Batcher({ maxInputs: 32, maxConcurrent })
+    const together: Together = (key, input, run) => gathering.batch(key, input, run)
     expect(await askTwice(together)).toEqual({ told: [1, 2, 2], reads: 2 })
   },
 )

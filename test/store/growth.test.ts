@@ -8,8 +8,8 @@ onEveryEngine((engine) => {
 
   test('an unchanged model changes nothing', async () => {
     await withModels({ a: text }, (lead) => lead.create(MODEL, { a: 'x' }))
-    const { steps, faults, notes } = await plan({ a: text })
-    expect({ steps, faults, notes }).toEqual({ steps: [], faults: [], notes: [] })
+    const { steps, errors, notes } = await plan({ a: text })
+    expect({ steps, faults: errors, notes }).toEqual({ steps: [], faults: [], notes: [] })
   })
 
   describe('grows', () => {

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, expect } from 'vitest'
 import { StartFaults } from '../../src/errors.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import { openDatabase } from '../../src/store/open.js'
-import type { Plan } from '../../src/store/schema/plan.js'
-import { applySchema, showPlan } from '../../src/store/schema/schema.js'
+import type { SchemaPlan } from '../../src/store/schema/plan.js'
+import { applySchema, previewSchema } from '../../src/store/schema/schema.js'
 import type { Database } from '../../src/store/engine/database.js'
 import type { Records } from '../../src/wire.js'
 import { enter, newPlace, startService, type Engine, type Place } from '../targets.js'
@@ -22,7 +22,7 @@ export interface Lead {
   readonly withModels: <T>(fields: object, use: (lead: Records) => Promise<T>, more?: object) => Promise<T>
   readonly withDatabase: <T>(use: (db: Database) => Promise<T>) => Promise<T>
   /** Shows the plan for these fields, or carries it out. */
-  readonly plan: (fields: object, drops?: readonly string[], apply?: boolean) => Promise<Plan>
+  readonly plan: (fields: object, drops?: readonly string[], apply?: boolean) => Promise<SchemaPlan>
 }
 
 /** A fresh database for each test of the block. */
@@ -54,7 +54,7 @@ export function useLead(engine: Engine): Lead {
       }
     },
     plan: (fields, drops = [], apply = false) =>
-      withDatabase((db) => (apply ? applySchema : showPlan)(db, Catalog.from(source(fields)), drops)),
+      withDatabase((db) => (apply ? applySchema : previewSchema)(db, Catalog.from(source(fields)), drops)),
   }
 }
 

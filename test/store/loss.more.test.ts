@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Catalog } from '../../src/model/catalog/catalog.js'
-import { describe as describeStep } from '../../src/store/schema/plan.js'
+import { describeStep as describeStep } from '../../src/store/schema/plan.js'
 import { applySchema } from '../../src/store/schema/schema.js'
 import { onEveryEngine, refusalOf } from '../targets.js'
 import { faultsOf, MODEL, text, useLead } from './lead.js'

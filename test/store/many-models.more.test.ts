@@ -4,7 +4,7 @@ import { Catalog, type Source } from '../../src/model/catalog/catalog.js'
 import { createApp } from '../../src/service/create-app.js'
 import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
-import { applySchema, showPlan } from '../../src/store/schema/schema.js'
+import { applySchema, previewSchema } from '../../src/store/schema/schema.js'
 import { enter, newPlace, onEveryEngine, startService, type Place } from '../targets.js'
 import { blindToOtherNodes } from '../mutants/records.js'
 import { faultsOf } from './lead.js'
@@ -40,8 +40,8 @@ function meetingOf(count: number): () => Promise<void> {
 function afterFirst(db: Database, meet: () => Promise<void>): Database {
   let transactions = 0
   return {
-    ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher },
-    ...{ contents: db.contents, commits: db.commits, close: () => db.close() },
+    ...{ dialect: db.dialect, reader: db.reader, queryPool: db.queryPool },
+    ...{ blobs: db.blobs, commits: db.commits, close: () => db.close() },
     ...{ writability: () => db.writability() },
     transaction: async (work, options) => {
       const result = await db.transaction(work, options)
@@ -77,8 +77,8 @@ onEveryEngine((engine) => {
     })
   const planFor = (sources: readonly Source[]) =>
     withDatabase(async (db) => {
-      const { steps, faults, notes } = await showPlan(db, Catalog.from(sources), [])
-      return { steps, faults, notes }
+      const { steps, errors, notes } = await previewSchema(db, Catalog.from(sources), [])
+      return { steps, faults: errors, notes }
     })
   const NOTHING = { steps: [], faults: [], notes: [] }
 
@@ -113,8 +113,8 @@ onEveryEngine((engine) => {
     const cutOff = withDatabase(async (db) => {
       let transactions = 0
       const failing: Database = {
-        ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher },
-        ...{ contents: db.contents, commits: db.commits, close: () => db.close() },
+        ...{ dialect: db.dialect, reader: db.reader, queryPool: db.queryPool },
+        ...{ blobs: db.blobs, commits: db.commits, close: () => db.close() },
         ...{ writability: () => db.writability() },
         transaction: async (work, options) => {
           if (++transactions > 2) throw new Error('cut off')

@@ -6,8 +6,8 @@ import { Catalog } from '../../src/model/catalog/catalog.js'
 import { createApp } from '../../src/service/create-app.js'
 import type { Database, Transaction } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
-import { makeOwnTables, OWN_TABLES_VERSION } from '../../src/store/schema/internal-tables.js'
-import { applySchema, showPlan } from '../../src/store/schema/schema.js'
+import { createInternalTables, INTERNAL_TABLES_VERSION } from '../../src/store/schema/internal-tables.js'
+import { applySchema, previewSchema } from '../../src/store/schema/schema.js'
 import { CountingDatabase } from '../counting-database.js'
 import { statementsHeldUp } from '../faults/table-locks.js'
 import { models } from '../models.js'
@@ -30,7 +30,7 @@ const OPENINGS: Readonly<Record<string, (database: Database) => Promise<unknown>
   'a node': async (database) => (await createApp({ models, database })).close(),
   'a command without models': async (database) => (await createApp({ models: [], database })).close(),
   'a look at the plan': async (database) =>
-    showPlan(database, Catalog.from(models), []).finally(() => database.close()),
+    previewSchema(database, Catalog.from(models), []).finally(() => database.close()),
   'a change of tables': async (database) =>
     applySchema(database, Catalog.from(models)).finally(() => database.close()),
 }
@@ -90,7 +90,7 @@ onEveryEngine((engine) => {
     const start = () => createApp({ models, settings: { db: place.url, poolSize: 3 } })
     const nodes = await Promise.all([start(), start()])
     const [{ db }] = nodes
-    expect(await db.reader.all(STORED)).toEqual([{ value: OWN_TABLES_VERSION }])
+    expect(await db.reader.all(STORED)).toEqual([{ value: INTERNAL_TABLES_VERSION }])
     expect(await db.reader.all(db.dialect.findIndex, ['verso_idempotency_created'])).toHaveLength(1)
     expect(await db.reader.all('select agent from verso_session')).toEqual([])
     expect(await db.reader.all('select key from verso_login_failure')).toEqual([])
@@ -109,7 +109,7 @@ onEveryEngine((engine) => {
       expect(refused).toBeInstanceOf(StartFaults)
       expect((refused as StartFaults).message).toBe(
         'The database cannot be used:\n  - a newer release of this program has used it: its internal tables have version 7, and this ' +
-          `release knows versions up to ${OWN_TABLES_VERSION}. Install that release or a later one, or name another database with --db. ` +
+          `release knows versions up to ${INTERNAL_TABLES_VERSION}. Install that release or a later one, or name another database with --db. ` +
           'Nothing was changed',
       )
     }
@@ -125,7 +125,7 @@ onEveryEngine((engine) => {
     await changed(place, `update verso_epoch set value = 7 where name = 'tables'`, 'drop index verso_log_at')
     const database = blindToVersion(await openDatabase(place.url, OPTIONS))
     const app = await createApp({ models, database })
-    expect(await app.db.reader.all(STORED)).toEqual([{ value: OWN_TABLES_VERSION }])
+    expect(await app.db.reader.all(STORED)).toEqual([{ value: INTERNAL_TABLES_VERSION }])
     expect(await app.db.reader.all(app.db.dialect.findIndex, ['verso_log_at'])).toHaveLength(1)
     await app.close()
     place.remove()
@@ -144,11 +144,11 @@ onEveryEngine((engine) => {
         return tx.run(sql, params)
       },
     })
-    await db.transaction((tx) => makeOwnTables(noting(tx), db.dialect))
+    await db.transaction((tx) => createInternalTables(noting(tx), db.dialect))
     await db.close()
     place.remove()
     const digest = createHash('sha256').update(made.join('\n')).digest('hex').slice(0, 16)
-    expect(digest).toBe(DIGESTS[OWN_TABLES_VERSION]?.[engine])
+    expect(digest).toBe(DIGESTS[INTERNAL_TABLES_VERSION]?.[engine])
   })
 })
 
@@ -169,8 +169,8 @@ describe('postgres', () => {
   const deadlocked =
     (times: number, code: string): Twin =>
     (db) => ({
-      ...{ dialect: db.dialect, reader: db.reader, searcher: db.searcher },
-      ...{ contents: db.contents, commits: db.commits, close: () => db.close() },
+      ...{ dialect: db.dialect, reader: db.reader, queryPool: db.queryPool },
+      ...{ blobs: db.blobs, commits: db.commits, close: () => db.close() },
       writability: () => db.writability(),
       transaction: (work, options) => {
         let attempts = 0

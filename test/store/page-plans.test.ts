@@ -5,8 +5,8 @@ import { defineModel } from '../../src/index.js'
 import { searchFromQuery } from '../../src/model/query/search.js'
 import { rebuildCounters } from '../../src/service/maintenance/counters.js'
 import type { Queryable, SqlValue } from '../../src/store/engine/database.js'
-import { find } from '../../src/store/find/pages.js'
-import { LEVELS } from '../../src/store/counters/counted-fields.js'
+import { findPage } from '../../src/store/find/pages.js'
+import { COUNTER_LEVELS } from '../../src/store/counters/counted-fields.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 
 const MODEL = 'plan.Row'
@@ -60,7 +60,7 @@ onEveryEngine((engine) => {
     }
     const table = app.tables.of(app.catalog.get(MODEL))
     const search = searchFromQuery(app.catalog, table.model, { limit: LIMIT, ...query }, 1_000)
-    const found = await find(db, table, search)
+    const found = await findPage(db, table, search)
     expect(asked).toHaveLength(1)
     return { ...found, asked: asked[0] as Asked }
   }
@@ -133,7 +133,7 @@ onEveryEngine((engine) => {
     const [row] = await app.db.reader.all(`explain (analyze, format json) ${asked.sql}`, asked.params)
     const scans = scansIn(row?.['QUERY PLAN']).filter((scan) => scan['Relation Name'] === 'verso_count')
     expect(scans.map((scan) => scan['Actual Loops'])).toEqual(scans.map(() => 1))
-    expect(scans).toHaveLength(LEVELS.length)
+    expect(scans).toHaveLength(COUNTER_LEVELS.length)
   })
 
   /** How many rows and entries of indexes a statement looks at; on SQLite, whether any walk has no beginning. */

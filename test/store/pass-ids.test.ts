@@ -3,7 +3,7 @@ import pg from 'pg'
 import { expect, test } from 'vitest'
 import { recordsOf } from '../../src/service/records/records.js'
 import { SERVICE } from '../../src/service/context/principal.js'
-import { passIds } from '../../src/store/records/bulk.js'
+import { advanceIds } from '../../src/store/records/bulk.js'
 import type { Dialect } from '../../src/store/engine/database.js'
 import { statementsHeldUp } from '../faults/table-locks.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
@@ -20,7 +20,7 @@ async function create({ app }: Service): Promise<number> {
 async function pass({ app }: Service, id: number, dialect: Partial<Dialect> = {}): Promise<void> {
   const table = app.tables.of(app.catalog.get(MODEL))
   const changed = { model: table.model, dialect: { ...table.dialect, ...dialect } }
-  await app.db.transaction((tx) => passIds(tx, { ...table, ...changed }, id))
+  await app.db.transaction((tx) => advanceIds(tx, { ...table, ...changed }, id))
 }
 
 /** The ids that are given after these were passed, in turn. */
@@ -57,7 +57,7 @@ onEveryEngine((engine) => {
 test('a store that goes back to the id that was passed is caught', async () => {
   const service = await startService('postgres')
   const goesBack = {
-    passIds: (table: string, id: number) => [
+    advanceIds: (table: string, id: number) => [
       `select setval(pg_get_serial_sequence('"${table}"', 'id'), ${id})`,
     ],
   }
@@ -99,7 +99,7 @@ test('on PostgreSQL two that jump do so in turn, and neither takes ids back', as
 test('a store that looks before it has its turn is caught', async () => {
   const service = await startService('postgres')
   const looksBefore = {
-    passIds: (table: string, id: number) => [
+    advanceIds: (table: string, id: number) => [
       `with own as materialized (select last_value as last from pg_sequences where sequencename = 'test.Note_id_seq'),
         turn as materialized (select pg_advisory_xact_lock(86730, 3) from own)
         select setval(pg_get_serial_sequence('"${table}"', 'id'), ${id}) from own, turn where coalesce(last, 0) < ${id}`,
@@ -111,7 +111,7 @@ test('a store that looks before it has its turn is caught', async () => {
 
 test('on PostgreSQL nobody who writes waits for it; a store that locks the table is caught', async () => {
   const service = await startService('postgres')
-  const locks = { passIds: (table: string) => [`lock table "${table}" in share row exclusive mode`] }
+  const locks = { advanceIds: (table: string) => [`lock table "${table}" in share row exclusive mode`] }
   const { url } = service.place
   expect(await statementsHeldUp(url, () => idsAfter(service, [40, FAR]))).toEqual([])
   expect(await statementsHeldUp(url, () => pass(service, 1, locks))).toEqual([

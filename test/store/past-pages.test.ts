@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Values } from '../../src/model/values/value.js'
 import type { Queryable } from '../../src/store/engine/database.js'
-import { append, valuesAt, type NewChange } from '../../src/store/log/log.js'
+import { appendChanges, rewindValues, type NewChange } from '../../src/store/log/log.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 
 const MODEL = 'test.Everything'
@@ -21,14 +21,14 @@ onEveryEngine((engine) => {
       ...{ model: MODEL, id, version: index + 1, action: 'update', by: null, atMs: 0 },
       changes: { [name]: { before: valueOf(index), after: valueOf(index + 1) } },
     }))
-    return service.app.db.transaction((tx) => append(tx, service.app.tables, changes))
+    return service.app.db.transaction((tx) => appendChanges(tx, service.app.tables, changes))
   }
   const at = (
     id: number,
     now: { version: number; values: Values },
     version: number,
     db: Queryable = service.app.db.reader,
-  ) => valuesAt(db, service.app.tables.of(service.app.catalog.get(MODEL)), id, now, version)
+  ) => rewindValues(db, service.app.tables.of(service.app.catalog.get(MODEL)), id, now, version)
 
   test('it is known over thousands of versions', async () => {
     await log(1_001, LONG, (version) => version, 'whole')

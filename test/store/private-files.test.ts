@@ -108,7 +108,7 @@ describe('a database that others can open', () => {
       chmodSync(file + tail, 0o664)
     }
     const narrowed: string[] = []
-    const db = await openSqlite(file, { onNarrowed: (each) => narrowed.push(each) })
+    const db = await openSqlite(file, { onModeNarrowed: (each) => narrowed.push(each) })
     expect(narrowed).toEqual([file, `${file}-wal`, `${file}-shm`, `${file}.files`])
     expect(others(modesIn(folder))).toEqual([])
     await db.close()

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import { openDatabase } from '../../src/store/open.js'
-import { describe as describeStep, type Plan } from '../../src/store/schema/plan.js'
-import { applySchema, showPlan } from '../../src/store/schema/schema.js'
+import { describeStep as describeStep, type SchemaPlan } from '../../src/store/schema/plan.js'
+import { applySchema, previewSchema } from '../../src/store/schema/schema.js'
 import type { Records } from '../../src/wire.js'
 import { enter, newPlace, onEveryEngine, refusalOf, startService, type Place } from '../targets.js'
 import { faultsOf, text } from './lead.js'
@@ -41,15 +41,15 @@ onEveryEngine((engine) => {
       await service.close()
     }
   }
-  const plan = async (fields: object, drops: readonly string[] = [], apply = false): Promise<Plan> => {
+  const plan = async (fields: object, drops: readonly string[] = [], apply = false): Promise<SchemaPlan> => {
     const db = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 })
     try {
-      return await (apply ? applySchema : showPlan)(db, Catalog.from(sources(fields)), drops)
+      return await (apply ? applySchema : previewSchema)(db, Catalog.from(sources(fields)), drops)
     } finally {
       await db.close()
     }
   }
-  const stepsOf = ({ steps }: Plan) => steps.map(describeStep)
+  const stepsOf = ({ steps }: SchemaPlan) => steps.map(describeStep)
   /** Task 1 with persons 1 and 2 in a list of this name. */
   const linkTwo = (name: string) =>
     withModels({ [name]: people }, (records) =>
@@ -172,8 +172,8 @@ onEveryEngine((engine) => {
     test('one that is gone without links is mentioned, and can come back', async () => {
       await withModels({ helpers: people }, (records) => records.create(TASK, { title: 'T' }))
       for (let start = 0; start < 2; start++) {
-        const { notes, faults } = await plan({}, [], true)
-        expect({ notes, faults }).toEqual({
+        const { notes, errors } = await plan({}, [], true)
+        expect({ notes, faults: errors }).toEqual({
           notes: ['a.Task.helpers is no longer declared; it holds no links, and its table stays'],
           faults: [],
         })

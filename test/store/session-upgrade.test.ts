@@ -4,7 +4,7 @@ import { createApp } from '../../src/service/create-app.js'
 import { openSessions } from '../../src/service/auth/open-sessions.js'
 import { authenticate, login } from '../../src/service/auth/sessions.js'
 import { recordsFor } from '../../src/service/records/records.js'
-import { findLogin } from '../../src/store/auth/accounts.js'
+import { findCredentials } from '../../src/store/auth/accounts.js'
 import { models } from '../models.js'
 import { actorIn, newPlace, onEveryEngine, PASSWORD, startService, USERNAME } from '../targets.js'
 
@@ -36,7 +36,7 @@ onEveryEngine((engine) => {
       const caller = await authenticate(app, sessionId)
       expect(caller?.actor?.username).toBe(USERNAME)
       await login(other, { username: USERNAME, password: PASSWORD }, '10.0.0.2', undefined, 'Browser/1')
-      const id = (await findLogin(app.db.reader, USERNAME))?.user.id ?? 0
+      const id = (await findCredentials(app.db.reader, USERNAME))?.user.id ?? 0
       const sessions = (await openSessions(app, id)).map(({ address, agent }) => [address, agent])
       expect(sessions).toEqual([
         ['10.0.0.2', 'Browser/1'],

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, test, vi } from 'vitest'
 import { ContentFolder } from '../../src/cli/data/content-folder.js'
 import { fileFault } from '../../src/cli/file-error.js'
 import { openDatabase } from '../../src/store/open.js'
-import { Staging } from '../../src/store/engine/staging.js'
+import { StagingArea } from '../../src/store/engine/staging.js'
 import { asNobody } from '../nobody.js'
 import { newPlace, refusalOf, type Engine } from '../targets.js'
 
@@ -33,8 +33,8 @@ describe.each([
   ['is missing', missing],
 ])('a folder for temporary files that %s', (_, folder) => {
   test('is named to the client of a large answer', async () => {
-    const staging = new Staging({ totalBytes: 1_000, patienceMs: 1_000 }, folder)
-    const refusal = await refusalOf(asNobody(scratch, async () => Promise.resolve(staging.park('answer'))))
+    const staging = new StagingArea({ totalBytes: 1_000, queueTimeoutMs: 1_000 }, folder)
+    const refusal = await refusalOf(asNobody(scratch, async () => Promise.resolve(staging.stage('answer'))))
     expect(refusal).toMatchObject(TEMPORARY)
     expect(staging.bytes).toBe(0)
   })
@@ -61,8 +61,8 @@ async function uploadInto(engine: Engine, temporary: string) {
   vi.stubEnv('TMPDIR', temporary)
   const db = await openDatabase(place.url, { poolSize: 1, statementTimeoutMs: 10_000 })
   vi.unstubAllEnvs()
-  const refusal = await refusalOf(asNobody(scratch, () => db.contents.receive(content(), 1_000)))
-  expect(db.contents.pending()).toBe(0)
+  const refusal = await refusalOf(asNobody(scratch, () => db.blobs.receive(content(), 1_000)))
+  expect(db.blobs.countPending()).toBe(0)
   await db.close()
   place.remove()
   return refusal

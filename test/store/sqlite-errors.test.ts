@@ -7,8 +7,8 @@ import { afterAll, expect, test } from 'vitest'
 import { Refusal } from '../../src/errors.js'
 import { CONTRACT } from '../../src/http/compat/protocol.js'
 import { refusalAnswer } from '../../src/http/route/errors.js'
-import { connect, Session } from '../../src/store/sqlite/connection.js'
-import { translate, troubleOf } from '../../src/store/sqlite/errors.js'
+import { openConnection, SqliteSession } from '../../src/store/sqlite/connection.js'
+import { translateSqliteError, classifyUnwritable } from '../../src/store/sqlite/errors.js'
 import { damagePages } from '../faults/damaged-file.js'
 
 const scratch = mkdtempSync(path.join(tmpdir(), 'verso-errors-'))
@@ -37,14 +37,14 @@ test.for(CASES)('$name is refused by kind, and never internal', (each) => {
     code: 'ERR_SQLITE_ERROR',
     errcode: code,
   })
-  const translated = translate(error)
-  expect(troubleOf(translated)).toBe('trouble' in each ? each.trouble : undefined)
+  const translated = translateSqliteError(error)
+  expect(classifyUnwritable(translated)).toBe('trouble' in each ? each.trouble : undefined)
   expectAnswer(translated, status, words)
 })
 
 test('errors of real statements come by their message alone, and are told apart as well', () => {
   const damaged = path.join(scratch, 'damaged.db')
-  const writer = connect(damaged, false)
+  const writer = openConnection(damaged, false)
   writer.exec('create table item (id integer primary key, text)')
   const insert = writer.prepare('insert into item (text) values (?)')
   for (let row = 0; row < 100; row++) insert.run('x'.repeat(1_000))
@@ -53,7 +53,7 @@ test('errors of real statements come by their message alone, and are told apart 
   const noDatabase = path.join(scratch, 'text.db')
   writeFileSync(noDatabase, 'this is no database, but a text of some length\n'.repeat(100))
 
-  const reader = new Session(connect(damaged, true))
+  const reader = new SqliteSession(openConnection(damaged, true))
   expectAnswer(
     errorOf(() => reader.all('select count(text) from item')),
     503,
@@ -64,9 +64,9 @@ test('errors of real statements come by their message alone, and are told apart 
     503,
     /is read-only/,
   )
-  expectAnswer(translate(errorOf(() => connect(noDatabase, true))), 503, /is damaged/)
+  expectAnswer(translateSqliteError(errorOf(() => openConnection(noDatabase, true))), 503, /is damaged/)
   expectAnswer(
-    translate(errorOf(() => connect(path.join(scratch, 'none/x.db'), true))),
+    translateSqliteError(errorOf(() => openConnection(path.join(scratch, 'none/x.db'), true))),
     503,
     /cannot be opened/,
   )
@@ -76,19 +76,21 @@ test('errors of real statements come by their message alone, and are told apart 
 
 test('a read transaction that met damage is over, and the next one sees what was committed since', () => {
   const file = path.join(scratch, 'over.db')
-  const writer = new Session(connect(file, false))
+  const writer = new SqliteSession(openConnection(file, false))
   writer.exec('create table item (id integer primary key, text)')
   writer.exec('create table other (id integer primary key)')
   for (let row = 0; row < 100; row++) writer.run('insert into item (text) values (?)', ['x'.repeat(1_000)])
   writer.checkpoint()
   damagePages(file, (page) => page > 3)
   const seen: unknown[] = []
-  const reader = new Session(connect(file, true), (error) => seen.push(troubleOf(error)))
-  const read = () => reader.inOneMoment(() => errorOf(() => reader.all('select count(text) from item')))
+  const reader = new SqliteSession(openConnection(file, true), (error) =>
+    seen.push(classifyUnwritable(error)),
+  )
+  const read = () => reader.withSnapshot(() => errorOf(() => reader.all('select count(text) from item')))
   expectAnswer(read(), 503, /is damaged/)
   expect([reader.connection.isTransaction, seen]).toEqual([false, ['damaged']])
   writer.run('insert into other (id) values (1)')
-  expect(reader.inOneMoment(() => reader.all('select id from other'))).toEqual([{ id: 1 }])
+  expect(reader.withSnapshot(() => reader.all('select id from other'))).toEqual([{ id: 1 }])
   reader.close()
   writer.close()
 })

@@ -61,7 +61,7 @@ async function searchUntilAnswered(sql: string): Promise<Row[]> {
   const sinceMs = performance.now()
   for (;;) {
     try {
-      return await db.searcher.all(sql)
+      return await db.queryPool.all(sql)
     } catch (error) {
       const isBusy = error instanceof Refusal && error.kind === 'busy'
       if (!isBusy || performance.now() - sinceMs > AMPLE_MS) throw error
@@ -100,13 +100,13 @@ test('a search finds what the reader finds', async () => {
   // Statements whose answers JSON would change: without one of them JSON would do for the messages.
   const lossy: string[] = []
   for (const [sql, params] of statements) {
-    const rows = await db.searcher.all(sql, params)
+    const rows = await db.queryPool.all(sql, params)
     expect(rows).toEqual(await db.reader.all(sql, params))
     if (!isDeepStrictEqual(JSON.parse(JSON.stringify(rows)), rows)) lossy.push(sql)
   }
   expect(lossy).toHaveLength(2)
-  expect(await db.searcher.all('select count(*) as n from item')).toEqual([{ n: 3 }])
-  await db.searcher.snapshot(async (snapshot) => {
+  expect(await db.queryPool.all('select count(*) as n from item')).toEqual([{ n: 3 }])
+  await db.queryPool.snapshot(async (snapshot) => {
     for (const [sql, params] of statements)
       expect(await snapshot.all(sql, params)).toEqual(await db.reader.all(sql, params))
   })
@@ -115,31 +115,31 @@ test('a search finds what the reader finds', async () => {
 test('no process is started before the first search, and one serves those that follow each other', async () => {
   await db.reader.all('select 1 as n')
   expect(started).toHaveLength(0)
-  for (let n = 0; n < 5; n++) expect(await db.searcher.all('select ? as n', [n])).toEqual([{ n }])
+  for (let n = 0; n < 5; n++) expect(await db.queryPool.all('select ? as n', [n])).toEqual([{ n }])
   expect(started).toHaveLength(1)
 })
 
 test('a search sees what was committed just before', async () => {
   for (let n = 1; n <= 50; n++) {
     await add('x', n)
-    expect(await db.searcher.all('select max(size) as n from item')).toEqual([{ n }])
+    expect(await db.queryPool.all('select max(size) as n from item')).toEqual([{ n }])
   }
 })
 
 test('what is wrong with a statement is an error, and the next one is answered', async () => {
-  await expect(db.searcher.all('select color from item')).rejects.toThrow(/no such column: color/)
-  await expect(db.searcher.all('select ? as n', [])).resolves.toEqual([{ n: null }])
+  await expect(db.queryPool.all('select color from item')).rejects.toThrow(/no such column: color/)
+  await expect(db.queryPool.all('select ? as n', [])).resolves.toEqual([{ n: null }])
   const tooLarge = 'select 9007199254740993 as n'
   const known = { code: 'ERR_SQLITE_ERROR', message: expect.stringMatching(/too large/) }
   await expect(db.reader.all(tooLarge)).rejects.toMatchObject(known)
-  await expect(db.searcher.all(tooLarge)).rejects.toMatchObject(known)
-  await expect(db.searcher.all("insert into item (code) values ('x')")).rejects.toMatchObject({
+  await expect(db.queryPool.all(tooLarge)).rejects.toMatchObject(known)
+  await expect(db.queryPool.all("insert into item (code) values ('x')")).rejects.toMatchObject({
     kind: 'busy',
     message: expect.stringMatching(/is read-only/),
   })
   // It is the search that cannot write, not the database.
   expect(await db.writability()).toBeUndefined()
-  expect(await db.searcher.all('select count(*) as n from item')).toEqual([{ n: 0 }])
+  expect(await db.queryPool.all('select count(*) as n from item')).toEqual([{ n: 0 }])
   expect(started).toHaveLength(1)
 })
 
@@ -147,7 +147,7 @@ test('a search past the limit is refused in time and ended, and others are answe
   await reopen(LIMIT_MS)
   await searchUntilAnswered('select 1 as n')
   const sinceMs = performance.now()
-  expect(await refusalOf(db.searcher.all(ENDLESS))).toMatchObject({
+  expect(await refusalOf(db.queryPool.all(ENDLESS))).toMatchObject({
     kind: 'busy',
     message: 'The search took longer than 1.5 s',
     details: { retryAfterS: 1 },
@@ -164,7 +164,7 @@ test('the wait for a turn counts as time', async () => {
   await searchUntilAnswered('select 1 as n')
   const refusedMs = await Promise.all(
     [ENDLESS, ENDLESS, 'select 1 as n'].map(async (sql) => {
-      expect(await refusalOf(db.searcher.all(sql))).toMatchObject({ kind: 'busy' })
+      expect(await refusalOf(db.queryPool.all(sql))).toMatchObject({ kind: 'busy' })
       return performance.now()
     }),
   )
@@ -173,26 +173,26 @@ test('the wait for a turn counts as time', async () => {
 
 test('a limit shorter than the start of a process does not keep searches from ever being answered', async () => {
   await reopen(30)
-  expect(await refusalOf(db.searcher.all('select 1 as n'))).toMatchObject({ kind: 'busy' })
+  expect(await refusalOf(db.queryPool.all('select 1 as n'))).toMatchObject({ kind: 'busy' })
   expect(await searchUntilAnswered('select 1 as n')).toEqual([{ n: 1 }])
 })
 
 test('the event loop is free during a search; a read holds it', async () => {
   expect(await turnsDuring(() => db.reader.all(LONG))).toBeLessThan(3)
-  await db.searcher.all('select 1 as n')
-  expect(await turnsDuring(() => db.searcher.all(LONG))).toBeGreaterThan(100)
+  await db.queryPool.all('select 1 as n')
+  expect(await turnsDuring(() => db.queryPool.all(LONG))).toBeGreaterThan(100)
 })
 
 test('searches run two at a time: a long one does not hold up a short one', async () => {
-  const long = refusalOf(db.searcher.all(ENDLESS))
-  expect(await db.searcher.all('select 1 as n')).toEqual([{ n: 1 }])
+  const long = refusalOf(db.queryPool.all(ENDLESS))
+  expect(await db.queryPool.all('select 1 as n')).toEqual([{ n: 1 }])
   expect(started).toHaveLength(2)
   await db.close()
   await long
 })
 
 test('a thousand searches may wait, more are refused, and all that wait are answered', async () => {
-  const searches = Array.from({ length: 1_010 }, (_, n) => db.searcher.all('select ? as n', [n]))
+  const searches = Array.from({ length: 1_010 }, (_, n) => db.queryPool.all('select ? as n', [n]))
   const outcomes = await Promise.allSettled(searches)
   const rows = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []))
   expect(rows).toEqual(Array.from({ length: 1_000 }, (_, n) => ({ n })))
@@ -204,38 +204,38 @@ test('a thousand searches may wait, more are refused, and all that wait are answ
 })
 
 test('a process that dies takes its search with it, and is replaced', async () => {
-  await db.searcher.all('select 1 as n')
-  const lost = refusalOf(db.searcher.all(ENDLESS))
+  await db.queryPool.all('select 1 as n')
+  const lost = refusalOf(db.queryPool.all(ENDLESS))
   started[0]?.kill('SIGKILL')
   expect(await lost).toMatchObject({ kind: 'busy', message: 'The search was lost' })
-  expect(await db.searcher.all('select 2 as n')).toEqual([{ n: 2 }])
+  expect(await db.queryPool.all('select 2 as n')).toEqual([{ n: 2 }])
   expect(started).toHaveLength(2)
 })
 
 test('a process that dies before it could begin refuses a search, and the next is answered', async () => {
-  const lost = refusalOf(db.searcher.all('select 1 as n'))
+  const lost = refusalOf(db.queryPool.all('select 1 as n'))
   started[0]?.kill('SIGKILL')
   expect(await lost).toMatchObject({ kind: 'busy', message: 'The search could not be started' })
-  expect(await db.searcher.all('select 2 as n')).toEqual([{ n: 2 }])
+  expect(await db.queryPool.all('select 2 as n')).toEqual([{ n: 2 }])
 })
 
 test('a signal to everybody in the terminal ends no search', async () => {
-  await db.searcher.all('select 1 as n')
-  const search = db.searcher.all(LONG)
+  await db.queryPool.all('select 1 as n')
+  const search = db.queryPool.all(LONG)
   started[0]?.kill('SIGINT')
   started[0]?.kill('SIGTERM')
   expect(await search).toEqual([{ n: 1_000_000 }])
 })
 
 test('closing refuses the searches that run and wait, and leaves no process', async () => {
-  await db.searcher.all('select 1 as n')
-  const searches = [ENDLESS, ENDLESS, ENDLESS].map((sql) => refusalOf(db.searcher.all(sql)))
+  await db.queryPool.all('select 1 as n')
+  const searches = [ENDLESS, ENDLESS, ENDLESS].map((sql) => refusalOf(db.queryPool.all(sql)))
   await db.close()
   for (const refusal of await Promise.all(searches))
     expect(refusal).toMatchObject({ kind: 'busy', message: 'The database is closed' })
   expect(started).toHaveLength(2)
   expect(started.every(isOver)).toBe(true)
-  expect(await refusalOf(db.searcher.all('select 1 as n'))).toMatchObject({
+  expect(await refusalOf(db.queryPool.all('select 1 as n'))).toMatchObject({
     kind: 'busy',
     message: 'The database is closed',
   })

@@ -5,7 +5,7 @@ import { defineModel } from '../../src/model/definition/define-model.js'
 import type { Query } from '../../src/model/query/search.js'
 import { openDatabase } from '../../src/store/open.js'
 import { StagedFile } from '../../src/store/engine/staging.js'
-import { mostBytes } from '../../src/store/sql/byte-size.js'
+import { computeMaxBytes } from '../../src/store/sql/byte-size.js'
 import type { Records } from '../../src/wire.js'
 import { membersWithoutEnd, withoutHeavy } from '../mutants/answers.js'
 import { CountingDatabase } from '../counting-database.js'
@@ -137,7 +137,7 @@ test('computed text is as long as it is declared to be, else a label', () => {
   const model = Catalog.from(models).get('big.Label')
   const most = ['long', 'short', 'any'].map((key) => {
     const field = model.fields.get(key)
-    return mostBytes({ model, versionKeys: [], entries: field ? [{ key, steps: [], field }] : [] })
+    return computeMaxBytes({ model, versionKeys: [], entries: field ? [{ key, steps: [], field }] : [] })
   })
   const around = (key: string) => 56 + 6 + key.length
   expect(most).toEqual([200_000 + around('long'), 40 + around('short'), 4_080 + around('any')])

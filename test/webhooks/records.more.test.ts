@@ -6,8 +6,8 @@ import { remove } from '../../src/service/records/remove.js'
 import { tidy } from '../../src/service/maintenance/housekeeping.js'
 import { addUser } from '../../src/service/auth/accounts.js'
 import { makeWebhook, stateOf, deliveriesOf } from '../../src/service/webhooks/webhooks.js'
-import { rightsEpoch } from '../../src/store/auth/permissions-version.js'
-import { raiseHorizon } from '../../src/store/log/feed.js'
+import { readPermissionsVersion } from '../../src/store/auth/permissions-version.js'
+import { raiseRetentionFloor } from '../../src/store/log/feed.js'
 import type { Change, WireRecord } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Engine, type Service } from '../targets.js'
@@ -174,10 +174,10 @@ onEveryEngine((engine) => {
 
   test('a write to a webhook does not change the permissions version', async () => {
     await start(engine, false)
-    const before = await rightsEpoch(service.app.db.reader)
+    const before = await readPermissionsVersion(service.app.db.reader)
     const { record } = await makeWebhook(service.app, SERVICE, { name: 'a', url: PUBLIC })
     await update(service.app, SERVICE, hookModel(), record.id, { version: 0, paused: true })
-    expect(await rightsEpoch(service.app.db.reader)).toBe(before)
+    expect(await readPermissionsVersion(service.app.db.reader)).toBe(before)
   })
 
   test('a webhook receives the changes of its models, or of all declared models by default', async () => {
@@ -288,7 +288,7 @@ onEveryEngine((engine) => {
     const { record } = await makeWebhook(service.app, SERVICE, { name: 'a', url: receiver.url, paused: true })
     await contact({ firstName: 'Ada' })
     const { last } = await stateOf(service.app, record.id)
-    await service.app.db.transaction((tx) => raiseHorizon(tx, last))
+    await service.app.db.transaction((tx) => raiseRetentionFloor(tx, last))
     await update(service.app, SERVICE, hookModel(), record.id, { version: 0, paused: false })
     await receiver.until(({ calls }) => calls.length === 1)
     expect(receiver.calls[0]?.message).toEqual({ webhook: record.id, resync: true, next: last + 1 })

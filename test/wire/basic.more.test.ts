@@ -12,8 +12,8 @@ import { pairKey } from '../../src/service/auth/throttle.js'
 import { SERVICE } from '../../src/service/context/principal.js'
 import { addUser, changePassword, setDisabled } from '../../src/service/auth/accounts.js'
 import { remove } from '../../src/service/records/remove.js'
-import { findLogin } from '../../src/store/auth/accounts.js'
-import { findFailures } from '../../src/store/auth/login-failures.js'
+import { findCredentials } from '../../src/store/auth/accounts.js'
+import { findLoginFailures } from '../../src/store/auth/login-failures.js'
 import { newPlace, onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import {
   credentials,
@@ -184,7 +184,7 @@ onEveryEngine((engine) => {
     const from = { 'x-forwarded-for': '10.8.0.1' }
     const answers = await Promise.all(names.map((name) => get({ ...basic(name, 'the same'), ...from })))
     expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401])
-    const counted = await findFailures(service.app.db.reader, '10.8.0.1', 0)
+    const counted = await findLoginFailures(service.app.db.reader, '10.8.0.1', 0)
     // Two spellings of one name share one check if they arrive together.
     expect(counted?.failures).toBeGreaterThanOrEqual(3)
   })
@@ -206,7 +206,7 @@ onEveryEngine((engine) => {
     await setDisabled(service.app, username, false)
     expect((await get(basic(username, password))).status).toBe(200)
     await remove(service.app, SERVICE, USER, id)
-    expect(await findLogin(service.app.db.reader, username)).toBeUndefined()
+    expect(await findCredentials(service.app.db.reader, username)).toBeUndefined()
     expect((await get(basic(username, password))).status).toBe(401)
     // A new account of the same name is another account.
     await addUser(service.app, { username, password: 'of somebody else', roles: ['editor'] })

@@ -1,8 +1,8 @@
 // The change feed over HTTP: pages, long polls, streams, and invalid queries.
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { CommitListeners } from '../../src/store/engine/commit-listeners.js'
-import { raiseHorizon } from '../../src/store/log/feed.js'
+import type { CommitNotifier } from '../../src/store/engine/commit-listeners.js'
+import { raiseRetentionFloor } from '../../src/store/log/feed.js'
 import { EventReader } from '../feed.js'
 import { HttpClient } from '../http-client.js'
 import { newPlace, onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
@@ -108,7 +108,7 @@ onEveryEngine((engine) => {
     await client.create(MODEL, {})
     await waiting.wait(0, WAIT_MS, signal)
     const begunMs = performance.now()
-    ;(db.commits as CommitListeners).announce()
+    ;(db.commits as CommitNotifier).publish()
     await waiting.wait(0, WAIT_MS, signal)
     expect(performance.now() - begunMs).toBeLessThan(WAIT_MS)
   })
@@ -174,7 +174,7 @@ onEveryEngine((engine) => {
       ).events()
       expect((await events.next()).value).toMatchObject({ event: 'change' })
       database.failure = new Error('the store is broken')
-      ;(database.commits as CommitListeners).announce()
+      ;(database.commits as CommitNotifier).publish()
       let last: unknown
       for await (const event of events) last = event
       expect(last).toMatchObject({ event: 'refused', data: expect.stringContaining('"internal"') as unknown })
@@ -242,7 +242,7 @@ onEveryEngine((engine) => {
   test('a cursor below the retention floor or beyond the end of the feed is 410', async () => {
     const ahead = await user.get(`/ws/changes?since=${(await end()) + 1}`)
     expectRefusal(ahead, 410, 'gone')
-    await service.app.db.transaction((tx) => raiseHorizon(tx, 5))
+    await service.app.db.transaction((tx) => raiseRetentionFloor(tx, 5))
     const behind = await user.get('/ws/changes?since=4')
     expectRefusal(behind, 410, 'gone')
     expect(envelope(behind).data).toMatchObject({ since: 4, horizon: 5, last: await end() })

@@ -6,7 +6,7 @@ import { csvLine } from '../../src/formats/csv.js'
 import { SERVICE } from '../../src/service/context/principal.js'
 import { exportFound } from '../../src/service/transfer/export.js'
 import { importRecords } from '../../src/service/transfer/import.js'
-import type { Database, Queryable, Searcher } from '../../src/store/engine/database.js'
+import type { Database, Queryable, QueryPool } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
 import { CountingDatabase } from '../counting-database.js'
@@ -22,11 +22,11 @@ class Ailing implements Database {
   left = Infinity
   isSilent = false
   readonly reader: Queryable
-  readonly searcher: Searcher
+  readonly queryPool: QueryPool
 
   constructor(private readonly inner: Database) {
     this.reader = inner.reader
-    this.searcher = searchingBy(inner.searcher, (queryable) => ({
+    this.queryPool = searchingBy(inner.queryPool, (queryable) => ({
       all: async (sql, params) => {
         if (--this.left >= 0) return queryable.all(sql, params)
         if (this.isSilent) return []
@@ -45,8 +45,8 @@ class Ailing implements Database {
 
   writability: Database['writability'] = () => this.inner.writability()
 
-  get contents() {
-    return this.inner.contents
+  get blobs() {
+    return this.inner.blobs
   }
 
   transaction: Database['transaction'] = (work, options) => this.inner.transaction(work, options)

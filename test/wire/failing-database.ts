@@ -1,4 +1,4 @@
-import type { Database, Queryable, Searcher } from '../../src/store/engine/database.js'
+import type { Database, Queryable, QueryPool } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 
 /** A real database that fails with `failure` as long as it is set. */
@@ -15,8 +15,8 @@ export class FailingDatabase implements Database {
     return this.inner.dialect
   }
 
-  get contents(): Database['contents'] {
-    return this.inner.contents
+  get blobs(): Database['blobs'] {
+    return this.inner.blobs
   }
 
   get commits(): Database['commits'] {
@@ -32,14 +32,14 @@ export class FailingDatabase implements Database {
     },
   }
 
-  readonly searcher: Searcher = {
+  readonly queryPool: QueryPool = {
     all: async (sql, params) => {
       if (this.failure) throw this.failure
-      return this.inner.searcher.all(sql, params)
+      return this.inner.queryPool.all(sql, params)
     },
     snapshot: async (work) => {
       if (this.failure) throw this.failure
-      return this.inner.searcher.snapshot(work)
+      return this.inner.queryPool.snapshot(work)
     },
   }
 

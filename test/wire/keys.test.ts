@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { addUser } from '../../src/service/auth/accounts.js'
 import { SERVICE } from '../../src/service/context/principal.js'
 import { makeKey } from '../../src/service/auth/keys.js'
-import { findLogin } from '../../src/store/auth/accounts.js'
+import { findCredentials } from '../../src/store/auth/accounts.js'
 import { changesBetween } from '../log.js'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
@@ -325,7 +325,7 @@ onEveryEngine((engine) => {
     })
 
     test('an administrator cannot create a key for another user over HTTP, the command line can', async () => {
-      const found = await findLogin(service.app.db.reader, USERNAME)
+      const found = await findCredentials(service.app.db.reader, USERNAME)
       if (!found) throw new Error('the account of the tests is missing')
       const by = await service.app.gate.callerOf(found.user)
       await expect(makeKey(service.app, by, { user: bobId, name: 'x' })).rejects.toMatchObject({

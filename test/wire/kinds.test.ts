@@ -1,7 +1,7 @@
 // Every kind of error, provoked over HTTP, with its status and its envelope.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { pairKey } from '../../src/service/auth/throttle.js'
-import { raiseHorizon } from '../../src/store/log/feed.js'
+import { raiseRetentionFloor } from '../../src/store/log/feed.js'
 import { Refusal, REFUSAL_KINDS, type RefusalKind } from '../../src/errors.js'
 import { newPlace, onEveryEngine, startService, type Place, type Service } from '../targets.js'
 import { FailingDatabase } from './failing-database.js'
@@ -61,7 +61,7 @@ const provocations: Readonly<Record<RefusalKind, readonly [status: number, provo
   gone: [
     410,
     async ({ service, user }) => {
-      await service.app.db.transaction((tx) => raiseHorizon(tx, 1))
+      await service.app.db.transaction((tx) => raiseRetentionFloor(tx, 1))
       return user.get('/ws/changes')
     },
   ],

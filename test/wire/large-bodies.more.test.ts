@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { StagedBody, WaitingBodies } from '../../src/http/answer/answer-body.js'
 import { Connections } from '../../src/http/connection/connections.js'
 import { Refusal } from '../../src/errors.js'
-import { Staging } from '../../src/store/engine/staging.js'
+import { StagingArea } from '../../src/store/engine/staging.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import {
   asUser,
@@ -136,12 +136,12 @@ describe('staging files', () => {
   })
 
   test('a staging file has no name, and all of them stay below the total size', async () => {
-    const staging = new Staging({ totalBytes: 10, patienceMs: 1_000 }, folder)
+    const staging = new StagingArea({ totalBytes: 10, patienceMs: 1_000 }, folder)
     const first = staging.park('12345678')
     expect(readdirSync(folder)).toEqual([])
     const busy = (() => {
       try {
-        return staging.park('123')
+        return staging.stage('123')
       } catch (error) {
         return error
       }
@@ -155,7 +155,7 @@ describe('staging files', () => {
     first.discard()
     first.discard()
     expect(staging.bytes).toBe(0)
-    staging.park('0123456789').discard()
+    staging.stage('0123456789').discard()
   })
 })
 
@@ -188,7 +188,7 @@ function askAndReadNothing(url: string): net.Socket {
 
 describe('waiting bodies', () => {
   test('waiting bodies stay in memory up to a limit, then in files, and are counted until they are read', async () => {
-    const staging = new Staging({ totalBytes: 100_000_000, patienceMs: 1_000 })
+    const staging = new StagingArea({ totalBytes: 100_000_000, patienceMs: 1_000 })
     const waiting = new WaitingBodies(staging, 20_000_000, 25_000_000)
     const body = Buffer.alloc(12_000_000, 'x')
     const held: boolean[] = []

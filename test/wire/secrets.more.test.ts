@@ -8,7 +8,7 @@ import type { Source } from '../../src/model/catalog/catalog.js'
 import { changePassword } from '../../src/service/auth/accounts.js'
 import { SERVICE } from '../../src/service/context/principal.js'
 import { makeKey } from '../../src/service/auth/keys.js'
-import { findLogin } from '../../src/store/auth/accounts.js'
+import { findCredentials } from '../../src/store/auth/accounts.js'
 import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { cleanUpAfterwards, scratch, verso } from '../cli/program.js'
@@ -85,7 +85,7 @@ class Life {
 
   /** Remembers the hash of the current password of an account. */
   async keepHashOf(username: string): Promise<string> {
-    const found = await findLogin(this.service.app.db.reader, username)
+    const found = await findCredentials(this.service.app.db.reader, username)
     return this.secret(`a password hash of ${username}`, found?.passwordHash ?? '', [
       ...[PASSWORD_COLUMN, 'copy/verso.db', 'copy/verso.db-wal'],
     ])
@@ -126,7 +126,7 @@ async function live(engine: Engine, twin?: (db: Database) => Database): Promise<
   const one = async (sql: string, params: (string | number)[]) =>
     String(Object.values((await service.app.db.reader.all(sql, params))[0] ?? {})[0])
   const hashes = {
-    password: (await findLogin(service.app.db.reader, 'bob'))?.passwordHash ?? '',
+    password: (await findCredentials(service.app.db.reader, 'bob'))?.passwordHash ?? '',
     session: await one('select hash from verso_session order by created_ms desc limit 1', []),
     key: await one('select "hash" from "verso.auth.ApiKey" where "id" = ?', [keyId]),
   }

@@ -1,7 +1,7 @@
 // A login takes equally long with an unknown user, a wrong password and a disabled account.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addUser, setDisabled } from '../../src/service/auth/accounts.js'
-import { findLogin } from '../../src/store/auth/accounts.js'
+import { findCredentials } from '../../src/store/auth/accounts.js'
 import { PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import {
   KNOWN,
@@ -41,7 +41,7 @@ const ATTEMPTS: readonly Attempt[] = [
 
 /** The mutant: looks the account up first, and returns immediately if there is none. */
 const early: Try = async (attempt, address) => {
-  if (await findLogin(service.app.db.reader, attempt.username)) await real(attempt, address)
+  if (await findCredentials(service.app.db.reader, attempt.username)) await real(attempt, address)
 }
 
 /** A subtler mutant: takes a little longer for existing accounts, in proportion to the speed of this machine. */
@@ -50,7 +50,7 @@ const later: Try = async (attempt, address) => {
   await real(attempt, address).catch(() => undefined)
   if (attempt.username !== USERNAME) return
   const until = performance.now() + (performance.now() - began) / 3
-  while (performance.now() < until) await findLogin(service.app.db.reader, attempt.username)
+  while (performance.now() < until) await findCredentials(service.app.db.reader, attempt.username)
 }
 
 test('every kind of failed login takes equally long', async () => {

@@ -8,8 +8,8 @@ import { StartFaults } from '../../errors.js'
 import type { FileFacts } from '../../model/catalog/file-facts.js'
 import { typeOfContent } from '../../model/values/file-type.js'
 import { makeFolder, syncFolder } from '../../store/sqlite/blob-folder.js'
-import { PRIVATE_FILE } from '../../store/engine/private-files.js'
-import { isMissing, receiveInto } from '../../store/engine/pending-blob.js'
+import { PRIVATE_FILE_MODE } from '../../store/engine/private-files.js'
+import { isFileMissing, writeUpload } from '../../store/engine/pending-blob.js'
 
 /** What is known of content that was put away. */
 export type Kept = Omit<FileFacts, 'name'>
@@ -27,7 +27,7 @@ export class ContentFolder {
     try {
       return (await open(this.#placeOf(sha256), 'r')).createReadStream()
     } catch (error) {
-      if (isMissing(error)) return undefined
+      if (isFileMissing(error)) return undefined
       throw error
     }
   }
@@ -46,8 +46,8 @@ export class ContentFolder {
     const unfinished = path.join(this.#folder, `${process.pid}.part`)
     this.#makeFolder(this.#folder)
     try {
-      const handle = await open(unfinished, 'w', PRIVATE_FILE)
-      const { size, sha256, head } = await receiveInto(handle, content, Infinity).finally(() =>
+      const handle = await open(unfinished, 'w', PRIVATE_FILE_MODE)
+      const { size, sha256, head } = await writeUpload(handle, content, Infinity).finally(() =>
         handle.close(),
       )
       if (expected && expected.sha256 !== sha256)

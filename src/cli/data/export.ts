@@ -12,10 +12,10 @@ import { targetsFirst, transferFields, transferredModels } from '../../formats/t
 import { printLine } from '../../formats/ndjson.js'
 import { exportAll } from '../../service/transfer/export.js'
 import type { Reading } from '../../service/transfer/export-files.js'
-import { countAll } from '../../store/records/bulk.js'
+import { countRows } from '../../store/records/bulk.js'
 import { makeFolder } from '../../store/sqlite/blob-folder.js'
-import { PRIVATE_FILE } from '../../store/engine/private-files.js'
-import { showPlan } from '../../store/schema/schema.js'
+import { PRIVATE_FILE_MODE } from '../../store/engine/private-files.js'
+import { previewSchema } from '../../store/schema/schema.js'
 import { Tables } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
 import { ContentFolder } from './content-folder.js'
@@ -64,7 +64,7 @@ export function addExport(program: Command): void {
       const chosen = chooseModels(catalog, flags.model)
       requireDatabase(db)
       await withDatabase(db, async (database) => {
-        const { steps } = await showPlan(database, catalog, [])
+        const { steps } = await previewSchema(database, catalog, [])
         if (steps.length > 0)
           throw new StartFaults(NOTHING, [
             `the tables of ${shownDatabase(db)} are not those of the models; to see why, run: verso schema`,
@@ -124,7 +124,7 @@ async function exportModels(
   const progress = new Progress()
   const contents = new ContentFolder(out)
   for (const model of targetsFirst(app.catalog, models).reverse()) {
-    const total = process.stderr.isTTY ? await countAll(app.db.searcher, app.tables.of(model)) : 0
+    const total = process.stderr.isTTY ? await countRows(app.db.queryPool, app.tables.of(model)) : 0
     progress.begin(model.name, total)
     const file = path.join(out, `${model.name}.${format}`)
     const print = format === 'csv' ? csvPrinter(model, spreadsheet) : linePrinter(model)
@@ -169,7 +169,7 @@ function csvPrinter(model: Model, isForSpreadsheet: boolean): Printer {
 /** Under another name until it is complete and on the disk: a file that is there is whole. */
 async function writeWhole<T>(file: string, write: (handle: FileHandle) => Promise<T>): Promise<T> {
   const unfinished = `${file}.${process.pid}.part`
-  const handle = await open(unfinished, 'w', PRIVATE_FILE)
+  const handle = await open(unfinished, 'w', PRIVATE_FILE_MODE)
   try {
     const result = await write(handle)
     await handle.sync()

@@ -6,7 +6,7 @@ import type { Model } from '../../model/definition/model.js'
 import { isFile } from '../../formats/transfer-fields.js'
 import { lineFromRemote, remoteFields } from '../../formats/remote-record.js'
 import { makeFolder } from '../../store/sqlite/blob-folder.js'
-import { PRIVATE_FILE } from '../../store/engine/private-files.js'
+import { PRIVATE_FILE_MODE } from '../../store/engine/private-files.js'
 import { ContentFolder } from './content-folder.js'
 import type { Remote, RemoteRecord } from './remote.js'
 import { hasFiles, RemoteFiles } from './remote-files.js'
@@ -42,7 +42,7 @@ export async function spoolModel(
   const file = path.join(folder, `${model.name}.ndjson`)
   if (await isThere(file)) return { model, file, records: 0 }
   const unfinished = `${file}.part`
-  const handle = await open(unfinished, (await isThere(unfinished)) ? 'r+' : 'w+', PRIVATE_FILE)
+  const handle = await open(unfinished, (await isThere(unfinished)) ? 'r+' : 'w+', PRIVATE_FILE_MODE)
   try {
     const records = await copyAll(remote, model, folder, handle, onRecords)
     if (records === undefined) {

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, realpathSync, rmSync, statSync, writeFileSync 
 import path from 'node:path'
 import { StartFaults } from '../../errors.js'
 import { makeFolder } from '../../store/sqlite/blob-folder.js'
-import { PUBLIC_FOLDER } from '../../store/engine/private-files.js'
+import { PUBLIC_FOLDER_MODE } from '../../store/engine/private-files.js'
 import { translateFileFault } from '../file-error.js'
 
 const NOTHING = 'Nothing was written'
@@ -18,7 +18,7 @@ export function writeModels(files: readonly NewFile[], folder: string, place: st
   const written: string[] = []
   try {
     refuseInTheWay(files, folder, place)
-    makeFolder(folder, PUBLIC_FOLDER)
+    makeFolder(folder, PUBLIC_FOLDER_MODE)
     for (const { name, text } of files) {
       const file = path.join(folder, name)
       writeFileSync(file, text, { flag: 'wx' })

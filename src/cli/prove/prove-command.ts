@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Command } from 'commander'
 import { StartFaults } from '../../errors.js'
-import { hasOwnTables } from '../../store/schema/internal-tables.js'
+import { hasInternalTables } from '../../store/schema/internal-tables.js'
 import { shownDatabase, withDatabase } from '../open.js'
 import { Progress } from '../terminal/progress.js'
 import { chooseAdapter } from './adapter-choice.js'
@@ -156,7 +156,7 @@ async function startNodes({ db, nodes: count }: Wanted, options: AdapterOptions)
 /** Tables and records are made, and an administrator: not beside those of somebody else. */
 async function refuseUsed(db: string): Promise<void> {
   const file = db.startsWith('sqlite:') ? db.slice('sqlite:'.length) : undefined
-  const isUsed = file === undefined ? await withDatabase(db, hasOwnTables) : existsSync(file)
+  const isUsed = file === undefined ? await withDatabase(db, hasInternalTables) : existsSync(file)
   if (isUsed)
     throw new StartFaults('Nothing was proved', [
       `${shownDatabase(db)} is in use already: name an empty one, or the service that runs on it with --url`,

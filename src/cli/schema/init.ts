@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { Command } from 'commander'
 import { StartFaults } from '../../errors.js'
 import { makeFolder } from '../../store/sqlite/blob-folder.js'
-import { PUBLIC_FOLDER } from '../../store/engine/private-files.js'
+import { PUBLIC_FOLDER_MODE } from '../../store/engine/private-files.js'
 import { translateFileFault } from '../file-error.js'
 import { packageFile } from '../package-files.js'
 
@@ -35,7 +35,7 @@ export function writeStarter(folder: string): string {
   }
   const written: string[] = []
   try {
-    makeFolder(folder, PUBLIC_FOLDER)
+    makeFolder(folder, PUBLIC_FOLDER_MODE)
     for (const [index, file] of files.entries()) {
       copyFileSync(packageFile(`examples/starter/${STARTER[index] ?? ''}`), file, constants.COPYFILE_EXCL)
       written.push(file)

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { StartFaults } from '../../errors.js'
 import { Catalog } from '../../model/catalog/catalog.js'
-import { describe, type Plan } from '../../store/schema/plan.js'
-import { applySchema, showPlan } from '../../store/schema/schema.js'
+import { describeStep, type SchemaPlan } from '../../store/schema/plan.js'
+import { applySchema, previewSchema } from '../../store/schema/schema.js'
 import { loadModels } from '../models/models.js'
 import { shownDatabase, withDatabase } from '../open.js'
 import { addSettings, readSettings, type Flags } from '../settings/settings.js'
@@ -32,23 +32,23 @@ export function addSchema(program: Command): void {
       const { db, models } = readSettings('schema', flags, process.env)
       const catalog = Catalog.from(await loadModels(models ?? ''))
       const drops = flags.drop ?? []
-      const act = flags.apply ? applySchema : showPlan
+      const act = flags.apply ? applySchema : previewSchema
       const plan = await withDatabase(db, async (database) => act(database, catalog, drops))
       process.stdout.write(report(plan, shownDatabase(db), flags))
-      if (plan.faults.length > 0)
-        throw new StartFaults('The tables cannot follow the models without losing data', plan.faults)
+      if (plan.errors.length > 0)
+        throw new StartFaults('The tables cannot follow the models without losing data', plan.errors)
     })
 }
 
 function report(
-  { steps, notes, faults }: Plan,
+  { steps, notes, errors }: SchemaPlan,
   db: string,
   { apply: isDone = false, drop }: SchemaFlags,
 ): string {
-  const lines = [...steps.map((step) => `  ${describe(step)}`), ...notes.map((note) => `  note: ${note}`)]
+  const lines = [...steps.map((step) => `  ${describeStep(step)}`), ...notes.map((note) => `  note: ${note}`)]
   const heading =
     steps.length > 0 ? `${isDone ? 'Done in' : 'To be done in'} ${db}:` : `Nothing to do in ${db}.`
-  const isPending = steps.length > 0 && !isDone && faults.length === 0
+  const isPending = steps.length > 0 && !isDone && errors.length === 0
   const hint = drop
     ? 'Nothing was done yet: run the same with --apply.'
     : 'The service does this when it starts; to do it now, run the same with --apply.'

@@ -2,7 +2,11 @@ import type { Command } from 'commander'
 import { counted } from '../../model/values/plural.js'
 import type { Model } from '../../model/definition/model.js'
 import type { App } from '../../service/context/app.js'
-import { counterDifferences, rebuildCounters, type Difference } from '../../service/maintenance/counters.js'
+import {
+  counterDifferences,
+  rebuildCounters,
+  type CounterMismatch,
+} from '../../service/maintenance/counters.js'
 import {
   checkIntegrity,
   CHECKS,
@@ -81,7 +85,7 @@ async function verify(app: App, model: Model, mayRebuild: boolean): Promise<bool
   return left.length === 0
 }
 
-function listing(differences: readonly Difference[]): string {
+function listing(differences: readonly CounterMismatch[]): string {
   // What is counted most says most.
   const shown = [...differences].reverse().slice(0, MAX_SHOWN)
   const rows = shown.map(({ what, counted: kept, stored }) => [what, String(kept), String(stored)])

@@ -1,7 +1,7 @@
 // Bodies of answers, and where they wait until their clients have taken them: in memory, as long as there is little of it, else in a file.
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
-import type { Staging, StagedFile } from '../../store/engine/staging.js'
+import type { StagingArea, StagedFile } from '../../store/engine/staging.js'
 
 /** Smaller ones are not counted. */
 const SMALL_BYTES = 64 * 1024
@@ -53,7 +53,7 @@ export class WaitingBodies {
   #bytes = 0
 
   constructor(
-    private readonly staging: Staging,
+    private readonly staging: StagingArea,
     /** What is larger does not wait in memory. */
     private readonly memoryBytes: number,
     private readonly maxBytes = MAX_WAITING_BYTES,
@@ -77,7 +77,7 @@ export class WaitingBodies {
     const bytes = Buffer.byteLength(body)
     if (bytes > this.memoryBytes || this.#bytes + bytes > this.maxBytes) {
       try {
-        return discardedWith(response, new StagedBody(this.staging.park(body)))
+        return discardedWith(response, new StagedBody(this.staging.stage(body)))
       } catch (error) {
         if (!isWritten) throw error
       }

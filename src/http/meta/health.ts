@@ -1,8 +1,8 @@
 import { briefly, Refusal } from '../../errors.js'
 import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
-import { reasonIn, type Unwritable } from '../../store/engine/database-condition.js'
-import { isCurrent } from '../../store/schema/stored-snapshots.js'
+import { findUnwritableReason, type UnwritableState } from '../../store/engine/database-condition.js'
+import { isSchemaCurrent } from '../../store/schema/stored-snapshots.js'
 import { sendJson, type Resource } from '../route/resource.js'
 
 const CHECKED_FOR_MS = 1_000
@@ -43,7 +43,7 @@ interface Readiness {
   /** What keeps this node from serving at all. */
   readonly trouble?: string
   /** Why it takes no writes. */
-  readonly unwritable?: Unwritable | undefined
+  readonly unwritable?: UnwritableState | undefined
 }
 
 function mustWrite(query: unknown): boolean {
@@ -52,10 +52,11 @@ function mustWrite(query: unknown): boolean {
 
 async function lookAt({ db, shapes, log }: App): Promise<Readiness> {
   try {
-    if (await isCurrent(db.reader, shapes, [...shapes.keys()])) return { unwritable: await db.writability() }
+    if (await isSchemaCurrent(db.reader, shapes, [...shapes.keys()]))
+      return { unwritable: await db.writability() }
     return { trouble: 'The tables have changed since this node started: restart it with the new models' }
   } catch (error) {
     log.warn(briefly(error), 'the store cannot be reached')
-    return { trouble: reasonIn(error) ?? 'The store cannot be reached' }
+    return { trouble: findUnwritableReason(error) ?? 'The store cannot be reached' }
   }
 }

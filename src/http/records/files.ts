@@ -5,7 +5,7 @@ import type { App } from '../../service/context/app.js'
 import { discard, receive, requireBinary, uploadReceived } from '../../service/records/files.js'
 import { writable } from '../../service/context/ids.js'
 import { recordsOf } from '../../service/records/records.js'
-import type { Incoming } from '../../store/engine/database.js'
+import type { PendingBlob } from '../../store/engine/database.js'
 import type { Download } from '../../wire.js'
 import { readForm, type Keeper } from './form.js'
 import { callerOf, type Guards } from '../route/guard.js'
@@ -31,7 +31,7 @@ export function uploadResource(
   { bodyLimitBytes }: HttpSettings,
 ): Resource {
   const limitBytes = app.settings.uploadLimitBytes + bodyLimitBytes + FORM_BYTES
-  const keeper: Keeper<Incoming> = {
+  const keeper: Keeper<PendingBlob> = {
     receive: (content) => receive(app, content),
     discard: (incoming) => discard(app, incoming),
   }

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 import type { PrintedPage } from '../../service/records/records.js'
-import type { PrintedRecord } from '../../store/records/records.js'
+import type { RecordJson } from '../../store/records/records.js'
 import { StagedFile } from '../../store/engine/staging.js'
 import type { HistoryPage, Next, Page, WireRecord, Written } from '../../wire.js'
 import type { Query } from '../route/record-request.js'
@@ -57,7 +57,7 @@ export function print(record: WireRecord): [body: string, etag: string] {
 }
 
 /** The body of one record, and its tag: the version for `If-Match`, all of the body for `If-None-Match`. */
-export function printBody({ version, text }: PrintedRecord): [body: string, etag: string] {
+export function printBody({ version, text }: RecordJson): [body: string, etag: string] {
   const body = `{"status":0,"data":[${text}]}`
   return [body, `"${version}.${hash('sha256', body, 'base64url').slice(0, 16)}"`]
 }

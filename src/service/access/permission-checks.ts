@@ -47,7 +47,7 @@ export async function permittedActions(
   const table = app.tables.of(model)
   const rows = permitted.map((action) => rights?.rows(action))
   const asked = [rights?.rows('read'), ...rows].map((row) => row ?? EVERYTHING)
-  const [isSeen, ...holds] = (await store.test(app.db.searcher, table, id, asked)) ?? [false]
+  const [isSeen, ...holds] = (await store.evaluateCriteria(app.db.queryPool, table, id, asked)) ?? [false]
   return isSeen === true ? permitted.filter((_, index) => holds[index]) : missing(model, id)
 }
 

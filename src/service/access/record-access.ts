@@ -108,7 +108,7 @@ export async function holding(
   criteria: readonly (Criteria | undefined)[],
 ): Promise<boolean[]> {
   const asked = criteria.filter((each) => each !== undefined)
-  const answers = asked.length === 0 ? [] : ((await store.test(db, table, id, asked)) ?? [])
+  const answers = asked.length === 0 ? [] : ((await store.evaluateCriteria(db, table, id, asked)) ?? [])
   return criteria.map((each) => each === undefined || answers[asked.indexOf(each)] === true)
 }
 

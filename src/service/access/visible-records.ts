@@ -68,7 +68,7 @@ export async function isSeen(
   { model, id }: RecordKey,
 ): Promise<boolean> {
   const seen = seenBy(by, model)
-  const tested = await store.test(db, app.tables.of(model), id, seen ? [seen] : [])
+  const tested = await store.evaluateCriteria(db, app.tables.of(model), id, seen ? [seen] : [])
   return tested !== undefined && !tested.includes(false)
 }
 
@@ -111,5 +111,5 @@ export async function seenAmong(
   ids: readonly number[],
   seen = rights?.seen(model),
 ): Promise<ReadonlySet<number>> {
-  return seen && ids.length > 0 ? store.among(db, app.tables.of(model), ids, seen) : new Set(ids)
+  return seen && ids.length > 0 ? store.filterIds(db, app.tables.of(model), ids, seen) : new Set(ids)
 }

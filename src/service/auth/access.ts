@@ -3,7 +3,7 @@ import { Refusal } from '../../errors.js'
 import { API_KEY_MODEL } from '../../model/catalog/auth-models.js'
 import { USER_MODEL } from '../../model/definition/model.js'
 import type { Queryable } from '../../store/engine/database.js'
-import { accessEnds } from '../../store/auth/permissions-version.js'
+import { readRevocationCount } from '../../store/auth/permissions-version.js'
 import type { NewChange } from '../../store/log/log.js'
 import type { App } from '../context/app.js'
 import type { Caller } from '../context/principal.js'
@@ -26,7 +26,7 @@ export async function refuseIfEnded(
 
 /** The same where no other statement has brought the number along. */
 export async function requireAccess(app: Composed, db: Queryable, by: Caller): Promise<void> {
-  if (by.access) await refuseIfEnded(app, db, by, await accessEnds(db))
+  if (by.access) await refuseIfEnded(app, db, by, await readRevocationCount(db))
 }
 
 /** Whether a session, a key or an account may end with it: those that it keeps are looked up again, and stay. */

@@ -5,7 +5,7 @@ import type { Draft } from '../../model/write/draft.js'
 import type { Faults } from '../../model/definition/field-errors.js'
 import { passwordFault } from '../../model/access/password-policy.js'
 import type { Values } from '../../model/values/value.js'
-import { findOlderSpelling, findUser } from '../../store/auth/accounts.js'
+import { findUserWithOlderSpelling, findUser } from '../../store/auth/accounts.js'
 import * as store from '../../store/records/records.js'
 import type { App } from '../context/app.js'
 import type { Caller } from '../context/principal.js'
@@ -44,7 +44,7 @@ async function checkUsername(
   const fault = by.keepsNames && normal !== undefined ? undefined : usernameFault(username)
   if (fault !== undefined) faults.add(`${place}username`, fault)
   if (normal === undefined || fault !== undefined) return undefined
-  const taken = await findOlderSpelling(app.db.reader, normal, key?.id)
+  const taken = await findUserWithOlderSpelling(app.db.reader, normal, key?.id)
   if (taken) throw takenBy(taken.username, `${place}username`)
   return normal
 }

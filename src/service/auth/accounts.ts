@@ -1,12 +1,12 @@
 import { Refusal } from '../../errors.js'
 import { normalizeUsername } from '../../model/catalog/auth-models.js'
 import {
-  findAccount,
-  findLogin,
+  findCredentialsByTypedName,
+  findCredentials,
   findUser,
   hasAdministrator,
   listUsers,
-  newestUser,
+  findNewestUserId,
   type UserRow,
 } from '../../store/auth/accounts.js'
 import type { WriteOptions } from '../../wire.js'
@@ -100,12 +100,12 @@ export async function ensureFirstAdmin(app: App, username: string, password: str
 
 async function ensureFirst(app: App, first: Omit<NewUser, 'roles'>): Promise<boolean> {
   // Read first: an administrator that is made after this has a larger id, or the next statement sees it.
-  const newest = await newestUser(app.db.reader)
+  const newest = await findNewestUserId(app.db.reader)
   if (!(await isWithoutAdministrator(app))) return false
   try {
     const role = await administratorRole(app)
     const user = { ...first, roles: [role] }
-    const there = await findAccount(app.db.reader, user.username)
+    const there = await findCredentialsByTypedName(app.db.reader, user.username)
     if (there && there.user.id > newest) return false
     if (there) await takeOver(app, there.user, user, role)
     // One key for all who try at once: there is one first administrator.
@@ -134,7 +134,7 @@ async function takeOver(
 
 /** Whether anybody could log in with the password that is printed in the documentation. */
 export async function hasDemoPassword(app: App): Promise<boolean> {
-  const found = await findLogin(app.db.reader, DEMO_USERNAME)
+  const found = await findCredentials(app.db.reader, DEMO_USERNAME)
   return (
     found !== undefined && !found.user.disabled && (await verifyPassword(found.passwordHash, DEMO_PASSWORD))
   )

@@ -1,7 +1,11 @@
 // A user name and a password with every request, without paying for a hash each time, and without keeping the password.
 import { createHmac, randomBytes } from 'node:crypto'
 import { usernameSpellings } from '../../model/catalog/auth-models.js'
-import { findAccount, findLogin, type Login } from '../../store/auth/accounts.js'
+import {
+  findCredentialsByTypedName,
+  findCredentials,
+  type AccountCredentials,
+} from '../../store/auth/accounts.js'
 import { actorOf, type Actor } from '../context/identity.js'
 import type { App } from '../context/app.js'
 import { provePassword, type Credentials } from './password-proof.js'
@@ -19,14 +23,14 @@ interface Proof {
 export class BasicLogins {
   readonly #key = randomBytes(32)
   readonly #proofs = new Map<string, Proof>()
-  readonly #running = new Map<string, Promise<Login | undefined>>()
+  readonly #running = new Map<string, Promise<AccountCredentials | undefined>>()
 
   constructor(private readonly app: App) {}
 
   /** Undefined if the name or the password is wrong. The account is looked up each time: a disabled one is out at once. */
   async authenticate(username: string, password: string, address: string): Promise<Actor | undefined> {
     const { app } = this
-    const found = await findAccount(app.db.reader, username)
+    const found = await findCredentialsByTypedName(app.db.reader, username)
     // Each unknown name has a proof of its own: otherwise one hash and one failure would stand for all of them.
     const name = found?.user.username ?? usernameSpellings(username).at(-1) ?? ''
     const digest = this.#digestOf(name, password)
@@ -39,14 +43,18 @@ export class BasicLogins {
     if (isProved) return actorOf(found.user)
     const login = await this.#prove(digest, { username, password }, address)
     // The look at the password may have begun before this request came, and the account may have changed since.
-    const still = login && (await findLogin(app.db.reader, login.user.username))
+    const still = login && (await findCredentials(app.db.reader, login.user.username))
     if (!login || !still || still.user.disabled || still.passwordHash !== login.passwordHash) return undefined
     this.#remember(digest, login.passwordHash)
     return actorOf(login.user)
   }
 
   /** Many requests at once with the same password are one look at it. */
-  async #prove(digest: string, credentials: Credentials, address: string): Promise<Login | undefined> {
+  async #prove(
+    digest: string,
+    credentials: Credentials,
+    address: string,
+  ): Promise<AccountCredentials | undefined> {
     const id = `${digest} ${address}`
     const running = this.#running.get(id) ?? provePassword(this.app, credentials, address)
     this.#running.set(id, running)

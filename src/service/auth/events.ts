@@ -2,7 +2,7 @@
 import { EVENT_MODEL, type EventKind } from '../../model/catalog/auth-models.js'
 import type { Values } from '../../model/values/value.js'
 import type { Transaction } from '../../store/engine/database.js'
-import { append, type NewChange } from '../../store/log/log.js'
+import { appendChanges, type NewChange } from '../../store/log/log.js'
 import * as store from '../../store/records/records.js'
 import { userOf, type Actor } from '../context/identity.js'
 import type { App } from '../context/app.js'
@@ -28,7 +28,7 @@ type Composed = Pick<App, 'catalog' | 'db' | 'tables' | 'clock'>
 
 /** In the caller's transaction, as the last thing that it does. */
 export async function noteEvent(app: Composed, tx: Transaction, event: NewEvent): Promise<void> {
-  await append(tx, app.tables, [await storeEvent(app, tx, event)])
+  await appendChanges(tx, app.tables, [await storeEvent(app, tx, event)])
 }
 
 /** For a transaction that has more to append to the Log: stores the record and answers its Change. */

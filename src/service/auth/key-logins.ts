@@ -1,8 +1,8 @@
 // Who a key belongs to, with every request that comes with one.
 import { briefly } from '../../errors.js'
 import type { Queryable } from '../../store/engine/database.js'
-import { findKey, markKeyUsed } from '../../store/auth/keys.js'
-import { countFailure } from '../../store/auth/login-failures.js'
+import { findApiKey, saveApiKeyUse } from '../../store/auth/keys.js'
+import { saveLoginFailure } from '../../store/auth/login-failures.js'
 import { actorOf } from '../context/identity.js'
 import type { App } from '../context/app.js'
 import type { Caller } from '../context/principal.js'
@@ -25,7 +25,7 @@ export async function authenticateKey(app: App, key: string): Promise<Caller | u
 }
 
 async function lookUp(app: App, key: string): Promise<Known | undefined> {
-  const found = await findKey(app.db.reader, app.db.dialect, keptOf(key))
+  const found = await findApiKey(app.db.reader, app.db.dialect, keptOf(key))
   if (!found || found.user.disabled) return undefined
   const { id, expiresMs } = found.key
   let { usedMs } = found.key
@@ -42,7 +42,7 @@ async function lookUp(app: App, key: string): Promise<Known | undefined> {
 }
 
 async function isOpen({ clock, db: { dialect } }: App, db: Queryable, key: string): Promise<boolean> {
-  const found = await findKey(db, dialect, keptOf(key))
+  const found = await findApiKey(db, dialect, keptOf(key))
   return found !== undefined && !found.user.disabled && found.key.expiresMs > clock.now()
 }
 
@@ -52,7 +52,7 @@ export async function noteWrongKey(app: App, address: string): Promise<void> {
   await refuseIfThrottled(app, keys)
   await app.db.transaction(async (tx) => {
     const place = `key-refused ${keys.map(({ key }) => key).join()}`
-    const { failures } = await countFailure(tx, place, app.clock.now(), FAILURE_WINDOW_MS)
+    const { failures } = await saveLoginFailure(tx, place, app.clock.now(), FAILURE_WINDOW_MS)
     if (failures === 1) await noteEvent(app, tx, { kind: 'key-refused', address })
   })
   await noteFailure(app, keys)
@@ -61,7 +61,7 @@ export async function noteWrongKey(app: App, address: string): Promise<void> {
 /** Beside the request: a reader is not to wait for a writer, nor to fail with it. */
 function markUsed(app: App, id: number, now: number): void {
   app.db
-    .transaction((tx) => markKeyUsed(tx, app.db.dialect, id, now, now - MARK_MS))
+    .transaction((tx) => saveApiKeyUse(tx, app.db.dialect, id, now, now - MARK_MS))
     .catch((error: unknown) => {
       app.log.warn(briefly(error), 'a key could not be marked as used')
     })

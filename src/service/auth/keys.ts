@@ -72,7 +72,7 @@ export async function keysOf(app: App, userId: number | undefined): Promise<read
   const all: WireRecord[] = []
   for (;;) {
     const page = { after: all.at(-1)?.id ?? 0, limit: PAGE, ...(where ? { where } : {}) }
-    const keys = await store.walk(app.db.reader, app.tables.of(model), page)
+    const keys = await store.scanById(app.db.reader, app.tables.of(model), page)
     all.push(...keys)
     if (keys.length < PAGE) return all
   }

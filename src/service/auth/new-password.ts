@@ -1,9 +1,9 @@
 // A user sets a password of their own: with the old one, or with a link that an administrator made.
 import { Refusal } from '../../errors.js'
 import { draftToUpdate } from '../../model/write/draft.js'
-import { lockLogin, lockUser, type UserRow } from '../../store/auth/accounts.js'
+import { lockCredentials, lockUser, type UserRow } from '../../store/auth/accounts.js'
 import type { Transaction } from '../../store/engine/database.js'
-import { findResetLink, keepResetLink, useResetLink } from '../../store/auth/reset-links.js'
+import { findResetLink, saveResetLink, consumeResetLink } from '../../store/auth/reset-links.js'
 import { actorOf, type Actor } from '../context/identity.js'
 import type { App } from '../context/app.js'
 import type { Caller } from '../context/principal.js'
@@ -48,7 +48,7 @@ export async function changeOwnPassword(
   }
   const by: Caller = { actor, rights: undefined, roles: [], ...(access ? { access } : {}) }
   await setPassword(app, by, change.new, 'new', async (tx, set) => {
-    const still = await lockLogin(tx, app.db.dialect, username)
+    const still = await lockCredentials(tx, app.db.dialect, username)
     // It may have been changed while it was being checked.
     if (still?.passwordHash !== proved.passwordHash || still.user.disabled) throw wrongOld()
     // It is left alone, not opened again: it may have been ended meanwhile.
@@ -73,7 +73,7 @@ export async function makeResetLink(app: App, by: Caller, userId: number): Promi
         'invalid',
         `${user.username} is disabled, and a link would open nothing: enable the account first`,
       )
-    await keepResetLink(tx, userId, { hash: hashOfToken(token), expiresMs })
+    await saveResetLink(tx, userId, { hash: hashOfToken(token), expiresMs })
     await noteEvent(app, tx, { kind: 'reset-link-made', userId, by: by.actor })
   })
   return { token, expiresOn: new Date(expiresMs).toISOString() }
@@ -100,7 +100,8 @@ export async function resetPassword(
   const by: Caller = { actor: actorOf(user), rights: undefined, roles: [] }
   await setPassword(app, by, password, 'password', async (tx, set) => {
     const still = await lockUser(tx, app.db.dialect, user.id)
-    if (!still || still.disabled || !(await useResetLink(tx, hashOfToken(String(token))))) throw linkIsOver()
+    if (!still || still.disabled || !(await consumeResetLink(tx, hashOfToken(String(token)))))
+      throw linkIsOver()
     await set(still)
   })
 }

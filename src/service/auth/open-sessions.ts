@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { Refusal } from '../../errors.js'
 import * as store from '../../store/auth/sessions.js'
-import { raiseAccessEnds } from '../../store/auth/permissions-version.js'
+import { incrementRevocationCount } from '../../store/auth/permissions-version.js'
 import type { App } from '../context/app.js'
 import type { Caller } from '../context/principal.js'
 import { requireAccess } from './access.js'
@@ -25,7 +25,9 @@ export interface OpenSession {
 
 /** `current` is what the session that asks is kept under. */
 export async function openSessions(app: App, userId: number, current?: string): Promise<OpenSession[]> {
-  const alive = (await store.sessionsOf(app.db.reader, userId)).filter((session) => isAlive(app, session))
+  const alive = (await store.listSessionRows(app.db.reader, userId)).filter((session) =>
+    isAlive(app, session),
+  )
   return alive.map(({ hash: key, createdMs, seenMs, address, agent }) => ({
     ...{ id: publicId(key), createdOn: textOf(createdMs), lastSeenOn: textOf(seenMs) },
     ...{ address, agent, current: key === current },
@@ -35,10 +37,10 @@ export async function openSessions(app: App, userId: number, current?: string): 
 export async function endSession(app: App, by: Caller, userId: number, id: string): Promise<void> {
   await app.db.transaction(async (tx) => {
     await requireAccess(app, tx, by)
-    const session = (await store.sessionsOf(tx, userId)).find(({ hash: key }) => publicId(key) === id)
-    const isEnded = session && (await store.closeSession(tx, session.hash)) !== undefined
+    const session = (await store.listSessionRows(tx, userId)).find(({ hash: key }) => publicId(key) === id)
+    const isEnded = session && (await store.deleteSession(tx, session.hash)) !== undefined
     if (!isEnded) throw new Refusal('not-found', 'There is no such session, or it is over already')
-    await raiseAccessEnds(tx)
+    await incrementRevocationCount(tx)
     await noteEvent(app, tx, { kind: 'sessions-ended', userId, note: 'one', by: by.actor })
   })
   app.known.forget()
@@ -48,10 +50,10 @@ export async function endSession(app: App, by: Caller, userId: number, id: strin
 export async function endSessions(app: App, by: Caller, userId: number, except?: string): Promise<number> {
   const ended = await app.db.transaction(async (tx) => {
     await requireAccess(app, tx, by)
-    const count = await store.closeSessionsOf(tx, userId, except)
+    const count = await store.deleteUserSessions(tx, userId, except)
     if (count === 0) return count
     const note = except === undefined ? 'all' : 'all but one'
-    await raiseAccessEnds(tx)
+    await incrementRevocationCount(tx)
     await noteEvent(app, tx, { kind: 'sessions-ended', userId, note, by: by.actor })
     return count
   })

@@ -1,5 +1,5 @@
 import { usernameSpellings } from '../../model/catalog/auth-models.js'
-import { findAccount, type Login } from '../../store/auth/accounts.js'
+import { findCredentialsByTypedName, type AccountCredentials } from '../../store/auth/accounts.js'
 import type { App } from '../context/app.js'
 import { verifyPassword } from '../write/password-hash.js'
 import { noteFailure, refuseIfThrottled, throttleKeys } from './throttle.js'
@@ -14,12 +14,12 @@ export async function provePassword(
   app: App,
   { username, password }: Credentials,
   address: string,
-): Promise<Login | undefined> {
+): Promise<AccountCredentials | undefined> {
   const typed = typeof username === 'string' ? username : ''
   // All spellings of a name share one count.
   const keys = throttleKeys(usernameSpellings(typed).at(-1) ?? '', address)
   await refuseIfThrottled(app, keys, address)
-  const found = await findAccount(app.db.reader, typed)
+  const found = await findCredentialsByTypedName(app.db.reader, typed)
   const stored = typeof password === 'string' ? found?.passwordHash : undefined
   // Again when its turn has come: a hundred at once are not to be looked at because none had failed yet.
   const isRight = await verifyPassword(stored, typeof password === 'string' ? password : '', () =>

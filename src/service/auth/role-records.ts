@@ -44,7 +44,7 @@ export async function permissionsOf(app: App, role: WireRecord): Promise<readonl
   if (!field) return []
   const steps = [stepOf(app.catalog, model, field)]
   const where: Criteria = { kind: 'comparison', steps, field: ID, operator: 'in', values: [role.id] }
-  return store.walk(app.db.reader, app.tables.of(model), { after: 0, limit: MAX_PERMISSIONS, where })
+  return store.scanById(app.db.reader, app.tables.of(model), { after: 0, limit: MAX_PERMISSIONS, where })
 }
 
 /** One more permission of a role. */

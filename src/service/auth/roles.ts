@@ -1,7 +1,7 @@
 // The roles that every database begins with, and what accounts of a time before roles are given.
 import { Refusal } from '../../errors.js'
 import { ROLE_MODEL } from '../../model/catalog/auth-models.js'
-import { forgetFormer, formerAccounts } from '../../store/schema/former-admins.js'
+import { deleteFormerAccount, listFormerAccounts } from '../../store/schema/former-admins.js'
 import * as store from '../../store/records/records.js'
 import { idsIn } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
@@ -31,7 +31,10 @@ const FIRST_ROLES = [
 const MAX_ROLES = 10_000
 
 export async function allRoles(app: App): Promise<readonly WireRecord[]> {
-  return store.walk(app.db.reader, app.tables.of(app.catalog.get(ROLE_MODEL)), { after: 0, limit: MAX_ROLES })
+  return store.scanById(app.db.reader, app.tables.of(app.catalog.get(ROLE_MODEL)), {
+    after: 0,
+    limit: MAX_ROLES,
+  })
 }
 
 /** The roles of these names, as references; refuses names that there are no roles of. */
@@ -55,7 +58,7 @@ function hintFor(unknown: readonly string[]): string {
 /** At start: roles where there are none at all, and for each account of a time before them the one that permits what it could do. */
 export async function ensureRoles(app: App): Promise<void> {
   if ((await allRoles(app)).length === 0) await makeFirstRoles(app)
-  const former = await formerAccounts(app.db.reader)
+  const former = await listFormerAccounts(app.db.reader)
   const there = new Set((await allRoles(app)).map((role) => role['name']))
   for (const { id, isAdmin } of former) {
     const name = isAdmin ? ADMINISTRATOR : EDITOR
@@ -64,7 +67,7 @@ export async function ensureRoles(app: App): Promise<void> {
       app.log.warn(
         `the user ${id} could do what the role ${name} permits, and there is no such role any more`,
       )
-    await app.db.transaction((tx) => forgetFormer(tx, id))
+    await app.db.transaction((tx) => deleteFormerAccount(tx, id))
   }
 }
 

@@ -1,12 +1,12 @@
 import { briefly, Refusal } from '../../errors.js'
-import { lockLogin, markLogin } from '../../store/auth/accounts.js'
+import { lockCredentials, saveLastLogin } from '../../store/auth/accounts.js'
 import type { Queryable } from '../../store/engine/database.js'
-import { raiseAccessEnds } from '../../store/auth/permissions-version.js'
+import { incrementRevocationCount } from '../../store/auth/permissions-version.js'
 import {
-  closeSession,
+  deleteSession,
   findSession,
-  openSession,
-  touchSession,
+  insertSession,
+  updateSessionSeen,
   type SessionRow,
 } from '../../store/auth/sessions.js'
 import { actorOf, type Actor } from '../context/identity.js'
@@ -41,15 +41,15 @@ export async function login(
   const now = app.clock.now()
   const user = await app.db.transaction(async (tx) => {
     // The password may have been changed while it was being checked.
-    const still = await lockLogin(tx, app.db.dialect, found.user.username)
+    const still = await lockCredentials(tx, app.db.dialect, found.user.username)
     if (!still || still.passwordHash !== found.passwordHash || still.user.disabled) throw wrongCredentials()
     const isEnd =
-      oldSessionId !== undefined && (await closeSession(tx, hashOfToken(oldSessionId))) !== undefined
-    await markLogin(tx, app.db.dialect, still.user.id, now)
+      oldSessionId !== undefined && (await deleteSession(tx, hashOfToken(oldSessionId))) !== undefined
+    await saveLastLogin(tx, app.db.dialect, still.user.id, now)
     const opened = { userId: still.user.id, createdMs: now, seenMs: now, address, agent: shortened(agent) }
-    await openSession(tx, { hash: hashOfToken(sessionId), ...opened })
+    await insertSession(tx, { hash: hashOfToken(sessionId), ...opened })
     const by = actorOf(still.user)
-    if (isEnd) await raiseAccessEnds(tx)
+    if (isEnd) await incrementRevocationCount(tx)
     await noteEvent(app, tx, { kind: 'login', userId: by.id, address, by })
     return still.user
   })
@@ -121,9 +121,9 @@ function isAliveAt(
 export async function logout(app: App, sessionId: string | undefined, address?: string): Promise<void> {
   if (sessionId === undefined || !isToken(sessionId)) return
   await app.db.transaction(async (tx) => {
-    const userId = await closeSession(tx, hashOfToken(sessionId))
+    const userId = await deleteSession(tx, hashOfToken(sessionId))
     if (userId === undefined) return
-    await raiseAccessEnds(tx)
+    await incrementRevocationCount(tx)
     await noteEvent(app, tx, { kind: 'logout', userId, address })
   })
   app.known.forget()
@@ -132,7 +132,7 @@ export async function logout(app: App, sessionId: string | undefined, address?: 
 /** Beside the request: a reader is not to wait for a writer, nor to fail with it. */
 function markSeen(app: App, key: string, now: number): void {
   app.db
-    .transaction((tx) => touchSession(tx, key, now))
+    .transaction((tx) => updateSessionSeen(tx, key, now))
     .catch((error: unknown) => {
       app.log.warn(briefly(error), 'a session could not be marked as seen')
     })

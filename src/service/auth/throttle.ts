@@ -2,7 +2,11 @@
 import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../../errors.js'
-import { countFailure, findFailures, type FailureCount } from '../../store/auth/login-failures.js'
+import {
+  saveLoginFailure,
+  findLoginFailures,
+  type LoginFailureCount,
+} from '../../store/auth/login-failures.js'
 import type { App } from '../context/app.js'
 import { noteEvent } from './events.js'
 import { networkOf } from './network.js'
@@ -38,7 +42,7 @@ export function addressKeys(address: string): Keys {
 /** Refuses to look at a password at all where too many have been wrong. Noted if it is told where that came from. */
 export async function refuseIfThrottled(app: App, keys: Keys, address?: string): Promise<void> {
   for (const { key, factor } of keys) {
-    const count = await findFailures(app.db.reader, key, app.clock.now() - FAILURE_WINDOW_MS)
+    const count = await findLoginFailures(app.db.reader, key, app.clock.now() - FAILURE_WINDOW_MS)
     if (count && count.failures >= MAX_FAILURES * factor) await refuse(app, count, address)
   }
 }
@@ -54,9 +58,9 @@ export interface FailedLogin {
 export async function noteFailure(app: App, keys: Keys, failed?: FailedLogin): Promise<void> {
   const now = app.clock.now()
   const counts = await app.db.transaction(async (tx) => {
-    const all: (FailureCount & { factor: number })[] = []
+    const all: (LoginFailureCount & { factor: number })[] = []
     for (const { key, factor } of keys) {
-      all.push({ ...(await countFailure(tx, key, now, FAILURE_WINDOW_MS)), factor })
+      all.push({ ...(await saveLoginFailure(tx, key, now, FAILURE_WINDOW_MS)), factor })
     }
     if (failed && isWorthNoting(all)) await noteEvent(app, tx, { kind: 'login-failed', ...failed })
     return all
@@ -68,11 +72,11 @@ export async function noteFailure(app: App, keys: Keys, failed?: FailedLogin): P
 }
 
 /** The first of its kind in a window; and no more at all from an address that fails and fails. */
-function isWorthNoting(counts: readonly (FailureCount & { readonly factor: number })[]): boolean {
+function isWorthNoting(counts: readonly (LoginFailureCount & { readonly factor: number })[]): boolean {
   return counts.every(({ failures, factor }) => failures <= (factor === 1 ? 1 : MAX_FAILURES))
 }
 
-async function refuse(app: App, { sinceMs }: FailureCount, address: string | undefined): Promise<void> {
+async function refuse(app: App, { sinceMs }: LoginFailureCount, address: string | undefined): Promise<void> {
   if (app.settings.isDemo) return
   if (address !== undefined) await noteRefused(app, address)
   const retryAfterS = Math.max(1, Math.ceil((sinceMs + FAILURE_WINDOW_MS - app.clock.now()) / 1000))
@@ -83,9 +87,9 @@ async function refuse(app: App, { sinceMs }: FailureCount, address: string | und
 async function noteRefused(app: App, address: string): Promise<void> {
   const key = `refused ${networkOf(address)}`
   const now = app.clock.now()
-  if (await findFailures(app.db.reader, key, now - FAILURE_WINDOW_MS)) return
+  if (await findLoginFailures(app.db.reader, key, now - FAILURE_WINDOW_MS)) return
   await app.db.transaction(async (tx) => {
-    const { failures } = await countFailure(tx, key, now, FAILURE_WINDOW_MS)
+    const { failures } = await saveLoginFailure(tx, key, now, FAILURE_WINDOW_MS)
     if (failures === 1) await noteEvent(app, tx, { kind: 'login-refused', address })
   })
 }

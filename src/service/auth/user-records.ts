@@ -2,7 +2,7 @@
 import { Refusal } from '../../errors.js'
 import { normalizeUsername, usernameFault } from '../../model/catalog/auth-models.js'
 import { isObject } from '../../model/values/value.js'
-import { findAccount, findOlderSpelling } from '../../store/auth/accounts.js'
+import { findCredentialsByTypedName, findUserWithOlderSpelling } from '../../store/auth/accounts.js'
 import * as store from '../../store/records/records.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
@@ -17,7 +17,7 @@ export async function userRecords(app: App): Promise<readonly WireRecord[]> {
   const table = app.tables.of(app.catalog.user)
   const all: WireRecord[] = []
   for (;;) {
-    const page = await store.walk(app.db.reader, table, { after: all.at(-1)?.id ?? 0, limit: PAGE })
+    const page = await store.scanById(app.db.reader, table, { after: all.at(-1)?.id ?? 0, limit: PAGE })
     all.push(...page)
     if (page.length < PAGE) return all
   }
@@ -30,8 +30,8 @@ export async function requireFreeName(app: App, username: string, roles: readonl
     throw new Refusal('invalid', `The user name ${fault}`, { errors: { username: fault } })
   const normal = normalizeUsername(username) ?? username
   const taken =
-    (await findAccount(app.db.reader, username))?.user ??
-    (await findOlderSpelling(app.db.reader, normal, undefined))
+    (await findCredentialsByTypedName(app.db.reader, username))?.user ??
+    (await findUserWithOlderSpelling(app.db.reader, normal, undefined))
   if (taken) throw new Refusal('not-unique', `There is a user "${taken.username}" already`)
   await rolesNamed(app, roles)
 }
@@ -48,7 +48,7 @@ export async function changeRolesOf(app: App, username: string, changes: RoleCha
 }
 
 export async function userNamed(app: App, username: string): Promise<WireRecord> {
-  const found = await findAccount(app.db.reader, username)
+  const found = await findCredentialsByTypedName(app.db.reader, username)
   const table = app.tables.of(app.catalog.user)
   const record = found && (await store.read(app.db.reader, table, found.user.id, table.full))
   if (!record) throw new Refusal('not-found', `There is no user "${username}"`)

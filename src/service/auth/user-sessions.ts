@@ -3,8 +3,8 @@ import { USER_MODEL, type Model } from '../../model/definition/model.js'
 import type { Values } from '../../model/values/value.js'
 import type { Transaction } from '../../store/engine/database.js'
 import type { NewChange } from '../../store/log/log.js'
-import { dropResetLink } from '../../store/auth/reset-links.js'
-import { closeSessionsOf } from '../../store/auth/sessions.js'
+import { deleteResetLink } from '../../store/auth/reset-links.js'
+import { deleteUserSessions } from '../../store/auth/sessions.js'
 import { storeEvent } from './events.js'
 import type { Work } from '../context/context.js'
 
@@ -27,6 +27,6 @@ export async function endSessionsIfRemoved(tx: Transaction, model: Model, id: nu
 }
 
 async function endAll(tx: Transaction, id: number, except?: string): Promise<void> {
-  await closeSessionsOf(tx, id, except)
-  await dropResetLink(tx, id)
+  await deleteUserSessions(tx, id, except)
+  await deleteResetLink(tx, id)
 }

@@ -4,16 +4,16 @@ import { Refusal } from '../../errors.js'
 import type { Search } from '../../model/query/search.js'
 import type { Queryable } from '../../store/engine/database.js'
 import {
-  countFitting,
-  firstWithin,
+  countRecordsWithin,
+  takeWithinBytes,
   measurePage,
-  readSlices,
-  weighRecord,
+  readJsonSlices,
+  measureRecord,
   type MeasuredPage,
-  type Single,
+  type RecordRead,
 } from '../../store/find/large-pages.js'
-import type { Found } from '../../store/find/pages.js'
-import type { Only } from '../../store/sql/point-read.js'
+import type { FoundPage } from '../../store/find/pages.js'
+import type { ReadFilter } from '../../store/sql/point-read.js'
 import type { Select } from '../../store/sql/select.js'
 import type { StagedFile } from '../../store/engine/staging.js'
 import type { Table } from '../../store/sql/table.js'
@@ -43,24 +43,24 @@ export function roomFor({ answerLimitBytes }: Settings): number {
 }
 
 /** A page whose texts are in a file. */
-export type StagedPage = Omit<Found, 'records'> & { readonly text: StagedFile | '' }
+export type StagedPage = Omit<FoundPage, 'records'> & { readonly text: StagedFile | '' }
 
 /** Reads a page in small parts, all of the same snapshot. No client is waited for while the snapshot is open. */
 export async function stagePage(app: App, table: Table, search: Search, select: Select): Promise<StagedPage> {
   const { staging, settings } = app
-  return staging.inTurn(async () => {
+  return staging.runSerially(async () => {
     let file: StagedFile | undefined
     try {
-      return await app.db.searcher.snapshot(async (db) => {
+      return await app.db.queryPool.snapshot(async (db) => {
         const page = await measurePage(db, table, search, select)
         await refuseLargePage(settings, db, table, { page, select })
-        const { total, seq, last, records } = page
-        if (records.length === 0) return { total, seq, last, text: '' }
+        const { total, seq, nextCursor, records } = page
+        if (records.length === 0) return { total, seq, nextCursor, text: '' }
         // The work may be run again.
         file?.discard()
         file = staging.open()
         let count = 0
-        for await (const texts of readSlices(db, table, select, records)) {
+        for await (const texts of readJsonSlices(db, table, select, records)) {
           for (const text of texts) {
             const bytes = Buffer.from(count === 0 ? text : `,${text}`)
             if (file.size + bytes.length > roomFor(settings)) throw tooLarge(settings, count)
@@ -68,7 +68,7 @@ export async function stagePage(app: App, table: Table, search: Search, select: 
             count++
           }
         }
-        return { total, seq, last, text: file }
+        return { total, seq, nextCursor, text: file }
       })
     } catch (error) {
       file?.discard()
@@ -90,7 +90,7 @@ export async function refuseLargePage(
 ): Promise<void> {
   const bytes = roomFor(settings)
   if (page.bytes <= bytes) return
-  throw tooLarge(settings, await countFitting(db, table, select, { records: page.records, bytes }))
+  throw tooLarge(settings, await countRecordsWithin(db, table, select, { records: page.records, bytes }))
 }
 
 /** Says how many records fit. */
@@ -132,28 +132,28 @@ interface Place {
 }
 
 /** Whether no record of this kind can be too large. */
-export function isLight({ settings }: Limited, { mostBytes }: Select): boolean {
-  return mostBytes <= memoryBytes(settings)
+export function isLight({ settings }: Limited, { maxBytes }: Select): boolean {
+  return maxBytes <= memoryBytes(settings)
 }
 
 /** Restricts a read to what fits an answer. The database weighs nothing where the model bounds the record. */
-export function onlyWithin(app: Limited, { select, seen }: Omit<Single, 'id'>): Only {
+export function onlyWithin(app: Limited, { select, seen }: Omit<RecordRead, 'id'>): ReadFilter {
   if (isLight(app, select)) return { seen }
-  return { seen, within: { weight: select.weight.stored, bytes: roomFor(app.settings) } }
+  return { seen, within: { weight: select.sizeSql.storedBytes, bytes: roomFor(app.settings) } }
 }
 
 /** Reads a record and weighs it in the same statement; undefined if it is not there or may not be seen. Refuses one that is larger than an answer. */
 export async function readWithin<T>(
   { settings }: Limited,
   { db, table }: Place,
-  record: Single,
-  read: (only: Only) => Promise<T | undefined>,
+  record: RecordRead,
+  read: (only: ReadFilter) => Promise<T | undefined>,
 ): Promise<T | undefined> {
   const { select, seen } = record
   const bytes = roomFor(settings)
-  const found = await read({ seen, within: { weight: select.weight.stored, bytes } })
+  const found = await read({ seen, within: { weight: select.sizeSql.storedBytes, bytes } })
   if (found !== undefined) return found
-  const weight = await weighRecord(db, table, record)
+  const weight = await measureRecord(db, table, record)
   if (weight > bytes) throw recordTooLarge(settings)
   // It may have come, or become smaller, between the two statements.
   return weight > 0 ? read({ seen }) : undefined
@@ -171,10 +171,10 @@ export async function refuseLargePast(
   table: Table,
   { search, select }: PastPage,
 ): Promise<void> {
-  if (select.mostBytes * search.limit <= memoryBytes(settings)) return
+  if (select.maxBytes * search.limit <= memoryBytes(settings)) return
   const { bytes, records } = await measurePage(db, table, search, select)
   const room = roomFor(settings)
-  if (bytes > room) throw tooLarge(settings, firstWithin(records, room).length)
+  if (bytes > room) throw tooLarge(settings, takeWithinBytes(records, room).length)
 }
 
 /** The texts of records that are in memory, as a page. */

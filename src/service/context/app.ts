@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Catalog } from '../../model/catalog/catalog.js'
 import type { Database } from '../../store/engine/database.js'
 import type { Referrer } from '../../store/records/references.js'
-import type { Staging } from '../../store/engine/staging.js'
+import type { StagingArea } from '../../store/engine/staging.js'
 import type { Tables } from '../../store/sql/table.js'
 import type { KnownCallers } from './session-cache.js'
 import type { Waiting } from './change-waiters.js'
@@ -32,7 +32,7 @@ export interface App {
   /** Those who wait for the next Change. */
   readonly waiting: Waiting
   /** Where large answers wait for their clients. */
-  readonly staging: Staging
+  readonly staging: StagingArea
   /** How others are called. */
   readonly outgoing: Outgoing
   readonly clock: Clock

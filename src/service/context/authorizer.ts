@@ -10,7 +10,7 @@ import { Rights, type Grant } from '../../model/access/permissions.js'
 import { idsIn } from '../../model/values/value.js'
 import { valuesOf } from '../../model/definition/record-values.js'
 import type { Database } from '../../store/engine/database.js'
-import { rightsEpoch } from '../../store/auth/permissions-version.js'
+import { readPermissionsVersion } from '../../store/auth/permissions-version.js'
 import * as store from '../../store/records/records.js'
 import type { Tables } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
@@ -41,7 +41,7 @@ export class Gate {
 
   /** `epoch` as a request has just read it; it is read here otherwise. */
   async callerOf(actor: Actor, epoch?: number): Promise<Caller> {
-    const now = epoch ?? (await rightsEpoch(this.app.db.reader))
+    const now = epoch ?? (await readPermissionsVersion(this.app.db.reader))
     const key = `${actor.id} ${actor.keyId ?? ''}`
     const known = this.#kept.get(key)
     if (known?.epoch === now) return { actor, epoch: now, ...(await known.caller) }
@@ -67,7 +67,7 @@ export class Gate {
     let before = epoch
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
       const caller = await this.#work(actor)
-      const after = await rightsEpoch(this.app.db.reader)
+      const after = await readPermissionsVersion(this.app.db.reader)
       if (after === before) return caller
       before = after
     }
@@ -119,6 +119,6 @@ export class Gate {
 
   async #walk(model: Model, where: Criteria): Promise<WireRecord[]> {
     const { db, tables } = this.app
-    return store.walk(db.reader, tables.of(model), { after: 0, limit: MAX_READ, where })
+    return store.scanById(db.reader, tables.of(model), { after: 0, limit: MAX_READ, where })
   }
 }

@@ -1,5 +1,5 @@
 import type { Database } from '../../store/engine/database.js'
-import { lastSeq } from '../../store/log/feed.js'
+import { readLastSeq } from '../../store/log/feed.js'
 
 interface Reader {
   readonly since: number
@@ -59,7 +59,7 @@ export class Waiting {
     while (this.#isAsked && this.#readers.size > 0) {
       this.#isAsked = false
       try {
-        const last = await lastSeq(this.db.reader)
+        const last = await readLastSeq(this.db.reader)
         for (const { since, wake } of [...this.#readers]) if (since < last) wake()
       } catch {
         // Whoever reads next is told what is wrong.

@@ -2,7 +2,7 @@
 import { Refusal } from '../../errors.js'
 import { unknownParameters } from '../../model/query/parameters.js'
 import { wholeNumber } from '../../model/query/search.js'
-import { feedPage, horizonOf } from '../../store/log/feed.js'
+import { readFeedPage, readRetentionFloor } from '../../store/log/feed.js'
 import type { Change, ChangePage, FeedQuery } from '../../wire.js'
 import type { App } from '../context/app.js'
 import type { Caller } from '../context/principal.js'
@@ -59,18 +59,22 @@ export async function followingPage(app: App, by: Caller, following: Following):
 async function pageAfter(app: App, by: Caller, following: Following): Promise<ChangePage> {
   const { since, limit } = following
   const models = modelsOf(app, by, following.models)
-  const db = app.db.searcher
-  const { horizon, last, changes, isCut } = await feedPage(db, app.db.dialect, { since, limit, models })
-  if (since < horizon || since > last) throw goneSince(since, horizon, last)
+  const db = app.db.queryPool
+  const { retentionFloor, lastSeq, changes, isTruncated } = await readFeedPage(db, app.db.dialect, {
+    since,
+    limit,
+    models,
+  })
+  if (since < retentionFloor || since > lastSeq) throw goneSince(since, retentionFloor, lastSeq)
   // Whether it concerned something that they could see, nobody knows any more.
   const purged = changes.find((change) => change.purged && isBlindTo(app, by, change))
-  if (purged) throw goneSince(since, purged.seq, last)
-  const isLast = changes.length < limit && !isCut
-  const next = isLast ? last : (changes.at(-1)?.seq ?? last)
+  if (purged) throw goneSince(since, purged.seq, lastSeq)
+  const isLast = changes.length < limit && !isTruncated
+  const next = isLast ? lastSeq : (changes.at(-1)?.seq ?? lastSeq)
   const data = await changesFor(app, by, db, changes)
   // What they may see was looked for in the past: some of it may have gone meanwhile.
-  const reached = by.rights ? await horizonOf(db) : horizon
-  if (since < reached) throw goneSince(since, reached, last)
+  const reached = by.rights ? await readRetentionFloor(db) : retentionFloor
+  if (since < reached) throw goneSince(since, reached, lastSeq)
   return { data, next, isLast }
 }
 

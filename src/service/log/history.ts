@@ -1,7 +1,7 @@
 // What became of one record: its Changes as a caller may see them, newest first.
 import { pageFromQuery, type Query } from '../../model/query/search.js'
 import type { Model } from '../../model/definition/model.js'
-import { BYTES_OF_HISTORY, historyRows, lastVersion } from '../../store/log/history.js'
+import { MAX_HISTORY_PAGE_BYTES, readHistoryPage, findLastVersion } from '../../store/log/history.js'
 import { walkBack } from '../../store/log/past.js'
 import type { Change, HistoryPage } from '../../wire.js'
 import type { App } from '../context/app.js'
@@ -23,18 +23,18 @@ export async function history(
   const page = pageFromQuery(query, app.settings.maxLimit)
   checkId(model, id)
   if (by.rights && !by.rights.of(model).may('read')) missing(model, id)
-  const db = app.db.searcher
-  const { total, seq, changes, next } = await historyRows(
+  const db = app.db.queryPool
+  const { total, lastSeq, changes, nextOffset } = await readHistoryPage(
     ...([db, model.name, id] as const),
     seesAllAlike(by, model) ? page : { offset: 0, limit: 0 },
   )
   if (seesAllAlike(by, model)) {
     if (total === 0) await requireSeen(app, by, model, id)
-    return { ...page, total, seq, next, data: await changesFor(app, by, db, changes) }
+    return { ...page, total, seq: lastSeq, next: nextOffset, data: await changesFor(app, by, db, changes) }
   }
   const seen = await walkedPage(app, by, model, id, page)
   if (seen.total === 0) await requireSeen(app, by, model, id)
-  return { ...page, ...seen, seq }
+  return { ...page, ...seen, seq: lastSeq }
 }
 
 /** Those that the caller sees, newest first. All are counted, and no more are kept than are shown. */
@@ -45,14 +45,14 @@ async function walkedPage(
   id: number,
   { offset, limit }: Pick<HistoryPage, 'offset' | 'limit'>,
 ): Promise<Pick<HistoryPage, 'total' | 'data' | 'next'>> {
-  const db = app.db.searcher
-  const last = (await lastVersion(db, model.name, id)) ?? 0
+  const db = app.db.queryPool
+  const last = (await findLastVersion(db, model.name, id)) ?? 0
   const from = Math.max(0, last - MAX_WALKED + 1)
   const data: Change[] = []
   let [total, size] = [0, 0]
   for await (const walked of walkBack(db, app.tables.of(model), id, from)) {
     for (const change of await momentsFor(app, by, db, model, askedOf(walked))) {
-      if (++total <= offset || data.length >= limit || size >= BYTES_OF_HISTORY) continue
+      if (++total <= offset || data.length >= limit || size >= MAX_HISTORY_PAGE_BYTES) continue
       data.push(change)
       size += JSON.stringify(change.changes).length
     }
@@ -63,5 +63,5 @@ async function walkedPage(
 
 /** What is there may have no past any more; what never was is not there, and neither is what may not be seen. */
 async function requireSeen(app: App, by: Caller, model: Model, id: number): Promise<void> {
-  if (!(await isSeen(app, by, app.db.searcher, { model, id }))) missing(model, id)
+  if (!(await isSeen(app, by, app.db.queryPool, { model, id }))) missing(model, id)
 }

@@ -7,10 +7,10 @@ import { ID } from '../../model/query/path.js'
 import { searchFromQuery, type Query, type Search } from '../../model/query/search.js'
 import { listSelection, type Entry } from '../../model/query/selection.js'
 import { sameValue, type Value } from '../../model/values/value.js'
-import { ownFieldsIn } from '../../store/sql/evaluate-values.js'
+import { findOwnFields } from '../../store/sql/evaluate-values.js'
 import { changedSince, tableWith, type Changed } from '../../store/log/past-table.js'
-import { isKnownIn, valueIn, type State } from '../../store/log/past.js'
-import { find, selectOf } from '../../store/find/pages.js'
+import { isKnownIn, valueIn, type RecordState } from '../../store/log/past.js'
+import { findPage, resolveSelect } from '../../store/find/pages.js'
 import type { Page, WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
 import { refuseLargePast, roomFor, tooLarge } from '../context/answer-limits.js'
@@ -26,17 +26,17 @@ export async function findAt(app: App, by: Caller, model: Model, query: Query): 
   const search = { ...asked, seen: seenBy(by, model) }
   const table = app.tables.of(model)
   // Whatever is committed meanwhile: what is read of the Log and of the table belongs together.
-  return app.db.searcher.snapshot(async (db) => {
+  return app.db.queryPool.snapshot(async (db) => {
     const seq = await seqOf(db, at)
     const changed = testable(by, model, await changedSince(db, table, seq))
     const list = selectFor(app, by, model, 'list')
     const past = tableWith(table, changed)
-    await refuseLargePast(app.settings, db, past, { search, select: selectOf(past, search, list) })
-    const { total, records, last } = await find(db, past, search, list)
+    await refuseLargePast(app.settings, db, past, { search, select: resolveSelect(past, search, list) })
+    const { total, records, nextCursor } = await findPage(db, past, search, list)
     const { entries } = search.selection ?? listSelection(sightOf(app, by), model)
     const data = await withNeighbours({ app, by, db, model }, entries, changed, records)
     const { offset, limit } = search
-    return { offset, limit, total, seq, data, next: last && { offset: offset + limit } }
+    return { offset, limit, total, seq, data, next: nextCursor && { offset: offset + limit } }
   })
 }
 
@@ -82,7 +82,7 @@ function testable(
   changed: ReadonlyMap<number, Changed>,
 ): ReadonlyMap<number, Changed> {
   const conditions = (rights?.of(model).for('read') ?? []).flatMap(({ where }) => where ?? [])
-  const lists = conditions.flatMap(ownFieldsIn).filter((field) => isOwnedList(field))
+  const lists = conditions.flatMap(findOwnFields).filter((field) => isOwnedList(field))
   if (lists.length === 0) return changed
   const isSame = ({ was, today }: Changed) =>
     lists.every(({ name }) => sameValue(valueIn(was, name), valueIn(today, name)))
@@ -92,7 +92,7 @@ function testable(
 }
 
 /** Whether nobody knows what the field held. */
-function isLost(was: State | undefined, field: Field): boolean {
+function isLost(was: RecordState | undefined, field: Field): boolean {
   return typeof was === 'object' && isShown(field) && !isKnownIn(was, field.name)
 }
 

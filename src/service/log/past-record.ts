@@ -6,10 +6,10 @@ import { stepOf } from '../../model/query/path.js'
 import { compact } from '../../model/query/selection.js'
 import { idOf, type Value, type Values } from '../../model/values/value.js'
 import type { Field } from '../../model/values/field-types.js'
-import { readAll } from '../../store/records/bulk.js'
+import { readByIds } from '../../store/records/bulk.js'
 import type { Queryable } from '../../store/engine/database.js'
-import { horizonOf } from '../../store/log/feed.js'
-import { weighAll } from '../../store/find/large-pages.js'
+import { readRetentionFloor } from '../../store/log/feed.js'
+import { measureRecords } from '../../store/find/large-pages.js'
 import { isKnownIn, wasAfter, type Was } from '../../store/log/past.js'
 import { compileSelection } from '../../store/sql/select.js'
 import type { WireRecord } from '../../wire.js'
@@ -31,7 +31,7 @@ export async function readAt(
 ): Promise<WireRecord> {
   const at = asOfFrom(asOf)
   checkId(model, id)
-  const db = app.db.searcher
+  const db = app.db.queryPool
   if ('version' in at) {
     const past = await pastAt(app, by, db, model, id, at.version)
     return recordOf({ app, by, db, model }, id, past)
@@ -74,7 +74,7 @@ async function isForgotten(db: Queryable, { latest, oldest }: Was, version: numb
   if (latest === undefined || version > latest) return false
   if (oldest === undefined || oldest.action !== 'create' || oldest.version <= version) return true
   // A record that was deleted and came back was made twice; one that was imported may begin with any version.
-  return oldest.version > 0 && (await horizonOf(db)) > 0
+  return oldest.version > 0 && (await readRetentionFloor(db)) > 0
 }
 
 function noVersion(model: Model, id: number, version: number): never {
@@ -146,10 +146,10 @@ export async function neighboursOf(
   const select = compileSelection(app.db.dialect, compact(sight, target))
   const order = field.relation?.orderBy && listOrder(sight, field)
   const table = app.tables.of(target)
-  const isLight = select.mostBytes * ids.length <= memoryBytes(app.settings)
-  const bytes = isLight ? 0 : await weighAll(db, table, ids, { select, seen })
+  const isLight = select.maxBytes * ids.length <= memoryBytes(app.settings)
+  const bytes = isLight ? 0 : await measureRecords(db, table, ids, { select, seen })
   if (bytes > roomFor(app.settings)) throw tooLarge(bytes)
-  const records = await readAll(db, table, ids, select, { seen, order })
+  const records = await readByIds(db, table, ids, select, { seen, order })
   const known = new Map(records.map(({ id, version, ...rest }) => [id, { id, $version: version, ...rest }]))
   const ranks = order && new Map(records.map(({ id }, rank) => [id, rank]))
   return {

@@ -4,9 +4,9 @@ import { isOwnedList } from '../../model/definition/model.js'
 import { stepOf } from '../../model/query/path.js'
 import type { Grant, Rights } from '../../model/access/permissions.js'
 import { idOf, sameValue, type Value, type Values } from '../../model/values/value.js'
-import { ownFieldsIn, testAsIf } from '../../store/sql/evaluate-values.js'
+import { findOwnFields, evaluateAgainstValues } from '../../store/sql/evaluate-values.js'
 import type { Queryable } from '../../store/engine/database.js'
-import { valueIn, type State } from '../../store/log/past.js'
+import { valueIn, type RecordState } from '../../store/log/past.js'
 import type { App } from '../context/app.js'
 import type { Caller } from '../context/principal.js'
 import { seenAmong } from '../access/visible-records.js'
@@ -14,9 +14,9 @@ import { seenAmong } from '../access/visible-records.js'
 export interface PastState {
   readonly id: number
   readonly version: number
-  readonly state: State
+  readonly state: RecordState
   /** As it is now: of lists there is only the membership of today. */
-  readonly today: State
+  readonly today: RecordState
 }
 
 /** The names of the fields that are shown; all of them where it is undefined, and nothing where the record is not seen. */
@@ -36,7 +36,8 @@ export async function shownOf(
   const known = states.flatMap(({ state, ...rest }) =>
     typeof state === 'string' ? [] : [{ ...rest, values: state }],
   )
-  const tested = conditions.length === 0 ? [] : await testAsIf(db, app.tables.of(model), known, conditions)
+  const tested =
+    conditions.length === 0 ? [] : await evaluateAgainstValues(db, app.tables.of(model), known, conditions)
   let next = 0
   return states.map((past) => {
     if (past.state === 'gone') return 'nothing'
@@ -50,7 +51,7 @@ export async function shownOf(
 
 /** Who was in a list of the record in the past cannot be asked: where it is another one today, the condition is not said to hold. */
 function isTestable(where: NonNullable<Grant['where']>, { state, today }: PastState): boolean {
-  const lists = ownFieldsIn(where).filter((field) => isOwnedList(field))
+  const lists = findOwnFields(where).filter((field) => isOwnedList(field))
   return lists.every(({ name }) => sameValue(valueIn(state, name), valueIn(today, name)))
 }
 

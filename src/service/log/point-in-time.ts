@@ -3,7 +3,7 @@ import { Refusal } from '../../errors.js'
 import { MOMENT_FORM, parseMoment } from '../../model/values/date-time.js'
 import { isVersion } from '../../model/values/value.js'
 import type { Queryable } from '../../store/engine/database.js'
-import { horizonOf, seqAt } from '../../store/log/feed.js'
+import { readRetentionFloor, findSeqAt } from '../../store/log/feed.js'
 
 export type AsOf = { readonly version: number } | { readonly atMs: number }
 
@@ -27,12 +27,13 @@ export function momentFrom(
 
 /** The number of the last Change that had been made at this moment; refuses where the Log no longer tells what came after it. */
 export async function seqOf(db: Queryable, { atMs }: { readonly atMs: number }): Promise<number> {
-  const seq = await seqAt(db, atMs)
+  const seq = await findSeqAt(db, atMs)
   await refuseIfGone(db, seq)
   return seq
 }
 
 /** Asked again once everything is read: what was taken out meanwhile was not seen. */
 export async function refuseIfGone(db: Queryable, seq: number): Promise<void> {
-  if (seq < (await horizonOf(db))) throw new Refusal('gone', 'The past is no longer kept up to this moment')
+  if (seq < (await readRetentionFloor(db)))
+    throw new Refusal('gone', 'The past is no longer kept up to this moment')
 }

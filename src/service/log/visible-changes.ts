@@ -7,7 +7,7 @@ import {
   momentsOf,
   valueIn,
   type Moment,
-  type State,
+  type RecordState,
   type Walked,
 } from '../../store/log/past.js'
 import type { Table } from '../../store/sql/table.js'
@@ -89,7 +89,7 @@ function bareMoment(table: Table, logged: Change): Moment {
 
 interface Asked {
   readonly moment: Moment
-  readonly today: State
+  readonly today: RecordState
 }
 
 /** The Changes of one model that the caller sees, with the records before and after them known. */
@@ -132,7 +132,7 @@ function tell(model: Model, { change, before, after }: Moment, was: Shown, is: S
   return { ...change, action, changes }
 }
 
-function valueOf(state: State, name: string, logged: Value = null): Value {
+function valueOf(state: RecordState, name: string, logged: Value = null): Value {
   return state === 'unknown' ? logged : valueIn(state, name)
 }
 

@@ -1,9 +1,9 @@
 import { briefly, Refusal } from '../../errors.js'
-import { forgetDeliveries } from '../../store/webhooks/deliveries.js'
-import { forgetAnswers } from '../../store/records/idempotency.js'
-import { forgetFailures } from '../../store/auth/login-failures.js'
-import { dropResetLinksBefore } from '../../store/auth/reset-links.js'
-import { closeSessionsBefore } from '../../store/auth/sessions.js'
+import { deleteOldDeliveries } from '../../store/webhooks/deliveries.js'
+import { deleteResponsesBefore } from '../../store/records/idempotency.js'
+import { deleteLoginFailuresBefore } from '../../store/auth/login-failures.js'
+import { deleteExpiredResetLinks } from '../../store/auth/reset-links.js'
+import { deleteExpiredSessions } from '../../store/auth/sessions.js'
 import type { App } from '../context/app.js'
 import { compact } from './retention.js'
 import { IDEMPOTENCY_KEPT_MS } from '../write/transaction.js'
@@ -55,11 +55,11 @@ function every({ log }: Kept, ms: number, work: () => Promise<void>): () => Prom
 export async function tidy({ db, clock, settings }: Kept): Promise<void> {
   const now = clock.now()
   await db.transaction(async (tx) => {
-    await closeSessionsBefore(tx, now - settings.sessionIdleMs, now - settings.sessionMaxMs)
-    await forgetAnswers(tx, now - IDEMPOTENCY_KEPT_MS)
-    await forgetFailures(tx, now - FAILURE_WINDOW_MS)
-    await dropResetLinksBefore(tx, now)
-    await forgetDeliveries(tx, now - DELIVERIES_KEPT_MS, DELIVERIES_KEPT)
+    await deleteExpiredSessions(tx, now - settings.sessionIdleMs, now - settings.sessionMaxMs)
+    await deleteResponsesBefore(tx, now - IDEMPOTENCY_KEPT_MS)
+    await deleteLoginFailuresBefore(tx, now - FAILURE_WINDOW_MS)
+    await deleteExpiredResetLinks(tx, now)
+    await deleteOldDeliveries(tx, now - DELIVERIES_KEPT_MS, DELIVERIES_KEPT)
   })
-  await db.contents.recover()
+  await db.blobs.recover()
 }

@@ -3,9 +3,9 @@ import { META_MODEL } from '../../model/catalog/system-models.js'
 import type { Values } from '../../model/values/value.js'
 import { valuesOf } from '../../model/definition/record-values.js'
 import type { Transaction } from '../../store/engine/database.js'
-import { append, type NewChange } from '../../store/log/log.js'
+import { appendChanges, type NewChange } from '../../store/log/log.js'
 import * as store from '../../store/records/records.js'
-import { referrerOf, referringTo } from '../../store/records/references.js'
+import { toReferrer, findReferringRecords } from '../../store/records/references.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
 import { differences } from '../write/changes.js'
@@ -25,10 +25,10 @@ export async function keepMetaModels(app: Composed): Promise<void> {
   if (catalog.models.length === 0) return
   const table = app.tables.of(META_MODEL)
   const wanted = catalog.stored.map(({ name }) => name)
-  if (isAsWanted(await store.walk(db.reader, table, ALL), wanted)) return
+  if (isAsWanted(await store.scanById(db.reader, table, ALL), wanted)) return
   await db.transaction(async (tx) => {
     for (const lock of db.dialect.lockSchema) await tx.run(lock)
-    const stored = await store.walk(tx, table, ALL)
+    const stored = await store.scanById(tx, table, ALL)
     const gone: WireRecord[] = []
     for (const record of stored) {
       const isWanted = wanted.includes(String(record['fullName']))
@@ -39,7 +39,7 @@ export async function keepMetaModels(app: Composed): Promise<void> {
     await store.remove(tx, table, gone)
     const ids = await store.insert(tx, table, rows)
     const about = { model: META_MODEL.name, by: null, atMs: app.clock.now() }
-    await append(tx, app.tables, [
+    await appendChanges(tx, app.tables, [
       ...gone.map((record) => ({ ...about, ...deletionOf(record) })),
       ...ids.map((id, index) => ({ ...about, ...creationOf(id, rows[index] ?? {}) })),
     ])
@@ -53,12 +53,12 @@ async function isReferredTo(
   id: number,
 ): Promise<boolean> {
   const referrers = [
-    ...catalog.referencesTo(META_MODEL).map(referrerOf),
-    ...catalog.linksTo(META_MODEL).map((list) => ({ ...referrerOf(list), isLink: true })),
+    ...catalog.referencesTo(META_MODEL).map(toReferrer),
+    ...catalog.linksTo(META_MODEL).map((list) => ({ ...toReferrer(list), isLink: true })),
     ...undeclared.filter(({ target }) => target === META_MODEL.name),
   ]
   for (const referrer of referrers)
-    if ((await referringTo(tx, db.dialect, referrer, [id])).total > 0) return true
+    if ((await findReferringRecords(tx, db.dialect, referrer, [id])).total > 0) return true
   return false
 }
 

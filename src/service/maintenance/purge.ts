@@ -1,9 +1,9 @@
 // The past of one record goes for good: what it held, not that it was changed.
 import type { Model } from '../../model/definition/model.js'
 import { valuesOf } from '../../model/definition/record-values.js'
-import { emptyChanges, replaceChange } from '../../store/log/retention.js'
-import { lastVersion } from '../../store/log/history.js'
-import { append } from '../../store/log/log.js'
+import { purgeChangeValues, replaceChangeValues } from '../../store/log/retention.js'
+import { findLastVersion } from '../../store/log/history.js'
+import { appendChanges } from '../../store/log/log.js'
 import * as store from '../../store/records/records.js'
 import { storeEvent } from '../auth/events.js'
 import type { App } from '../context/app.js'
@@ -26,18 +26,18 @@ export async function purge(app: App, model: Model, id: number): Promise<Purged>
   checkId(model, id)
   const table = app.tables.of(model)
   return app.db.transaction(async (tx) => {
-    const record = await store.readLocked(tx, table, id)
-    const newest = await lastVersion(tx, model.name, id)
+    const record = await store.readForUpdate(tx, table, id)
+    const newest = await findLastVersion(tx, model.name, id)
     if (newest === undefined) missing(model, id)
-    const emptied = await emptyChanges(tx, model.name, id, newest)
+    const emptied = await purgeChangeValues(tx, model.name, id, newest)
     const files = record ? Object.entries(await fileValues(tx, table, id)) : []
     const held = files.flatMap(([name, after]) =>
       after === null ? [] : [[name, { before: null, after }] as const],
     )
     const values = record ? differences(model, {}, valuesOf(model, record)) : {}
-    await replaceChange(tx, model.name, id, newest, { ...values, ...Object.fromEntries(held) })
+    await replaceChangeValues(tx, model.name, id, newest, { ...values, ...Object.fromEntries(held) })
     const note = `${model.name} ${id}`
-    await append(tx, app.tables, [await storeEvent(app, tx, { kind: 'history-purged', note })])
+    await appendChanges(tx, app.tables, [await storeEvent(app, tx, { kind: 'history-purged', note })])
     return { changes: emptied + 1, isThere: record !== undefined }
   })
 }

@@ -1,6 +1,6 @@
 // The past that is no longer wanted goes, little by little: nobody who writes waits for it.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { removableAfter, removeChanges, type Removable } from '../../store/log/retention.js'
+import { findRemovableChanges, deleteChanges, type RetentionLimit } from '../../store/log/retention.js'
 import type { App } from '../context/app.js'
 import type { Retention } from '../context/settings.js'
 
@@ -22,11 +22,11 @@ export async function compact(
   const removable = removableBy(retention, clock.now())
   let removed = 0
   for (let last = 0; removable && !signal.aborted;) {
-    const seqs = await removableAfter(db.searcher, removable, last, CHANGES_AT_ONCE)
+    const seqs = await findRemovableChanges(db.queryPool, removable, last, CHANGES_AT_ONCE)
     if (seqs.length === 0) break
     last = seqs.at(-1) ?? last
     const since = performance.now()
-    removed += await db.transaction((tx) => removeChanges(tx, db.dialect, seqs))
+    removed += await db.transaction((tx) => deleteChanges(tx, db.dialect, seqs))
     const pauseMs = Math.max(LEAST_PAUSE_MS, REST * (performance.now() - since))
     await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => undefined)
   }
@@ -34,8 +34,8 @@ export async function compact(
 }
 
 /** Undefined where everything is kept. What is younger than a day stays, whatever its version. */
-function removableBy(retention: Retention, nowMs: number): Removable | undefined {
+function removableBy(retention: Retention, nowMs: number): RetentionLimit | undefined {
   if (retention === 'all') return undefined
-  if ('days' in retention) return { beforeMs: nowMs - retention.days * DAY_MS, kept: 1 }
-  return { beforeMs: nowMs - DAY_MS, kept: retention.versions }
+  if ('days' in retention) return { beforeMs: nowMs - retention.days * DAY_MS, keptPerRecord: 1 }
+  return { beforeMs: nowMs - DAY_MS, keptPerRecord: retention.versions }
 }

@@ -1,9 +1,14 @@
 // Whether what is stored is whole: pages and indexes, records against the Log, files against their content. Beside a service that runs.
 import { counted } from '../../model/values/plural.js'
 import type { Database } from '../../store/engine/database.js'
-import { compareHeld, compareHolders, contentFault, fileColumnsIn } from '../../store/verify/file-check.js'
-import { compareWithLog } from '../../store/verify/log-check.js'
-import { parsed, readShapes } from '../../store/schema/stored-snapshots.js'
+import {
+  checkFileReferences,
+  checkFileRows,
+  checkFileContent,
+  listFileColumns,
+} from '../../store/verify/file-check.js'
+import { checkRecordsAgainstLog } from '../../store/verify/log-check.js'
+import { parseSnapshots, readSnapshotTexts } from '../../store/schema/stored-snapshots.js'
 import type { App } from '../context/app.js'
 
 type Composed = Pick<App, 'db' | 'catalog' | 'tables'>
@@ -57,11 +62,11 @@ export async function runCheck<A>(name: string, check: Check<A>, app: A): Promis
 
 /** By the engine itself; it needs no models. */
 export async function checkIntegrity(
-  { searcher, dialect }: Pick<Database, 'searcher' | 'dialect'>,
+  { queryPool, dialect }: Pick<Database, 'queryPool' | 'dialect'>,
   findings: Findings,
 ): Promise<string> {
   for (const { sql } of dialect.integrityChecks)
-    findings.add(...(await searcher.all(sql)).map((row) => String(row['fault']).replaceAll('\n', '; ')))
+    findings.add(...(await queryPool.all(sql)).map((row) => String(row['fault']).replaceAll('\n', '; ')))
   const names = dialect.integrityChecks.map(({ name }) => name).join(' and ')
   return names === '' ? 'this database has no check of its own that could be run here' : `${names} were run`
 }
@@ -71,14 +76,16 @@ async function checkLog({ db, catalog, tables }: Composed, findings: Findings): 
   let [records, changes] = [0, 0]
   for (const model of catalog.stored) {
     const table = tables.of(model)
-    const former = tables.former.get(model.name) ?? []
+    const former = tables.formerFields.get(model.name) ?? []
     for (let after: number | undefined = 0; after !== undefined;) {
       const from: number = after
-      const portion = await db.searcher.snapshot((snapshot) => compareWithLog(snapshot, table, former, from))
-      findings.add(...portion.faults)
+      const portion = await db.queryPool.snapshot((snapshot) =>
+        checkRecordsAgainstLog(snapshot, table, former, from),
+      )
+      findings.add(...portion.errors)
       records += portion.records
       changes += portion.changes
-      after = portion.last
+      after = portion.lastId
     }
   }
   return `${counted(records, 'record')} of ${counted(catalog.stored.length, 'model')} and ${counted(changes, 'Change')} were compared`
@@ -86,26 +93,26 @@ async function checkLog({ db, catalog, tables }: Composed, findings: Findings): 
 
 async function checkFiles({ db }: Composed, findings: Findings): Promise<string> {
   // Of models that are not declared, too: their files are kept.
-  const columns = fileColumnsIn(parsed(await readShapes(db.reader)))
+  const columns = listFileColumns(parseSnapshots(await readSnapshotTexts(db.reader)))
   let files = 0
   for (let after: number | undefined = 0; after !== undefined;) {
     const from: number = after
-    const portion = await db.searcher.snapshot((snapshot) => compareHolders(snapshot, db, columns, from))
-    findings.add(...portion.faults)
+    const portion = await db.queryPool.snapshot((snapshot) => checkFileRows(snapshot, db, columns, from))
+    findings.add(...portion.errors)
     for (const file of portion.files) {
-      const fault = await contentFault(db, file)
+      const fault = await checkFileContent(db, file)
       if (fault !== undefined) findings.add(fault)
     }
     files += portion.files.length
-    after = portion.last
+    after = portion.lastId
   }
   for (const column of columns) {
     for (let after: number | undefined = 0; after !== undefined;) {
-      const { faults, last } = await compareHeld(db.searcher, column, after)
-      findings.add(...faults)
-      after = last
+      const { errors, lastId } = await checkFileReferences(db.queryPool, column, after)
+      findings.add(...errors)
+      after = lastId
     }
   }
-  for await (const stray of db.contents.strays()) findings.add(`content that no record holds: ${stray}`)
+  for await (const stray of db.blobs.findOrphans()) findings.add(`content that no record holds: ${stray}`)
   return `${counted(files, 'file')} and the content of each were read`
 }

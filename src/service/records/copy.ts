@@ -6,7 +6,7 @@ import type { Field } from '../../model/values/field-types.js'
 import { isOwnedList, isShown, isWritable, type Model } from '../../model/definition/model.js'
 import { ID, stepOf } from '../../model/query/path.js'
 import { idOf, type Value, type Values } from '../../model/values/value.js'
-import { weighWalk } from '../../store/find/large-pages.js'
+import { measureScan } from '../../store/find/large-pages.js'
 import * as store from '../../store/records/records.js'
 import type { Select } from '../../store/sql/select.js'
 import type { Table } from '../../store/sql/table.js'
@@ -73,16 +73,16 @@ class Copying {
     const table = app.tables.of(target)
     await this.#weigh(table, walk)
     const copies: Values[] = []
-    const members = await store.walk(app.db.searcher, table, walk)
+    const members = await store.scanById(app.db.queryPool, table, walk)
     for (const member of inOrderOf(owner[field.name], members))
       copies.push(await this.copyOf(target, member, back, depth + 1))
     return copies
   }
 
-  async #weigh(table: Table, walk: store.Walk & { readonly select: Select }): Promise<void> {
+  async #weigh(table: Table, walk: store.IdScan & { readonly select: Select }): Promise<void> {
     const { db, settings } = this.app
-    if (walk.select.mostBytes * walk.limit <= memoryBytes(settings)) return
-    for (const { bytes } of await weighWalk(db.searcher, table, walk, walk.select)) this.#bytes += bytes
+    if (walk.select.maxBytes * walk.limit <= memoryBytes(settings)) return
+    for (const { bytes } of await measureScan(db.queryPool, table, walk, walk.select)) this.#bytes += bytes
     if (this.#bytes > roomFor(settings)) throw copyTooLarge(settings)
   }
 

@@ -9,8 +9,8 @@ import type { Model } from '../../model/definition/model.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
 import { META_FILE } from '../../model/catalog/system-models.js'
 import { isObject, type Values } from '../../model/values/value.js'
-import type { Incoming, Transaction } from '../../store/engine/database.js'
-import { filesOf, insertFile } from '../../store/records/files.js'
+import type { PendingBlob, Transaction } from '../../store/engine/database.js'
+import { findRecordFiles, insertFile } from '../../store/records/files.js'
 import * as store from '../../store/records/records.js'
 import type { Download, RemoveOptions, UpdateOptions, Upload, WireRecord, Written } from '../../wire.js'
 import type { App } from '../context/app.js'
@@ -20,7 +20,7 @@ import { saveWith } from './save.js'
 
 /** A file that has arrived, in the place of its content. */
 export interface Received extends Omit<Upload, 'content'> {
-  readonly incoming: Incoming
+  readonly incoming: PendingBlob
 }
 
 const MAX_ATTEMPTS = 3
@@ -38,12 +38,12 @@ export async function upload(
 }
 
 /** Content that comes before it is known what to do with it. It is to be given to `uploadReceived`, or to `discard`. */
-export async function receive(app: App, content: AsyncIterable<Uint8Array>): Promise<Incoming> {
-  return app.db.contents.receive(content, app.settings.uploadLimitBytes)
+export async function receive(app: App, content: AsyncIterable<Uint8Array>): Promise<PendingBlob> {
+  return app.db.blobs.receive(content, app.settings.uploadLimitBytes)
 }
 
-export async function discard(app: App, incoming: Incoming): Promise<void> {
-  await app.db.contents.settle(incoming)
+export async function discard(app: App, incoming: PendingBlob): Promise<void> {
+  await app.db.blobs.finish(incoming)
 }
 
 export async function uploadReceived(
@@ -62,13 +62,13 @@ export async function uploadReceived(
     const file = { field: field.name, ...facts }
     const valuesIn = async (tx: Transaction): Promise<Values> => {
       const id = await insertFile(tx, facts, incoming.key, app.clock.now())
-      await app.db.contents.store(tx, id, incoming)
+      await app.db.blobs.store(tx, id, incoming)
       return { [field.name]: { id, ...factsOf(facts) }, ...aboutContent(model, facts) }
     }
     const sent = withFileName(model, data, facts)
     return await saveWith(app, by, model, sent, { file, valuesIn }, options)
   } finally {
-    await app.db.contents.settle(incoming)
+    await app.db.blobs.finish(incoming)
   }
 }
 
@@ -85,12 +85,12 @@ export async function download(
   await refuseUnseen(app, by, model, id, field)
   const table = app.tables.of(model)
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
-    const files = (await filesOf(app.db.reader, table, id)) ?? missing(model, id)
+    const files = (await findRecordFiles(app.db.reader, table, id)) ?? missing(model, id)
     const file = files.get(field.name)
     if (!file) return undefined
     const { type, size, sha256 } = file
     const name = await nameOf(app, model, id, file.name)
-    const content = await app.db.contents.open(file)
+    const content = await app.db.blobs.open(file)
     if (content) return { name, type, size, sha256, content }
     // Replaced or removed in between: then there is another one by now, or none.
   }
@@ -103,7 +103,8 @@ async function refuseUnseen(app: App, by: Caller, model: Model, id: number, fiel
   const rights = by.rights.of(model)
   if (!rights.reads(field.name)) throw unknownBinary(model, field.name, [])
   const seen = both(rights.rows('read'), rights.mask(field.name))
-  const [isSeen] = (seen && (await store.test(app.db.searcher, app.tables.of(model), id, [seen]))) ?? [!seen]
+  const [isSeen] = (seen &&
+    (await store.evaluateCriteria(app.db.queryPool, app.tables.of(model), id, [seen]))) ?? [!seen]
   if (!isSeen) missing(model, id)
 }
 

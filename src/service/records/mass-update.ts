@@ -8,7 +8,7 @@ import { ID } from '../../model/query/path.js'
 import { searchFromRequest, type Search } from '../../model/query/search.js'
 import { isCount, isObject } from '../../model/values/value.js'
 import type { Queryable } from '../../store/engine/database.js'
-import { find } from '../../store/find/pages.js'
+import { findPage } from '../../store/find/pages.js'
 import type { MassUpdate, WriteOptions, Written } from '../../wire.js'
 import type { App } from '../context/app.js'
 import { sightOf, type Caller } from '../context/principal.js'
@@ -38,7 +38,7 @@ export async function updateMass(
   if (expected !== undefined && expected !== null && !isCount(expected))
     throw new Refusal('bad-request', 'expected must be the number of records that you believe to match')
   // Looking for them may take long, so it is not done while others wait.
-  const { total, keys } = await matching(app, app.db.searcher, model, search)
+  const { total, keys } = await matching(app, app.db.queryPool, model, search)
   const request = await requestOf(app, model, 'update-mass', { data: { data, values, expected } }, options)
   return write(app, by, request, options.idempotencyKey, async ({ tx, changes }) => {
     // Not before: a repeat is answered as it was, however many match by now.
@@ -99,7 +99,7 @@ interface Matching {
 async function matching(app: App, db: Queryable, model: Model, search: Search): Promise<Matching> {
   const selection = { model, versionKeys: ['version'], entries: [] } as const
   const page = { ...search, offset: 0, limit: MAX_MASS_UPDATE, sort: [], selection }
-  const { total, records } = await find(db, app.tables.of(model), page)
+  const { total, records } = await findPage(db, app.tables.of(model), page)
   return { total, keys: records.map(({ id, version }) => ({ id, version })) }
 }
 

@@ -9,10 +9,10 @@ import {
   type Selection,
   type Wanted,
 } from '../../model/query/selection.js'
-import { isBounded } from '../../store/find/known-total.js'
+import { isBoundedSearch } from '../../store/find/known-total.js'
 import { measurePage } from '../../store/find/large-pages.js'
 import * as pages from '../../store/find/pages.js'
-import type { Only } from '../../store/sql/point-read.js'
+import type { ReadFilter } from '../../store/sql/point-read.js'
 import * as store from '../../store/records/records.js'
 import { compileSelection, type Select } from '../../store/sql/select.js'
 import type { StagedFile } from '../../store/engine/staging.js'
@@ -105,7 +105,7 @@ async function find(app: App, by: Caller, model: Model, query: Query): Promise<P
   if (query.asOf !== undefined) return findAt(app, by, model, query)
   const asked = searchFromQuery(sightOf(app, by), model, query, app.settings.maxLimit)
   const { search, found } = await pageOf(app, by, model, asked)
-  return { ...pageFrom(search, found), next: nextOf(search, found.last) }
+  return { ...pageFrom(search, found), next: nextOf(search, found.nextCursor) }
 }
 
 async function search(
@@ -123,18 +123,18 @@ async function search(
 
 async function pageOf(app: App, by: Caller, model: Model, asked: Search) {
   const { db, table, search, list } = finding(app, by, model, asked)
-  const mostBytes = roomFor(app.settings)
-  const found = await pages.findWithin(db, table, search, { list, mostBytes })
+  const maxBytes = roomFor(app.settings)
+  const found = await pages.findPageWithin(db, table, search, { list, maxBytes })
   if (found) return { search, found }
-  const select = pages.selectOf(table, search, list)
-  return app.db.searcher.snapshot(async (db) => {
+  const select = pages.resolveSelect(table, search, list)
+  return app.db.queryPool.snapshot(async (db) => {
     const page = await measurePage(db, table, search, select)
     await refuseLargePage(app.settings, db, table, { page, select })
-    return { search, found: await pages.find(db, table, search, list) }
+    return { search, found: await pages.findPage(db, table, search, list) }
   })
 }
 
-function pageFrom({ offset, limit }: Search, { total, seq, records }: pages.Found): Page {
+function pageFrom({ offset, limit }: Search, { total, seq, records }: pages.FoundPage): Page {
   return { offset, limit, total, seq, data: records }
 }
 
@@ -148,15 +148,15 @@ function finding(app: App, by: Caller, model: Model, asked: Search) {
   const search = { ...asked, seen: seenBy(by, model) }
   const table = app.tables.of(model)
   const list = selectFor(app, by, model, 'list')
-  const isShort = search.selection ? !goesFurther(search.selection) : !list.asksFurther
+  const isShort = search.selection ? !goesFurther(search.selection) : !list.hasRelatedConditions
   // Whatever looks into more rows than it shows may take long.
-  const db = isShort && isBounded(table, search) ? app.db.reader : app.db.searcher
+  const db = isShort && isBoundedSearch(table, search) ? app.db.reader : app.db.queryPool
   return { db, table, search, list }
 }
 
 /** What a find answers, with its records as the text of their JSON, or in a file. */
 export interface PrintedPage extends Omit<Page, 'data'> {
-  readonly text: pages.PrintedPage['text'] | StagedFile
+  readonly text: pages.JsonPage['text'] | StagedFile
 }
 
 export async function printedPage(app: App, by: Caller, model: Model, query: Query): Promise<PrintedPage> {
@@ -187,14 +187,14 @@ export interface AskedSearch {
 
 async function printed(app: App, by: Caller, model: Model, asked: Search): Promise<PrintedPage> {
   const { db, table, search, list } = finding(app, by, model, asked)
-  const mostBytes = memoryBytes(app.settings)
-  const light = await pages.findPrinted(db, table, search, { list, mostBytes })
-  const isSmall = light !== undefined && fits(light.text, mostBytes * MOST_ESCAPED)
-  const { total, seq, text, last } = isSmall
+  const maxBytes = memoryBytes(app.settings)
+  const light = await pages.findPrinted(db, table, search, { list, maxBytes })
+  const isSmall = light !== undefined && fits(light.text, maxBytes * MOST_ESCAPED)
+  const { total, seq, text, nextCursor } = isSmall
     ? light
-    : await stagePage(app, table, search, pages.selectOf(table, search, list))
+    : await stagePage(app, table, search, pages.resolveSelect(table, search, list))
   const { offset, limit } = search
-  return { offset, limit, total, seq, text, next: nextOf(search, last) }
+  return { offset, limit, total, seq, text, next: nextOf(search, nextCursor) }
 }
 
 async function read(app: App, by: Caller, model: Model, id: number): Promise<WireRecord> {
@@ -207,14 +207,14 @@ export async function printedRecord(
   by: Caller,
   model: Model,
   id: number,
-): Promise<store.PrintedRecord> {
+): Promise<store.RecordJson> {
   const [select, seen] = [selectFor(app, by, model, 'full'), seenBy(by, model)]
-  const db = isFar(select, seen) ? app.db.searcher : app.db.reader
+  const db = isFar(select, seen) ? app.db.queryPool : app.db.reader
   const table = app.tables.of(model)
   const record = { id: checkId(model, id), select, seen }
   if (isLight(app, select))
     return (await store.readPrinted(db, table, id, select, record)) ?? missing(model, id)
-  const read = (only: Only) => store.readPrinted(db, table, id, select, only)
+  const read = (only: ReadFilter) => store.readPrinted(db, table, id, select, only)
   const found = (await readWithin(app, { db, table }, record, read)) ?? missing(model, id)
   textWithin(app, found.text)
   return found
@@ -241,11 +241,11 @@ async function readSelected(
   { id, select, isLong = false }: SelectedRecord,
 ): Promise<WireRecord> {
   const seen = seenBy(by, model)
-  const db = isLong || isFar(select, seen) ? app.db.searcher : app.db.reader
+  const db = isLong || isFar(select, seen) ? app.db.queryPool : app.db.reader
   const table = app.tables.of(model)
   const record = { id: checkId(model, id), select, seen }
   if (isLight(app, select)) return (await store.read(db, table, id, select, record)) ?? missing(model, id)
-  const read = (only: Only) => store.read(db, table, id, select, only)
+  const read = (only: ReadFilter) => store.read(db, table, id, select, only)
   return recordWithin(app, (await readWithin(app, { db, table }, record, read)) ?? missing(model, id))
 }
 
@@ -255,6 +255,6 @@ function goesFurther(selection: Selection | undefined): boolean {
 }
 
 /** Whether what may be seen is decided by neighbours. */
-function isFar({ asksFurther }: Select, seen: Criteria | undefined): boolean {
-  return asksFurther || (seen !== undefined && looksFurther(seen))
+function isFar({ hasRelatedConditions }: Select, seen: Criteria | undefined): boolean {
+  return hasRelatedConditions || (seen !== undefined && looksFurther(seen))
 }

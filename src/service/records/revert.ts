@@ -5,11 +5,11 @@ import { Faults } from '../../model/definition/field-errors.js'
 import type { Field } from '../../model/values/field-types.js'
 import { isOwnedList, isShown, isWritable, type Model } from '../../model/definition/model.js'
 import { idOf, idsIn, sameValue, type Value, type Values } from '../../model/values/value.js'
-import { versionsOf } from '../../store/records/bulk.js'
+import { readVersions } from '../../store/records/bulk.js'
 import { UniqueViolation, type Queryable, type Transaction } from '../../store/engine/database.js'
-import { lastVersion } from '../../store/log/history.js'
+import { findLastVersion } from '../../store/log/history.js'
 import * as store from '../../store/records/records.js'
-import { isKnownIn, wasAfter, valueIn, type State, type Was } from '../../store/log/past.js'
+import { isKnownIn, wasAfter, valueIn, type RecordState, type Was } from '../../store/log/past.js'
 import type { UpdateOptions, WireRecord, Written } from '../../wire.js'
 import { refuseNewKey } from '../auth/key-rules.js'
 import type { App } from '../context/app.js'
@@ -74,7 +74,7 @@ export async function revert(
   })
   return written.catch(async (error: unknown) => {
     if (!isTaken(error)) throw error
-    throw movedOn(model, asked, await lastVersion(app.db.reader, model.name, id), error)
+    throw movedOn(model, asked, await findLastVersion(app.db.reader, model.name, id), error)
   })
 }
 
@@ -92,7 +92,7 @@ async function settle<T>(work: Promise<T>): Promise<() => T> {
 
 async function reversionOf(app: App, by: Caller, model: Model, asked: Asked): Promise<Reversion> {
   const { id, to } = asked
-  const db = app.db.searcher
+  const db = app.db.queryPool
   const now = await wasAfter(db, app.tables.of(model), id, () => true)
   // A version that is yet to come is before one that is yet to come, too: it is a conflict.
   const isAhead = now.latest !== undefined && to > now.latest
@@ -107,7 +107,7 @@ async function reversionOf(app: App, by: Caller, model: Model, asked: Asked): Pr
   return { draft, from: now.latest ?? 0 }
 }
 
-function takenBack(app: App, by: Caller, model: Model, past: Past, today: State): Values {
+function takenBack(app: App, by: Caller, model: Model, past: Past, today: RecordState): Values {
   const data: Values = {}
   for (const field of model.fields.values()) {
     const value = past.values[field.name] ?? null
@@ -146,7 +146,7 @@ async function refuseGone(
     const target = app.catalog.target(relation)
     const isList = Array.isArray(value)
     const ids = (isList ? (value as readonly Value[]) : [value]).map(idOf)
-    const there = await versionsOf(db, app.tables.of(target), ids)
+    const there = await readVersions(db, app.tables.of(target), ids)
     ids.forEach((id, index) => {
       if (there.has(id) || (target === model && id === self)) return
       const place = isList ? `${name}[${index}]` : name
@@ -251,13 +251,13 @@ async function refuseIfBack(
 ): Promise<void> {
   const { id, expected } = asked
   const table = app.tables.of(model)
-  const isBack = async () => (await store.versionOf(tx, table, id)) !== undefined
+  const isBack = async () => (await store.findVersion(tx, table, id)) !== undefined
   if (await isBack()) {
     await refuseIfStale({ app, ...by }, tx, table, id, expected, draft)
     // It is there, and may not be seen as it is now.
     if (await isBack()) missing(model, id)
   }
-  const last = await lastVersion(tx, model.name, id)
+  const last = await findLastVersion(tx, model.name, id)
   if (last !== expected.version) throw movedOn(model, asked, last)
 }
 

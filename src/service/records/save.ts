@@ -206,7 +206,7 @@ function keyIn(model: Model, data: unknown, place: string): Key | undefined {
 
 /** All that is told of a record where there is no room for more. */
 export async function writtenKey(app: App, tx: Transaction, model: Model, id: number): Promise<WireRecord> {
-  return { id, version: (await store.versionOf(tx, app.tables.of(model), id)) ?? missing(model, id) }
+  return { id, version: (await store.findVersion(tx, app.tables.of(model), id)) ?? missing(model, id) }
 }
 
 export type Shown = (saving: Saving, tx: Transaction, id: number) => Promise<WireRecord>

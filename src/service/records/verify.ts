@@ -29,7 +29,7 @@ export async function verify(app: App, by: Caller, model: Model, data: unknown):
   if (claims.length === 0)
     throw new Refusal('bad-request', '"data" must name the id and the version of at least one record')
   for (const { model: claimed, id, version } of claims) {
-    const [isSeen] = await holding(app.db.searcher, app.tables.of(claimed), id, [seenBy(by, claimed)])
+    const [isSeen] = await holding(app.db.queryPool, app.tables.of(claimed), id, [seenBy(by, claimed)])
     if (!isSeen) missing(claimed, id)
     await requireVersion({ app, ...by }, app.db.reader, claimed, { id, version })
   }
@@ -44,7 +44,7 @@ export async function requireVersion(
 ): Promise<void> {
   const table = refused.app.tables.of(model)
   await refuseIfStale(refused, db, table, id, { version, by: 'version' }, null)
-  if ((await store.versionOf(db, table, id)) === undefined) missing(model, id)
+  if ((await store.findVersion(db, table, id)) === undefined) missing(model, id)
 }
 
 function collect(

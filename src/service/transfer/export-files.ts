@@ -4,7 +4,7 @@ import { StartFaults } from '../../errors.js'
 import { factsOf, type FileFacts } from '../../model/catalog/file-facts.js'
 import type { Selection } from '../../model/query/selection.js'
 import type { Queryable } from '../../store/engine/database.js'
-import { filesById, type StoredFile } from '../../store/records/files.js'
+import { findFilesById, type StoredFile } from '../../store/records/files.js'
 import { read } from '../../store/records/records.js'
 import { compileSelection, type Select } from '../../store/sql/select.js'
 import type { Table } from '../../store/sql/table.js'
@@ -27,8 +27,8 @@ export async function withFacts(
   table: Table,
   records: readonly WireRecord[],
 ): Promise<readonly WireRecord[]> {
-  if (table.binary.length === 0) return records
-  const known = await filesById(db, table.dialect, fileIds(table, records))
+  if (table.fileFields.length === 0) return records
+  const known = await findFilesById(db, table.dialect, fileIds(table, records))
   return records.map((record) => fill(table, record, known))
 }
 
@@ -79,27 +79,27 @@ export class FileExport {
   async #keepOne(file: StoredFile): Promise<boolean> {
     const { db } = this.app
     try {
-      return await this.keep(file, () => db.contents.open(file))
+      return await this.keep(file, () => db.blobs.open(file))
     } catch (error) {
       // It may have been removed while it was read.
-      if ((await filesById(db.reader, db.dialect, [file.id])).has(file.id)) throw error
+      if ((await findFilesById(db.reader, db.dialect, [file.id])).has(file.id)) throw error
       return false
     }
   }
 
   async #find(records: readonly WireRecord[]): Promise<Known> {
     const { db } = this.app
-    return filesById(db.reader, db.dialect, fileIds(this.table, records))
+    return findFilesById(db.reader, db.dialect, fileIds(this.table, records))
   }
 }
 
-function fileIds({ binary }: Table, records: readonly WireRecord[]): number[] {
-  const ids = records.flatMap((record) => binary.map(({ name }) => record[name] ?? null))
+function fileIds({ fileFields }: Table, records: readonly WireRecord[]): number[] {
+  const ids = records.flatMap((record) => fileFields.map(({ name }) => record[name] ?? null))
   return ids.filter((id) => id !== null).map(Number)
 }
 
-function fill({ binary }: Table, record: WireRecord, known: Known): WireRecord {
-  const files = binary.map(({ name }) => {
+function fill({ fileFields }: Table, record: WireRecord, known: Known): WireRecord {
+  const files = fileFields.map(({ name }) => {
     const file = known.get(Number(record[name] ?? 0))
     return [name, file ? factsOf(file) : (record[name] ?? null)] as const
   })

@@ -8,8 +8,8 @@ import { searchFromRequest } from '../../model/query/search.js'
 import { listSelection, type Selection } from '../../model/query/selection.js'
 import { isFile, transferFields, transferSelection } from '../../formats/transfer-fields.js'
 import { isObject } from '../../model/values/value.js'
-import { countTogether, weighWalk } from '../../store/find/large-pages.js'
-import { walk, type Walk } from '../../store/records/records.js'
+import { countFirstSlice, measureScan } from '../../store/find/large-pages.js'
+import { scanById, type IdScan } from '../../store/records/records.js'
 import { compileSelection } from '../../store/sql/select.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
@@ -87,7 +87,7 @@ function isOnlyId(sortBy: unknown): boolean {
   return Array.isArray(sortBy) && sortBy.every((key) => key === 'id' || key === '+id')
 }
 
-interface Found extends Pick<Walk, 'where' | 'seen' | 'isVisible'> {
+interface Found extends Pick<IdScan, 'where' | 'seen' | 'isVisible'> {
   /** Of one record. */
   readonly mostBytes?: number
 }
@@ -103,14 +103,14 @@ async function* pagesOf(
   const table = tables.of(model)
   const readPage = async (after: number, most: number): Promise<ReadPage> => {
     const walked = { after, limit: most, ...found, select }
-    const limit = select.mostBytes * most <= PAGE_BYTES ? most : await limitOf(walked)
-    return { limit, page: await walk(db.searcher, table, { ...walked, limit }) }
+    const limit = select.maxBytes * most <= PAGE_BYTES ? most : await limitOf(walked)
+    return { limit, page: await scanById(db.queryPool, table, { ...walked, limit }) }
   }
-  const limitOf = async (walked: Walk) => {
-    const weighed = await weighWalk(db.searcher, table, walked, select)
+  const limitOf = async (walked: IdScan) => {
+    const weighed = await measureScan(db.queryPool, table, walked, select)
     const [first] = weighed
     if (first && first.bytes > mostBytes) throw lineTooLarge(model, first.id)
-    return Math.min(walked.limit, countTogether(weighed))
+    return Math.min(walked.limit, countFirstSlice(weighed))
   }
   let most = FIRST_PAGE
   let next: Promise<ReadPage> | undefined = readPage(0, most)

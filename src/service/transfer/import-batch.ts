@@ -5,10 +5,10 @@ import { IdSet } from '../../formats/id-set.js'
 import { isOwnedList, type Model } from '../../model/definition/model.js'
 import type { LineReader } from '../../formats/ndjson.js'
 import type { Values } from '../../model/values/value.js'
-import { greatestId, insertGiven, versionsOf, type GivenRow } from '../../store/records/bulk.js'
+import { readMaxId, insertWithIds, readVersions, type RowWithId } from '../../store/records/bulk.js'
 import type { Transaction } from '../../store/engine/database.js'
 import { insert } from '../../store/records/records.js'
-import { nextNumber } from '../../store/records/sequences.js'
+import { takeNextNumber } from '../../store/records/sequences.js'
 import { SERVICE } from '../context/principal.js'
 import { differences } from '../write/changes.js'
 import { fileChanges } from '../write/held-files.js'
@@ -71,7 +71,7 @@ async function receiveAll(
 ): Promise<void> {
   if (!reader.hasFiles || !lines.some((line) => reader.filesIn(line).length > 0)) return
   const ids = lines.flatMap(({ id }) => id ?? [])
-  const there = await versionsOf(app.db.reader, app.tables.of(reader.model), ids)
+  const there = await readVersions(app.db.reader, app.tables.of(reader.model), ids)
   await contents.receive(source, lines, new Set(there.keys()))
 }
 
@@ -124,7 +124,7 @@ async function leaveOutExisting(
   lines: readonly NumberedLine[],
 ): Promise<readonly NumberedLine[]> {
   // Most come in the order of their ids, after all that is there: then nothing has to be looked up.
-  const last = await greatestId(tx, app.tables.of(reader.model))
+  const last = await readMaxId(tx, app.tables.of(reader.model))
   const known = lines.filter(({ id }) => id !== undefined && id <= last)
   const { ids, faults } = await findExisting(tx, app, reader, known)
   const [fault] = faults
@@ -152,7 +152,7 @@ async function ownersFromBefore(
       const owner = (values[field.name] ?? null) as { readonly id: number } | null
       return owner && !written.get(list.model)?.has(owner.id) ? [owner.id] : []
     })
-    const there = await versionsOf(tx, app.tables.of(list.model), [...new Set(ids)])
+    const there = await readVersions(tx, app.tables.of(list.model), [...new Set(ids)])
     for (const id of there.keys()) owners.push({ model: list.model, id })
   }
   return owners
@@ -171,11 +171,11 @@ async function store(
   model: Model,
   rows: readonly Row[],
   isOneByOne: boolean,
-): Promise<readonly GivenRow[]> {
+): Promise<readonly RowWithId[]> {
   const table = app.tables.of(model)
   const sequences = sequencesOf(model)
-  const stored: GivenRow[] = []
-  const given: GivenRow[] = []
+  const stored: RowWithId[] = []
+  const given: RowWithId[] = []
   for (const { line, values } of rows) {
     const held = contents ? await contents.store(tx, line, values) : values
     const numbered = sequences.length > 0 ? await number(tx, model, sequences, held) : held
@@ -186,11 +186,11 @@ async function store(
       continue
     }
     const row = { id, version, values: numbered }
-    if (isOneByOne) await naming(line, () => insertGiven(tx, table, [row]))
+    if (isOneByOne) await naming(line, () => insertWithIds(tx, table, [row]))
     else given.push(row)
     stored.push(row)
   }
-  await insertGiven(tx, table, given)
+  await insertWithIds(tx, table, given)
   return stored
 }
 
@@ -202,7 +202,7 @@ async function number(
   values: Values,
 ): Promise<Values> {
   const numbered = { ...values }
-  for (const field of sequences) numbered[field.name] ??= await nextNumber(tx, model, field)
+  for (const field of sequences) numbered[field.name] ??= await takeNextNumber(tx, model, field)
   return numbered
 }
 

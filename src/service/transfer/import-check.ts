@@ -4,9 +4,9 @@ import { counted } from '../../model/values/plural.js'
 import { IdSet } from '../../formats/id-set.js'
 import type { Model } from '../../model/definition/model.js'
 import { LineReader, type Line } from '../../formats/ndjson.js'
-import { greatestId, versionsOf } from '../../store/records/bulk.js'
-import { lastRecord, lastVersions } from '../../store/log/log.js'
-import { numberOf } from '../../store/records/sequences.js'
+import { readMaxId, readVersions } from '../../store/records/bulk.js'
+import { findLastLoggedId, findLastVersions } from '../../store/log/log.js'
+import { parseSequenceNumber } from '../../store/records/sequences.js'
 import type { App } from '../context/app.js'
 import { contentFault } from './import-contents.js'
 import { findExisting, numberedLine, type NumberedLine } from './import-existing.js'
@@ -77,7 +77,7 @@ export class Check {
     const reader = new LineReader(model)
     const { reader: db } = this.app.db
     // Whatever comes after these was never here.
-    const last = Math.max(await greatestId(db, table), await lastRecord(db, model.name))
+    const last = Math.max(await readMaxId(db, table), await findLastLoggedId(db, model.name))
     for await (const portion of source.read()) {
       const lines: NumberedLine[] = []
       for (const raw of portion) {
@@ -126,7 +126,7 @@ export class Check {
   #noteNumbers(model: Model, { values }: Line): void {
     for (const field of sequencesOf(model)) {
       const text = values[field.name]
-      const number = typeof text === 'string' ? numberOf(field, text) : undefined
+      const number = typeof text === 'string' ? parseSequenceNumber(field, text) : undefined
       if (number === undefined) continue
       const greatest = this.#numbers.get(model) ?? new Map<Field, number>()
       greatest.set(field, Math.max(number, greatest.get(field) ?? 0))
@@ -162,7 +162,7 @@ export class Check {
     const pending = this.#unknown.get(target) ?? []
     this.#unknown.delete(target)
     const ids = [...new Set(pending.map(({ id }) => id))]
-    const there = await versionsOf(this.app.db.reader, this.app.tables.of(target), ids)
+    const there = await readVersions(this.app.db.reader, this.app.tables.of(target), ids)
     const known = this.#there.get(target) ?? new IdSet()
     for (const id of there.keys()) known.add(id)
     this.#there.set(target, known)
@@ -185,7 +185,7 @@ export class Check {
     const missing = lines.filter(({ id = 0 }) => !ids.has(id))
     if (missing.length === 0) return ids
     const given = missing.map(({ id = 0 }) => id)
-    const logged = await lastVersions(db.reader, db.dialect, name, given)
+    const logged = await findLastVersions(db.reader, db.dialect, name, given)
     for (const { id = 0, version, line } of missing) {
       const last = logged.get(id) ?? -1
       if (last >= version)

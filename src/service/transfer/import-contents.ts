@@ -5,7 +5,7 @@ import { aboutContent, factsOf, type FileFacts } from '../../model/catalog/file-
 import { typeOfContent } from '../../model/values/file-type.js'
 import type { LineReader } from '../../formats/ndjson.js'
 import type { Values } from '../../model/values/value.js'
-import type { Incoming, Transaction } from '../../store/engine/database.js'
+import type { PendingBlob, Transaction } from '../../store/engine/database.js'
 import { insertFile } from '../../store/records/files.js'
 import type { App } from '../context/app.js'
 import type { NumberedLine } from './import-existing.js'
@@ -61,7 +61,7 @@ export function* splitByContents(
 
 /** Contents that have arrived for the lines of one portion. To be settled after its transaction, however that ended. */
 export class ArrivedContents {
-  readonly #byLine = new Map<NumberedLine, ReadonlyMap<string, Incoming>>()
+  readonly #byLine = new Map<NumberedLine, ReadonlyMap<string, PendingBlob>>()
 
   constructor(
     private readonly app: App,
@@ -77,14 +77,14 @@ export class ArrivedContents {
     for (const line of lines) {
       const files = this.reader.filesIn(line)
       if (files.length === 0 || there.has(line.id ?? 0)) continue
-      const arrived = new Map<string, Incoming>()
+      const arrived = new Map<string, PendingBlob>()
       // From now on it is settled, also if the next one does not arrive.
       this.#byLine.set(line, arrived)
       for (const { field, facts } of files) {
         const content = await source.content?.(facts.sha256)
         if (!content) throw hasChanged(line, field.name)
         // As long as it was when it was checked: the limit of uploads is for those who send something new.
-        const incoming = await this.app.db.contents.receive(content, facts.size).catch((error: unknown) => {
+        const incoming = await this.app.db.blobs.receive(content, facts.size).catch((error: unknown) => {
           throw isTooLarge(error) ? hasChanged(line, field.name) : error
         })
         arrived.set(field.name, incoming)
@@ -103,7 +103,7 @@ export class ArrivedContents {
       // By the content, as for an upload: what a file claims to be would decide what a browser does with it.
       const known = { ...facts, type: typeOfContent(incoming.head) }
       const id = await insertFile(tx, known, incoming.key, app.clock.now())
-      await app.db.contents.store(tx, id, incoming)
+      await app.db.blobs.store(tx, id, incoming)
       stored = { ...stored, [field.name]: { id, ...factsOf(known) }, ...aboutContent(reader.model, known) }
     }
     return stored
@@ -111,7 +111,7 @@ export class ArrivedContents {
 
   async settle(): Promise<void> {
     for (const arrived of this.#byLine.values())
-      for (const incoming of arrived.values()) await this.app.db.contents.settle(incoming)
+      for (const incoming of arrived.values()) await this.app.db.blobs.finish(incoming)
     this.#byLine.clear()
   }
 }

@@ -12,9 +12,9 @@ import {
   usernamesIn,
 } from '../../formats/transfer-fields.js'
 import { lineOf, type Line, type LineReader } from '../../formats/ndjson.js'
-import { readAll, versionsOf } from '../../store/records/bulk.js'
+import { readByIds, readVersions } from '../../store/records/bulk.js'
 import type { Queryable } from '../../store/engine/database.js'
-import { updatesByNobody, type LoggedUpdate } from '../../store/log/log.js'
+import { findAnonymousUpdates, type LoggedUpdate } from '../../store/log/log.js'
 import { compileSelection } from '../../store/sql/select.js'
 import type { App } from '../context/app.js'
 import { withFacts } from './export-files.js'
@@ -45,7 +45,7 @@ export async function findExisting(
   lines: readonly NumberedLine[],
 ): Promise<Existing> {
   const table = app.tables.of(model)
-  const versions = await versionsOf(
+  const versions = await readVersions(
     db,
     table,
     lines.flatMap(({ id }) => id ?? []),
@@ -84,7 +84,7 @@ async function raisedByImports(
   const later = lines.filter(({ id = 0, version }) => (versions.get(id) ?? 0) > version)
   if (lists.length === 0 || later.length === 0) return new Set()
   const ids = later.map(({ id = 0 }) => id)
-  const updates = await updatesByNobody(db, app.db.dialect, model.name, ids)
+  const updates = await findAnonymousUpdates(db, app.db.dialect, model.name, ids)
   const isRaise = ({ changes }: LoggedUpdate) => Object.keys(changes).every((name) => lists.includes(name))
   const raised = later.filter(({ id = 0, version }) => {
     const since = (updates.get(id) ?? []).filter((update) => update.version > version)
@@ -104,7 +104,7 @@ async function compareValues(
   const select = compileSelection(app.db.dialect, transferSelection(app.catalog, model))
   const ids = lines.map(({ id = 0 }) => id)
   const table = app.tables.of(model)
-  const here = await withFacts(db, table, await readAll(db, table, ids, select))
+  const here = await withFacts(db, table, await readByIds(db, table, ids, select))
   const records = new Map(here.map((each) => [each.id, each]))
   const fields = transferFields(model).filter((field) => !isFollowing(model, field))
   return lines.flatMap(({ id = 0, line, given, values }) => {

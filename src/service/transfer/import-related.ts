@@ -3,9 +3,9 @@ import type { Field } from '../../model/values/field-types.js'
 import type { Model } from '../../model/definition/model.js'
 import { isLink } from '../../formats/transfer-fields.js'
 import type { LineReader } from '../../formats/ndjson.js'
-import { insertLinks, type GivenRow } from '../../store/records/bulk.js'
+import { insertLinks, type RowWithId } from '../../store/records/bulk.js'
 import type { Transaction } from '../../store/engine/database.js'
-import { holdReferenced } from '../../store/records/references.js'
+import { lockReferenced } from '../../store/records/references.js'
 import type { Table } from '../../store/sql/table.js'
 import type { App } from '../context/app.js'
 import type { Checked } from './import-check.js'
@@ -24,7 +24,7 @@ export interface Neighbourhood {
 export async function storeLinks(
   tx: Transaction,
   { model, dialect }: Table,
-  rows: readonly GivenRow[],
+  rows: readonly RowWithId[],
 ): Promise<void> {
   for (const field of model.fields.values()) {
     if (!isLink(field)) continue
@@ -53,7 +53,7 @@ export async function holdAll(
     })
   }
   for (const [target, ids] of wanted) {
-    const there = await holdReferenced(tx, app.tables.of(target), [...ids.keys()])
+    const there = await lockReferenced(tx, app.tables.of(target), [...ids.keys()])
     for (const [id, [{ line }, field]] of ids) {
       const isToCome = !complete.has(target) && checked.ids.get(target)?.has(id) === true
       if (!there.has(id) && !isToCome)

@@ -7,8 +7,8 @@ import type { Model } from '../../model/definition/model.js'
 import { membersFirst } from '../../formats/transfer-fields.js'
 import { LineReader } from '../../formats/ndjson.js'
 import { listUsers } from '../../store/auth/accounts.js'
-import { passIds } from '../../store/records/bulk.js'
-import { passNumber } from '../../store/records/sequences.js'
+import { advanceIds } from '../../store/records/bulk.js'
+import { reserveNumbersUpTo } from '../../store/records/sequences.js'
 import type { App } from '../context/app.js'
 import { writeBatch, type BatchContext } from './import-batch.js'
 import { Check, type Checked } from './import-check.js'
@@ -68,11 +68,11 @@ export async function importRecords(
 /** Before the first record: whoever writes meanwhile gets none of the ids and numbers that are to come. */
 async function passAll(app: App, { greatest, numbers }: Checked): Promise<void> {
   for (const [model, id] of greatest) {
-    await app.db.transaction((tx) => passIds(tx, app.tables.of(model), id))
+    await app.db.transaction((tx) => advanceIds(tx, app.tables.of(model), id))
   }
   await app.db.transaction(async (tx) => {
     for (const [model, fields] of numbers)
-      for (const [field, last] of fields) await passNumber(tx, model, field, last)
+      for (const [field, last] of fields) await reserveNumbersUpTo(tx, model, field, last)
   })
 }
 

@@ -65,24 +65,24 @@ export class Courier {
     const { app, id } = this
     const webhook = await store.findWebhook(app.db.reader, app.db.dialect, id)
     if (!webhook || webhook.isPaused) return false
-    const restMs = Math.max(webhook.nextMs, webhook.leasedUntilMs) - app.clock.now()
+    const restMs = Math.max(webhook.nextAttemptMs, webhook.leasedUntilMs) - app.clock.now()
     if (restMs > 0) {
       await this.#rest(Math.min(restMs, LOOK_MS))
       return true
     }
-    const next = await nextMessage(app, webhook, Math.max(webhook.position, this.#seen))
+    const next = await nextMessage(app, webhook, Math.max(webhook.cursor, this.#seen))
     if (next.kind === 'nothing') await this.#passOver(webhook, next.next, next.isLast)
     else if (next.kind === 'message') await this.#deliver(webhook, next.message, next.next)
-    else await this.#deliver(webhook, undefined, webhook.position, next.error)
+    else await this.#deliver(webhook, undefined, webhook.cursor, next.error)
     return true
   }
 
   async #passOver(webhook: Webhook, next: number, isLast: boolean): Promise<void> {
     this.#seen = next
     const now = performance.now()
-    if (next > webhook.position && now - this.#notedMs > NOTE_MS) {
+    if (next > webhook.cursor && now - this.#notedMs > NOTE_MS) {
       this.#notedMs = now
-      await this.app.db.transaction((tx) => store.passOver(tx, webhook.id, webhook.position, next))
+      await this.app.db.transaction((tx) => store.skipChanges(tx, webhook.id, webhook.cursor, next))
     }
     if (isLast) await this.app.waiting.wait(next, LOOK_MS, this.ending.stopping)
   }
@@ -97,21 +97,21 @@ export class Courier {
     const lease = { id: webhook.id, token: randomUUID() }
     const atMs = app.clock.now()
     const untilMs = atMs + app.outgoing.timeoutMs + LEASE_MARGIN_MS
-    const wanted = { from: webhook.position, until: next, nowMs: atMs, untilMs }
+    const wanted = { from: webhook.cursor, until: next, nowMs: atMs, untilMs }
     if (!(await app.db.transaction((tx) => store.takeLease(tx, lease, wanted)))) return
     const outcome = message
       ? await send(app, webhook, message, this.ending.cut)
       : { status: null, error: fault ?? '', ms: 0 }
-    if (!outcome) return app.db.transaction((tx) => store.giveUpLease(tx, lease))
+    if (!outcome) return app.db.transaction((tx) => store.releaseLease(tx, lease))
     const failures = webhook.failures + 1
     const row = { ...rowOf(webhook, message, outcome, atMs), attempt: failures }
     await app.db.transaction(async (tx) => {
       // Only now: what has not arrived is sent again, wherever a process ends.
       const isOurs =
         outcome.error === null
-          ? await store.advance(tx, lease, next)
-          : await store.putOff(tx, lease, app.clock.now() + pauseAfter(failures))
-      if (isOurs) await deliveries.noteDelivery(tx, row)
+          ? await store.advanceWebhookCursor(tx, lease, next)
+          : await store.postponeDelivery(tx, lease, app.clock.now() + pauseAfter(failures))
+      if (isOurs) await deliveries.insertDelivery(tx, row)
     })
     if (outcome.status === GONE) await pause(app, webhook.id)
   }

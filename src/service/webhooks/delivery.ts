@@ -1,6 +1,6 @@
 // Every webhook that is not paused has a courier on each node; which of them calls is decided by a lease.
 import { briefly } from '../../errors.js'
-import { followedWebhooks } from '../../store/webhooks/webhooks.js'
+import { listActiveWebhooks } from '../../store/webhooks/webhooks.js'
 import type { App } from '../context/app.js'
 import { Courier } from './delivery-worker.js'
 
@@ -15,7 +15,7 @@ export function startDelivery(app: App): () => Promise<void> {
   const ending = { stopping: stopping.signal, cut: cut.signal }
   const couriers = new Map<number, Promise<void>>()
   const look = async () => {
-    for (const id of await followedWebhooks(app.db.reader)) {
+    for (const id of await listActiveWebhooks(app.db.reader)) {
       if (couriers.has(id) || stopping.signal.aborted) continue
       const courier = new Courier(app, id, ending).run()
       couriers.set(

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { Refusal } from '../../errors.js'
 import { findUser } from '../../store/auth/accounts.js'
-import { lastSeq } from '../../store/log/feed.js'
+import { readLastSeq } from '../../store/log/feed.js'
 import type { Webhook } from '../../store/webhooks/webhooks.js'
 import type { Change } from '../../wire.js'
 import { actorOf } from '../context/identity.js'
@@ -35,7 +35,7 @@ export async function nextMessage(app: App, webhook: Webhook, since: number): Pr
   if (!by) return { kind: 'fault', error: 'its user is disabled' }
   const models = modelsFor(app, by, webhook)
   // Nothing may be seen, so nothing is missed.
-  if (models.length === 0) return { kind: 'nothing', next: await lastSeq(app.db.reader), isLast: true }
+  if (models.length === 0) return { kind: 'nothing', next: await readLastSeq(app.db.reader), isLast: true }
   try {
     const page = await followingPage(app, by, { since, limit: MAX_CHANGES, models, waitMs: 0 })
     if (page.data.length === 0) return { kind: 'nothing', next: page.next, isLast: page.isLast }
@@ -64,11 +64,12 @@ function modelsFor({ catalog }: App, { rights }: Caller, { models }: Webhook): s
 }
 
 function batchOf(webhook: Webhook, changes: readonly Change[], next: number): Next {
-  const { until } = webhook
-  const isRepeat = until !== null && until < next && changes.some(({ seq }) => seq <= until)
-  const within = isRepeat ? changes.filter(({ seq }) => seq <= until) : changes
+  const { retryUntilSeq } = webhook
+  const isRepeat =
+    retryUntilSeq !== null && retryUntilSeq < next && changes.some(({ seq }) => seq <= retryUntilSeq)
+  const within = isRepeat ? changes.filter(({ seq }) => seq <= retryUntilSeq) : changes
   const fitting = within.slice(0, countFitting(within))
-  const end = isRepeat ? until : next
+  const end = isRepeat ? retryUntilSeq : next
   const last = fitting.length < within.length ? (fitting.at(-1)?.seq ?? end) : end
   return {
     kind: 'message',
@@ -90,8 +91,9 @@ function countFitting(changes: readonly Change[]): number {
 /** The past that it needs is gone: it is told to read the records anew. */
 function resyncOf(webhook: Webhook, { details }: Refusal): Next {
   const { horizon, last } = details.data as { readonly horizon: number; readonly last: number }
-  const { until } = webhook
-  const next = until !== null && until >= horizon && until <= last ? until : last
+  const { retryUntilSeq } = webhook
+  const next =
+    retryUntilSeq !== null && retryUntilSeq >= horizon && retryUntilSeq <= last ? retryUntilSeq : last
   return { kind: 'message', message: messageOf({ webhook: webhook.id, resync: true, next }, []), next }
 }
 

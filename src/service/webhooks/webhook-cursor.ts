@@ -1,18 +1,22 @@
 import { FROM_BEGINNING, WEBHOOK_MODEL } from '../../model/catalog/webhook-models.js'
 import type { Transaction } from '../../store/engine/database.js'
-import { forgetDeliveriesOf } from '../../store/webhooks/deliveries.js'
+import { deleteDeliveriesOfWebhook } from '../../store/webhooks/deliveries.js'
 import type { NewChange } from '../../store/log/log.js'
-import { beginFollowing, endFollowing, tryAgain } from '../../store/webhooks/webhooks.js'
+import {
+  createWebhookCursor,
+  deleteWebhookCursor,
+  resetWebhookFailures,
+} from '../../store/webhooks/webhooks.js'
 
 /** What is kept beside the records of webhooks begins, is mended and ends with them, in the same transaction. */
 export async function keepFollowing(tx: Transaction, changes: readonly NewChange[]): Promise<void> {
   for (const { model, id, action, changes: made } of changes) {
     if (model !== WEBHOOK_MODEL) continue
-    if (action === 'create') await beginFollowing(tx, id, made['from']?.after === FROM_BEGINNING)
-    else if (action === 'update') await tryAgain(tx, id)
+    if (action === 'create') await createWebhookCursor(tx, id, made['from']?.after === FROM_BEGINNING)
+    else if (action === 'update') await resetWebhookFailures(tx, id)
     else {
-      await endFollowing(tx, id)
-      await forgetDeliveriesOf(tx, id)
+      await deleteWebhookCursor(tx, id)
+      await deleteDeliveriesOfWebhook(tx, id)
     }
   }
 }

@@ -4,7 +4,7 @@ import type { Model } from '../../model/definition/model.js'
 import { isObject } from '../../model/values/value.js'
 import { WEBHOOK_MODEL } from '../../model/catalog/webhook-models.js'
 import * as deliveries from '../../store/webhooks/deliveries.js'
-import { lastSeq } from '../../store/log/feed.js'
+import { readLastSeq } from '../../store/log/feed.js'
 import * as records from '../../store/records/records.js'
 import { findWebhook, type Webhook } from '../../store/webhooks/webhooks.js'
 import type { Delivery, WebhookState, WireRecord } from '../../wire.js'
@@ -51,11 +51,11 @@ export async function renewSecret(app: App, by: Caller, id: number): Promise<Mad
 
 /** How far it has come. */
 export async function stateOf(app: App, id: number): Promise<WebhookState> {
-  const { position, failures, nextMs, isPaused } = await webhookOf(app, id)
-  const last = await lastSeq(app.db.reader)
+  const { cursor, failures, nextAttemptMs, isPaused } = await webhookOf(app, id)
+  const last = await readLastSeq(app.db.reader)
   return {
-    ...{ id, paused: isPaused, position, last, lag: Math.max(0, last - position), failures },
-    nextAttemptOn: failures > 0 && !isPaused ? new Date(nextMs).toISOString() : null,
+    ...{ id, paused: isPaused, position: cursor, last, lag: Math.max(0, last - cursor), failures },
+    nextAttemptOn: failures > 0 && !isPaused ? new Date(nextAttemptMs).toISOString() : null,
   }
 }
 
@@ -66,7 +66,7 @@ export async function deliveriesOf(
   page: { readonly offset: number; readonly limit: number },
 ): Promise<{ readonly total: number; readonly data: readonly Delivery[] }> {
   await webhookOf(app, id)
-  const { total, rows } = await deliveries.deliveriesOf(app.db.reader, id, page)
+  const { total, rows } = await deliveries.listDeliveryRows(app.db.reader, id, page)
   return { total, data: rows.map(toDelivery) }
 }
 
@@ -78,7 +78,7 @@ export async function ping(app: App, by: Caller, id: number): Promise<Delivery> 
   const message = pingOf(webhook, atMs)
   const outcome = await send(app, webhook, message)
   const row = rowOf(webhook, message, outcome ?? { status: null, error: 'cut off', ms: 0 }, atMs)
-  await app.db.transaction((tx) => deliveries.noteDelivery(tx, row))
+  await app.db.transaction((tx) => deliveries.insertDelivery(tx, row))
   return toDelivery(row)
 }
 

@@ -6,7 +6,7 @@ import { isOwnedList, type Model } from '../../model/definition/model.js'
 import { sameValue } from '../../model/values/value.js'
 import { valuesOf } from '../../model/definition/record-values.js'
 import type { NewChange } from '../../store/log/log.js'
-import { membersOf } from '../../store/records/list-members.js'
+import { findMembers } from '../../store/records/list-members.js'
 import * as store from '../../store/records/records.js'
 import type { Table } from '../../store/sql/table.js'
 import type { Change, WireRecord } from '../../wire.js'
@@ -111,7 +111,7 @@ export class Touched {
     for (const { model, id } of inLockOrder(this.work.app.catalog, owners)) {
       if (this.#of(model, id)) continue
       const table = this.work.app.tables.of(model)
-      const before = await store.readLocked(this.work.tx, table, id)
+      const before = await store.readForUpdate(this.work.tx, table, id)
       if (before) this.#set({ table, id, before, fate: 'seen', after: undefined })
     }
   }
@@ -152,7 +152,7 @@ export class Touched {
     let isChanged = false
     for (const field of model.fields.values()) {
       if (!isOwnedList(field)) continue
-      const members = (await membersOf(tx, { model, field }, id)).map((member) => ({ id: member }))
+      const members = (await findMembers(tx, { model, field }, id)).map((member) => ({ id: member }))
       if (!sameValue(old[field.name] ?? [], members)) isChanged = true
     }
     if (!isChanged) return

@@ -29,7 +29,7 @@ export function changeOf(
     atMs: Date.parse(now),
     version: after ? after.version : (before?.version ?? 0) + 1,
     changes: files ? { ...made, ...files } : made,
-    held: action === 'update' ? held : undefined,
+    currentValues: action === 'update' ? held : undefined,
   }
 }
 

@@ -5,7 +5,7 @@ import { standsOnTop } from '../../model/write/merge.js'
 import type { Value, Values } from '../../model/values/value.js'
 import { valuesOf } from '../../model/definition/record-values.js'
 import type { Queryable } from '../../store/engine/database.js'
-import { valuesAt } from '../../store/log/log.js'
+import { rewindValues } from '../../store/log/log.js'
 import type { StoredFile } from '../../store/records/files.js'
 import * as store from '../../store/records/records.js'
 import type { Table } from '../../store/sql/table.js'
@@ -73,7 +73,7 @@ async function compare(
   const full = { ...valuesOf(model, record), ...files }
   const now = pick(visible.names, theirs === record ? full : { ...valuesOf(model, theirs), ...files })
   const past = { version, values: full }
-  const base = await valuesAt(db, table, id, past, expected.version)
+  const base = await rewindValues(db, table, id, past, expected.version)
   const sides = { base, sent, patched: draft?.patched, now, full }
   const merged = await mergeVisible(refused, db, visible, sides)
   // A delete takes their changes with it, and who changed what is not shown is not told: neither can stand beside the other.
@@ -138,7 +138,7 @@ export async function refuseIfStale(
   draft: Draft | null,
   mayMerge = false,
 ): Promise<void> {
-  const version = await store.versionOf(db, table, id)
+  const version = await store.findVersion(db, table, id)
   if (version === undefined || version === expected.version) return
   const [isVisible] = await holding(db, table, id, [seenBy(refused, table.model)])
   const record = isVisible ? await store.read(db, table, id) : undefined

@@ -2,7 +2,7 @@
 import { factsOf } from '../../model/catalog/file-facts.js'
 import { isObject, sameValue, type Value, type Values } from '../../model/values/value.js'
 import type { Queryable, Transaction } from '../../store/engine/database.js'
-import { filesOf, removeFile, type StoredFile } from '../../store/records/files.js'
+import { findRecordFiles, removeFile, type StoredFile } from '../../store/records/files.js'
 import type { Table } from '../../store/sql/table.js'
 import type { Change } from '../../wire.js'
 import type { Work } from '../context/context.js'
@@ -20,19 +20,19 @@ export async function filesToReplace(
   values?: Values,
 ): Promise<Files> {
   const isReplaced = (name: string) => !values || Object.hasOwn(values, name)
-  if (!table.binary.some(({ name }) => isReplaced(name))) return new Map()
-  const files = await filesOf(tx, table, id)
+  if (!table.fileFields.some(({ name }) => isReplaced(name))) return new Map()
+  const files = await findRecordFiles(tx, table, id)
   return new Map([...(files ?? [])].filter(([name]) => isReplaced(name)))
 }
 
 export async function letGo({ app, tx }: Work, files: Iterable<StoredFile>): Promise<void> {
-  for (const file of files) await removeFile(tx, app.db.contents, file)
+  for (const file of files) await removeFile(tx, app.db.blobs, file)
 }
 
 /** What came and what went, as the Log knows it. */
-export function fileChanges({ binary }: Table, before: Files, after: Values = {}): Change['changes'] {
+export function fileChanges({ fileFields }: Table, before: Files, after: Values = {}): Change['changes'] {
   const changes: Record<string, { before: Value; after: Value }> = {}
-  for (const { name } of binary) {
+  for (const { name } of fileFields) {
     const old = before.get(name)
     const change = { before: old ? factsOf(old) : null, after: factsIn(after[name]) }
     if (!sameValue(change.before, change.after)) changes[name] = change
@@ -42,12 +42,12 @@ export function fileChanges({ binary }: Table, before: Files, after: Values = {}
 
 /** As the Log knows them; null where a field is empty. */
 export async function fileValues(db: Queryable, table: Table, id: number): Promise<Values> {
-  const files = table.binary.length === 0 ? undefined : await filesOf(db, table, id)
+  const files = table.fileFields.length === 0 ? undefined : await findRecordFiles(db, table, id)
   const valueOf = (name: string) => {
     const file = files?.get(name)
     return file ? factsOf(file) : null
   }
-  return Object.fromEntries(table.binary.map(({ name }) => [name, valueOf(name)]))
+  return Object.fromEntries(table.fileFields.map(({ name }) => [name, valueOf(name)]))
 }
 
 function factsIn(value: Value | undefined): Value {

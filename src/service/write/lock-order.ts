@@ -6,7 +6,7 @@ import { draftsIn, type Draft } from '../../model/write/draft.js'
 import type { Model } from '../../model/definition/model.js'
 import { idOf } from '../../model/values/value.js'
 import type { Transaction } from '../../store/engine/database.js'
-import { ownersOfAny } from '../../store/records/list-members.js'
+import { findOwnersOfAny } from '../../store/records/list-members.js'
 import * as store from '../../store/records/records.js'
 import type { App } from '../context/app.js'
 import type { Work } from '../context/context.js'
@@ -29,10 +29,10 @@ export async function lockInOrder(
 export async function lockToChange(locking: Locking, drafts: readonly Draft[]): Promise<void> {
   const { app, tx } = locking
   const { dialect } = app.db
-  if (dialect.lockRows === '') return
+  if (dialect.lockForUpdate === '') return
   const wanted = await changedBy(locking, drafts)
   for (const model of [...wanted.keys()].sort(byRank(app.catalog)))
-    await store.lockAll(tx, app.tables.of(model), [...(wanted.get(model) ?? [])], dialect.lockRows)
+    await store.lockRecords(tx, app.tables.of(model), [...(wanted.get(model) ?? [])], dialect.lockForUpdate)
 }
 
 async function changedBy({ app, tx }: Locking, drafts: readonly Draft[]): Promise<LockSet> {
@@ -41,7 +41,7 @@ async function changedBy({ app, tx }: Locking, drafts: readonly Draft[]): Promis
   for (const [model, ids] of [...wanted]) {
     for (const list of listsOf(app, model)) {
       // Where they are now: a member that moves changes the list that it leaves, too.
-      for (const owner of await ownersOfAny(tx, app.db.dialect, list, [...ids]))
+      for (const owner of await findOwnersOfAny(tx, app.db.dialect, list, [...ids]))
         want(wanted, list.model, owner)
     }
   }
@@ -55,13 +55,13 @@ export async function lockToRemove(
   ids: readonly number[],
 ): Promise<void> {
   const { dialect } = app.db
-  if (dialect.lockToRemove === '') return
+  if (dialect.lockForRemoval === '') return
   const owners = await ownersOfThese(app, tx, model, ids)
   const own = owners.get(model) ?? new Set()
   owners.delete(model)
   for (const other of [...owners.keys()].sort(byRank(app.catalog)))
-    await store.lockAll(tx, app.tables.of(other), [...(owners.get(other) ?? [])], dialect.lockRows)
-  await store.lockAll(tx, app.tables.of(model), [...own, ...ids], dialect.lockToRemove)
+    await store.lockRecords(tx, app.tables.of(other), [...(owners.get(other) ?? [])], dialect.lockForUpdate)
+  await store.lockRecords(tx, app.tables.of(model), [...own, ...ids], dialect.lockForRemoval)
 }
 
 export interface Identity {
@@ -78,14 +78,14 @@ export interface Named {
 }
 
 /** Weakest first: what is named for two reasons is locked once, for the stronger one. */
-const REASONS = ['lockReferenced', 'lockAsserted', 'lockRows', 'lockToRemove'] as const
+const REASONS = ['lockForReference', 'lockForShare', 'lockForUpdate', 'lockForRemoval'] as const
 type Reason = (typeof REASONS)[number]
 
 /** All that a batch names is locked in one go, each as it needs to be: whatever the order of its requests, others have the same. */
 export async function lockNamed(locking: Locking, named: Named): Promise<void> {
   const { app, tx } = locking
   const { dialect } = app.db
-  if (dialect.lockRows === '') return
+  if (dialect.lockForUpdate === '') return
   const locks = await locksFor(locking, named)
   const all = inLockOrder(
     app.catalog,
@@ -96,7 +96,7 @@ export async function lockNamed(locking: Locking, named: Named): Promise<void> {
     if (!first) return
     while (all[to]?.model === first.model && all[to]?.reason === first.reason) to++
     const ids = all.slice(from, to).map(({ id }) => id)
-    await store.lockAll(tx, app.tables.of(first.model), ids, dialect[first.reason])
+    await store.lockRecords(tx, app.tables.of(first.model), ids, dialect[first.reason])
   }
 }
 
@@ -113,16 +113,16 @@ async function locksFor(locking: Locking, { drafts, removed, asserted }: Named) 
       if (id > 0 && !isWeaker) reasons.set(id, reason)
     }
   }
-  for (const { model, id } of asserted) lock(model, [id], 'lockAsserted')
-  for (const [model, ids] of await changedBy(locking, drafts)) lock(model, ids, 'lockRows')
+  for (const { model, id } of asserted) lock(model, [id], 'lockForShare')
+  for (const [model, ids] of await changedBy(locking, drafts)) lock(model, ids, 'lockForUpdate')
   for (const draft of drafts)
-    for (const { model, id } of referredTo(app.catalog, draft)) lock(model, [id], 'lockReferenced')
+    for (const { model, id } of referredTo(app.catalog, draft)) lock(model, [id], 'lockForReference')
   const going: LockSet = new Map()
   for (const { model, id } of removed) want(going, model, id)
   for (const [model, ids] of going) {
-    lock(model, ids, 'lockToRemove')
+    lock(model, ids, 'lockForRemoval')
     for (const [owner, owners] of await ownersOfThese(app, tx, model, [...ids]))
-      lock(owner, owners, 'lockRows')
+      lock(owner, owners, 'lockForUpdate')
   }
   return locks
 }
@@ -148,7 +148,7 @@ async function ownersOfThese(
 ): Promise<LockSet> {
   const owners: LockSet = new Map()
   for (const list of [...listsOf(app, model), ...app.catalog.linksTo(model)])
-    for (const owner of await ownersOfAny(tx, app.db.dialect, list, ids)) want(owners, list.model, owner)
+    for (const owner of await findOwnersOfAny(tx, app.db.dialect, list, ids)) want(owners, list.model, owner)
   return owners
 }
 

@@ -3,8 +3,8 @@ import type { FieldOf } from '../../model/catalog/catalog.js'
 import { memberId, type Draft, type Member } from '../../model/write/draft.js'
 import { Faults, refusalAt } from '../../model/definition/field-errors.js'
 import { isObject, type Values } from '../../model/values/value.js'
-import { link, membersOf, unlink } from '../../store/records/list-members.js'
-import { holdReferenced } from '../../store/records/references.js'
+import { addMembers, findMembers, removeMembers } from '../../store/records/list-members.js'
+import { lockReferenced } from '../../store/records/references.js'
 import * as store from '../../store/records/records.js'
 import type { Table } from '../../store/sql/table.js'
 import type { Removing } from './record-deleter.js'
@@ -41,7 +41,7 @@ export class Lists {
   /** Those who are no longer in the list are removed first: a new one may take the place of what is unique. */
   async #saveMembers(draft: Draft, list: FieldOf, id: number, members: readonly Member[]): Promise<void> {
     const table = this.#targetOf(list)
-    const current = new Set(await membersOf(this.work.tx, list, id))
+    const current = new Set(await findMembers(this.work.tx, list, id))
     const staying = new Set(members.map(memberId))
     for (const member of current) {
       if (!staying.has(member)) await this.removing.removeMember(table, member, draft.place)
@@ -57,7 +57,7 @@ export class Lists {
   async #adopt(table: Table, parent: Parent, id: number, place: string): Promise<void> {
     const { model } = table
     const seen = await seenAmong(this.work.app, this.work, this.work.tx, model, [id])
-    const record = seen.has(id) ? await store.readLocked(this.work.tx, table, id) : undefined
+    const record = seen.has(id) ? await store.readForUpdate(this.work.tx, table, id) : undefined
     const owner = record?.[parent.list.field.relation?.mappedBy ?? '']
     if (!record) throw refusalAt(model, place, `there is no ${model.name} ${id}`)
     if (isObject(owner)) {
@@ -73,12 +73,12 @@ export class Lists {
 
   async #saveLinks(draft: Draft, list: FieldOf, id: number, members: readonly Member[]): Promise<void> {
     const { tx } = this.work
-    const current = new Set(await membersOf(tx, list, id))
+    const current = new Set(await findMembers(tx, list, id))
     const ids: number[] = []
     for (const member of members) ids.push(member.draft ? await this.write(member.draft) : member.id)
     const table = this.#targetOf(list)
     const added = ids.filter((member) => !current.has(member))
-    const held = await holdReferenced(tx, table, added)
+    const held = await lockReferenced(tx, table, added)
     const there = await seenAmong(this.work.app, this.work, tx, table.model, [...held])
     const faults = new Faults()
     for (const [index, member] of ids.entries()) {
@@ -88,8 +88,8 @@ export class Lists {
     faults.refuseIfAny(draft.model)
     const staying = new Set(ids)
     const dropped = [...current].filter((member) => !staying.has(member))
-    await unlink(tx, table.dialect, list, id, dropped)
-    await link(tx, table.dialect, list, id, added)
+    await removeMembers(tx, table.dialect, list, id, dropped)
+    await addMembers(tx, table.dialect, list, id, added)
   }
 
   #targetOf({ field }: FieldOf): Table {

@@ -5,7 +5,7 @@ import type { Field } from '../../model/values/field-types.js'
 import { isReference } from '../../model/definition/model.js'
 import { isAuth } from '../../model/catalog/system-models.js'
 import type { Value } from '../../model/values/value.js'
-import type { Plain } from '../../store/engine/database.js'
+import type { GroupableWrite } from '../../store/engine/database.js'
 import type { SaveOptions } from '../../wire.js'
 import type { Caller } from '../context/principal.js'
 
@@ -18,7 +18,7 @@ export function plainOf(
   draft: Draft,
   { idempotencyKey, merge }: SaveOptions,
   hasAddition: boolean,
-): Plain | undefined {
+): GroupableWrite | undefined {
   const { model, key, neighbours, lists, inverses } = draft
   const isPlain =
     // Whoever repeats the key waits for the transaction that has it.

@@ -3,9 +3,9 @@ import { Refusal } from '../../errors.js'
 import { both } from '../../model/query/criteria.js'
 import { isOwnedList, type Model } from '../../model/definition/model.js'
 import { isObject } from '../../model/values/value.js'
-import { membersOf, ownersOf, unlinkAll } from '../../store/records/list-members.js'
+import { findMembers, findOwners, removeAllMemberships } from '../../store/records/list-members.js'
 import * as store from '../../store/records/records.js'
-import { referencesHeld, referrerOf, referringTo } from '../../store/records/references.js'
+import { readReferences, toReferrer, findReferringRecords } from '../../store/records/references.js'
 import type { Table } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
 import { fileChanges, filesToReplace, letGo } from './held-files.js'
@@ -41,7 +41,7 @@ export class Removing {
     if (done !== undefined)
       throw new Refusal('bad-request', `${model.name} ${record.id} is ${done} and dropped in one request`)
     await this.#lockParents(model, record)
-    await store.lockToRemove(tx, table, record.id)
+    await store.lockForRemoval(tx, table, record.id)
     await this.#lockLinked(model, record)
     // As they are while the record is still there: they refer to it, and the Log is to say so.
     const members = await this.#readMembers(model, record.id)
@@ -59,23 +59,23 @@ export class Removing {
     for (const member of members) await this.#removeRead(member, place)
     for (const field of model.fields.values()) {
       const isLinks = isOwnedList(field) && field.relation?.mappedBy === undefined
-      if (isLinks) await unlinkAll(tx, { model, field }, 'owner', record.id)
+      if (isLinks) await removeAllMemberships(tx, { model, field }, 'owner', record.id)
     }
-    for (const list of app.catalog.linksTo(model)) await unlinkAll(tx, list, 'member', record.id)
+    for (const list of app.catalog.linksTo(model)) await removeAllMemberships(tx, list, 'member', record.id)
     return true
   }
 
   /** A record that went before it in this transaction is not shown with it any more; the Log is to say that it referred to it. */
   async withReferences(table: Table, record: WireRecord): Promise<WireRecord> {
     if (this.#removed.size === 0) return record
-    const held = await referencesHeld(this.work.tx, table, record.id)
+    const held = await readReferences(this.work.tx, table, record.id)
     const lost = [...held].filter(([name]) => (record[name] ?? null) === null)
     return { ...record, ...Object.fromEntries(lost.map(([name, id]) => [name, { id }])) }
   }
 
   /** A member by its id, which may be gone already. */
   async removeMember(table: Table, id: number, place: string): Promise<void> {
-    const record = await store.readLocked(this.work.tx, table, id)
+    const record = await store.readForUpdate(this.work.tx, table, id)
     if (!record) return
     await this.#requireRemovable([{ table, record }])
     await this.#removeRead({ table, record }, place)
@@ -87,7 +87,7 @@ export class Removing {
     for (const field of model.fields.values()) {
       const { relation } = field
       if (!isOwnedList(field) || relation?.mappedBy === undefined) continue
-      for (const member of await membersOf(tx, { model, field }, id)) {
+      for (const member of await findMembers(tx, { model, field }, id)) {
         const part = { model: app.catalog.target(relation), id: member }
         const name = nameOf(part.model, member)
         // Records may own each other.
@@ -107,10 +107,14 @@ export class Removing {
     for (const [model, places] of this.#removed) {
       const ids = [...places.keys()]
       const strangers = app.undeclared.filter(({ target }) => target === model.name)
-      for (const referrer of [...app.catalog.referencesTo(model).map(referrerOf), ...strangers]) {
-        const { total, ids: shown, to } = await referringTo(tx, app.db.dialect, referrer, ids)
+      for (const referrer of [...app.catalog.referencesTo(model).map(toReferrer), ...strangers]) {
+        const {
+          total,
+          ids: shown,
+          firstTarget,
+        } = await findReferringRecords(tx, app.db.dialect, referrer, ids)
         if (total === 0) continue
-        needed ??= { model, id: to, place: places.get(to) ?? '' }
+        needed ??= { model, id: firstTarget, place: places.get(firstTarget) ?? '' }
         const reference = { entityName: referrer.model, field: referrer.field, total, ids: shown }
         references.push(...(await this.#asSeen(reference)))
       }
@@ -161,7 +165,7 @@ export class Removing {
   async #lockLinked(model: Model, record: WireRecord): Promise<void> {
     const { app, tx } = this.work
     for (const list of app.catalog.linksTo(model)) {
-      const owners = await ownersOf(tx, list, record.id)
+      const owners = await findOwners(tx, list, record.id)
       await this.touched.lockOwners(owners.map((id) => ({ model: list.model, id })))
     }
   }
@@ -175,8 +179,8 @@ export class Removing {
       const { relation } = field
       if (!isOwnedList(field) || relation?.mappedBy === undefined) continue
       const table = app.tables.of(app.catalog.target(relation))
-      for (const id of await membersOf(tx, { model, field }, owner)) {
-        const record = await store.readLocked(tx, table, id)
+      for (const id of await findMembers(tx, { model, field }, owner)) {
+        const record = await store.readForUpdate(tx, table, id)
         if (!record) continue
         // They are in memory together before the first of them goes.
         held.add(table.model, record)

@@ -8,12 +8,12 @@ import { changedAmongOthers } from '../../model/write/repeated-references.js'
 import { isAuth } from '../../model/catalog/system-models.js'
 import { idOf, sameValue, type Values } from '../../model/values/value.js'
 import { computeValues, valuesOf } from '../../model/definition/record-values.js'
-import { insertGiven } from '../../store/records/bulk.js'
+import { insertWithIds } from '../../store/records/bulk.js'
 import type { Transaction } from '../../store/engine/database.js'
 import type { NewChange } from '../../store/log/log.js'
-import { holdReferenced } from '../../store/records/references.js'
+import { lockReferenced } from '../../store/records/references.js'
 import * as store from '../../store/records/records.js'
-import { nextNumber } from '../../store/records/sequences.js'
+import { takeNextNumber } from '../../store/records/sequences.js'
 import type { Table } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
 import { userOf } from '../context/identity.js'
@@ -100,7 +100,7 @@ export class Saving {
     const isMerging = isRoot && this.#mayMerge(asked)
     // Where its lists are replaced, nobody may add a member meanwhile, even if the record itself stays as it is. And what is
     // written on top of a record must still be on top of it when it is written.
-    const read = asked.lists.size > 0 || isMerging ? store.readLocked : store.read
+    const read = asked.lists.size > 0 || isMerging ? store.readForUpdate : store.read
     const shown = await read(tx, table, key.id)
     const record = shown && (await this.#removing.withReferences(table, shown))
     const permit = await this.#permits.of('update', table, key.id)
@@ -110,7 +110,7 @@ export class Saving {
     this.#refuseSecond(asked, key.id)
     if (before.version !== key.version) {
       // What is told of it takes the whole Log, and time.
-      tx.shared?.leave()
+      tx.group?.requireExclusive()
       await refuseStale(this.work, tx, table, before, expected, asked, isMerging)
     }
     if (isRoot) await this.refuseStaleInside(asked)
@@ -294,7 +294,7 @@ export class Saving {
       if (value === null || isHeld || !field?.relation || !isReference(field)) continue
       const target = app.catalog.target(field.relation)
       if (target === model && idOf(value) === self) continue
-      const there = await holdReferenced(tx, app.tables.of(target), [idOf(value)])
+      const there = await lockReferenced(tx, app.tables.of(target), [idOf(value)])
       const seen = await seenAmong(app, this.work, tx, target, [...there])
       if (seen.size === 0) faults.add(place + name, `there is no ${target.name} ${idOf(value)}`)
     }
@@ -317,7 +317,7 @@ export class Saving {
     const numbers: Values = {}
     for (const field of model.fields.values()) {
       if (field.sequence)
-        numbers[field.name] = given[field.name] ?? (await nextNumber(this.work.tx, model, field))
+        numbers[field.name] = given[field.name] ?? (await takeNextNumber(this.work.tx, model, field))
     }
     return numbers
   }
@@ -334,7 +334,7 @@ export interface Return {
 }
 
 async function insertRecord(tx: Transaction, table: Table, values: Values, back?: Return): Promise<number> {
-  if (back) await insertGiven(tx, table, [{ id: back.id, version: back.version, values }])
+  if (back) await insertWithIds(tx, table, [{ id: back.id, version: back.version, values }])
   return back ? back.id : ((await store.insert(tx, table, [values]))[0] ?? 0)
 }
 

@@ -4,12 +4,20 @@ import { Refusal } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
 import { decidesRights } from '../../model/catalog/system-models.js'
 import type { Json } from '../../model/values/value.js'
-import { parseStored } from '../../store/engine/database-condition.js'
-import type { Plain, Transaction } from '../../store/engine/database.js'
-import { raiseAccessEnds, raiseRightsEpoch } from '../../store/auth/permissions-version.js'
-import { claim, keepAnswer, type Claim, type StoredAnswer } from '../../store/records/idempotency.js'
-import { append, type NewChange } from '../../store/log/log.js'
-import { writeStateOf } from '../../store/schema/stored-snapshots.js'
+import { parseStoredJson } from '../../store/engine/database-condition.js'
+import type { GroupableWrite, Transaction } from '../../store/engine/database.js'
+import {
+  incrementRevocationCount,
+  incrementPermissionsVersion,
+} from '../../store/auth/permissions-version.js'
+import {
+  claimIdempotencyKey,
+  saveResponse,
+  type IdempotencyClaim,
+  type StoredResponse,
+} from '../../store/records/idempotency.js'
+import { appendChanges, type NewChange } from '../../store/log/log.js'
+import { loadWriteState } from '../../store/schema/stored-snapshots.js'
 import type { Action, SaveOptions, Written } from '../../wire.js'
 import type { App } from '../context/app.js'
 import type { Caller } from '../context/principal.js'
@@ -52,11 +60,11 @@ export async function write<T>(
   key: string | undefined,
   work: (writing: Writing) => Promise<T>,
   /** Where it may share a transaction with others. */
-  plain?: Plain,
+  groupable?: GroupableWrite,
 ): Promise<Written<T>> {
   const claimed = key === undefined ? undefined : claimOf(app, by, request, key)
   const attempt = async (tx: Transaction) => {
-    const stored = claimed && (await claim(tx, claimed, IDEMPOTENCY_KEPT_MS))
+    const stored = claimed && (await claimIdempotencyKey(tx, claimed, IDEMPOTENCY_KEPT_MS))
     if (stored) {
       await requireAccess(app, tx, by)
       if (stored.digest === claimed.digest)
@@ -66,24 +74,24 @@ export async function write<T>(
     const changes: NewChange[] = []
     const data = fitWritten(app, await work({ tx, changes }))
     await requireState(app, tx, by, changes)
-    if (changes.some(({ model }) => decidesRights(model))) await raiseRightsEpoch(tx)
+    if (changes.some(({ model }) => decidesRights(model))) await incrementPermissionsVersion(tx)
     await keepAnAdministrator(tx, by, changes)
     await keepFollowing(tx, changes)
-    if (changes.some(mayEndAccess)) await raiseAccessEnds(tx)
-    if (claimed) await keepAnswer(tx, claimed, JSON.stringify(data), by.epoch ?? null)
-    await append(tx, app.tables, changes)
+    if (changes.some(mayEndAccess)) await incrementRevocationCount(tx)
+    if (claimed) await saveResponse(tx, claimed, JSON.stringify(data), by.epoch ?? null)
+    await appendChanges(tx, app.tables, changes)
     return { data, replayed: false, changes }
   }
-  const { changes, ...written } = await app.db.transaction(attempt, { plain })
+  const { changes, ...written } = await app.db.transaction(attempt, { groupable })
   if (changes.some(({ model }) => decidesRights(model))) app.known.forget()
-  if (changes.some(({ model }) => app.catalog.hasFiles(model))) await app.db.contents.sweep()
+  if (changes.some(({ model }) => app.catalog.hasFiles(model))) await app.db.blobs.collect()
   return written
 }
 
 /** As it was; but who may see other things by now is shown of each record that it was written, and no more. */
-function answerFor({ rights, epoch }: Caller, stored: StoredAnswer): unknown {
-  const answer = parseStored(stored.answer)
-  if (!rights || stored.epoch === epoch) return answer
+function answerFor({ rights, epoch }: Caller, stored: StoredResponse): unknown {
+  const answer = parseStoredJson(stored.response)
+  if (!rights || stored.permissionsVersion === epoch) return answer
   return Array.isArray(answer) ? answer.map(keyOf) : keyOf(answer)
 }
 
@@ -115,15 +123,15 @@ async function requireState(
 ): Promise<void> {
   const models = [...new Set(changes.map(({ model }) => model))]
   if (models.length === 0) return requireAccess(app, tx, by)
-  const { isCurrent, accessEnds } = await writeStateOf(tx, app.shapes, models)
-  await refuseIfEnded(app, tx, by, accessEnds)
-  if (isCurrent) return
+  const { isSchemaCurrent, revocationCount } = await loadWriteState(tx, app.shapes, models)
+  await refuseIfEnded(app, tx, by, revocationCount)
+  if (isSchemaCurrent) return
   const message =
     'The tables have changed since this node started: nothing was written. Restart it with the new models'
   throw new Refusal('busy', message, { retryAfterS: 5 })
 }
 
-function claimOf(app: App, by: Caller, request: WriteRequest, key: string): Claim {
+function claimOf(app: App, by: Caller, request: WriteRequest, key: string): IdempotencyClaim {
   if (!/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(key) || key.length > MAX_KEY_LENGTH) {
     throw new Refusal(
       'bad-request',

@@ -1,8 +1,8 @@
 import { normalizeUsername, ROLE_MODEL, usernameSpellings } from '../../model/catalog/auth-models.js'
 import { USER } from '../../model/catalog/system-models.js'
 import type { Dialect, Queryable, Row, Transaction } from '../engine/database.js'
-import { quote, tableName } from '../engine/names.js'
-import { linkTable } from '../sql/relation.js'
+import { quoteIdentifier, toTableName } from '../engine/names.js'
+import { toLinkTableName } from '../sql/relation.js'
 
 export interface UserRow {
   readonly id: number
@@ -12,37 +12,43 @@ export interface UserRow {
   readonly disabled: boolean
 }
 
-export interface Login {
+export interface AccountCredentials {
   readonly user: UserRow
   readonly passwordHash: string
 }
 
-export const USERS = quote(tableName(USER.name))
-const ROLES = quote(tableName(ROLE_MODEL))
-const ROLES_OF_USERS = quote(linkTable(USER.name, 'roles'))
+export const USERS_TABLE = quoteIdentifier(toTableName(USER.name))
+const ROLES_TABLE = quoteIdentifier(toTableName(ROLE_MODEL))
+const USER_ROLES_TABLE = quoteIdentifier(toLinkTableName(USER.name, 'roles'))
 export const USER_COLUMNS = `u."id", u."version", u."username", u."name", case when u."disabled" then 1 else 0 end as "disabled"`
 
-export async function findLogin(db: Queryable, username: string): Promise<Login | undefined> {
-  return readLogin(db, username, '')
+export async function findCredentials(
+  db: Queryable,
+  username: string,
+): Promise<AccountCredentials | undefined> {
+  return selectCredentials(db, username, '')
 }
 
 /** By a name as somebody typed it. Where two accounts of an earlier release differ in width or font alone, each is found by its exact name. */
-export async function findAccount(db: Queryable, typed: string): Promise<Login | undefined> {
-  for (const name of usernameSpellings(typed)) {
-    const found = await findLogin(db, name)
+export async function findCredentialsByTypedName(
+  db: Queryable,
+  typedName: string,
+): Promise<AccountCredentials | undefined> {
+  for (const name of usernameSpellings(typedName)) {
+    const found = await findCredentials(db, name)
     if (found) return found
   }
   return undefined
 }
 
 /** Another account, of an earlier release, whose name is kept in a spelling that new names are not. */
-export async function findOlderSpelling(
+export async function findUserWithOlderSpelling(
   db: Queryable,
   username: string,
   exceptId: number | undefined,
 ): Promise<UserRow | undefined> {
   const isNotAscii = 'length(u."username") <> octet_length(u."username")'
-  const rows = await db.all(`select ${USER_COLUMNS} from ${USERS} as u where ${isNotAscii}`)
+  const rows = await db.all(`select ${USER_COLUMNS} from ${USERS_TABLE} as u where ${isNotAscii}`)
   return rows
     .map(toUser)
     .find(
@@ -52,18 +58,22 @@ export async function findOlderSpelling(
 }
 
 /** The account cannot change until the transaction ends. */
-export async function lockLogin(
+export async function lockCredentials(
   tx: Transaction,
   dialect: Dialect,
   username: string,
-): Promise<Login | undefined> {
-  return readLogin(tx, username, dialect.lockRows)
+): Promise<AccountCredentials | undefined> {
+  return selectCredentials(tx, username, dialect.lockForUpdate)
 }
 
 /** The one place where a password hash is read. */
-async function readLogin(db: Queryable, username: string, lock: string): Promise<Login | undefined> {
+async function selectCredentials(
+  db: Queryable,
+  username: string,
+  lock: string,
+): Promise<AccountCredentials | undefined> {
   const [row] = await db.all(
-    `select ${USER_COLUMNS}, u."password" from ${USERS} as u where u."username" = ?${lock}`,
+    `select ${USER_COLUMNS}, u."password" from ${USERS_TABLE} as u where u."username" = ?${lock}`,
     [username],
   )
   return row && { user: toUser(row), passwordHash: String(row['password']) }
@@ -72,41 +82,46 @@ async function readLogin(db: Queryable, username: string, lock: string): Promise
 /** The same by its id. */
 export async function lockUser(tx: Transaction, dialect: Dialect, id: number): Promise<UserRow | undefined> {
   const [row] = await tx.all(
-    `select ${USER_COLUMNS} from ${USERS} as u where u."id" = ?${dialect.lockRows}`,
+    `select ${USER_COLUMNS} from ${USERS_TABLE} as u where u."id" = ?${dialect.lockForUpdate}`,
     [id],
   )
   return row && toUser(row)
 }
 
 export async function findUser(db: Queryable, id: number): Promise<UserRow | undefined> {
-  const [row] = await db.all(`select ${USER_COLUMNS} from ${USERS} as u where u."id" = ?`, [id])
+  const [row] = await db.all(`select ${USER_COLUMNS} from ${USERS_TABLE} as u where u."id" = ?`, [id])
   return row && toUser(row)
 }
 
 /** The id of the newest account; 0 where there is none. */
-export async function newestUser(db: Queryable): Promise<number> {
-  const [row] = await db.all(`select max("id") as "id" from ${USERS}`)
+export async function findNewestUserId(db: Queryable): Promise<number> {
+  const [row] = await db.all(`select max("id") as "id" from ${USERS_TABLE}`)
   return Number(row?.['id'] ?? 0)
 }
 
 /** Whether anybody can log in who may do everything. */
 export async function hasAdministrator(db: Queryable): Promise<boolean> {
-  const from = `${ROLES_OF_USERS} as l join ${ROLES} as r on r."id" = l."member" join ${USERS} as u on u."id" = l."owner"`
+  const from = `${USER_ROLES_TABLE} as l join ${ROLES_TABLE} as r on r."id" = l."member" join ${USERS_TABLE} as u on u."id" = l."owner"`
   const where = 'r."admin" is true and u."disabled" is not true'
   return (await db.all(`select 1 as "one" from ${from} where ${where} limit 1`)).length > 0
 }
 
 /** Beside the version of the record, and without a Change: a login is no edit. */
-export async function markLogin(tx: Transaction, dialect: Dialect, id: number, nowMs: number): Promise<void> {
+export async function saveLastLogin(
+  tx: Transaction,
+  dialect: Dialect,
+  id: number,
+  nowMs: number,
+): Promise<void> {
   const { encode } = dialect.columns.datetime
-  await tx.run(`update ${USERS} set "lastLoginOn" = ? where "id" = ?`, [
+  await tx.run(`update ${USERS_TABLE} set "lastLoginOn" = ? where "id" = ?`, [
     encode(new Date(nowMs).toISOString()),
     id,
   ])
 }
 
 export async function listUsers(db: Queryable): Promise<UserRow[]> {
-  const rows = await db.all(`select ${USER_COLUMNS} from ${USERS} as u order by u."username"`)
+  const rows = await db.all(`select ${USER_COLUMNS} from ${USERS_TABLE} as u order by u."username"`)
   return rows.map(toUser)
 }
 

@@ -1,41 +1,41 @@
 import { API_KEY_MODEL } from '../../model/catalog/auth-models.js'
-import { toUser, USER_COLUMNS, USERS, type UserRow } from './accounts.js'
+import { toUser, USER_COLUMNS, USERS_TABLE, type UserRow } from './accounts.js'
 import type { Dialect, Queryable, Transaction } from '../engine/database.js'
-import { ACCESS_ENDS, RIGHTS_EPOCH } from './permissions-version.js'
-import { quote, tableName } from '../engine/names.js'
+import { REVOCATION_COUNT_SQL, PERMISSIONS_VERSION_SQL } from './permissions-version.js'
+import { quoteIdentifier, toTableName } from '../engine/names.js'
 
 /** A key as it is looked up; what it is good for is worked out by the gate. */
-export interface KeyRow {
+export interface ApiKeyRow {
   readonly id: number
   readonly expiresMs: number
   readonly usedMs: number | undefined
 }
 
-const API_KEYS = quote(tableName(API_KEY_MODEL))
+const API_KEYS_TABLE = quoteIdentifier(toTableName(API_KEY_MODEL))
 
 /** The key and its user, and the numbers that tell what has changed, in one statement: this runs on every request that comes with one. */
-export async function findKey(
+export async function findApiKey(
   db: Queryable,
   { columns }: Dialect,
   { prefix, hash }: { readonly prefix: string; readonly hash: string },
-): Promise<{ key: KeyRow; user: UserRow; epoch: number; ends: number } | undefined> {
+): Promise<{ key: ApiKeyRow; user: UserRow; epoch: number; ends: number } | undefined> {
   const [row] = await db.all(
-    `select k."id" as "keyId", k."expiresOn", k."lastUsedOn", ${RIGHTS_EPOCH} as "epoch", ${ACCESS_ENDS} as "ends", ${USER_COLUMNS} ` +
-      `from ${API_KEYS} as k join ${USERS} as u on u."id" = k."user" where k."prefix" = ? and k."hash" = ?`,
+    `select k."id" as "keyId", k."expiresOn", k."lastUsedOn", ${PERMISSIONS_VERSION_SQL} as "epoch", ${REVOCATION_COUNT_SQL} as "ends", ${USER_COLUMNS} ` +
+      `from ${API_KEYS_TABLE} as k join ${USERS_TABLE} as u on u."id" = k."user" where k."prefix" = ? and k."hash" = ?`,
     [prefix, hash],
   )
   if (!row) return undefined
-  const msOf = (name: string) => {
+  const readMs = (name: string) => {
     const moment = columns.datetime.decode(row[name] ?? null)
     return typeof moment === 'string' ? Date.parse(moment) : undefined
   }
-  const key = { id: Number(row['keyId']), expiresMs: msOf('expiresOn') ?? 0, usedMs: msOf('lastUsedOn') }
+  const key = { id: Number(row['keyId']), expiresMs: readMs('expiresOn') ?? 0, usedMs: readMs('lastUsedOn') }
   const [epoch, ends] = [Number(row['epoch'] ?? 0), Number(row['ends'] ?? 0)]
   return { key, user: toUser(row), epoch, ends }
 }
 
 /** Beside the version of the record, and without a Change: to use a key is no edit. Nothing happens if it was used since `beforeMs`. */
-export async function markKeyUsed(
+export async function saveApiKeyUse(
   tx: Transaction,
   { columns: { datetime } }: Dialect,
   id: number,
@@ -44,7 +44,7 @@ export async function markKeyUsed(
 ): Promise<void> {
   const [now, before] = [nowMs, beforeMs].map((ms) => datetime.encode(new Date(ms).toISOString()))
   await tx.run(
-    `update ${API_KEYS} set "lastUsedOn" = ? where "id" = ? and ("lastUsedOn" is null or "lastUsedOn" < ?)`,
+    `update ${API_KEYS_TABLE} set "lastUsedOn" = ? where "id" = ? and ("lastUsedOn" is null or "lastUsedOn" < ?)`,
     [now ?? null, id, before ?? null],
   )
 }

@@ -1,33 +1,33 @@
 import type { Queryable, Transaction } from '../engine/database.js'
 
-export interface FailureCount {
+export interface LoginFailureCount {
   readonly failures: number
   /** When the window that they are counted in began. */
   readonly sinceMs: number
 }
 
 /** One more failure under this key; a window that has passed begins anew. In the store, so that all nodes agree. */
-export async function countFailure(
+export async function saveLoginFailure(
   tx: Transaction,
   key: string,
   nowMs: number,
   windowMs: number,
-): Promise<FailureCount> {
+): Promise<LoginFailureCount> {
   await tx.run(
     'insert into verso_login_failure (key, since_ms, failures) values (?, ?, 1) on conflict (key) do update set ' +
       'failures = case when verso_login_failure.since_ms <= ? then 1 else verso_login_failure.failures + 1 end, ' +
       'since_ms = case when verso_login_failure.since_ms <= ? then excluded.since_ms else verso_login_failure.since_ms end',
     [key, nowMs, nowMs - windowMs, nowMs - windowMs],
   )
-  return (await findFailures(tx, key, nowMs - windowMs)) ?? { failures: 1, sinceMs: nowMs }
+  return (await findLoginFailures(tx, key, nowMs - windowMs)) ?? { failures: 1, sinceMs: nowMs }
 }
 
 /** The failures of a window that began after this moment. */
-export async function findFailures(
+export async function findLoginFailures(
   db: Queryable,
   key: string,
   afterMs: number,
-): Promise<FailureCount | undefined> {
+): Promise<LoginFailureCount | undefined> {
   const [row] = await db.all(
     'select failures, since_ms from verso_login_failure where key = ? and since_ms > ?',
     [key, afterMs],
@@ -35,6 +35,6 @@ export async function findFailures(
   return row && { failures: Number(row['failures']), sinceMs: Number(row['since_ms']) }
 }
 
-export async function forgetFailures(tx: Transaction, beforeMs: number): Promise<number> {
+export async function deleteLoginFailuresBefore(tx: Transaction, beforeMs: number): Promise<number> {
   return tx.run('delete from verso_login_failure where since_ms < ?', [beforeMs])
 }

@@ -1,5 +1,5 @@
 // One-time links by which a password is set: at most one for each account, by the hash of its token.
-import { toUser, USER_COLUMNS, USERS, type UserRow } from './accounts.js'
+import { toUser, USER_COLUMNS, USERS_TABLE, type UserRow } from './accounts.js'
 import type { Queryable, Transaction } from '../engine/database.js'
 
 export const RESET_LINK_TABLE = 'verso_reset_link'
@@ -10,7 +10,7 @@ export interface ResetLink {
 }
 
 /** The one before it is over. */
-export async function keepResetLink(
+export async function saveResetLink(
   tx: Transaction,
   userId: number,
   { hash, expiresMs }: ResetLink,
@@ -28,21 +28,21 @@ export async function findResetLink(
   hash: string,
 ): Promise<{ readonly user: UserRow; readonly expiresMs: number } | undefined> {
   const [row] = await db.all(
-    `select l.expires_ms, ${USER_COLUMNS} from ${RESET_LINK_TABLE} as l join ${USERS} as u on u."id" = l.user_id where l.hash = ?`,
+    `select l.expires_ms, ${USER_COLUMNS} from ${RESET_LINK_TABLE} as l join ${USERS_TABLE} as u on u."id" = l.user_id where l.hash = ?`,
     [hash],
   )
   return row && { user: toUser(row), expiresMs: Number(row['expires_ms']) }
 }
 
 /** False if somebody was faster: it is good for one use. */
-export async function useResetLink(tx: Transaction, hash: string): Promise<boolean> {
+export async function consumeResetLink(tx: Transaction, hash: string): Promise<boolean> {
   return (await tx.run(`delete from ${RESET_LINK_TABLE} where hash = ?`, [hash])) === 1
 }
 
-export async function dropResetLink(tx: Transaction, userId: number): Promise<void> {
+export async function deleteResetLink(tx: Transaction, userId: number): Promise<void> {
   await tx.run(`delete from ${RESET_LINK_TABLE} where user_id = ?`, [userId])
 }
 
-export async function dropResetLinksBefore(tx: Transaction, expiresMs: number): Promise<number> {
+export async function deleteExpiredResetLinks(tx: Transaction, expiresMs: number): Promise<number> {
   return tx.run(`delete from ${RESET_LINK_TABLE} where expires_ms < ?`, [expiresMs])
 }

@@ -1,6 +1,6 @@
-import { toUser, USER_COLUMNS, USERS, type UserRow } from './accounts.js'
+import { toUser, USER_COLUMNS, USERS_TABLE, type UserRow } from './accounts.js'
 import type { Queryable, Row, Transaction } from '../engine/database.js'
-import { ACCESS_ENDS, RIGHTS_EPOCH } from './permissions-version.js'
+import { REVOCATION_COUNT_SQL, PERMISSIONS_VERSION_SQL } from './permissions-version.js'
 
 /** A session as it is kept: by the hash of its id, so that a copy of the database opens no door. */
 export interface SessionRow {
@@ -13,7 +13,7 @@ export interface SessionRow {
   readonly agent: string | null
 }
 
-export async function openSession(tx: Transaction, session: SessionRow): Promise<void> {
+export async function insertSession(tx: Transaction, session: SessionRow): Promise<void> {
   const { hash, userId, createdMs, seenMs, address, agent } = session
   await tx.run(
     'insert into verso_session (hash, user_id, created_ms, seen_ms, address, agent) values (?, ?, ?, ?, ?, ?)',
@@ -21,7 +21,7 @@ export async function openSession(tx: Transaction, session: SessionRow): Promise
   )
 }
 
-const COLUMNS = 's.hash, s.user_id, s.created_ms, s.seen_ms, s.address, s.agent'
+const SESSION_COLUMNS = 's.hash, s.user_id, s.created_ms, s.seen_ms, s.address, s.agent'
 
 /** The session and its user, and the numbers that tell what has changed, in one statement: this runs on every request. */
 export async function findSession(
@@ -29,8 +29,8 @@ export async function findSession(
   hash: string,
 ): Promise<{ session: SessionRow; user: UserRow; epoch: number; ends: number } | undefined> {
   const [row] = await db.all(
-    `select ${COLUMNS}, ${RIGHTS_EPOCH} as "epoch", ${ACCESS_ENDS} as "ends", ${USER_COLUMNS} from verso_session as s ` +
-      `join ${USERS} as u on u."id" = s.user_id where s.hash = ?`,
+    `select ${SESSION_COLUMNS}, ${PERMISSIONS_VERSION_SQL} as "epoch", ${REVOCATION_COUNT_SQL} as "ends", ${USER_COLUMNS} from verso_session as s ` +
+      `join ${USERS_TABLE} as u on u."id" = s.user_id where s.hash = ?`,
     [hash],
   )
   if (!row) return undefined
@@ -38,32 +38,32 @@ export async function findSession(
   return { session: toSession(row), user: toUser(row), epoch, ends }
 }
 
-export async function touchSession(tx: Transaction, hash: string, seenMs: number): Promise<void> {
+export async function updateSessionSeen(tx: Transaction, hash: string, seenMs: number): Promise<void> {
   await tx.run('update verso_session set seen_ms = ? where hash = ? and seen_ms < ?', [seenMs, hash, seenMs])
 }
 
 /** Those of one user, the newest first. */
-export async function sessionsOf(db: Queryable, userId: number): Promise<SessionRow[]> {
+export async function listSessionRows(db: Queryable, userId: number): Promise<SessionRow[]> {
   const rows = await db.all(
-    `select ${COLUMNS} from verso_session as s where s.user_id = ? order by s.created_ms desc, s.hash`,
+    `select ${SESSION_COLUMNS} from verso_session as s where s.user_id = ? order by s.created_ms desc, s.hash`,
     [userId],
   )
   return rows.map(toSession)
 }
 
 /** Answers whose it was. */
-export async function closeSession(tx: Transaction, hash: string): Promise<number | undefined> {
+export async function deleteSession(tx: Transaction, hash: string): Promise<number | undefined> {
   const [row] = await tx.all('select user_id from verso_session where hash = ?', [hash])
   const isClosed = (await tx.run('delete from verso_session where hash = ?', [hash])) === 1
   return row && isClosed ? Number(row['user_id']) : undefined
 }
 
 /** All of them, or all but one; answers how many. */
-export async function closeSessionsOf(tx: Transaction, userId: number, except = ''): Promise<number> {
+export async function deleteUserSessions(tx: Transaction, userId: number, except = ''): Promise<number> {
   return tx.run('delete from verso_session where user_id = ? and hash <> ?', [userId, except])
 }
 
-export async function closeSessionsBefore(
+export async function deleteExpiredSessions(
   tx: Transaction,
   seenMs: number,
   createdMs: number,

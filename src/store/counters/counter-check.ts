@@ -3,19 +3,19 @@ import type { Field } from '../../model/values/field-types.js'
 import type { Model } from '../../model/definition/model.js'
 import {
   BLOCK_LEVELS,
-  blockOf,
+  toBlock,
   COUNT_TABLE,
-  countedFields,
-  counterKeySql,
+  listCountedFields,
+  buildCounterKeySql,
   VALUE_COUNT_TABLE,
-  visibleSql,
-  WHOLE_LEVEL,
+  buildNotArchivedSql,
+  TOTAL_LEVEL,
 } from './counted-fields.js'
 import type { Queryable } from '../engine/database.js'
-import { quote, tableName } from '../engine/names.js'
+import { quoteIdentifier, toTableName } from '../engine/names.js'
 
 /** Where a counter and its table differ. */
-export interface Difference {
+export interface CounterMismatch {
   readonly model: string
   /** What is counted: the records of some ids, or those with a value in a field. */
   readonly what: string
@@ -26,44 +26,44 @@ export interface Difference {
 }
 
 /** Ids that are looked at in one statement. */
-export const PORTION_LEVEL = 20
+export const BATCH_LEVEL = 20
 const [SMALLEST] = BLOCK_LEVELS
-const BLOCKS_IN_PORTION = 2 ** (PORTION_LEVEL - SMALLEST)
+const BLOCKS_PER_BATCH = 2 ** (BATCH_LEVEL - SMALLEST)
 /** Whoever sees so many has seen enough. */
-const MAX_VALUES_TOLD = 20
+const MAX_REPORTED_VALUES = 20
 
-type Sums = Map<number, number>
+type BlockSums = Map<number, number>
 
 /** Portion by portion, so that no statement takes long. */
-export async function blockDifferences(db: Queryable, model: Model): Promise<Difference[]> {
-  const differences: Difference[] = []
-  const levels = [...BLOCK_LEVELS.slice(1), WHOLE_LEVEL]
-  const sums = new Map<number, Sums>(levels.map((level) => [level, new Map<number, number>()]))
-  for await (const portion of portionsOf(db, model)) {
-    for (const { block, counted, stored } of await comparePortion(db, model, portion)) {
-      if (counted !== stored) differences.push(differenceOf(model, SMALLEST, block, counted, stored))
+export async function findBlockMismatches(db: Queryable, model: Model): Promise<CounterMismatch[]> {
+  const mismatches: CounterMismatch[] = []
+  const levels = [...BLOCK_LEVELS.slice(1), TOTAL_LEVEL]
+  const sums = new Map<number, BlockSums>(levels.map((level) => [level, new Map<number, number>()]))
+  for await (const portion of iterateIdBatches(db, model)) {
+    for (const { block, counted, stored } of await compareIdBatch(db, model, portion)) {
+      if (counted !== stored) mismatches.push(buildBlockMismatch(model, SMALLEST, block, counted, stored))
       for (const [level, all] of sums) {
-        const above = level === WHOLE_LEVEL ? 0 : blockOf(block, level - SMALLEST)
+        const above = level === TOTAL_LEVEL ? 0 : toBlock(block, level - SMALLEST)
         all.set(above, (all.get(above) ?? 0) + stored)
       }
     }
   }
-  for (const [level, all] of sums) differences.push(...(await compareSums(db, model, level, all)))
-  return differences
+  for (const [level, all] of sums) mismatches.push(...(await compareBlockSums(db, model, level, all)))
+  return mismatches
 }
 
 /** Those in which there are ids, or counters. */
-export async function* portionsOf(db: Queryable, model: Model): AsyncGenerator<number> {
-  const table = quote(tableName(model.name))
+export async function* iterateIdBatches(db: Queryable, model: Model): AsyncGenerator<number> {
+  const table = quoteIdentifier(toTableName(model.name))
   for (let next = 0; ;) {
     const [row] = await db.all(
       `select (select min("id") from ${table} where "id" >= ?) as "id", ` +
         `(select min(block) from ${COUNT_TABLE} where model = ? and level = ${SMALLEST} and block >= ?) as "block"`,
-      [next * 2 ** PORTION_LEVEL, model.name, next * BLOCKS_IN_PORTION],
+      [next * 2 ** BATCH_LEVEL, model.name, next * BLOCKS_PER_BATCH],
     )
     const found = [
-      ...(row?.['id'] === null ? [] : [blockOf(Number(row?.['id']), PORTION_LEVEL)]),
-      ...(row?.['block'] === null ? [] : [blockOf(Number(row?.['block']), PORTION_LEVEL - SMALLEST)]),
+      ...(row?.['id'] === null ? [] : [toBlock(Number(row?.['id']), BATCH_LEVEL)]),
+      ...(row?.['block'] === null ? [] : [toBlock(Number(row?.['block']), BATCH_LEVEL - SMALLEST)]),
     ]
     if (found.length === 0) return
     const portion = Math.min(...found)
@@ -72,22 +72,22 @@ export async function* portionsOf(db: Queryable, model: Model): AsyncGenerator<n
   }
 }
 
-interface Compared {
+interface BlockComparison {
   readonly block: number
   readonly counted: number
   readonly stored: number
 }
 
-async function comparePortion(db: Queryable, model: Model, portion: number): Promise<Compared[]> {
+async function compareIdBatch(db: Queryable, model: Model, batch: number): Promise<BlockComparison[]> {
   const block = `t."id" / ${2 ** SMALLEST}`
-  const ids = [portion * 2 ** PORTION_LEVEL, (portion + 1) * 2 ** PORTION_LEVEL]
+  const ids = [batch * 2 ** BATCH_LEVEL, (batch + 1) * 2 ** BATCH_LEVEL]
   const rows = await db.all(
     `select block, sum(counted) as "counted", sum(stored) as "stored" from (` +
       `select block, n as counted, 0 as stored from ${COUNT_TABLE} ` +
       `where model = ? and level = ${SMALLEST} and block >= ? and block < ? ` +
-      `union all select ${block}, 0, count(*) from ${quote(tableName(model.name))} as t ` +
-      `where t."id" >= ? and t."id" < ? and ${visibleSql(model)} group by ${block}) as "both" group by block`,
-    [model.name, ...ids.map((id) => blockOf(id, SMALLEST)), ...ids],
+      `union all select ${block}, 0, count(*) from ${quoteIdentifier(toTableName(model.name))} as t ` +
+      `where t."id" >= ? and t."id" < ? and ${buildNotArchivedSql(model)} group by ${block}) as "both" group by block`,
+    [model.name, ...ids.map((id) => toBlock(id, SMALLEST)), ...ids],
   )
   return rows.map((row) => ({
     block: Number(row['block']),
@@ -96,7 +96,12 @@ async function comparePortion(db: Queryable, model: Model, portion: number): Pro
   }))
 }
 
-async function compareSums(db: Queryable, model: Model, level: number, sums: Sums): Promise<Difference[]> {
+async function compareBlockSums(
+  db: Queryable,
+  model: Model,
+  level: number,
+  sums: BlockSums,
+): Promise<CounterMismatch[]> {
   const rows = await db.all(`select block, n from ${COUNT_TABLE} where model = ? and level = ?`, [
     model.name,
     level,
@@ -105,35 +110,36 @@ async function compareSums(db: Queryable, model: Model, level: number, sums: Sum
   const blocks = new Set([...counts.keys(), ...sums.keys()])
   return [...blocks].flatMap((block) => {
     const [counted, stored] = [counts.get(block) ?? 0, sums.get(block) ?? 0]
-    return counted === stored ? [] : [differenceOf(model, level, block, counted, stored)]
+    return counted === stored ? [] : [buildBlockMismatch(model, level, block, counted, stored)]
   })
 }
 
-function differenceOf(
+function buildBlockMismatch(
   { name: model }: Model,
   level: number,
   block: number,
   counted: number,
   stored: number,
-): Difference {
+): CounterMismatch {
   const [first, last] = [block * 2 ** level, (block + 1) * 2 ** level - 1]
-  return { model, what: level === WHOLE_LEVEL ? 'all' : `ids ${first} to ${last}`, counted, stored }
+  return { model, what: level === TOTAL_LEVEL ? 'all' : `ids ${first} to ${last}`, counted, stored }
 }
 
 /** The first values whose counters are wrong. */
-export async function valueDifferences(db: Queryable, model: Model): Promise<Difference[]> {
-  const differences: Difference[] = []
-  for (const field of countedFields(model)) differences.push(...(await compareValues(db, model, field)))
-  return [...differences, ...(await strayCounters(db, model))]
+export async function findValueMismatches(db: Queryable, model: Model): Promise<CounterMismatch[]> {
+  const mismatches: CounterMismatch[] = []
+  for (const field of listCountedFields(model))
+    mismatches.push(...(await compareValueCounters(db, model, field)))
+  return [...mismatches, ...(await findStrayCounters(db, model))]
 }
 
-async function compareValues(db: Queryable, model: Model, field: Field): Promise<Difference[]> {
+async function compareValueCounters(db: Queryable, model: Model, field: Field): Promise<CounterMismatch[]> {
   const rows = await db.all(
     `select value, sum(counted) as "counted", sum(stored) as "stored" from (` +
       `select value, n as counted, 0 as stored from ${VALUE_COUNT_TABLE} where model = ? and field = ? ` +
-      `union all select ${counterKeySql(field)}, 0, count(*) from ${quote(tableName(model.name))} as t ` +
-      `where ${visibleSql(model)} group by t.${quote(field.name)}) as "both" ` +
-      `group by value having sum(counted) <> sum(stored) order by value limit ${MAX_VALUES_TOLD}`,
+      `union all select ${buildCounterKeySql(field)}, 0, count(*) from ${quoteIdentifier(toTableName(model.name))} as t ` +
+      `where ${buildNotArchivedSql(model)} group by t.${quoteIdentifier(field.name)}) as "both" ` +
+      `group by value having sum(counted) <> sum(stored) order by value limit ${MAX_REPORTED_VALUES}`,
     [model.name, field.name],
   )
   return rows.map((row) => ({
@@ -145,12 +151,12 @@ async function compareValues(db: Queryable, model: Model, field: Field): Promise
 }
 
 /** Of fields that are not counted. */
-async function strayCounters(db: Queryable, model: Model): Promise<Difference[]> {
+async function findStrayCounters(db: Queryable, model: Model): Promise<CounterMismatch[]> {
   const rows = await db.all(
     `select field, sum(n) as "counted" from ${VALUE_COUNT_TABLE} where model = ? group by field`,
     [model.name],
   )
-  const counted = new Set(countedFields(model).map(({ name }) => name))
+  const counted = new Set(listCountedFields(model).map(({ name }) => name))
   return rows
     .filter((row) => !counted.has(String(row['field'])))
     .map((row) => ({

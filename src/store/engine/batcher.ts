@@ -2,87 +2,96 @@
 // and what comes while that is under way gathers until it is back.
 
 /** Answers one output for each input, in their order. */
-export type Run<I, O> = (inputs: readonly I[]) => Promise<readonly O[]>
+export type BatchFunction<I, O> = (inputs: readonly I[]) => Promise<readonly O[]>
 
-interface Asked {
+interface PendingInput {
   readonly input: unknown
   readonly resolve: (output: unknown) => void
   readonly reject: (error: unknown) => void
 }
 
 /** What has the same key, and so can be asked in one go. */
-interface Gathered {
-  readonly run: Run<unknown, unknown>
-  asked: Asked[]
-  underWay: number
-  isDue: boolean
+interface BatchQueue {
+  readonly run: BatchFunction<unknown, unknown>
+  pending: PendingInput[]
+  running: number
+  isScheduled: boolean
 }
 
-export interface GatheringOptions {
+export interface BatcherOptions {
   /** How many inputs go together. */
-  readonly most: number
+  readonly maxInputs: number
   /** How many of one key may be under way; any number, if absent. */
-  readonly atOnce?: number
+  readonly maxConcurrent?: number
   /** When that is which is asked at the same time; by the end of this turn of the event loop, if absent. */
-  readonly when?: (go: () => void) => void
+  readonly schedule?: (go: () => void) => void
   /** Where one that fails takes everything with it there is no use in asking each alone. */
-  readonly failsWhole?: boolean
+  readonly rejectsAll?: boolean
 }
 
-export class Gathering {
-  readonly #byKey = new Map<string, Gathered>()
-  readonly #most: number
-  readonly #atOnce: number
-  readonly #when: (go: () => void) => void
-  readonly #failsWhole: boolean
+export class Batcher {
+  readonly #queues = new Map<string, BatchQueue>()
+  readonly #maxInputs: number
+  readonly #maxConcurrent: number
+  readonly #schedule: (go: () => void) => void
+  readonly #rejectsAll: boolean
 
-  constructor({ most, atOnce = Infinity, when = setImmediate, failsWhole = false }: GatheringOptions) {
-    this.#most = most
-    this.#atOnce = atOnce
-    this.#when = when
-    this.#failsWhole = failsWhole
+  constructor({
+    maxInputs,
+    maxConcurrent = Infinity,
+    schedule = setImmediate,
+    rejectsAll = false,
+  }: BatcherOptions) {
+    this.#maxInputs = maxInputs
+    this.#maxConcurrent = maxConcurrent
+    this.#schedule = schedule
+    this.#rejectsAll = rejectsAll
   }
 
-  async together<I, O>(key: string, input: I, run: Run<I, O>): Promise<O> {
+  async batch<I, O>(key: string, input: I, run: BatchFunction<I, O>): Promise<O> {
     return new Promise<O>((resolve, reject) => {
-      const gathered = this.#byKey.get(key) ?? { run: run as Run<unknown, unknown>, ...NOTHING, asked: [] }
-      this.#byKey.set(key, gathered)
-      gathered.asked.push({ input, resolve: resolve as Asked['resolve'], reject })
-      if (gathered.isDue || gathered.underWay >= this.#atOnce) return
-      gathered.isDue = true
+      const queue = this.#queues.get(key) ?? {
+        run: run as BatchFunction<unknown, unknown>,
+        ...EMPTY_QUEUE,
+        pending: [],
+      }
+      this.#queues.set(key, queue)
+      queue.pending.push({ input, resolve: resolve as PendingInput['resolve'], reject })
+      if (queue.isScheduled || queue.running >= this.#maxConcurrent) return
+      queue.isScheduled = true
       // What has arrived meanwhile is heard first: that takes no time when there is nothing.
-      this.#when(() => {
-        gathered.isDue = false
-        this.#go(key, gathered)
+      this.#schedule(() => {
+        queue.isScheduled = false
+        this.#flush(key, queue)
       })
     })
   }
 
-  #go(key: string, gathered: Gathered): void {
-    if (gathered.asked.length === 0) {
-      if (gathered.underWay === 0) this.#byKey.delete(key)
+  #flush(key: string, queue: BatchQueue): void {
+    if (queue.pending.length === 0) {
+      if (queue.running === 0) this.#queues.delete(key)
       return
     }
-    const some = gathered.asked.splice(0, this.#most)
-    gathered.underWay += 1
-    void this.#answer(gathered.run, some).then(() => {
-      gathered.underWay -= 1
-      if (!gathered.isDue) this.#go(key, gathered)
+    const inputs = queue.pending.splice(0, this.#maxInputs)
+    queue.running += 1
+    void this.#runBatch(queue.run, inputs).then(() => {
+      queue.running -= 1
+      if (!queue.isScheduled) this.#flush(key, queue)
     })
   }
 
   /** Whoever asks for what cannot be had is told so; the others have their answers. */
-  async #answer(run: Run<unknown, unknown>, asked: readonly Asked[]): Promise<void> {
+  async #runBatch(run: BatchFunction<unknown, unknown>, pending: readonly PendingInput[]): Promise<void> {
     try {
-      const outputs = await run(asked.map(({ input }) => input))
-      asked.forEach(({ resolve }, index) => {
+      const outputs = await run(pending.map(({ input }) => input))
+      pending.forEach(({ resolve }, index) => {
         resolve(outputs[index])
       })
     } catch (error) {
-      if (asked.length === 1 || this.#failsWhole) for (const { reject } of asked) reject(error)
-      else await Promise.all(asked.map((each) => this.#answer(run, [each])))
+      if (pending.length === 1 || this.#rejectsAll) for (const { reject } of pending) reject(error)
+      else await Promise.all(pending.map((each) => this.#runBatch(run, [each])))
     }
   }
 }
 
-const NOTHING = { underWay: 0, isDue: false } as const
+const EMPTY_QUEUE = { running: 0, isScheduled: false } as const

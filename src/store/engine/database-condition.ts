@@ -2,81 +2,81 @@
 import { Refusal } from '../../errors.js'
 
 /** From the least to the worst: a worse one takes the place of another, and stays until a restart. */
-const TROUBLES = ['read-only', 'damaged', 'failed'] as const
+const UNWRITABLE_KINDS = ['read-only', 'damaged', 'failed'] as const
 
-export type WriteTrouble = (typeof TROUBLES)[number]
+export type UnwritableKind = (typeof UNWRITABLE_KINDS)[number]
 
 /** For clients and for `/readyz`: the answer to a write, and to a read that met the trouble itself. */
-const REASONS: Readonly<Record<WriteTrouble, string>> = {
+const UNWRITABLE_REASONS: Readonly<Record<UnwritableKind, string>> = {
   'read-only': 'The database is read-only: nothing was changed',
   damaged: 'The database is damaged: the request was not carried out, and nothing was changed',
   failed: 'The database file has failed or is gone, restart the service: read before you try again',
 }
 
 /** The reason for a read-only file that has become writable, where the process cannot make use of it. */
-export const RESTART =
+export const RESTART_REASON =
   'The database file could not be written when it was opened, and can be now. Restart the service: nothing was changed'
 
 /** Nobody mends these within a second. */
 const RETRY_AFTER_S = 10
 
-export interface Unwritable {
-  readonly trouble: WriteTrouble
+export interface UnwritableState {
+  readonly kind: UnwritableKind
   readonly reason: string
 }
 
 /** Told once when writes begin to be refused, or refused for a worse reason; with undefined once they are taken again. */
-export type OnCondition = (unwritable: Unwritable | undefined, error?: unknown) => void
+export type OnWriteHealthChange = (unwritable: UnwritableState | undefined, error?: unknown) => void
 
-export function refusalFor(trouble: WriteTrouble, cause?: unknown): Refusal {
-  return new Refusal('busy', REASONS[trouble], {
+export function createUnwritableError(kind: UnwritableKind, cause?: unknown): Refusal {
+  return new Refusal('busy', UNWRITABLE_REASONS[kind], {
     retryAfterS: RETRY_AFTER_S,
     ...(cause === undefined ? {} : { cause }),
   })
 }
 
 /** The reason, if the error is a refusal because of one of these. */
-export function reasonIn(error: unknown): string | undefined {
+export function findUnwritableReason(error: unknown): string | undefined {
   if (!(error instanceof Refusal)) return undefined
-  return Object.values(REASONS).find((reason) => reason === error.message)
+  return Object.values(UNWRITABLE_REASONS).find((reason) => reason === error.message)
 }
 
-export class Condition {
-  #unwritable: Unwritable | undefined
+export class WriteHealth {
+  #unwritable: UnwritableState | undefined
 
-  constructor(private readonly onChange: OnCondition = () => undefined) {}
+  constructor(private readonly onChange: OnWriteHealthChange = () => undefined) {}
 
-  get unwritable(): Unwritable | undefined {
+  get unwritable(): UnwritableState | undefined {
     return this.#unwritable
   }
 
-  note(trouble: WriteTrouble, error?: unknown, reason?: string): void {
+  report(kind: UnwritableKind, error?: unknown, reason?: string): void {
     const known = this.#unwritable
-    if (known && TROUBLES.indexOf(known.trouble) > TROUBLES.indexOf(trouble)) return
-    if (known?.trouble === trouble && (reason ?? known.reason) === known.reason) return
-    this.#unwritable = { trouble, reason: reason ?? REASONS[trouble] }
+    if (known && UNWRITABLE_KINDS.indexOf(known.kind) > UNWRITABLE_KINDS.indexOf(kind)) return
+    if (known?.kind === kind && (reason ?? known.reason) === known.reason) return
+    this.#unwritable = { kind, reason: reason ?? UNWRITABLE_REASONS[kind] }
     this.onChange(this.#unwritable, error)
   }
 
   /** Only a read-only database becomes writable again by itself. */
   clearReadOnly(): void {
-    if (this.#unwritable?.trouble !== 'read-only') return
+    if (this.#unwritable?.kind !== 'read-only') return
     this.#unwritable = undefined
     this.onChange(undefined)
   }
 
   /** Refuses what would be lost, or would make damage worse. A read-only database refuses by itself what it cannot do. */
-  requireSound(): void {
+  requireHealthy(): void {
     const known = this.#unwritable
-    if (known && known.trouble !== 'read-only') throw refusalFor(known.trouble)
+    if (known && known.kind !== 'read-only') throw createUnwritableError(known.kind)
   }
 }
 
 /** Text that the service has stored as JSON. If it is none any more, the page that holds it was changed beside the database. */
-export function parseStored(text: unknown): unknown {
+export function parseStoredJson(text: unknown): unknown {
   try {
     return JSON.parse(String(text)) as unknown
   } catch (error) {
-    throw refusalFor('damaged', error)
+    throw createUnwritableError('damaged', error)
   }
 }

@@ -2,8 +2,8 @@
 import type { Readable } from 'node:stream'
 import type { Storage } from '../../model/values/field-types.js'
 import type { Value } from '../../model/values/value.js'
-import type { Unwritable } from './database-condition.js'
-import type { Run } from './batcher.js'
+import type { UnwritableState } from './database-condition.js'
+import type { BatchFunction } from './batcher.js'
 
 export type SqlValue = string | number | null
 export type Row = Readonly<Record<string, SqlValue>>
@@ -15,15 +15,15 @@ export interface Queryable {
    * Where an engine has it: what is asked under one key at the same time is asked in one go. `run` answers one output for each input, in
    * their order; if it fails for several, each is run alone.
    */
-  together?<I, O>(key: string, input: I, run: Run<I, O>): Promise<O>
+  batch?<I, O>(key: string, input: I, run: BatchFunction<I, O>): Promise<O>
   /** Where an engine has it: several statements at one moment, which cost little more than one. */
-  atOnce?<T>(work: (all: (sql: string, params: readonly SqlValue[]) => Row[]) => T): Promise<T>
+  readInSnapshot?<T>(work: (all: (sql: string, params: readonly SqlValue[]) => Row[]) => T): Promise<T>
   /** Where an engine has it: all that is asked before the work returns is asked of one moment, and costs less for that. */
-  inOneMoment?(work: () => void): void
+  withSnapshot?(work: () => void): void
 }
 
 /** What may take long, and what needs several statements that are of one moment. */
-export interface Searcher extends Queryable {
+export interface QueryPool extends Queryable {
   /** All that the work reads is as it was at its beginning, whatever is committed meanwhile. It may be run again. */
   snapshot<T>(work: (db: Queryable) => Promise<T>): Promise<T>
 }
@@ -37,30 +37,30 @@ export interface Transaction extends Queryable {
    * Where an engine has it: a statement that nobody waits for, so that it travels together with the COMMIT. If it fails, so does the
    * transaction.
    */
-  last?(sql: string, params: readonly SqlValue[]): void
+  sendWithCommit?(sql: string, params: readonly SqlValue[]): void
   /** Where works are together in a transaction: what is the same for all of them is asked for once. */
-  once?<T>(key: string, ask: () => Promise<T>): Promise<T>
+  memoize?<T>(key: string, ask: () => Promise<T>): Promise<T>
   /** The same: what comes last is done when all works are done, with the inputs of all of them, in the order in which they came. */
-  atEnd?<I>(key: string, input: I, run: Ending<I>): void
+  beforeCommit?<I>(key: string, input: I, run: BeforeCommitHandler<I>): void
   /** Only where the work runs beside others in the transaction. */
-  readonly shared?: Shared
+  readonly group?: GroupContext
 }
 
-export type Ending<I> = (tx: Transaction, inputs: readonly I[]) => Promise<void>
+export type BeforeCommitHandler<I> = (tx: Transaction, inputs: readonly I[]) => Promise<void>
 
 /**
  * What a work has in a transaction that it shares with others. There locks keep nobody apart, and what others have written is seen before
  * it is committed: whoever rests on more than the version guard and unique indexes leaves.
  */
-export interface Shared {
+export interface GroupContext {
   /** The work ends here, and runs again from its beginning in a transaction of its own. */
-  leave(): never
+  requireExclusive(): never
   /** As `together`, for what writes. Whoever gets undefined has written nothing, and leaves. */
-  write<I, O>(key: string, input: I, run: Run<I, O | undefined>): Promise<O>
+  batchWrite<I, O>(key: string, input: I, run: BatchFunction<I, O | undefined>): Promise<O>
 }
 
 /** A work that rests on nothing but the version guard and unique indexes. */
-export interface Plain {
+export interface GroupableWrite {
   /** The one record that it writes, by any name that no other has; absent for a new one. */
   readonly record?: string | undefined
 }
@@ -69,7 +69,7 @@ export interface TransactionOptions {
   /** Changes tables: it waits longer for others, and may itself take as long as it takes. */
   readonly isLong?: boolean
   /** An engine may let such works share a transaction. */
-  readonly plain?: Plain | undefined
+  readonly groupable?: GroupableWrite | undefined
 }
 
 /** Counters of work in progress by name. Each is 0 while there is nothing to do. */
@@ -80,17 +80,17 @@ export interface Database {
   /** Sees what is committed; never writes. */
   readonly reader: Queryable
   /** For statements that may take long: never holds up the event loop, and ends with `busy` past the time limit. */
-  readonly searcher: Searcher
+  readonly queryPool: QueryPool
   /** What lies beside the tables: the content of files. */
-  readonly contents: Contents
-  readonly commits: Commits
+  readonly blobs: BlobStore
+  readonly commits: CommitEvents
   /**
    * Runs the work and answers after its COMMIT. The work may be run again from its beginning when it could not be committed
    * through no fault of its own, so it awaits nothing but `tx` and keeps nothing outside.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>
   /** Why writes are refused; undefined if they are taken. Looks again where that may have changed. */
-  writability(): Promise<Unwritable | undefined>
+  writability(): Promise<UnwritableState | undefined>
   /** Those of an engine; a database that stands before another one may leave them out. */
   gauges?(): Gauges
   close(): Promise<void>
@@ -100,13 +100,13 @@ export interface Database {
  * Tells that something may have been committed, by whichever process. It may tell too often, and late where a connection was lost; it
  * never stays silent.
  */
-export interface Commits {
+export interface CommitEvents {
   /** Answers how to stop listening. */
   listen(listener: () => void): () => void
 }
 
 /** Content that has arrived whole, and waits for the transaction that decides whether it stays. */
-export interface Incoming {
+export interface PendingBlob {
   /** What it is called where it lies: random, given once. */
   readonly key: string
   readonly size: number
@@ -116,7 +116,7 @@ export interface Incoming {
 }
 
 /** Where content lies. */
-export interface Located {
+export interface BlobLocation {
   readonly id: number
   readonly key: string
   readonly size: number
@@ -126,28 +126,28 @@ export interface Located {
  * The content of files, beside the records that hold them. Each engine keeps it in its own way, and all promise the same: content is
  * there as long as its row is, and not longer, wherever a process ends.
  */
-export interface Contents {
+export interface BlobStore {
   /** Takes content in. What is longer than the limit is refused with `too-large`, and nothing of it is left. */
-  receive(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<Incoming>
+  receive(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<PendingBlob>
   /** In the transaction that has stored the row of the file. */
-  store(tx: Transaction, id: number, incoming: Incoming): Promise<void>
+  store(tx: Transaction, id: number, incoming: PendingBlob): Promise<void>
   /** After that transaction, however it ended. Content without a row goes. Never fails: what is left undone, `recover` does. */
-  settle(incoming: Incoming): Promise<void>
+  finish(incoming: PendingBlob): Promise<void>
   /** In the transaction that removes the row of the file. */
-  drop(tx: Transaction, file: Located): Promise<void>
+  drop(tx: Transaction, file: BlobLocation): Promise<void>
   /** After that transaction. Never fails either. */
-  sweep(): Promise<void>
+  collect(): Promise<void>
   /** Undefined if the content is gone: then its row is, too. What was opened is read to its end, or fails. */
-  open(file: Located): Promise<Readable | undefined>
+  open(file: BlobLocation): Promise<Readable | undefined>
   /**
    * At start and now and then: does what processes left undone that are no more, and what this one has forgotten. Content that nothing was
    * done with for so long is taken for forgotten.
    */
   recover(forgottenMs?: number): Promise<void>
   /** How many uploads are between `receive` and `settle`. */
-  pending(): number
+  countPending(): number
   /** Content that no row stands for, and that nobody is about to store or remove: by names that an operator finds. */
-  strays(): AsyncIterable<string>
+  findOrphans(): AsyncIterable<string>
   close(): Promise<void>
 }
 
@@ -163,15 +163,15 @@ export interface JsonSql {
   /** A list of these values. */
   readonly array: (values: readonly string[]) => string
   /** A list of one value for each row. */
-  readonly list: (value: string, from: string) => string
+  readonly aggregate: (value: string, from: string) => string
   /** A column as it is to stand in a list, so that the column can decode it. */
   readonly value: (column: string, storage: Storage) => string
   /** A subselect that answers JSON, inside of a list. */
-  readonly nested: (subselect: string) => string
+  readonly asJson: (subselect: string) => string
   /** The values of a parameter that holds a JSON list, as rows of one column. */
-  readonly rows: (storage: Storage, mark?: string) => string
+  readonly unnest: (storage: Storage, mark?: string) => string
   /** The lists in a parameter that holds a JSON list of them, as rows with these columns. */
-  readonly table: (columns: readonly JsonColumn[], mark?: string) => string
+  readonly recordset: (columns: readonly JsonColumn[], mark?: string) => string
 }
 
 /** A column of rows that are made of JSON. */
@@ -181,11 +181,11 @@ export interface JsonColumn {
 }
 
 /** Rows of several works in one statement. */
-export interface ManySql {
+export interface BatchSql {
   /** Rows made of lists, one for each column under a mark of its own; numbered from 1 as `$row`. */
-  readonly rows: (columns: readonly JsonColumn[]) => string
+  readonly unnest: (columns: readonly JsonColumn[]) => string
   /** The values of one column, as its parameter. */
-  readonly list: (values: readonly SqlValue[]) => string
+  readonly arrayLiteral: (values: readonly SqlValue[]) => string
   /** Draws the next id of a table. */
   readonly nextId: (table: string) => string
   /** Behind a lock: rows that others have locked are left out. */
@@ -202,13 +202,13 @@ export interface Dialect {
   /** Makes a new table give ids from the one after this on. */
   readonly startIdsAfter: (table: string, id: number) => string
   /** Makes a table that is in use give ids after this one; never makes it go back. */
-  readonly passIds: (table: string, id: number) => readonly string[]
+  readonly advanceIds: (table: string, id: number) => readonly string[]
   /** Stands behind the column list of `create table`. */
   readonly tableSuffix: string
   /** The same for the tables of counters, whose rows are written again and again. */
   readonly counterSuffix: string
   /** Ends the columns of an index, so that it answers in the order of the ids. */
-  readonly indexTail: string
+  readonly indexSuffix: string
   /** Run before the records of a table are counted: whoever writes them waits, and has seen nothing of what comes. */
   readonly lockTable: (table: string) => readonly string[]
   /** Run first in a transaction that changes tables, so that two nodes starting at once take turns. */
@@ -216,9 +216,9 @@ export interface Dialect {
   /** Each answers, as `fault`, what is wrong with the pages, indexes and references of the database, at most some of it. */
   readonly integrityChecks: readonly { readonly name: string; readonly sql: string }[]
   /** Each answers, as `fault`, why this database cannot be used. */
-  readonly obstacles: readonly string[]
+  readonly startupChecks: readonly string[]
   /** The tables, made where they are not there, with which this engine keeps the content of files. */
-  readonly contentTables: readonly string[]
+  readonly blobTables: readonly string[]
   /** What the engine needs beside tables: made where the first statement answers no row. */
   readonly setUp: readonly { readonly unless: string; readonly make: string }[]
   /** Answers a row if the table, by its name, has the column, by its name. */
@@ -226,24 +226,24 @@ export interface Dialect {
   /** Answers a row if there is an index of this name. */
   readonly findIndex: string
   /** Behind a select in a transaction: nobody else changes these rows until it ends. */
-  readonly lockRows: string
+  readonly lockForUpdate: string
   /** The same for rows that are referred to: others may change them, and nobody removes them. */
-  readonly lockReferenced: string
+  readonly lockForReference: string
   /** The same for rows that are only read: nobody changes them, and others may hold them so, too. */
-  readonly lockAsserted: string
+  readonly lockForShare: string
   /** The same for rows that are about to go: nobody changes them, and nobody begins to refer to them. */
-  readonly lockToRemove: string
+  readonly lockForRemoval: string
   readonly json: JsonSql
   /** A column as the text of its JSON, `null` where it is empty: as `JSON.stringify` would print what the column decodes. */
-  readonly print: Readonly<Partial<Record<Storage, (column: string) => string>>>
+  readonly toJson: Readonly<Partial<Record<Storage, (column: string) => string>>>
   /** Whether a plan is kept only if its text says how many rows there are at most. */
-  readonly plansByBounds: boolean
+  readonly needsLiteralLimit: boolean
   /** Whether a record that is printed and parsed is there sooner than one whose columns are taken over one by one. */
-  readonly isQuickerAsText: boolean
+  readonly prefersJsonText: boolean
   /** The texts of rows of a sorted select behind each other, with commas, as text or its bytes; null where there are none. */
-  readonly joined: (text: string, order: string) => string
+  readonly joinJson: (text: string, order: string) => string
   /** Where an engine lets works share a transaction. */
-  readonly many?: ManySql
+  readonly batch?: BatchSql
   /** Stands before and at the end of each select that is inserted into the Log, so that its numbers are in commit order. */
   readonly lockLog: { readonly with: string; readonly from: string }
 }

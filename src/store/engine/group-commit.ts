@@ -1,17 +1,17 @@
 // Plain writes that wait at the same time share a transaction: one COMMIT for all of them. Nobody is waited for, and nobody is told
 // anything before it. Whoever cannot stay leaves and runs alone, as if there had been no others.
-import type { Ending, Transaction } from './database.js'
-import { Gathering } from './batcher.js'
-import type { Line } from './semaphore.js'
+import type { BeforeCommitHandler, Transaction } from './database.js'
+import { Batcher } from './batcher.js'
+import type { Semaphore } from './semaphore.js'
 
 /** What one work of a group came to; one that left has written nothing. */
-export type Outcome = { readonly value: unknown } | 'left'
+export type GroupOutcome = { readonly value: unknown } | 'left'
 
-export type Works = readonly ((tx: Transaction) => Promise<unknown>)[]
-type Work = Works[number]
+export type GroupWorkList = readonly ((tx: Transaction) => Promise<unknown>)[]
+type GroupWork = GroupWorkList[number]
 
-interface Member {
-  readonly work: Work
+interface GroupMember {
+  readonly work: GroupWork
   /** The record that it writes; undefined for a new one. */
   readonly record: string | undefined
   readonly resolve: (value: unknown) => void
@@ -19,85 +19,85 @@ interface Member {
 }
 
 /** How an engine runs them. */
-export interface Sharer {
+export interface GroupRunner {
   /** In a transaction of its own. */
-  alone(work: Work): Promise<unknown>
+  runAlone(work: GroupWork): Promise<unknown>
   /** In one transaction. Undefined if nothing of it is stored; it fails where nobody knows. */
-  together(works: Works): Promise<readonly Outcome[] | undefined>
+  runGroup(works: GroupWorkList): Promise<readonly GroupOutcome[] | undefined>
 }
 
 /** What they write may be large, and is in memory until all of them are done. */
-const MOST_MEMBERS = 64
+const MAX_GROUP_MEMBERS = 64
 
-export class Sharing {
-  readonly #waiting: Member[] = []
+export class GroupCommit {
+  readonly #queue: GroupMember[] = []
   /** What those write who wait or are under way: no two members of a group may write the same record. */
-  readonly #records = new Set<string>()
-  #isDue = false
-  #underWay = 0
+  readonly #claimedRecords = new Set<string>()
+  #isScheduled = false
+  #running = 0
 
   constructor(
-    private readonly line: Line,
+    private readonly semaphore: Semaphore,
     /** How many groups may be under way. */
-    private readonly atOnce: number,
-    private readonly engine: Sharer,
+    private readonly maxConcurrent: number,
+    private readonly runner: GroupRunner,
   ) {}
 
   /** How many wait, and how many records of theirs are kept from others. */
   get pending(): number {
-    return this.#waiting.length + this.#records.size
+    return this.#queue.length + this.#claimedRecords.size
   }
 
   async add<T>(work: (tx: Transaction) => Promise<T>, record: string | undefined): Promise<T> {
-    if (record !== undefined && this.#records.has(record))
-      return this.line.inTurn(() => this.engine.alone(work)) as Promise<T>
-    if (record !== undefined) this.#records.add(record)
+    if (record !== undefined && this.#claimedRecords.has(record))
+      return this.semaphore.run(() => this.runner.runAlone(work)) as Promise<T>
+    if (record !== undefined) this.#claimedRecords.add(record)
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ work, record, resolve: resolve as Member['resolve'], reject })
-      this.#soon()
+      this.#queue.push({ work, record, resolve: resolve as GroupMember['resolve'], reject })
+      this.#schedule()
     })
   }
 
-  #soon(): void {
-    if (this.#isDue || this.#underWay >= this.atOnce) return
-    this.#isDue = true
+  #schedule(): void {
+    if (this.#isScheduled || this.#running >= this.maxConcurrent) return
+    this.#isScheduled = true
     // What has arrived in the same turn of the event loop is heard first: that takes no time when there is nothing.
     setImmediate(() => {
-      this.#isDue = false
-      void this.#go()
+      this.#isScheduled = false
+      void this.#flush()
     })
   }
 
-  async #go(): Promise<void> {
-    this.#underWay += 1
-    let left: readonly Member[] = []
-    await this.line
-      .inTurn(async () => {
+  async #flush(): Promise<void> {
+    this.#running += 1
+    let exclusive: readonly GroupMember[] = []
+    await this.semaphore
+      .run(async () => {
         // Whoever came while it waited for its turn comes along.
-        const members = this.#waiting.splice(0, MOST_MEMBERS)
-        left = await this.#run(members)
-        this.#release(members)
+        const members = this.#queue.splice(0, MAX_GROUP_MEMBERS)
+        exclusive = await this.#runGroup(members)
+        this.#releaseRecords(members)
       })
       .catch((error: unknown) => {
-        const members = this.#waiting.splice(0)
-        this.#release(members)
+        const members = this.#queue.splice(0)
+        this.#releaseRecords(members)
         for (const { reject } of members) reject(error)
       })
-    this.#underWay -= 1
-    if (this.#waiting.length > 0) this.#soon()
-    for (const member of left) this.#alone(member)
+    this.#running -= 1
+    if (this.#queue.length > 0) this.#schedule()
+    for (const member of exclusive) this.#runAlone(member)
   }
 
   /** Answers those who are to run alone. */
-  async #run(members: readonly Member[]): Promise<readonly Member[]> {
+  async #runGroup(members: readonly GroupMember[]): Promise<readonly GroupMember[]> {
     const [only, ...others] = members
     if (!only) return []
     if (others.length === 0) {
-      await this.engine.alone(only.work).then(only.resolve, only.reject)
+      await this.runner.runAlone(only.work).then(only.resolve, only.reject)
       return []
     }
     try {
-      const outcomes = await this.engine.together(members.map(({ work }) => work))
+      const outcomes = await this.runner.runGroup(members.map(({ work }) => work))
       if (!outcomes) return members
       return members.filter(({ resolve }, index) => {
         const outcome = outcomes[index]
@@ -111,49 +111,52 @@ export class Sharing {
     }
   }
 
-  #alone({ work, resolve, reject }: Member): void {
-    this.line.inTurn(() => this.engine.alone(work)).then(resolve, reject)
+  #runAlone({ work, resolve, reject }: GroupMember): void {
+    this.semaphore.run(() => this.runner.runAlone(work)).then(resolve, reject)
   }
 
-  #release(members: readonly Member[]): void {
-    for (const { record } of members) if (record !== undefined) this.#records.delete(record)
+  #releaseRecords(members: readonly GroupMember[]): void {
+    for (const { record } of members) if (record !== undefined) this.#claimedRecords.delete(record)
   }
 }
 
 /** A member's way out of its group. */
-class Leaving extends Error {}
+class ExclusiveRequired extends Error {}
 
 /** Runs the works beside each other in the transaction, their statements gathered. Fails if anything is left half done. */
-export async function shareTransaction(
+export async function runGroupTransaction(
   tx: Transaction,
-  works: Works,
+  works: GroupWorkList,
   /** Before what comes last. */
-  beforeEnd: () => void,
-): Promise<readonly Outcome[]> {
-  const group = new Group(tx)
+  onMembersDone: () => void,
+): Promise<readonly GroupOutcome[]> {
+  const group = new GroupTransaction(tx)
   const outcomes = await Promise.all(works.map((work) => group.run(work)))
-  await group.end(beforeEnd)
+  await group.finish(onMembersDone)
   return outcomes
 }
 
-class Group {
+class GroupTransaction {
   // Microtasks come first: all who were answered by one statement have said what they want next when it is asked for.
-  readonly #gathering = new Gathering({
-    most: MOST_MEMBERS,
-    when: (go) => process.nextTick(go),
-    failsWhole: true,
+  readonly #batcher = new Batcher({
+    maxInputs: MAX_GROUP_MEMBERS,
+    schedule: (go) => process.nextTick(go),
+    rejectsAll: true,
   })
-  readonly #atEnd = new Map<string, { readonly run: Ending<unknown>; readonly inputs: unknown[] }>()
-  readonly #answers = new Map<string, Promise<unknown>>()
+  readonly #handlers = new Map<
+    string,
+    { readonly run: BeforeCommitHandler<unknown>; readonly inputs: unknown[] }
+  >()
+  readonly #memo = new Map<string, Promise<unknown>>()
   /** Of a statement: after it the transaction is dead. Or of a member that had written already. */
   #failure: { readonly error: unknown } | undefined
 
   constructor(private readonly tx: Transaction) {}
 
-  async run(work: Work): Promise<Outcome> {
+  async run(work: GroupWork): Promise<GroupOutcome> {
     const member = { hasWritten: false }
     try {
-      return { value: await work(this.#for(member)) }
+      return { value: await work(this.#createMemberTransaction(member)) }
     } catch (error) {
       // What is refused is refused again where it runs alone: there it sees what is committed, and the whole Log.
       if (member.hasWritten) this.#failure ??= { error }
@@ -161,50 +164,50 @@ class Group {
     }
   }
 
-  async end(beforeEnd: () => void): Promise<void> {
+  async finish(onMembersDone: () => void): Promise<void> {
     if (this.#failure) throw this.#failure.error
-    beforeEnd()
-    for (const { run, inputs } of this.#atEnd.values()) await run(this.tx, inputs)
+    onMembersDone()
+    for (const { run, inputs } of this.#handlers.values()) await run(this.tx, inputs)
   }
 
-  #for(member: { hasWritten: boolean }): Transaction {
+  #createMemberTransaction(member: { hasWritten: boolean }): Transaction {
     const { tx } = this
     const writing = async (changed: Promise<number>) => {
-      const count = await this.#watch(changed)
+      const count = await this.#recordFailure(changed)
       if (count > 0) member.hasWritten = true
       return count
     }
-    const leave = () => {
-      throw new Leaving('runs alone')
+    const requireExclusive = () => {
+      throw new ExclusiveRequired('runs alone')
     }
     return {
-      all: (sql, params) => this.#watch(tx.all(sql, params)),
+      all: (sql, params) => this.#recordFailure(tx.all(sql, params)),
       run: (sql, params) => writing(tx.run(sql, params)),
       insert: (sql, params) => writing(tx.insert(sql, params)),
-      together: (key, input, run) => this.#gathering.together(key, input, run),
-      shared: {
-        leave,
-        write: async (key, input, run) => {
-          const output = await this.#gathering.together(key, input, run)
-          if (output === undefined) return leave()
+      batch: (key, input, run) => this.#batcher.batch(key, input, run),
+      group: {
+        requireExclusive,
+        batchWrite: async (key, input, run) => {
+          const output = await this.#batcher.batch(key, input, run)
+          if (output === undefined) return requireExclusive()
           member.hasWritten = true
           return output
         },
       },
-      once: (key, ask) => {
-        const answer = this.#answers.get(key) ?? this.#watch(ask())
-        this.#answers.set(key, answer)
+      memoize: (key, ask) => {
+        const answer = this.#memo.get(key) ?? this.#recordFailure(ask())
+        this.#memo.set(key, answer)
         return answer as ReturnType<typeof ask>
       },
-      atEnd: (key, input, run) => {
-        const ending = this.#atEnd.get(key) ?? { run: run as Ending<unknown>, inputs: [] }
-        this.#atEnd.set(key, ending)
+      beforeCommit: (key, input, run) => {
+        const ending = this.#handlers.get(key) ?? { run: run as BeforeCommitHandler<unknown>, inputs: [] }
+        this.#handlers.set(key, ending)
         ending.inputs.push(input)
       },
     }
   }
 
-  async #watch<T>(statement: Promise<T>): Promise<T> {
+  async #recordFailure<T>(statement: Promise<T>): Promise<T> {
     try {
       return await statement
     } catch (error) {

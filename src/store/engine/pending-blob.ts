@@ -3,25 +3,25 @@ import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { Refusal } from '../../errors.js'
 import { HEAD_BYTES } from '../../model/values/file-type.js'
-import type { Incoming } from './database.js'
+import type { PendingBlob } from './database.js'
 
-const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
-const NOT_WRITABLE = new Set(['EROFS', 'EACCES', 'EPERM'])
+const DISK_FULL_CODES = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+const NOT_WRITABLE_CODES = new Set(['EROFS', 'EACCES', 'EPERM'])
 
 /** No upload takes so long. */
-export const FORGOTTEN_MS = 60 * 60_000
+export const UPLOAD_EXPIRY_MS = 60 * 60_000
 
 /** For content that was removed because nothing was done with it for so long. */
-export function forgotten(): Refusal {
+export function createUploadExpiredError(): Refusal {
   return new Refusal('busy', 'The file that was sent is gone: send it again', { retryAfterS: 1 })
 }
 
 /** Writes all of it, and answers when it is on the disk. */
-export async function receiveInto(
+export async function writeUpload(
   handle: FileHandle,
   source: AsyncIterable<Uint8Array>,
   limitBytes: number,
-): Promise<Omit<Incoming, 'key'>> {
+): Promise<Omit<PendingBlob, 'key'>> {
   const digest = createHash('sha256')
   const head: Uint8Array[] = []
   let size = 0
@@ -39,33 +39,33 @@ export async function receiveInto(
 
 /** A full disk in our words; every other error as it is. */
 export function translateFileError(error: unknown): unknown {
-  if (!FULL.has(codeOf(error))) return error
+  if (!DISK_FULL_CODES.has(readErrorCode(error))) return error
   const details = { retryAfterS: 10, cause: error }
   return new Refusal('storage-full', 'The disk is full: nothing was written', details)
 }
 
 /** For the error of a file that could not be made in the folder for temporary files: whether the database can be written is another matter. */
 export function translateTemporaryError(error: unknown): unknown {
-  if (!isNotWritable(error) && !isMissing(error)) return translateFileError(error)
+  if (!isNotWritable(error) && !isFileMissing(error)) return translateFileError(error)
   const message = 'The folder for temporary files cannot be written (TMPDIR): nothing was changed'
   return new Refusal('busy', message, { retryAfterS: 10, cause: error })
 }
 
 /** Of the disk, or of somebody who wrote into the folder: no defect of the service. */
-export function unreadable(error: unknown): Refusal {
+export function createUnreadableError(error: unknown): Refusal {
   const message = 'The content of the file cannot be read, or is not what was stored: nothing was changed'
   return new Refusal('busy', message, { retryAfterS: 10, cause: error })
 }
 
 /** The place permits no writes, by its mode or as a read-only file system. */
 export function isNotWritable(error: unknown): boolean {
-  return NOT_WRITABLE.has(codeOf(error))
+  return NOT_WRITABLE_CODES.has(readErrorCode(error))
 }
 
-export function isMissing(error: unknown): boolean {
-  return codeOf(error) === 'ENOENT'
+export function isFileMissing(error: unknown): boolean {
+  return readErrorCode(error) === 'ENOENT'
 }
 
-export function codeOf(error: unknown): string {
+export function readErrorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

@@ -1,59 +1,59 @@
 // Those who wait for a turn, in the order in which they came.
 
-interface Waiting {
+interface SemaphoreWaiter {
   readonly begin: () => void
   readonly refuse: (reason: unknown) => void
   readonly timer: NodeJS.Timeout
 }
 
-export class Line {
-  #free: number
-  readonly #waiting = new Set<Waiting>()
+export class Semaphore {
+  #available: number
+  readonly #waiters = new Set<SemaphoreWaiter>()
 
   constructor(
-    private readonly turns: number,
-    private readonly patienceMs: number,
+    private readonly capacity: number,
+    private readonly timeoutMs: number,
     /** What whoever has waited too long is told. */
-    private readonly outOfTime: () => unknown,
+    private readonly createTimeoutError: () => unknown,
   ) {
-    this.#free = turns
+    this.#available = capacity
   }
 
   /** How many have their turn, or wait for it. */
   get pending(): number {
-    return this.turns - this.#free + this.#waiting.size
+    return this.capacity - this.#available + this.#waiters.size
   }
 
-  async inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free--
-    else await this.#turn()
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#available > 0) this.#available--
+    else await this.#acquire()
     try {
       return await work()
     } finally {
-      const [next] = this.#waiting
-      if (next) this.#leave(next).begin()
-      else this.#free++
+      const [next] = this.#waiters
+      if (next) this.#dequeue(next).begin()
+      else this.#available++
     }
   }
 
   /** For those who would wait in vain. */
-  refuseAll(reason: () => unknown): void {
-    for (const each of [...this.#waiting]) this.#leave(each).refuse(reason())
+  rejectAll(reason: () => unknown): void {
+    for (const each of [...this.#waiters]) this.#dequeue(each).refuse(reason())
   }
 
-  async #turn(): Promise<void> {
+  async #acquire(): Promise<void> {
     return new Promise((begin, refuse) => {
       const timer = setTimeout(() => {
-        this.#leave(waiting).refuse(this.outOfTime())
-      }, this.patienceMs)
-      const waiting = { begin, refuse, timer }
-      this.#waiting.add(waiting)
+        this.#dequeue(waiter).refuse(this.createTimeoutError())
+      }, this.timeoutMs)
+      const waiter = { begin, refuse, timer }
+      this.#waiters.add(waiter)
     })
   }
 
-  #leave(waiting: Waiting): Waiting {
-    clearTimeout(waiting.timer)
-    this.#waiting.delete(waiting)
-    return waiting
+  #dequeue(waiter: SemaphoreWaiter): SemaphoreWaiter {
+    clearTimeout(waiter.timer)
+    this.#waiters.delete(waiter)
+    return waiter
   }
 }

@@ -6,29 +6,29 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { Refusal } from '../../errors.js'
-import { Line } from './semaphore.js'
-import { PRIVATE_FILE } from './private-files.js'
+import { Semaphore } from './semaphore.js'
+import { PRIVATE_FILE_MODE } from './private-files.js'
 import { translateFileError, translateTemporaryError } from './pending-blob.js'
 
-const CHUNK_BYTES = 256 * 1024
-const readAt = promisify(read)
+const STAGED_CHUNK_BYTES = 256 * 1024
+const readFromDescriptor = promisify(read)
 
 export interface StagingLimits {
   /** All files together. */
   readonly totalBytes: number
   /** How long a large answer waits for the one before it. */
-  readonly patienceMs: number
+  readonly queueTimeoutMs: number
 }
 
-export class Staging {
+export class StagingArea {
   #bytes = 0
-  readonly #line: Line
+  readonly #semaphore: Semaphore
 
   constructor(
     private readonly limits: StagingLimits,
     private readonly folder = tmpdir(),
   ) {
-    this.#line = new Line(1, limits.patienceMs, tooMuch)
+    this.#semaphore = new Semaphore(1, limits.queueTimeoutMs, createStagingFullError)
   }
 
   /** How many bytes wait on the disk. */
@@ -37,19 +37,19 @@ export class Staging {
   }
 
   /** Makes one large answer after the other, so that their parts are not in memory at the same time. */
-  async inTurn<T>(work: () => Promise<T>): Promise<T> {
-    return this.#line.inTurn(work)
+  async runSerially<T>(work: () => Promise<T>): Promise<T> {
+    return this.#semaphore.run(work)
   }
 
   open(): StagedFile {
-    return new StagedFile(openNameless(this.folder), (bytes) => {
-      if (bytes > 0 && this.#bytes + bytes > this.limits.totalBytes) throw tooMuch()
+    return new StagedFile(openUnlinkedSync(this.folder), (bytes) => {
+      if (bytes > 0 && this.#bytes + bytes > this.limits.totalBytes) throw createStagingFullError()
       this.#bytes += bytes
     })
   }
 
   /** Content that is in memory, as a file. */
-  park(content: string | Uint8Array): StagedFile {
+  stage(content: string | Uint8Array): StagedFile {
     const file = this.open()
     try {
       file.append(content)
@@ -91,8 +91,8 @@ export class StagedFile {
   /** From the beginning to the end, as quickly as it is asked for. */
   async *chunks(): AsyncGenerator<Buffer> {
     for (let position = 0; position < this.#size && this.#isOpen;) {
-      const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, this.#size - position))
-      const reading = readAt(this.descriptor, buffer, 0, buffer.length, position)
+      const buffer = Buffer.allocUnsafe(Math.min(STAGED_CHUNK_BYTES, this.#size - position))
+      const reading = readFromDescriptor(this.descriptor, buffer, 0, buffer.length, position)
       this.#reading = reading.catch(() => undefined)
       const { bytesRead } = await reading
       if (bytesRead === 0) throw new Error('a staged answer is shorter than what was written')
@@ -114,10 +114,10 @@ export class StagedFile {
   }
 }
 
-function openNameless(folder: string): number {
+function openUnlinkedSync(folder: string): number {
   const file = path.join(folder, `verso-${randomUUID()}`)
   try {
-    const descriptor = openSync(file, 'wx+', PRIVATE_FILE)
+    const descriptor = openSync(file, 'wx+', PRIVATE_FILE_MODE)
     unlinkSync(file)
     return descriptor
   } catch (error) {
@@ -125,7 +125,7 @@ function openNameless(folder: string): number {
   }
 }
 
-function tooMuch(): Refusal {
+function createStagingFullError(): Refusal {
   const message = 'Too many large answers at once: try again in a moment. Nothing was changed'
   return new Refusal('busy', message, { retryAfterS: 5 })
 }

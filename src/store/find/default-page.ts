@@ -2,69 +2,77 @@
 // anything walked over. Each text is made once for what it shows.
 import type { Model } from '../../model/definition/model.js'
 import type { Search } from '../../model/query/search.js'
-import { COUNT_TABLE, visibleSql, WHOLE_LEVEL } from '../counters/counted-fields.js'
+import { COUNT_TABLE, buildNotArchivedSql, TOTAL_LEVEL } from '../counters/counted-fields.js'
 import type { Queryable, Row, SqlValue } from '../engine/database.js'
-import { LAST_SEQ } from '../log/feed.js'
-import { limitTo } from '../sql/parameters.js'
-import { placeOf, placeSql, SMALLEST_BLOCK } from './offset-lookup.js'
+import { LAST_SEQ_SQL } from '../log/feed.js'
+import { compileLimit } from '../sql/parameters.js'
+import { findPageStart, compileOffsetLookup, SMALLEST_BLOCK_IDS } from './offset-lookup.js'
 import type { Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
 
-const MAX_ATTEMPTS = 3
-const LIMIT = limitTo()
+const MAX_DEFAULT_PAGE_ATTEMPTS = 3
+const LIMIT = compileLimit()
 /** A record may be so many times as large as its limited values can be: a smaller share would send too many pages on to be weighed. */
-const ROOM = 2
+const MIN_SHARE_FACTOR = 2
 
 /** Walking over so many rows is quicker than looking for the block. */
-export const WALKED = 256
+export const MAX_SCANNED_ROWS = 256
 
-interface Texts {
+interface PageStatements {
   /** Its parameters, behind those of what is shown: limit, offset. */
-  readonly near: string
+  readonly byOffset: string
   /** From an id on: the id, limit, and how many are left out from there. */
-  readonly from: string
+  readonly fromId: string
   /** The place of the offset is found in the same statement: the offsets of its levels, what is shown, limit, offset. */
-  readonly far: string
+  readonly byOffsetLookup: string
   /** Behind an id. Of rows: that id and one more than the limit, which tells whether others follow. */
-  readonly behind: string
+  readonly afterId: string
   /** The total alone. */
   readonly count: string
 }
 
-interface Listing {
-  readonly rows: Texts
+interface DefaultPageSql {
+  readonly rows: PageStatements
   /**
    * One row with the texts of all records of the page and the last id, where the database can print them. `behind` also tells whether others
    * follow, for which its parameters stand before all others, too: the id and the limit.
    */
-  readonly printed: Texts | undefined
+  readonly json: PageStatements | undefined
   /** Prints the page, leaves out records larger than a share, and counts those in `$heavy`. Its share follows the parameters of the weight. */
-  readonly shared: Texts | undefined
+  readonly jsonWithinShare: PageStatements | undefined
   /** One row with the bytes that the records of the page take. */
-  readonly weight: Texts
+  readonly size: PageStatements
 }
 
-const HEAVY = ', count(*) - count("text") as "$heavy"'
-const LISTINGS = new WeakMap<Select, Map<number, Listing>>()
+const OVERSIZE_COUNT = ', count(*) - count("text") as "$heavy"'
+const DEFAULT_PAGE_CACHE = new WeakMap<Select, Map<number, DefaultPageSql>>()
 
 /** Whether a search is for all records of the model that are shown when nothing is asked. */
-export function isListing({ model, instead }: Table, { where, seen, sort, archived }: Search): boolean {
-  return !where && !seen && sort.length === 0 && !instead && !(archived && model.archived)
+export function isDefaultPage(
+  { model, historicalRows }: Table,
+  { where, seen, sort, archived }: Search,
+): boolean {
+  return !where && !seen && sort.length === 0 && !historicalRows && !(archived && model.archived)
 }
 
 /** Rows with `$total` and `$seq`; those of a page without records have no more. */
-export async function listRows(db: Queryable, table: Table, select: Select, search: Search): Promise<Row[]> {
-  const { rows } = listingOf(table, select, search.limit)
+export async function readDefaultPageRows(
+  db: Queryable,
+  table: Table,
+  select: Select,
+  search: Search,
+): Promise<Row[]> {
+  const { rows } = getDefaultPageSql(table, select, search.limit)
   for (let attempt = 1; ; attempt++) {
     const { after, limit, offset } = search
     const page = after
-      ? await db.all(rows.behind, [...select.params, after.id, limit + 1])
-      : await ask(db, table, { texts: rows, shown: select.params }, search)
+      ? await db.all(rows.afterId, [...select.params, after.id, limit + 1])
+      : await queryDefaultPage(db, table, { statements: rows, selectParams: select.params }, search)
     if (page.length > 0) return page
     const [total] = await db.all(rows.count)
     // Records may have come in between: then there is a page after all.
     const isEmpty = Number(total?.['$total']) <= offset || limit === 0 || after !== undefined
-    if (total && (isEmpty || attempt === MAX_ATTEMPTS)) return [total]
+    if (total && (isEmpty || attempt === MAX_DEFAULT_PAGE_ATTEMPTS)) return [total]
   }
 }
 
@@ -75,9 +83,9 @@ export async function listPrinted(
   select: Select,
   search: Search,
 ): Promise<Row | undefined> {
-  const { printed: texts } = listingOf(table, select, search.limit)
-  if (!texts || !select.printed) return undefined
-  return askPrinted(db, table, { texts, shown: select.printed.params }, search)
+  const { json: statements } = getDefaultPageSql(table, select, search.limit)
+  if (!statements || !select.json) return undefined
+  return askPrinted(db, table, { statements, selectParams: select.json.params }, search)
 }
 
 /** Prints a page of at most so many bytes. Undefined where the page is larger, or the database cannot print it. */
@@ -88,139 +96,148 @@ export async function listPrintedWithin(
   search: Search,
   mostBytes: number,
 ): Promise<Row | undefined> {
-  const { shared: texts } = listingOf(table, select, search.limit)
-  if (!texts || !select.printed) return undefined
-  const { rough, limitedBytes } = select.weight
+  const { jsonWithinShare: statements } = getDefaultPageSql(table, select, search.limit)
+  if (!statements || !select.json) return undefined
+  const { estimatedBytes, limitedBytes } = select.sizeSql
   const share = Math.floor(mostBytes / search.limit)
-  if (share >= ROOM * limitedBytes) {
-    const shown = [...rough.params, share, ...select.printed.params]
-    const row = await askPrinted(db, table, { texts, shown }, search)
+  if (share >= MIN_SHARE_FACTOR * limitedBytes) {
+    const selectParams = [...estimatedBytes.params, share, ...select.json.params]
+    const row = await askPrinted(db, table, { statements, selectParams }, search)
     if (Number(row?.['$heavy'] ?? 0) === 0) return row
   }
-  const bytes = await weighList(db, table, select, search)
+  const bytes = await measureDefaultPage(db, table, select, search)
   return bytes > mostBytes ? undefined : listPrinted(db, table, select, search)
 }
 
 async function askPrinted(
   db: Queryable,
   table: Table,
-  asked: Asked,
+  asked: DefaultPageQuery,
   search: Search,
 ): Promise<Row | undefined> {
   const { after, limit } = search
   const [row] = after
-    ? await db.all(asked.texts.behind, [after.id, limit, ...asked.shown, after.id, limit])
-    : await ask(db, table, asked, search)
+    ? await db.all(asked.statements.afterId, [after.id, limit, ...asked.selectParams, after.id, limit])
+    : await queryDefaultPage(db, table, asked, search)
   return row
 }
 
 /** How many bytes the values of the page take. */
-export async function weighList(
+export async function measureDefaultPage(
   db: Queryable,
   table: Table,
   select: Select,
   search: Search,
 ): Promise<number> {
-  const { weight: texts } = listingOf(table, select, search.limit)
-  const { params: shown } = select.weight.stored
+  const { size: statements } = getDefaultPageSql(table, select, search.limit)
+  const { params: selectParams } = select.sizeSql.storedBytes
   const { after, limit } = search
   const [row] = after
-    ? await db.all(texts.behind, [...shown, after.id, limit])
-    : await ask(db, table, { texts, shown }, search)
+    ? await db.all(statements.afterId, [...selectParams, after.id, limit])
+    : await queryDefaultPage(db, table, { statements, selectParams }, search)
   return Number(row?.['$bytes'] ?? 0)
 }
 
-interface Asked {
-  readonly texts: Texts
-  readonly shown: readonly SqlValue[]
+interface DefaultPageQuery {
+  readonly statements: PageStatements
+  readonly selectParams: readonly SqlValue[]
 }
 
-async function ask(
+async function queryDefaultPage(
   db: Queryable,
   { model, dialect }: Table,
-  { texts, shown }: Asked,
+  { statements, selectParams }: DefaultPageQuery,
   { limit, offset }: Search,
 ): Promise<Row[]> {
   // Before the first visible record there may be any number of archived ones.
-  if (offset < WALKED && !model.archived) return askOnce(db, texts.near, [...shown, limit, offset])
-  if (!db.atOnce)
-    return askOnce(db, texts.far, [...placeSql(model, dialect).params(offset), ...shown, limit, offset])
-  return db.atOnce((all) => {
-    const place = placeOf(all, model, offset)
-    return place ? all(texts.from, [...shown, place.id, limit, place.skip]) : all(texts.count, [])
+  if (offset < MAX_SCANNED_ROWS && !model.archived)
+    return queryBatched(db, statements.byOffset, [...selectParams, limit, offset])
+  if (!db.readInSnapshot)
+    return queryBatched(db, statements.byOffsetLookup, [
+      ...compileOffsetLookup(model, dialect).params(offset),
+      ...selectParams,
+      limit,
+      offset,
+    ])
+  return db.readInSnapshot((all) => {
+    const start = findPageStart(all, model, offset)
+    return start
+      ? all(statements.fromId, [...selectParams, start.id, limit, start.skip])
+      : all(statements.count, [])
   })
 }
 
 /** A page that several ask for at the same time is looked up once, after the last of them has asked. */
-async function askOnce(db: Queryable, sql: string, params: readonly SqlValue[]): Promise<Row[]> {
-  if (!db.together) return db.all(sql, params)
-  return db.together(`${sql} ${JSON.stringify(params)}`, undefined, async (askers) => {
+async function queryBatched(db: Queryable, sql: string, params: readonly SqlValue[]): Promise<Row[]> {
+  if (!db.batch) return db.all(sql, params)
+  return db.batch(`${sql} ${JSON.stringify(params)}`, undefined, async (askers) => {
     const rows = await db.all(sql, params)
     return askers.map(() => rows)
   })
 }
 
-function listingOf(table: Table, select: Select, limit: number): Listing {
-  const most = table.dialect.plansByBounds ? boundOf(limit) : Infinity
-  const known = LISTINGS.get(select) ?? new Map<number, Listing>()
-  LISTINGS.set(select, known)
-  const listing = known.get(most) ?? makeListing(table, select, most)
-  known.set(most, listing)
+function getDefaultPageSql(table: Table, select: Select, limit: number): DefaultPageSql {
+  const bound = table.dialect.needsLiteralLimit ? roundUpLimit(limit) : Infinity
+  const known = DEFAULT_PAGE_CACHE.get(select) ?? new Map<number, DefaultPageSql>()
+  DEFAULT_PAGE_CACHE.set(select, known)
+  const listing = known.get(bound) ?? compileDefaultPage(table, select, bound)
+  known.set(bound, listing)
   return listing
 }
 
 /** Few sizes, so that there are few texts. */
-function boundOf(limit: number): number {
+function roundUpLimit(limit: number): number {
   return 50 * 10 ** Math.max(0, Math.ceil(Math.log10(limit / 50)))
 }
 
-function makeListing({ name, model, dialect }: Table, select: Select, most: number): Listing {
-  const known = `${wholeOf(model)} as "$total", ${LAST_SEQ} as "$seq"`
-  const place = placeSql(model, dialect)
+function compileDefaultPage({ name, model, dialect }: Table, select: Select, bound: number): DefaultPageSql {
+  const totals = `${compileTotal(model)} as "$total", ${LAST_SEQ_SQL} as "$seq"`
+  const offsetLookup = compileOffsetLookup(model, dialect)
   const page = `order by t."id" ${LIMIT}`
   const from = (where: string, besides: number) =>
-    most === Infinity
+    bound === Infinity
       ? `from ${name} as t${where}`
-      : `from (select * from ${name} as t${where} order by t."id" limit ${most + besides}) as t`
-  const visible = visibleSql(model)
+      : `from (select * from ${name} as t${where} order by t."id" limit ${bound + besides}) as t`
+  const visible = buildNotArchivedSql(model)
   const behind = `${from(` where t."id" > ? and ${visible}`, 1)} ${page}`
-  const texts = (shown: (from: string, also?: string) => string, also?: string): Texts => ({
-    near: shown(`${from('', WALKED)} ${page} offset ?`),
-    from: shown(`${from(` where t."id" >= ? and ${visible}`, SMALLEST_BLOCK)} ${page} offset ?`),
-    far:
-      place.with +
+  const texts = (shown: (from: string, also?: string) => string, also?: string): PageStatements => ({
+    byOffset: shown(`${from('', MAX_SCANNED_ROWS)} ${page} offset ?`),
+    fromId: shown(`${from(` where t."id" >= ? and ${visible}`, SMALLEST_BLOCK_IDS)} ${page} offset ?`),
+    byOffsetLookup:
+      offsetLookup.with +
       shown(
-        `${from(` where t."id" >= ${place.id} and ${visible}`, SMALLEST_BLOCK)} ${page} offset ? - ${place.before}`,
+        `${from(` where t."id" >= ${offsetLookup.id} and ${visible}`, SMALLEST_BLOCK_IDS)} ${page} offset ? - ${offsetLookup.before}`,
       ),
-    behind: shown(behind, also),
-    count: `select ${known}`,
+    afterId: shown(behind, also),
+    count: `select ${totals}`,
   })
-  const text = select.printed?.text.sql
+  const text = select.json?.text.sql
   const print =
     (text: string, facts: string) =>
     (from: string, also = '') =>
-      `select ${known}${also}, "whole".* from (` +
-      `select ${dialect.joined('"text"', '"id"')} as "$page", max("id") as "$last"${facts} ` +
+      `select ${totals}${also}, "whole".* from (` +
+      `select ${dialect.joinJson('"text"', '"id"')} as "$page", max("id") as "$last"${facts} ` +
       `from (select t."id" as "id", ${text} as "text" ${from}) as "page") as "whole"`
   const more = `, (select 1 ${behind.replace(LIMIT, 'limit 1 offset ?')}) as "$more"`
   const weigh = (from: string) =>
-    `select sum("bytes") as "$bytes" from (select ${select.weight.stored.sql} as "bytes" ${from}) as "page"`
-  const light = () => print(`case when ${select.weight.rough.sql} <= ? then ${String(text)} end`, HEAVY)
-  let weight: Texts | undefined
-  let shared: Texts | undefined
+    `select sum("bytes") as "$bytes" from (select ${select.sizeSql.storedBytes.sql} as "bytes" ${from}) as "page"`
+  const light = () =>
+    print(`case when ${select.sizeSql.estimatedBytes.sql} <= ? then ${String(text)} end`, OVERSIZE_COUNT)
+  let weight: PageStatements | undefined
+  let shared: PageStatements | undefined
   return {
-    rows: texts((from) => `select ${known}, ${select.columns} ${from}`),
-    printed: text === undefined ? undefined : texts(print(text, ''), more),
-    get shared() {
+    rows: texts((from) => `select ${totals}, ${select.columns} ${from}`),
+    json: text === undefined ? undefined : texts(print(text, ''), more),
+    get jsonWithinShare() {
       return text === undefined ? undefined : (shared ??= texts(light(), more))
     },
-    get weight() {
+    get size() {
       return (weight ??= texts(weigh))
     },
   }
 }
 
 /** How many a find shows, as a value. */
-export function wholeOf({ name }: Model): string {
-  return `coalesce((select n from ${COUNT_TABLE} where model = '${name}' and level = ${WHOLE_LEVEL} and block = 0), 0)`
+export function compileTotal({ name }: Model): string {
+  return `coalesce((select n from ${COUNT_TABLE} where model = '${name}' and level = ${TOTAL_LEVEL} and block = 0), 0)`
 }

@@ -4,58 +4,58 @@ import type { Field } from '../../model/values/field-types.js'
 import { isReference, type Model } from '../../model/definition/model.js'
 import { ID } from '../../model/query/path.js'
 import type { Search } from '../../model/query/search.js'
-import { countedFields, counterKey, VALUE_COUNT_TABLE } from '../counters/counted-fields.js'
+import { listCountedFields, toCounterKey, VALUE_COUNT_TABLE } from '../counters/counted-fields.js'
 import type { Dialect, SqlValue } from '../engine/database.js'
-import { isListing, WALKED, wholeOf } from './default-page.js'
-import type { Rendered } from '../sql/parameters.js'
+import { isDefaultPage, MAX_SCANNED_ROWS, compileTotal } from './default-page.js'
+import type { SqlFragment } from '../sql/parameters.js'
 import type { Table } from '../sql/table.js'
 
 /** How many records a search finds, as a select of one value, where counters know it. */
-export function knownTotal(table: Table, search: Search): Rendered | undefined {
-  const { model, dialect, instead } = table
-  if (search.seen || instead || (search.archived && model.archived)) return undefined
-  if (!search.where) return { sql: `select ${wholeOf(model)}`, params: [] }
-  const asked = equalityIn(model, dialect, search.where)
-  if (!asked) return undefined
-  const of = `model = '${model.name}' and field = '${asked.field.name}' and value = ?`
+export function compileKnownTotal(table: Table, search: Search): SqlFragment | undefined {
+  const { model, dialect, historicalRows } = table
+  if (search.seen || historicalRows || (search.archived && model.archived)) return undefined
+  if (!search.where) return { sql: `select ${compileTotal(model)}`, params: [] }
+  const equality = findCountedEquality(model, dialect, search.where)
+  if (!equality) return undefined
+  const of = `model = '${model.name}' and field = '${equality.field.name}' and value = ?`
   const sql = `select coalesce((select n from ${VALUE_COUNT_TABLE} where ${of}), 0)`
-  return { sql, params: [asked.key] }
+  return { sql, params: [equality.key] }
 }
 
 /** Whether a page looks at few records more than it shows, wherever it is in however large a table. */
-export function isBounded(table: Table, search: Search): boolean {
+export function isBoundedSearch(table: Table, search: Search): boolean {
   // Behind a position there may be any number of archived records.
-  if (isListing(table, search)) return !search.after || !table.model.archived
-  const isNear = search.after !== undefined || search.offset < WALKED
+  if (isDefaultPage(table, search)) return !search.after || !table.model.archived
+  const isNear = search.after !== undefined || search.offset < MAX_SCANNED_ROWS
   if (search.sort.length > 0 || !isNear || table.model.archived) return false
-  return search.where !== undefined && knownTotal(table, search) !== undefined
+  return search.where !== undefined && compileKnownTotal(table, search) !== undefined
 }
 
-interface Equality {
+interface CountedEquality {
   readonly field: Field
   readonly key: SqlValue
 }
 
 /** The one question whose answer counters know: which value a counted field of the record itself has. */
-function equalityIn(model: Model, dialect: Dialect, where: Criteria): Equality | undefined {
-  const comparison = soleComparison(where)
-  const field = comparison && fieldAsked(comparison)
-  if (!comparison || !field || !countedFields(model).includes(field)) return undefined
-  if (comparison.operator === 'isNull') return { field, key: counterKey(dialect, field, null) }
+function findCountedEquality(model: Model, dialect: Dialect, where: Criteria): CountedEquality | undefined {
+  const comparison = findSoleComparison(where)
+  const field = comparison && findOwnField(comparison)
+  if (!comparison || !field || !listCountedFields(model).includes(field)) return undefined
+  if (comparison.operator === 'isNull') return { field, key: toCounterKey(dialect, field, null) }
   const [value = null] = comparison.values
   // Nothing equals null.
   if (comparison.operator !== '=' || value === null) return undefined
-  return { field, key: counterKey(dialect, field, field.relation ? { id: value } : value) }
+  return { field, key: toCounterKey(dialect, field, field.relation ? { id: value } : value) }
 }
 
-function soleComparison(criteria: Criteria): Comparison | undefined {
+function findSoleComparison(criteria: Criteria): Comparison | undefined {
   if (criteria.kind === 'comparison') return criteria
   const [only, ...others] = criteria.kind === 'not' ? [] : criteria.criteria
-  return only && others.length === 0 ? soleComparison(only) : undefined
+  return only && others.length === 0 ? findSoleComparison(only) : undefined
 }
 
 /** The field of the record itself. A reference is compared as the id of its neighbour, which stands in the record. */
-export function fieldAsked({
+export function findOwnField({
   steps,
   field,
   mask,

@@ -1,30 +1,30 @@
 // Where the record at an offset stands, told by the counters of blocks: from the largest blocks to the smallest, each among those of the one
 // above. Without such a record there is no block, and no page.
 import type { Model } from '../../model/definition/model.js'
-import { parseStored } from '../engine/database-condition.js'
+import { parseStoredJson } from '../engine/database-condition.js'
 import { BLOCK_LEVELS, COUNT_TABLE } from '../counters/counted-fields.js'
 import type { Dialect, Row, SqlValue } from '../engine/database.js'
 
-const LEVELS = [...BLOCK_LEVELS].reverse()
-const [SMALLEST] = BLOCK_LEVELS
+const LEVELS_TOP_DOWN = [...BLOCK_LEVELS].reverse()
+const [SMALLEST_LEVEL] = BLOCK_LEVELS
 /** So many ids. */
-export const SMALLEST_BLOCK = 2 ** SMALLEST
+export const SMALLEST_BLOCK_IDS = 2 ** SMALLEST_LEVEL
 
 /** Where a page begins: at the first id of a block, and so many records later. */
-export interface Place {
+export interface PageStart {
   readonly id: number
   readonly skip: number
 }
 
-type All = (sql: string, params: readonly SqlValue[]) => readonly Row[]
+type ReadAll = (sql: string, params: readonly SqlValue[]) => readonly Row[]
 
 /** Level by level, by whoever can ask several times at one moment and at little cost. */
-export function placeOf(all: All, { name }: Model, offset: number): Place | undefined {
+export function findPageStart(all: ReadAll, { name }: Model, offset: number): PageStart | undefined {
   let [from, to, skip] = [0, Number.MAX_SAFE_INTEGER, offset]
-  for (const [index, level] of LEVELS.entries()) {
-    const [row] = all(BLOCKS, [name, level, from, to])
+  for (const [index, level] of LEVELS_TOP_DOWN.entries()) {
+    const [row] = all(BLOCKS_SQL, [name, level, from, to])
     let block: number | undefined
-    for (const [each, count] of parseStored(row?.['blocks']) as [block: number, count: number][]) {
+    for (const [each, count] of parseStoredJson(row?.['blocks']) as [block: number, count: number][]) {
       if (count > skip) {
         block = each
         break
@@ -32,7 +32,7 @@ export function placeOf(all: All, { name }: Model, offset: number): Place | unde
       skip -= count
     }
     if (block === undefined) return undefined
-    const factor = 2 ** (level - (LEVELS[index + 1] ?? 0))
+    const factor = 2 ** (level - (LEVELS_TOP_DOWN[index + 1] ?? 0))
     from = block * factor
     to = from + factor
   }
@@ -40,15 +40,15 @@ export function placeOf(all: All, { name }: Model, offset: number): Place | unde
 }
 
 /** Some blocks and how many are in each, in one row: rows are what costs. */
-const BLOCKS =
+const BLOCKS_SQL =
   `select json_group_array(json_array(block, n)) as "blocks" from (select block, n from ${COUNT_TABLE} ` +
   `where model = ? and level = ? and block >= ? and block < ? order by block)`
 
 /** The same as part of one statement. Its parameters are the offset, once for each level. */
-export function placeSql({ name }: Model, dialect: Dialect) {
+export function compileOffsetLookup({ name }: Model, dialect: Dialect) {
   const integer = dialect.columns.integer.type
-  const blocks = LEVELS.map((level, index) => {
-    const above = LEVELS[index - 1]
+  const blocks = LEVELS_TOP_DOWN.map((level, index) => {
+    const above = LEVELS_TOP_DOWN[index - 1]
     const of = (column: string) => `(select ${column} from "block${String(above)}")`
     const factor = 2 ** ((above ?? level) - level)
     // As values, not as a join: a planner that believes the table to be small would begin it at the wrong end.
@@ -66,8 +66,8 @@ export function placeSql({ name }: Model, dialect: Dialect) {
   })
   return {
     with: `with ${blocks.join(', ')} `,
-    id: `(select block * ${SMALLEST_BLOCK} from "block${SMALLEST}")`,
-    before: `coalesce((select "before" from "block${SMALLEST}"), 0)`,
-    params: (offset: number): SqlValue[] => LEVELS.map(() => offset),
+    id: `(select block * ${SMALLEST_BLOCK_IDS} from "block${SMALLEST_LEVEL}")`,
+    before: `coalesce((select "before" from "block${SMALLEST_LEVEL}"), 0)`,
+    params: (offset: number): SqlValue[] => LEVELS_TOP_DOWN.map(() => offset),
   }
 }

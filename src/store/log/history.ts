@@ -1,50 +1,50 @@
 // The Changes of one record, page by page.
 import type { Change } from '../../wire.js'
 import type { Queryable } from '../engine/database.js'
-import { LAST_SEQ } from './feed.js'
-import { CHANGE_COLUMNS, LOG_TABLE, toChange, WITH_USER } from './log.js'
-import { limitTo } from '../sql/parameters.js'
+import { LAST_SEQ_SQL } from './feed.js'
+import { CHANGE_COLUMNS, LOG_TABLE, toChange, JOIN_USER } from './log.js'
+import { compileLimit } from '../sql/parameters.js'
 
-export interface HistoryRows {
+export interface RecordHistoryPage {
   readonly total: number
   /** The number of the last Change of all. */
-  readonly seq: number
+  readonly lastSeq: number
   readonly changes: readonly Change[]
   /** Where the next page begins, if there is one. */
-  readonly next: number | undefined
+  readonly nextOffset: number | undefined
 }
 
 /** A page has no more, however many Changes were asked for; one alone may be as large as it is. */
-export const BYTES_OF_HISTORY = 4_000_000
+export const MAX_HISTORY_PAGE_BYTES = 4_000_000
 
 /** Newest first, with the count of all of them: of one moment. */
-export async function historyRows(
+export async function readHistoryPage(
   db: Queryable,
   model: string,
   id: number,
   { offset, limit }: { readonly offset: number; readonly limit: number },
-): Promise<HistoryRows> {
-  const own = `from ${LOG_TABLE} where model = ? and record = ?`
-  const some = `select seq, version, octet_length(changes) as "size" ${own} order by version desc ${limitTo()} offset ?`
+): Promise<RecordHistoryPage> {
+  const fromRecord = `from ${LOG_TABLE} where model = ? and record = ?`
+  const some = `select seq, version, octet_length(changes) as "size" ${fromRecord} order by version desc ${compileLimit()} offset ?`
   const sized = `select seq, sum("size") over (order by version desc) - "size" as "before" from (${some}) as "some"`
   const rows = await db.all(
     `select "at"."total", "at"."last", ${CHANGE_COLUMNS} ` +
-      `from (select (select count(*) ${own}) as "total", ${LAST_SEQ} as "last") as "at" ` +
-      `left join (${sized}) as "page" on "page"."before" < ${BYTES_OF_HISTORY} ` +
-      `left join ${LOG_TABLE} as l on l.seq = "page".seq ${WITH_USER} order by l.version desc`,
+      `from (select (select count(*) ${fromRecord}) as "total", ${LAST_SEQ_SQL} as "last") as "at" ` +
+      `left join (${sized}) as "page" on "page"."before" < ${MAX_HISTORY_PAGE_BYTES} ` +
+      `left join ${LOG_TABLE} as l on l.seq = "page".seq ${JOIN_USER} order by l.version desc`,
     [model, id, model, id, limit, offset],
   )
   const total = Number(rows[0]?.['total'])
   const changes = rows.filter((row) => row['seq'] !== null).map(toChange)
   const next = offset + changes.length
   return {
-    ...{ total, seq: Number(rows[0]?.['last']), changes },
-    next: limit > 0 && next < total ? next : undefined,
+    ...{ total, lastSeq: Number(rows[0]?.['last']), changes },
+    nextOffset: limit > 0 && next < total ? next : undefined,
   }
 }
 
 /** The last version of a record that the Log knows. */
-export async function lastVersion(db: Queryable, model: string, id: number): Promise<number | undefined> {
+export async function findLastVersion(db: Queryable, model: string, id: number): Promise<number | undefined> {
   const [row] = await db.all(
     `select max(version) as "last" from ${LOG_TABLE} where model = ? and record = ?`,
     [model, id],

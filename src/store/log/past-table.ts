@@ -4,20 +4,20 @@ import { storageOf, type Field } from '../../model/values/field-types.js'
 import type { Value } from '../../model/values/value.js'
 import { valuesOf } from '../../model/definition/record-values.js'
 import type { Change } from '../../wire.js'
-import { columnsFor, rowOf } from '../sql/evaluate-values.js'
-import { readAll } from '../records/bulk.js'
+import { buildValueColumns, encodeCandidateRow } from '../sql/evaluate-values.js'
+import { readByIds } from '../records/bulk.js'
 import type { Queryable } from '../engine/database.js'
-import { CHANGE_COLUMNS, FROM_LOG, LOG_TABLE, MAKER_COLUMNS, toChange } from './log.js'
-import { quote } from '../engine/names.js'
-import { originIn, originOf, WayBack, type Current, type State } from './past.js'
+import { CHANGE_COLUMNS, FROM_LOG, LOG_TABLE, CHANGE_HEADER_COLUMNS, toChange } from './log.js'
+import { quoteIdentifier } from '../engine/names.js'
+import { originIn, originOf, WayBack, type Current, type RecordState } from './past.js'
 import type { Table } from '../sql/table.js'
 
 /** A record that has changed since: as it was, and as it is. */
 export interface Changed {
-  readonly was: State
+  readonly was: RecordState
   /** The version that it had. */
   readonly version: number
-  readonly today: State
+  readonly today: RecordState
 }
 
 const MAX_CHANGES = 20_000
@@ -47,7 +47,7 @@ export async function changedSince(db: Queryable, table: Table, seq: number): Pr
       for (const change of own) back.pass(change)
       const first = back.pass(makers.get(id))
       if (!first) continue
-      const today: State = current?.values ?? 'gone'
+      const today: RecordState = current?.values ?? 'gone'
       const was = { was: first.before, version: first.change.version - 1, today }
       held += sizeOf(was.was)
       if (held > MAX_CHARACTERS) throw tooMuch(model.name)
@@ -87,7 +87,7 @@ function tooMuch(model: string): Refusal {
 }
 
 /** About as many characters as it takes to tell it. */
-function sizeOf(state: State): number {
+function sizeOf(state: RecordState): number {
   if (typeof state === 'string') return 0
   const lengthOf = (value: Value) =>
     typeof value === 'string' ? value.length : typeof value === 'object' ? JSON.stringify(value).length : 8
@@ -95,7 +95,7 @@ function sizeOf(state: State): number {
 }
 
 async function currentOf(db: Queryable, table: Table, ids: readonly number[]): Promise<Map<number, Current>> {
-  const records = await readAll(db, table, ids, table.own)
+  const records = await readByIds(db, table, ids, table.own)
   return new Map(
     records.map((record) => [record.id, { version: record.version, values: valuesOf(table.model, record) }]),
   )
@@ -110,9 +110,9 @@ async function outermost(
   upTo = Number.MAX_SAFE_INTEGER,
 ): Promise<Map<number, Change>> {
   if (ids.length === 0) return new Map()
-  const own = `model = ? and record in (${dialect.json.rows('integer')}) and seq <= ?`
+  const own = `model = ? and record in (${dialect.json.unnest('integer')}) and seq <= ?`
   const rows = await db.all(
-    `select ${MAKER_COLUMNS} ${FROM_LOG} join (select record, ${which}(version) as "one" from ${LOG_TABLE} ` +
+    `select ${CHANGE_HEADER_COLUMNS} ${FROM_LOG} join (select record, ${which}(version) as "one" from ${LOG_TABLE} ` +
       `where ${own} group by record) as "outer" on "outer".record = l.record and "outer"."one" = l.version where l.model = ?`,
     [model.name, JSON.stringify(ids), upTo, model.name],
   )
@@ -122,18 +122,18 @@ async function outermost(
 /** The table, in which these records stand as they were; those that were not there do not. */
 export function tableWith(table: Table, changed: ReadonlyMap<number, Changed>): Table {
   const { dialect, name } = table
-  const fields = table.stored.filter(isAsked)
-  const columns = columnsFor(fields)
+  const fields = table.storedFields.filter(isAsked)
+  const columns = buildValueColumns(fields)
   const rows = [...changed].flatMap(([id, { was, version }]) =>
-    typeof was === 'string' ? [] : [rowOf(dialect, fields, { id, version, values: was })],
+    typeof was === 'string' ? [] : [encodeCandidateRow(dialect, fields, { id, version, values: was })],
   )
-  const names = columns.map((column) => quote(column.name)).join(', ')
+  const names = columns.map((column) => quoteIdentifier(column.name)).join(', ')
   const [ids, given] = [JSON.stringify([...changed.keys()]), JSON.stringify(rows)]
   return {
     ...table,
-    instead: (mark) =>
-      `(select ${names} from ${name} where "id" not in (${dialect.json.rows('integer', mark(ids))}) ` +
-      `union all ${dialect.json.table(columns, mark(given))})`,
+    historicalRows: (mark) =>
+      `(select ${names} from ${name} where "id" not in (${dialect.json.unnest('integer', mark(ids))}) ` +
+      `union all ${dialect.json.recordset(columns, mark(given))})`,
   }
 }
 

@@ -3,31 +3,38 @@ import { Refusal } from '../../errors.js'
 import type { Value, Values } from '../../model/values/value.js'
 import { valuesOf } from '../../model/definition/record-values.js'
 import type { Change } from '../../wire.js'
-import { readAll } from '../records/bulk.js'
+import { readByIds } from '../records/bulk.js'
 import type { Queryable } from '../engine/database.js'
 import { factsOf } from '../../model/catalog/file-facts.js'
-import { filesOf } from '../records/files.js'
-import { BYTES_IN_A_PAGE, CHANGE_COLUMNS, FROM_LOG, LOG_TABLE, MAKER_COLUMNS, toChange } from './log.js'
+import { findRecordFiles } from '../records/files.js'
+import {
+  LOG_PAGE_BYTES,
+  CHANGE_COLUMNS,
+  FROM_LOG,
+  LOG_TABLE,
+  CHANGE_HEADER_COLUMNS,
+  toChange,
+} from './log.js'
 import type { Table } from '../sql/table.js'
 
 /** What a record held; `gone` where it was not there, `unknown` where the Log no longer tells. */
-export type State = Values | 'gone' | 'unknown'
+export type RecordState = Values | 'gone' | 'unknown'
 
 /** One Change of a record, with the record before and after it. */
 export interface Moment {
   readonly change: Change
-  readonly before: State
-  readonly after: State
+  readonly before: RecordState
+  readonly after: RecordState
 }
 
 /** The versions of each record whose Changes are wanted. */
-export type Wanted = ReadonlyMap<number, ReadonlySet<number>>
+export type VersionsByRecord = ReadonlyMap<number, ReadonlySet<number>>
 
 /** Some Changes of a record, the newest first. */
 export interface Walked {
   readonly moments: readonly Moment[]
   /** The record as it is now. */
-  readonly today: State
+  readonly today: RecordState
 }
 
 const CHANGES_AT_ONCE = 1_000
@@ -37,7 +44,7 @@ const MAX_ATTEMPTS = 10
  * The Changes of these records that are wanted, with the record before and after each one. Fields go by the names that they have today;
  * what the models no longer have is left out. Whatever lies on the way is not kept.
  */
-export async function momentsOf(db: Queryable, table: Table, wanted: Wanted): Promise<Walked[]> {
+export async function momentsOf(db: Queryable, table: Table, wanted: VersionsByRecord): Promise<Walked[]> {
   const now = await currentValues(db, table, [...wanted.keys()])
   const all: Walked[] = []
   for (const [id, versions] of wanted) {
@@ -64,11 +71,11 @@ export async function* walkBack(
 
 /** A record at a moment. */
 export interface Was {
-  readonly state: State
+  readonly state: RecordState
   /** The version that it had then; undefined if nothing is known of it. */
   readonly version: number | undefined
   /** As it is now, and the last version there was. */
-  readonly today: State
+  readonly today: RecordState
   readonly latest: number | undefined
   /** The oldest Change that was looked at. */
   readonly oldest: Change | undefined
@@ -106,8 +113,8 @@ export async function currentValues(
   ids: readonly number[],
 ): Promise<Map<number, Current>> {
   const current = new Map<number, Current>()
-  for (const record of await readAll(db, table, ids, table.own)) {
-    const files = table.binary.length === 0 ? undefined : await filesOf(db, table, record.id)
+  for (const record of await readByIds(db, table, ids, table.own)) {
+    const files = table.fileFields.length === 0 ? undefined : await findRecordFiles(db, table, record.id)
     const facts = [...(files ?? [])].map(([name, file]) => [name, factsOf(file)] as const)
     const values = { ...valuesOf(table.model, record), ...Object.fromEntries(facts) }
     current.set(record.id, { version: record.version, values })
@@ -122,7 +129,7 @@ interface Head {
   readonly origin: Origin
 }
 
-function todayOf({ current }: Head): State {
+function todayOf({ current }: Head): RecordState {
   return current?.values ?? 'gone'
 }
 
@@ -165,7 +172,7 @@ export function originOf(first: Change | undefined): Origin {
 
 async function firstChange(db: Queryable, model: string, id: number): Promise<Change | undefined> {
   const [row] = await db.all(
-    `select ${MAKER_COLUMNS} ${FROM_LOG} where l.model = ? and l.record = ? order by l.version limit 1`,
+    `select ${CHANGE_HEADER_COLUMNS} ${FROM_LOG} where l.model = ? and l.record = ? order by l.version limit 1`,
     [model, id],
   )
   return row && toChange(row)
@@ -185,7 +192,7 @@ async function changesFrom(
   const sized = `select seq, sum("size") over (order by version desc) - "size" as "before" from (${some}) as "some"`
   const rows = await db.all(
     `select ${CHANGE_COLUMNS} ${FROM_LOG} join (${sized}) as "page" on "page".seq = l.seq ` +
-      `where "page"."before" < ${BYTES_IN_A_PAGE} order by l.version desc`,
+      `where "page"."before" < ${LOG_PAGE_BYTES} order by l.version desc`,
     [model, id, from, upTo],
   )
   return rows.map(toChange)
@@ -217,7 +224,7 @@ function wantedFrom(from: number, moment: Moment | undefined): Moment[] {
 /** A record on its way into the past: one Change after the other is taken back, the newest first. */
 export class WayBack {
   #version: number
-  #state: State
+  #state: RecordState
   #isToday: boolean
   #last: Moment | undefined
 
@@ -241,20 +248,26 @@ export class WayBack {
       before: withMakers(later.before, isNext ? logged : undefined, this.origin),
     }
     if (!logged) return whole
-    const { changes, lost } = this.table.names.read(logged)
+    const { changes, unknownFields } = this.table.fieldNames.translate(logged)
     const change = { ...logged, changes }
     if (!isNext) this.#state = 'unknown'
     // Of a record as it is its row tells who has changed it.
-    const after = this.#isToday ? this.#state : withMakers(without(lost, this.#state), change, this.origin)
+    const after = this.#isToday
+      ? this.#state
+      : withMakers(without(unknownFields, this.#state), change, this.origin)
     this.#isToday = false
-    this.#state = without(lost, stateBefore(this.table, change, this.#state))
+    this.#state = without(unknownFields, stateBefore(this.table, change, this.#state))
     this.#last = { change, before: this.#state, after }
     this.#version = change.version - 1
     return whole
   }
 }
 
-function stateBefore({ model: { fields } }: Table, { action, changes, purged }: Change, after: State): State {
+function stateBefore(
+  { model: { fields } }: Table,
+  { action, changes, purged }: Change,
+  after: RecordState,
+): RecordState {
   if (action === 'create') return 'gone'
   if (purged) return 'unknown'
   const before = Object.fromEntries(Object.entries(changes).map(([name, change]) => [name, change.before]))
@@ -268,13 +281,13 @@ function stateBefore({ model: { fields } }: Table, { action, changes, purged }: 
 }
 
 /** A field that is missing: what it held is not known. */
-function without(names: readonly string[], state: State): State {
+function without(names: readonly string[], state: RecordState): RecordState {
   if (typeof state === 'string' || names.length === 0) return state
   return Object.fromEntries(Object.entries(state).filter(([name]) => !names.includes(name)))
 }
 
 /** Who made it, and who changed it last, which follows from the Change that left it so. */
-function withMakers(state: State, change: Change | undefined, origin: Origin): State {
+function withMakers(state: RecordState, change: Change | undefined, origin: Origin): RecordState {
   if (typeof state === 'string') return state
   const update = change?.action === 'update' ? change : undefined
   return {
@@ -285,12 +298,12 @@ function withMakers(state: State, change: Change | undefined, origin: Origin): S
 }
 
 /** By the names that fields have today, without what is not of them. */
-export function inTodaysNames({ names }: Table, change: Change): Change {
-  return { ...change, changes: names.read(change).changes }
+export function inTodaysNames({ fieldNames }: Table, change: Change): Change {
+  return { ...change, changes: fieldNames.translate(change).changes }
 }
 
 /** Null where it is not known. */
-export function valueIn(state: State, name: string): Value {
+export function valueIn(state: RecordState, name: string): Value {
   return typeof state === 'string' ? null : (state[name] ?? null)
 }
 

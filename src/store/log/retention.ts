@@ -1,44 +1,44 @@
 // What of the Log may go, and what of it goes for good.
 import type { Change } from '../../wire.js'
 import type { Dialect, Queryable, Transaction } from '../engine/database.js'
-import { raiseHorizon } from './feed.js'
+import { raiseRetentionFloor } from './feed.js'
 import { LOG_TABLE } from './log.js'
 
 /** Which Changes may go. */
-export interface Removable {
+export interface RetentionLimit {
   readonly beforeMs: number
   /** How many of the newest of each record stay. One at least: it tells that there was such a record, and its last version. */
-  readonly kept: number
+  readonly keptPerRecord: number
 }
 
 /** The first numbers of Changes that may go, after this one. */
-export async function removableAfter(
+export async function findRemovableChanges(
   db: Queryable,
-  { beforeMs, kept }: Removable,
+  { beforeMs, keptPerRecord }: RetentionLimit,
   seq: number,
   limit: number,
 ): Promise<number[]> {
   const newest = `select max(n.version) from ${LOG_TABLE} as n where n.model = l.model and n.record = l.record`
   const rows = await db.all(
     `select l.seq from ${LOG_TABLE} as l where l.seq > ? and l.at_ms < ? and l.version <= (${newest}) - ? order by l.seq limit ?`,
-    [seq, beforeMs, kept, limit],
+    [seq, beforeMs, keptPerRecord, limit],
   )
   return rows.map((row) => Number(row['seq']))
 }
 
 /** Takes them out of the Log; whoever has not seen them yet is told so from now on. */
-export async function removeChanges(
+export async function deleteChanges(
   tx: Transaction,
   { json }: Dialect,
   seqs: readonly number[],
 ): Promise<number> {
   if (seqs.length === 0) return 0
-  await raiseHorizon(tx, Math.max(...seqs))
-  return tx.run(`delete from ${LOG_TABLE} where seq in (${json.rows('integer')})`, [JSON.stringify(seqs)])
+  await raiseRetentionFloor(tx, Math.max(...seqs))
+  return tx.run(`delete from ${LOG_TABLE} where seq in (${json.unnest('integer')})`, [JSON.stringify(seqs)])
 }
 
 /** Takes the values out of all Changes of a record but the newest; answers how many lost something. */
-export async function emptyChanges(
+export async function purgeChangeValues(
   tx: Transaction,
   model: string,
   id: number,
@@ -51,7 +51,7 @@ export async function emptyChanges(
 }
 
 /** What the newest says from now on: what the record holds, and nothing of what it held. */
-export async function replaceChange(
+export async function replaceChangeValues(
   tx: Transaction,
   model: string,
   id: number,

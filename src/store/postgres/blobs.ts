@@ -5,58 +5,58 @@ import { open, unlink, type FileHandle } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Readable } from 'node:stream'
-import type { Contents, Incoming, Located, Queryable, Transaction } from '../engine/database.js'
-import { PRIVATE_FILE } from '../engine/private-files.js'
+import type { BlobStore, PendingBlob, BlobLocation, Queryable, Transaction } from '../engine/database.js'
+import { PRIVATE_FILE_MODE } from '../engine/private-files.js'
 import {
-  FORGOTTEN_MS,
-  forgotten,
-  receiveInto,
+  UPLOAD_EXPIRY_MS,
+  createUploadExpiredError,
+  writeUpload,
   translateFileError,
   translateTemporaryError,
 } from '../engine/pending-blob.js'
 
 const PART_BYTES = 256 * 1024
-const PARTS_AT_ONCE = 4
+const PARTS_PER_READ = 4
 
-interface Arrived {
+interface BufferedBlob {
   readonly handle: FileHandle
-  readonly atMs: number
+  readonly receivedAtMs: number
 }
 
-export class PostgresContents implements Contents {
+export class PostgresBlobStore implements BlobStore {
   /** What has arrived lies in files without names: with the process they are gone. */
-  readonly #arrived = new Map<string, Arrived>()
-  #arriving = 0
+  readonly #buffered = new Map<string, BufferedBlob>()
+  #receiving = 0
 
   constructor(
     private readonly reader: Queryable,
     private readonly folder = tmpdir(),
   ) {}
 
-  pending(): number {
-    return this.#arriving + this.#arrived.size
+  countPending(): number {
+    return this.#receiving + this.#buffered.size
   }
 
-  async receive(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<Incoming> {
+  async receive(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<PendingBlob> {
     const key = randomBytes(16).toString('hex')
     let handle: FileHandle | undefined
-    this.#arriving++
+    this.#receiving++
     try {
-      handle = await openNameless(path.join(this.folder, `verso-${key}`))
-      const received = await receiveInto(handle, source, limitBytes)
-      this.#arrived.set(key, { handle, atMs: performance.now() })
+      handle = await openUnlinked(path.join(this.folder, `verso-${key}`))
+      const received = await writeUpload(handle, source, limitBytes)
+      this.#buffered.set(key, { handle, receivedAtMs: performance.now() })
       return { key, ...received }
     } catch (error) {
       await handle?.close()
       throw translateFileError(error)
     } finally {
-      this.#arriving--
+      this.#receiving--
     }
   }
 
-  async store(tx: Transaction, id: number, { key, size }: Incoming): Promise<void> {
-    const { handle } = this.#arrived.get(key) ?? {}
-    if (!handle) throw forgotten()
+  async store(tx: Transaction, id: number, { key, size }: PendingBlob): Promise<void> {
+    const { handle } = this.#buffered.get(key) ?? {}
+    if (!handle) throw createUploadExpiredError()
     const part = Buffer.allocUnsafe(Math.min(size, PART_BYTES))
     for (let index = 0, offset = 0; offset < size; index++) {
       // At once: nothing in a transaction waits for anything but the database.
@@ -69,10 +69,10 @@ export class PostgresContents implements Contents {
     }
   }
 
-  async settle({ key }: Incoming): Promise<void> {
-    const arrived = this.#arrived.get(key)
-    this.#arrived.delete(key)
-    await arrived?.handle.close()
+  async finish({ key }: PendingBlob): Promise<void> {
+    const blob = this.#buffered.get(key)
+    this.#buffered.delete(key)
+    await blob?.handle.close()
   }
 
   /** The parts go with the row. */
@@ -80,27 +80,29 @@ export class PostgresContents implements Contents {
     return Promise.resolve()
   }
 
-  async sweep(): Promise<void> {
+  async collect(): Promise<void> {
     return Promise.resolve()
   }
 
-  async open(file: Located): Promise<Readable | undefined> {
+  async open(file: BlobLocation): Promise<Readable | undefined> {
     if (file.size === 0) return Readable.from([])
-    const first = await this.#parts(file.id, 0)
-    return first.length === 0 ? undefined : Readable.from(this.#read(file, first), { objectMode: false })
+    const first = await this.#readParts(file.id, 0)
+    return first.length === 0
+      ? undefined
+      : Readable.from(this.#streamParts(file, first), { objectMode: false })
   }
 
   /** Other processes leave nothing, and a transaction that was not committed no parts: only files that this one has forgotten are closed. */
-  async recover(forgottenMs = FORGOTTEN_MS): Promise<void> {
+  async recover(forgottenMs = UPLOAD_EXPIRY_MS): Promise<void> {
     const now = performance.now()
-    for (const [key, { handle, atMs }] of this.#arrived) {
-      if (now - atMs < forgottenMs) continue
-      this.#arrived.delete(key)
+    for (const [key, { handle, receivedAtMs }] of this.#buffered) {
+      if (now - receivedAtMs < forgottenMs) continue
+      this.#buffered.delete(key)
       await handle.close()
     }
   }
 
-  async *strays(): AsyncGenerator<string> {
+  async *findOrphans(): AsyncGenerator<string> {
     // In order of the key, a portion at a time. The foreign key lets none be stored.
     for (let after = 0; ;) {
       const rows = await this.reader.all(
@@ -116,36 +118,36 @@ export class PostgresContents implements Contents {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#arrived.values()].map(({ handle }) => handle.close()))
-    this.#arrived.clear()
+    await Promise.all([...this.#buffered.values()].map(({ handle }) => handle.close()))
+    this.#buffered.clear()
   }
 
-  async *#read({ id, size }: Located, first: readonly Buffer[]): AsyncGenerator<Buffer> {
+  async *#streamParts({ id, size }: BlobLocation, first: readonly Buffer[]): AsyncGenerator<Buffer> {
     let sent = 0
     for (let parts = first, next = parts.length; parts.length > 0; next += parts.length) {
       for (const part of parts) {
         sent += part.length
         yield part
       }
-      parts = sent < size ? await this.#parts(id, next) : []
+      parts = sent < size ? await this.#readParts(id, next) : []
     }
     // Removed while it was read: an answer that breaks off must not look like a whole one.
     if (sent !== size) throw new Error(`file ${id} was removed while it was read`)
   }
 
-  async #parts(id: number, from: number): Promise<Buffer[]> {
+  async #readParts(id: number, from: number): Promise<Buffer[]> {
     const rows = await this.reader.all(
       `select encode(data, 'base64') as "data" from verso_file_part where file = ? and part >= ? order by part limit ?`,
-      [id, from, PARTS_AT_ONCE],
+      [id, from, PARTS_PER_READ],
     )
     return rows.map((row) => Buffer.from(String(row['data']), 'base64'))
   }
 }
 
 /** A file that only this process can reach, and that ends with it. */
-async function openNameless(file: string): Promise<FileHandle> {
+async function openUnlinked(file: string): Promise<FileHandle> {
   try {
-    const handle = await open(file, 'wx+', PRIVATE_FILE)
+    const handle = await open(file, 'wx+', PRIVATE_FILE_MODE)
     await unlink(file)
     return handle
   } catch (error) {

@@ -1,69 +1,69 @@
 import pg from 'pg'
-import { CommitListeners } from '../engine/commit-listeners.js'
+import { CommitNotifier } from '../engine/commit-listeners.js'
 
-const CHANNEL = 'verso_commit'
+const COMMIT_CHANNEL = 'verso_commit'
 /** Commits within this time are told of together. */
-const TOGETHER_MS = 15
+const NOTIFY_DELAY_MS = 15
 /** What a lost connection did not tell is looked for: nobody waits longer. */
-const LOOK_EVERY_MS = 1_000
+const FALLBACK_POLL_MS = 1_000
 
-export interface PostgresCommitsOptions {
+export interface PostgresCommitNotifierOptions {
   readonly url: string
   /** Runs one statement on any connection. */
   readonly run: (sql: string) => Promise<unknown>
-  readonly onLost?: ((error: Error) => void) | undefined
+  readonly onConnectionLost?: ((error: Error) => void) | undefined
 }
 
 /**
  * Commits of all nodes, by NOTIFY. It is sent after the commit and not in the transaction, where it would be one more lock for all
  * writers; a node that ends between the two leaves a commit untold, and so everybody who listens looks by themselves now and then.
  */
-export class PostgresCommits extends CommitListeners {
-  #pending: NodeJS.Timeout | undefined
-  #timer: NodeJS.Timeout | undefined
-  #listening: pg.Client | undefined
+export class PostgresCommitNotifier extends CommitNotifier {
+  #notifyTimer: NodeJS.Timeout | undefined
+  #pollTimer: NodeJS.Timeout | undefined
+  #client: pg.Client | undefined
   #isClosed = false
 
-  constructor(private readonly options: PostgresCommitsOptions) {
+  constructor(private readonly options: PostgresCommitNotifierOptions) {
     super()
   }
 
-  announce(): void {
-    if (this.#pending || this.#isClosed) return
-    this.tell()
-    this.#pending = setTimeout(() => {
-      this.#pending = undefined
+  publish(): void {
+    if (this.#notifyTimer || this.#isClosed) return
+    this.emit()
+    this.#notifyTimer = setTimeout(() => {
+      this.#notifyTimer = undefined
       void this.#notify()
-    }, TOGETHER_MS)
+    }, NOTIFY_DELAY_MS)
   }
 
-  protected startHearing(): void {
+  protected startListening(): void {
     void this.#connect()
-    this.#timer = setInterval(() => {
-      if (!this.#listening) void this.#connect()
-      this.tell()
-    }, LOOK_EVERY_MS)
-    this.#timer.unref()
+    this.#pollTimer = setInterval(() => {
+      if (!this.#client) void this.#connect()
+      this.emit()
+    }, FALLBACK_POLL_MS)
+    this.#pollTimer.unref()
   }
 
-  protected stopHearing(): void {
-    clearInterval(this.#timer)
+  protected stopListening(): void {
+    clearInterval(this.#pollTimer)
     void this.#disconnect()
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
-    clearInterval(this.#timer)
-    if (this.#pending) {
-      clearTimeout(this.#pending)
+    clearInterval(this.#pollTimer)
+    if (this.#notifyTimer) {
+      clearTimeout(this.#notifyTimer)
       await this.#notify()
     }
     await this.#disconnect()
   }
 
   async #notify(): Promise<void> {
-    this.tell()
-    await this.options.run(`notify ${CHANNEL}`).catch(() => undefined)
+    this.emit()
+    await this.options.run(`notify ${COMMIT_CHANNEL}`).catch(() => undefined)
   }
 
   async #connect(): Promise<void> {
@@ -71,24 +71,24 @@ export class PostgresCommits extends CommitListeners {
       connectionString: this.options.url,
       application_name: 'verso',
       keepAlive: true,
-      connectionTimeoutMillis: LOOK_EVERY_MS,
+      connectionTimeoutMillis: FALLBACK_POLL_MS,
     })
-    this.#listening = client
+    this.#client = client
     const forget = () => {
-      if (this.#listening === client) this.#listening = undefined
+      if (this.#client === client) this.#client = undefined
     }
     client.on('error', (error) => {
       forget()
-      this.options.onLost?.(error)
+      this.options.onConnectionLost?.(error)
     })
     client.on('end', forget)
     client.on('notification', () => {
-      this.tell()
+      this.emit()
     })
     try {
       await client.connect()
-      await client.query(`listen ${CHANNEL}`)
-      this.tell()
+      await client.query(`listen ${COMMIT_CHANNEL}`)
+      this.emit()
     } catch {
       forget()
       await client.end().catch(() => undefined)
@@ -96,8 +96,8 @@ export class PostgresCommits extends CommitListeners {
   }
 
   async #disconnect(): Promise<void> {
-    const client = this.#listening
-    this.#listening = undefined
+    const client = this.#client
+    this.#client = undefined
     await client?.end().catch(() => undefined)
   }
 }

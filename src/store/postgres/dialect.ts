@@ -1,27 +1,27 @@
 import { LAST_SIMPLE, LEFT_ALONE, LETTERS, MARKS, type CodePoints } from '../../model/values/text-folding.js'
 import type { Storage } from '../../model/values/field-types.js'
 import type { Json } from '../../model/values/value.js'
-import { parseStored } from '../engine/database-condition.js'
+import { parseStoredJson } from '../engine/database-condition.js'
 import type { Column, Dialect } from '../engine/database.js'
-import { quote } from '../engine/names.js'
+import { quoteIdentifier } from '../engine/names.js'
 
 /** Values travel as text in both directions; the session's time zone is UTC. */
-const plain: Omit<Column, 'type'> = {
+const passThrough: Omit<Column, 'type'> = {
   encode: (value) => value as string | number | null,
   decode: (stored) => stored,
 }
 
-const quoted = (column: string) => `coalesce(to_json(${column}::text)::text, 'null')`
-const unquoted = (column: string) => `coalesce(${column}::text, 'null')`
+const toJsonString = (column: string) => `coalesce(to_json(${column}::text)::text, 'null')`
+const toJsonLiteral = (column: string) => `coalesce(${column}::text, 'null')`
 
 /** Ids that are drawn rather than jumped over: drawing takes less than a microsecond each. */
-const NEAR_IDS = 100_000
+const MAX_DRAWN_IDS = 100_000
 
 // Two numbers of an advisory lock; the first is ours, the second says what for.
-const LOCK = 'pg_advisory_xact_lock(86730, '
+const ADVISORY_LOCK = 'pg_advisory_xact_lock(86730, '
 
 // The same as `fold` of the model, from the same tables. No question mark may stand in it: it would become a parameter.
-const FOLD = `
+const FOLD_FUNCTION_BODY = `
 declare
   stretches text[] collate "C" := array[given];
   stretch text collate "C";
@@ -30,15 +30,15 @@ begin
   if octet_length(given) = char_length(given) then
     return lower(given collate "C");
   end if;
-  if given collate "C" ~ '[${classOf(LEFT_ALONE)}]' then
+  if given collate "C" ~ '[${toCharacterClass(LEFT_ALONE)}]' then
     stretches := array(select parts[1] from regexp_matches(given collate "C",
-      '[${classOf(LEFT_ALONE)}]+|[^${classOf(LEFT_ALONE)}]+', 'g') as parts);
+      '[${toCharacterClass(LEFT_ALONE)}]+|[^${toCharacterClass(LEFT_ALONE)}]+', 'g') as parts);
   end if;
   foreach stretch in array stretches loop
-    if stretch ~ '[^${classOf(LEFT_ALONE)}]' then
-      stretch := regexp_replace(normalize(stretch, NFD), '[${classOf(MARKS)}]+', '', 'g');
+    if stretch ~ '[^${toCharacterClass(LEFT_ALONE)}]' then
+      stretch := regexp_replace(normalize(stretch, NFD), '[${toCharacterClass(MARKS)}]+', '', 'g');
       -- Simple characters without accents are in this form already, and making it is slow.
-      if stretch ~ '[^${classOf([[1, LAST_SIMPLE]])}]' then
+      if stretch ~ '[^${toCharacterClass([[1, LAST_SIMPLE]])}]' then
         stretch := normalize(stretch, NFC);
       end if;
       stretch := lower(stretch collate "und-x-icu");
@@ -55,13 +55,13 @@ end
 export const postgresDialect: Dialect = {
   columns: {
     // By code point, as SQLite compares.
-    text: { ...plain, type: 'text collate "C"' },
-    integer: { ...plain, type: 'bigint' },
-    file: { ...plain, type: 'bigint' },
-    decimal: { ...plain, type: 'numeric' },
-    date: { ...plain, type: 'date' },
-    time: { ...plain, type: 'time(0)' },
-    uuid: { ...plain, type: 'uuid' },
+    text: { ...passThrough, type: 'text collate "C"' },
+    integer: { ...passThrough, type: 'bigint' },
+    file: { ...passThrough, type: 'bigint' },
+    decimal: { ...passThrough, type: 'numeric' },
+    date: { ...passThrough, type: 'date' },
+    time: { ...passThrough, type: 'time(0)' },
+    uuid: { ...passThrough, type: 'uuid' },
     boolean: {
       type: 'boolean',
       encode: (value) => (value === null ? null : value === true ? 'true' : 'false'),
@@ -69,15 +69,15 @@ export const postgresDialect: Dialect = {
       decode: (stored) => (stored === null ? null : stored === 't' || stored === 'true'),
     },
     datetime: {
-      ...plain,
+      ...passThrough,
       type: 'timestamptz(3)',
-      decode: (stored) => (stored === null ? null : isoDatetime(String(stored))),
+      decode: (stored) => (stored === null ? null : toIsoDatetime(String(stored))),
     },
     json: {
       // Not jsonb: it would reorder keys and respell numbers.
       type: 'json',
       encode: (value) => (value === null ? null : JSON.stringify(value)),
-      decode: (stored) => (stored === null ? null : (parseStored(stored) as Json)),
+      decode: (stored) => (stored === null ? null : (parseStoredJson(stored) as Json)),
     },
   },
   fold: (column) =>
@@ -88,25 +88,29 @@ export const postgresDialect: Dialect = {
   // Without a lock on the table, which would hold up all who write it. Ids that are near are drawn, as by an insert. A jump beyond them is
   // safe, because nobody draws so many ids between the look and the jump of one statement, and because jumps wait for each other: each looks
   // again when it has its turn, and may find that its id is near by then, or behind.
-  passIds: (table, id) => {
+  advanceIds: (table, id) => {
     const own = `pg_get_serial_sequence('"${table}"', 'id')::regclass`
     const last = `with own as materialized (select ${own} as name, coalesce(pg_sequence_last_value(${own}), 0) as last) `
     return [
-      `${last}select ${LOCK}3) from own where ${id} - last > ${NEAR_IDS}`,
-      `${last}select setval(name, ${id}) from own where ${id} - last > ${NEAR_IDS}`,
-      `${last}select count(nextval(name)) from own, generate_series(last + 1, ${id}) where ${id} - last <= ${NEAR_IDS}`,
+      `${last}select ${ADVISORY_LOCK}3) from own where ${id} - last > ${MAX_DRAWN_IDS}`,
+      `${last}select setval(name, ${id}) from own where ${id} - last > ${MAX_DRAWN_IDS}`,
+      `${last}select count(nextval(name)) from own, generate_series(last + 1, ${id}) where ${id} - last <= ${MAX_DRAWN_IDS}`,
     ]
   },
   tableSuffix: '',
   // Room beside each row for its next versions, so that no index has to follow.
   counterSuffix:
     ' with (fillfactor = 50, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0)',
-  indexTail: ', "id"',
+  indexSuffix: ', "id"',
   lockTable: (table) => [`lock table ${table} in share mode`],
-  lockSchema: [`set local lock_timeout = '60s'`, `set local statement_timeout = 0`, `select ${LOCK}1)`],
+  lockSchema: [
+    `set local lock_timeout = '60s'`,
+    `set local statement_timeout = 0`,
+    `select ${ADVISORY_LOCK}1)`,
+  ],
   // The server has none that needs no extension; operators run pg_amcheck.
   integrityChecks: [],
-  obstacles: [
+  startupChecks: [
     `select 'it is encoded in ' || encoding || ': make one with encoding UTF8' as fault
       from current_setting('server_encoding') as encoding where encoding <> 'UTF8'`,
     `select 'its server has no collation "und-x-icu": use a PostgreSQL that was built with ICU' as fault
@@ -115,79 +119,86 @@ export const postgresDialect: Dialect = {
   // Replaced only where it differs: that takes its owner.
   setUp: [
     {
-      unless: `select oid from pg_proc where oid = to_regprocedure('verso_fold(text)') and prosrc = $fold$${FOLD}$fold$`,
+      unless: `select oid from pg_proc where oid = to_regprocedure('verso_fold(text)') and prosrc = $fold$${FOLD_FUNCTION_BODY}$fold$`,
       make: `create or replace function verso_fold(given text) returns text
-        language plpgsql immutable strict parallel safe as $fold$${FOLD}$fold$`,
+        language plpgsql immutable strict parallel safe as $fold$${FOLD_FUNCTION_BODY}$fold$`,
     },
   ],
   // With the row of a file goes its content.
-  contentTables: [
+  blobTables: [
     `create table if not exists verso_file_part (file bigint not null references verso_file (id) on delete cascade,
       part integer not null, data bytea not null, primary key (file, part))`,
   ],
   // Sequence numbers commit out of order; without this a reader of the Log could skip a change for ever.
   // The number of a row is drawn when the row is there, and it is there once the lock is.
-  lockLog: { with: `with "lock" as materialized (select ${LOCK}2)) `, from: ' from "lock"' },
+  lockLog: { with: `with "lock" as materialized (select ${ADVISORY_LOCK}2)) `, from: ' from "lock"' },
   findColumn:
     'select 1 as "one" from information_schema.columns where table_schema = current_schema() and table_name = ? and column_name = ?',
   findIndex: 'select 1 as "one" from pg_indexes where schemaname = current_schema() and indexname = ?',
-  lockRows: ' for no key update',
-  lockReferenced: ' for key share',
-  lockAsserted: ' for share',
-  lockToRemove: ' for update',
+  lockForUpdate: ' for no key update',
+  lockForReference: ' for key share',
+  lockForShare: ' for share',
+  lockForRemoval: ' for update',
   json: {
     array: (values) => `json_build_array(${values.join(', ')})`,
-    list: (value, from) =>
+    aggregate: (value, from) =>
       `(select coalesce(json_agg("x"), '[]') from (select ${value} as "x" ${from}) as "list")`,
     // Every number of ours fits into a double; all else is decoded from text.
     value: (column, storage) => (storage === 'integer' ? column : `${column}::text`),
-    nested: (subselect) => subselect,
-    rows: (storage, mark = '?') => {
+    asJson: (subselect) => subselect,
+    unnest: (storage, mark = '?') => {
       const type = storage === 'text' || storage === 'none' ? 'text' : postgresDialect.columns[storage].type
       return `select "value"::${type} from json_array_elements_text(${mark}::json)`
     },
-    table: (columns, mark = '?') => {
+    recordset: (columns, mark = '?') => {
       const values = columns.map(
         ({ name, storage }, index) =>
-          `("value"->>${index})::${postgresDialect.columns[storage].type} as ${quote(name)}`,
+          `("value"->>${index})::${postgresDialect.columns[storage].type} as ${quoteIdentifier(name)}`,
       )
       return `select ${values.join(', ')} from json_array_elements(${mark}::json)`
     },
   },
   // For a limit that it does not know it takes a tenth of the table, and then finds it cheaper to plan anew each time.
-  plansByBounds: true,
-  isQuickerAsText: false,
-  joined: (text, order) => `string_agg(${text}, ',' order by ${order})`,
-  print: {
-    ...{ text: quoted, date: quoted, time: quoted, uuid: quoted, integer: unquoted, boolean: unquoted },
+  needsLiteralLimit: true,
+  prefersJsonText: false,
+  joinJson: (text, order) => `string_agg(${text}, ',' order by ${order})`,
+  toJson: {
+    ...{
+      text: toJsonString,
+      date: toJsonString,
+      time: toJsonString,
+      uuid: toJsonString,
+      integer: toJsonLiteral,
+      boolean: toJsonLiteral,
+    },
     datetime: (column) =>
       `coalesce(to_char(${column} at time zone 'UTC', '\\"YYYY-MM-DD"T"HH24:MI:SS.MS"Z"\\"'), 'null')`,
   },
-  many: {
-    rows: (columns) => {
-      const arrays = columns.map(({ storage }) => `?::${elementOf(storage)}[]`)
-      const names = [...columns.map(({ name }) => quote(name)), '"$row"']
+  batch: {
+    unnest: (columns) => {
+      const arrays = columns.map(({ storage }) => `?::${toElementType(storage)}[]`)
+      const names = [...columns.map(({ name }) => quoteIdentifier(name)), '"$row"']
       return `select * from unnest(${arrays.join(', ')}) with ordinality as "given" (${names.join(', ')})`
     },
-    list: (values) =>
-      `{${values.map((value) => (value === null ? 'NULL' : typeof value === 'number' ? value : quotedElement(value))).join()}}`,
+    arrayLiteral: (values) =>
+      `{${values.map((value) => (value === null ? 'NULL' : typeof value === 'number' ? value : quoteArrayElement(value))).join()}}`,
     nextId: (table) => `nextval((select pg_get_serial_sequence('"${table}"', 'id'))::regclass)`,
     skipLocked: ' skip locked',
   },
 }
 
 /** Of an array; those of texts take no collation. */
-function elementOf(storage: Exclude<Storage, 'none'>): string {
+function toElementType(storage: Exclude<Storage, 'none'>): string {
   return storage === 'text' ? 'text' : postgresDialect.columns[storage].type
 }
 
 /** Marks and backslashes have a backslash before them, as in JSON, which is quicker; control characters have none. */
-function quotedElement(text: string): string {
+function quoteArrayElement(text: string): string {
   if (!/\p{Cc}/u.test(text)) return JSON.stringify(text)
   return `"${text.replace(/["\\]/g, '\\$&')}"`
 }
 
-function classOf(points: CodePoints): string {
+function toCharacterClass(points: CodePoints): string {
   const spell = (point: number) => `\\U${point.toString(16).padStart(8, '0')}`
   return points.map(([first, last]) => `${spell(first)}-${spell(last)}`).join('')
 }
@@ -205,7 +216,7 @@ function replaceLetters(text: string): string {
 }
 
 /** `2024-01-02 03:04:05.1+00` → `2024-01-02T03:04:05.100Z` */
-function isoDatetime(stored: string): string {
+function toIsoDatetime(stored: string): string {
   const [seconds = '', fraction = ''] = stored.replace(/\+00$/, '').split('.')
   return `${seconds.replace(' ', 'T')}.${fraction.padEnd(3, '0')}Z`
 }

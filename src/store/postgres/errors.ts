@@ -1,33 +1,33 @@
 // What PostgreSQL, or the way to it, could not do, and what is told of it.
 import pg from 'pg'
 import { Refusal } from '../../errors.js'
-import { refusalFor, type WriteTrouble } from '../engine/database-condition.js'
+import { createUnwritableError, type UnwritableKind } from '../engine/database-condition.js'
 
 /** What the server itself said. A code alone does not tell: `EPIPE`, of a lost connection, has five letters too. */
 export function isSqlError(error: unknown): error is pg.DatabaseError {
   return error instanceof pg.DatabaseError
 }
 
-const STORAGE_FULL = new Set(['53100'])
-const OUT_OF_TIME = '57014'
+const DISK_FULL_STATES = new Set(['53100'])
+const QUERY_CANCELED = '57014'
 /** Many numbers and short texts: those are kept in the row itself, which has 8 KB. */
-const TOO_LARGE = '54000'
-const TURNED_AWAY = new Set(['53200', '53300', '53400', '55P03'])
+const PROGRAM_LIMIT_EXCEEDED = '54000'
+const OVERLOADED_STATES = new Set(['53200', '53300', '53400', '55P03'])
 /** Transactions that cannot write; a page or an index that is not as the server left it. */
-const TROUBLES: Readonly<Record<string, WriteTrouble>> = {
+const UNWRITABLE_KIND_BY_STATE: Readonly<Record<string, UnwritableKind>> = {
   '25006': 'read-only',
   XX001: 'damaged',
   XX002: 'damaged',
 }
-const REPEATABLE = new Set(['40001', '40P01'])
+const RETRYABLE_STATES = new Set(['40001', '40P01'])
 
-export function crowded(cause?: unknown): Refusal {
+export function createPoolTimeoutError(cause?: unknown): Refusal {
   const message = 'No connection to the database was free in time: nothing was written'
   return new Refusal('busy', message, { retryAfterS: 1, cause })
 }
 
 /** What PostgreSQL, or the way to it, could not do. */
-export class Failure extends Error {
+export class PostgresFailure extends Error {
   constructor(
     override readonly cause: unknown,
     private readonly stage: 'connecting' | 'running' | 'committing' = 'running',
@@ -41,23 +41,23 @@ export class Failure extends Error {
   }
 
   /** Whether the connection is gone, or in a state nobody knows. */
-  get isLost(): boolean {
+  get isConnectionLost(): boolean {
     const code = this.#code
     return code === undefined || code.startsWith('08') || code.startsWith('57P') || code === '25P03'
   }
 
   /** Why the database takes no writes, where the server has said so. */
-  get trouble(): WriteTrouble | undefined {
-    return TROUBLES[this.#code ?? '']
+  get unwritableKind(): UnwritableKind | undefined {
+    return UNWRITABLE_KIND_BY_STATE[this.#code ?? '']
   }
 
   /** Whether another connection may do better. A read-only one may have been made before the server changed its role. */
-  get isSpent(): boolean {
-    return this.isLost || this.trouble === 'read-only'
+  get isConnectionUnusable(): boolean {
+    return this.isConnectionLost || this.unwritableKind === 'read-only'
   }
 
   /** Whether nobody knows if it was stored. */
-  get isInDoubt(): boolean {
+  get isCommitUncertain(): boolean {
     return this.stage === 'committing'
   }
 
@@ -67,13 +67,17 @@ export class Failure extends Error {
   }
 
   /** What the pool says, also where it was the server that did not answer. */
-  get #isCrowded(): boolean {
+  get #isPoolTimeout(): boolean {
     return this.cause instanceof Error && this.cause.message === 'timeout exceeded when trying to connect'
   }
 
   /** Only while running: before, waiting again would take too long; after, the first try may have been committed. */
-  get mayRepeat(): boolean {
-    return this.stage === 'running' && !this.#isTimeout && (this.isLost || REPEATABLE.has(this.#code ?? ''))
+  get canRetry(): boolean {
+    return (
+      this.stage === 'running' &&
+      !this.#isTimeout &&
+      (this.isConnectionLost || RETRYABLE_STATES.has(this.#code ?? ''))
+    )
   }
 
   translate(): unknown {
@@ -82,29 +86,29 @@ export class Failure extends Error {
     if (this.stage === 'committing') {
       return new Refusal('busy', 'The database was lost while committing: read before you try again', details)
     }
-    if (this.#isCrowded) return crowded(this.cause)
-    if (this.isLost)
+    if (this.#isPoolTimeout) return createPoolTimeoutError(this.cause)
+    if (this.isConnectionLost)
       return new Refusal('busy', 'The database cannot be reached: nothing was written', details)
-    if (this.trouble) return refusalFor(this.trouble, this.cause)
-    if (code !== undefined && STORAGE_FULL.has(code)) {
+    if (this.unwritableKind) return createUnwritableError(this.unwritableKind, this.cause)
+    if (code !== undefined && DISK_FULL_STATES.has(code)) {
       return new Refusal('storage-full', 'The disk is full: nothing was written', {
         ...details,
         retryAfterS: 10,
       })
     }
-    if (code === TOO_LARGE)
+    if (code === PROGRAM_LIMIT_EXCEEDED)
       return new Refusal(
         'too-large',
         'The record is larger than PostgreSQL can keep in one row: nothing was written',
         details,
       )
-    if (code === OUT_OF_TIME)
+    if (code === QUERY_CANCELED)
       return new Refusal(
         'busy',
         'It took longer than the time limit of a statement: nothing was written',
         details,
       )
-    if (code !== undefined && (TURNED_AWAY.has(code) || REPEATABLE.has(code))) {
+    if (code !== undefined && (OVERLOADED_STATES.has(code) || RETRYABLE_STATES.has(code))) {
       return new Refusal('busy', 'The database is too busy: nothing was written', details)
     }
     return this.cause

@@ -8,61 +8,62 @@ import {
   type SqlValue,
   type Transaction,
 } from '../engine/database.js'
-import { Failure, isSqlError } from './errors.js'
+import { PostgresFailure, isSqlError } from './errors.js'
 
-const MAX_NAMED_STATEMENTS = 1_000
+const MAX_PREPARED_STATEMENTS = 1_000
 
-export async function snapshotOn<T>(client: pg.PoolClient, work: (db: Queryable) => Promise<T>): Promise<T> {
-  await query(client, 'begin isolation level repeatable read read only', [], ONCE)
+export async function runSnapshot<T>(client: pg.PoolClient, work: (db: Queryable) => Promise<T>): Promise<T> {
+  await runQuery(client, 'begin isolation level repeatable read read only', [], UNPREPARED)
   try {
     const all: Queryable['all'] = async (sql, params) =>
-      (await query(client, sql, params, ONCE)).rows as Row[]
+      (await runQuery(client, sql, params, UNPREPARED)).rows as Row[]
     const result = await work({ all })
-    await query(client, 'commit', [], ONCE)
+    await runQuery(client, 'commit', [], UNPREPARED)
     return result
   } catch (error) {
-    if (!(error instanceof Failure && error.isLost)) await query(client, 'rollback', [], ONCE)
+    if (!(error instanceof PostgresFailure && error.isConnectionLost))
+      await runQuery(client, 'rollback', [], UNPREPARED)
     throw error
   }
 }
 
-export interface TransactionLimits {
+export interface TransactionTimeouts {
   /** How long each of its statements may take. */
-  readonly limitMs?: number | undefined
+  readonly statementMs?: number | undefined
   /** How long it waits for a lock, up to its last statements; as long as others, if absent. */
-  readonly patienceMs?: number
+  readonly lockMs?: number
 }
 
 /** Runs the work and answers after its COMMIT. */
-export async function transactionOn<T>(
+export async function runPostgresTransaction<T>(
   client: pg.PoolClient,
   work: (tx: Transaction) => Promise<T>,
-  { limitMs, patienceMs }: TransactionLimits = {},
+  { statementMs, lockMs }: TransactionTimeouts = {},
 ): Promise<T> {
   let isCommitting = false
-  const unawaited = new Unawaited()
+  const unawaited = new PipelinedStatements()
   try {
-    if (patienceMs === undefined) unawaited.add(query(client, 'begin'))
-    else unawaited.add(query(client, `begin; set local lock_timeout = ${patienceMs}`, [], ONCE))
-    const result = await work(statementsOn(client, unawaited, limitMs))
+    if (lockMs === undefined) unawaited.add(runQuery(client, 'begin'))
+    else unawaited.add(runQuery(client, `begin; set local lock_timeout = ${lockMs}`, [], UNPREPARED))
+    const result = await work(createTransaction(client, unawaited, statementMs))
     isCommitting = true
-    const committed = query(client, 'commit')
+    const committed = runQuery(client, 'commit')
     committed.catch(() => undefined)
-    await unawaited.done()
+    await unawaited.awaitAll()
     const { command } = await committed
     // What PostgreSQL answers to the COMMIT of a transaction that had failed before.
     if (command !== 'COMMIT') throw new Error('an error inside a transaction was caught and kept')
     return result
   } catch (error) {
-    if (error instanceof Failure && error.isLost)
-      throw isCommitting ? new Failure(error.cause, 'committing') : error
-    await query(client, 'rollback')
+    if (error instanceof PostgresFailure && error.isConnectionLost)
+      throw isCommitting ? new PostgresFailure(error.cause, 'committing') : error
+    await runQuery(client, 'rollback')
     throw error
   }
 }
 
 /** Statements that were sent and that nobody has waited for yet. */
-class Unawaited {
+class PipelinedStatements {
   readonly #sent: Promise<unknown>[] = []
 
   add(statement: Promise<unknown>): void {
@@ -71,68 +72,72 @@ class Unawaited {
     this.#sent.push(statement)
   }
 
-  async done(): Promise<void> {
+  async awaitAll(): Promise<void> {
     for (const statement of this.#sent) await statement
   }
 }
 
-function statementsOn(client: pg.PoolClient, unawaited: Unawaited, limitMs?: number): Transaction {
+function createTransaction(
+  client: pg.PoolClient,
+  unawaited: PipelinedStatements,
+  timeoutMs?: number,
+): Transaction {
   // What makes tables is said once, and would take the place of what is said again and again.
-  const options = { limitMs, isOnce: limitMs !== undefined }
+  const options = { timeoutMs, isUnprepared: timeoutMs !== undefined }
   return {
-    all: async (sql, params) => (await query(client, sql, params, options)).rows as Row[],
-    run: async (sql, params) => (await query(client, sql, params, options)).rowCount ?? 0,
+    all: async (sql, params) => (await runQuery(client, sql, params, options)).rows as Row[],
+    run: async (sql, params) => (await runQuery(client, sql, params, options)).rowCount ?? 0,
     insert: async (sql, params) => {
-      const { rows } = await query(client, `${sql} returning "id"`, params, options)
+      const { rows } = await runQuery(client, `${sql} returning "id"`, params, options)
       return (rows[0] as { id: number }).id
     },
-    last: (sql, params) => {
-      unawaited.add(query(client, sql, params, options))
+    sendWithCommit: (sql, params) => {
+      unawaited.add(runQuery(client, sql, params, options))
     },
   }
 }
 
 export interface QueryOptions {
   /** Not to be prepared. */
-  readonly isOnce?: boolean
-  readonly limitMs?: number | undefined
+  readonly isUnprepared?: boolean
+  readonly timeoutMs?: number | undefined
 }
 
-export const ONCE: QueryOptions = { isOnce: true }
+export const UNPREPARED: QueryOptions = { isUnprepared: true }
 
-export async function query(
+export async function runQuery(
   client: pg.PoolClient,
   sql: string,
   params: readonly SqlValue[] = [],
-  { isOnce = false, limitMs }: QueryOptions = {},
+  { isUnprepared = false, timeoutMs }: QueryOptions = {},
 ): Promise<pg.QueryResult> {
   try {
-    const statement = isOnce ? { text: numbered(sql) } : prepared(sql)
-    const limit = limitMs === undefined ? {} : { query_timeout: limitMs }
+    const statement = isUnprepared ? { text: numberPlaceholders(sql) } : prepareStatement(sql)
+    const limit = timeoutMs === undefined ? {} : { query_timeout: timeoutMs }
     return await client.query({ ...statement, ...limit, values: params as SqlValue[] })
   } catch (error) {
     if (isSqlError(error) && error.code === '23505')
       throw new UniqueViolation(error.constraint, [], { cause: error })
-    throw new Failure(error)
+    throw new PostgresFailure(error)
   }
 }
 
-const statements = new Map<string, { readonly name?: string; readonly text: string }>()
+const preparedStatements = new Map<string, { readonly name?: string; readonly text: string }>()
 
 /** Under a name, so that each connection parses and plans it once. */
-function prepared(sql: string): { readonly name?: string; readonly text: string } {
-  const known = statements.get(sql)
+function prepareStatement(sql: string): { readonly name?: string; readonly text: string } {
+  const known = preparedStatements.get(sql)
   if (known) return known
-  const text = numbered(sql)
+  const text = numberPlaceholders(sql)
   // Past this number the shapes are too many to be worth keeping in every connection.
-  if (statements.size >= MAX_NAMED_STATEMENTS) return { text }
+  if (preparedStatements.size >= MAX_PREPARED_STATEMENTS) return { text }
   const statement = { name: createHash('sha256').update(sql).digest('base64url').slice(0, 32), text }
-  statements.set(sql, statement)
+  preparedStatements.set(sql, statement)
   return statement
 }
 
 /** `?` → `$1`, `$2` … */
-function numbered(sql: string): string {
+function numberPlaceholders(sql: string): string {
   let count = 0
   return sql.replace(/\?/g, () => `$${++count}`)
 }

@@ -1,12 +1,12 @@
 // The files that records hold: what is known of each. Their content is in `Contents`.
 import type { FileFacts } from '../../model/catalog/file-facts.js'
-import type { Contents, Dialect, Located, Queryable, Row, Transaction } from '../engine/database.js'
-import { quote } from '../engine/names.js'
+import type { BlobStore, Dialect, BlobLocation, Queryable, Row, Transaction } from '../engine/database.js'
+import { quoteIdentifier } from '../engine/names.js'
 import type { Table } from '../sql/table.js'
 
 export const FILE_TABLE = 'verso_file'
 
-export interface StoredFile extends FileFacts, Located {}
+export interface StoredFile extends FileFacts, BlobLocation {}
 
 export async function insertFile(
   tx: Transaction,
@@ -21,21 +21,21 @@ export async function insertFile(
 }
 
 /** The row goes in this transaction, and with it the content, at once or after it. */
-export async function removeFile(tx: Transaction, contents: Contents, file: Located): Promise<void> {
+export async function removeFile(tx: Transaction, contents: BlobStore, file: BlobLocation): Promise<void> {
   await contents.drop(tx, file)
   await tx.run(`delete from ${FILE_TABLE} where id = ?`, [file.id])
 }
 
 /** The files of one record by field; undefined if there is no such record. */
-export async function filesOf(
+export async function findRecordFiles(
   db: Queryable,
-  { name, binary }: Table,
+  { name, fileFields }: Table,
   id: number,
 ): Promise<ReadonlyMap<string, StoredFile> | undefined> {
-  if (binary.length === 0) return new Map()
-  const columns = binary.map((field) => `t.${quote(field.name)}`).join(', ')
+  if (fileFields.length === 0) return new Map()
+  const columns = fileFields.map((field) => `t.${quoteIdentifier(field.name)}`).join(', ')
   const rows = await db.all(
-    `select ${binary.map((field, index) => `t.${quote(field.name)} as "c${index}"`).join(', ')}, ${FACTS} ` +
+    `select ${fileFields.map((field, index) => `t.${quoteIdentifier(field.name)} as "c${index}"`).join(', ')}, ${FILE_COLUMNS} ` +
       `from ${name} as t left join ${FILE_TABLE} as f on f.id in (${columns}) where t."id" = ?`,
     [id],
   )
@@ -43,41 +43,41 @@ export async function filesOf(
   if (!first) return undefined
   const byId = new Map(rows.map((row) => [row['id'], row]))
   const files = new Map<string, StoredFile>()
-  binary.forEach((field, index) => {
+  fileFields.forEach((field, index) => {
     const row = byId.get(first[`c${index}`] ?? null)
-    if (row && row['id'] !== null) files.set(field.name, toFile(row))
+    if (row && row['id'] !== null) files.set(field.name, toStoredFile(row))
   })
   return files
 }
 
 /** Those of these that are there. A row never changes: what a record refers to is what it held at its version. */
-export async function filesById(
+export async function findFilesById(
   db: Queryable,
   dialect: Dialect,
   ids: readonly number[],
 ): Promise<ReadonlyMap<number, StoredFile>> {
   if (ids.length === 0) return new Map()
-  const sql = `select ${FACTS} from ${FILE_TABLE} as f where f.id in (${dialect.json.rows('integer')})`
+  const sql = `select ${FILE_COLUMNS} from ${FILE_TABLE} as f where f.id in (${dialect.json.unnest('integer')})`
   const rows = await db.all(sql, [JSON.stringify(ids)])
-  return new Map(rows.map((row) => [Number(row['id']), toFile(row)]))
+  return new Map(rows.map((row) => [Number(row['id']), toStoredFile(row)]))
 }
 
 /** All files of a column that is about to be dropped. */
-export async function filesIn(db: Queryable, table: string, column: string): Promise<StoredFile[]> {
+export async function findFilesInColumn(db: Queryable, table: string, column: string): Promise<StoredFile[]> {
   const rows = await db.all(
-    `select ${FACTS} from ${FILE_TABLE} as f where f.id in (select ${quote(column)} from ${table})`,
+    `select ${FILE_COLUMNS} from ${FILE_TABLE} as f where f.id in (select ${quoteIdentifier(column)} from ${table})`,
   )
-  return rows.map(toFile)
+  return rows.map(toStoredFile)
 }
 
-export async function isKnown(db: Queryable, key: string): Promise<boolean> {
+export async function hasFileKey(db: Queryable, key: string): Promise<boolean> {
   return (await db.all(`select id from ${FILE_TABLE} where key = ?`, [key])).length > 0
 }
 
-const FACTS =
+const FILE_COLUMNS =
   'f.id as "id", f.key as "key", f.name as "name", f.type as "type", f.size as "size", f.sha256 as "sha256"'
 
-function toFile(row: Row): StoredFile {
+function toStoredFile(row: Row): StoredFile {
   return {
     ...{ id: Number(row['id']), key: String(row['key']) },
     ...{ name: String(row['name']), type: String(row['type']) },

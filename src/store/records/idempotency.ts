@@ -1,6 +1,6 @@
 import type { Queryable, Transaction } from '../engine/database.js'
 
-export interface Claim {
+export interface IdempotencyClaim {
   readonly userId: number
   readonly key: string
   /** Of the whole request: the same key must not come with another one. */
@@ -8,30 +8,34 @@ export interface Claim {
   readonly nowMs: number
 }
 
-export interface StoredAnswer {
+export interface StoredResponse {
   readonly digest: string
-  readonly answer: string
+  readonly response: string
   /** Of the rights that it was made by; null if it was made without, or by an older node. */
-  readonly epoch: number | null
+  readonly permissionsVersion: number | null
 }
 
 /**
  * Takes the key for this transaction, or answers what was stored under it. While another transaction holds the key this waits for
  * its end; if that one is rolled back, the key is free.
  */
-export async function claim(tx: Transaction, { userId, key, digest, nowMs }: Claim, keptMs: number) {
+export async function claimIdempotencyKey(
+  tx: Transaction,
+  { userId, key, digest, nowMs }: IdempotencyClaim,
+  retentionMs: number,
+) {
   // Those who share the transaction would be waited for by themselves.
-  tx.shared?.leave()
-  const taken = await tx.run(
+  tx.group?.requireExclusive()
+  const claimedRows = await tx.run(
     'insert into verso_idempotency (user_id, key, digest, created_ms) values (?, ?, ?, ?) on conflict (user_id, key) ' +
       'do update set digest = excluded.digest, answer = null, epoch = null, created_ms = excluded.created_ms ' +
       'where verso_idempotency.created_ms < ?',
-    [userId, key, digest, nowMs, nowMs - keptMs],
+    [userId, key, digest, nowMs, nowMs - retentionMs],
   )
-  return taken === 1 ? undefined : findAnswer(tx, userId, key)
+  return claimedRows === 1 ? undefined : findResponse(tx, userId, key)
 }
 
-async function findAnswer(db: Queryable, userId: number, key: string): Promise<StoredAnswer> {
+async function findResponse(db: Queryable, userId: number, key: string): Promise<StoredResponse> {
   const [row] = await db.all(
     'select digest, answer, epoch from verso_idempotency where user_id = ? and key = ?',
     [userId, key],
@@ -39,22 +43,22 @@ async function findAnswer(db: Queryable, userId: number, key: string): Promise<S
   if (!row) throw new Error('an idempotency key was there and is gone')
   return {
     digest: String(row['digest']),
-    answer: String(row['answer']),
-    epoch: row['epoch'] === null ? null : Number(row['epoch']),
+    response: String(row['answer']),
+    permissionsVersion: row['epoch'] === null ? null : Number(row['epoch']),
   }
 }
 
-export async function keepAnswer(
+export async function saveResponse(
   tx: Transaction,
-  { userId, key }: Claim,
-  answer: string,
-  epoch: number | null,
+  { userId, key }: IdempotencyClaim,
+  response: string,
+  permissionsVersion: number | null,
 ): Promise<void> {
   await tx.run('update verso_idempotency set answer = ?, epoch = ? where user_id = ? and key = ?', [
-    ...[answer, epoch, userId, key],
+    ...[response, permissionsVersion, userId, key],
   ])
 }
 
-export async function forgetAnswers(tx: Transaction, beforeMs: number): Promise<number> {
+export async function deleteResponsesBefore(tx: Transaction, beforeMs: number): Promise<number> {
   return tx.run('delete from verso_idempotency where created_ms < ?', [beforeMs])
 }

@@ -1,44 +1,45 @@
 // Who stands in an owned list.
 import type { FieldOf } from '../../model/catalog/catalog.js'
 import type { Dialect, Queryable, Transaction } from '../engine/database.js'
-import { membershipOf } from '../sql/relation.js'
+import { findMembership } from '../sql/relation.js'
 
 /** The members of one owner's list, by id. */
-export async function membersOf(db: Queryable, list: FieldOf, owner: number): Promise<number[]> {
-  const { table, owner: own, member } = membershipOf(list)
+export async function findMembers(db: Queryable, list: FieldOf, owner: number): Promise<number[]> {
+  const { table, owner: ownerColumn, member } = findMembership(list)
   const rows = await db.all(
-    `select ${member} as "member" from ${table} where ${own} = ? order by ${member}`,
+    `select ${member} as "member" from ${table} where ${ownerColumn} = ? order by ${member}`,
     [owner],
   )
   return rows.map((row) => Number(row['member']))
 }
 
 /** The owners whose list holds this member. */
-export async function ownersOf(db: Queryable, list: FieldOf, member: number): Promise<number[]> {
-  const { table, owner, member: own } = membershipOf(list)
-  const rows = await db.all(`select ${owner} as "owner" from ${table} where ${own} = ? order by ${owner}`, [
-    member,
-  ])
+export async function findOwners(db: Queryable, list: FieldOf, member: number): Promise<number[]> {
+  const { table, owner, member: memberColumn } = findMembership(list)
+  const rows = await db.all(
+    `select ${owner} as "owner" from ${table} where ${memberColumn} = ? order by ${owner}`,
+    [member],
+  )
   return rows.map((row) => Number(row['owner']))
 }
 
 /** The owners whose lists hold one of these members. */
-export async function ownersOfAny(
+export async function findOwnersOfAny(
   db: Queryable,
   dialect: Dialect,
   list: FieldOf,
   members: readonly number[],
 ): Promise<number[]> {
-  const { table, owner, member } = membershipOf(list)
+  const { table, owner, member } = findMembership(list)
   const rows = await db.all(
-    `select distinct ${owner} as "owner" from ${table} where ${member} in (${dialect.json.rows('integer')}) and ${owner} is not null`,
+    `select distinct ${owner} as "owner" from ${table} where ${member} in (${dialect.json.unnest('integer')}) and ${owner} is not null`,
     [JSON.stringify(members)],
   )
   return rows.map((row) => Number(row['owner']))
 }
 
 /** Of a many-to-many: the other side of a one-to-many is a field of its members. */
-export async function link(
+export async function addMembers(
   tx: Transaction,
   { json }: Dialect,
   list: FieldOf,
@@ -46,14 +47,14 @@ export async function link(
   members: readonly number[],
 ): Promise<void> {
   if (members.length === 0) return
-  const { table } = membershipOf(list)
+  const { table } = findMembership(list)
   await tx.run(
-    `insert into ${table} ("owner", "member") select cast(? as bigint), "value" from (${json.rows('integer')}) as "added"`,
+    `insert into ${table} ("owner", "member") select cast(? as bigint), "value" from (${json.unnest('integer')}) as "added"`,
     [owner, JSON.stringify(members)],
   )
 }
 
-export async function unlink(
+export async function removeMembers(
   tx: Transaction,
   { json }: Dialect,
   list: FieldOf,
@@ -61,19 +62,19 @@ export async function unlink(
   members: readonly number[],
 ): Promise<void> {
   if (members.length === 0) return
-  const { table } = membershipOf(list)
-  await tx.run(`delete from ${table} where "owner" = ? and "member" in (${json.rows('integer')})`, [
+  const { table } = findMembership(list)
+  await tx.run(`delete from ${table} where "owner" = ? and "member" in (${json.unnest('integer')})`, [
     owner,
     JSON.stringify(members),
   ])
 }
 
 /** Takes a record that is going out of all links of a many-to-many, as their owner or as a member. */
-export async function unlinkAll(
+export async function removeAllMemberships(
   tx: Transaction,
   list: FieldOf,
   side: 'owner' | 'member',
   id: number,
 ): Promise<void> {
-  await tx.run(`delete from ${membershipOf(list).table} where "${side}" = ?`, [id])
+  await tx.run(`delete from ${findMembership(list).table} where "${side}" = ?`, [id])
 }

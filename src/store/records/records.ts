@@ -2,18 +2,18 @@ import { Refusal } from '../../errors.js'
 import type { Criteria } from '../../model/query/criteria.js'
 import type { Values } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
-import { parseStored } from '../engine/database-condition.js'
-import { predicateOf, Scope } from '../sql/criteria.js'
+import { parseStoredJson } from '../engine/database-condition.js'
+import { compilePredicate, SqlScope } from '../sql/criteria.js'
 import { UniqueViolation, type Queryable, type Row, type Transaction } from '../engine/database.js'
 import { insertMany, updateMany } from '../sql/many-rows.js'
-import { indexName } from '../engine/names.js'
-import { limitTo } from '../sql/parameters.js'
-import { rowOf, type Only } from '../sql/point-read.js'
-import { newRow, rowUpdate } from '../sql/row-writer.js'
+import { toIndexName } from '../engine/names.js'
+import { compileLimit } from '../sql/parameters.js'
+import { readRow, type ReadFilter } from '../sql/point-read.js'
+import { buildRowInsert, buildRowUpdate } from '../sql/row-writer.js'
 import type { Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
 
-export interface Walk {
+export interface IdScan {
   /** The records that come after this id. */
   readonly after: number
   readonly limit: number
@@ -26,25 +26,25 @@ export interface Walk {
 }
 
 /** The next records by id: as quick at the end of a table as at its beginning. Archived ones are among them, unless they are to be left out. */
-export async function walk(db: Queryable, table: Table, walked: Walk): Promise<WireRecord[]> {
-  const { select = table.full } = walked
-  return (await walkRows(db, table, walked, select)).map((row) => select.read(row))
+export async function scanById(db: Queryable, table: Table, scan: IdScan): Promise<WireRecord[]> {
+  const { select = table.full } = scan
+  return (await scanRows(db, table, scan, select)).map((row) => select.toRecord(row))
 }
 
 /** The rows of the same, with other columns. */
-export async function walkRows(
+export async function scanRows(
   db: Queryable,
   table: Table,
-  { after, limit, where, seen, isVisible = false }: Walk,
+  { after, limit, where, seen, isVisible = false }: IdScan,
   select: Pick<Select, 'columns' | 'params'>,
 ): Promise<Row[]> {
-  const scope = new Scope(table.dialect)
+  const scope = new SqlScope(table.dialect)
   const visible = isVisible ? 'and t."archived" is not true ' : ''
-  const permitted = seen ? `and ${scope.holds(seen)} ` : ''
-  const condition = visible + permitted + (where ? `and ${scope.where(where)} ` : '')
+  const permitted = seen ? `and ${scope.compilePermission(seen)} ` : ''
+  const condition = visible + permitted + (where ? `and ${scope.compileWhere(where)} ` : '')
   const { sql: joins, params: joined } = scope.render(scope.joins)
   const { sql, params } = scope.render(condition)
-  const from = `from ${table.name} as t ${joins} where t."id" > ? ${sql}order by t."id" ${limitTo()}`
+  const from = `from ${table.name} as t ${joins} where t."id" > ? ${sql}order by t."id" ${compileLimit()}`
   const all = [...select.params, ...joined, after, ...params, limit]
   return db.all(`select ${select.columns} ${from}`, all)
 }
@@ -55,17 +55,17 @@ export async function read(
   table: Table,
   id: number,
   select = table.own,
-  only?: Only,
+  only?: ReadFilter,
 ): Promise<WireRecord | undefined> {
   const { dialect } = table
-  const printed = dialect.isQuickerAsText ? select.printed : undefined
-  const row = await rowOf(db, dialect, id, printed ?? select, only)
-  if (!row || !printed) return row && select.read(row)
-  return parseStored(row['text']) as WireRecord
+  const printed = dialect.prefersJsonText ? select.json : undefined
+  const row = await readRow(db, dialect, id, printed ?? select, only)
+  if (!row || !printed) return row && select.toRecord(row)
+  return parseStoredJson(row['text']) as WireRecord
 }
 
 /** A record as it goes out: the text of its JSON. */
-export interface PrintedRecord {
+export interface RecordJson {
   readonly version: number
   readonly text: string
 }
@@ -76,27 +76,27 @@ export async function readPrinted(
   table: Table,
   id: number,
   select: Select,
-  only?: Only,
-): Promise<PrintedRecord | undefined> {
-  const { printed } = select
-  if (!printed) {
+  only?: ReadFilter,
+): Promise<RecordJson | undefined> {
+  const { json } = select
+  if (!json) {
     const record = await read(db, table, id, select, only)
     return record && { version: record.version, text: JSON.stringify(record) }
   }
-  const row = await rowOf(db, table.dialect, id, printed, only)
+  const row = await readRow(db, table.dialect, id, json, only)
   return row && { version: Number(row['version']), text: String(row['text']) }
 }
 
 /** Which of these are true of a record; undefined if it is not there. */
-export async function test(
+export async function evaluateCriteria(
   db: Queryable,
   table: Table,
   id: number,
   criteria: readonly Criteria[],
 ): Promise<boolean[] | undefined> {
-  const scope = new Scope(table.dialect)
+  const scope = new SqlScope(table.dialect)
   const tests = criteria.map(
-    (each, index) => `, case when ${scope.holds(each)} then 1 else 0 end as "c${index}"`,
+    (each, index) => `, case when ${scope.compilePermission(each)} then 1 else 0 end as "c${index}"`,
   )
   const { sql, params } = scope.render(tests.join(''))
   const [row] = await db.all(`select 1 as "one"${sql} from ${table.name} as t where t."id" = ?`, [
@@ -107,67 +107,71 @@ export async function test(
 }
 
 /** Those of the ids whose records meet the criteria. */
-export async function among(
+export async function filterIds(
   db: Queryable,
   table: Table,
   ids: readonly number[],
   criteria: Criteria,
 ): Promise<Set<number>> {
-  const { sql, params } = predicateOf(table.dialect, criteria)
-  const some = `t."id" in (${table.dialect.json.rows('integer')})`
+  const { sql, params } = compilePredicate(table.dialect, criteria)
+  const some = `t."id" in (${table.dialect.json.unnest('integer')})`
   const statement = `select t."id" as "id" from ${table.name} as t where ${some} and ${sql}`
   const rows = await db.all(statement, [JSON.stringify(ids), ...params])
   return new Set(rows.map((row) => Number(row['id'])))
 }
 
-export async function versionOf(db: Queryable, table: Table, id: number): Promise<number | undefined> {
+export async function findVersion(db: Queryable, table: Table, id: number): Promise<number | undefined> {
   const [row] = await db.all(`select "version" from ${table.name} where "id" = ?`, [id])
   return row && Number(row['version'])
 }
 
 /** Nobody else changes the record until the transaction ends. */
-export async function readLocked(tx: Transaction, table: Table, id: number): Promise<WireRecord | undefined> {
-  await lock(tx, table, id, table.dialect.lockRows)
+export async function readForUpdate(
+  tx: Transaction,
+  table: Table,
+  id: number,
+): Promise<WireRecord | undefined> {
+  await lockRecord(tx, table, id, table.dialect.lockForUpdate)
   return read(tx, table, id)
 }
 
 /** The same for several, in the order of their ids. */
-export async function lockAll(
+export async function lockRecords(
   tx: Transaction,
   { name, dialect }: Table,
   ids: readonly number[],
-  how: string,
+  lockClause: string,
 ): Promise<void> {
-  tx.shared?.leave()
-  const sql = `select 1 from ${name} where "id" in (${dialect.json.rows('integer')}) order by "id"${how}`
+  tx.group?.requireExclusive()
+  const sql = `select 1 from ${name} where "id" in (${dialect.json.unnest('integer')}) order by "id"${lockClause}`
   await tx.all(sql, [JSON.stringify(ids)])
 }
 
 /** Nor does anybody begin to refer to it. */
-export async function lockToRemove(tx: Transaction, table: Table, id: number): Promise<void> {
-  await lock(tx, table, id, table.dialect.lockToRemove)
+export async function lockForRemoval(tx: Transaction, table: Table, id: number): Promise<void> {
+  await lockRecord(tx, table, id, table.dialect.lockForRemoval)
 }
 
 /** Locks keep others out, not those who share the transaction. */
-async function lock(tx: Transaction, table: Table, id: number, how: string): Promise<void> {
-  tx.shared?.leave()
-  if (how !== '') await tx.all(`select 1 from ${table.name} where "id" = ?${how}`, [id])
+async function lockRecord(tx: Transaction, table: Table, id: number, lockClause: string): Promise<void> {
+  tx.group?.requireExclusive()
+  if (lockClause !== '') await tx.all(`select 1 from ${table.name} where "id" = ?${lockClause}`, [id])
 }
 
 /** Stores new records, each with version 0; answers their ids. */
 export async function insert(tx: Transaction, table: Table, rows: readonly Values[]): Promise<number[]> {
   const ids: number[] = []
   for (const row of rows) {
-    const { sql, params } = newRow(table, row)
-    const id = tx.shared
-      ? tx.shared.write(`insert ${table.name}`, params, (all) => insertMany(tx, table, all))
-      : naming(table, () => tx.insert(sql, params))
+    const { sql, params } = buildRowInsert(table, row)
+    const id = tx.group
+      ? tx.group.batchWrite(`insert ${table.name}`, params, (all) => insertMany(tx, table, all))
+      : translateUniqueViolation(table, () => tx.insert(sql, params))
     ids.push(await id)
   }
   return ids
 }
 
-export interface Update {
+export interface RecordUpdate {
   readonly id: number
   /** The version it was made from: the record must still have it. */
   readonly version: number
@@ -175,22 +179,26 @@ export interface Update {
 }
 
 /** One guarded statement for each: the version is checked where it is raised. Answers whether each was still at its version. */
-export async function update(tx: Transaction, table: Table, updates: readonly Update[]): Promise<boolean[]> {
+export async function update(
+  tx: Transaction,
+  table: Table,
+  updates: readonly RecordUpdate[],
+): Promise<boolean[]> {
   const results: boolean[] = []
   for (const { id, version, values } of updates) {
-    const { sql, params, fields, key } = rowUpdate(table, values)
-    if (tx.shared) {
+    const { sql, params, fields, key } = buildRowUpdate(table, values)
+    if (tx.group) {
       const work = `update ${table.name} ${key}`
-      const one = { id, version, params }
-      results.push(await tx.shared.write(work, one, (all) => updateMany(tx, table, fields, all)))
+      const input = { id, version, params }
+      results.push(await tx.group.batchWrite(work, input, (all) => updateMany(tx, table, fields, all)))
       continue
     }
-    results.push((await naming(table, () => tx.run(sql, [...params, id, version]))) === 1)
+    results.push((await translateUniqueViolation(table, () => tx.run(sql, [...params, id, version]))) === 1)
   }
   return results
 }
 
-export interface Removal {
+export interface RecordRemoval {
   readonly id: number
   readonly version: number
 }
@@ -199,7 +207,7 @@ export interface Removal {
 export async function remove(
   tx: Transaction,
   table: Table,
-  removals: readonly Removal[],
+  removals: readonly RecordRemoval[],
 ): Promise<boolean[]> {
   const results: boolean[] = []
   for (const { id, version } of removals) {
@@ -210,14 +218,14 @@ export async function remove(
 }
 
 /** The engine says which index; people want to know which field. */
-export async function naming<T>(table: Table, write: () => Promise<T>): Promise<T> {
+export async function translateUniqueViolation<T>(table: Table, write: () => Promise<T>): Promise<T> {
   try {
     return await write()
   } catch (error) {
     if (!(error instanceof UniqueViolation)) throw error
     const { name, unique } = table.model
     const fields =
-      unique.find((set) => indexName(name, true, set) === error.index) ??
+      unique.find((set) => toIndexName(name, true, set) === error.index) ??
       unique.find((set) => set.join() === error.columns.join()) ??
       error.columns
     const errors = Object.fromEntries(fields.map((field) => [field, 'is taken by another record']))

@@ -1,22 +1,22 @@
 // Who refers to whom.
 import type { FieldOf } from '../../model/catalog/catalog.js'
 import type { Dialect, Queryable, Transaction } from '../engine/database.js'
-import { quote, tableName } from '../engine/names.js'
+import { quoteIdentifier, toTableName } from '../engine/names.js'
 import { isReference } from '../../model/definition/model.js'
-import { linkTable } from '../sql/relation.js'
+import { toLinkTableName } from '../sql/relation.js'
 import type { Table } from '../sql/table.js'
 
 /** Those of the ids that are there. Until the transaction ends nobody removes them. */
-export async function holdReferenced(
+export async function lockReferenced(
   tx: Transaction,
   { name, dialect }: Table,
   ids: readonly number[],
 ): Promise<Set<number>> {
   if (ids.length === 0) return new Set()
   // What is held is not held against those who share the transaction.
-  tx.shared?.leave()
+  tx.group?.requireExclusive()
   const rows = await tx.all(
-    `select "id" from ${name} where "id" in (${dialect.json.rows('integer')}) order by "id"${dialect.lockReferenced}`,
+    `select "id" from ${name} where "id" in (${dialect.json.unnest('integer')}) order by "id"${dialect.lockForReference}`,
     [JSON.stringify(ids)],
   )
   return new Set(rows.map((row) => Number(row['id'])))
@@ -31,50 +31,53 @@ export interface Referrer {
   readonly isLink: boolean
 }
 
-export function referrerOf({ model, field }: FieldOf): Referrer {
+export function toReferrer({ model, field }: FieldOf): Referrer {
   return { model: model.name, field: field.name, target: field.relation?.target ?? '', isLink: false }
 }
 
-export interface Referring {
+export interface ReferringRecords {
   readonly total: number
   /** The first of them. */
   readonly ids: readonly number[]
   /** What the very first refers to. */
-  readonly to: number
+  readonly firstTarget: number
 }
 
-const SHOWN_REFERRING = 10
+const MAX_SHOWN_REFERRERS = 10
 
 /** The records whose field refers to one of these. */
-export async function referringTo(
+export async function findReferringRecords(
   db: Queryable,
   dialect: Dialect,
   { model, field, isLink }: Referrer,
   ids: readonly number[],
-): Promise<Referring> {
+): Promise<ReferringRecords> {
   const [table, id, column] = isLink
-    ? [linkTable(model, field), '"owner"', '"member"']
-    : [tableName(model), '"id"', quote(field)]
-  const where = `from ${quote(table)} where ${column} in (${dialect.json.rows('integer')})`
+    ? [toLinkTableName(model, field), '"owner"', '"member"']
+    : [toTableName(model), '"id"', quoteIdentifier(field)]
+  const where = `from ${quoteIdentifier(table)} where ${column} in (${dialect.json.unnest('integer')})`
   const params = [JSON.stringify(ids)]
   const columns = `${id} as "id", ${column} as "to"`
-  const rows = await db.all(`select ${columns} ${where} order by ${id} limit ${SHOWN_REFERRING + 1}`, params)
-  const shown = rows.slice(0, SHOWN_REFERRING).map((row) => Number(row['id']))
-  const to = Number(rows[0]?.['to'])
-  if (rows.length <= SHOWN_REFERRING) return { total: rows.length, ids: shown, to }
+  const rows = await db.all(
+    `select ${columns} ${where} order by ${id} limit ${MAX_SHOWN_REFERRERS + 1}`,
+    params,
+  )
+  const shown = rows.slice(0, MAX_SHOWN_REFERRERS).map((row) => Number(row['id']))
+  const firstTarget = Number(rows[0]?.['to'])
+  if (rows.length <= MAX_SHOWN_REFERRERS) return { total: rows.length, ids: shown, firstTarget }
   const [count] = await db.all(`select count(*) as "total" ${where}`, params)
-  return { total: Number(count?.['total']), ids: shown, to }
+  return { total: Number(count?.['total']), ids: shown, firstTarget }
 }
 
 /** The ids that a record refers to, by field, whether there is anything under them or not. */
-export async function referencesHeld(
+export async function readReferences(
   db: Queryable,
-  { name, stored }: Table,
+  { name, storedFields }: Table,
   id: number,
 ): Promise<Map<string, number>> {
-  const fields = stored.filter((field) => isReference(field) && !field.kept)
+  const fields = storedFields.filter((field) => isReference(field) && !field.kept)
   if (fields.length === 0) return new Map()
-  const columns = fields.map((field) => quote(field.name)).join(', ')
+  const columns = fields.map((field) => quoteIdentifier(field.name)).join(', ')
   const [row = {}] = await db.all(`select ${columns} from ${name} where "id" = ?`, [id])
   return new Map(
     fields.flatMap(({ name: field }): [string, number][] => {

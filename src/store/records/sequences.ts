@@ -2,18 +2,18 @@
 import type { Field, Sequence } from '../../model/values/field-types.js'
 import type { Model } from '../../model/definition/model.js'
 import type { Queryable, Transaction } from '../engine/database.js'
-import { quote, tableName } from '../engine/names.js'
+import { quoteIdentifier, toTableName } from '../engine/names.js'
 
 export const SEQUENCE_TABLE = 'verso_sequence'
-const VALUES_AT_ONCE = 1_000
+const SEQUENCE_SCAN_ROWS = 1_000
 /** Behind the name of a sequence whose field is none at present; no field can be called so. */
-const RESTING = ' resting'
+const INACTIVE_SUFFIX = ' resting'
 
 /** The next number, as it is to be stored. Whoever else wants one waits until the transaction has ended. */
-export async function nextNumber(tx: Transaction, model: Model, field: Field): Promise<string> {
+export async function takeNextNumber(tx: Transaction, model: Model, field: Field): Promise<string> {
   const { sequence } = field
-  const name = nameOf(model, field)
-  tx.shared?.leave()
+  const name = buildSequenceName(model, field)
+  tx.group?.requireExclusive()
   await tx.run(`update ${SEQUENCE_TABLE} set next = next + 1 where name = ?`, [name])
   const [row] = await tx.all(`select next from ${SEQUENCE_TABLE} where name = ?`, [name])
   if (!row || !sequence) throw new Error(`${name} has no sequence`)
@@ -22,26 +22,29 @@ export async function nextNumber(tx: Transaction, model: Model, field: Field): P
 }
 
 /** Whether `makeSequences` has nothing to do. */
-export async function areSequencesMade(db: Queryable, models: readonly Model[]): Promise<boolean> {
-  const known = await knownSequences(db)
-  const isMade = (model: Model, field: Field) => known.has(nameOf(model, field)) === Boolean(field.sequence)
-  return models.every((model) => [...model.fields.values()].every((field) => isMade(model, field)))
+export async function areSequencesCurrent(db: Queryable, models: readonly Model[]): Promise<boolean> {
+  const known = await readSequences(db)
+  const isCurrent = (model: Model, field: Field) =>
+    known.has(buildSequenceName(model, field)) === Boolean(field.sequence)
+  return models.every((model) => [...model.fields.values()].every((field) => isCurrent(model, field)))
 }
 
 /** Makes the sequences that are not there yet, each to begin after what was given before and what its field holds already. */
-export async function makeSequences(tx: Transaction, models: readonly Model[]): Promise<void> {
-  const known = await knownSequences(tx)
+export async function createSequences(tx: Transaction, models: readonly Model[]): Promise<void> {
+  const known = await readSequences(tx)
   for (const model of models) {
     for (const field of model.fields.values()) {
-      const name = nameOf(model, field)
+      const name = buildSequenceName(model, field)
       if (!field.sequence) {
         // Anything may be written into the field now; if it becomes a sequence again, it is looked through again.
-        if (known.has(name)) await rename(tx, name, name + RESTING)
+        if (known.has(name)) await renameSequence(tx, name, name + INACTIVE_SUFFIX)
         continue
       }
       if (known.has(name)) continue
-      const former = [name + RESTING, `${model.name}.${field.was ?? ''}`].filter((other) => known.has(other))
-      const held = (await greatest(tx, model, field, field.sequence)) + 1
+      const former = [name + INACTIVE_SUFFIX, `${model.name}.${field.was ?? ''}`].filter((other) =>
+        known.has(other),
+      )
+      const held = (await findGreatestNumber(tx, model, field, field.sequence)) + 1
       const next = Math.max(field.sequence.next, held, ...former.map((other) => known.get(other) ?? 0))
       for (const other of former) await tx.run(`delete from ${SEQUENCE_TABLE} where name = ?`, [other])
       await tx.run(`insert into ${SEQUENCE_TABLE} (name, next) values (?, ?)`, [name, next])
@@ -50,52 +53,57 @@ export async function makeSequences(tx: Transaction, models: readonly Model[]): 
 }
 
 /** What a text holds of its field's sequence, to be passed by the next number; undefined if it is none of its numbers. */
-export function numberOf({ sequence }: Field, text: string): number | undefined {
-  return sequence && numberIn(text, sequence.prefix, sequence.suffix)
+export function parseSequenceNumber({ sequence }: Field, text: string): number | undefined {
+  return sequence && parseAffixedNumber(text, sequence.prefix, sequence.suffix)
 }
 
 /** Numbers up to this one are never given: records have come with them. */
-export async function passNumber(tx: Transaction, model: Model, field: Field, last: number): Promise<void> {
-  const name = nameOf(model, field)
+export async function reserveNumbersUpTo(
+  tx: Transaction,
+  model: Model,
+  field: Field,
+  last: number,
+): Promise<void> {
+  const name = buildSequenceName(model, field)
   await tx.run(`update ${SEQUENCE_TABLE} set next = ? where name = ? and next <= ?`, [last + 1, name, last])
 }
 
 /** The next number of each, by name. */
-async function knownSequences(db: Queryable): Promise<Map<string, number>> {
+async function readSequences(db: Queryable): Promise<Map<string, number>> {
   const rows = await db.all(`select name, next from ${SEQUENCE_TABLE}`)
   return new Map(rows.map((row) => [String(row['name']), Number(row['next'])]))
 }
 
-async function rename(tx: Transaction, from: string, to: string): Promise<void> {
+async function renameSequence(tx: Transaction, from: string, to: string): Promise<void> {
   await tx.run(`update ${SEQUENCE_TABLE} set name = ? where name = ?`, [to, from])
 }
 
-function nameOf(model: Model, field: Field): string {
+function buildSequenceName(model: Model, field: Field): string {
   return `${model.name}.${field.name}`
 }
 
-async function greatest(
+async function findGreatestNumber(
   db: Queryable,
   model: Model,
   field: Field,
   { prefix, suffix }: Sequence,
 ): Promise<number> {
-  let most = -1
+  let max = -1
   for (let last = 0; ;) {
     const rows = await db.all(
-      `select "id", ${quote(field.name)} as "number" from ${quote(tableName(model.name))} where "id" > ? order by "id" limit ?`,
-      [last, VALUES_AT_ONCE],
+      `select "id", ${quoteIdentifier(field.name)} as "number" from ${quoteIdentifier(toTableName(model.name))} where "id" > ? order by "id" limit ?`,
+      [last, SEQUENCE_SCAN_ROWS],
     )
     for (const row of rows) {
-      const number = numberIn(String(row['number']), prefix, suffix)
-      if (number !== undefined) most = Math.max(most, number)
+      const number = parseAffixedNumber(String(row['number']), prefix, suffix)
+      if (number !== undefined) max = Math.max(max, number)
       last = Number(row['id'])
     }
-    if (rows.length < VALUES_AT_ONCE) return most
+    if (rows.length < SEQUENCE_SCAN_ROWS) return max
   }
 }
 
-function numberIn(text: string, prefix: string, suffix: string): number | undefined {
+function parseAffixedNumber(text: string, prefix: string, suffix: string): number | undefined {
   if (!text.startsWith(prefix) || !text.endsWith(suffix)) return undefined
   const digits = text.slice(prefix.length, text.length - suffix.length)
   return /^\d{1,15}$/.test(digits) ? Number(digits) : undefined

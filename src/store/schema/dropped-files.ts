@@ -1,15 +1,15 @@
 // Files of columns and tables that are dropped: nobody would know of them any more.
-import type { Contents, Transaction } from '../engine/database.js'
-import { filesIn, removeFile } from '../records/files.js'
-import { quote, tableName } from '../engine/names.js'
-import type { Step } from './plan.js'
-import type { ColumnShape, Shape } from './snapshot.js'
+import type { BlobStore, Transaction } from '../engine/database.js'
+import { findFilesInColumn, removeFile } from '../records/files.js'
+import { quoteIdentifier, toTableName } from '../engine/names.js'
+import type { SchemaStep } from './plan.js'
+import type { ColumnSnapshot, SchemaSnapshot } from './snapshot.js'
 
 /** The columns that hold files, by model. */
-export function fileColumns(shapes: ReadonlyMap<string, Shape>): Map<string, Set<string>> {
-  const isFile = ([, { storage }]: readonly [string, ColumnShape]) => storage === 'file'
+export function findFileColumns(snapshots: ReadonlyMap<string, SchemaSnapshot>): Map<string, Set<string>> {
+  const isFile = ([, { storage }]: readonly [string, ColumnSnapshot]) => storage === 'file'
   return new Map(
-    [...shapes].map(([model, { columns }]) => [
+    [...snapshots].map(([model, { columns }]) => [
       model,
       new Set(
         Object.entries(columns)
@@ -21,19 +21,19 @@ export function fileColumns(shapes: ReadonlyMap<string, Shape>): Map<string, Set
 }
 
 /** To be called before each step. */
-export async function dropFiles(
+export async function removeDroppedFiles(
   tx: Transaction,
-  contents: Contents,
+  contents: BlobStore,
   columns: ReadonlyMap<string, Set<string>>,
-  step: Step,
+  step: SchemaStep,
 ): Promise<void> {
-  const there = columns.get(step.model) ?? new Set()
-  if (step.kind === 'rename-column' && there.delete(step.from)) there.add(step.to)
+  const fileColumns = columns.get(step.model) ?? new Set()
+  if (step.kind === 'rename-column' && fileColumns.delete(step.from)) fileColumns.add(step.to)
   if (step.kind !== 'drop-column' && step.kind !== 'drop-table') return
-  for (const column of there) {
+  for (const column of fileColumns) {
     if (step.kind === 'drop-column' && step.name !== column) continue
-    for (const file of await filesIn(tx, quote(tableName(step.model)), column))
+    for (const file of await findFilesInColumn(tx, quoteIdentifier(toTableName(step.model)), column))
       await removeFile(tx, contents, file)
-    there.delete(column)
+    fileColumns.delete(column)
   }
 }

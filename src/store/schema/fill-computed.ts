@@ -1,28 +1,28 @@
 import { computeValues, valuesOf } from '../../model/definition/record-values.js'
 import type { Transaction } from '../engine/database.js'
 import { read } from '../records/records.js'
-import { quote } from '../engine/names.js'
-import { encode } from '../sql/column.js'
+import { quoteIdentifier } from '../engine/names.js'
+import { encodeValue } from '../sql/column.js'
 import type { Table } from '../sql/table.js'
 
-const RECORDS_AT_ONCE = 500
+const COMPUTE_BATCH_RECORDS = 500
 
 /** Works out the computed fields of every record again. Their versions stay. */
-export async function fillComputed(tx: Transaction, table: Table): Promise<void> {
-  const computed = table.stored.filter((field) => field.computed)
-  const sets = computed.map((field) => `${quote(field.name)} = ?`).join(', ')
+export async function fillComputedFields(tx: Transaction, table: Table): Promise<void> {
+  const computed = table.storedFields.filter((field) => field.computed)
+  const sets = computed.map((field) => `${quoteIdentifier(field.name)} = ?`).join(', ')
   for (let last = 0; ;) {
     const rows = await tx.all(`select "id" from ${table.name} where "id" > ? order by "id" limit ?`, [
       last,
-      RECORDS_AT_ONCE,
+      COMPUTE_BATCH_RECORDS,
     ])
     for (const row of rows) {
       last = Number(row['id'])
       const record = (await read(tx, table, last)) ?? {}
       const values = computeValues(table.model, valuesOf(table.model, record))
-      const params = computed.map((field) => encode(table.dialect, field, values[field.name] ?? null))
+      const params = computed.map((field) => encodeValue(table.dialect, field, values[field.name] ?? null))
       await tx.run(`update ${table.name} set ${sets} where "id" = ?`, [...params, last])
     }
-    if (rows.length < RECORDS_AT_ONCE) return
+    if (rows.length < COMPUTE_BATCH_RECORDS) return
   }
 }

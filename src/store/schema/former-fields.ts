@@ -2,7 +2,7 @@
 import type { Queryable, Transaction } from '../engine/database.js'
 import { ALL_FIELDS, type FormerField, type FormerFields } from '../sql/field-names.js'
 import { LOG_TABLE } from '../log/log.js'
-import type { Plan, Step } from './plan.js'
+import type { SchemaPlan, SchemaStep } from './plan.js'
 
 export const FORMER_FIELD_TABLE = 'verso_former_field'
 
@@ -18,8 +18,8 @@ export async function readFormerFields(db: Queryable): Promise<FormerFields> {
 }
 
 /** After each step: nobody has written under the old name since, or will. */
-export async function keepFormerFields(tx: Transaction, plan: Plan, step: Step): Promise<void> {
-  const former = formerOf(plan, step)
+export async function saveFormerFields(tx: Transaction, plan: SchemaPlan, step: SchemaStep): Promise<void> {
+  const former = findFormerField(plan, step)
   if (!former) return
   const [name, became] = former
   await tx.run(
@@ -29,7 +29,10 @@ export async function keepFormerFields(tx: Transaction, plan: Plan, step: Step):
   )
 }
 
-function formerOf({ unused, unusedLinks }: Plan, step: Step): [string, string | null] | undefined {
+function findFormerField(
+  { unusedColumns, unusedLinks }: SchemaPlan,
+  step: SchemaStep,
+): [string, string | null] | undefined {
   switch (step.kind) {
     case 'rename-column':
     case 'rename-link':
@@ -46,7 +49,7 @@ function formerOf({ unused, unusedLinks }: Plan, step: Step): [string, string | 
         ? undefined
         : [step.field.name, null]
     case 'create-link':
-      return unused.get(step.model)?.[step.field] === undefined ? undefined : [step.field, null]
+      return unusedColumns.get(step.model)?.[step.field] === undefined ? undefined : [step.field, null]
     default:
       return undefined
   }

@@ -3,7 +3,7 @@ import { StartFaults } from '../../errors.js'
 import { COUNT_TABLE, VALUE_COUNT_TABLE } from '../counters/counted-fields.js'
 import type { Database, Dialect, Queryable, Transaction } from '../engine/database.js'
 import { DELIVERY_TABLE } from '../webhooks/deliveries.js'
-import { EPOCH_TABLE } from '../auth/permissions-version.js'
+import { VERSIONS_TABLE } from '../auth/permissions-version.js'
 import { FILE_TABLE } from '../records/files.js'
 import { FORMER_ADMIN_TABLE } from './former-admins.js'
 import { FORMER_FIELD_TABLE } from './former-fields.js'
@@ -24,13 +24,13 @@ import { WEBHOOK_TABLE } from '../webhooks/webhooks.js'
  *
  * A program refuses a database with a greater number than its own. A row in a table that exists needs no new number.
  */
-export const OWN_TABLES_VERSION = 1
+export const INTERNAL_TABLES_VERSION = 1
 
 /** The row of the epoch table that stores the version. Databases of releases before version 1 have none. */
-const VERSION_ROW = 'tables'
+const TABLES_VERSION_ROW = 'tables'
 
 /** Indexes of the tables in this file, by name. */
-const INDEXES: Readonly<Record<string, string>> = {
+const INTERNAL_INDEXES: Readonly<Record<string, string>> = {
   verso_log_at: `${LOG_TABLE} (at_ms)`,
   verso_session_user: 'verso_session (user_id)',
   verso_webhook_delivery_of: `${DELIVERY_TABLE} (webhook, id)`,
@@ -38,7 +38,7 @@ const INDEXES: Readonly<Record<string, string>> = {
 }
 
 /** Columns that were added to a table later. They may be null: an older node that still runs does not know them. */
-const LATER_COLUMNS = [
+const ADDED_COLUMNS = [
   { table: 'verso_session', column: 'address', type: 'text' },
   { table: 'verso_session', column: 'agent', type: 'text' },
   { table: 'verso_idempotency', column: 'epoch', type: 'integer' },
@@ -46,69 +46,69 @@ const LATER_COLUMNS = [
 ] as const
 
 /** Whether the tables are those of this program, so that there is nothing to make. Reads only; refuses a newer database. */
-export async function areOwnTablesCurrent(db: Queryable, { findColumn }: Dialect): Promise<boolean> {
-  const hasVersions = (await db.all(findColumn, [EPOCH_TABLE, 'value'])).length > 0
-  const select = `select value from ${EPOCH_TABLE} where name = ?`
-  const [row] = hasVersions ? await db.all(select, [VERSION_ROW]) : []
+export async function areInternalTablesCurrent(db: Queryable, { findColumn }: Dialect): Promise<boolean> {
+  const hasVersions = (await db.all(findColumn, [VERSIONS_TABLE, 'value'])).length > 0
+  const select = `select value from ${VERSIONS_TABLE} where name = ?`
+  const [row] = hasVersions ? await db.all(select, [TABLES_VERSION_ROW]) : []
   const version = Number(row?.['value'] ?? 0)
-  if (version > OWN_TABLES_VERSION)
+  if (version > INTERNAL_TABLES_VERSION)
     throw new StartFaults('The database cannot be used', [
       `a newer release of this program has used it: its internal tables have version ${version}, and this release knows ` +
-        `versions up to ${OWN_TABLES_VERSION}. Install that release or a later one, or name another database with --db. Nothing was changed`,
+        `versions up to ${INTERNAL_TABLES_VERSION}. Install that release or a later one, or name another database with --db. Nothing was changed`,
     ])
-  return version === OWN_TABLES_VERSION
+  return version === INTERNAL_TABLES_VERSION
 }
 
 /** Waits for other nodes that are starting, then makes what is missing. */
-export async function makeOwnTables(tx: Transaction, dialect: Dialect): Promise<void> {
+export async function createInternalTables(tx: Transaction, dialect: Dialect): Promise<void> {
   for (const lock of dialect.lockSchema) await tx.run(lock)
-  if (await areOwnTablesCurrent(tx, dialect)) return
+  if (await areInternalTablesCurrent(tx, dialect)) return
   await prepareEngine(tx, dialect)
-  for (const [name, columns] of Object.entries(ownTables(dialect))) {
+  for (const [name, columns] of Object.entries(defineInternalTables(dialect))) {
     await tx.run(`create table if not exists ${name} (${columns.join(', ')})${dialect.tableSuffix}`)
   }
-  for (const [name, columns] of Object.entries(counterTables(dialect))) {
+  for (const [name, columns] of Object.entries(defineCounterTables(dialect))) {
     await tx.run(`create table if not exists ${name} (${columns.join(', ')})${dialect.counterSuffix}`)
   }
-  await addLaterColumns(tx, dialect)
-  for (const create of dialect.contentTables) await tx.run(create)
-  await addIndexes(tx, dialect)
+  await addMissingColumns(tx, dialect)
+  for (const create of dialect.blobTables) await tx.run(create)
+  await createMissingIndexes(tx, dialect)
   await tx.run(
-    `insert into ${EPOCH_TABLE} (name, value) values ('${VERSION_ROW}', ?) on conflict (name) do update set value = excluded.value`,
-    [OWN_TABLES_VERSION],
+    `insert into ${VERSIONS_TABLE} (name, value) values ('${TABLES_VERSION_ROW}', ?) on conflict (name) do update set value = excluded.value`,
+    [INTERNAL_TABLES_VERSION],
   )
 }
 
 /** Whether a service has been here before. */
-export async function hasOwnTables({ reader, dialect }: Database): Promise<boolean> {
+export async function hasInternalTables({ reader, dialect }: Database): Promise<boolean> {
   return (await reader.all(dialect.findColumn, ['verso_schema', 'model'])).length > 0
 }
 
-async function addLaterColumns(tx: Transaction, { columns, findColumn }: Dialect): Promise<void> {
-  for (const { table, column, type } of LATER_COLUMNS) {
+async function addMissingColumns(tx: Transaction, { columns, findColumn }: Dialect): Promise<void> {
+  for (const { table, column, type } of ADDED_COLUMNS) {
     if ((await tx.all(findColumn, [table, column])).length === 0)
       await tx.run(`alter table ${table} add column ${column} ${columns[type].type}`)
   }
 }
 
 /** Looks first: nodes of the release before may still write these tables. */
-async function addIndexes(tx: Transaction, { findIndex }: Dialect): Promise<void> {
-  for (const [name, columns] of Object.entries(INDEXES)) {
+async function createMissingIndexes(tx: Transaction, { findIndex }: Dialect): Promise<void> {
+  for (const [name, columns] of Object.entries(INTERNAL_INDEXES)) {
     if ((await tx.all(findIndex, [name])).length === 0) await tx.run(`create index ${name} on ${columns}`)
   }
 }
 
-async function prepareEngine(tx: Transaction, { obstacles, setUp }: Dialect): Promise<void> {
-  for (const obstacle of obstacles) {
-    const faults = (await tx.all(obstacle)).map((row) => String(row['fault']))
-    if (faults.length > 0) throw new StartFaults('The database cannot be used', faults)
+async function prepareEngine(tx: Transaction, { startupChecks, setUp }: Dialect): Promise<void> {
+  for (const obstacle of startupChecks) {
+    const errors = (await tx.all(obstacle)).map((row) => String(row['fault']))
+    if (errors.length > 0) throw new StartFaults('The database cannot be used', errors)
   }
   for (const { unless, make } of setUp) {
     if ((await tx.all(unless)).length === 0) await tx.run(make)
   }
 }
 
-function counterTables({ columns }: Dialect): Readonly<Record<string, readonly string[]>> {
+function defineCounterTables({ columns }: Dialect): Readonly<Record<string, readonly string[]>> {
   const [text, integer] = [columns.text.type, columns.integer.type]
   return {
     [COUNT_TABLE]: [
@@ -128,7 +128,7 @@ function counterTables({ columns }: Dialect): Readonly<Record<string, readonly s
   }
 }
 
-function ownTables({ columns, identity }: Dialect): Readonly<Record<string, readonly string[]>> {
+function defineInternalTables({ columns, identity }: Dialect): Readonly<Record<string, readonly string[]>> {
   const [text, integer] = [columns.text.type, columns.integer.type]
   return {
     verso_schema: [`model ${text} primary key`, `shape ${text} not null`],
@@ -201,7 +201,7 @@ function ownTables({ columns, identity }: Dialect): Readonly<Record<string, read
       `status ${integer}`,
       `error ${text}`,
     ],
-    [EPOCH_TABLE]: [`name ${text} primary key`, `value ${integer} not null`],
+    [VERSIONS_TABLE]: [`name ${text} primary key`, `value ${integer} not null`],
     [FORMER_FIELD_TABLE]: [
       `id ${identity}`,
       `model ${text} not null`,

@@ -1,9 +1,9 @@
 // What is to be done with the tables, step by step.
 import type { Field } from '../../model/values/field-types.js'
 import type { Model } from '../../model/definition/model.js'
-import type { ColumnShape } from './snapshot.js'
+import type { ColumnSnapshot } from './snapshot.js'
 
-export type Step = { readonly model: string } & (
+export type SchemaStep = { readonly model: string } & (
   | { readonly kind: 'create-table'; readonly declared: Model }
   | { readonly kind: 'add-column'; readonly declared: Model; readonly field: Field }
   | { readonly kind: 'rename-column'; readonly from: string; readonly to: string }
@@ -22,29 +22,29 @@ export type Step = { readonly model: string } & (
   | { readonly kind: 'count-records'; readonly declared: Model }
 )
 
-export interface Plan {
-  readonly steps: readonly Step[]
+export interface SchemaPlan {
+  readonly steps: readonly SchemaStep[]
   /** What would lose data, each with the ways out. */
-  readonly faults: readonly string[]
+  readonly errors: readonly string[]
   /** What is kept although no model declares it. */
   readonly notes: readonly string[]
   /** Columns without values that no field declares, by model: they stay. */
-  readonly unused: ReadonlyMap<string, Readonly<Record<string, ColumnShape>>>
+  readonly unusedColumns: ReadonlyMap<string, Readonly<Record<string, ColumnSnapshot>>>
   /** The same for many-to-many relations without links. */
   readonly unusedLinks: ReadonlyMap<string, Readonly<Record<string, string>>>
 }
 
 /** A plan that is being made. */
-export interface Draft extends Plan {
-  readonly steps: Step[]
-  readonly faults: string[]
+export interface SchemaPlanDraft extends SchemaPlan {
+  readonly steps: SchemaStep[]
+  readonly errors: string[]
   readonly notes: string[]
-  readonly unused: Map<string, Record<string, ColumnShape>>
+  readonly unusedColumns: Map<string, Record<string, ColumnSnapshot>>
   readonly unusedLinks: Map<string, Record<string, string>>
 }
 
 /** A line for people. */
-export function describe(step: Step): string {
+export function describeStep(step: SchemaStep): string {
   switch (step.kind) {
     case 'create-table':
       return `+ ${step.model}: new table`

@@ -2,42 +2,46 @@
 import { StartFaults } from '../../errors.js'
 import type { Catalog } from '../../model/catalog/catalog.js'
 import type { Model } from '../../model/definition/model.js'
-import { parseStored } from '../engine/database-condition.js'
+import { parseStoredJson } from '../engine/database-condition.js'
 import type { Database, Dialect, Transaction } from '../engine/database.js'
-import { dropFiles, fileColumns } from './dropped-files.js'
-import { fillComputed } from './fill-computed.js'
-import { formerColumns, keepFormerAdmins } from './former-admins.js'
+import { removeDroppedFiles, findFileColumns } from './dropped-files.js'
+import { fillComputedFields } from './fill-computed.js'
+import { listFormerAdminColumns, saveFormerAdmins } from './former-admins.js'
 import type { FormerFields } from '../sql/field-names.js'
-import { keepFormerFields, readFormerFields } from './former-fields.js'
-import { areOwnTablesCurrent, makeOwnTables } from './internal-tables.js'
-import type { Plan, Step } from './plan.js'
-import { laterModels } from './later-models.js'
+import { saveFormerFields, readFormerFields } from './former-fields.js'
+import { areInternalTablesCurrent, createInternalTables } from './internal-tables.js'
+import type { SchemaPlan, SchemaStep } from './plan.js'
+import { findDeferrableModels } from './later-models.js'
 import type { Referrer } from '../records/references.js'
 import { planSchema } from './plan-tables.js'
-import { carryOut } from './steps.js'
-import { printShape, shapeOf, undeclaredReferrers, type Shape } from './snapshot.js'
-import { areSequencesMade, makeSequences } from '../records/sequences.js'
-import { parsed, readShapes, saveShape } from './stored-snapshots.js'
+import { applyStep } from './steps.js'
+import { toSnapshotJson, getSnapshot, listUndeclaredReferrers, type SchemaSnapshot } from './snapshot.js'
+import { areSequencesCurrent, createSequences } from '../records/sequences.js'
+import { parseSnapshots, readSnapshotTexts, saveSnapshot } from './stored-snapshots.js'
 import { Tables } from '../sql/table.js'
 
-const LONG = { isLong: true }
+const LONG_TRANSACTION = { isLong: true }
 /** PostgreSQL keeps a lock for each table, index and sequence until the transaction ends, and has room for some thousands. */
-const MODELS_AT_ONCE = 50
+const MODELS_PER_TRANSACTION = 50
 
 /** What would be done, and what stands in the way. Changes nothing but makes sure that the service's own tables are there. */
-export async function showPlan(db: Database, catalog: Catalog, drops: readonly string[]): Promise<Plan> {
-  const current = await findCurrent(db, catalog, drops)
+export async function previewSchema(
+  db: Database,
+  catalog: Catalog,
+  drops: readonly string[],
+): Promise<SchemaPlan> {
+  const current = await findUnchangedSchema(db, catalog, drops)
   if (current) return current
   return db.transaction(async (tx) => {
-    await makeOwnTables(tx, db.dialect)
-    const shapes = parsed(await readShapes(tx))
-    return planSchema(tx, catalog.stored, shapes, [...drops, ...formerColumns(shapes)])
-  }, LONG)
+    await createInternalTables(tx, db.dialect)
+    const snapshots = parseSnapshots(await readSnapshotTexts(tx))
+    return planSchema(tx, catalog.stored, snapshots, [...drops, ...listFormerAdminColumns(snapshots)])
+  }, LONG_TRANSACTION)
 }
 
-export interface Applied extends Plan {
+export interface AppliedSchema extends SchemaPlan {
   /** What the tables of each model look like now, as text. */
-  readonly shapes: ReadonlyMap<string, string>
+  readonly snapshots: ReadonlyMap<string, string>
   /** The relations of models that are kept and not declared. */
   readonly undeclared: readonly Referrer[]
   /** What fields were before. */
@@ -52,202 +56,215 @@ export async function applySchema(
   db: Database,
   catalog: Catalog,
   drops: readonly string[] = [],
-): Promise<Applied> {
-  const current = await findCurrent(db, catalog, drops)
+): Promise<AppliedSchema> {
+  const current = await findUnchangedSchema(db, catalog, drops)
   if (current) return { ...current, former: await readFormerFields(db.reader) }
-  const { later, texts, ...applied } = await db.transaction(
-    async (tx) => growFirst(tx, db, catalog, drops),
-    LONG,
+  const { later, storedSnapshots, ...applied } = await db.transaction(
+    async (tx) => applyNow(tx, db, catalog, drops),
+    LONG_TRANSACTION,
   )
-  const made = new Map(applied.shapes)
-  let isOvertaken = false
-  for (let next = 0; next < later.length; next += MODELS_AT_ONCE) {
-    const models = later.slice(next, next + MODELS_AT_ONCE)
-    const shapes = await db.transaction(async (tx) => growLater(tx, db.dialect, models, applied, texts), LONG)
-    for (const [name, text] of shapes) made.set(name, text)
-    if (shapes.size < models.length) isOvertaken = true
+  const snapshots = new Map(applied.snapshots)
+  let isOutdated = false
+  for (let next = 0; next < later.length; next += MODELS_PER_TRANSACTION) {
+    const models = later.slice(next, next + MODELS_PER_TRANSACTION)
+    const shapes = await db.transaction(
+      async (tx) => applyLater(tx, db.dialect, models, applied, storedSnapshots),
+      LONG_TRANSACTION,
+    )
+    for (const [name, text] of shapes) snapshots.set(name, text)
+    if (shapes.size < models.length) isOutdated = true
   }
   // Another node was at the same tables in between: what is left to do is planned again.
-  if (isOvertaken) return { ...(await applySchema(db, catalog)), steps: applied.steps }
-  return { ...applied, shapes: made, former: await readFormerFields(db.reader) }
+  if (isOutdated) return { ...(await applySchema(db, catalog)), steps: applied.steps }
+  return { ...applied, snapshots: snapshots, former: await readFormerFields(db.reader) }
 }
 
 /** What is there, if all tables are as they are declared. Reads without any lock, so that nobody who writes waits for a start. */
-async function findCurrent(
+async function findUnchangedSchema(
   { reader, dialect }: Database,
   catalog: Catalog,
   drops: readonly string[],
-): Promise<Omit<Applied, 'former'> | undefined> {
-  if (!(await areOwnTablesCurrent(reader, dialect)) || drops.length > 0) return undefined
-  const texts = await readShapes(reader)
-  const unchanged = unchangedModels(catalog, texts)
+): Promise<Omit<AppliedSchema, 'former'> | undefined> {
+  if (!(await areInternalTablesCurrent(reader, dialect)) || drops.length > 0) return undefined
+  const texts = await readSnapshotTexts(reader)
+  const unchanged = findUnchangedModels(catalog, texts)
   if (unchanged.size < catalog.stored.length) return undefined
-  if (!(await areSequencesMade(reader, catalog.stored))) return undefined
-  const undeclared = parsed(new Map([...texts].filter(([name]) => !unchanged.has(name))))
+  if (!(await areSequencesCurrent(reader, catalog.stored))) return undefined
+  const undeclared = parseSnapshots(new Map([...texts].filter(([name]) => !unchanged.has(name))))
   const plan = await planSchema(reader, [], undeclared, [])
-  return { ...plan, shapes: unchanged, undeclared: undeclaredReferrers(undeclared) }
+  return { ...plan, snapshots: unchanged, undeclared: listUndeclaredReferrers(undeclared) }
 }
 
-interface Grown extends Omit<Applied, 'former'> {
+interface FirstPassResult extends Omit<AppliedSchema, 'former'> {
   /** Those whose steps are still to be carried out. */
   readonly later: readonly Model[]
   /** The shapes as they were stored before. */
-  readonly texts: ReadonlyMap<string, string>
+  readonly storedSnapshots: ReadonlyMap<string, string>
 }
 
-async function growFirst(
+async function applyNow(
   tx: Transaction,
-  { dialect, contents }: Database,
+  { dialect, blobs }: Database,
   catalog: Catalog,
   drops: readonly string[],
-): Promise<Grown> {
-  await makeOwnTables(tx, dialect)
-  const texts = await readShapes(tx)
-  const unchanged = unchangedModels(catalog, texts)
-  const shapes = parsed(new Map([...texts].filter(([name]) => !unchanged.has(name))))
+): Promise<FirstPassResult> {
+  await createInternalTables(tx, dialect)
+  const storedSnapshots = await readSnapshotTexts(tx)
+  const unchanged = findUnchangedModels(catalog, storedSnapshots)
+  const snapshots = parseSnapshots(new Map([...storedSnapshots].filter(([name]) => !unchanged.has(name))))
   const changed = catalog.stored.filter(({ name }) => !unchanged.has(name))
-  const former = formerColumns(shapes)
-  const plan = await planSchema(tx, changed, shapes, [...drops, ...former])
-  if (plan.faults.length > 0)
-    throw new StartFaults('The tables cannot follow the models without losing data', plan.faults)
-  const later = laterModels(plan, changed, MODELS_AT_ONCE)
+  const former = listFormerAdminColumns(snapshots)
+  const plan = await planSchema(tx, changed, snapshots, [...drops, ...former])
+  if (plan.errors.length > 0)
+    throw new StartFaults('The tables cannot follow the models without losing data', plan.errors)
+  const later = findDeferrableModels(plan, changed, MODELS_PER_TRANSACTION)
   const isLater = new Set(later.map(({ name }) => name))
   const steps = plan.steps.filter((step) => !isLater.has(step.model))
-  if (former.length > 0) await keepFormerAdmins(tx)
+  if (former.length > 0) await saveFormerAdmins(tx)
   const tables = new Tables(dialect, catalog)
-  const files = fileColumns(shapes)
-  for (const step of steps.filter((step) => !isIndex(step) && !isCount(step))) {
-    await dropFiles(tx, contents, files, step)
-    await carryOut(tx, dialect, step)
-    await keepFormerFields(tx, plan, step)
+  const files = findFileColumns(snapshots)
+  for (const step of steps.filter((step) => !isIndexStep(step) && !isCountStep(step))) {
+    await removeDroppedFiles(tx, blobs, files, step)
+    await applyStep(tx, dialect, step)
+    await saveFormerFields(tx, plan, step)
   }
-  for (const model of modelsToCompute(steps)) await fillComputed(tx, tables.of(model))
-  await makeSequences(
+  for (const model of findModelsToCompute(steps)) await fillComputedFields(tx, tables.of(model))
+  await createSequences(
     tx,
     catalog.stored.filter(({ name }) => !isLater.has(name)),
   )
   // Last, because what was filled in may not be unique.
-  for (const step of steps.filter(isIndex)) await carryOut(tx, dialect, step)
-  for (const step of steps.filter(isCount)) await carryOut(tx, dialect, step)
-  const left = undeclaredShapes(catalog, shapes, plan)
+  for (const step of steps.filter(isIndexStep)) await applyStep(tx, dialect, step)
+  for (const step of steps.filter(isCountStep)) await applyStep(tx, dialect, step)
+  const left = findUndeclaredSnapshots(catalog, snapshots, plan)
   const made = new Map(unchanged)
   for (const model of changed) {
-    const neighbours = neighboursOf(catalog, model, shapes.get(model.name), [...left.keys()])
-    const text = printed(model, plan, neighbours)
+    const inverseRelations = listInverseRelations(catalog, model, snapshots.get(model.name), [...left.keys()])
+    const text = buildSnapshotJson(model, plan, inverseRelations)
     made.set(model.name, text)
-    if (!isLater.has(model.name) && text !== texts.get(model.name)) await saveShape(tx, model.name, text)
+    if (!isLater.has(model.name) && text !== storedSnapshots.get(model.name))
+      await saveSnapshot(tx, model.name, text)
   }
-  return { ...plan, shapes: made, undeclared: undeclaredReferrers(left), later, texts }
+  return { ...plan, snapshots: made, undeclared: listUndeclaredReferrers(left), later, storedSnapshots }
 }
 
 /** Nothing of this can fail on what is stored. Answers the shapes of those that nobody else has changed in between. */
-async function growLater(
+async function applyLater(
   tx: Transaction,
   dialect: Dialect,
   models: readonly Model[],
-  applied: Omit<Applied, 'former'>,
+  applied: Omit<AppliedSchema, 'former'>,
   before: ReadonlyMap<string, string>,
 ): Promise<Map<string, string>> {
-  const { steps, shapes } = applied
+  const { steps, snapshots } = applied
   for (const lock of dialect.lockSchema) await tx.run(lock)
-  const now = await readShapes(
+  const now = await readSnapshotTexts(
     tx,
     models.map(({ name }) => name),
   )
   const own = models.filter(({ name }) => now.get(name) === before.get(name))
   const names = new Set(own.map(({ name }) => name))
   const ownSteps = steps.filter((step) => names.has(step.model))
-  for (const step of ownSteps.filter((step) => !isIndex(step) && !isCount(step))) {
-    await carryOut(tx, dialect, step)
-    await keepFormerFields(tx, applied, step)
+  for (const step of ownSteps.filter((step) => !isIndexStep(step) && !isCountStep(step))) {
+    await applyStep(tx, dialect, step)
+    await saveFormerFields(tx, applied, step)
   }
-  await makeSequences(tx, own)
-  for (const step of ownSteps.filter(isIndex)) await carryOut(tx, dialect, step)
-  for (const step of ownSteps.filter(isCount)) await carryOut(tx, dialect, step)
-  for (const name of names) await saveShape(tx, name, shapes.get(name) ?? '')
-  return new Map([...names].map((name) => [name, shapes.get(name) ?? '']))
+  await createSequences(tx, own)
+  for (const step of ownSteps.filter(isIndexStep)) await applyStep(tx, dialect, step)
+  for (const step of ownSteps.filter(isCountStep)) await applyStep(tx, dialect, step)
+  for (const name of names) await saveSnapshot(tx, name, snapshots.get(name) ?? '')
+  return new Map([...names].map((name) => [name, snapshots.get(name) ?? '']))
 }
 
-function isIndex(step: Step): boolean {
+function isIndexStep(step: SchemaStep): boolean {
   return step.kind === 'create-index'
 }
 
 /** Comes after all that fills columns. */
-function isCount(step: Step): boolean {
+function isCountStep(step: SchemaStep): boolean {
   return step.kind === 'count-records'
 }
 
 /** The shapes of those whose tables are as they are declared: there is nothing to plan. */
-function unchangedModels(catalog: Catalog, texts: ReadonlyMap<string, string>): Map<string, string> {
+function findUnchangedModels(
+  catalog: Catalog,
+  storedSnapshots: ReadonlyMap<string, string>,
+): Map<string, string> {
   const declared = new Set(catalog.stored.map(({ name }) => name))
-  const undeclared = [...texts.keys()].filter((name) => !declared.has(name))
+  const undeclared = [...storedSnapshots.keys()].filter((name) => !declared.has(name))
   // A command that needs no models knows nothing of what they add to the users.
-  const isBare = catalog.models.length === 0
+  const hasNoModels = catalog.models.length === 0
   const unchanged = catalog.stored.flatMap((model): [string, string][] => {
-    const text = texts.get(model.name)
+    const text = storedSnapshots.get(model.name)
     if (text === undefined) return []
-    const before = isBare || undeclared.length > 0 ? (parseStored(text) as Shape) : undefined
-    const neighbours = neighboursOf(catalog, model, before, undeclared)
-    const isAsDeclared = text === printShape({ ...shapeOf(model), neighbours })
-    return isAsDeclared || (isBare && before && holds(before, shapeOf(model))) ? [[model.name, text]] : []
+    const before =
+      hasNoModels || undeclared.length > 0 ? (parseStoredJson(text) as SchemaSnapshot) : undefined
+    const neighbours = listInverseRelations(catalog, model, before, undeclared)
+    const isAsDeclared = text === toSnapshotJson({ ...getSnapshot(model), neighbours })
+    return isAsDeclared || (hasNoModels && before && includesSnapshot(before, getSnapshot(model)))
+      ? [[model.name, text]]
+      : []
   })
   return new Map(unchanged)
 }
 
 /** Whether tables of the one shape have all that the other declares. */
-function holds(there: Shape, declared: Shape): boolean {
+function includesSnapshot(stored: SchemaSnapshot, declared: SchemaSnapshot): boolean {
   const has = (all: object | undefined, some: object | undefined) =>
     Object.entries(some ?? {}).every(
       ([name, value]) =>
         JSON.stringify((all as Record<string, unknown> | undefined)?.[name]) === JSON.stringify(value),
     )
   return (
-    has(there.columns, declared.columns) &&
-    has(there.indexes, declared.indexes) &&
-    has(there.links, declared.links) &&
-    JSON.stringify(there.counted) === JSON.stringify(declared.counted)
+    has(stored.columns, declared.columns) &&
+    has(stored.indexes, declared.indexes) &&
+    has(stored.links, declared.links) &&
+    JSON.stringify(stored.counted) === JSON.stringify(declared.counted)
   )
 }
 
 /** The shapes of models that stay although nobody declares them now. */
-function undeclaredShapes(
+function findUndeclaredSnapshots(
   catalog: Catalog,
-  shapes: ReadonlyMap<string, Shape>,
-  { steps }: Plan,
-): Map<string, Shape> {
+  snapshots: ReadonlyMap<string, SchemaSnapshot>,
+  { steps }: SchemaPlan,
+): Map<string, SchemaSnapshot> {
   const declared = new Set(catalog.stored.map((model) => model.name))
   const dropped = new Set(steps.filter((step) => step.kind === 'drop-table').map((step) => step.model))
-  return new Map([...shapes].filter(([name]) => !declared.has(name) && !dropped.has(name)))
+  return new Map([...snapshots].filter(([name]) => !declared.has(name) && !dropped.has(name)))
 }
 
-function neighboursOf(
+function listInverseRelations(
   catalog: Catalog,
   model: Model,
-  before: Shape | undefined,
+  before: SchemaSnapshot | undefined,
   undeclared: readonly string[],
 ): string[] {
-  return [...catalog.neighboursOf(model), ...keptNeighbours(before, undeclared)]
+  return [...catalog.neighboursOf(model), ...listUndeclaredInverseRelations(before, undeclared)]
 }
 
 /** What such a model said of this one still holds. */
-function keptNeighbours(before: Shape | undefined, undeclared: readonly string[]): string[] {
+function listUndeclaredInverseRelations(
+  before: SchemaSnapshot | undefined,
+  undeclared: readonly string[],
+): string[] {
   const isOf = (neighbour: string, model: string) => neighbour.includes(` by ${model}.`)
   return (before?.neighbours ?? []).filter((each) => undeclared.some((model) => isOf(each, model)))
 }
 
-function printed(model: Model, plan: Plan, neighbours: readonly string[]): string {
-  const { columns, indexes, links, counted = [] } = shapeOf(model)
-  return printShape({
-    columns: { ...plan.unused.get(model.name), ...columns },
+function buildSnapshotJson(model: Model, plan: SchemaPlan, inverseRelations: readonly string[]): string {
+  const { columns, indexes, links, counted = [] } = getSnapshot(model)
+  return toSnapshotJson({
+    columns: { ...plan.unusedColumns.get(model.name), ...columns },
     indexes,
     counted,
     links: { ...plan.unusedLinks.get(model.name), ...links },
-    neighbours,
+    neighbours: inverseRelations,
   })
 }
 
 /** Once all columns are there: the models with new computed fields. */
-function modelsToCompute(steps: readonly Step[]): Set<Model> {
+function findModelsToCompute(steps: readonly SchemaStep[]): Set<Model> {
   const added = steps.filter((step) => step.kind === 'add-column')
   return new Set(added.filter((step) => step.field.computed).map((step) => step.declared))
 }

@@ -1,14 +1,14 @@
 // What the tables look like, as data: the plan is the difference between what is there and what the models declare.
 import { storageOf, type Field, type Storage } from '../../model/values/field-types.js'
 import type { Model } from '../../model/definition/model.js'
-import { describeCounted, plainIndexes } from '../counters/counted-fields.js'
-import { indexName } from '../engine/names.js'
+import { describeCounters, listNonUniqueIndexes } from '../counters/counted-fields.js'
+import { toIndexName } from '../engine/names.js'
 import type { Referrer } from '../records/references.js'
 
-export interface Shape {
-  readonly columns: Readonly<Record<string, ColumnShape>>
+export interface SchemaSnapshot {
+  readonly columns: Readonly<Record<string, ColumnSnapshot>>
   /** By the name of the index. */
-  readonly indexes: Readonly<Record<string, IndexShape>>
+  readonly indexes: Readonly<Record<string, IndexSnapshot>>
   /** Many-to-many relations by field, with the model they lead to: each has a table of its own. */
   readonly links?: Readonly<Record<string, string>>
   /** What the counters count; undefined where there were none yet. */
@@ -17,7 +17,7 @@ export interface Shape {
   readonly neighbours?: readonly string[]
 }
 
-export interface ColumnShape {
+export interface ColumnSnapshot {
   readonly storage: Storage
   readonly scale: number
   /** A password: what is stored is its hash. */
@@ -26,72 +26,84 @@ export interface ColumnShape {
   readonly target?: string
 }
 
-export interface IndexShape {
+export interface IndexSnapshot {
   readonly unique: boolean
   readonly fields: readonly string[]
 }
 
-const SHAPES = new WeakMap<Model, Shape>()
+const SNAPSHOTS = new WeakMap<Model, SchemaSnapshot>()
 
-export function shapeOf(model: Model): Shape {
-  const known = SHAPES.get(model)
-  if (known) return known
-  const shape = makeShape(model)
-  SHAPES.set(model, shape)
-  return shape
+export function getSnapshot(model: Model): SchemaSnapshot {
+  const cached = SNAPSHOTS.get(model)
+  if (cached) return cached
+  const snapshot = buildSnapshot(model)
+  SNAPSHOTS.set(model, snapshot)
+  return snapshot
 }
 
-function makeShape(model: Model): Shape {
-  const columns: Record<string, ColumnShape> = {}
+function buildSnapshot(model: Model): SchemaSnapshot {
+  const columns: Record<string, ColumnSnapshot> = {}
   for (const field of model.fields.values()) {
-    const column = columnShapeOf(field)
+    const column = buildColumnSnapshot(field)
     if (column.storage !== 'none') columns[field.name] = column
   }
-  const indexes: Record<string, IndexShape> = {}
-  for (const fields of model.unique) indexes[indexName(model.name, true, fields)] = { unique: true, fields }
+  const indexes: Record<string, IndexSnapshot> = {}
+  for (const fields of model.unique) indexes[toIndexName(model.name, true, fields)] = { unique: true, fields }
   // Each ends with the id, so that what it finds is in the order of a page.
-  for (const fields of plainIndexes(model))
-    indexes[indexName(model.name, false, [...fields, 'id'])] = { unique: false, fields }
+  for (const fields of listNonUniqueIndexes(model))
+    indexes[toIndexName(model.name, false, [...fields, 'id'])] = { unique: false, fields }
   const links = [...model.fields.values()].flatMap(({ name, type, relation }) =>
     type === 'many-to-many' && relation?.mappedBy === undefined && relation ? [[name, relation.target]] : [],
   )
   return {
     ...{ columns, indexes, links: Object.fromEntries(links) as Record<string, string> },
-    counted: describeCounted(model),
+    counted: describeCounters(model),
   }
 }
 
 /** The same text for the same shape, whatever the order of its parts. */
-export function printShape({ columns, indexes, links = {}, counted, neighbours = [] }: Shape): string {
-  const counting = counted ? `,"counted":${JSON.stringify(counted)}` : ''
-  const linked = Object.keys(links).length > 0 ? `,"links":${printSorted(links)}` : ''
-  const hanging = neighbours.length > 0 ? `,"neighbours":${JSON.stringify([...neighbours].sort())}` : ''
-  return `{"columns":${printSorted(columns)},"indexes":${printSorted(indexes)}${counting}${linked}${hanging}}`
+export function toSnapshotJson({
+  columns,
+  indexes,
+  links = {},
+  counted,
+  neighbours = [],
+}: SchemaSnapshot): string {
+  const countedJson = counted ? `,"counted":${JSON.stringify(counted)}` : ''
+  const linksJson = Object.keys(links).length > 0 ? `,"links":${toSortedJson(links)}` : ''
+  const neighboursJson =
+    neighbours.length > 0 ? `,"neighbours":${JSON.stringify([...neighbours].sort())}` : ''
+  return `{"columns":${toSortedJson(columns)},"indexes":${toSortedJson(indexes)}${countedJson}${linksJson}${neighboursJson}}`
 }
 
-function printSorted(parts: Readonly<Record<string, unknown>>): string {
+function toSortedJson(parts: Readonly<Record<string, unknown>>): string {
   const names = Object.keys(parts).sort()
   return `{${names.map((name) => `${JSON.stringify(name)}:${JSON.stringify(parts[name])}`).join(',')}}`
 }
 
-export function columnShapeOf(field: Field): ColumnShape {
+export function buildColumnSnapshot(field: Field): ColumnSnapshot {
   const target = field.relation && !field.kept ? { target: field.relation.target } : {}
   return { storage: storageOf(field), scale: field.scale, hashed: field.secret === 'password', ...target }
 }
 
 /** Whether the values of a column can stay as they are under its new declaration. */
-export function keepsValues(before: ColumnShape, after: ColumnShape): boolean {
+export function canKeepValues(before: ColumnSnapshot, after: ColumnSnapshot): boolean {
   const isSame = before.storage === after.storage && before.hashed === after.hashed
   return isSame && before.target === after.target && after.scale >= before.scale
 }
 
 /** The relations of stored models that are not declared now: their records are kept, and so is what they refer to. */
-export function undeclaredReferrers(shapes: ReadonlyMap<string, Shape>): Referrer[] {
-  return [...shapes].flatMap(([model, { columns, links = {} }]) => {
+export function listUndeclaredReferrers(snapshots: ReadonlyMap<string, SchemaSnapshot>): Referrer[] {
+  return [...snapshots].flatMap(([model, { columns, links = {} }]) => {
     const references = Object.entries(columns).flatMap(([field, { target }]) =>
       target === undefined ? [] : [{ model, field, target, isLink: false }],
     )
-    const linked = Object.entries(links).map(([field, target]) => ({ model, field, target, isLink: true }))
-    return [...references, ...linked]
+    const linkReferrers = Object.entries(links).map(([field, target]) => ({
+      model,
+      field,
+      target,
+      isLink: true,
+    }))
+    return [...references, ...linkReferrers]
   })
 }

@@ -3,20 +3,20 @@ import { storageOf, type Field } from '../../model/values/field-types.js'
 import { idOf, type Value } from '../../model/values/value.js'
 import type { Column, Dialect, SqlValue } from '../engine/database.js'
 
-export function columnOf(dialect: Dialect, field: Field): Column {
+export function getColumn(dialect: Dialect, field: Field): Column {
   const storage = storageOf(field)
   if (storage === 'none') throw new Error(`${field.name} has no column`)
   return dialect.columns[storage]
 }
 
 /** A reference is kept as the id of its target, and so is a file. */
-export function encode(dialect: Dialect, field: Field, value: Value): SqlValue {
-  return encoderOf(dialect, field)(value)
+export function encodeValue(dialect: Dialect, field: Field, value: Value): SqlValue {
+  return createEncoder(dialect, field)(value)
 }
 
 /** The same for many values of one field. */
-export function encoderOf(dialect: Dialect, field: Field): Column['encode'] {
-  const column = columnOf(dialect, field)
-  const isElsewhere = field.relation !== undefined || field.type === 'binary'
-  return isElsewhere ? (value) => column.encode(value === null ? null : idOf(value)) : column.encode
+export function createEncoder(dialect: Dialect, field: Field): Column['encode'] {
+  const column = getColumn(dialect, field)
+  const isStoredAsId = field.relation !== undefined || field.type === 'binary'
+  return isStoredAsId ? (value) => column.encode(value === null ? null : idOf(value)) : column.encode
 }

@@ -8,10 +8,10 @@ import { isReference } from '../../model/definition/model.js'
 import { ID } from '../../model/query/path.js'
 import type { Value } from '../../model/values/value.js'
 import type { Dialect, SqlValue } from '../engine/database.js'
-import { quote } from '../engine/names.js'
-import { Parameters, type Rendered } from './parameters.js'
-import { neighbours, type Neighbours } from './relation.js'
-import { columnOf } from './column.js'
+import { quoteIdentifier } from '../engine/names.js'
+import { SqlParameters, type SqlFragment } from './parameters.js'
+import { compileRelation, type RelationSql } from './relation.js'
+import { getColumn } from './column.js'
 
 /** SQLite joins no more than 64 tables, and every one costs time on both engines. */
 export const MAX_JOINS = 32
@@ -21,18 +21,18 @@ export const MAX_JOINS = 32
  * seconds. So it does for the first tables only, as many as it reorders by default; later ones are looked up record by record,
  * which an offset makes sure of.
  */
-const MAX_REORDERED = 8
-const APART = ' limit 1 offset 0'
+const MAX_REORDERED_TABLES = 8
+const UNREORDERED_LIMIT = ' limit 1 offset 0'
 
 /**
  * SQLite, from 3.51 on, makes joins of `exists` too, and then counts an offset by the members and not by the records: pages
  * overlap. A limit keeps it from that, and PostgreSQL takes no notice of it.
  */
-const ONE_IS_ENOUGH = ' limit 1'
+const EXISTS_LIMIT = ' limit 1'
 
 /** What all the scopes of one statement share. */
-class Statement {
-  readonly parameters = new Parameters()
+class StatementState {
+  readonly parameters = new SqlParameters()
   readonly #paths = new Set<string>()
   #aliases = 0
 
@@ -45,7 +45,7 @@ class Statement {
   }
 
   get isLarge(): boolean {
-    return this.#aliases >= MAX_REORDERED
+    return this.#aliases >= MAX_REORDERED_TABLES
   }
 }
 
@@ -62,7 +62,7 @@ interface Join {
  *     const key = scope.column(steps, field)
  *     scope.render(`select … from "table" as t ${scope.joins} where ${where} order by ${key}`)
  */
-export class Scope {
+export class SqlScope {
   readonly #joins = new Map<string, Join>()
 
   constructor(
@@ -70,7 +70,7 @@ export class Scope {
     readonly alias = 't',
     /** From the record at the very outside; undefined for a permission. */
     private readonly path: string | undefined = '',
-    private readonly statement = new Statement(),
+    private readonly statement = new StatementState(),
   ) {}
 
   /** Stands behind the table: complete once all columns have been asked for. */
@@ -78,160 +78,163 @@ export class Scope {
     return [...this.#joins.values()].map((join) => join.sql).join(' ')
   }
 
-  render(text: string): Rendered {
+  render(text: string): SqlFragment {
     return this.statement.parameters.render(text)
   }
 
   /** Where a value stands in the text, until it is whole. */
-  mark(value: SqlValue): string {
-    return this.statement.parameters.mark(value)
+  bind(value: SqlValue): string {
+    return this.statement.parameters.bind(value)
   }
 
   /** A field at the end of steps that lead to one record each; null where one of them leads nowhere, and where it is masked. */
-  column(steps: readonly Step[], field: Field, mask?: Criteria): string {
+  compileColumn(steps: readonly Step[], field: Field, mask?: Criteria): string {
     const last = steps.at(-1)
     // The id of a neighbour stands in the record already.
     if (field === ID && last && isReference(last.field) && !last.mask && !last.seen)
-      return this.column(steps.slice(0, -1), last.field)
-    const alias = this.#aliasOf(steps)
-    const column = `${alias}.${quote(field.name)}`
-    return mask ? `case when ${this.under(alias).holds(mask)} then ${column} end` : column
+      return this.compileColumn(steps.slice(0, -1), last.field)
+    const alias = this.#resolveAlias(steps)
+    const column = `${alias}.${quoteIdentifier(field.name)}`
+    return mask ? `case when ${this.withAlias(alias).compilePermission(mask)} then ${column} end` : column
   }
 
   /**
    * Whether a condition of a permission is true of the record. It stands for itself: the ways that it takes are not those of whoever
    * asks, who may not see all that it looks at.
    */
-  holds(criteria: Criteria): string {
-    const own = this.under(this.alias)
-    const test = own.where(criteria)
+  compilePermission(criteria: Criteria): string {
+    const own = this.withAlias(this.alias)
+    const test = own.compileWhere(criteria)
     if (own.joins === '') return test
     return `exists (select 1 from (select 1) as "one" ${own.joins} where ${test})`
   }
 
   /** The records that a step leads to, as far as they may be seen. */
-  neighbours(step: Step, inner: string, previous?: Step): Neighbours {
-    const { from, where } = neighbours(step, this.alias, inner, previous)
-    const seen = [
-      ...(step.mask ? [this.holds(step.mask)] : []),
-      ...(step.seen ? [this.under(inner).holds(step.seen)] : []),
+  compileRelation(step: Step, inner: string, previous?: Step): RelationSql {
+    const { from, where } = compileRelation(step, this.alias, inner, previous)
+    const visibility = [
+      ...(step.mask ? [this.compilePermission(step.mask)] : []),
+      ...(step.seen ? [this.withAlias(inner).compilePermission(step.seen)] : []),
     ]
-    return { from, where: [where, ...seen].join(' and ') }
+    return { from, where: [where, ...visibility].join(' and ') }
   }
 
   /** The same statement from another of its tables; what it looks at counts for nobody. */
-  under(alias: string): Scope {
-    return new Scope(this.dialect, alias, undefined, this.statement)
+  withAlias(alias: string): SqlScope {
+    return new SqlScope(this.dialect, alias, undefined, this.statement)
   }
 
-  where(criteria: Criteria): string {
+  compileWhere(criteria: Criteria): string {
     switch (criteria.kind) {
       case 'comparison':
-        return this.#comparison(criteria)
+        return this.#compileComparison(criteria)
       case 'not':
-        return `not (${this.where(criteria.criteria)})`
+        return `not (${this.compileWhere(criteria.criteria)})`
       default:
         if (criteria.criteria.length === 0) return criteria.kind === 'and' ? '1 = 1' : '1 = 0'
-        return `(${criteria.criteria.map((each) => this.where(each)).join(` ${criteria.kind} `)})`
+        return `(${criteria.criteria.map((each) => this.compileWhere(each)).join(` ${criteria.kind} `)})`
     }
   }
 
-  #comparison(comparison: Comparison): string {
+  #compileComparison(comparison: Comparison): string {
     const { steps, field, operator, values, mask } = comparison
     const index = steps.findIndex((step) => step.field.relation?.isList)
     const list = steps[index]
-    if (list) return this.#member(comparison, list, index)
-    const test = TESTS[operator]
+    if (list) return this.#compileListComparison(comparison, list, index)
+    const test = OPERATOR_SQL[operator]
     if (!test) throw new Error(`${operator} is a question to lists, and ${field.name} is none`)
-    const column = this.column(steps, field, mask)
+    const column = this.compileColumn(steps, field, mask)
     const marks = test
       .params(this.dialect, field, values)
-      .map((value) => this.statement.parameters.mark(value))
+      .map((value) => this.statement.parameters.bind(value))
     return test.sql(this.dialect, column, field, marks)
   }
 
   /** True if the rest of the comparison is true of at least one member, else false. */
-  #member(comparison: Comparison, list: Step, index: number): string {
+  #compileListComparison(comparison: Comparison, list: Step, index: number): string {
     const [before, rest] = [comparison.steps.slice(0, index), comparison.steps.slice(index + 1)]
-    const outer = this.#aliasOf(before)
-    const end = this.statement.isLarge ? APART : ONE_IS_ENOUGH
-    const path = this.path === undefined ? undefined : this.#pathTo([...before, list])
-    const inner = new Scope(this.dialect, this.statement.alias(path), path, this.statement)
-    const { from, where } = this.under(outer).neighbours(list, inner.alias)
-    const emptiness = rest.length === 0 ? EMPTINESS[comparison.operator] : undefined
+    const outer = this.#resolveAlias(before)
+    const end = this.statement.isLarge ? UNREORDERED_LIMIT : EXISTS_LIMIT
+    const path = this.path === undefined ? undefined : this.#joinPath([...before, list])
+    const inner = new SqlScope(this.dialect, this.statement.alias(path), path, this.statement)
+    const { from, where } = this.withAlias(outer).compileRelation(list, inner.alias)
+    const emptiness = rest.length === 0 ? EMPTINESS_OPERATORS[comparison.operator] : undefined
     if (emptiness !== undefined) return `${emptiness} (select 1 from ${from} where ${where}${end})`
-    const test = inner.where({ ...comparison, steps: rest })
+    const test = inner.compileWhere({ ...comparison, steps: rest })
     return `exists (select 1 from ${from} ${inner.joins} where ${where} and ${test}${end})`
   }
 
-  #aliasOf(steps: readonly Step[]): string {
+  #resolveAlias(steps: readonly Step[]): string {
     const last = steps.at(-1)
     if (!last) return this.alias
-    const path = this.#pathTo(steps)
+    const path = this.#joinPath(steps)
     const known = this.#joins.get(path)
     if (known) return known.alias
     // Joined, its members would bring the record several times.
     if (last.field.relation?.isList) throw new Error(`${path} is a list: it cannot be joined`)
-    const outer = this.#aliasOf(steps.slice(0, -1))
+    const outer = this.#resolveAlias(steps.slice(0, -1))
     const alias = this.statement.alias(this.path === undefined ? undefined : path)
-    const { from, where } = this.under(outer).neighbours(last, alias, steps.at(-2))
+    const { from, where } = this.withAlias(outer).compileRelation(last, alias, steps.at(-2))
     this.#joins.set(path, { alias, sql: `left join ${from} on ${where}` })
     return alias
   }
 
-  #pathTo(steps: readonly Step[]): string {
+  #joinPath(steps: readonly Step[]): string {
     return [this.path ?? '', ...steps.map((step) => step.field.name)].join('.')
   }
 }
 
-const PREDICATES = new WeakMap<Criteria, Map<Dialect, Rendered>>()
+const PREDICATE_CACHE = new WeakMap<Criteria, Map<Dialect, SqlFragment>>()
 
 /** Whether a condition of a permission holds for a record `t`. It is asked again and again, and made once. */
-export function predicateOf(dialect: Dialect, criteria: Criteria): Rendered {
-  const known = PREDICATES.get(criteria) ?? new Map<Dialect, Rendered>()
-  PREDICATES.set(criteria, known)
+export function compilePredicate(dialect: Dialect, criteria: Criteria): SqlFragment {
+  const known = PREDICATE_CACHE.get(criteria) ?? new Map<Dialect, SqlFragment>()
+  PREDICATE_CACHE.set(criteria, known)
   const made = known.get(dialect)
   if (made) return made
-  const scope = new Scope(dialect)
-  const predicate = scope.render(scope.holds(criteria))
+  const scope = new SqlScope(dialect)
+  const predicate = scope.render(scope.compilePermission(criteria))
   known.set(dialect, predicate)
   return predicate
 }
 
-interface Test {
+interface OperatorSql {
   readonly sql: (dialect: Dialect, column: string, field: Field, marks: readonly string[]) => string
   readonly params: (dialect: Dialect, field: Field, values: readonly Value[]) => readonly SqlValue[]
 }
 
 /** Whether the list at the end of a path has members: asked of the list itself, not of a member. */
-const EMPTINESS: Readonly<Partial<Record<Operator, string>>> = { isEmpty: 'not exists', notEmpty: 'exists' }
-
-/** All but emptiness. What is compared with a column that is null is unknown, as SQL has it. */
-const TESTS: Readonly<Partial<Record<Operator, Test>>> = {
-  '=': withMarks(([mark = '']) => `= ${mark}`),
-  '!=': withMarks(([mark = '']) => `<> ${mark}`),
-  '<': withMarks(([mark = '']) => `< ${mark}`),
-  '>': withMarks(([mark = '']) => `> ${mark}`),
-  '<=': withMarks(([mark = '']) => `<= ${mark}`),
-  '>=': withMarks(([mark = '']) => `>= ${mark}`),
-  between: withMarks((marks) => `between ${marks.join(' and ')}`),
-  notBetween: withMarks((marks) => `not between ${marks.join(' and ')}`),
-  isNull: withMarks(() => 'is null'),
-  notNull: withMarks(() => 'is not null'),
-  like: folded('like'),
-  notLike: folded('not like'),
-  in: amongRows('in'),
-  notIn: amongRows('not in'),
+const EMPTINESS_OPERATORS: Readonly<Partial<Record<Operator, string>>> = {
+  isEmpty: 'not exists',
+  notEmpty: 'exists',
 }
 
-function withMarks(test: (marks: readonly string[]) => string): Test {
+/** All but emptiness. What is compared with a column that is null is unknown, as SQL has it. */
+const OPERATOR_SQL: Readonly<Partial<Record<Operator, OperatorSql>>> = {
+  '=': compareColumn(([mark = '']) => `= ${mark}`),
+  '!=': compareColumn(([mark = '']) => `<> ${mark}`),
+  '<': compareColumn(([mark = '']) => `< ${mark}`),
+  '>': compareColumn(([mark = '']) => `> ${mark}`),
+  '<=': compareColumn(([mark = '']) => `<= ${mark}`),
+  '>=': compareColumn(([mark = '']) => `>= ${mark}`),
+  between: compareColumn((marks) => `between ${marks.join(' and ')}`),
+  notBetween: compareColumn((marks) => `not between ${marks.join(' and ')}`),
+  isNull: compareColumn(() => 'is null'),
+  notNull: compareColumn(() => 'is not null'),
+  like: compareFolded('like'),
+  notLike: compareFolded('not like'),
+  in: compareWithList('in'),
+  notIn: compareWithList('not in'),
+}
+
+function compareColumn(compile: (marks: readonly string[]) => string): OperatorSql {
   return {
-    sql: (_dialect, column, _field, marks) => `${column} ${test(marks)}`,
-    params: encodeAll,
+    sql: (_dialect, column, _field, marks) => `${column} ${compile(marks)}`,
+    params: encodeValues,
   }
 }
 
-function folded(operator: string): Test {
+function compareFolded(operator: string): OperatorSql {
   return {
     sql: (dialect, column, _field, [mark = '']) => `${dialect.fold(column)} ${operator} ${mark} escape '\\'`,
     params: (_dialect, _field, values) => values.map((value) => likePattern(value as string)),
@@ -239,15 +242,15 @@ function folded(operator: string): Test {
 }
 
 /** One parameter for the whole list: as many texts of SQL as lengths of lists would push others out of the caches. */
-function amongRows(operator: string): Test {
+function compareWithList(operator: string): OperatorSql {
   return {
     sql: (dialect, column, field, [mark = '']) =>
-      `${column} ${operator} (${dialect.json.rows(storageOf(field), mark)})`,
-    params: (dialect, field, values) => [JSON.stringify(encodeAll(dialect, field, values))],
+      `${column} ${operator} (${dialect.json.unnest(storageOf(field), mark)})`,
+    params: (dialect, field, values) => [JSON.stringify(encodeValues(dialect, field, values))],
   }
 }
 
-function encodeAll(dialect: Dialect, field: Field, values: readonly Value[]): SqlValue[] {
-  const { encode } = columnOf(dialect, field)
+function encodeValues(dialect: Dialect, field: Field, values: readonly Value[]): SqlValue[] {
+  const { encode } = getColumn(dialect, field)
   return values.map((value) => encode(value))
 }

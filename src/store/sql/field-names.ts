@@ -18,21 +18,21 @@ export interface FormerField {
 export type FormerFields = ReadonlyMap<string, readonly FormerField[]>
 
 /** What a Change says of the fields of today. */
-export interface Reading {
+export interface TranslatedChange {
   readonly changes: Change['changes']
   /** Fields that were not yet what they are today, or of which it tells what they cannot hold: what they held then is not known. */
-  readonly lost: readonly string[]
+  readonly unknownFields: readonly string[]
   /** Whether it tells of a field of which nobody knows what became. */
-  readonly isUnexplained: boolean
+  readonly hasUnexplainedFields: boolean
 }
 
 /** The fields of a model, and all that they were. */
-export class FieldNames {
+export class FieldNameHistory {
   /** By today's names and, for databases that do not know better, by those that the model says they had. */
-  readonly #known: ReadonlyMap<string, string>
+  readonly #currentNames: ReadonlyMap<string, string>
   /** After which Change a field began, under whatever name, where another one had its name before. */
-  readonly #begun: readonly (readonly [name: string, seq: number])[]
-  readonly #settled: number
+  readonly #fieldStarts: readonly (readonly [name: string, seq: number])[]
+  readonly #lastRenameSeq: number
 
   constructor(
     private readonly model: Model,
@@ -40,46 +40,46 @@ export class FieldNames {
   ) {
     const told = [...model.fields.values()].filter(({ secret }) => secret === undefined)
     const named = told.flatMap(({ name, was }) => (was === undefined ? [] : [[was, name] as const]))
-    this.#known = new Map([...named, ...told.map(({ name }) => [name, name] as const)])
-    this.#begun = told.flatMap(({ name }) => {
-      const seq = beginningOf(name, former)
+    this.#currentNames = new Map([...named, ...told.map(({ name }) => [name, name] as const)])
+    this.#fieldStarts = told.flatMap(({ name }) => {
+      const seq = findFieldStart(name, former)
       return seq === undefined ? [] : [[name, seq] as const]
     })
-    this.#settled = Math.max(0, ...former.map(({ seq }) => seq))
+    this.#lastRenameSeq = Math.max(0, ...former.map(({ seq }) => seq))
   }
 
-  read({ seq, changes }: Pick<Change, 'seq' | 'changes'>): Reading {
-    const lost = seq > this.#settled ? [] : this.#begun.filter(([, begun]) => seq <= begun)
+  translate({ seq, changes }: Pick<Change, 'seq' | 'changes'>): TranslatedChange {
+    const lost = seq > this.#lastRenameSeq ? [] : this.#fieldStarts.filter(([, begun]) => seq <= begun)
     const names = lost.map(([name]) => name)
     const told: [string, Change['changes'][string]][] = []
-    let isUnexplained = false
+    let hasUnexplainedFields = false
     for (const [logged, each] of Object.entries(changes)) {
-      const name = this.#nameOf(logged, seq)
+      const name = this.#findCurrentName(logged, seq)
       const field = name === null || name === undefined ? undefined : this.model.fields.get(name)
-      if (name === undefined) isUnexplained = true
+      if (name === undefined) hasUnexplainedFields = true
       if (!field || names.includes(field.name)) continue
       if (isHeldBy(field, each.before) && isHeldBy(field, each.after)) told.push([field.name, each])
       else names.push(field.name)
     }
-    return { changes: Object.fromEntries(told), lost: names, isUnexplained }
+    return { changes: Object.fromEntries(told), unknownFields: names, hasUnexplainedFields }
   }
 
   /** Null if that field is no more; undefined if nobody knows. */
-  #nameOf(logged: string, seq: number): string | null | undefined {
-    if (seq > this.#settled) return this.#known.get(logged)
+  #findCurrentName(logged: string, seq: number): string | null | undefined {
+    if (seq > this.#lastRenameSeq) return this.#currentNames.get(logged)
     let name = logged
     for (const each of this.former) {
       if (each.seq < seq || (each.name !== name && each.name !== ALL_FIELDS)) continue
       if (each.became === null) return null
       name = each.became
     }
-    return this.#known.get(name)
+    return this.#currentNames.get(name)
   }
 }
 
 /** Goes back through the names that a field had, to where one of them was another field's. */
-function beginningOf(today: string, former: readonly FormerField[]): number | undefined {
-  let name = today
+function findFieldStart(currentName: string, former: readonly FormerField[]): number | undefined {
+  let name = currentName
   for (const each of [...former].reverse()) {
     if (each.became === name) ({ name } = each)
     else if (each.name === name || each.name === ALL_FIELDS) return each.seq

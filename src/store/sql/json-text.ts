@@ -2,46 +2,53 @@
 // A second printer of values beside `JSON.stringify`: it prints the same, character by character, or not at all.
 import { storageOf } from '../../model/values/field-types.js'
 import type { Entry, Selection } from '../../model/query/selection.js'
-import { Scope } from './criteria.js'
+import { SqlScope } from './criteria.js'
 import type { Dialect } from '../engine/database.js'
-import { quote, tableName } from '../engine/names.js'
-import type { Rendered } from './parameters.js'
-import { pointRead, type PointRead } from './point-read.js'
+import { quoteIdentifier, toTableName } from '../engine/names.js'
+import type { SqlFragment } from './parameters.js'
+import { compilePointRead, type PointRead } from './point-read.js'
 
 /** More than these are left to the other printer: functions of the database take only so many arguments. */
-const MAX_PARTS = 90
+const MAX_CONCAT_ARGUMENTS = 90
 
 /** Reads `text` and `version` of a record. */
-export interface Printed extends PointRead {
+export interface JsonSelect extends PointRead {
   /** The text of a record of a table that is called `t`. */
-  readonly text: Rendered
+  readonly text: SqlFragment
 }
 
 /** Undefined where it shows something that the database cannot print. */
-export function printSelection(dialect: Dialect, selection: Selection): Printed | undefined {
-  const scope = new Scope(dialect)
-  const record = printRecord(scope, 1, selection)
+export function compileJsonSelect(dialect: Dialect, selection: Selection): JsonSelect | undefined {
+  const scope = new SqlScope(dialect)
+  const record = compileRecordJson(scope, 1, selection)
   if (record === undefined) return undefined
   const text = scope.render(record)
   const columns = `t."id" as "id", t."version" as "version", ${text.sql} as "text"`
-  return { text, ...pointRead(columns, quote(tableName(selection.model.name)), text.params) }
+  return {
+    text,
+    ...compilePointRead(columns, quoteIdentifier(toTableName(selection.model.name)), text.params),
+  }
 }
 
-function printRecord(scope: Scope, depth: number, { versionKeys, entries }: Selection): string | undefined {
+function compileRecordJson(
+  scope: SqlScope,
+  depth: number,
+  { versionKeys, entries }: Selection,
+): string | undefined {
   const { alias } = scope
   const parts = [`'{"id":'`, `${alias}."id"`]
-  for (const key of versionKeys) parts.push(member(key), `${alias}."version"`)
+  for (const key of versionKeys) parts.push(compileMemberKey(key), `${alias}."version"`)
   for (const entry of entries) {
-    const value = printEntry(scope, depth, entry)
+    const value = compileEntryJson(scope, depth, entry)
     if (value === undefined) return undefined
-    if (!entry.onlyIfTrue) parts.push(member(entry.key), value)
-    else parts.push(`case when ${value} = 'true' then ${member(entry.key, 'true')} else '' end`)
+    if (!entry.onlyIfTrue) parts.push(compileMemberKey(entry.key), value)
+    else parts.push(`case when ${value} = 'true' then ${compileMemberKey(entry.key, 'true')} else '' end`)
   }
-  return parts.length < MAX_PARTS ? `concat(${[...parts, `'}'`].join(', ')})` : undefined
+  return parts.length < MAX_CONCAT_ARGUMENTS ? `concat(${[...parts, `'}'`].join(', ')})` : undefined
 }
 
-function printEntry(
-  scope: Scope,
+function compileEntryJson(
+  scope: SqlScope,
   depth: number,
   { steps, field, mask, neighbour }: Entry,
 ): string | undefined {
@@ -50,17 +57,17 @@ function printEntry(
     const storage = storageOf(field)
     return storage === 'none'
       ? undefined
-      : scope.dialect.print[storage]?.(`${scope.alias}.${quote(field.name)}`)
+      : scope.dialect.toJson[storage]?.(`${scope.alias}.${quoteIdentifier(field.name)}`)
   }
   const { step, shown } = neighbour
   if (step.seen || step.mask || step.field.relation?.isList) return undefined
-  const inner = scope.under(`r${depth}`)
-  const { from, where } = scope.neighbours(step, inner.alias)
-  const text = printRecord(inner, depth + 1, shown)
+  const inner = scope.withAlias(`r${depth}`)
+  const { from, where } = scope.compileRelation(step, inner.alias)
+  const text = compileRecordJson(inner, depth + 1, shown)
   return text && `coalesce((select ${text} from ${from} where ${where}), 'null')`
 }
 
 /** What stands before a value: names of fields are letters and digits. */
-function member(key: string, value = ''): string {
+function compileMemberKey(key: string, value = ''): string {
   return `',${JSON.stringify(key)}:${value}'`
 }

@@ -1,8 +1,8 @@
 // Rows of several works that share a transaction, in one statement. Whose row is not among the answers has written nothing.
 import type { Field } from '../../model/values/field-types.js'
 import { storageOf } from '../../model/values/field-types.js'
-import type { JsonColumn, ManySql, SqlValue, Transaction } from '../engine/database.js'
-import { quote, tableName } from '../engine/names.js'
+import type { JsonColumn, BatchSql, SqlValue, Transaction } from '../engine/database.js'
+import { quoteIdentifier, toTableName } from '../engine/names.js'
 import type { Table } from './table.js'
 
 /** Rows of new records, each with its values in the order of the fields. A value that another record has keeps only its own row out. */
@@ -11,22 +11,22 @@ export async function insertMany(
   table: Table,
   rows: readonly (readonly SqlValue[])[],
 ): Promise<(number | undefined)[]> {
-  const { stored, model } = table
-  const many = manyOf(table)
-  const names = stored.map(({ name }) => quote(name)).join(', ')
+  const { storedFields, model } = table
+  const many = requireBatchSql(table)
+  const names = storedFields.map(({ name }) => quoteIdentifier(name)).join(', ')
   // Which id belongs to which row is said, not guessed from the order of what comes back.
   const sql =
-    `with "new" as materialized (select ${many.nextId(tableName(model.name))} as "id", "rows".* ` +
-    `from (${many.rows(stored.map(columnFor))}) as "rows"), ` +
+    `with "new" as materialized (select ${many.nextId(toTableName(model.name))} as "id", "rows".* ` +
+    `from (${many.unnest(storedFields.map(toJsonColumn))}) as "rows"), ` +
     `"stored" as (insert into ${table.name} ("id", "version", ${names}) select "id", 0, ${names} from "new" ` +
     `on conflict do nothing returning "id") ` +
     `select "id", "$row" as "row" from "new" where "id" in (select "id" from "stored")`
-  const answers = await tx.all(sql, listsOf(many, stored.length, rows))
+  const answers = await tx.all(sql, toColumnLists(many, storedFields.length, rows))
   const ids = new Map(answers.map((answer) => [Number(answer['row']), Number(answer['id'])]))
   return rows.map((_, index) => ids.get(index + 1))
 }
 
-export interface ManyUpdate {
+export interface BatchUpdate {
   readonly id: number
   /** The version it was made from: the record must still have it. */
   readonly version: number
@@ -41,42 +41,50 @@ export async function updateMany(
   tx: Transaction,
   table: Table,
   fields: readonly Field[],
-  updates: readonly ManyUpdate[],
+  updates: readonly BatchUpdate[],
 ): Promise<(true | undefined)[]> {
-  const many = manyOf(table)
-  const columns: JsonColumn[] = [KEYS.id, KEYS.version, ...fields.map(columnFor)]
-  const sets = fields.map(({ name }) => `${quote(name)} = "new".${quote(name)}, `).join('')
+  const many = requireBatchSql(table)
+  const columns: JsonColumn[] = [UPDATE_KEYS.id, UPDATE_KEYS.version, ...fields.map(toJsonColumn)]
+  const sets = fields
+    .map(({ name }) => `${quoteIdentifier(name)} = "new".${quoteIdentifier(name)}, `)
+    .join('')
   const sql =
-    `with "new" as materialized (${many.rows(columns)}), "held" as materialized (` +
+    `with "new" as materialized (${many.unnest(columns)}), "held" as materialized (` +
     `select t."id" from ${table.name} as t where t."id" in (select "$id" from "new") order by t."id"` +
-    `${table.dialect.lockRows}${many.skipLocked}) ` +
+    `${table.dialect.lockForUpdate}${many.skipLocked}) ` +
     `update ${table.name} as t set ${sets}"version" = t."version" + 1 from "new" ` +
     `where t."id" = "new"."$id" and t."version" = "new"."$version" and t."id" in (select "id" from "held") ` +
     `returning t."id" as "id"`
   const rows = updates.map(({ id, version, params }) => [id, version, ...params])
-  const answers = await tx.all(sql, listsOf(many, columns.length, rows))
+  const answers = await tx.all(sql, toColumnLists(many, columns.length, rows))
   const done = new Set(answers.map((answer) => Number(answer['id'])))
   return updates.map(({ id }) => (done.has(id) ? true : undefined))
 }
 
-const KEYS = {
+const UPDATE_KEYS = {
   id: { name: '$id', storage: 'integer' },
   version: { name: '$version', storage: 'integer' },
 } as const satisfies Record<string, JsonColumn>
 
 /** As a column of rows that come as lists. */
-export function columnFor(field: Field): JsonColumn {
+export function toJsonColumn(field: Field): JsonColumn {
   const storage = storageOf(field)
   if (storage === 'none') throw new Error(`${field.name} has no column`)
   return { name: field.name, storage }
 }
 
 /** The parameters of `many.rows`: a list for each column. */
-export function listsOf(many: ManySql, width: number, rows: readonly (readonly SqlValue[])[]): string[] {
-  return Array.from({ length: width }, (_, column) => many.list(rows.map((row) => row[column] ?? null)))
+export function toColumnLists(
+  many: BatchSql,
+  width: number,
+  rows: readonly (readonly SqlValue[])[],
+): string[] {
+  return Array.from({ length: width }, (_, column) =>
+    many.arrayLiteral(rows.map((row) => row[column] ?? null)),
+  )
 }
 
-function manyOf({ dialect }: Table): ManySql {
-  if (!dialect.many) throw new Error('this engine shares no transactions')
-  return dialect.many
+function requireBatchSql({ dialect }: Table): BatchSql {
+  if (!dialect.batch) throw new Error('this engine shares no transactions')
+  return dialect.batch
 }

@@ -3,17 +3,17 @@ import type { FieldOf } from '../../model/catalog/catalog.js'
 import type { Step } from '../../model/query/criteria.js'
 import type { Field } from '../../model/values/field-types.js'
 import { isOwnedList } from '../../model/definition/model.js'
-import { quote, tableName } from '../engine/names.js'
+import { quoteIdentifier, toTableName } from '../engine/names.js'
 
 /** How many neighbours a view shows; and a list inside of a list. */
-const MAX_SHOWN = [1_000, 100] as const
+const MAX_LIST_MEMBERS = [1_000, 100] as const
 
 /** A record shows all members of its owned lists: writes limit how many there are. */
-export function mostShown(field: Field, lists: number): number {
-  return lists === 0 && isOwnedList(field) ? Infinity : (MAX_SHOWN[lists] ?? 0)
+export function getMaxMembers(field: Field, listDepth: number): number {
+  return listDepth === 0 && isOwnedList(field) ? Infinity : (MAX_LIST_MEMBERS[listDepth] ?? 0)
 }
 
-export interface Neighbours {
+export interface RelationSql {
   readonly from: string
   readonly where: string
 }
@@ -23,25 +23,29 @@ export interface Neighbours {
  * way back to a record (`boss.badge.holder`) without looking if the badge is there, where the record is known (`boss = 1`). It does not do so
  * for an expression.
  */
-export function neighbours(step: Step, outer: string, inner: string, previous?: Step): Neighbours {
+export function compileRelation(step: Step, outer: string, inner: string, previous?: Step): RelationSql {
   const { from, field, target } = step
   const { mappedBy, isList } = field.relation ?? {}
-  const table = `${quote(tableName(target.name))} as ${inner}`
+  const table = `${quoteIdentifier(toTableName(target.name))} as ${inner}`
   if (field.type === 'many-to-many') {
     const [holder, own, other] =
       mappedBy === undefined
-        ? [linkTable(from.name, field.name), 'owner', 'member']
-        : [linkTable(target.name, mappedBy), 'member', 'owner']
+        ? [toLinkTableName(from.name, field.name), 'owner', 'member']
+        : [toLinkTableName(target.name, mappedBy), 'member', 'owner']
     const link = `${inner}_link`
     return {
-      from: `${quote(holder)} as ${link} join ${table} on ${inner}."id" = ${link}."${other}"`,
+      from: `${quoteIdentifier(holder)} as ${link} join ${table} on ${inner}."id" = ${link}."${other}"`,
       where: `${link}."${own}" = ${outer}."id"`,
     }
   }
-  if (mappedBy !== undefined) return { from: table, where: `${inner}.${quote(mappedBy)} = ${outer}."id"` }
+  if (mappedBy !== undefined)
+    return { from: table, where: `${inner}.${quoteIdentifier(mappedBy)} = ${outer}."id"` }
   if (isList) throw new Error(`${from.name}.${field.name} has nothing that holds it`)
-  const isWayBack = previous?.field.relation?.mappedBy === field.name
-  return { from: table, where: `${inner}."id" = ${outer}.${quote(field.name)}${isWayBack ? ' + 0' : ''}` }
+  const isReverseOfPrevious = previous?.field.relation?.mappedBy === field.name
+  return {
+    from: table,
+    where: `${inner}."id" = ${outer}.${quoteIdentifier(field.name)}${isReverseOfPrevious ? ' + 0' : ''}`,
+  }
 }
 
 /** Where the membership of an owned list is kept: a table with a column for the owner and one for the member. */
@@ -51,14 +55,22 @@ export interface Membership {
   readonly member: string
 }
 
-export function membershipOf({ model, field }: FieldOf): Membership {
+export function findMembership({ model, field }: FieldOf): Membership {
   const { relation } = field
   if (relation?.mappedBy !== undefined)
-    return { table: quote(tableName(relation.target)), owner: quote(relation.mappedBy), member: '"id"' }
-  return { table: quote(linkTable(model.name, field.name)), owner: '"owner"', member: '"member"' }
+    return {
+      table: quoteIdentifier(toTableName(relation.target)),
+      owner: quoteIdentifier(relation.mappedBy),
+      member: '"id"',
+    }
+  return {
+    table: quoteIdentifier(toLinkTableName(model.name, field.name)),
+    owner: '"owner"',
+    member: '"member"',
+  }
 }
 
 /** The table of a many-to-many: no model can have this name. */
-export function linkTable(model: string, field: string): string {
-  return tableName(`${model}:${field}`)
+export function toLinkTableName(model: string, field: string): string {
+  return toTableName(`${model}:${field}`)
 }

@@ -1,10 +1,10 @@
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, rmdirSync, unlinkSync } from 'node:fs'
 import path from 'node:path'
-import { PRIVATE_FOLDER } from '../engine/private-files.js'
-import { codeOf } from '../engine/pending-blob.js'
+import { PRIVATE_FOLDER_MODE } from '../engine/private-files.js'
+import { readErrorCode } from '../engine/pending-blob.js'
 
 /** For our eyes only, unless another mode is named. Not `recursive: true`: with it Node 20 tries for ever where the system makes no folders, below /proc for one. */
-export function makeFolder(folder: string, mode = PRIVATE_FOLDER): void {
+export function makeFolder(folder: string, mode = PRIVATE_FOLDER_MODE): void {
   if (existsSync(folder)) return
   makeFolder(path.dirname(folder), mode)
   try {
@@ -27,22 +27,22 @@ export function syncFolder(folder: string): void {
   }
 }
 
-export function removeIfEmpty(folder: string): void {
+export function removeFolderIfEmpty(folder: string): void {
   try {
     rmdirSync(folder)
   } catch (error) {
     // A read-only file system says so before it looks whether the folder is there.
-    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR', 'EROFS'].includes(codeOf(error))) throw error
+    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR', 'EROFS'].includes(readErrorCode(error))) throw error
   }
 }
 
 /** Whether it was there. */
-export function removeSync(file: string): boolean {
+export function unlinkIfExists(file: string): boolean {
   try {
     unlinkSync(file)
     return true
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return false
+    if (['ENOENT', 'ENOTDIR'].includes(readErrorCode(error))) return false
     throw error
   }
 }

@@ -9,217 +9,220 @@ import { existsSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { open, unlink } from 'node:fs/promises'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
-import { refusalFor } from '../engine/database-condition.js'
-import type { Contents, Incoming, Located, Queryable, Transaction } from '../engine/database.js'
-import { isKnown } from '../records/files.js'
-import { makeFolder, removeIfEmpty, removeSync, syncFolder } from './blob-folder.js'
-import { PRIVATE_FILE } from '../engine/private-files.js'
+import { createUnwritableError } from '../engine/database-condition.js'
+import type { BlobStore, PendingBlob, BlobLocation, Queryable, Transaction } from '../engine/database.js'
+import { hasFileKey } from '../records/files.js'
+import { makeFolder, removeFolderIfEmpty, unlinkIfExists, syncFolder } from './blob-folder.js'
+import { PRIVATE_FILE_MODE } from '../engine/private-files.js'
 import {
-  codeOf,
-  FORGOTTEN_MS,
-  forgotten,
-  isMissing,
+  readErrorCode,
+  UPLOAD_EXPIRY_MS,
+  createUploadExpiredError,
+  isFileMissing,
   isNotWritable,
-  receiveInto,
+  writeUpload,
   translateFileError,
-  unreadable,
+  createUnreadableError,
 } from '../engine/pending-blob.js'
 
-const KEY = /^[0-9a-f]{32}$/
-const INCOMING = 'incoming'
-const GONE_AT_ONCE = 1_000
+const BLOB_KEY = /^[0-9a-f]{32}$/
+const INCOMING_FOLDER = 'incoming'
+const MAX_COLLECTED_KEYS = 1_000
 /** The folders that databases of this process have open. */
-const OPEN = new Set<string>()
+const OPEN_FOLDERS = new Set<string>()
 
-interface Writable {
+interface BlobDatabase {
   readonly reader: Queryable
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
 }
 
-export class SqliteContents implements Contents {
-  readonly #own = `${process.pid}-${randomBytes(8).toString('hex')}`
+export class SqliteBlobStore implements BlobStore {
+  readonly #ownFolderName = `${process.pid}-${randomBytes(8).toString('hex')}`
   /** What arrives, or has arrived and is not settled. */
-  readonly #held = new Set<string>()
-  #sweeping: Promise<void> | undefined
-  #isAskedAgain = false
+  readonly #pendingKeys = new Set<string>()
+  #collecting: Promise<void> | undefined
+  #mustCollectAgain = false
 
   constructor(
     readonly folder: string,
-    private readonly db: Writable,
+    private readonly db: BlobDatabase,
   ) {
-    OPEN.add(this.#own)
+    OPEN_FOLDERS.add(this.#ownFolderName)
   }
 
-  pending(): number {
-    return this.#held.size
+  countPending(): number {
+    return this.#pendingKeys.size
   }
 
-  async receive(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<Incoming> {
+  async receive(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<PendingBlob> {
     const key = randomBytes(16).toString('hex')
-    const place = this.#arriving(key)
-    this.#held.add(key)
+    const pendingPath = this.#pendingPath(key)
+    this.#pendingKeys.add(key)
     try {
-      this.#makeOwnFolder()
-      const handle = await open(place, 'wx', PRIVATE_FILE)
-      let received: Omit<Incoming, 'key'>
+      this.#createOwnFolder()
+      const handle = await open(pendingPath, 'wx', PRIVATE_FILE_MODE)
+      let received: Omit<PendingBlob, 'key'>
       try {
-        received = await receiveInto(handle, source, limitBytes)
+        received = await writeUpload(handle, source, limitBytes)
       } finally {
         await handle.close()
       }
       // With its name: a row must never be more durable than what it stands for.
-      syncFolder(path.dirname(place))
+      syncFolder(path.dirname(pendingPath))
       return { key, ...received }
     } catch (error) {
-      this.#held.delete(key)
+      this.#pendingKeys.delete(key)
       // If it cannot be removed now, `recover` finds it.
-      await unlink(place).catch(() => undefined)
+      await unlink(pendingPath).catch(() => undefined)
       // The folder lies beside the database file.
-      throw isNotWritable(error) ? refusalFor('read-only', error) : translateFileError(error)
+      throw isNotWritable(error) ? createUnwritableError('read-only', error) : translateFileError(error)
     }
   }
 
   /** Safe whatever others believe of this process: who removes content without a row does so in a transaction, too. */
-  async store(_: Transaction, __: number, { key }: Incoming): Promise<void> {
-    if (!existsSync(this.#arriving(key))) throw forgotten()
+  async store(_: Transaction, __: number, { key }: PendingBlob): Promise<void> {
+    if (!existsSync(this.#pendingPath(key))) throw createUploadExpiredError()
   }
 
-  async settle({ key }: Incoming): Promise<void> {
+  async finish({ key }: PendingBlob): Promise<void> {
     try {
-      if (await isKnown(this.db.reader, key)) this.#moveIn(this.#arriving(key), key)
-      else removeSync(this.#arriving(key))
+      if (await hasFileKey(this.db.reader, key)) this.#moveToFinal(this.#pendingPath(key), key)
+      else unlinkIfExists(this.#pendingPath(key))
     } catch {
       // It stays where it is, and is found there. What has no row goes with the next `recover`.
     } finally {
-      this.#held.delete(key)
+      this.#pendingKeys.delete(key)
     }
   }
 
-  async drop(tx: Transaction, { key }: Located): Promise<void> {
+  async drop(tx: Transaction, { key }: BlobLocation): Promise<void> {
     await tx.run('insert into verso_file_gone (key) values (?)', [key])
   }
 
-  async sweep(): Promise<void> {
-    this.#isAskedAgain = true
+  async collect(): Promise<void> {
+    this.#mustCollectAgain = true
     // What cannot be removed now has its row in verso_file_gone, and is tried again by housekeeping.
-    this.#sweeping ??= this.#sweepAll().catch(() => undefined)
-    await this.#sweeping
+    this.#collecting ??= this.#collectUntilDone().catch(() => undefined)
+    await this.#collecting
   }
 
-  async open({ key, size }: Located): Promise<Readable | undefined> {
-    for (const place of this.#placesOf(key)) {
+  async open({ key, size }: BlobLocation): Promise<Readable | undefined> {
+    for (const candidate of this.#listCandidatePaths(key)) {
       try {
-        const handle = await open(place, 'r')
-        const { size: there } = await handle.stat()
+        const handle = await open(candidate, 'r')
+        const { size: storedSize } = await handle.stat()
         // From here on it is read to its end, also if it is removed meanwhile.
-        if (there === size) return handle.createReadStream()
+        if (storedSize === size) return handle.createReadStream()
         await handle.close()
-        throw new Error(`the content of file ${key} has ${there} bytes and had ${size}`)
+        throw new Error(`the content of file ${key} has ${storedSize} bytes and had ${size}`)
       } catch (error) {
-        if (!isMissing(error)) throw unreadable(error)
+        if (!isFileMissing(error)) throw createUnreadableError(error)
       }
     }
     return undefined
   }
 
-  async recover(forgottenMs = FORGOTTEN_MS): Promise<void> {
+  async recover(forgottenMs = UPLOAD_EXPIRY_MS): Promise<void> {
     if (!existsSync(this.folder)) return
-    for (const name of this.#incomingFolders()) {
-      if (name === this.#own) await this.#clearOwn(forgottenMs)
-      else if (this.#isAbandoned(name, forgottenMs)) await this.#clear(name)
+    for (const name of this.#listIncomingFolders()) {
+      if (name === this.#ownFolderName) await this.#recoverOwnFolder(forgottenMs)
+      else if (this.#isAbandoned(name, forgottenMs)) await this.#recoverFolder(name)
     }
-    await this.#sweepGone()
+    await this.#collectDropped()
   }
 
-  async *strays(): AsyncGenerator<string> {
+  async *findOrphans(): AsyncGenerator<string> {
     if (!existsSync(this.folder)) return
-    for (const name of readdirSync(this.folder).filter((each) => each !== INCOMING)) {
-      for (const key of keysIn(path.join(this.folder, name)))
-        if (await this.#isStray(key)) yield this.#placeOf(key)
+    for (const name of readdirSync(this.folder).filter((each) => each !== INCOMING_FOLDER)) {
+      for (const key of listKeys(path.join(this.folder, name)))
+        if (await this.#isOrphan(key)) yield this.#finalPath(key)
     }
   }
 
   /** Looked for after it was found: a row comes before its content moves in, and goes before its content does. */
-  async #isStray(key: string): Promise<boolean> {
-    if (await isKnown(this.db.reader, key)) return false
+  async #isOrphan(key: string): Promise<boolean> {
+    if (await hasFileKey(this.db.reader, key)) return false
     const gone = await this.db.reader.all('select key from verso_file_gone where key = ?', [key])
-    return gone.length === 0 && existsSync(this.#placeOf(key))
+    return gone.length === 0 && existsSync(this.#finalPath(key))
   }
 
   async close(): Promise<void> {
-    await this.#sweeping
+    await this.#collecting
     // Whoever still has something here comes too late. What cannot be removed goes with the next start.
-    await this.#clearOwn(0).catch(() => undefined)
-    OPEN.delete(this.#own)
-    removeIfEmpty(this.#incoming(this.#own))
+    await this.#recoverOwnFolder(0).catch(() => undefined)
+    OPEN_FOLDERS.delete(this.#ownFolderName)
+    removeFolderIfEmpty(this.#incomingFolder(this.#ownFolderName))
   }
 
   /** What is in the folder of a process that is no more: with a row it stays, without one it goes. */
-  async #clear(name: string): Promise<void> {
-    const folder = this.#incoming(name)
-    const keys = keysIn(folder)
+  async #recoverFolder(name: string): Promise<void> {
+    const folder = this.#incomingFolder(name)
+    const keys = listKeys(folder)
     // In a transaction: a process that only looked dead cannot store a row meanwhile for what is removed here.
     if (keys.length > 0)
       await this.db.transaction(async (tx) => {
         for (const key of keys) {
-          if (await isKnown(tx, key)) this.#moveIn(path.join(folder, key), key)
-          else removeSync(path.join(folder, key))
+          if (await hasFileKey(tx, key)) this.#moveToFinal(path.join(folder, key), key)
+          else unlinkIfExists(path.join(folder, key))
         }
       })
-    removeIfEmpty(folder)
+    removeFolderIfEmpty(folder)
   }
 
   /**
    * What no upload holds, and what one has held for so long that it was forgotten. Of the latter nothing is moved: its row may not be
    * committed yet.
    */
-  async #clearOwn(forgottenMs: number): Promise<void> {
-    const folder = this.#incoming(this.#own)
+  async #recoverOwnFolder(forgottenMs: number): Promise<void> {
+    const folder = this.#incomingFolder(this.#ownFolderName)
     const isForgotten = (key: string) => {
       const { mtimeMs } = statSync(path.join(folder, key), { throwIfNoEntry: false }) ?? { mtimeMs: Infinity }
-      return !this.#held.has(key) || Date.now() - mtimeMs >= forgottenMs
+      return !this.#pendingKeys.has(key) || Date.now() - mtimeMs >= forgottenMs
     }
-    const keys = existsSync(folder) ? keysIn(folder).filter(isForgotten) : []
+    const keys = existsSync(folder) ? listKeys(folder).filter(isForgotten) : []
     if (keys.length === 0) return
     await this.db.transaction(async (tx) => {
       for (const key of keys) {
         const file = path.join(folder, key)
-        if (!(await isKnown(tx, key))) removeSync(file)
-        else if (!this.#held.has(key)) this.#moveIn(file, key)
+        if (!(await hasFileKey(tx, key))) unlinkIfExists(file)
+        else if (!this.#pendingKeys.has(key)) this.#moveToFinal(file, key)
       }
     })
-    for (const key of keys) if (!existsSync(path.join(folder, key))) this.#held.delete(key)
+    for (const key of keys) if (!existsSync(path.join(folder, key))) this.#pendingKeys.delete(key)
   }
 
   #isAbandoned(name: string, forgottenMs: number): boolean {
-    if (OPEN.has(name)) return false
+    if (OPEN_FOLDERS.has(name)) return false
     const pid = Number(/^(\d+)-[0-9a-f]{16}$/.exec(name)?.[1] ?? NaN)
     if (!Number.isSafeInteger(pid)) return false
-    const { mtimeMs } = statSync(this.#incoming(name), { throwIfNoEntry: false }) ?? { mtimeMs: Infinity }
+    const { mtimeMs } = statSync(this.#incomingFolder(name), { throwIfNoEntry: false }) ?? {
+      mtimeMs: Infinity,
+    }
     // Our own number: a process had it before. After so long, another process has the number of whichever it was.
-    return pid === process.pid || !isAlive(pid) || Date.now() - mtimeMs > forgottenMs
+    return pid === process.pid || !isProcessAlive(pid) || Date.now() - mtimeMs > forgottenMs
   }
 
-  async #sweepAll(): Promise<void> {
+  async #collectUntilDone(): Promise<void> {
     try {
-      while (this.#isAskedAgain) {
-        this.#isAskedAgain = false
-        await this.#sweepGone()
+      while (this.#mustCollectAgain) {
+        this.#mustCollectAgain = false
+        await this.#collectDropped()
       }
     } finally {
-      this.#sweeping = undefined
+      this.#collecting = undefined
     }
   }
 
-  async #sweepGone(): Promise<void> {
+  async #collectDropped(): Promise<void> {
     for (;;) {
-      const rows = await this.db.reader.all(`select key from verso_file_gone limit ${GONE_AT_ONCE}`)
+      const rows = await this.db.reader.all(`select key from verso_file_gone limit ${MAX_COLLECTED_KEYS}`)
       const keys = rows.map((row) => String(row['key']))
       if (keys.length === 0) return
       const emptied = new Set<string>()
       for (const key of keys) {
-        for (const name of this.#incomingFolders()) removeSync(path.join(this.#incoming(name), key))
-        if (removeSync(this.#placeOf(key))) emptied.add(path.dirname(this.#placeOf(key)))
+        for (const name of this.#listIncomingFolders())
+          unlinkIfExists(path.join(this.#incomingFolder(name), key))
+        if (unlinkIfExists(this.#finalPath(key))) emptied.add(path.dirname(this.#finalPath(key)))
       }
       // Before its name is forgotten: else it might be there again after a power cut, and nobody would know of it.
       for (const folder of emptied) syncFolder(folder)
@@ -229,62 +232,62 @@ export class SqliteContents implements Contents {
     }
   }
 
-  #moveIn(from: string, key: string): void {
-    const place = this.#placeOf(key)
-    makeFolder(path.dirname(place))
+  #moveToFinal(from: string, key: string): void {
+    const finalPath = this.#finalPath(key)
+    makeFolder(path.dirname(finalPath))
     try {
-      renameSync(from, place)
+      renameSync(from, finalPath)
     } catch (error) {
       // Moved or removed by somebody else.
-      if (!isMissing(error)) throw error
+      if (!isFileMissing(error)) throw error
     }
   }
 
-  #makeOwnFolder(): void {
-    const folder = this.#incoming(this.#own)
+  #createOwnFolder(): void {
+    const folder = this.#incomingFolder(this.#ownFolderName)
     if (existsSync(folder)) return
     makeFolder(folder)
     for (const parent of [path.dirname(folder), this.folder, path.dirname(this.folder)]) syncFolder(parent)
   }
 
-  #incomingFolders(): string[] {
+  #listIncomingFolders(): string[] {
     try {
-      return readdirSync(this.#incoming(''))
+      return readdirSync(this.#incomingFolder(''))
     } catch (error) {
-      if (isMissing(error)) return []
+      if (isFileMissing(error)) return []
       throw error
     }
   }
 
   /** It may move from the second to the first while we look. */
-  #placesOf(key: string): string[] {
-    const arriving = this.#incomingFolders().map((name) => path.join(this.#incoming(name), key))
-    return [this.#placeOf(key), ...arriving, this.#placeOf(key)]
+  #listCandidatePaths(key: string): string[] {
+    const arriving = this.#listIncomingFolders().map((name) => path.join(this.#incomingFolder(name), key))
+    return [this.#finalPath(key), ...arriving, this.#finalPath(key)]
   }
 
-  #placeOf(key: string): string {
+  #finalPath(key: string): string {
     return path.join(this.folder, key.slice(0, 2), key)
   }
 
-  #arriving(key: string): string {
-    return path.join(this.#incoming(this.#own), key)
+  #pendingPath(key: string): string {
+    return path.join(this.#incomingFolder(this.#ownFolderName), key)
   }
 
-  #incoming(name: string): string {
-    return path.join(this.folder, INCOMING, name)
+  #incomingFolder(name: string): string {
+    return path.join(this.folder, INCOMING_FOLDER, name)
   }
 }
 
-function keysIn(folder: string): string[] {
-  return readdirSync(folder).filter((entry) => KEY.test(entry))
+function listKeys(folder: string): string[] {
+  return readdirSync(folder).filter((entry) => BLOB_KEY.test(entry))
 }
 
-function isAlive(pid: number): boolean {
+function isProcessAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true
   } catch (error) {
     // Somebody else's process is one, too.
-    return codeOf(error) === 'EPERM'
+    return readErrorCode(error) === 'EPERM'
   }
 }

@@ -1,11 +1,11 @@
-import { CommitListeners } from '../engine/commit-listeners.js'
+import { CommitNotifier } from '../engine/commit-listeners.js'
 
-const LOOK_EVERY_MS = 100
+const COMMIT_POLL_MS = 100
 
 /** Commits to one file: those of this process are told at once, those of others are looked for. */
-export class SqliteCommits extends CommitListeners {
+export class SqliteCommitNotifier extends CommitNotifier {
   #timer: NodeJS.Timeout | undefined
-  #seen: number | undefined
+  #lastVersion: number | undefined
 
   constructor(
     /** A number that is another one after every commit of another connection; undefined if it cannot be told just now. */
@@ -14,22 +14,22 @@ export class SqliteCommits extends CommitListeners {
     super()
   }
 
-  announce(): void {
-    this.tell()
+  publish(): void {
+    this.emit()
   }
 
-  protected startHearing(): void {
-    this.#seen = this.dataVersion()
+  protected startListening(): void {
+    this.#lastVersion = this.dataVersion()
     this.#timer = setInterval(() => {
       const now = this.dataVersion()
-      if (now !== undefined && now === this.#seen) return
-      this.#seen = now
-      this.tell()
-    }, LOOK_EVERY_MS)
+      if (now !== undefined && now === this.#lastVersion) return
+      this.#lastVersion = now
+      this.emit()
+    }, COMMIT_POLL_MS)
     this.#timer.unref()
   }
 
-  protected stopHearing(): void {
+  protected stopListening(): void {
     clearInterval(this.#timer)
   }
 

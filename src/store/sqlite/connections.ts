@@ -1,44 +1,44 @@
 // The two connections of a process to its database file, and whether the file takes writes.
 import { statSync } from 'node:fs'
-import { Condition, RESTART, type OnCondition } from '../engine/database-condition.js'
-import { canWrite, isFrozen } from './file-access.js'
-import { connect, Session } from './connection.js'
-import { isEngineTrouble, patiently, translate, troubleOf } from './errors.js'
+import { WriteHealth, RESTART_REASON, type OnWriteHealthChange } from '../engine/database-condition.js'
+import { canWriteDatabase, isImmutableFile } from './file-access.js'
+import { openConnection, SqliteSession } from './connection.js'
+import { isEngineError, retryWhileBusy, translateSqliteError, classifyUnwritable } from './errors.js'
 
-const LOOK_EVERY_MS = 1_000
+const WRITABILITY_POLL_MS = 1_000
 
 export class SqliteSessions {
-  readonly writer: Session
-  readonly reader: Session
-  readonly condition: Condition
-  readonly #isInPlace: () => boolean
+  readonly writer: SqliteSession
+  readonly reader: SqliteSession
+  readonly writeHealth: WriteHealth
+  readonly #isSameFile: () => boolean
   /** Whether the connections take the file as one that nobody changes. */
-  #isFrozen: boolean
+  #isImmutable: boolean
   readonly #wasWritable: boolean
   #timer: NodeJS.Timeout | undefined
 
   private constructor(
     private readonly file: string,
-    [writer, reader, isFrozenNow]: Connections,
-    onCondition: OnCondition | undefined,
-    private readonly onThawed: () => void,
+    [writer, reader, isFrozenNow]: ConnectionPair,
+    onCondition: OnWriteHealthChange | undefined,
+    private readonly onReopened: () => void,
   ) {
-    this.#isInPlace = watchPlace(file)
-    this.condition = new Condition(onCondition)
-    this.writer = new Session(writer, (error) => {
-      const trouble = troubleOf(error)
-      if (trouble) this.condition.note(trouble, error)
+    this.#isSameFile = createFileIdentityCheck(file)
+    this.writeHealth = new WriteHealth(onCondition)
+    this.writer = new SqliteSession(writer, (error) => {
+      const trouble = classifyUnwritable(error)
+      if (trouble) this.writeHealth.report(trouble, error)
     })
-    this.reader = new Session(reader, (error) => {
-      this.noticeDamage(error)
+    this.reader = new SqliteSession(reader, (error) => {
+      this.reportDamage(error)
     })
-    this.#isFrozen = isFrozenNow
-    this.#wasWritable = canWrite(file)
+    this.#isImmutable = isFrozenNow
+    this.#wasWritable = canWriteDatabase(file)
     if (this.#wasWritable) return
-    this.condition.note('read-only')
+    this.writeHealth.report('read-only')
     this.#timer = setInterval(() => {
       this.probe()
-    }, LOOK_EVERY_MS)
+    }, WRITABILITY_POLL_MS)
     this.#timer.unref()
   }
 
@@ -46,34 +46,36 @@ export class SqliteSessions {
   static async open(
     file: string,
     deadline: number,
-    onCondition: OnCondition | undefined,
-    onThawed: () => void,
+    onCondition: OnWriteHealthChange | undefined,
+    onReopened: () => void,
   ): Promise<SqliteSessions> {
-    const connections = await patiently(deadline, () => connectTwice(file))
-    return new SqliteSessions(file, connections, onCondition, onThawed)
+    const connections = await retryWhileBusy(deadline, () => openConnectionPair(file))
+    return new SqliteSessions(file, connections, onCondition, onReopened)
   }
 
   /** By whoever reads. Only the writer knows whether the file can be written, and a failed read is no failed write. */
-  noticeDamage(error: unknown): void {
-    if (troubleOf(error) === 'damaged') this.condition.note('damaged', error)
+  reportDamage(error: unknown): void {
+    if (classifyUnwritable(error) === 'damaged') this.writeHealth.report('damaged', error)
   }
 
   /** To be called before each transaction. */
-  requireSound(): void {
+  requireHealthy(): void {
     // Somebody has moved or removed the file: a write would go nowhere.
-    if (!this.#isInPlace()) this.condition.note('failed', new Error('the database file is not where it was'))
-    if (!this.condition.unwritable) return
+    if (!this.#isSameFile())
+      this.writeHealth.report('failed', new Error('the database file is not where it was'))
+    if (!this.writeHealth.unwritable) return
     this.probe()
-    this.condition.requireSound()
+    this.writeHealth.requireHealthy()
   }
 
   /** Looks whether a file that could not be written can be written now. */
   probe(): void {
-    if (this.condition.unwritable?.trouble !== 'read-only') return
-    const isThawed = this.#isFrozen && !isFrozen(this.file)
-    if (isThawed && this.#isInPlace()) this.#reopen()
+    if (this.writeHealth.unwritable?.kind !== 'read-only') return
+    const isMutableAgain = this.#isImmutable && !isImmutableFile(this.file)
+    if (isMutableAgain && this.#isSameFile()) this.#reopen()
     // The lock table of a WAL stays read-only until the last connection of the process has ended.
-    else if (!this.#wasWritable && canWrite(this.file)) this.condition.note('read-only', undefined, RESTART)
+    else if (!this.#wasWritable && canWriteDatabase(this.file))
+      this.writeHealth.report('read-only', undefined, RESTART_REASON)
   }
 
   close(): void {
@@ -83,7 +85,7 @@ export class SqliteSessions {
       this.writer.checkpoint()
     } catch (error) {
       // On a full, read-only or damaged file. The next start finds everything in the WAL.
-      if (!isEngineTrouble(translate(error))) throw error
+      if (!isEngineError(translateSqliteError(error))) throw error
     } finally {
       this.writer.close()
     }
@@ -92,35 +94,35 @@ export class SqliteSessions {
   /** Nothing is in a transaction: those of the reader end in the turn of the event loop in which they begin. */
   #reopen(): void {
     if (this.writer.connection.isTransaction) return
-    let connections: Connections
+    let connections: ConnectionPair
     try {
-      connections = connectTwice(this.file)
+      connections = openConnectionPair(this.file)
     } catch (error) {
-      this.noticeDamage(translate(error))
+      this.reportDamage(translateSqliteError(error))
       return // The next look tries again.
     }
     const [writer, reader, isFrozenNow] = connections
-    this.writer.replace(writer)
-    this.reader.replace(reader)
-    this.#isFrozen = isFrozenNow
-    this.onThawed()
-    if (!canWrite(this.file)) return
+    this.writer.replaceConnection(writer)
+    this.reader.replaceConnection(reader)
+    this.#isImmutable = isFrozenNow
+    this.onReopened()
+    if (!canWriteDatabase(this.file)) return
     clearInterval(this.#timer)
-    this.condition.clearReadOnly()
+    this.writeHealth.clearReadOnly()
   }
 }
 
-type Connections = readonly [
-  writer: ReturnType<typeof connect>,
-  reader: ReturnType<typeof connect>,
+type ConnectionPair = readonly [
+  writer: ReturnType<typeof openConnection>,
+  reader: ReturnType<typeof openConnection>,
   isFrozen: boolean,
 ]
 
-function connectTwice(file: string): Connections {
-  const isFrozenNow = isFrozen(file)
-  const writer = connect(file, false)
+function openConnectionPair(file: string): ConnectionPair {
+  const isFrozenNow = isImmutableFile(file)
+  const writer = openConnection(file, false)
   try {
-    return [writer, connect(file, true), isFrozenNow]
+    return [writer, openConnection(file, true), isFrozenNow]
   } catch (error) {
     writer.close()
     throw error
@@ -128,7 +130,7 @@ function connectTwice(file: string): Connections {
 }
 
 /** Whether the file that was opened is still the one at its path. */
-function watchPlace(file: string): () => boolean {
+function createFileIdentityCheck(file: string): () => boolean {
   const { ino, dev } = statSync(file)
   return () => {
     const now = statSync(file, { throwIfNoEntry: false })

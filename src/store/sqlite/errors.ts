@@ -1,10 +1,10 @@
 // SQLite's words for what went wrong → ours, and the patience to wait for another process.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../../errors.js'
-import { refusalFor, type WriteTrouble } from '../engine/database-condition.js'
+import { createUnwritableError, type UnwritableKind } from '../engine/database-condition.js'
 import { UniqueViolation } from '../engine/database.js'
 
-const RETRY_MS = [1, 2, 5, 10, 20, 50] as const
+const BUSY_RETRY_MS = [1, 2, 5, 10, 20, 50] as const
 
 const SQLITE_ERROR = 1
 const SQLITE_BUSY = 5
@@ -19,25 +19,25 @@ const SQLITE_CONSTRAINT_PRIMARYKEY = 1555
 const SQLITE_IOERR_SHMSIZE = 4874
 
 /** Tries until another process has let go of the file; between the tries the event loop is free. */
-export async function patiently<T>(deadline: number, attempt: () => T | Promise<T>): Promise<T> {
-  for (let tries = 0; ; tries++) {
+export async function retryWhileBusy<T>(deadline: number, attempt: () => T | Promise<T>): Promise<T> {
+  for (let attempts = 0; ; attempts++) {
     try {
       return await attempt()
     } catch (error) {
-      if (!isBusy(error) || Date.now() >= deadline) throw translate(error)
-      await sleep(RETRY_MS[Math.min(tries, RETRY_MS.length - 1)])
+      if (!isBusy(error) || Date.now() >= deadline) throw translateSqliteError(error)
+      await sleep(BUSY_RETRY_MS[Math.min(attempts, BUSY_RETRY_MS.length - 1)])
     }
   }
 }
 
 /** Whether another process has the file. */
 export function isBusy(error: unknown): boolean {
-  return basicCode(error) === SQLITE_BUSY
+  return readPrimaryCode(error) === SQLITE_BUSY
 }
 
 /** Full, busy or failing: not the member's own fault, so the whole group is done again. */
-export function isEngineTrouble(error: unknown): boolean {
-  return error instanceof Refusal && codeOf(error.cause) !== undefined
+export function isEngineError(error: unknown): boolean {
+  return error instanceof Refusal && readSqliteCode(error.cause) !== undefined
 }
 
 // Reading statements raise errors without a code.
@@ -55,13 +55,13 @@ const CODE_BY_MESSAGE: readonly (readonly [string, number])[] = [
 ]
 
 /** The trouble by the primary code, the low byte of an extended one. */
-const TROUBLE_BY_CODE: Readonly<Record<number, WriteTrouble>> = {
+const UNWRITABLE_KIND_BY_CODE: Readonly<Record<number, UnwritableKind>> = {
   [SQLITE_READONLY]: 'read-only',
   [SQLITE_CORRUPT]: 'damaged',
   [SQLITE_NOTADB]: 'damaged',
 }
 
-function codeOf(error: unknown): number | undefined {
+function readSqliteCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_SQLITE_ERROR') return undefined
   if ('errcode' in error && typeof error.errcode === 'number' && error.errcode !== SQLITE_ERROR)
     return error.errcode
@@ -69,11 +69,11 @@ function codeOf(error: unknown): number | undefined {
 }
 
 /** SQLite's words → ours. What is none of these stays as it is: a defect, to be logged. */
-export function translate(error: unknown): unknown {
-  const code = codeOf(error)
+export function translateSqliteError(error: unknown): unknown {
+  const code = readSqliteCode(error)
   if (code === undefined || !(error instanceof Error)) return error
   if (code === SQLITE_CONSTRAINT_UNIQUE || code === SQLITE_CONSTRAINT_PRIMARYKEY)
-    return uniqueViolation(error)
+    return toUniqueViolation(error)
   if (code === SQLITE_FULL || code === SQLITE_IOERR_SHMSIZE) {
     return new Refusal('storage-full', 'The disk is full: nothing was written', {
       retryAfterS: 10,
@@ -98,19 +98,19 @@ export function translate(error: unknown): unknown {
       cause: error,
     })
   }
-  const trouble = TROUBLE_BY_CODE[code & 0xff]
-  return trouble ? refusalFor(trouble, error) : error
+  const trouble = UNWRITABLE_KIND_BY_CODE[code & 0xff]
+  return trouble ? createUnwritableError(trouble, error) : error
 }
 
 /** The trouble that an error tells of, because of which no more writes may be taken. */
-export function troubleOf(error: unknown): WriteTrouble | undefined {
+export function classifyUnwritable(error: unknown): UnwritableKind | undefined {
   if (isDiskFailure(error)) return 'failed'
-  const code = basicCode(error)
-  return code === undefined ? undefined : TROUBLE_BY_CODE[code]
+  const code = readPrimaryCode(error)
+  return code === undefined ? undefined : UNWRITABLE_KIND_BY_CODE[code]
 }
 
 /** `UNIQUE constraint failed: crm.Company.code, crm.Company.country` */
-function uniqueViolation(error: Error): UniqueViolation {
+function toUniqueViolation(error: Error): UniqueViolation {
   const columns = error.message.replace(/^.*failed: /, '').split(', ')
   const names = columns.map((column) => column.slice(column.lastIndexOf('.') + 1))
   return new UniqueViolation(undefined, names, { cause: error })
@@ -118,14 +118,16 @@ function uniqueViolation(error: Error): UniqueViolation {
 
 /** Whether the disk itself has failed, so that what the engine believes and what the disk holds may differ. */
 function isDiskFailure(error: unknown): boolean {
-  return basicCode(error) === SQLITE_IOERR && codeOf(causeOf(error)) !== SQLITE_IOERR_SHMSIZE
+  return (
+    readPrimaryCode(error) === SQLITE_IOERR && readSqliteCode(unwrapCause(error)) !== SQLITE_IOERR_SHMSIZE
+  )
 }
 
-function basicCode(error: unknown): number | undefined {
-  const code = codeOf(causeOf(error))
+function readPrimaryCode(error: unknown): number | undefined {
+  const code = readSqliteCode(unwrapCause(error))
   return code === undefined ? undefined : code & 0xff
 }
 
-function causeOf(error: unknown): unknown {
+function unwrapCause(error: unknown): unknown {
   return error instanceof Refusal ? error.cause : error
 }

@@ -3,21 +3,21 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import path from 'node:path'
 
 /** Never opens the file: to close it again would take away the locks that this process has on it. */
-export function canWrite(file: string): boolean {
-  const beside = [`${file}-wal`, `${file}-shm`]
+export function canWriteDatabase(file: string): boolean {
+  const sidecars = [`${file}-wal`, `${file}-shm`]
   const folder = path.dirname(path.resolve(file))
-  return isWritable(file) && beside.every((each) => isWritable(existsSync(each) ? each : folder))
+  return isWritablePath(file) && sidecars.every((each) => isWritablePath(existsSync(each) ? each : folder))
 }
 
 /** Nobody can write it here, and its WAL holds nothing: the file alone is the whole database. */
-export function isFrozen(file: string): boolean {
+export function isImmutableFile(file: string): boolean {
   const wal = statSync(`${file}-wal`, { throwIfNoEntry: false })
-  return (wal === undefined || wal.size === 0) && existsSync(file) && !canWrite(file)
+  return (wal === undefined || wal.size === 0) && existsSync(file) && !canWriteDatabase(file)
 }
 
-function isWritable(place: string): boolean {
+function isWritablePath(target: string): boolean {
   try {
-    accessSync(place, constants.W_OK)
+    accessSync(target, constants.W_OK)
     return true
   } catch {
     // A mode, a read-only file system, a file that is gone: the reason makes no difference here.

@@ -3,212 +3,219 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../../errors.js'
-import type { Gauges, Queryable, Row, Searcher, SqlValue } from '../engine/database.js'
-import { translate } from './errors.js'
-import type { Answer, Question, Trouble } from './query-worker.js'
+import type { Gauges, Queryable, Row, QueryPool, SqlValue } from '../engine/database.js'
+import { translateSqliteError } from './errors.js'
+import type { WorkerResponse, WorkerRequest, WorkerError } from './query-worker.js'
 
-const MAX_PROCESSES = 2
-const MAX_WAITING = 1_000
-const CLOSE_MS = 5_000
+const MAX_WORKERS = 2
+const MAX_QUEUED_QUERIES = 1_000
+const WORKER_CLOSE_TIMEOUT_MS = 5_000
 
-interface Search {
-  readonly question: Question
+interface PendingQuery {
+  readonly request: WorkerRequest
   /** Its process runs nothing for others afterwards. */
-  readonly holds: boolean
+  readonly reservesWorker: boolean
   /** And has run nothing for others before it. */
-  readonly isHeld: boolean
-  readonly resolve: (answered: Answered) => void
+  readonly hasReservedWorker: boolean
+  readonly resolve: (answered: WorkerResult) => void
   readonly reject: (error: unknown) => void
 }
 
-interface Answered {
+interface WorkerResult {
   readonly rows: Row[]
-  readonly by: ChildProcess
+  readonly worker: ChildProcess
 }
 
-type State = 'starting' | 'idle' | 'held' | 'ending' | Search
+type WorkerState = 'starting' | 'idle' | 'held' | 'ending' | PendingQuery
 
-export class SqliteSearcher implements Searcher {
+export class SqliteQueryPool implements QueryPool {
   /** In the order of their arrival. */
-  readonly #waiting = new Set<Search>()
+  readonly #queue = new Set<PendingQuery>()
   /** Also those that have been told to end and have not yet: a disk that hangs must not make them many. */
-  readonly #processes = new Map<ChildProcess, State>()
+  readonly #workers = new Map<ChildProcess, WorkerState>()
   #isClosed = false
 
   constructor(
     private readonly file: string,
-    private readonly limitMs: number,
+    private readonly timeoutMs: number,
     /** Told of each error of a statement. */
     private readonly onError: (error: unknown) => void = () => undefined,
   ) {}
 
   async all(sql: string, params: readonly SqlValue[] = []): Promise<Row[]> {
-    return (await this.#ask({ sql, params }, false)).rows
+    return (await this.#enqueue({ sql, params }, false)).rows
   }
 
   /** A read transaction sees what was there at its first statement. */
   async snapshot<T>(work: (db: Queryable) => Promise<T>): Promise<T> {
-    const { by } = await this.#ask({ sql: 'begin', params: [] }, true)
+    const { worker } = await this.#enqueue({ sql: 'begin', params: [] }, true)
     try {
       return await work({
-        all: async (sql, params = []) => (await this.#ask({ sql, params }, true, by)).rows,
+        all: async (sql, params = []) => (await this.#enqueue({ sql, params }, true, worker)).rows,
       })
     } finally {
       // One that was ended, because it took too long, has nothing to finish.
-      if (this.#processes.get(by) === 'held') await this.#ask({ sql: 'commit', params: [] }, false, by)
+      if (this.#workers.get(worker) === 'held')
+        await this.#enqueue({ sql: 'commit', params: [] }, false, worker)
     }
   }
 
   gauges(): Gauges {
-    const isBusy = (state: State) => state === 'held' || typeof state === 'object'
+    const isBusy = (state: WorkerState) => state === 'held' || typeof state === 'object'
     return {
-      searchesRunning: [...this.#processes.values()].filter(isBusy).length,
-      searchesWaiting: this.#waiting.size,
+      searchesRunning: [...this.#workers.values()].filter(isBusy).length,
+      searchesWaiting: this.#queue.size,
     }
   }
 
-  async #ask(question: Question, holds: boolean, held?: ChildProcess): Promise<Answered> {
-    if (this.#isClosed) throw busy('The database is closed')
-    if (this.#waiting.size >= MAX_WAITING) throw busy('Too many searches are waiting')
+  async #enqueue(
+    request: WorkerRequest,
+    reservesWorker: boolean,
+    held?: ChildProcess,
+  ): Promise<WorkerResult> {
+    if (this.#isClosed) throw createBusyError('The database is closed')
+    if (this.#queue.size >= MAX_QUEUED_QUERIES) throw createBusyError('Too many searches are waiting')
     let timer: NodeJS.Timeout | undefined
     try {
-      return await new Promise<Answered>((resolve, reject) => {
-        const search = { question, holds, isHeld: held !== undefined, resolve, reject }
+      return await new Promise<WorkerResult>((resolve, reject) => {
+        const search = { request, reservesWorker, hasReservedWorker: held !== undefined, resolve, reject }
         timer = setTimeout(() => {
-          this.#giveUp(search)
-        }, this.limitMs)
-        if (held) this.#continue(held, search)
-        else this.#waiting.add(search)
-        this.#proceed()
+          this.#timeOut(search)
+        }, this.timeoutMs)
+        if (held) this.#sendToReserved(held, search)
+        else this.#queue.add(search)
+        this.#dispatch()
       })
     } finally {
       clearTimeout(timer)
     }
   }
 
-  #continue(child: ChildProcess, search: Search): void {
-    if (this.#processes.get(child) === 'held') this.#send(child, search)
-    else search.reject(busy('The search was lost'))
+  #sendToReserved(child: ChildProcess, search: PendingQuery): void {
+    if (this.#workers.get(child) === 'held') this.#send(child, search)
+    else search.reject(createBusyError('The search was lost'))
   }
 
-  #send(child: ChildProcess, search: Search): void {
-    this.#processes.set(child, search)
+  #send(child: ChildProcess, search: PendingQuery): void {
+    this.#workers.set(child, search)
     // One that has died meanwhile is noticed by its end.
-    child.send(search.question, () => undefined)
+    child.send(search.request, () => undefined)
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
-    process.off('exit', this.#endAll)
-    for (const search of this.#waiting) search.reject(busy('The database is closed'))
-    this.#waiting.clear()
-    const ends = [...this.#processes.keys()].map((child) => {
+    process.off('exit', this.#killAllWorkers)
+    for (const search of this.#queue) search.reject(createBusyError('The database is closed'))
+    this.#queue.clear()
+    const ends = [...this.#workers.keys()].map((child) => {
       // Somebody waits for it now.
       child.ref()
       return new Promise((resolve) => child.once('exit', resolve).once('error', resolve))
     })
-    this.#endAll()
+    this.#killAllWorkers()
     // One that hangs in the disk's driver does not end before the disk answers.
-    await Promise.race([Promise.all(ends), sleep(CLOSE_MS, undefined, { ref: false })])
+    await Promise.race([Promise.all(ends), sleep(WORKER_CLOSE_TIMEOUT_MS, undefined, { ref: false })])
   }
 
   /** Hands out what is waiting, as far as there are processes for it. */
-  #proceed(): void {
-    for (const [child, state] of this.#processes) {
-      const [search] = this.#waiting
+  #dispatch(): void {
+    for (const [child, state] of this.#workers) {
+      const [search] = this.#queue
       if (!search) return
       if (state !== 'idle' || !child.connected) continue
-      this.#waiting.delete(search)
+      this.#queue.delete(search)
       this.#send(child, search)
     }
-    const starting = [...this.#processes.values()].filter((state) => state === 'starting').length
-    if (this.#waiting.size > starting && this.#processes.size < MAX_PROCESSES) this.#start()
+    const starting = [...this.#workers.values()].filter((state) => state === 'starting').length
+    if (this.#queue.size > starting && this.#workers.size < MAX_WORKERS) this.#startWorker()
   }
 
-  #start(): void {
+  #startWorker(): void {
     try {
-      const child = startProcess(this.file)
-      if (this.#processes.size === 0) process.off('exit', this.#endAll).on('exit', this.#endAll)
-      this.#processes.set(child, 'starting')
-      child.on('message', (answer: Answer) => {
-        this.#hear(child, answer)
+      const child = forkWorker(this.file)
+      if (this.#workers.size === 0) process.off('exit', this.#killAllWorkers).on('exit', this.#killAllWorkers)
+      this.#workers.set(child, 'starting')
+      child.on('message', (answer: WorkerResponse) => {
+        this.#handleResponse(child, answer)
       })
       child.once('exit', () => {
-        this.#lose(child)
+        this.#handleExit(child)
       })
       child.on('error', (error) => {
-        this.#lose(child, error)
+        this.#handleExit(child, error)
       })
     } catch (error) {
-      this.#refuseOldest(error)
+      this.#rejectOldest(error)
     }
   }
 
-  #hear(child: ChildProcess, answer: Answer): void {
-    const state = this.#processes.get(child)
+  #handleResponse(child: ChildProcess, answer: WorkerResponse): void {
+    const state = this.#workers.get(child)
     if (state === undefined || state === 'ending') return
     const isHeld =
-      typeof state === 'object' && state.holds && (state.isHeld || (answer !== 'ready' && 'rows' in answer))
-    this.#processes.set(child, isHeld ? 'held' : 'idle')
+      typeof state === 'object' &&
+      state.reservesWorker &&
+      (state.hasReservedWorker || (answer !== 'ready' && 'rows' in answer))
+    this.#workers.set(child, isHeld ? 'held' : 'idle')
     if (typeof state === 'object' && answer !== 'ready') {
-      if ('rows' in answer) state.resolve({ rows: answer.rows, by: child })
-      else state.reject(this.#translated(answer.trouble))
+      if ('rows' in answer) state.resolve({ rows: answer.rows, worker: child })
+      else state.reject(this.#translateAndReport(answer.trouble))
     }
-    this.#proceed()
+    this.#dispatch()
   }
 
-  #translated(trouble: Trouble): unknown {
-    const error = translate(asError(trouble))
+  #translateAndReport(trouble: WorkerError): unknown {
+    const error = translateSqliteError(toError(trouble))
     this.onError(error)
     return error
   }
 
   /** Ends the processes, so that others open the file as it is now. A search that is in one of them is lost. */
   restart(): void {
-    for (const [child, state] of this.#processes) {
-      if (typeof state === 'object') state.reject(busy('The search was lost'))
-      this.#end(child)
+    for (const [child, state] of this.#workers) {
+      if (typeof state === 'object') state.reject(createBusyError('The search was lost'))
+      this.#killWorker(child)
     }
   }
 
-  #giveUp(search: Search): void {
-    search.reject(busy(`The search took longer than ${this.limitMs / 1_000} s`))
+  #timeOut(search: PendingQuery): void {
+    search.reject(createBusyError(`The search took longer than ${this.timeoutMs / 1_000} s`))
     // One that waited while a process started: that goes on, or with a short limit none would ever be ready.
-    if (this.#waiting.delete(search)) return
-    for (const [child, state] of this.#processes) if (state === search) this.#end(child)
+    if (this.#queue.delete(search)) return
+    for (const [child, state] of this.#workers) if (state === search) this.#killWorker(child)
   }
 
-  #end(child: ChildProcess): void {
-    this.#processes.set(child, 'ending')
+  #killWorker(child: ChildProcess): void {
+    this.#workers.set(child, 'ending')
     child.kill('SIGKILL')
   }
 
-  readonly #endAll = (): void => {
-    for (const [child, state] of this.#processes) {
-      if (typeof state === 'object') state.reject(busy('The database is closed'))
-      this.#end(child)
+  readonly #killAllWorkers = (): void => {
+    for (const [child, state] of this.#workers) {
+      if (typeof state === 'object') state.reject(createBusyError('The database is closed'))
+      this.#killWorker(child)
     }
   }
 
   /** It has ended, or never began. */
-  #lose(child: ChildProcess, cause?: unknown): void {
-    const state = this.#processes.get(child)
-    if (!this.#processes.delete(child)) return
-    if (typeof state === 'object') state.reject(busy('The search was lost', cause))
+  #handleExit(child: ChildProcess, cause?: unknown): void {
+    const state = this.#workers.get(child)
+    if (!this.#workers.delete(child)) return
+    if (typeof state === 'object') state.reject(createBusyError('The search was lost', cause))
     // Where no process can be started, each try answers one search: not one is tried without end.
-    if (state === 'starting') this.#refuseOldest(cause)
-    this.#proceed()
+    if (state === 'starting') this.#rejectOldest(cause)
+    this.#dispatch()
   }
 
-  #refuseOldest(cause: unknown): void {
-    const [search] = this.#waiting
+  #rejectOldest(cause: unknown): void {
+    const [search] = this.#queue
     if (!search) return
-    this.#waiting.delete(search)
-    search.reject(busy('The search could not be started', cause))
+    this.#queue.delete(search)
+    search.reject(createBusyError('The search could not be started', cause))
   }
 }
 
-function startProcess(file: string): ChildProcess {
+function forkWorker(file: string): ChildProcess {
   // From the sources, under vitest for one: Node 20 loads no TypeScript, so it is what was built of them.
   const folder = import.meta.url.endsWith('.ts') ? '../../../dist/store/sqlite/' : ''
   const child = fork(new URL(`${folder}query-worker.js`, import.meta.url), [file], {
@@ -223,10 +230,10 @@ function startProcess(file: string): ChildProcess {
   return child
 }
 
-function asError({ message, ...codes }: Trouble): Error {
+function toError({ message, ...codes }: WorkerError): Error {
   return Object.assign(new Error(message), codes)
 }
 
-function busy(message: string, cause?: unknown): Refusal {
+function createBusyError(message: string, cause?: unknown): Refusal {
   return new Refusal('busy', message, { retryAfterS: 1, ...(cause === undefined ? {} : { cause }) })
 }

@@ -1,65 +1,69 @@
 // Runs one search after the other for the service that started this process. See sqlite-searcher.ts.
 import { Refusal } from '../../errors.js'
 import type { Row, SqlValue } from '../engine/database.js'
-import { connect, Session } from './connection.js'
-import { patiently } from './errors.js'
+import { openConnection, SqliteSession } from './connection.js'
+import { retryWhileBusy } from './errors.js'
 
-const PATIENCE_MS = 5_000
+const WORKER_BUSY_TIMEOUT_MS = 5_000
 
-export interface Question {
+export interface WorkerRequest {
   readonly sql: string
   readonly params: readonly SqlValue[]
 }
 
 /** The parts of an error that `translate` goes by: `code` and `errcode` do not cross with an error. */
-export interface Trouble {
+export interface WorkerError {
   readonly message: string
   readonly code?: unknown
   readonly errcode?: unknown
 }
 
-export type Answer = 'ready' | { readonly rows: Row[] } | { readonly trouble: Trouble }
+export type WorkerResponse = 'ready' | { readonly rows: Row[] } | { readonly trouble: WorkerError }
 
 const [file = ''] = process.argv.slice(2)
-let session: Session | undefined
+let session: SqliteSession | undefined
 
-function open(): Session {
+function openWorkerSession(): SqliteSession {
   if (!session) {
-    const connection = connect(file, true)
+    const connection = openConnection(file, true)
     // What is sorted may be large: not in memory.
     connection.exec('pragma temp_store = file')
-    session = new Session(connection)
+    session = new SqliteSession(connection)
   }
   return session
 }
 
-async function find({ sql, params }: Question): Promise<Answer> {
+async function answerRequest({ sql, params }: WorkerRequest): Promise<WorkerResponse> {
   try {
-    return { rows: await patiently(Date.now() + PATIENCE_MS, () => open().all(sql, params)) }
+    return {
+      rows: await retryWhileBusy(Date.now() + WORKER_BUSY_TIMEOUT_MS, () =>
+        openWorkerSession().all(sql, params),
+      ),
+    }
   } catch (error) {
-    return { trouble: describe(error instanceof Refusal ? error.cause : error) }
+    return { trouble: toWorkerError(error instanceof Refusal ? error.cause : error) }
   }
 }
 
-function describe(error: unknown): Trouble {
+function toWorkerError(error: unknown): WorkerError {
   if (!(error instanceof Error)) return { message: String(error) }
-  const { message, code, errcode }: Trouble = error
+  const { message, code, errcode }: WorkerError = error
   return { message, code, errcode }
 }
 
-function tell(answer: Answer): void {
+function sendResponse(answer: WorkerResponse): void {
   process.send?.(answer)
 }
 
-process.on('message', (question: Question) => void find(question).then(tell))
+process.on('message', (question: WorkerRequest) => void answerRequest(question).then(sendResponse))
 // The service has ended, in whatever way.
 process.on('disconnect', () => process.exit())
 // A terminal and some supervisors signal every process: the service decides when its searches end.
 process.on('SIGINT', () => undefined).on('SIGTERM', () => undefined)
 try {
   // Not at the cost of the first search, which may have little time.
-  open()
+  openWorkerSession()
 } catch {
   // That search tries again, and says why it could not.
 }
-tell('ready')
+sendResponse('ready')

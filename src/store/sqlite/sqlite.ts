@@ -1,41 +1,43 @@
 // The embedded engine: one writer that commits in groups, a reader beside it, searches in processes of their own.
 import path from 'node:path'
 import { Refusal } from '../../errors.js'
-import type { OnCondition, Unwritable } from '../engine/database-condition.js'
+import type { OnWriteHealthChange, UnwritableState } from '../engine/database-condition.js'
 import type {
   Database,
   Gauges,
-  Plain,
+  GroupableWrite,
   Queryable,
   Transaction,
   TransactionOptions,
 } from '../engine/database.js'
 import { makeFolder } from './blob-folder.js'
-import { keepPrivate } from '../engine/private-files.js'
-import { SqliteCommits } from './commits.js'
-import { Unhurried, type Session } from './connection.js'
-import { SqliteContents } from './blobs.js'
+import { makeDatabasePrivate } from '../engine/private-files.js'
+import { SqliteCommitNotifier } from './commits.js'
+import { YieldingTransaction, type SqliteSession } from './connection.js'
+import { SqliteBlobStore } from './blobs.js'
 import { sqliteDialect } from './dialect.js'
-import { isBusy, isEngineTrouble, patiently, translate } from './errors.js'
-import { Grouped } from './grouped-transaction.js'
-import { SqliteSearcher } from './query-pool.js'
+import { isBusy, isEngineError, retryWhileBusy, translateSqliteError } from './errors.js'
+import { SqliteGroupTransaction } from './grouped-transaction.js'
+import { SqliteQueryPool } from './query-pool.js'
 import { SqliteSessions } from './connections.js'
 
-const MAX_GROUP = 256
-const MAX_WAITING = 10_000
-const PATIENCE_MS = 5_000
-const LONG_PATIENCE_MS = 60_000
-const STATEMENT_MS = 10_000
+const MAX_GROUP_TRANSACTIONS = 256
+const MAX_QUEUED_TRANSACTIONS = 10_000
+const BUSY_TIMEOUT_MS = 5_000
+const LONG_BUSY_TIMEOUT_MS = 60_000
+const DEFAULT_STATEMENT_TIMEOUT_MS = 10_000
 
-interface Member {
+interface QueuedTransaction {
   readonly work: (tx: Transaction) => Promise<unknown>
-  readonly plain: Plain | undefined
+  readonly groupable: GroupableWrite | undefined
   readonly deadline: number
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
 }
 
-type Outcome = { readonly member: Member } & ({ readonly value: unknown } | { readonly error: unknown })
+type TransactionOutcome = { readonly member: QueuedTransaction } & (
+  { readonly value: unknown } | { readonly error: unknown }
+)
 
 export interface SqliteOptions {
   /** How long a search may take, the wait for its turn included. */
@@ -43,52 +45,52 @@ export interface SqliteOptions {
   /** Called once when the disk has failed: what the engine believes and what the disk holds may differ, only a restart settles it. */
   readonly onBroken?: (error: unknown) => void
   /** Called when writes begin to be refused, and when they are taken again. */
-  readonly onCondition?: OnCondition
+  readonly onWriteHealthChange?: OnWriteHealthChange
   /** Called for each file that others could read or write until now. */
-  readonly onNarrowed?: (file: string) => void
+  readonly onModeNarrowed?: (file: string) => void
 }
 
 export async function openSqlite(file: string, options: SqliteOptions = {}): Promise<Database> {
   makeFolder(path.resolve(path.dirname(file)))
-  keepPrivate(file, options.onNarrowed)
-  const onCondition: OnCondition = (unwritable, error) => {
-    options.onCondition?.(unwritable, error)
-    if (unwritable?.trouble === 'failed') options.onBroken?.(error)
+  makeDatabasePrivate(file, options.onModeNarrowed)
+  const onCondition: OnWriteHealthChange = (unwritable, error) => {
+    options.onWriteHealthChange?.(unwritable, error)
+    if (unwritable?.kind === 'failed') options.onBroken?.(error)
   }
-  const sessions = await SqliteSessions.open(file, Date.now() + PATIENCE_MS, onCondition, () => {
-    searcher.restart()
+  const sessions = await SqliteSessions.open(file, Date.now() + BUSY_TIMEOUT_MS, onCondition, () => {
+    queryPool.restart()
   })
-  const searcher = new SqliteSearcher(
+  const queryPool = new SqliteQueryPool(
     path.resolve(file),
-    options.statementTimeoutMs ?? STATEMENT_MS,
+    options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS,
     (error) => {
-      sessions.noticeDamage(error)
+      sessions.reportDamage(error)
     },
   )
-  return new Sqlite(file, sessions, searcher)
+  return new SqliteDatabase(file, sessions, queryPool)
 }
 
-class Sqlite implements Database {
+class SqliteDatabase implements Database {
   readonly dialect = sqliteDialect
   readonly reader: Queryable
-  readonly contents: SqliteContents
-  readonly commits: SqliteCommits
-  readonly #waiting: Member[] = []
-  #pumping: Promise<void> | undefined
+  readonly blobs: SqliteBlobStore
+  readonly commits: SqliteCommitNotifier
+  readonly #queue: QueuedTransaction[] = []
+  #draining: Promise<void> | undefined
   #isClosed = false
   #closing: Promise<void> | undefined
 
-  private readonly writer: Session
-  readonly #unhurried: Unhurried
+  private readonly writer: SqliteSession
+  readonly #yieldingTransaction: YieldingTransaction
 
   constructor(
     file: string,
     private readonly sessions: SqliteSessions,
-    readonly searcher: SqliteSearcher,
+    readonly queryPool: SqliteQueryPool,
   ) {
     const { reader: readerSession } = sessions
     this.writer = sessions.writer
-    this.#unhurried = new Unhurried(this.writer)
+    this.#yieldingTransaction = new YieldingTransaction(this.writer)
     this.reader = {
       all: async (sql, params) => {
         try {
@@ -96,47 +98,48 @@ class Sqlite implements Database {
         } catch (error) {
           // Nearly always the first try does, and then nothing is spent on patience.
           if (!isBusy(error)) throw error
-          return patiently(Date.now() + PATIENCE_MS, () => readerSession.all(sql, params))
+          return retryWhileBusy(Date.now() + BUSY_TIMEOUT_MS, () => readerSession.all(sql, params))
         }
       },
-      atOnce: (work) => patiently(Date.now() + PATIENCE_MS, () => readerSession.readAtOnce(work)),
-      inOneMoment: (work) => {
-        readerSession.inOneMoment(work)
+      readInSnapshot: (work) =>
+        retryWhileBusy(Date.now() + BUSY_TIMEOUT_MS, () => readerSession.readInSnapshot(work)),
+      withSnapshot: (work) => {
+        readerSession.withSnapshot(work)
       },
     }
-    this.contents = new SqliteContents(`${path.resolve(file)}.files`, this)
-    this.commits = new SqliteCommits(() => dataVersionOf(readerSession))
+    this.blobs = new SqliteBlobStore(`${path.resolve(file)}.files`, this)
+    this.commits = new SqliteCommitNotifier(() => readDataVersion(readerSession))
   }
 
   async transaction<T>(work: (tx: Transaction) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
     if (this.#isClosed) throw new Refusal('busy', 'The database is closed', { retryAfterS: 1 })
-    if (this.#waiting.length >= MAX_WAITING)
+    if (this.#queue.length >= MAX_QUEUED_TRANSACTIONS)
       throw new Refusal('busy', 'Too many writes are waiting', { retryAfterS: 1 })
     return new Promise<T>((resolve, reject) => {
-      const deadline = Date.now() + (options.isLong ? LONG_PATIENCE_MS : PATIENCE_MS)
-      this.#waiting.push({
+      const deadline = Date.now() + (options.isLong ? LONG_BUSY_TIMEOUT_MS : BUSY_TIMEOUT_MS)
+      this.#queue.push({
         work,
-        plain: options.plain,
+        groupable: options.groupable,
         deadline,
         resolve: (value) => {
           resolve(value as T)
         },
         reject,
       })
-      this.#pumping ??= this.#pump()
+      this.#draining ??= this.#drainQueue()
     })
   }
 
-  async writability(): Promise<Unwritable | undefined> {
+  async writability(): Promise<UnwritableState | undefined> {
     this.sessions.probe()
-    return Promise.resolve(this.sessions.condition.unwritable)
+    return Promise.resolve(this.sessions.writeHealth.unwritable)
   }
 
   gauges(): Gauges {
     return {
-      ...this.searcher.gauges(),
-      writesPending: this.#waiting.length,
-      uploadsPending: this.contents.pending(),
+      ...this.queryPool.gauges(),
+      writesPending: this.#queue.length,
+      uploadsPending: this.blobs.countPending(),
     }
   }
 
@@ -147,32 +150,35 @@ class Sqlite implements Database {
 
   async #close(): Promise<void> {
     // It may still have something to write.
-    await this.contents.close()
+    await this.blobs.close()
     this.commits.close()
     this.#isClosed = true
-    await Promise.all([this.#pumping, this.searcher.close()])
+    await Promise.all([this.#draining, this.queryPool.close()])
     this.sessions.close()
   }
 
-  async #pump(): Promise<void> {
+  async #drainQueue(): Promise<void> {
     // Wait for the rest of this turn of the event loop: what arrives together is committed together.
     await new Promise(setImmediate)
-    while (this.#waiting.length > 0) await this.#commitTogether(this.#waiting.splice(0, MAX_GROUP))
-    this.#pumping = undefined
+    while (this.#queue.length > 0) await this.#commitGroup(this.#queue.splice(0, MAX_GROUP_TRANSACTIONS))
+    this.#draining = undefined
   }
 
   /**
    * All members in one transaction; if that is lost, each in one of its own. Nobody is answered before COMMIT. Savepoints cost as much as
    * a write, and are needed only where a member fails after it has written: so the first attempt goes without.
    */
-  async #commitTogether(group: readonly Member[]): Promise<void> {
-    const outcomes = (await this.#attempt(group, false)) ?? (await this.#attempt(group, true))
-    if (outcomes) outcomes.forEach(answer)
-    else for (const member of group) answer(await this.#runAlone(member))
-    this.commits.announce()
+  async #commitGroup(group: readonly QueuedTransaction[]): Promise<void> {
+    const outcomes = (await this.#tryGroup(group, false)) ?? (await this.#tryGroup(group, true))
+    if (outcomes) outcomes.forEach(settleTransaction)
+    else for (const member of group) settleTransaction(await this.#runAlone(member))
+    this.commits.publish()
   }
 
-  async #attempt(group: readonly Member[], hasSavepoints: boolean): Promise<Outcome[] | undefined> {
+  async #tryGroup(
+    group: readonly QueuedTransaction[],
+    hasSavepoints: boolean,
+  ): Promise<TransactionOutcome[] | undefined> {
     const [only] = group
     if (group.length === 1 && only) return [await this.#runAlone(only)]
     try {
@@ -180,47 +186,52 @@ class Sqlite implements Database {
     } catch {
       return undefined // Each will find out by itself.
     }
-    const outcomes: Outcome[] = []
-    const grouped = new Grouped(this.#unhurried)
+    const outcomes: TransactionOutcome[] = []
+    const grouped = new SqliteGroupTransaction(this.#yieldingTransaction)
     for (const member of group) {
       const outcome = await (hasSavepoints ? this.#runInSavepoint(member) : this.#runInGroup(member, grouped))
       // A full disk rolls back the whole transaction, not the savepoint: then nothing of the group is stored.
       if (!outcome || !this.writer.connection.isTransaction) {
-        this.#abandon()
+        this.#rollback()
         return undefined
       }
       outcomes.push(outcome)
     }
     try {
-      await grouped.end()
+      await grouped.runHandlers()
       this.#commit()
       return outcomes
     } catch {
       // The session has told what it was.
-      this.#abandon()
+      this.#rollback()
       return undefined
     }
   }
 
   /** Undefined if what it has written cannot stay, and cannot be told from what others have. */
-  async #runInGroup(member: Member, grouped: Grouped): Promise<Outcome | undefined> {
+  async #runInGroup(
+    member: QueuedTransaction,
+    grouped: SqliteGroupTransaction,
+  ): Promise<TransactionOutcome | undefined> {
     try {
-      const tx = await grouped.begin(member.plain)
-      const before = this.#unhurried.written
-      const outcome = await run(member, tx)
+      const tx = await grouped.beginMember(member.groupable)
+      const before = this.#yieldingTransaction.writeCount
+      const outcome = await runQueuedTransaction(member, tx)
       if (!('error' in outcome)) return outcome
-      return isEngineTrouble(outcome.error) || this.#unhurried.written !== before ? undefined : outcome
+      return isEngineError(outcome.error) || this.#yieldingTransaction.writeCount !== before
+        ? undefined
+        : outcome
     } catch {
       return undefined // The session has told what it was.
     }
   }
 
-  async #runInSavepoint(member: Member): Promise<Outcome | undefined> {
+  async #runInSavepoint(member: QueuedTransaction): Promise<TransactionOutcome | undefined> {
     try {
       this.writer.exec('savepoint member')
-      const outcome = await run(member, this.#unhurried)
+      const outcome = await runQueuedTransaction(member, this.#yieldingTransaction)
       if ('error' in outcome) {
-        if (isEngineTrouble(outcome.error)) return undefined
+        if (isEngineError(outcome.error)) return undefined
         this.writer.exec('rollback to member')
       }
       this.writer.exec('release member')
@@ -230,57 +241,57 @@ class Sqlite implements Database {
     }
   }
 
-  async #runAlone(member: Member): Promise<Outcome> {
+  async #runAlone(member: QueuedTransaction): Promise<TransactionOutcome> {
     try {
       await this.#begin(member.deadline)
-      const outcome = await run(member, this.#unhurried)
-      if ('error' in outcome) this.#abandon()
+      const outcome = await runQueuedTransaction(member, this.#yieldingTransaction)
+      if ('error' in outcome) this.#rollback()
       else this.#commit()
       return outcome
     } catch (error) {
-      this.#abandon()
-      return { member, error: translate(error) }
+      this.#rollback()
+      return { member, error: translateSqliteError(error) }
     }
   }
 
   async #begin(deadline: number): Promise<void> {
-    this.sessions.requireSound()
-    await patiently(deadline, () => {
+    this.sessions.requireHealthy()
+    await retryWhileBusy(deadline, () => {
       this.writer.exec('begin immediate')
     })
-    this.#unhurried.begin()
+    this.#yieldingTransaction.begin()
   }
 
   #commit(): void {
     this.writer.exec('commit')
-    const { condition } = this.sessions
-    if (condition.unwritable && this.#unhurried.hasWritten) condition.clearReadOnly()
+    const { writeHealth } = this.sessions
+    if (writeHealth.unwritable && this.#yieldingTransaction.hasWritten) writeHealth.clearReadOnly()
   }
 
   /** Never throws: whoever calls it has somebody to answer. */
-  #abandon(): void {
+  #rollback(): void {
     try {
       if (this.writer.connection.isTransaction) this.writer.connection.exec('rollback')
     } catch (error) {
-      this.sessions.condition.note('failed', error)
+      this.sessions.writeHealth.report('failed', error)
     }
   }
 }
 
-async function run(member: Member, tx: Transaction): Promise<Outcome> {
+async function runQueuedTransaction(member: QueuedTransaction, tx: Transaction): Promise<TransactionOutcome> {
   try {
     return { member, value: await member.work(tx) }
   } catch (error) {
-    return { member, error: translate(error) }
+    return { member, error: translateSqliteError(error) }
   }
 }
 
-function answer(outcome: Outcome): void {
+function settleTransaction(outcome: TransactionOutcome): void {
   if ('error' in outcome) outcome.member.reject(outcome.error)
   else outcome.member.resolve(outcome.value)
 }
 
-function dataVersionOf(session: Session): number | undefined {
+function readDataVersion(session: SqliteSession): number | undefined {
   try {
     const [row] = session.connection.prepare('pragma data_version').all() as { data_version: number }[]
     return row?.data_version

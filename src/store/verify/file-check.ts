@@ -1,13 +1,13 @@
 // Holds records, the rows of files and their content against each other: each must be there for the others.
 import { createHash } from 'node:crypto'
 import { briefly, causeOf } from '../../errors.js'
-import { fileColumns } from '../schema/dropped-files.js'
+import { findFileColumns } from '../schema/dropped-files.js'
 import type { Database, Queryable } from '../engine/database.js'
-import { FILE_TABLE, filesById, type StoredFile } from '../records/files.js'
-import { quote, tableName } from '../engine/names.js'
-import type { Shape } from '../schema/snapshot.js'
+import { FILE_TABLE, findFilesById, type StoredFile } from '../records/files.js'
+import { quoteIdentifier, toTableName } from '../engine/names.js'
+import type { SchemaSnapshot } from '../schema/snapshot.js'
 
-const FILES_AT_ONCE = 200
+const FILE_CHECK_BATCH_ROWS = 200
 
 /** A column that holds files, of a model that may no longer be declared. */
 export interface FileColumn {
@@ -15,86 +15,87 @@ export interface FileColumn {
   readonly column: string
 }
 
-export function fileColumnsIn(shapes: ReadonlyMap<string, Shape>): FileColumn[] {
-  return [...fileColumns(shapes)].flatMap(([model, columns]) =>
+export function listFileColumns(snapshots: ReadonlyMap<string, SchemaSnapshot>): FileColumn[] {
+  return [...findFileColumns(snapshots)].flatMap(([model, columns]) =>
     [...columns].map((column) => ({ model, column })),
   )
 }
 
-export interface FilePortion {
-  readonly last: number | undefined
+export interface FileCheckBatch {
+  readonly lastId: number | undefined
   readonly files: readonly StoredFile[]
-  readonly faults: readonly string[]
+  readonly errors: readonly string[]
 }
 
 /** The rows after this id, a portion of them: each must be held by one record. All of one snapshot. */
-export async function compareHolders(
+export async function checkFileRows(
   db: Queryable,
   { dialect }: Pick<Database, 'dialect'>,
   columns: readonly FileColumn[],
   after: number,
-): Promise<FilePortion> {
-  const rows = await db.all(`select id from ${FILE_TABLE} where id > ? order by id limit ${FILES_AT_ONCE}`, [
-    after,
-  ])
+): Promise<FileCheckBatch> {
+  const rows = await db.all(
+    `select id from ${FILE_TABLE} where id > ? order by id limit ${FILE_CHECK_BATCH_ROWS}`,
+    [after],
+  )
   const ids = rows.map((row) => Number(row['id']))
   const holders = new Map<number, number>()
   for (const { model, column } of columns) {
-    const name = quote(column)
+    const name = quoteIdentifier(column)
     const held = await db.all(
-      `select ${name} as "file" from ${quote(tableName(model))} where ${name} in (${dialect.json.rows('integer')})`,
+      `select ${name} as "file" from ${quoteIdentifier(toTableName(model))} where ${name} in (${dialect.json.unnest('integer')})`,
       [JSON.stringify(ids)],
     )
     for (const row of held) holders.set(Number(row['file']), (holders.get(Number(row['file'])) ?? 0) + 1)
   }
-  const faults = ids.flatMap((id) => {
+  const errors = ids.flatMap((id) => {
     const count = holders.get(id) ?? 0
     if (count === 1) return []
     return [
       count === 0 ? `file ${id} has a row, and no record holds it` : `file ${id} is held by ${count} records`,
     ]
   })
-  const files = [...(await filesById(db, dialect, ids)).values()]
-  return { last: ids.at(-1), files, faults }
+  const files = [...(await findFilesById(db, dialect, ids)).values()]
+  return { lastId: ids.at(-1), files, errors }
 }
 
-export interface HeldPortion {
-  readonly last: number | undefined
-  readonly faults: readonly string[]
+export interface FileReferenceCheckBatch {
+  readonly lastId: number | undefined
+  readonly errors: readonly string[]
 }
 
 /** The records after this id that hold a file without a row, a portion of them. */
-export async function compareHeld(
+export async function checkFileReferences(
   db: Queryable,
   { model, column }: FileColumn,
   after: number,
-): Promise<HeldPortion> {
+): Promise<FileReferenceCheckBatch> {
   const rows = await db.all(
-    `select t."id" as "id", t.${quote(column)} as "file" from ${quote(tableName(model))} as t ` +
-      `where t."id" > ? and t.${quote(column)} is not null and not exists ` +
-      `(select 1 from ${FILE_TABLE} as f where f.id = t.${quote(column)}) order by t."id" limit ${FILES_AT_ONCE}`,
+    `select t."id" as "id", t.${quoteIdentifier(column)} as "file" from ${quoteIdentifier(toTableName(model))} as t ` +
+      `where t."id" > ? and t.${quoteIdentifier(column)} is not null and not exists ` +
+      `(select 1 from ${FILE_TABLE} as f where f.id = t.${quoteIdentifier(column)}) order by t."id" limit ${FILE_CHECK_BATCH_ROWS}`,
     [after],
   )
-  const faults = rows.map(
+  const errors = rows.map(
     ({ id, file }) => `${model} ${id ?? ''} holds file ${file ?? ''} in ${column}, which has no row`,
   )
   const last = rows.at(-1)
-  return { last: last && Number(last['id']), faults }
+  return { lastId: last && Number(last['id']), errors }
 }
 
 /** What is wrong with the content of a file; undefined if nothing is, or if it was removed meanwhile. */
-export async function contentFault(db: Database, file: StoredFile): Promise<string | undefined> {
-  const fault = await wrongContent(db, file)
-  if (fault === undefined) return undefined
-  const isStillThere = (await filesById(db.reader, db.dialect, [file.id])).has(file.id)
-  return isStillThere ? `file ${file.id} (${file.name}) ${fault}` : undefined
+export async function checkFileContent(db: Database, file: StoredFile): Promise<string | undefined> {
+  const error = await findContentError(db, file)
+  if (error === undefined) return undefined
+  const isStillThere = (await findFilesById(db.reader, db.dialect, [file.id])).has(file.id)
+  return isStillThere ? `file ${file.id} (${file.name}) ${error}` : undefined
 }
 
-async function wrongContent({ contents }: Database, file: StoredFile): Promise<string | undefined> {
+async function findContentError({ blobs }: Database, file: StoredFile): Promise<string | undefined> {
   const digest = createHash('sha256')
   let size = 0
   try {
-    const content = await contents.open(file)
+    const content = await blobs.open(file)
     if (!content) return 'has no content'
     for await (const chunk of content) {
       digest.update(chunk as Buffer)

@@ -4,63 +4,63 @@ import { storageOf, type Field } from '../../model/values/field-types.js'
 import { isShown, type Model } from '../../model/definition/model.js'
 import { idsIn, sameValue, type Value } from '../../model/values/value.js'
 import type { Change } from '../../wire.js'
-import { parseStored } from '../engine/database-condition.js'
+import { parseStoredJson } from '../engine/database-condition.js'
 import type { Queryable, Row } from '../engine/database.js'
-import { horizonOf } from '../log/feed.js'
+import { readRetentionFloor } from '../log/feed.js'
 import { ALL_FIELDS, type FormerField } from '../sql/field-names.js'
-import { BYTES_IN_A_PAGE, LOG_TABLE } from '../log/log.js'
+import { LOG_PAGE_BYTES, LOG_TABLE } from '../log/log.js'
 import { currentValues, type Current } from '../log/past.js'
 import type { Table } from '../sql/table.js'
 
 /** Each may be as large as it is. */
-const RECORDS_AT_ONCE = 50
-const CHANGES_AT_ONCE = 500
+const LOG_CHECK_BATCH_RECORDS = 50
+const LOG_CHECK_BATCH_CHANGES = 500
 
-export interface LogPortion {
+export interface LogCheckBatch {
   /** The last id that was looked at; undefined if there are none left. */
-  readonly last: number | undefined
+  readonly lastId: number | undefined
   readonly records: number
   readonly changes: number
-  readonly faults: readonly string[]
+  readonly errors: readonly string[]
 }
 
 /** The records after this id, a portion of them. All that it reads must be of one snapshot. */
-export async function compareWithLog(
+export async function checkRecordsAgainstLog(
   db: Queryable,
   table: Table,
   former: readonly FormerField[],
   after: number,
-): Promise<LogPortion> {
-  const ids = await nextIds(db, table, after)
-  const last = ids.at(-1)
-  if (last === undefined) return { last, records: 0, changes: 0, faults: [] }
+): Promise<LogCheckBatch> {
+  const ids = await findNextIds(db, table, after)
+  const lastId = ids.at(-1)
+  if (lastId === undefined) return { lastId, records: 0, changes: 0, errors: [] }
   const current = await currentValues(db, table, ids)
-  const floor = { horizon: await horizonOf(db), dropped: droppedAt(former) }
-  const sums = new Map(ids.map((id) => [id, new ChangeSum(table, floor)]))
+  const floor = { horizon: await readRetentionFloor(db), dropped: findTableDropSeq(former) }
+  const replayed = new Map(ids.map((id) => [id, new ReplayedRecord(table, floor)]))
   let changes = 0
-  for await (const row of changesOf(db, table.model, after, last)) {
-    sums.get(row.record)?.add(row)
+  for await (const row of readLoggedChanges(db, table.model, after, lastId)) {
+    replayed.get(row.record)?.add(row)
     changes++
   }
-  const faults = [...sums].flatMap(([id, sum]) =>
-    sum.faultsOf(current.get(id)).map((fault) => `${table.model.name} ${id} ${fault}`),
+  const errors = [...replayed].flatMap(([id, sum]) =>
+    sum.findErrors(current.get(id)).map((fault) => `${table.model.name} ${id} ${fault}`),
   )
-  return { last, records: current.size, changes, faults }
+  return { lastId, records: current.size, changes, errors }
 }
 
 /** Those that the table or the Log has, the smallest first. */
-async function nextIds(db: Queryable, { name, model }: Table, after: number): Promise<number[]> {
+async function findNextIds(db: Queryable, { name, model }: Table, after: number): Promise<number[]> {
   const rows = await db.all(
-    `select "id" from (select "id" from ${name} where "id" > ? order by "id" limit ${RECORDS_AT_ONCE}) as "stored" ` +
+    `select "id" from (select "id" from ${name} where "id" > ? order by "id" limit ${LOG_CHECK_BATCH_RECORDS}) as "stored" ` +
       `union select record from (select distinct record from ${LOG_TABLE} where model = ? and record > ? ` +
-      `order by record limit ${RECORDS_AT_ONCE}) as "logged" order by 1 limit ${RECORDS_AT_ONCE}`,
+      `order by record limit ${LOG_CHECK_BATCH_RECORDS}) as "logged" order by 1 limit ${LOG_CHECK_BATCH_RECORDS}`,
     [after, model.name, after],
   )
   return rows.map((row) => Number(row['id']))
 }
 
 /** A table that was dropped took its records along without a word. */
-function droppedAt(former: readonly FormerField[]): number {
+function findTableDropSeq(former: readonly FormerField[]): number {
   return Math.max(0, ...former.filter(({ name }) => name === ALL_FIELDS).map(({ seq }) => seq))
 }
 
@@ -70,7 +70,7 @@ interface LoggedChange extends Pick<Change, 'seq' | 'version' | 'action' | 'chan
 }
 
 /** Of the records after the first id up to the last, in the order of their versions, page by page. */
-async function* changesOf(
+async function* readLoggedChanges(
   db: Queryable,
   { name }: Model,
   after: number,
@@ -79,34 +79,34 @@ async function* changesOf(
   const some =
     `select seq, record, version, octet_length(changes) as "size" from ${LOG_TABLE} ` +
     `where model = ? and record <= ? and (record > ? or (record = ? and version > ?)) ` +
-    `order by record, version limit ${CHANGES_AT_ONCE}`
+    `order by record, version limit ${LOG_CHECK_BATCH_CHANGES}`
   const sized = `select seq, sum("size") over (order by record, version) - "size" as "before" from (${some}) as "some"`
   for (let [record, version] = [after, Number.MAX_SAFE_INTEGER]; ;) {
     const rows = await db.all(
       `select l.seq, l.record, l.version, l.action, l.changes, l.purged from ${LOG_TABLE} as l ` +
-        `join (${sized}) as "page" on "page".seq = l.seq where "page"."before" < ${BYTES_IN_A_PAGE} ` +
+        `join (${sized}) as "page" on "page".seq = l.seq where "page"."before" < ${LOG_PAGE_BYTES} ` +
         `order by l.record, l.version`,
       [name, upTo, record, record, version],
     )
-    yield* rows.map(toLogged)
+    yield* rows.map(toLoggedChange)
     const last = rows.at(-1)
     if (!last) return
     ;[record, version] = [Number(last['record']), Number(last['version'])]
   }
 }
 
-function toLogged(row: Row): LoggedChange {
+function toLoggedChange(row: Row): LoggedChange {
   return {
     seq: Number(row['seq']),
     record: Number(row['record']),
     version: Number(row['version']),
     action: row['action'] as Change['action'],
-    changes: parseStored(row['changes']) as Change['changes'],
+    changes: parseStoredJson(row['changes']) as Change['changes'],
     isPurged: row['purged'] === 1,
   }
 }
 
-interface Floor {
+interface LogFloor {
   /** Up to here Changes may have been taken out of the Log. */
   readonly horizon: number
   /** Up to here they are of a table that is no more. */
@@ -114,97 +114,97 @@ interface Floor {
 }
 
 /** One record, as its Changes tell it, the oldest first. */
-class ChangeSum {
+class ReplayedRecord {
   readonly #values = new Map<string, Value>()
-  readonly #faults: string[] = []
+  readonly #errors: string[] = []
   /** Whether every field that no Change tells of is empty. */
-  #isWhole = false
-  #last: LoggedChange | undefined
+  #isComplete = false
+  #lastChange: LoggedChange | undefined
 
   constructor(
     private readonly table: Table,
-    private readonly floor: Floor,
+    private readonly floor: LogFloor,
   ) {}
 
   add(change: LoggedChange): void {
     if (change.seq <= this.floor.dropped) return
     this.#checkGap(change)
     const { action, isPurged } = change
-    if (action !== 'update' || isPurged) this.#forget(action === 'create' && !isPurged)
-    const { changes, lost } = this.table.names.read(change)
-    for (const name of lost) this.#values.delete(name)
-    if (lost.length > 0) this.#isWhole = false
+    if (action !== 'update' || isPurged) this.#reset(action === 'create' && !isPurged)
+    const { changes, unknownFields } = this.table.fieldNames.translate(change)
+    for (const name of unknownFields) this.#values.delete(name)
+    if (unknownFields.length > 0) this.#isComplete = false
     for (const [name, { after }] of Object.entries(changes)) this.#values.set(name, after)
-    this.#last = change
+    this.#lastChange = change
   }
 
-  faultsOf(current: Current | undefined): string[] {
-    const last = this.#last
+  findErrors(current: Current | undefined): string[] {
+    const last = this.#lastChange
     if (!last) return current ? ['is stored, and the Log does not know of it'] : []
     const isGone = last.action === 'delete'
-    if (!current && !isGone) this.#faults.push(`is missing, and the Log has it at version ${last.version}`)
+    if (!current && !isGone) this.#errors.push(`is missing, and the Log has it at version ${last.version}`)
     if (current && isGone)
-      this.#faults.push(`is stored, and the Log says that version ${last.version} deleted it`)
-    if (!current || isGone) return this.#faults
+      this.#errors.push(`is stored, and the Log says that version ${last.version} deleted it`)
+    if (!current || isGone) return this.#errors
     if (current.version !== last.version)
-      return [...this.#faults, `is at version ${current.version}, and the Log is at ${last.version}`]
-    const wrong = [...this.table.model.fields.values()].filter((field) => !this.#isAsTold(field, current))
-    return [...this.#faults, ...wrong.map(({ name }) => `holds another value in ${name} than the Log`)]
+      return [...this.#errors, `is at version ${current.version}, and the Log is at ${last.version}`]
+    const wrong = [...this.table.model.fields.values()].filter((field) => !this.#matchesLog(field, current))
+    return [...this.#errors, ...wrong.map(({ name }) => `holds another value in ${name} than the Log`)]
   }
 
   #checkGap({ version, action, seq }: LoggedChange): void {
-    const last = this.#last
+    const last = this.#lastChange
     const isNext = last ? version === last.version + 1 : action === 'create'
     if (isNext) return
     // What is missing lies between the two; compaction takes out nothing behind the horizon.
     const isExplained = last ? last.seq < this.floor.horizon : this.floor.horizon > 0
     if (!isExplained && seq > this.floor.dropped)
-      this.#faults.push(
+      this.#errors.push(
         last ? `has no Change for version ${last.version + 1}` : 'has no Change that created it',
       )
-    this.#forget(false)
+    this.#reset(false)
   }
 
-  #forget(isWhole: boolean): void {
+  #reset(isWhole: boolean): void {
     this.#values.clear()
-    this.#isWhole = isWhole
+    this.#isComplete = isWhole
   }
 
-  #isAsTold(field: Field, { values }: Current): boolean {
+  #matchesLog(field: Field, { values }: Current): boolean {
     if (!isShown(field)) return true
     const told = this.#values.get(field.name)
     const held = values[field.name] ?? null
-    if (told !== undefined) return isSame(field, held, told)
-    return !this.#isWhole || !isEmptyUntold(field) || isSame(field, held, null)
+    if (told !== undefined) return isSameStoredValue(field, held, told)
+    return !this.#isComplete || !isEmptyByDefault(field) || isSameStoredValue(field, held, null)
   }
 }
 
 /** What a start fills in where a field is new is in no Change. */
-function isEmptyUntold(field: Field): boolean {
+function isEmptyByDefault(field: Field): boolean {
   const isFilled = field.default !== undefined || field.computed !== undefined || field.sequence !== undefined
   return !field.kept && !isFilled && !field.required && !field.relation?.isList && field.type !== 'boolean'
 }
 
-function isSame(field: Field, held: Value, told: Value): boolean {
-  if (field.relation?.isList) return sameIds(idsIn(held), idsIn(told))
+function isSameStoredValue(field: Field, stored: Value, logged: Value): boolean {
+  if (field.relation?.isList) return hasSameIds(idsIn(stored), idsIn(logged))
   const storage = storageOf(field)
-  if (storage === 'file') return isSameFile(held, told)
+  if (storage === 'file') return isSameFile(stored, logged)
   // The scale of a field may have changed since.
-  if (storage === 'decimal') return trimmed(held) === trimmed(told)
+  if (storage === 'decimal') return trimDecimal(stored) === trimDecimal(logged)
   // Earlier releases did not log the difference between an empty array of JSON and none.
-  if (storage === 'json') return sameValue(orNull(held), orNull(told))
-  return sameValue(held, told)
+  if (storage === 'json') return sameValue(toNullIfEmpty(stored), toNullIfEmpty(logged))
+  return sameValue(stored, logged)
 }
 
-function orNull(value: Value): Value {
+function toNullIfEmpty(value: Value): Value {
   return Array.isArray(value) && value.length === 0 ? null : value
 }
 
-function sameIds(held: readonly number[], told: readonly number[]): boolean {
-  const ids = new Set(told)
-  return held.length === ids.size && held.every((id) => ids.has(id))
+function hasSameIds(stored: readonly number[], logged: readonly number[]): boolean {
+  const ids = new Set(logged)
+  return stored.length === ids.size && stored.every((id) => ids.has(id))
 }
 
-function trimmed(decimal: Value): Value {
+function trimDecimal(decimal: Value): Value {
   return typeof decimal === 'string' && decimal.includes('.') ? decimal.replace(/\.?0+$/, '') : decimal
 }

@@ -19,7 +19,7 @@ export interface DeliveryRow {
   readonly error: string | null
 }
 
-export async function noteDelivery(tx: Transaction, row: DeliveryRow): Promise<void> {
+export async function insertDelivery(tx: Transaction, row: DeliveryRow): Promise<void> {
   const { webhook, message, firstSeq, lastSeq, changes, attempt, atMs, ms, status, error } = row
   await tx.run(
     `insert into ${DELIVERY_TABLE} (webhook, message, first_seq, last_seq, changes, attempt, at_ms, ms, status, error) ` +
@@ -29,7 +29,7 @@ export async function noteDelivery(tx: Transaction, row: DeliveryRow): Promise<v
 }
 
 /** The newest first, and how many there are: of one moment. */
-export async function deliveriesOf(
+export async function listDeliveryRows(
   db: Queryable,
   webhook: number,
   { offset, limit }: { readonly offset: number; readonly limit: number },
@@ -42,16 +42,16 @@ export async function deliveriesOf(
   )
   return {
     total: Number(rows[0]?.['total'] ?? 0),
-    rows: rows.filter((row) => row['id'] !== null).map(toDelivery),
+    rows: rows.filter((row) => row['id'] !== null).map(toDeliveryRow),
   }
 }
 
-export async function forgetDeliveriesOf(tx: Transaction, webhook: number): Promise<void> {
+export async function deleteDeliveriesOfWebhook(tx: Transaction, webhook: number): Promise<void> {
   await tx.run(`delete from ${DELIVERY_TABLE} where webhook = ?`, [webhook])
 }
 
 /** All that are older, and of each webhook all but the newest. */
-export async function forgetDeliveries(tx: Transaction, beforeMs: number, kept: number): Promise<number> {
+export async function deleteOldDeliveries(tx: Transaction, beforeMs: number, kept: number): Promise<number> {
   const old = await tx.run(`delete from ${DELIVERY_TABLE} where at_ms < ?`, [beforeMs])
   const ranked = `select id, row_number() over (partition by webhook order by id desc) as place from ${DELIVERY_TABLE}`
   const many = await tx.run(
@@ -61,7 +61,7 @@ export async function forgetDeliveries(tx: Transaction, beforeMs: number, kept: 
   return old + many
 }
 
-function toDelivery(row: Row): DeliveryRow {
+function toDeliveryRow(row: Row): DeliveryRow {
   const numberIn = (name: string) => (row[name] === null ? null : Number(row[name]))
   return {
     webhook: Number(row['webhook']),
