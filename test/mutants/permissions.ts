@@ -5,6 +5,7 @@ import type { Field } from '../../src/model/values/field-types.js'
 import type { Model } from '../../src/model/definition/model.js'
 import type { Actor } from '../../src/service/context/identity.js'
 import type { App } from '../../src/service/context/app.js'
+import type { Caller } from '../../src/service/context/principal.js'
 import type { Gate } from '../../src/service/context/authorizer.js'
 import type { Database, Row, SqlValue, Transaction } from '../../src/store/engine/database.js'
 import { PROJECT } from '../permissions/lab.js'
@@ -48,7 +49,7 @@ function withRights(kind: Kind, change: Change = (grants) => grants): Twin {
     return twin
   }
   return (app) => {
-    const callerOf = async (actor: Actor, epoch?: number) => {
+    const callerOf = async (actor: Actor, epoch?: number): Promise<Caller> => {
       const caller = await app.gate.callerOf(actor, epoch)
       return { ...caller, rights: caller.rights && changed(caller.rights) }
     }

@@ -4,7 +4,7 @@ import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/setting
 import { addUser } from '../../src/service/auth/accounts.js'
 import type { Actor } from '../../src/service/context/identity.js'
 import type { App } from '../../src/service/context/app.js'
-import { SERVICE } from '../../src/service/context/principal.js'
+import { SERVICE, type Caller } from '../../src/service/context/principal.js'
 import { recordsFor, recordsOf } from '../../src/service/records/records.js'
 import type { Database, Transaction } from '../../src/store/engine/database.js'
 import * as store from '../../src/store/records/records.js'
@@ -141,7 +141,7 @@ async function addRecords(app: App, actors: ReadonlyMap<string, Actor>): Promise
   const byId = new Map([...actors.values()].map((actor) => [actor.id, actor]))
   for (const [model, rows] of Object.entries(plannedWorld(ids))) {
     for (const { id, createdBy, ...cells } of rows) {
-      const by = { ...SERVICE, actor: byId.get(Number(createdBy)) ?? null }
+      const by: Caller = { ...SERVICE, actor: byId.get(Number(createdBy)) ?? null }
       const { data } = await recordsOf(app, by).create(model, dataOf(model, cells))
       if (data.id !== id) throw new Error(`${model} ${id} was given the id ${data.id}`)
     }

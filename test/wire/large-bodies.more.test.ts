@@ -136,8 +136,8 @@ describe('staging files', () => {
   })
 
   test('a staging file has no name, and all of them stay below the total size', async () => {
-    const staging = new StagingArea({ totalBytes: 10, patienceMs: 1_000 }, folder)
-    const first = staging.park('12345678')
+    const staging = new StagingArea({ totalBytes: 10, queueTimeoutMs: 1_000 }, folder)
+    const first = staging.stage('12345678')
     expect(readdirSync(folder)).toEqual([])
     const busy = (() => {
       try {
@@ -188,7 +188,7 @@ function askAndReadNothing(url: string): net.Socket {
 
 describe('waiting bodies', () => {
   test('waiting bodies stay in memory up to a limit, then in files, and are counted until they are read', async () => {
-    const staging = new StagingArea({ totalBytes: 100_000_000, patienceMs: 1_000 })
+    const staging = new StagingArea({ totalBytes: 100_000_000, queueTimeoutMs: 1_000 })
     const waiting = new WaitingBodies(staging, 20_000_000, 25_000_000)
     const body = Buffer.alloc(12_000_000, 'x')
     const held: boolean[] = []

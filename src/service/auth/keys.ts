@@ -12,11 +12,11 @@ import * as store from '../../store/records/records.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
 import { SERVICE, type Caller } from '../context/principal.js'
-import { storeEvent } from './events.js'
+import { storeEvent, type NewEvent } from './events.js'
 import { checkId, missing } from '../context/ids.js'
 import { DAY_MS, latestExpiry, TOO_LATE } from './key-rules.js'
 import { remove } from '../records/remove.js'
-import { saveWith } from '../records/save.js'
+import { saveWith, type Addition } from '../records/save.js'
 import { hashOfToken, isToken, newToken } from './tokens.js'
 
 const MARK = 'vk_'
@@ -51,17 +51,15 @@ export async function makeKey(app: App, by: Caller, { user: userId, ...sent }: N
   const data = checked(app, model, user, sent)
   const key = MARK + newToken()
   const kept = { user: { id: userId }, ...keptOf(key) }
-  const made = await saveWith(
-    ...([app, { ...by, rights: undefined }, model, data] as const),
-    {
-      valuesIn: async (tx, changes) => {
-        const event = { kind: 'key-made', userId, note: kept.prefix, by: by.actor } as const
-        changes.push(await storeEvent(app, tx, event))
-        return kept
-      },
+  const maker: Caller = { ...by, rights: undefined }
+  const addition: Addition = {
+    valuesIn: async (tx, changes) => {
+      const event: NewEvent = { kind: 'key-made', userId, note: kept.prefix, by: by.actor }
+      changes.push(await storeEvent(app, tx, event))
+      return kept
     },
-    {},
-  )
+  }
+  const made = await saveWith(app, maker, model, data, addition, {})
   return { record: made.data, key }
 }
 

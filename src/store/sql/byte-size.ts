@@ -89,7 +89,7 @@ function compileEntrySize(context: SizeContext, { steps, neighbour, ...entry }: 
   const { scope, compileLength } = context
   const [step, ...rest] = steps
   if (step) {
-    const shorter = { ...entry, steps: rest, ...(neighbour ? { neighbour } : {}) }
+    const shorter: Entry = neighbour ? { ...entry, steps: rest, neighbour } : { ...entry, steps: rest }
     return compileRelatedSize(step, context, (inner) => compileEntrySize(inner, shorter))
   }
   if (neighbour)
