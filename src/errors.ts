@@ -1,5 +1,5 @@
 /** What cannot be done, by kind. The list is closed: `http/route/errors.ts` has a status for each, and each has a test. */
-export const REFUSAL_KINDS = [
+export const ERROR_KINDS = [
   'bad-request',
   'unauthenticated',
   'forbidden',
@@ -21,15 +21,15 @@ export const REFUSAL_KINDS = [
   'storage-full',
 ] as const
 
-export type RefusalKind = (typeof REFUSAL_KINDS)[number]
+export type ErrorKind = (typeof ERROR_KINDS)[number]
 
-export interface RefusalDetails {
+export interface ErrorDetails {
   /** Field faults by field name, all of them at once. */
   readonly errors?: Readonly<Record<string, string>>
   /** What the caller needs to go on; becomes part of the answer. */
   readonly data?: Readonly<Record<string, unknown>>
   /** What of a request that writes several records it is about, as in `errors`: `records[1].` Not told by itself. */
-  readonly place?: string
+  readonly path?: string
   /** When it is worth trying again, in seconds. */
   readonly retryAfterS?: number
   /** The methods that would have been allowed. */
@@ -37,35 +37,35 @@ export interface RefusalDetails {
   readonly cause?: unknown
 }
 
-export class Refusal extends Error {
+export class VersoError extends Error {
   constructor(
-    readonly kind: RefusalKind,
+    readonly kind: ErrorKind,
     message: string,
-    readonly details: RefusalDetails = {},
+    readonly details: ErrorDetails = {},
   ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
-    this.name = 'Refusal'
+    this.name = 'VersoError'
   }
 }
 
 /** The log shows operators the cause of a refusal, and every other error unchanged. */
-export function causeOf(error: unknown): unknown {
-  return error instanceof Refusal ? (error.cause ?? error) : error
+export function unwrapLoggedCause(error: unknown): unknown {
+  return error instanceof VersoError ? (error.cause ?? error) : error
 }
 
 /** What the log says of trouble that is not ours: an error of a driver may carry a whole connection with it. */
-export function briefly(error: unknown): { readonly code?: unknown; readonly reason: string } {
+export function summarizeError(error: unknown): { readonly code?: unknown; readonly reason: string } {
   if (!(error instanceof Error)) return { reason: String(error) }
   return { ...('code' in error ? { code: error.code } : {}), reason: error.message }
 }
 
 /** Why the service cannot start: every fault at once, one line each. */
-export class StartFaults extends Error {
+export class ConfigError extends Error {
   constructor(
     what: string,
-    readonly faults: readonly string[],
+    readonly errors: readonly string[],
   ) {
-    super(`${what}:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`)
-    this.name = 'StartFaults'
+    super(`${what}:\n${errors.map((fault) => `  - ${fault}`).join('\n')}`)
+    this.name = 'ConfigError'
   }
 }

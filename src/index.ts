@@ -1,19 +1,19 @@
 // The package face.
-export { Refusal, StartFaults, type RefusalKind } from './errors.js'
+export { VersoError, ConfigError, type ErrorKind } from './errors.js'
 export {
   defineModel,
   type FieldDefinition,
   type InputOf,
   type ModelDefinition,
-  type NeighbourInput,
+  type RelatedRecordInput,
   type RecordOf,
   type Reference,
   type UserReference,
 } from './model/definition/define-model.js'
 export { extendModel, type ModelExtension } from './model/definition/extend-model.js'
-export type { Source } from './model/catalog/catalog.js'
-export type { Query, SearchRequest } from './model/query/search.js'
-export type { Wanted } from './model/query/selection.js'
+export type { ModelSource } from './model/catalog/catalog.js'
+export type { FindQuery, SearchRequest } from './model/query/search.js'
+export type { FieldSelection } from './model/query/selection.js'
 export type { Json, Value, Values } from './model/values/value.js'
 export type { FieldMerge, Merge, Verdict } from './model/write/merge.js'
 export type {
@@ -25,7 +25,7 @@ export type {
   MassUpdate,
   Page,
   Records,
-  Removed,
+  RemovedRecord,
   RemoveOptions,
   SaveOptions,
   SearchOptions,
@@ -33,7 +33,7 @@ export type {
   Upload,
   WireRecord,
   WriteOptions,
-  Written,
+  WriteResult,
 } from './wire.js'
 export type { Actor } from './service/context/identity.js'
 export type { App, Clock } from './service/context/app.js'

@@ -1,8 +1,8 @@
 // The JSON bodies of the service, and the verbs that both doors offer: HTTP, and a program that embeds it.
 import type { UserReference } from './model/definition/define-model.js'
 import type { FieldMerge } from './model/write/merge.js'
-import type { Query, SearchRequest } from './model/query/search.js'
-import type { Wanted } from './model/query/selection.js'
+import type { FindQuery, SearchRequest } from './model/query/search.js'
+import type { FieldSelection } from './model/query/selection.js'
 import type { Value, Values } from './model/values/value.js'
 
 /** A record as answered: `id`, `version`, the fields that are shown. */
@@ -21,10 +21,10 @@ export interface Page {
   readonly seq: number
   readonly data: readonly WireRecord[]
   /** Of a find: what to ask for beside the same question to get the next page, if there is one. */
-  readonly next?: Next | undefined
+  readonly next?: NextPage | undefined
 }
 
-export interface Next {
+export interface NextPage {
   readonly offset: number
   /** Whatever is written meanwhile, no record is left out and none comes twice. Absent where what is sorted by is too long. */
   readonly after?: string | undefined
@@ -37,7 +37,7 @@ export interface WriteOptions {
 
 export interface SaveOptions extends WriteOptions {
   /** What the answer is to show of each record; all of it if absent. */
-  readonly wanted?: Wanted
+  readonly wanted?: FieldSelection
   /**
    * Of a version that is no longer the current one: `fields` writes on top of what others wrote since, if they changed nothing of
    * what is sent. Else, and if absent, it is a conflict.
@@ -61,7 +61,7 @@ export interface RemoveOptions extends WriteOptions {
 }
 
 /** A record that is removed, and the version that it had. */
-export interface Removed {
+export interface RemovedRecord {
   readonly id: number
   readonly version: number
 }
@@ -102,46 +102,46 @@ export interface Download {
 }
 
 /** An answer to a write, and whether it was given before. */
-export interface Written<T> {
+export interface WriteResult<T> {
   readonly data: T
   readonly replayed: boolean
 }
 
 export interface Records {
-  find(model: string, query?: Query): Promise<Page>
+  find(model: string, query?: FindQuery): Promise<Page>
   search(model: string, request?: SearchRequest, options?: SearchOptions): Promise<Page>
   read(model: string, id: number): Promise<WireRecord>
   /** The record as it was at a version, or at a moment: RFC 3339, or a date for its beginning in UTC. */
   readAt(model: string, id: number, asOf: unknown): Promise<WireRecord>
   /** The Changes of a record, the newest first, also of one that is gone. */
-  history(model: string, id: number, query?: Pick<Query, 'offset' | 'limit'>): Promise<HistoryPage>
+  history(model: string, id: number, query?: Pick<FindQuery, 'offset' | 'limit'>): Promise<HistoryPage>
   /** A part of a record, and what is wanted of its neighbours. */
-  fetch(model: string, id: number, wanted?: Wanted): Promise<WireRecord>
+  fetch(model: string, id: number, fields?: FieldSelection): Promise<WireRecord>
   /** An unsaved record that holds the same, ready to be created. */
   copy(model: string, id: number): Promise<Values>
   /** Refuses where the record, or one inside of it, is no longer at the version that is named. */
   verify(model: string, data: unknown): Promise<void>
   /** Changes in commit order, after one that was seen. */
   changes(query?: FeedQuery): Promise<ChangePage>
-  create(model: string, data: unknown, options?: SaveOptions): Promise<Written<WireRecord>>
-  update(model: string, id: number, data: unknown, options?: UpdateOptions): Promise<Written<WireRecord>>
+  create(model: string, data: unknown, options?: SaveOptions): Promise<WriteResult<WireRecord>>
+  update(model: string, id: number, data: unknown, options?: UpdateOptions): Promise<WriteResult<WireRecord>>
   /** Makes those without an id and changes the others: all of them or none. */
   save(
     model: string,
     records: readonly unknown[],
     options?: SaveOptions,
-  ): Promise<Written<readonly WireRecord[]>>
+  ): Promise<WriteResult<readonly WireRecord[]>>
   /** The same change in all records that match; answers how many were changed. */
-  updateMass(model: string, request: MassUpdate, options?: WriteOptions): Promise<Written<number>>
-  remove(model: string, id: number, options?: RemoveOptions): Promise<Written<number>>
+  updateMass(model: string, request: MassUpdate, options?: WriteOptions): Promise<WriteResult<number>>
+  remove(model: string, id: number, options?: RemoveOptions): Promise<WriteResult<number>>
   /** `{version, to}`: an update that makes a record hold what it held; of one that was deleted, its return. */
-  revert(model: string, id: number, data: unknown, options?: UpdateOptions): Promise<Written<WireRecord>>
+  revert(model: string, id: number, data: unknown, options?: UpdateOptions): Promise<WriteResult<WireRecord>>
   /** Each is `{id}` or `{id, version}`: all of them are removed, or none. */
   removeAll(
     model: string,
     records: readonly unknown[],
     options?: WriteOptions,
-  ): Promise<Written<readonly Removed[]>>
+  ): Promise<WriteResult<readonly RemovedRecord[]>>
   /**
    * Each is `{op, model, id, version, data, ref}`: makes, changes, removes or only asserts a record, of whichever model. What one of
    * them makes, later ones name by its ref. All of it is done, or nothing. One answer for each: the record, the id of what is removed, `{id, version}` of what is asserted.
@@ -149,13 +149,13 @@ export interface Records {
   batch(
     requests: readonly unknown[],
     options?: BatchOptions,
-  ): Promise<Written<readonly (WireRecord | number)[]>>
+  ): Promise<WriteResult<readonly (WireRecord | number)[]>>
   /** Puts a file into a binary field: an update of a record under its version, or a new record. */
-  upload(model: string, upload: Upload, options?: UpdateOptions): Promise<Written<WireRecord>>
+  upload(model: string, upload: Upload, options?: UpdateOptions): Promise<WriteResult<WireRecord>>
   /** What a binary field holds; undefined if it is empty. */
   download(model: string, id: number, field: string): Promise<Download | undefined>
   /** Empties a binary field: an update, too, which names its version. */
-  clear(model: string, id: number, field: string, options: RemoveOptions): Promise<Written<WireRecord>>
+  clear(model: string, id: number, field: string, options: RemoveOptions): Promise<WriteResult<WireRecord>>
 }
 
 export type Action = 'create' | 'update' | 'delete'

@@ -1,7 +1,7 @@
 // Records that are counted in every way, random writes to them, and what plain SQL says of the totals and pages that finds answer.
-import { Refusal } from '../src/errors.js'
+import { VersoError } from '../src/errors.js'
 import { defineModel } from '../src/model/definition/define-model.js'
-import type { Source } from '../src/model/catalog/catalog.js'
+import type { ModelSource } from '../src/model/catalog/catalog.js'
 import type { Queryable } from '../src/store/engine/database.js'
 import type { Page, Records, WireRecord } from '../src/wire.js'
 
@@ -37,7 +37,7 @@ const Box = defineModel({
 })
 
 export const [ITEM, BOX] = ['count.Item', 'count.Box'] as const
-export const models: readonly Source[] = [Item, Box].map((definition) => ({
+export const models: readonly ModelSource[] = [Item, Box].map((definition) => ({
   file: 'test/counter-world.ts',
   definition,
 }))
@@ -85,7 +85,7 @@ export class CounterWorld {
       try {
         await act(this, records)
       } catch (error) {
-        if (!(error instanceof Refusal)) throw error
+        if (!(error instanceof VersoError)) throw error
       }
     }
   }

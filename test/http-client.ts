@@ -1,8 +1,8 @@
 // The verbs over HTTP, with the cookie of a session; refusals come back as they were thrown on the other side.
 import { Readable } from 'node:stream'
-import { Refusal, type RefusalKind } from '../src/errors.js'
-import type { Query, SearchRequest } from '../src/model/query/search.js'
-import type { Wanted } from '../src/model/query/selection.js'
+import { VersoError, type ErrorKind } from '../src/errors.js'
+import type { FindQuery, SearchRequest } from '../src/model/query/search.js'
+import type { FieldSelection } from '../src/model/query/selection.js'
 import type { Values } from '../src/model/values/value.js'
 import type {
   BatchOptions,
@@ -13,20 +13,20 @@ import type {
   MassUpdate,
   Page,
   Records,
-  Removed,
+  RemovedRecord,
   RemoveOptions,
   SaveOptions,
   UpdateOptions,
   Upload,
   WireRecord,
   WriteOptions,
-  Written,
+  WriteResult,
 } from '../src/wire.js'
 
 interface ErrorBody {
   readonly status: number
   readonly errors?: Record<string, string>
-  readonly data: { readonly kind: RefusalKind; readonly message: string } & Record<string, unknown>
+  readonly data: { readonly kind: ErrorKind; readonly message: string } & Record<string, unknown>
 }
 
 const ENVELOPE = new Set(['kind', 'message', 'title', 'requestId'])
@@ -64,7 +64,7 @@ export class HttpClient implements Records {
     })
   }
 
-  async find(model: string, query: Query = {}): Promise<Page> {
+  async find(model: string, query: FindQuery = {}): Promise<Page> {
     const params = new URLSearchParams()
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) params.set(name, String(value))
@@ -77,7 +77,7 @@ export class HttpClient implements Records {
     return pageFrom(response)
   }
 
-  async fetch(model: string, id: number, wanted: Wanted = {}): Promise<WireRecord> {
+  async fetch(model: string, id: number, wanted: FieldSelection = {}): Promise<WireRecord> {
     return first(
       await bodyOf<{ data: WireRecord[] }>(
         await this.request('POST', `/ws/rest/${model}/${id}/fetch`, wanted),
@@ -112,7 +112,7 @@ export class HttpClient implements Records {
   async history(
     model: string,
     id: number,
-    query: Pick<Query, 'offset' | 'limit'> = {},
+    query: Pick<FindQuery, 'offset' | 'limit'> = {},
   ): Promise<HistoryPage> {
     const params = new URLSearchParams(
       Object.entries(query).map(([name, value]) => [name, String(value)] as [string, string]),
@@ -126,7 +126,7 @@ export class HttpClient implements Records {
     id: number,
     data: unknown,
     options: UpdateOptions = {},
-  ): Promise<Written<WireRecord>> {
+  ): Promise<WriteResult<WireRecord>> {
     const body = { data, ...options.wanted }
     return written(await this.request('POST', `/ws/rest/${model}/${id}/revert`, body, headersOf(options)))
   }
@@ -139,7 +139,7 @@ export class HttpClient implements Records {
     await bodyOf(await this.request('POST', `/ws/rest/${model}/verify`, { data }))
   }
 
-  async create(model: string, data: unknown, options: SaveOptions = {}): Promise<Written<WireRecord>> {
+  async create(model: string, data: unknown, options: SaveOptions = {}): Promise<WriteResult<WireRecord>> {
     const body = { data, ...options.wanted }
     return written(await this.request('PUT', `/ws/rest/${model}`, body, headersOf(options)))
   }
@@ -149,7 +149,7 @@ export class HttpClient implements Records {
     id: number,
     data: unknown,
     options: UpdateOptions = {},
-  ): Promise<Written<WireRecord>> {
+  ): Promise<WriteResult<WireRecord>> {
     const headers = headersOf(options)
     if (options.patch) {
       const patch = { 'content-type': 'application/merge-patch+json' }
@@ -163,7 +163,7 @@ export class HttpClient implements Records {
     model: string,
     records: readonly unknown[],
     options: SaveOptions = {},
-  ): Promise<Written<readonly WireRecord[]>> {
+  ): Promise<WriteResult<readonly WireRecord[]>> {
     const body = { records, ...options.wanted }
     return allWritten(await this.request('POST', `/ws/rest/${model}`, body, headersOf(options)))
   }
@@ -172,7 +172,7 @@ export class HttpClient implements Records {
     model: string,
     { data, values, expected }: MassUpdate,
     options: WriteOptions = {},
-  ): Promise<Written<number>> {
+  ): Promise<WriteResult<number>> {
     const body = { data, records: [values], expected }
     const response = await this.request('POST', `/ws/rest/${model}/updateMass`, body, headersOf(options))
     const { total } = await bodyOf<{ total: number }>(response)
@@ -183,7 +183,7 @@ export class HttpClient implements Records {
     model: string,
     records: readonly unknown[],
     options: WriteOptions = {},
-  ): Promise<Written<readonly Removed[]>> {
+  ): Promise<WriteResult<readonly RemovedRecord[]>> {
     return allWritten(
       await this.request('POST', `/ws/rest/${model}/removeAll`, { records }, headersOf(options)),
     )
@@ -192,18 +192,18 @@ export class HttpClient implements Records {
   async batch(
     requests: readonly unknown[],
     options: BatchOptions = {},
-  ): Promise<Written<readonly (WireRecord | number)[]>> {
+  ): Promise<WriteResult<readonly (WireRecord | number)[]>> {
     return allWritten(await this.request('POST', '/ws/batch', { requests }, headersOf(options)))
   }
 
-  async remove(model: string, id: number, options: RemoveOptions = {}): Promise<Written<number>> {
+  async remove(model: string, id: number, options: RemoveOptions = {}): Promise<WriteResult<number>> {
     const query = options.version === undefined ? '' : `?version=${options.version}`
     return written(
       await this.request('DELETE', `/ws/rest/${model}/${id}${query}`, undefined, headersOf(options)),
     )
   }
 
-  async upload(model: string, upload: Upload, options: UpdateOptions = {}): Promise<Written<WireRecord>> {
+  async upload(model: string, upload: Upload, options: UpdateOptions = {}): Promise<WriteResult<WireRecord>> {
     const form = new FormData()
     const { data = {} } = upload
     form.set('request', JSON.stringify({ data, ...options.wanted }))
@@ -237,7 +237,7 @@ export class HttpClient implements Records {
     id: number,
     field: string,
     options: RemoveOptions,
-  ): Promise<Written<WireRecord>> {
+  ): Promise<WriteResult<WireRecord>> {
     const query = options.version === undefined ? '' : `?version=${options.version}`
     const path = `/ws/rest/${model}/${id}/${field}/download${query}`
     return written(await this.request('DELETE', path, undefined, headersOf(options)))
@@ -252,12 +252,12 @@ function headersOf({ idempotencyKey, ifMatch, merge }: RemoveOptions & SaveOptio
   }
 }
 
-async function allWritten<T>(response: Response): Promise<Written<readonly T[]>> {
+async function allWritten<T>(response: Response): Promise<WriteResult<readonly T[]>> {
   const { data } = await bodyOf<{ data: T[] }>(response)
   return { data, replayed: response.headers.get('idempotency-replayed') === 'true' }
 }
 
-async function written<T>(response: Response): Promise<Written<T>> {
+async function written<T>(response: Response): Promise<WriteResult<T>> {
   const data = first(await bodyOf<{ data: T[] }>(response))
   return { data, replayed: response.headers.get('idempotency-replayed') === 'true' }
 }
@@ -273,7 +273,7 @@ async function refusalFrom(response: Response): Promise<Error> {
     const { errors, data } = JSON.parse(text) as ErrorBody
     const { kind, message } = data
     const rest = Object.entries(data).filter(([name]) => !ENVELOPE.has(name))
-    return new Refusal(kind, message, {
+    return new VersoError(kind, message, {
       ...(errors ? { errors } : {}),
       ...(rest.length > 0 ? { data: Object.fromEntries(rest) } : {}),
     })

@@ -1,7 +1,7 @@
 // Fixture models: one with every field type, one as in the sample, one with unique sets, one that can be archived, and a family
 // with every kind of relation.
 import { defineModel } from '../src/model/definition/define-model.js'
-import type { Source } from '../src/model/catalog/catalog.js'
+import type { ModelSource } from '../src/model/catalog/catalog.js'
 
 export const Everything = defineModel({
   name: 'test.Everything',
@@ -169,4 +169,7 @@ const all = [
   ...[Folder, Paper],
 ]
 
-export const models: readonly Source[] = all.map((definition) => ({ file: 'test/models.ts', definition }))
+export const models: readonly ModelSource[] = all.map((definition) => ({
+  file: 'test/models.ts',
+  definition,
+}))

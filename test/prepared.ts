@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { hash } from '@node-rs/argon2'
 import { inject } from 'vitest'
-import type { Source } from '../src/model/catalog/catalog.js'
+import type { ModelSource } from '../src/model/catalog/catalog.js'
 import { addUser } from '../src/service/auth/accounts.js'
 import { createApp } from '../src/service/create-app.js'
 import { USERS_TABLE } from '../src/store/auth/accounts.js'
@@ -53,7 +53,10 @@ process.once('exit', () => {
 const originals = new Map<string, Promise<string> | undefined>()
 
 /** With what `startService` makes of an empty one. */
-export async function preparedPlace(engine: Engine, models: readonly Source[] = fixtures): Promise<Place> {
+export async function preparedPlace(
+  engine: Engine,
+  models: readonly ModelSource[] = fixtures,
+): Promise<Place> {
   const key = `${engine} ${JSON.stringify(models)}`
   // Many are wanted but once.
   if (models !== fixtures && !originals.has(key)) {
@@ -65,7 +68,7 @@ export async function preparedPlace(engine: Engine, models: readonly Source[] = 
   return newPlace(engine, await original)
 }
 
-async function prepare(engine: Engine, models: readonly Source[]): Promise<string> {
+async function prepare(engine: Engine, models: readonly ModelSource[]): Promise<string> {
   const place = await newPlace(engine)
   made.push(place)
   const { url } = place

@@ -6,10 +6,10 @@ import { failIfUnexpected, takeUnexpected, watchLog } from './server-failures.js
 import { preparedPlace, startService, type ServiceOptions } from './targets.js'
 import { asUser, openSession, withServer } from './wire/exchange.js'
 import { FailingDatabase } from './wire/failing-database.js'
-import { Refusal } from '../src/errors.js'
+import { VersoError } from '../src/errors.js'
 
 const DEFECT = new Error('a defect')
-const BUSY = new Refusal('busy', 'There is too much to do', { retryAfterS: 1 })
+const BUSY = new VersoError('busy', 'There is too much to do', { retryAfterS: 1 })
 
 /** One read of a service whose database fails so; answers the status of the read. */
 async function failWith(failure: Error, options: ServiceOptions = {}, isOther = false): Promise<number> {

@@ -1,9 +1,9 @@
 // Every behaviour is claimed several times: on SQLite and PostgreSQL, called directly and over HTTP with a real port.
 import { describe, inject, type ProvidedContext } from 'vitest'
-import { Refusal } from '../src/errors.js'
+import { VersoError } from '../src/errors.js'
 import { createServer, type Server } from '../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../src/http/settings.js'
-import type { Source } from '../src/model/catalog/catalog.js'
+import type { ModelSource } from '../src/model/catalog/catalog.js'
 import { addUser } from '../src/service/auth/accounts.js'
 import type { Actor } from '../src/service/context/identity.js'
 import type { App } from '../src/service/context/app.js'
@@ -68,7 +68,7 @@ export interface Service {
 }
 
 export interface ServiceOptions extends Omit<AppOptions, 'models' | 'clock'> {
-  readonly models?: readonly Source[]
+  readonly models?: readonly ModelSource[]
   readonly http?: Partial<HttpSettings>
   /** An existing one, which stays when the service is closed. */
   readonly place?: Place
@@ -111,7 +111,7 @@ async function wrongCounters({ db, catalog }: App, isTwin: boolean): Promise<Cou
   if (isTwin) return []
   const wrong: CounterMismatch[] = []
   try {
-    for (const model of catalog.stored)
+    for (const model of catalog.storedModels)
       wrong.push(
         ...(await findBlockMismatches(db.reader, model)),
         ...(await findValueMismatches(db.reader, model)),
@@ -175,11 +175,11 @@ export function onEveryEngine(suite: (engine: Engine) => void): void {
 }
 
 /** The refusal that a call ends in; a call that succeeds is a failure of the test. */
-export async function refusalOf(call: Promise<unknown>): Promise<Refusal> {
+export async function refusalOf(call: Promise<unknown>): Promise<VersoError> {
   try {
     await call
   } catch (error) {
-    if (error instanceof Refusal) return error
+    if (error instanceof VersoError) return error
     throw error
   }
   throw new Error('this was to be refused, and was done')

@@ -1,12 +1,12 @@
 // Whoever follows `next` from page to page.
-import type { Query } from '../src/model/query/search.js'
+import type { FindQuery } from '../src/model/query/search.js'
 import type { Page, Records } from '../src/wire.js'
 
 /** Pages to the end, or as many as there can be at most: who gets no further is cut off. */
 export async function* pagesOf(
   records: Records,
   model: string,
-  query: Query,
+  query: FindQuery,
   most = 1_000,
 ): AsyncGenerator<Page> {
   let place: Page['next'] | Record<string, never> = {}
@@ -20,7 +20,7 @@ export async function* pagesOf(
 export async function idsByWalking(
   records: Records,
   model: string,
-  query: Query,
+  query: FindQuery,
   most?: number,
 ): Promise<number[]> {
   const ids: number[] = []

@@ -1,7 +1,7 @@
 // What the commands about users, roles and keys share: they act as nobody, and work while a server runs.
 import type { Command } from 'commander'
-import { StartFaults } from '../errors.js'
-import { Catalog, type Source } from '../model/catalog/catalog.js'
+import { ConfigError } from '../errors.js'
+import { Catalog, type ModelSource } from '../model/catalog/catalog.js'
 import type { App } from '../service/context/app.js'
 import type { Settings } from '../service/context/settings.js'
 import { previewSchema } from '../store/schema/schema.js'
@@ -44,10 +44,10 @@ export async function withAccounts(
 }
 
 /** A command about accounts changes no table under a server that runs. */
-async function requireTables(db: string, models: readonly Source[], heading: string): Promise<void> {
+async function requireTables(db: string, models: readonly ModelSource[], heading: string): Promise<void> {
   const { steps } = await withDatabase(db, (database) => previewSchema(database, Catalog.from(models), []))
   if (steps.length === 0) return
-  throw new StartFaults(heading, [
+  throw new ConfigError(heading, [
     `the tables of ${shownDatabase(db)} are not those of the models; to see why, run: verso schema`,
   ])
 }
@@ -60,7 +60,7 @@ export function collect(value: string, before: readonly string[] = []): readonly
 /** An id as it stands on the command line. */
 export function idFrom(text: string, heading = UNCHANGED): number {
   if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text)
-  throw new StartFaults(heading, [`"${text}" is no id: ids are whole numbers from 1`])
+  throw new ConfigError(heading, [`"${text}" is no id: ids are whole numbers from 1`])
 }
 
 export function say(text: string): void {

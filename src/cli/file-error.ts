@@ -1,5 +1,5 @@
 // Errors of the file system in words: people who mistype a path are shown a sentence, not a stack.
-import { StartFaults } from '../errors.js'
+import { ConfigError } from '../errors.js'
 
 const WORDS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file or folder',
@@ -44,5 +44,5 @@ function isOfSystem(error: unknown): error is SystemError {
 /** The error to throw instead of one of the file system; every other error as it is. */
 export function translateFileFault(heading: string, error: unknown): unknown {
   const fault = fileFault(error)
-  return fault === undefined ? error : new StartFaults(heading, [fault])
+  return fault === undefined ? error : new ConfigError(heading, [fault])
 }

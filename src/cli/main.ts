@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander'
-import { Refusal, StartFaults } from '../errors.js'
+import { VersoError, ConfigError } from '../errors.js'
 import { fileFault } from './file-error.js'
 import { packageVersion } from './package-files.js'
 
@@ -80,7 +80,7 @@ function explain(error: unknown): number {
 
 /** A sentence. The stack of an error that nobody expected is for whoever looks for the defect. */
 function wordsFor(error: unknown): string {
-  if (error instanceof StartFaults || error instanceof Refusal) return error.message
+  if (error instanceof ConfigError || error instanceof VersoError) return error.message
   const fault = fileFault(error)
   if (fault !== undefined) return `The command has failed:\n  - ${fault}`
   if (!(error instanceof Error)) return `The command has failed: ${String(error)}`

@@ -1,6 +1,6 @@
 // Opens the database for a command, and says in a line what is wrong with it.
 import { existsSync } from 'node:fs'
-import { Refusal, StartFaults } from '../errors.js'
+import { VersoError, ConfigError } from '../errors.js'
 import type { App } from '../service/context/app.js'
 import { createApp, type AppOptions } from '../service/create-app.js'
 import { DEFAULT_SETTINGS, type Settings } from '../service/context/settings.js'
@@ -15,7 +15,7 @@ export async function openApp(options: AppOptions): Promise<App> {
 export function requireDatabase(url: string): void {
   const file = url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : undefined
   if (file === undefined || existsSync(file)) return
-  throw new StartFaults('The database cannot be opened', [`${url}: there is no such file; is --db right?`])
+  throw new ConfigError('The database cannot be opened', [`${url}: there is no such file; is --db right?`])
 }
 
 /** The bare database; the tables are left as they are. */
@@ -46,12 +46,12 @@ async function orFault<T>(url: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    const isBusy = error instanceof Refusal && error.kind === 'busy'
+    const isBusy = error instanceof VersoError && error.kind === 'busy'
     const cause = isBusy ? (error.cause ?? error) : error
     if (!(cause instanceof Error) || (!isBusy && !isFromOutside(cause))) throw error
     const meaning = isBusy && cause !== error ? ` (${error.message})` : ''
     const fault = `${shownDatabase(url)}: ${messageOf(cause)}${meaning}`
-    throw new StartFaults('The database cannot be opened', [fault])
+    throw new ConfigError('The database cannot be opened', [fault])
   }
 }
 
@@ -63,7 +63,7 @@ const OUTSIDE = /^(E[A-Z]+|ERR_SQLITE_ERROR|08...|28...|3D...|42501|53...|57...)
 
 function isFromOutside(error: unknown): error is Error {
   if (!(error instanceof Error)) return false
-  if (error instanceof Refusal) return error.kind === 'busy'
+  if (error instanceof VersoError) return error.kind === 'busy'
   const code = 'code' in error ? String(error.code) : ''
   return OUTSIDE.test(code) || /timeout|terminated/i.test(error.message)
 }

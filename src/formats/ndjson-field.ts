@@ -1,51 +1,51 @@
 // One field of a line: what stands there as the value of a record, and what stands for it where nothing does.
-import { usernameSpellings } from '../model/catalog/auth-models.js'
-import { Fault, parseValue, type Field } from '../model/values/field-types.js'
-import { parseFacts } from '../model/catalog/file-facts.js'
+import { listUsernameSpellings } from '../model/catalog/auth-models.js'
+import { FieldError, parseValue, type Field } from '../model/values/field-types.js'
+import { parseFileMetadata } from '../model/catalog/file-facts.js'
 import { isId, isObject, type Json, type Value } from '../model/values/value.js'
-import { defaultOf } from '../model/definition/record-values.js'
-import { isFile, isLink, isUser } from './transfer-fields.js'
+import { getDefaultValue } from '../model/definition/record-values.js'
+import { isFileField, isOwnLink, isUserReference } from './transfer-fields.js'
 
-export type Report = (place: string, fault: string) => void
+export type ReportLineError = (place: string, fault: string) => void
 
 /** How a field is read where it is given. */
-export function parserOf(field: Field): (input: unknown, complain: Report) => Value {
-  if (isLink(field)) return (input, complain) => readLink(field, input, complain)
-  const parse = isFile(field)
-    ? parseFacts
-    : (input: unknown) => (field.relation ? readReference(field, input) : parseValue(field, input))
+export function createFieldParser(field: Field): (input: unknown, report: ReportLineError) => Value {
+  if (isOwnLink(field)) return (input, complain) => parseLinkInput(field, input, complain)
+  const parse = isFileField(field)
+    ? parseFileMetadata
+    : (input: unknown) => (field.relation ? parseReferenceInput(field, input) : parseValue(field, input))
   return (input, complain) => {
     const value = parse(input)
-    if (!(value instanceof Fault)) return value
+    if (!(value instanceof FieldError)) return value
     complain(field.name, value.message)
     return null
   }
 }
 
 /** What stands for null, and for what is not there. */
-export function missing(field: Field, input: unknown, now: string, complain: Report): Value {
+export function fillMissing(field: Field, input: unknown, now: string, report: ReportLineError): Value {
   const { name } = field
-  if (isLink(field)) return []
-  const usual = field.kept ? (name === 'createdOn' ? now : null) : defaultOf(field, now)
-  const value = input === undefined ? usual : null
+  if (isOwnLink(field)) return []
+  const defaultValue = field.kept ? (name === 'createdOn' ? now : null) : getDefaultValue(field, now)
+  const value = input === undefined ? defaultValue : null
   // A number that is missing is given by the service.
-  if (value === null && field.required && !field.sequence) complain(name, 'is required')
+  if (value === null && field.required && !field.sequence) report(name, 'is required')
   return value
 }
 
-function readLink(field: Field, input: unknown, complain: Report): Value {
+function parseLinkInput(field: Field, input: unknown, report: ReportLineError): Value {
   if (!Array.isArray(input)) {
-    complain(field.name, 'must be a list')
+    report(field.name, 'must be a list')
     return []
   }
   const members = new Map<string | number, Json>()
   for (const [index, item] of input.entries()) {
-    const member = readReference(field, item)
-    const place = `${field.name}[${index}]`
-    if (member instanceof Fault) complain(place, member.message)
+    const member = parseReferenceInput(field, item)
+    const path = `${field.name}[${index}]`
+    if (member instanceof FieldError) report(path, member.message)
     else {
       const key = Object.values(member as object)[0] as string | number
-      if (members.has(key)) complain(place, 'is in the list twice')
+      if (members.has(key)) report(path, 'is in the list twice')
       members.set(key, member)
     }
   }
@@ -53,17 +53,17 @@ function readLink(field: Field, input: unknown, complain: Report): Value {
   return [...members].sort(isBefore).map(([, member]) => member)
 }
 
-function readReference(field: Field, input: unknown): Value | Fault {
+function parseReferenceInput(field: Field, input: unknown): Value | FieldError {
   const keys = isObject(input) ? Object.keys(input) : []
-  if (isUser(field)) {
+  if (isUserReference(field)) {
     const given = isObject(input) && keys.length === 1 ? input['username'] : undefined
-    const username = typeof given === 'string' ? usernameSpellings(given)[0] : undefined
+    const username = typeof given === 'string' ? listUsernameSpellings(given)[0] : undefined
     return username === undefined
-      ? new Fault('must be null or a user such as { "username": "ada" }')
+      ? new FieldError('must be null or a user such as { "username": "ada" }')
       : { username }
   }
   const id = isObject(input) && keys.length === 1 ? input['id'] : undefined
   if (isId(id)) return { id }
-  if (id !== undefined) return new Fault('must be an id, a whole number from 1')
-  return new Fault('must be null or a reference such as { "id": 1 }')
+  if (id !== undefined) return new FieldError('must be an id, a whole number from 1')
+  return new FieldError('must be null or a reference such as { "id": 1 }')
 }

@@ -1,51 +1,61 @@
 // A record as a line of a file, and a line as the values of a record: checked by the rules of a save.
-import { Refusal } from '../errors.js'
+import { VersoError } from '../errors.js'
 import type { Field } from '../model/values/field-types.js'
-import { aboutContent, type FileFacts } from '../model/catalog/file-facts.js'
+import { deriveMetaFileValues, type FileMetadata } from '../model/catalog/file-facts.js'
 import type { Model } from '../model/definition/model.js'
 import { didYouMean } from '../model/values/did-you-mean.js'
-import { isFile, isLink, isUser, transferFields, usernamesIn } from './transfer-fields.js'
-import { missing, parserOf, type Report } from './ndjson-field.js'
-import { idOf, isId, isObject, isVersion, type Value, type Values } from '../model/values/value.js'
+import {
+  isFileField,
+  isOwnLink,
+  isUserReference,
+  listTransferFields,
+  listUsernames,
+} from './transfer-fields.js'
+import { fillMissing, createFieldParser, type ReportLineError } from './ndjson-field.js'
+import { getReferenceId, isId, isObject, isVersion, type Value, type Values } from '../model/values/value.js'
 import { computeValues } from '../model/definition/record-values.js'
 
 /** One JSON text: keys in the order of the model, so that the same record is the same line everywhere. */
-export function printLine(fields: readonly Field[], record: Readonly<Record<string, unknown>>): string {
-  return JSON.stringify(lineOf(fields, record))
+export function formatLine(fields: readonly Field[], record: Readonly<Record<string, unknown>>): string {
+  return JSON.stringify(toLine(fields, record))
 }
 
 /** A record as `transferSelection` shows it → what its line says. */
-export function lineOf(
+export function toLine(
   fields: readonly Field[],
   record: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
   const line: Record<string, unknown> = { id: record['id'], version: record['version'] }
   for (const field of fields) {
     const value = record[field.name] ?? null
-    const isPlain = value === null || !field.relation || isLink(field)
-    line[field.name] = isPlain ? linkOf(field, value) : isUser(field) ? { username: value } : { id: value }
+    const isPlain = value === null || !field.relation || isOwnLink(field)
+    line[field.name] = isPlain
+      ? toLinkValue(field, value)
+      : isUserReference(field)
+        ? { username: value }
+        : { id: value }
   }
   return line
 }
 
-function linkOf(field: Field, value: unknown): unknown {
-  if (!isUser(field) || !Array.isArray(value)) return value
-  return usernamesIn(value).map((username) => ({ username }))
+function toLinkValue(field: Field, value: unknown): unknown {
+  if (!isUserReference(field) || !Array.isArray(value)) return value
+  return listUsernames(value).map((username) => ({ username }))
 }
 
 /** A line that was understood. Users stand in it by their names until they are known: `{username}`. */
-export interface Line {
+export interface ImportLine {
   /** Undefined: the service gives one. */
   readonly id: number | undefined
   readonly version: number
   readonly values: Values
   /** The keys that it had. */
-  readonly given: readonly string[]
+  readonly keys: readonly string[]
 }
 
-const KEYS: readonly string[] = ['id', 'version']
+const LINE_KEYS: readonly string[] = ['id', 'version']
 /** Ids and versions go on after those that come, and must stay exact: half of the numbers that do are left for them. */
-const GREATEST = 2 ** 52
+const MAX_IMPORTED_NUMBER = 2 ** 52
 
 /** Reads the lines of one model. */
 export class LineReader {
@@ -54,21 +64,24 @@ export class LineReader {
   readonly #users: readonly Field[]
   readonly #files: readonly Field[]
   readonly #known: ReadonlySet<string>
-  readonly #isComputing: boolean
-  readonly #parsers: readonly { readonly field: Field; readonly parse: ReturnType<typeof parserOf> }[]
+  readonly #hasComputedFields: boolean
+  readonly #parsers: readonly {
+    readonly field: Field
+    readonly parse: ReturnType<typeof createFieldParser>
+  }[]
 
   constructor(readonly model: Model) {
-    this.#fields = transferFields(model).filter((field) => !field.computed)
-    this.#parsers = this.#fields.map((field) => ({ field, parse: parserOf(field) }))
-    this.#references = this.#fields.filter((field) => field.relation && !isUser(field))
-    this.#users = this.#fields.filter(isUser)
-    this.#files = this.#fields.filter(isFile)
-    this.#known = new Set([...KEYS, ...transferFields(model).map(({ name }) => name)])
-    this.#isComputing = [...model.fields.values()].some((field) => field.computed)
+    this.#fields = listTransferFields(model).filter((field) => !field.computed)
+    this.#parsers = this.#fields.map((field) => ({ field, parse: createFieldParser(field) }))
+    this.#references = this.#fields.filter((field) => field.relation && !isUserReference(field))
+    this.#users = this.#fields.filter(isUserReference)
+    this.#files = this.#fields.filter(isFileField)
+    this.#known = new Set([...LINE_KEYS, ...listTransferFields(model).map(({ name }) => name)])
+    this.#hasComputedFields = [...model.fields.values()].some((field) => field.computed)
   }
 
   /** What keeps every record of this model from being imported. */
-  obstacles(): string[] {
+  listObstacles(): string[] {
     const secrets = [...this.model.fields.values()].filter((field) => field.secret && field.required)
     return secrets.map(
       ({ name }) => `${this.model.name}.${name} is secret and required: its records cannot come from a file`,
@@ -76,63 +89,64 @@ export class LineReader {
   }
 
   /** Whether a line may have this key. */
-  knows(key: string): boolean {
+  hasKey(key: string): boolean {
     return this.#known.has(key)
   }
 
   /** What is wrong with the keys of a line. */
-  refuseStrangers(given: readonly string[], complain: Report): void {
-    for (const key of given) {
-      if (this.knows(key)) continue
+  reportUnknownKeys(keys: readonly string[], report: ReportLineError): void {
+    for (const key of keys) {
+      if (this.hasKey(key)) continue
       const field = this.model.fields.get(key)
-      if (!field) complain(key.slice(0, 100), `is no field of ${this.model.name}${this.#meant(key)}`)
-      else if (field.secret) complain(key, 'is secret: it does not travel in files')
-      else complain(key, followsFrom(field))
+      if (!field) report(key.slice(0, 100), `is no field of ${this.model.name}${this.#suggestKey(key)}`)
+      else if (field.secret) report(key, 'is secret: it does not travel in files')
+      else report(key, describeInverseField(field))
     }
   }
 
   /** Undefined if anything was reported. */
-  read(input: unknown, now: string, report: Report): Line | undefined {
+  read(input: unknown, now: string, report: ReportLineError): ImportLine | undefined {
     if (!isObject(input)) {
       report('', 'must be a JSON object')
       return undefined
     }
-    const faults = { count: 0 }
-    const complain: Report = (place, fault) => {
-      faults.count++
-      report(place, fault)
+    const errors = { count: 0 }
+    const reportError: ReportLineError = (path, error) => {
+      errors.count++
+      report(path, error)
     }
     const { id = null, version = null } = input
-    if (id !== null && !isId(id)) complain('id', 'must be a whole number from 1')
-    if (version !== null && !isVersion(version)) complain('version', 'must be a whole number from 0')
-    if (isTooGreat(id)) complain('id', 'leaves no room for later ones')
-    if (isTooGreat(version)) complain('version', 'leaves no room for later ones')
+    if (id !== null && !isId(id)) reportError('id', 'must be a whole number from 1')
+    if (version !== null && !isVersion(version)) reportError('version', 'must be a whole number from 0')
+    if (isTooLargeNumber(id)) reportError('id', 'leaves no room for later ones')
+    if (isTooLargeNumber(version)) reportError('version', 'leaves no room for later ones')
     if (id === null && version !== null && version !== 0)
-      complain('version', 'must be 0 where there is no id')
-    const given = Object.keys(input)
-    this.refuseStrangers(given, complain)
+      reportError('version', 'must be 0 where there is no id')
+    const keys = Object.keys(input)
+    this.reportUnknownKeys(keys, reportError)
     const values: Values = {}
     for (const { field, parse } of this.#parsers) {
       const value = input[field.name] ?? null
       values[field.name] =
-        value === null ? missing(field, input[field.name], now, complain) : parse(value, complain)
+        value === null ? fillMissing(field, input[field.name], now, reportError) : parse(value, reportError)
     }
-    if (faults.count === 0) this.#followContent(values, given, complain)
-    if (faults.count === 0 && this.#isComputing) this.#compute(values, complain)
-    if (faults.count > 0) return undefined
-    return { id: id === null ? undefined : Number(id), version: Number(version ?? 0), values, given }
+    if (errors.count === 0) this.#checkContentFields(values, keys, reportError)
+    if (errors.count === 0 && this.#hasComputedFields) this.#compute(values, reportError)
+    if (errors.count > 0) return undefined
+    return { id: id === null ? undefined : Number(id), version: Number(version ?? 0), values, keys }
   }
 
   /** Each record that a line refers to, besides users. */
-  forEachReference(line: Line, visit: (field: Field, id: number) => void): void {
+  forEachReference(line: ImportLine, visit: (field: Field, id: number) => void): void {
     for (const field of this.#references) {
       const value = line.values[field.name] ?? null
-      if (Array.isArray(value)) for (const reference of value as Value[]) visit(field, idOf(reference))
-      else if (value !== null) visit(field, idOf(value))
+      if (Array.isArray(value))
+        for (const reference of value as Value[]) visit(field, getReferenceId(reference))
+      else if (value !== null) visit(field, getReferenceId(value))
     }
   }
 
-  forEachUser(line: Line, visit: (username: string) => void): void {
+  forEachUser(line: ImportLine, visit: (username: string) => void): void {
     for (const field of this.#users) {
       const value = line.values[field.name] ?? null
       if (Array.isArray(value)) for (const item of value) visit((item as { username: string }).username)
@@ -145,19 +159,19 @@ export class LineReader {
     return this.#files.length > 0
   }
 
-  filesIn({ values }: Line): { readonly field: Field; readonly facts: FileFacts }[] {
+  listFiles({ values }: ImportLine): { readonly field: Field; readonly facts: FileMetadata }[] {
     if (!this.hasFiles) return []
     return this.#files.flatMap((field) => {
-      const facts = (values[field.name] ?? null) as FileFacts | null
+      const facts = (values[field.name] ?? null) as FileMetadata | null
       return facts === null ? [] : [{ field, facts }]
     })
   }
 
   /** Users by their ids in this database. */
-  withUsers(line: Line, idOf: (username: string) => number): Values {
+  resolveUsers(line: ImportLine, findUserId: (username: string) => number): Values {
     if (!this.#users.some(({ name }) => (line.values[name] ?? null) !== null)) return line.values
     const known = (value: Value): Value =>
-      value === null ? null : { id: idOf((value as { readonly username: string }).username) }
+      value === null ? null : { id: findUserId((value as { readonly username: string }).username) }
     const values = { ...line.values }
     for (const { name } of this.#users) {
       const value = values[name] ?? null
@@ -169,27 +183,27 @@ export class LineReader {
   }
 
   /** What a file that stands for itself says of its content must be true. */
-  #followContent(values: Values, given: readonly string[], complain: Report): void {
+  #checkContentFields(values: Values, keys: readonly string[], report: ReportLineError): void {
     const [file] = this.#files
     if (!file) return
-    const facts = (values[file.name] ?? undefined) as FileFacts | undefined
-    for (const [name, value] of Object.entries(aboutContent(this.model, facts))) {
-      if (given.includes(name) && values[name] !== value)
-        complain(name, `must be ${JSON.stringify(value)}, as ${file.name} says`)
+    const facts = (values[file.name] ?? undefined) as FileMetadata | undefined
+    for (const [name, value] of Object.entries(deriveMetaFileValues(this.model, facts))) {
+      if (keys.includes(name) && values[name] !== value)
+        report(name, `must be ${JSON.stringify(value)}, as ${file.name} says`)
       values[name] = value
     }
   }
 
-  #meant(key: string): string {
-    return didYouMean(key, [...KEYS, ...this.#fields.map(({ name }) => name)])
+  #suggestKey(key: string): string {
+    return didYouMean(key, [...LINE_KEYS, ...this.#fields.map(({ name }) => name)])
   }
 
-  #compute(values: Values, complain: Report): void {
+  #compute(values: Values, report: ReportLineError): void {
     try {
       Object.assign(values, computeValues(this.model, values))
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error
-      for (const [name, fault] of Object.entries(error.details.errors ?? {})) complain(name, fault)
+      if (!(error instanceof VersoError)) throw error
+      for (const [name, message] of Object.entries(error.details.errors ?? {})) report(name, message)
     }
   }
 }
@@ -201,10 +215,10 @@ function distinctIds(members: readonly Value[]): Value {
   ] as Value
 }
 
-function isTooGreat(number: unknown): boolean {
-  return Number.isSafeInteger(number) && Number(number) > GREATEST
+function isTooLargeNumber(number: unknown): boolean {
+  return Number.isSafeInteger(number) && Number(number) > MAX_IMPORTED_NUMBER
 }
 
-function followsFrom({ relation }: Field): string {
+function describeInverseField({ relation }: Field): string {
   return `follows from ${relation?.target ?? ''}.${relation?.mappedBy ?? ''}: leave it out`
 }

@@ -1,16 +1,16 @@
 // A record as another service of the same protocol answers it → the line of a file. Liberal in what it reads; the check of the line
 // is not.
 import type { Field } from '../model/values/field-types.js'
-import { isLink, isUser, transferFields } from './transfer-fields.js'
+import { isOwnLink, isUserReference, listTransferFields } from './transfer-fields.js'
 import type { Model } from '../model/definition/model.js'
 import { isObject } from '../model/values/value.js'
 
 /** What a line is made of. Users come without their user names, and computed fields are worked out anew. */
-export function remoteFields(model: Model): readonly Field[] {
-  return transferFields(model).filter((field) => !field.computed && !isUser(field))
+export function listRemoteFields(model: Model): readonly Field[] {
+  return listTransferFields(model).filter((field) => !field.computed && !isUserReference(field))
 }
 
-export function lineFromRemote(
+export function convertRemoteRecord(
   fields: readonly Field[],
   record: Readonly<Record<string, unknown>>,
   isJsonText: boolean,
@@ -20,26 +20,26 @@ export function lineFromRemote(
     const value = record[field.name]
     // What the other side does not know is left to the defaults.
     const isUnknown = value === undefined || (field.name === 'archived' && value === null)
-    if (!isUnknown) line[field.name] = valueFrom(field, value, isJsonText)
+    if (!isUnknown) line[field.name] = convertRemoteValue(field, value, isJsonText)
   }
   return line
 }
 
-function valueFrom(field: Field, value: unknown, isJsonText: boolean): unknown {
-  if (isLink(field)) return Array.isArray(value) ? value.map(identityOf) : []
+function convertRemoteValue(field: Field, value: unknown, isJsonText: boolean): unknown {
+  if (isOwnLink(field)) return Array.isArray(value) ? value.map(toIdReference) : []
   if (value === null) return null
-  if (field.relation) return identityOf(value)
+  if (field.relation) return toIdReference(value)
   if (typeof value !== 'string') return value
-  if (field.type === 'json') return isJsonText ? jsonFrom(value) : value
-  if (field.type === 'decimal') return withinScale(value, field.scale)
-  return field.type === 'datetime' ? withOffset(value) : value
+  if (field.type === 'json') return isJsonText ? parseJsonOrKeepText(value) : value
+  if (field.type === 'decimal') return trimToScale(value, field.scale)
+  return field.type === 'datetime' ? addUtcOffset(value) : value
 }
 
-function identityOf(neighbour: unknown): unknown {
-  return isObject(neighbour) ? { id: neighbour['id'] } : neighbour
+function toIdReference(related: unknown): unknown {
+  return isObject(related) ? { id: related['id'] } : related
 }
 
-function jsonFrom(text: string): unknown {
+function parseJsonOrKeepText(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -48,7 +48,7 @@ function jsonFrom(text: string): unknown {
 }
 
 /** Zeros behind the last digit that the field has say nothing. */
-function withinScale(text: string, scale: number): string {
+function trimToScale(text: string, scale: number): string {
   const [integer = '', fraction = ''] = text.split('.')
   const spare = fraction.slice(scale)
   if (spare === '' || /[^0]/.test(spare)) return text
@@ -56,6 +56,6 @@ function withinScale(text: string, scale: number): string {
 }
 
 /** Without an offset it is UTC, as everything else on the wire. */
-function withOffset(text: string): string {
+function addUtcOffset(text: string): string {
   return /([Zz]|[+-]\d{2}:?\d{2})$/.test(text) ? text : `${text}Z`
 }

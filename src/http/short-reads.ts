@@ -1,5 +1,5 @@
 // Records and pages on the short way. What is not found there is looked for by the routes, which say what is wrong.
-import { Refusal } from '../errors.js'
+import { VersoError } from '../errors.js'
 import { printedPage, printedRecord } from '../service/records/records.js'
 import type { Caller } from '../service/context/principal.js'
 import { modelFor } from '../service/access/permission-checks.js'
@@ -72,5 +72,5 @@ export function shortReads(parts: Pick<Parts, 'app' | 'settings' | 'checkHost'>)
 
 /** Large answers are not looked for a second time. */
 function byTheRoutes(error: unknown): never {
-  throw error instanceof Refusal && error.kind === 'too-large' ? error : new ForTheRoutes()
+  throw error instanceof VersoError && error.kind === 'too-large' ? error : new ForTheRoutes()
 }

@@ -1,7 +1,7 @@
 // Webhooks: made, tried and looked at, by administrators. Their records are at /ws/rest/verso.feed.Webhook.
 import type { FastifyRequest } from 'fastify'
-import { Refusal } from '../errors.js'
-import { pageFromQuery } from '../model/query/search.js'
+import { VersoError } from '../errors.js'
+import { parsePageQuery } from '../model/query/search.js'
 import { isObject } from '../model/values/value.js'
 import { WEBHOOK_MODEL } from '../model/catalog/webhook-models.js'
 import type { App } from '../service/context/app.js'
@@ -39,7 +39,7 @@ export function webhookResources(app: App, guards: Guards): readonly Resource[] 
     return answer(reply, [told(await renewSecret(app, callerOf(request), idIn(request)))])
   }
   const listDeliveries: Handler = async (request, reply) => {
-    const page = pageFromQuery(request.query as object, app.settings.maxLimit)
+    const page = parsePageQuery(request.query as object, app.settings.maxLimit)
     const { total, data } = await deliveriesOf(app, idIn(request), page)
     return sendJson(reply, JSON.stringify({ status: 0, offset: page.offset, total, data }))
   }
@@ -72,7 +72,7 @@ function told({ record, secret }: MadeWebhook): object {
 
 function refuseKey({ headers }: FastifyRequest): void {
   if (headers['idempotency-key'] !== undefined)
-    throw new Refusal(
+    throw new VersoError(
       'bad-request',
       'A secret is shown once: its answer cannot be kept under an Idempotency-Key',
     )

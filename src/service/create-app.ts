@@ -1,7 +1,7 @@
 // Composition happens here and nowhere else.
 import { pino, type Logger } from 'pino'
-import { briefly, causeOf } from '../errors.js'
-import { Catalog, type Source } from '../model/catalog/catalog.js'
+import { summarizeError, unwrapLoggedCause } from '../errors.js'
+import { Catalog, type ModelSource } from '../model/catalog/catalog.js'
 import { RESTART_REASON } from '../store/engine/database-condition.js'
 import type { Database } from '../store/engine/database.js'
 import { openDatabase } from '../store/open.js'
@@ -24,7 +24,7 @@ import { Reach } from './egress/egress-policy.js'
 export interface AppOptions {
   readonly settings?: Partial<Settings>
   /** Models as written by `defineModel`, or read from files. */
-  readonly models: readonly Source[]
+  readonly models: readonly ModelSource[]
   readonly clock?: Clock
   readonly log?: Logger
   /** Instead of the one that the settings name. */
@@ -117,7 +117,7 @@ async function openFrom(
     poolSize: settings.poolSize,
     statementTimeoutMs: settings.statementTimeoutMs,
     onConnectionLost: (error) => {
-      log.warn(briefly(error), 'a connection to the database was lost')
+      log.warn(summarizeError(error), 'a connection to the database was lost')
     },
     onModeNarrowed: (file) => {
       log.warn({ file }, 'others on this machine could open this; from now on only its owner can')
@@ -126,7 +126,7 @@ async function openFrom(
       if (!unwritable) log.info('the database takes writes again')
       else if (unwritable.kind !== 'failed')
         log.error(
-          error ? briefly(causeOf(error)) : {},
+          error ? summarizeError(unwrapLoggedCause(error)) : {},
           unwritable.reason === RESTART_REASON ? RESTART_REASON : ADVICE[unwritable.kind],
         )
     },

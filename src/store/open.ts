@@ -1,5 +1,5 @@
 // Url → Database. The only file that knows there are two.
-import { StartFaults } from '../errors.js'
+import { ConfigError } from '../errors.js'
 import type { Database } from './engine/database.js'
 import type { PostgresOptions } from './postgres/postgres.js'
 import type { SqliteOptions } from './sqlite/sqlite.js'
@@ -16,7 +16,7 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
     const { openPostgres } = await import('./postgres/postgres.js')
     return openPostgres(url, options)
   }
-  throw new StartFaults('The database cannot be opened', [
+  throw new ConfigError('The database cannot be opened', [
     `"${url.split(':')[0] ?? ''}" is not known: use sqlite:path/to/file or postgres://user@host/database`,
   ])
 }

@@ -1,6 +1,6 @@
 // One error rejects a whole batch and carries the index of its request.
 import { describe, expect, test } from 'vitest'
-import type { Refusal } from '../../src/errors.js'
+import type { VersoError } from '../../src/errors.js'
 import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { commitsPart } from '../mutants/batch.js'
@@ -266,7 +266,7 @@ async function missingFault(): Promise<never> {
   throw new Error('there is no such fault')
 }
 
-function summary({ kind, details }: Refusal): object {
+function summary({ kind, details }: VersoError): object {
   const fields = Object.keys(details.errors ?? {}).sort()
   return { kind, index: details.data?.['index'], ...(fields.length > 0 ? { fields } : {}) }
 }

@@ -1,6 +1,6 @@
 // Starts one service with the related fixture models, with the helpers that their suites share.
 import { afterAll, beforeAll, expect } from 'vitest'
-import type { Refusal } from '../../src/errors.js'
+import type { VersoError } from '../../src/errors.js'
 import { changesSince } from '../log.js'
 import { quoteIdentifier, toTableName } from '../../src/store/engine/names.js'
 import { toLinkTableName } from '../../src/store/sql/relation.js'
@@ -32,7 +32,7 @@ export interface Family {
   /** The Changes that `work` makes, in log order. */
   readonly changesOf: (work: () => Promise<unknown>) => Promise<readonly Change[]>
   /** The error that `work` ends in; checks that it wrote no row, no link, no Change and no sequence number. */
-  readonly refusedWhole: (work: () => Promise<unknown>) => Promise<Refusal>
+  readonly refusedWhole: (work: () => Promise<unknown>) => Promise<VersoError>
 }
 
 const TABLES = ['Company', 'Address', 'Door', 'Person', 'Circle', 'Badge'].map((name) => `rel.${name}`)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Wanted } from '../../src/model/query/selection.js'
+import type { FieldSelection } from '../../src/model/query/selection.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
 import { createPeople, type People } from './people.js'
@@ -259,7 +259,7 @@ onEveryTarget((engine, door) => {
       [{ fields: ['company.addresses.doors.pin'] }, /rel\.Door has no field "pin"/],
     ]
     test.for(faults)('a fetch with %j is rejected as bad-request', async ([wanted, message]) => {
-      const refusal = await refusalOf(records.fetch('rel.Person', people.ada, wanted as Wanted))
+      const refusal = await refusalOf(records.fetch('rel.Person', people.ada, wanted as FieldSelection))
       expect([refusal.kind, refusal.message]).toEqual(['bad-request', expect.stringMatching(message)])
     })
   })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Refusal } from '../../src/errors.js'
+import type { VersoError } from '../../src/errors.js'
 import { addUser } from '../../src/service/auth/accounts.js'
 import type { Change, WireRecord } from '../../src/wire.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
@@ -126,7 +126,7 @@ onEveryTarget((engine, door) => {
       const reading = records().readAt('rel.Circle', made.id, moment)
       return reading.then(
         (was) => was['name'],
-        (error: unknown) => (error as Refusal).kind,
+        (error: unknown) => (error as VersoError).kind,
       )
     }
     expect(await Promise.all(at.map(nameAt))).toEqual(['not-found', 'One', 'Two', 'not-found'])

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { StartFaults } from '../../src/errors.js'
+import { ConfigError } from '../../src/errors.js'
 import type { App } from '../../src/service/context/app.js'
 import { importRecords, type Imported } from '../../src/service/transfer/import.js'
 import { changesSince } from '../log.js'
@@ -378,7 +378,7 @@ onEveryEngine((engine) => {
 
     test('a mutant that does not reserve ids is caught', async () => {
       const next = (await lastBadge()) + 1
-      await expect(makingInBetween(twinned(withoutPassedIds), next)).rejects.toThrow(StartFaults)
+      await expect(makingInBetween(twinned(withoutPassedIds), next)).rejects.toThrow(ConfigError)
     })
   })
 

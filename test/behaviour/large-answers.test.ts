@@ -1,6 +1,6 @@
 // Every answer has a limit in bytes. A larger page is rejected with a limit that fits; a larger record is answered with less.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Source } from '../../src/model/catalog/catalog.js'
+import type { ModelSource } from '../../src/model/catalog/catalog.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { fits } from '../../src/service/context/answer-limits.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -25,7 +25,7 @@ const Page = defineModel({
   fields: { doc: { type: 'many-to-one', target: 'big.Doc' }, text: { type: 'text' } },
   nameField: 'text',
 })
-const models: readonly Source[] = [
+const models: readonly ModelSource[] = [
   { file: 'doc.ts', definition: Doc },
   { file: 'page.ts', definition: Page },
 ]

@@ -1,9 +1,9 @@
 // Documents whose pages and tags have names that exceed the answer limit, with the calls that read and write them.
 import { expect } from 'vitest'
-import type { Source } from '../../src/model/catalog/catalog.js'
+import type { ModelSource } from '../../src/model/catalog/catalog.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
-import { grantOf, type Permission } from '../../src/model/access/permission-record.js'
-import { Rights } from '../../src/model/access/permissions.js'
+import { buildGrant, type Permission } from '../../src/model/access/permission-record.js'
+import { Permissions } from '../../src/model/access/permissions.js'
 import type { App } from '../../src/service/context/app.js'
 import type { Caller } from '../../src/service/context/principal.js'
 import type { Records, WireRecord } from '../../src/wire.js'
@@ -29,7 +29,7 @@ const Page = defineModel({
   nameField: 'text',
 })
 const Tag = defineModel({ name: 'big.Tag', fields: { label: { type: 'text' } }, nameField: 'label' })
-export const models: readonly Source[] = [Doc, Page, Tag].map((definition) => ({
+export const models: readonly ModelSource[] = [Doc, Page, Tag].map((definition) => ({
   file: `${definition.name}.ts`,
   definition,
 }))
@@ -198,12 +198,12 @@ function soon(): string {
 
 /** Gives the account permissions with a condition on every record. */
 export function asEditor({ catalog }: App, admin: Caller): Caller {
-  const rights = new Rights(catalog, (model) => {
+  const rights = new Permissions(catalog, (model) => {
     const permission: Permission = {
       ...{ model: model.name, actions: new Set(['read', 'create', 'update', 'remove']), condition: 'id > 0' },
       ...{ readable: null, writable: null },
     }
-    return [grantOf(catalog, model, permission, {})].flatMap((grant) => grant ?? [])
+    return [buildGrant(catalog, model, permission, {})].flatMap((grant) => grant ?? [])
   })
   return { ...admin, rights }
 }

@@ -1,11 +1,11 @@
 // Writes that may join a group commit, and those that need a transaction of their own.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { grantOf, type Permission } from '../../src/model/access/permission-record.js'
+import { buildGrant, type Permission } from '../../src/model/access/permission-record.js'
 import type { GroupableWrite } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Caller } from '../../src/service/context/principal.js'
 import { recordsOf } from '../../src/service/records/records.js'
-import { Rights } from '../../src/model/access/permissions.js'
+import { Permissions } from '../../src/model/access/permissions.js'
 import type { Records } from '../../src/wire.js'
 import { actorIn, newPlace, startService, type Place, type Service } from '../targets.js'
 import { faceOf } from '../mutants/records.js'
@@ -141,8 +141,8 @@ function withGrant(condition: string | null = null): Records {
     ...{ model: CONTACT, actions: new Set(['read', 'create', 'update']), condition },
     ...{ readable: null, writable: null },
   }
-  const rights = new Rights(catalog, (model) =>
-    [grantOf(catalog, model, permission, {})].flatMap((grant) => grant ?? []),
+  const rights = new Permissions(catalog, (model) =>
+    [buildGrant(catalog, model, permission, {})].flatMap((grant) => grant ?? []),
   )
   return recordsOf(service.app, { ...admin, rights })
 }

@@ -1,6 +1,6 @@
 // A request may contain a record several times with its version, if the record does not change.
 import { expect, test } from 'vitest'
-import { draftToUpdate, type Draft } from '../../src/model/write/draft.js'
+import { readUpdateDraft, type Draft } from '../../src/model/write/draft.js'
 import { SERVICE } from '../../src/service/context/principal.js'
 import { Saving } from '../../src/service/write/record-writer.js'
 import { nowOf } from '../../src/service/context/context.js'
@@ -121,7 +121,7 @@ onEveryTarget((engine, door) => {
     const model = app.catalog.get(PERSON)
     const key = { id: person.id, version: 0 }
     const data = { boss, company: { ...at, name: 'Other' } }
-    const draft = unmarked(draftToUpdate(app.catalog, model, data, key, now))
+    const draft = unmarked(readUpdateDraft(app.catalog, model, data, key, now))
     const undone = new Error('undone')
     let written: unknown
     const twin = app.db.transaction(async (tx) => {
@@ -137,7 +137,7 @@ onEveryTarget((engine, door) => {
   })
 })
 
-function unmarked({ isRepeated: _, ...draft }: Draft): Draft {
-  const neighbours = [...draft.neighbours].map(([name, each]) => [name, unmarked(each)] as const)
-  return { ...draft, neighbours: new Map(neighbours) }
+function unmarked({ isDuplicate: _, ...draft }: Draft): Draft {
+  const neighbours = [...draft.related].map(([name, each]) => [name, unmarked(each)] as const)
+  return { ...draft, related: new Map(neighbours) }
 }

@@ -1,6 +1,6 @@
 // A save of several records in one request writes all of them, or none.
 import { describe, expect, test } from 'vitest'
-import type { Refusal } from '../../src/errors.js'
+import type { VersoError } from '../../src/errors.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { WireRecord } from '../../src/wire.js'
 import { enter, newPlace, onEveryEngine, onEveryTarget, refusalOf, startService } from '../targets.js'
@@ -237,7 +237,7 @@ async function missingFault(): Promise<FaultCase> {
   throw new Error('there is no such fault')
 }
 
-function summary({ kind, details }: Refusal): object {
+function summary({ kind, details }: VersoError): object {
   const fields = Object.keys(details.errors ?? {})
   const id = kind === 'conflict' ? details.data?.['entityId'] : undefined
   return { kind, ...(fields.length > 0 ? { fields } : {}), ...(id === undefined ? {} : { id }) }

@@ -1,7 +1,7 @@
 // Paging with cursors during concurrent writes, forged cursors, and cursors over hidden fields.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/index.js'
-import type { Next, Records, WireRecord } from '../../src/wire.js'
+import type { NextPage, Records, WireRecord } from '../../src/wire.js'
 import { grantee, officeModels, PROJECT, rootOf } from '../permissions/grantee.js'
 import { byOffsetOnly } from '../mutants/cursors.js'
 import { seeded } from '../properties/history-world.js'
@@ -242,7 +242,7 @@ onEveryEngine((engine) => {
       expect(told.join()).not.toMatch(/of (south|east)/)
     }
     const blind = await grantee(service, [{ model: PROJECT, canRead: true, readable: ['name'] }])
-    const after: Next['after'] = Buffer.from(JSON.stringify([['secret', 's'], 1])).toString('base64url')
+    const after: NextPage['after'] = Buffer.from(JSON.stringify([['secret', 's'], 1])).toString('base64url')
     const { kind, message } = await refusalOf(blind.client.find(PROJECT, { sortBy: 'secret', after }))
     expect([kind, message]).toEqual(['bad-request', expect.stringContaining('has no field "secret"')])
   })

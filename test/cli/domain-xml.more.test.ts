@@ -4,7 +4,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { loadModels, loadReported } from '../../src/cli/models/models.js'
-import { StartFaults } from '../../src/errors.js'
+import { ConfigError } from '../../src/errors.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import { MAX_XML_BYTES } from '../../src/formats/domain-xml/xml.js'
 import { domain } from '../model/domain.js'
@@ -46,8 +46,8 @@ async function faultsOf(place: string): Promise<string[]> {
     () => undefined,
     (reason: unknown) => reason,
   )
-  if (!(error instanceof StartFaults)) throw new Error('it was not refused', { cause: error })
-  return error.faults.map((fault) => fault.replaceAll(/\S*xml-\d+\//g, ''))
+  if (!(error instanceof ConfigError)) throw new Error('it was not refused', { cause: error })
+  return error.errors.map((fault) => fault.replaceAll(/\S*xml-\d+\//g, ''))
 }
 
 const definitionsOf = async (place: string) =>
@@ -80,7 +80,7 @@ describe('loading of domain XML', () => {
     expect(member.fields.get('fullName')?.computed?.({ firstName: null, lastName: 'Noether' })).toBe(
       'Noether',
     )
-    expect(report.map(({ kind, place }) => `${kind} ${place}`)).toEqual([
+    expect(report.map(({ kind, location }) => `${kind} ${location}`)).toEqual([
       'computed org.example.library.db.Loan.late',
       'track org.example.library.db.Member',
     ])

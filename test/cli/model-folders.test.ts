@@ -16,7 +16,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { findModelFiles, MAX_MODEL_BYTES } from '../../src/cli/models/model-files.js'
 import { importsModelFunctions } from '../../src/cli/models/model-script.js'
 import { loadReported } from '../../src/cli/models/models.js'
-import { StartFaults } from '../../src/errors.js'
+import { ConfigError } from '../../src/errors.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { domain } from '../model/domain.js'
 import { asNobody } from '../nobody.js'
@@ -47,7 +47,9 @@ const namesIn = (loaded: Awaited<ReturnType<typeof loadReported>>) =>
 /** `kind path`, relative to the folder. */
 async function passedOver(root: string): Promise<string[]> {
   const short = (text: string) => text.replaceAll(new RegExp(`\\S*${path.basename(scratch)}/\\d+/?`, 'g'), '')
-  return (await loadReported(root)).passedOver.map(({ kind, place }) => `${kind} ${short(place)}`).sort()
+  return (await loadReported(root)).passedOver
+    .map(({ kind, location }) => `${kind} ${short(location)}`)
+    .sort()
 }
 
 async function faultsOf(place: string): Promise<readonly string[]> {
@@ -55,8 +57,8 @@ async function faultsOf(place: string): Promise<readonly string[]> {
     () => undefined,
     (reason: unknown) => reason,
   )
-  if (!(error instanceof StartFaults)) throw new Error('it was not refused', { cause: error })
-  return error.faults.map((fault) =>
+  if (!(error instanceof ConfigError)) throw new Error('it was not refused', { cause: error })
+  return error.errors.map((fault) =>
     fault.replaceAll(new RegExp(`\\S*${path.basename(scratch)}/\\d+/?`, 'g'), ''),
   )
 }

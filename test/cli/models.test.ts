@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
 import { writeStarter } from '../../src/cli/schema/init.js'
 import { loadCatalogSources, loadModels } from '../../src/cli/models/models.js'
-import { StartFaults } from '../../src/errors.js'
+import { ConfigError } from '../../src/errors.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import type { Model } from '../../src/model/definition/model.js'
 
@@ -42,10 +42,10 @@ async function faultsOf(place: string): Promise<string[]> {
     () => undefined,
     (reason: unknown) => reason,
   )
-  if (!(error instanceof StartFaults)) throw new Error('it was not refused', { cause: error })
+  if (!(error instanceof ConfigError)) throw new Error('it was not refused', { cause: error })
   // Removes every spelling of the folder; a checkout may stand beside it.
   const folders = new RegExp(`\\S*${path.basename(path.dirname(place))}/`, 'g')
-  return error.faults.map((fault) => fault.replace(folders, '').replace(/^\d+\//, ''))
+  return error.errors.map((fault) => fault.replace(folders, '').replace(/^\d+\//, ''))
 }
 
 const code = (name: string, fields = `{ a: { type: 'string' } }`) =>

@@ -5,7 +5,7 @@ import { DEFAULT_SAMPLE, SAMPLE_MODEL, sampleContact } from '../../src/cli/serve
 import { DOMAINS, PHONES } from '../../src/cli/serve/sample-lists.js'
 import { SETTINGS } from '../../src/cli/settings/settings.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
-import { draftToCreate } from '../../src/model/write/draft.js'
+import { readCreateDraft } from '../../src/model/write/draft.js'
 import { computeValues } from '../../src/model/definition/record-values.js'
 
 const MANY = Array.from({ length: 3_000 }, (_, index) => sampleContact(index))
@@ -27,7 +27,7 @@ test('every sample contact is valid and has a full name', async () => {
   const catalog = Catalog.from(await loadModels(place))
   const model = catalog.get(SAMPLE_MODEL)
   for (const contact of MANY) {
-    const { values } = draftToCreate(catalog, model, contact, '2024-01-01T00:00:00.000Z')
+    const { values } = readCreateDraft(catalog, model, contact, '2024-01-01T00:00:00.000Z')
     expect(computeValues(model, values)).toEqual({ fullName: `${contact.firstName} ${contact.lastName}` })
   }
 })

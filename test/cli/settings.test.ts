@@ -12,7 +12,7 @@ import {
   type SettingValues,
 } from '../../src/cli/settings/settings.js'
 import { settingRows } from './settings-table.js'
-import { StartFaults } from '../../src/errors.js'
+import { ConfigError } from '../../src/errors.js'
 import { DEFAULT_HTTP_SETTINGS } from '../../src/http/settings.js'
 import { DEFAULT_SETTINGS } from '../../src/service/context/settings.js'
 
@@ -27,7 +27,7 @@ function faultsOf(command: CommandName, line: string, environment: Environment =
   try {
     read(command, line, environment)
   } catch (error) {
-    if (error instanceof StartFaults) return error.faults
+    if (error instanceof ConfigError) return error.errors
     throw error
   }
   return []

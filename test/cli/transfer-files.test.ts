@@ -7,7 +7,7 @@ import { readCsv } from '../../src/cli/data/csv-file.js'
 import { readLines } from '../../src/cli/data/ndjson-file.js'
 import { Progress } from '../../src/cli/terminal/progress.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
-import { exactCell, quoteCell } from '../../src/formats/csv.js'
+import { formatExactCell, quoteCell } from '../../src/formats/csv.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { IdSet } from '../../src/formats/id-set.js'
 import { LineReader } from '../../src/formats/ndjson.js'
@@ -149,8 +149,8 @@ describe('CSV files', () => {
     (text) => {
       const label = model.fields.get('label')
       if (!label) throw new Error('test.Everything has a label')
-      expect(exactCell(label, text, true)).toMatch(/^"?'/)
-      expect(exactCell(label, text)).toBe(quoteCell(text))
+      expect(formatExactCell(label, text, true)).toMatch(/^"?'/)
+      expect(formatExactCell(label, text)).toBe(quoteCell(text))
     },
   )
 
@@ -164,9 +164,9 @@ describe('CSV files', () => {
       .fields.get('users')
     if (!users) throw new Error('a.Team has users')
     const members = [{ username: '-bob' }, { username: 'ada' }]
-    expect(exactCell(users, members)).toBe('-bob|ada')
-    expect(exactCell(users, members, true)).toBe("'-bob|ada")
-    expect(exactCell(users, [])).toBe('')
+    expect(formatExactCell(users, members)).toBe('-bob|ada')
+    expect(formatExactCell(users, members, true)).toBe("'-bob|ada")
+    expect(formatExactCell(users, [])).toBe('')
   })
 
   test('two spellings of a user name in a list become one member if both belong to one user', () => {
@@ -182,9 +182,9 @@ describe('CSV files', () => {
     reader.forEachUser(line, (username) => read.push(username))
     expect(read.sort()).toEqual(['ada', 'bob', 'ａda'])
     const idOf = (username: string) => (username === 'bob' ? 2 : 1)
-    expect(reader.withUsers(line, idOf)['users']).toEqual([{ id: 1 }, { id: 2 }])
+    expect(reader.resolveUsers(line, idOf)['users']).toEqual([{ id: 1 }, { id: 2 }])
     const apart = (username: string) => ['ada', 'ａda', 'bob'].indexOf(username)
-    expect(reader.withUsers(line, apart)['users']).toHaveLength(3)
+    expect(reader.resolveUsers(line, apart)['users']).toHaveLength(3)
   })
 
   test('CSV that is not UTF-8 is rejected', async () => {

@@ -1,5 +1,5 @@
 // The models of a small shop, and a service in the compatibility mode that the clients need.
-import type { Source } from '../../src/model/catalog/catalog.js'
+import type { ModelSource } from '../../src/model/catalog/catalog.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import type { Compatibility } from '../../src/http/compat/protocol.js'
 import { startService, type Engine, type Service } from '../targets.js'
@@ -58,7 +58,7 @@ export const ORDER = Order.name
 export const LINE = Line.name
 export const TAG = Tag.name
 
-const models: readonly Source[] = [Partner, Tag, Order, Line].map((definition) => ({
+const models: readonly ModelSource[] = [Partner, Tag, Order, Line].map((definition) => ({
   file: 'test/clients/shop.ts',
   definition,
 }))

@@ -2,7 +2,7 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Refusal } from '../../src/errors.js'
+import { VersoError } from '../../src/errors.js'
 import { openDatabase } from '../../src/store/open.js'
 import { auditFiles } from '../file-audit.js'
 import { HttpClient } from '../http-client.js'
@@ -77,7 +77,7 @@ class FileJournal {
       while (!isOver()) await this.#writeSome(client, isOver)
     } catch (error) {
       // An error response is a defect here; anything else is a lost connection.
-      if (error instanceof Refusal) throw error
+      if (error instanceof VersoError) throw error
     }
   }
 
@@ -143,7 +143,7 @@ async function holdingOf(client: HttpClient, id: number): Promise<string | null 
     for await (const chunk of file.content) digest.update(chunk)
     return digest.digest('hex')
   } catch (error) {
-    if (error instanceof Refusal && error.kind === 'not-found') return undefined
+    if (error instanceof VersoError && error.kind === 'not-found') return undefined
     throw error
   }
 }

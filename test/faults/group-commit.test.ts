@@ -3,7 +3,7 @@ import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { Refusal } from '../../src/errors.js'
+import { VersoError } from '../../src/errors.js'
 import { UniqueViolation, type Database } from '../../src/store/engine/database.js'
 import { openSqlite } from '../../src/store/sqlite/sqlite.js'
 import { HttpClient } from '../http-client.js'
@@ -53,7 +53,7 @@ test('a failed transaction does not affect the others of its group commit', asyn
       await tx.insert(INSERT, [`refused: ${error.message}`])
       throw error
     })
-  const [defect, refusal] = [new TypeError('a defect'), new Refusal('invalid', 'a refusal')]
+  const [defect, refusal] = [new TypeError('a defect'), new VersoError('invalid', 'a refusal')]
   const outcomes = await Promise.allSettled([
     ...[insert('a'), insert('a'), refuse(refusal), insert('b')],
     ...[refuse(defect), insert('b'), insert('c')],

@@ -4,7 +4,7 @@ import net from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, test } from 'vitest'
-import type { Refusal } from '../../src/errors.js'
+import type { VersoError } from '../../src/errors.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Download, Records } from '../../src/wire.js'
 import { auditFiles, contentsIn, filesFolder } from '../file-audit.js'
@@ -81,7 +81,7 @@ onEveryTarget((engine, door) => {
       Array.from({ length: 8 }, (_, index) =>
         put(records, { id: data.id, version: 0 }, Buffer.from(`content ${index}`)).then(
           () => index,
-          (error: unknown) => (error as Refusal).kind,
+          (error: unknown) => (error as VersoError).kind,
         ),
       ),
     )

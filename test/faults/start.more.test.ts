@@ -48,7 +48,7 @@ onEveryEngine((engine) => {
       const apps = await Promise.all([start(), start(), start(), start()])
       const [{ db, catalog }] = apps
       const shapes = await db.reader.all('select model from verso_schema')
-      const stored = catalog.stored.map(({ name }) => name)
+      const stored = catalog.storedModels.map(({ name }) => name)
       expect(shapes.map((row) => String(row['model'])).sort()).toEqual(stored.sort())
       await Promise.all(apps.map((each) => each.close()))
       place.remove()

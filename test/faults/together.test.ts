@@ -1,6 +1,6 @@
 // PostgreSQL only: concurrent writes share a transaction (group commit) without affecting each other and without a lost write.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { Refusal } from '../../src/errors.js'
+import { VersoError } from '../../src/errors.js'
 import { recordsOf } from '../../src/service/records/records.js'
 import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -126,7 +126,7 @@ async function isolated(): Promise<boolean> {
   const refused = outcomes.filter((each) => each.status === 'rejected').map(({ reason }) => reason as unknown)
   return (
     refused.length === 1 &&
-    refused.every((reason) => reason instanceof Refusal && reason.kind === 'not-unique') &&
+    refused.every((reason) => reason instanceof VersoError && reason.kind === 'not-unique') &&
     rows.length === MANY &&
     changes.length === MANY - 1
   )
@@ -171,7 +171,7 @@ test('of concurrent updates of one record in a group commit one succeeds, the ot
     ...others.map((other) => update(other, { lastName: 'x' })),
     ...Array.from({ length: 8 }, (_, index) => update(contact, { firstName: `writer ${index}` })),
   ])
-  const refused = outcomes.flatMap((each) => (each.status === 'rejected' ? [each.reason as Refusal] : []))
+  const refused = outcomes.flatMap((each) => (each.status === 'rejected' ? [each.reason as VersoError] : []))
   expect(refused.map(({ kind }) => kind)).toEqual(Array.from({ length: 7 }, () => 'conflict'))
   const now = await records.read(CONTACT, contact.id)
   for (const { details } of refused)

@@ -1,5 +1,5 @@
 // A model with as many fields as there are concurrent writers, one field for each.
-import type { Source } from '../../src/model/catalog/catalog.js'
+import type { ModelSource } from '../../src/model/catalog/catalog.js'
 import { defineModel, type FieldDefinition } from '../../src/model/definition/define-model.js'
 
 export const WIDTH = 1_000
@@ -10,7 +10,7 @@ export const FIELDS: readonly string[] = Array.from({ length: WIDTH }, (_, index
 // Short texts: a row of PostgreSQL has at most one page, and a thousand integers would not fit.
 const short: FieldDefinition = { type: 'string', length: 4 }
 
-export const models: readonly Source[] = [
+export const models: readonly ModelSource[] = [
   {
     file: 'test/faults/wide-model.ts',
     definition: defineModel({

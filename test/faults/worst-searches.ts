@@ -3,11 +3,11 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
-  MAX_DEPTH,
+  MAX_CONDITION_DEPTH,
   MAX_IN_VALUES,
-  MAX_LIKE_LENGTH,
+  MAX_LIKE_CHARACTERS,
   MAX_TERMS,
-  MAX_VALUES,
+  MAX_LIST_VALUES,
 } from '../../src/model/query/condition.js'
 import type { SearchRequest } from '../../src/model/query/search.js'
 import type { Database } from '../../src/store/engine/database.js'
@@ -39,7 +39,7 @@ const SORT_KEYS = [
 /** Matches no name completely, but all of them for long; some letters are those that take longest to fold. */
 function pattern(number: number): string {
   const letters = number % 4 === 0 ? '%한%글ẞ%é' : '%a%b%c'
-  return letters.repeat(MAX_LIKE_LENGTH).slice(0, MAX_LIKE_LENGTH - 6) + `%z${number % 1_000}`
+  return letters.repeat(MAX_LIKE_CHARACTERS).slice(0, MAX_LIKE_CHARACTERS - 6) + `%z${number % 1_000}`
 }
 
 function terms(count: number, term: (index: number) => object): object[] {
@@ -49,7 +49,7 @@ function terms(count: number, term: (index: number) => object): object[] {
 /** The criteria inside as many groups as allowed. */
 function deep(criteria: readonly object[]): object {
   let data: object = { operator: 'or', criteria }
-  for (let level = 1; level < MAX_DEPTH; level++)
+  for (let level = 1; level < MAX_CONDITION_DEPTH; level++)
     data = { operator: level % 2 ? 'not' : 'and', criteria: [data] }
   return data
 }
@@ -64,7 +64,7 @@ const lists = (number: number) => (index: number) => ({
   operator: 'in',
   value: Array.from({ length: MAX_IN_VALUES }, (_, value) => PEOPLE + 1_000 * (index + number) + value),
 })
-const LISTS = MAX_VALUES / MAX_IN_VALUES
+const LISTS = MAX_LIST_VALUES / MAX_IN_VALUES
 
 /** Each creates another search of its kind for each number. */
 export const KINDS: Readonly<Record<string, (number: number) => SearchRequest>> = {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import {
-  conditionFrom,
-  MAX_DEPTH,
-  MAX_NAMED_FAULTS,
+  parseConditionJson,
+  MAX_CONDITION_DEPTH,
+  MAX_CONDITION_ERRORS,
   MAX_TERMS,
   OPERATORS,
   type Condition,
@@ -15,7 +15,7 @@ interface Read {
 
 function read(data: unknown): Read {
   const faults: string[] = []
-  return { condition: conditionFrom(data, faults), faults }
+  return { condition: parseConditionJson(data, faults), faults }
 }
 
 function faultsOf(data: unknown): readonly string[] {
@@ -259,11 +259,11 @@ describe('a fault says where it is', () => {
 })
 
 describe('a limit', () => {
-  test(`of ${MAX_DEPTH} levels holds`, () => {
-    expect(MAX_DEPTH).toBe(16)
-    expect(read(nested(MAX_DEPTH)).faults).toEqual([])
-    expect(faultsOf(nested(MAX_DEPTH + 1))).toEqual([
-      `data${'.criteria[0]'.repeat(MAX_DEPTH)}: nested deeper than ${MAX_DEPTH} levels`,
+  test(`of ${MAX_CONDITION_DEPTH} levels holds`, () => {
+    expect(MAX_CONDITION_DEPTH).toBe(16)
+    expect(read(nested(MAX_CONDITION_DEPTH)).faults).toEqual([])
+    expect(faultsOf(nested(MAX_CONDITION_DEPTH + 1))).toEqual([
+      `data${'.criteria[0]'.repeat(MAX_CONDITION_DEPTH)}: nested deeper than ${MAX_CONDITION_DEPTH} levels`,
     ])
   })
 
@@ -288,8 +288,8 @@ describe('a limit', () => {
   })
 
   test('of faults ends the reading as well', () => {
-    expect(faultsOf(times(MAX_NAMED_FAULTS, 5))).toHaveLength(MAX_NAMED_FAULTS)
-    expect(faultsOf(times(100_000, 5))).toHaveLength(MAX_NAMED_FAULTS)
-    expect(faultsOf(times(100_000, { criteria: [] }))).toHaveLength(MAX_NAMED_FAULTS)
+    expect(faultsOf(times(MAX_CONDITION_ERRORS, 5))).toHaveLength(MAX_CONDITION_ERRORS)
+    expect(faultsOf(times(100_000, 5))).toHaveLength(MAX_CONDITION_ERRORS)
+    expect(faultsOf(times(100_000, { criteria: [] }))).toHaveLength(MAX_CONDITION_ERRORS)
   })
 })

@@ -1,21 +1,21 @@
 import { describe, expect, test } from 'vitest'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import {
-  conditionFrom,
-  MAX_DEPTH,
+  parseConditionJson,
+  MAX_CONDITION_DEPTH,
   MAX_IN_VALUES,
-  MAX_LIKE_LENGTH,
-  MAX_NAMED_FAULTS,
+  MAX_LIKE_CHARACTERS,
+  MAX_CONDITION_ERRORS,
   MAX_TERMS,
   OPERATORS,
   type Condition,
   type Operator,
   type Term,
 } from '../../src/model/query/condition.js'
-import { bind, countTerms } from '../../src/model/query/bind-condition.js'
+import { bindCondition, countTerms } from '../../src/model/query/bind-condition.js'
 import type { Criteria } from '../../src/model/query/criteria.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
-import { MAX_TEXT_LENGTH } from '../../src/model/query/operand.js'
+import { MAX_OPERAND_CHARACTERS } from '../../src/model/query/operand.js'
 import type { Value } from '../../src/model/values/value.js'
 import { Everything } from '../models.js'
 
@@ -65,7 +65,7 @@ interface Bound {
 
 function bindTo(model: string, condition: Condition): Bound {
   const faults: string[] = []
-  return { criteria: bind(catalog, catalog.get(model), condition, faults), faults }
+  return { criteria: bindCondition(catalog, catalog.get(model), condition, faults), faults }
 }
 
 function term(path: string, operator: Operator, value?: unknown, value2?: unknown): Term {
@@ -233,11 +233,11 @@ describe('a value becomes the one spelling that its type has', () => {
     expect(faultsOf(EVERYTHING, path, '=', input)).toEqual([`here: ${path}: value ${fault}`])
   })
 
-  test(`a text of ${MAX_TEXT_LENGTH} characters is taken, however many bytes they have, and no longer one`, () => {
-    const text = '😀'.repeat(MAX_TEXT_LENGTH)
+  test(`a text of ${MAX_OPERAND_CHARACTERS} characters is taken, however many bytes they have, and no longer one`, () => {
+    const text = '😀'.repeat(MAX_OPERAND_CHARACTERS)
     expect(ask(EVERYTHING, 'label', '=', text)).toEqual(['label', '=', text])
     expect(faultsOf(EVERYTHING, 'label', '=', `${text}x`)).toEqual([
-      `here: label: value must have at most ${MAX_TEXT_LENGTH} characters`,
+      `here: label: value must have at most ${MAX_OPERAND_CHARACTERS} characters`,
     ])
   })
 })
@@ -347,12 +347,12 @@ describe('a limit', () => {
     expect(ask('lib.Book', 'pages', 'in', [])).toEqual(['pages', 'in'])
   })
 
-  test(`of ${MAX_LIKE_LENGTH} characters of a pattern holds`, () => {
-    const pattern = '😀'.repeat(MAX_LIKE_LENGTH)
+  test(`of ${MAX_LIKE_CHARACTERS} characters of a pattern holds`, () => {
+    const pattern = '😀'.repeat(MAX_LIKE_CHARACTERS)
     for (const operator of ['like', 'notLike'] as const) {
       expect(ask('lib.Book', 'title', operator, pattern)).toEqual(['title', operator, pattern])
       expect(faultsOf('lib.Book', 'title', operator, `${pattern}x`)).toEqual([
-        `here: title: value must have at most ${MAX_LIKE_LENGTH} characters`,
+        `here: title: value must have at most ${MAX_LIKE_CHARACTERS} characters`,
       ])
       expect(faultsOf('lib.Book', 'title', operator, 5)).toEqual(['here: title: value must be text'])
     }
@@ -370,25 +370,25 @@ describe('a limit', () => {
     })
   })
 
-  test(`of ${MAX_DEPTH} levels holds`, () => {
+  test(`of ${MAX_CONDITION_DEPTH} levels holds`, () => {
     const nested = (levels: number) => {
       let condition: Condition = term('pages', '=', 1)
       for (let level = levels; level > 0; level--) condition = group('not', [condition], `level ${level}`)
       return condition
     }
-    expect(bindTo('lib.Book', nested(MAX_DEPTH)).faults).toEqual([])
-    expect(bindTo('lib.Book', nested(MAX_DEPTH + 1))).toEqual({
+    expect(bindTo('lib.Book', nested(MAX_CONDITION_DEPTH)).faults).toEqual([])
+    expect(bindTo('lib.Book', nested(MAX_CONDITION_DEPTH + 1))).toEqual({
       criteria: undefined,
-      faults: [`level ${MAX_DEPTH + 1}: nested deeper than ${MAX_DEPTH} levels`],
+      faults: [`level ${MAX_CONDITION_DEPTH + 1}: nested deeper than ${MAX_CONDITION_DEPTH} levels`],
     })
   })
 
   test('of faults holds', () => {
     const wrong = Array.from({ length: MAX_IN_VALUES }, () => 'x')
     const term = { fieldName: 'pages', operator: 'in', value: wrong }
-    const condition = conditionFrom({ criteria: Array.from({ length: MAX_TERMS }, () => term) }, [])
+    const condition = parseConditionJson({ criteria: Array.from({ length: MAX_TERMS }, () => term) }, [])
     if (!condition) throw new Error('it was to be read')
-    expect(bindTo('lib.Book', condition).faults).toHaveLength(MAX_NAMED_FAULTS)
+    expect(bindTo('lib.Book', condition).faults).toHaveLength(MAX_CONDITION_ERRORS)
   })
 })
 
@@ -458,6 +458,6 @@ test('every fault is told at once, each with its place', () => {
 
 test('what others found wrong stays, and does not count', () => {
   const faults = ['before']
-  expect(bind(catalog, catalog.get('lib.Book'), term('pages', '=', 1), faults)).toBeDefined()
+  expect(bindCondition(catalog, catalog.get('lib.Book'), term('pages', '=', 1), faults)).toBeDefined()
   expect(faults).toEqual(['before'])
 })

@@ -1,5 +1,5 @@
 import { describe, expect, expectTypeOf, test } from 'vitest'
-import { StartFaults } from '../../src/errors.js'
+import { ConfigError } from '../../src/errors.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import {
   defineModel,
@@ -7,14 +7,14 @@ import {
   type RecordOf,
   type UserReference,
 } from '../../src/model/definition/define-model.js'
-import { extend, extendModel } from '../../src/model/definition/extend-model.js'
+import { applyExtensions, extendModel } from '../../src/model/definition/extend-model.js'
 import type { Json } from '../../src/model/values/value.js'
 
 function faultsOf(...definitions: readonly unknown[]): readonly string[] {
   try {
     Catalog.from(definitions.map((definition, index) => ({ file: `m${index + 1}.json`, definition })))
   } catch (error) {
-    if (error instanceof StartFaults) return error.faults
+    if (error instanceof ConfigError) return error.errors
     throw error
   }
   return []
@@ -279,7 +279,7 @@ describe('a definition with faults is refused, with file and field named', () =>
 test('an extension adds sets of fields that change only together', () => {
   const f = { type: 'string' } as const
   const model = { name: 'a.B', fields: { f, g: f, h: f, i: f }, together: [['f', 'g']] } as const
-  const extended = extend(model, [extendModel({ name: 'a.B', together: [['h', 'i']] })])
+  const extended = applyExtensions(model, [extendModel({ name: 'a.B', together: [['h', 'i']] })])
   expect(faultsOf(extended)).toEqual([])
   expect(extended.together).toEqual([
     ['f', 'g'],

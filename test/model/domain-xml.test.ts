@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import type { FieldDefinition } from '../../src/model/definition/define-model.js'
-import { printModel } from '../../src/formats/model-file.js'
+import { formatModel } from '../../src/formats/model-file.js'
 import { domain, field, read } from './domain.js'
 
 const OPTIONS = `<object-views>
@@ -411,8 +411,8 @@ describe('an entity', () => {
       '<string name="n"/><one-to-many name="l" ref="A" mappedBy="up" orderBy="-n,id"/><many-to-one name="up" ref="A"/>',
     )
     if (!definition) throw new Error('it is not served')
-    expect(printModel(definition, 'ts')).toContain("orderBy: ['-n', 'id']")
-    expect(JSON.parse(printModel(definition, 'json'))).toMatchObject({
+    expect(formatModel(definition, 'ts')).toContain("orderBy: ['-n', 'id']")
+    expect(JSON.parse(formatModel(definition, 'json'))).toMatchObject({
       fields: { l: { orderBy: ['-n', 'id'] } },
     })
   })

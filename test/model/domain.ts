@@ -1,7 +1,7 @@
 // Domain XML as tests write it: only what they are about.
 import type { FieldDefinition, ModelDefinition } from '../../src/model/definition/define-model.js'
-import { domainModels, type Beside } from '../../src/formats/domain-xml/models.js'
-import { nothingDeclared, readDomain } from '../../src/formats/domain-xml/declarations.js'
+import { convertDomainModels, type OtherModels } from '../../src/formats/domain-xml/models.js'
+import { createDeclarations, readDomainXml } from '../../src/formats/domain-xml/declarations.js'
 import { parseXml } from '../../src/formats/domain-xml/xml.js'
 
 export const PACKAGE = 'org.test.db'
@@ -19,20 +19,21 @@ export interface Read {
 }
 
 /** The files are called 1.xml, 2.xml and so on. */
-export function read(files: readonly string[], beside?: Beside): Read {
-  const declared = nothingDeclared()
+export function read(files: readonly string[], beside?: OtherModels): Read {
+  const declared = createDeclarations()
   const fault = (what: string) => {
     throw new Error(what)
   }
-  for (const [index, text] of files.entries()) readDomain(parseXml(text), `${index + 1}.xml`, declared, fault)
-  const { models, report, faults } = domainModels(declared, beside)
+  for (const [index, text] of files.entries())
+    readDomainXml(parseXml(text), `${index + 1}.xml`, declared, fault)
+  const { models, report, errors } = convertDomainModels(declared, beside)
   const short = (text: string) => text.replaceAll(`${PACKAGE}.`, '')
   return {
     definitions: models.map(({ definition }) => definition),
-    report: report.map(({ kind, place, detail = '' }) =>
-      short(`${kind} ${place}: ${detail}`.replace(/: $/, '')),
+    report: report.map(({ kind, location, detail = '' }) =>
+      short(`${kind} ${location}: ${detail}`.replace(/: $/, '')),
     ),
-    faults: faults.map(short),
+    faults: errors.map(short),
   }
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Refusal } from '../../src/errors.js'
-import { MAX_DEPTH, type Condition, type Operator } from '../../src/model/query/condition.js'
+import { VersoError } from '../../src/errors.js'
+import { MAX_CONDITION_DEPTH, type Condition, type Operator } from '../../src/model/query/condition.js'
 import { parseFilter } from '../../src/model/query/filter.js'
 
 type Bare =
@@ -44,7 +44,7 @@ function refusalOf(text: string, parameters: Readonly<Record<string, unknown>> =
   try {
     parseFilter(text, parameters, 'filter')
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
+    if (!(error instanceof VersoError)) throw error
     expect(error.kind).toBe('bad-request')
     return error.message
   }
@@ -449,14 +449,14 @@ describe('limits', () => {
 
   test('parentheses are nested as deep as conditions may be, and no deeper', () => {
     const nested = (depth: number) => `${'('.repeat(depth)}a = 1${')'.repeat(depth)}`
-    expect(parse(nested(MAX_DEPTH))).toEqual(a)
-    expect(refusalOf(nested(MAX_DEPTH + 1))).toBe('filter, column 17: nested deeper than 16 levels')
+    expect(parse(nested(MAX_CONDITION_DEPTH))).toEqual(a)
+    expect(refusalOf(nested(MAX_CONDITION_DEPTH + 1))).toBe('filter, column 17: nested deeper than 16 levels')
     expect(refusalOf('('.repeat(10_000))).toContain('nested deeper')
   })
 
   test('nots count like parentheses', () => {
-    expect(parse(`${'not '.repeat(MAX_DEPTH)}a = 1`)).toMatchObject({ operator: 'not' })
-    expect(refusalOf(`${'not '.repeat(MAX_DEPTH + 1)}a = 1`)).toContain('column 65: nested deeper')
+    expect(parse(`${'not '.repeat(MAX_CONDITION_DEPTH)}a = 1`)).toMatchObject({ operator: 'not' })
+    expect(refusalOf(`${'not '.repeat(MAX_CONDITION_DEPTH + 1)}a = 1`)).toContain('column 65: nested deeper')
     expect(refusalOf('not('.repeat(2_500))).toContain('column 33: nested deeper')
   })
 
@@ -631,8 +631,8 @@ describe('whatever is written', () => {
           parseFilter(text, { p: { q: [1] } }, 'filter')
           return
         } catch (error) {
-          expect(error).toBeInstanceOf(Refusal)
-          message = (error as Refusal).message
+          expect(error).toBeInstanceOf(VersoError)
+          message = (error as VersoError).message
         }
         if (message === 'filter is empty') return
         const column = Number(/^filter, column (\d+): /.exec(message)?.[1])

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Catalog } from '../../src/model/catalog/catalog.js'
-import { isAsClaimed } from '../../src/model/write/inverse-input.js'
+import { matchesClaim } from '../../src/model/write/inverse-input.js'
 import { models } from '../models.js'
 
 const person = Catalog.from(models).get('rel.Person')
@@ -16,7 +16,7 @@ const shown = [
   { id: 2, name: null, rate: null, company: null, circles: [] },
 ]
 
-type Compare = typeof isAsClaimed
+type Compare = typeof matchesClaim
 type Case = readonly [claimed: Parameters<Compare>[1], stored: unknown, isSame: boolean]
 
 const CASES: readonly Case[] = [
@@ -49,20 +49,20 @@ const CASES: readonly Case[] = [
 const TWINS: Readonly<Record<string, Compare>> = {
   'that takes every claim for true': () => true,
   'that does not miss those who were left out': (target, members, stored) =>
-    isAsClaimed(
+    matchesClaim(
       target,
       members,
       [stored].flat().filter((each) => members.some(({ id }) => id === idOf(each))),
     ),
   'that does not see those who were added': (target, members, stored) =>
-    isAsClaimed(
+    matchesClaim(
       target,
       members.filter(({ id }) => [stored].flat().some((each) => idOf(each) === id)),
       stored,
     ),
   'that counts members': (_target, members, stored) => members.length === [stored ?? []].flat().length,
   'that does not look at what is said of them': (target, members, stored) =>
-    isAsClaimed(
+    matchesClaim(
       target,
       members.map(({ id }) => member(id)),
       stored,
@@ -77,7 +77,7 @@ const failuresOf = (compare: Compare) =>
   CASES.filter(([claimed, stored, isSame]) => compare(person, claimed, stored) !== isSame)
 
 test('a claim is what is stored: nobody else, nobody missing, nothing said of them that differs', () => {
-  expect(failuresOf(isAsClaimed)).toEqual([])
+  expect(failuresOf(matchesClaim)).toEqual([])
 })
 
 test.each(Object.entries(TWINS))('a comparison %s is caught', (_, twin) => {

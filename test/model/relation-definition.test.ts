@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { StartFaults } from '../../src/errors.js'
+import { ConfigError } from '../../src/errors.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import { models } from '../models.js'
 
@@ -7,7 +7,7 @@ function faultsOf(...definitions: readonly unknown[]): readonly string[] {
   try {
     Catalog.from(definitions.map((definition, index) => ({ file: `m${index + 1}.json`, definition })))
   } catch (error) {
-    if (error instanceof StartFaults) return error.faults
+    if (error instanceof ConfigError) return error.errors
     throw error
   }
   return []

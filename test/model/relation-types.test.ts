@@ -4,7 +4,7 @@ import { Catalog } from '../../src/model/catalog/catalog.js'
 import {
   defineModel,
   type InputOf,
-  type NeighbourInput,
+  type RelatedRecordInput,
   type RecordOf,
   type Reference,
 } from '../../src/model/definition/define-model.js'
@@ -14,15 +14,17 @@ test('a reference is shown with its version, and required only if it is declared
   expectTypeOf<RecordOf<typeof Person>['company']>().toEqualTypeOf<Reference | null>()
   expectTypeOf<RecordOf<typeof Badge>['holder']>().toEqualTypeOf<Reference | null>()
   expectTypeOf<RecordOf<typeof Door>['address']>().toEqualTypeOf<Reference>()
-  expectTypeOf<InputOf<typeof Person>['company']>().toEqualTypeOf<NeighbourInput | null | undefined>()
-  expectTypeOf<InputOf<typeof Door>['address']>().toEqualTypeOf<NeighbourInput | undefined>()
+  expectTypeOf<InputOf<typeof Person>['company']>().toEqualTypeOf<RelatedRecordInput | null | undefined>()
+  expectTypeOf<InputOf<typeof Door>['address']>().toEqualTypeOf<RelatedRecordInput | undefined>()
 })
 
 test('an owned list is a list, and never null', () => {
   expectTypeOf<RecordOf<typeof Company>['addresses']>().toEqualTypeOf<readonly Reference[]>()
   expectTypeOf<RecordOf<typeof Person>['circles']>().toEqualTypeOf<readonly Reference[]>()
-  expectTypeOf<InputOf<typeof Company>['addresses']>().toEqualTypeOf<readonly NeighbourInput[] | undefined>()
-  expectTypeOf<InputOf<typeof Person>['circles']>().toEqualTypeOf<readonly NeighbourInput[] | undefined>()
+  expectTypeOf<InputOf<typeof Company>['addresses']>().toEqualTypeOf<
+    readonly RelatedRecordInput[] | undefined
+  >()
+  expectTypeOf<InputOf<typeof Person>['circles']>().toEqualTypeOf<readonly RelatedRecordInput[] | undefined>()
 })
 
 test('a view is neither in the record nor in the input', () => {

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { XMLParser } from 'fast-xml-parser'
 import { describe, expect, test } from 'vitest'
-import { MAX_XML_BYTES, parseXml, XmlFault, type XmlElement } from '../../src/formats/domain-xml/xml.js'
+import { MAX_XML_BYTES, parseXml, XmlError, type XmlElement } from '../../src/formats/domain-xml/xml.js'
 
 function faultOf(text: string): string {
   try {
     parseXml(text)
   } catch (error) {
-    if (error instanceof XmlFault) return error.message
+    if (error instanceof XmlError) return error.message
     throw error
   }
   throw new Error('this was to be refused, and was read')

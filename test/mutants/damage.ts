@@ -1,5 +1,5 @@
 // Broken twins of a store that knows damage: what they do is what a service did that knew only busy, failing and full.
-import { Refusal } from '../../src/errors.js'
+import { VersoError } from '../../src/errors.js'
 import type { Database, Queryable } from '../../src/store/engine/database.js'
 import { findUnwritableReason } from '../../src/store/engine/database-condition.js'
 import { searchingBy } from '../searcher.js'
@@ -24,5 +24,5 @@ export function withoutCorrupt(db: Database, writer: Database): Database {
 }
 
 function unclassified(error: unknown): never {
-  throw error instanceof Refusal && findUnwritableReason(error) !== undefined ? error.cause : error
+  throw error instanceof VersoError && findUnwritableReason(error) !== undefined ? error.cause : error
 }

@@ -1,5 +1,5 @@
 // Broken twins: rights with one promise taken out. The matrix must catch each of them, or it proves nothing.
-import { Rights, type Grant } from '../../src/model/access/permissions.js'
+import { Permissions, type Grant } from '../../src/model/access/permissions.js'
 import type { Criteria } from '../../src/model/query/criteria.js'
 import type { Field } from '../../src/model/values/field-types.js'
 import type { Model } from '../../src/model/definition/model.js'
@@ -12,37 +12,39 @@ import { PROJECT } from '../permissions/lab.js'
 import { searchingBy } from '../searcher.js'
 
 type Twin = (app: App) => App
-type Change = (grants: readonly Grant[], model: Model, rights: Rights) => readonly Grant[]
+type Change = (grants: readonly Grant[], model: Model, rights: Permissions) => readonly Grant[]
 
 /** Hidden in some records: shown in all of them. */
-class Unmasked extends Rights {
+class Unmasked extends Permissions {
   override mask(): undefined {
     return undefined
   }
 }
 
 /** Records that may not be seen are seen where others lead to them. */
-class AllNeighbours extends Rights {
-  override seen(): undefined {
+class AllNeighbours extends Permissions {
+  override visibleRecords(): undefined {
     return undefined
   }
 }
 
 /** What no grant shows can be named all the same. */
-class AllNamed extends Rights {
-  override readable(model: Model, name: string): Field | undefined {
-    return super.readable(model, name) ?? (this.of(model).may('read') ? model.fields.get(name) : undefined)
+class AllNamed extends Permissions {
+  override findReadable(model: Model, name: string): Field | undefined {
+    return (
+      super.findReadable(model, name) ?? (this.of(model).can('read') ? model.fields.get(name) : undefined)
+    )
   }
   override mask(model: Model, field: Field): Criteria | undefined {
-    return this.of(model).reads(field.name) ? super.mask(model, field) : undefined
+    return this.of(model).canRead(field.name) ? super.mask(model, field) : undefined
   }
 }
 
-type Kind = new (...given: ConstructorParameters<typeof Rights>) => Rights
+type Kind = new (...given: ConstructorParameters<typeof Permissions>) => Permissions
 
 function withRights(kind: Kind, change: Change = (grants) => grants): Twin {
-  const known = new WeakMap<Rights, Rights>()
-  const changed = (rights: Rights): Rights => {
+  const known = new WeakMap<Permissions, Permissions>()
+  const changed = (rights: Permissions): Permissions => {
     const twin =
       known.get(rights) ?? new kind(rights.catalog, (model) => change(rights.of(model).grants, model, rights))
     known.set(rights, twin)
@@ -57,7 +59,7 @@ function withRights(kind: Kind, change: Change = (grants) => grants): Twin {
   }
 }
 
-const granting = (change: Change) => withRights(Rights, change)
+const granting = (change: Change) => withRights(Permissions, change)
 const each = (change: (grant: Grant) => Grant) => granting((grants) => grants.map(change))
 
 function withDatabase(change: (db: Database) => Partial<Database>): Twin {

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Refusal } from '../../src/errors.js'
+import { VersoError } from '../../src/errors.js'
 import type {
   BlobStore,
   Database,
@@ -107,7 +107,7 @@ export function withoutSecondAttempt(db: Database): Database {
     transaction: (work, options) => {
       let attempts = 0
       const onlyOnce = async (tx: Transaction) => {
-        if (++attempts > 1) throw new Refusal('busy', 'a deadlock', { retryAfterS: 1 })
+        if (++attempts > 1) throw new VersoError('busy', 'a deadlock', { retryAfterS: 1 })
         return work(tx)
       }
       return db.transaction(onlyOnce, options)

@@ -1,7 +1,7 @@
 // A small world with every kind of relation; `roles.ts` has who sees which parts of it.
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { extendModel } from '../../src/model/definition/extend-model.js'
-import type { Source } from '../../src/model/catalog/catalog.js'
+import type { ModelSource } from '../../src/model/catalog/catalog.js'
 import type { Cell, Row, Shapes, World } from '../properties/search-oracle.js'
 
 export const TEAM = 'lab.Team'
@@ -76,7 +76,10 @@ const definitions = [
   }),
 ]
 
-export const sources: readonly Source[] = definitions.map((definition) => ({ file: 'lab.ts', definition }))
+export const sources: readonly ModelSource[] = definitions.map((definition) => ({
+  file: 'lab.ts',
+  definition,
+}))
 
 const one = (target: string, through?: string) =>
   ({ kind: 'one', target, ...(through === undefined ? {} : { through }) }) as const

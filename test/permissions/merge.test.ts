@@ -1,6 +1,6 @@
 // A merge tells no more than a conflict does: whether it is done or refused says nothing of what may not be read.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Refusal } from '../../src/errors.js'
+import type { VersoError } from '../../src/errors.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import type { Records } from '../../src/wire.js'
 import { onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
@@ -43,7 +43,7 @@ onEveryEngine((engine) => {
     await root.update(MODEL, data.id, { version: 0, ...change })
     return data.id
   }
-  const told = ({ kind, details: { data } }: Refusal) => ({
+  const told = ({ kind, details: { data } }: VersoError) => ({
     ...{ kind, fields: data?.['fields'], baseKnown: data?.['baseKnown'], mergeable: data?.['mergeable'] },
   })
 

@@ -1,5 +1,5 @@
 // Every question that only reads, for one role and one model: what is answered, and what the reference answers.
-import { Refusal } from '../../src/errors.js'
+import { VersoError } from '../../src/errors.js'
 import type { Page, Records } from '../../src/wire.js'
 import type { Row } from '../properties/search-oracle.js'
 import { filterOf, jsonOf } from '../properties/search-forms.js'
@@ -23,7 +23,7 @@ export async function outcome<T>(call: Promise<T>): Promise<T | string> {
   try {
     return await call
   } catch (error) {
-    if (error instanceof Refusal) return error.kind
+    if (error instanceof VersoError) return error.kind
     throw error
   }
 }

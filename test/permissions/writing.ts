@@ -1,5 +1,5 @@
 // Every write, for one role and one model: whether it is done, what is there afterwards, and what is answered.
-import { Refusal } from '../../src/errors.js'
+import { VersoError } from '../../src/errors.js'
 import type { Records } from '../../src/wire.js'
 import type { Cell, World } from '../properties/search-oracle.js'
 import { BADGE, PROJECT, SHAPES, TAG, TASK, TEAM, USER } from './lab.js'
@@ -39,7 +39,7 @@ export function writingCells(lab: Lab, records: Records, role: string, model: st
         if (!after) return 'nothing was written'
         return { after: plain(contents(after, lab.world)), answer: answered(lab, role, model, answer, after) }
       } catch (error) {
-        if (error instanceof Refusal) return error.kind
+        if (error instanceof VersoError) return error.kind
         throw error
       }
     },

@@ -2,8 +2,8 @@
 import fc from 'fast-check'
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { Refusal } from '../../src/errors.js'
-import { draftToCreate, draftToUpdate } from '../../src/model/write/draft.js'
+import { VersoError } from '../../src/errors.js'
+import { readCreateDraft, readUpdateDraft } from '../../src/model/write/draft.js'
 import { addUser } from '../../src/service/auth/accounts.js'
 import { isBare } from '../../src/service/write/bare-saves.js'
 import { plainOf } from '../../src/service/write/plain.js'
@@ -68,7 +68,7 @@ onEveryEngine((engine) => {
     try {
       return JSON.parse(scrubbed(await work()))
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error
+      if (!(error instanceof VersoError)) throw error
       const { kind, message, details } = error
       return JSON.parse(
         scrubbed({ kind, message: message.replace(/\d+/g, '#'), details: { ...details, cause: undefined } }),
@@ -127,8 +127,8 @@ onEveryEngine((engine) => {
       const known = app.catalog.get(model)
       const draft =
         version === undefined
-          ? draftToCreate(app.catalog, known, data, NOW)
-          : draftToUpdate(app.catalog, known, data, { id: 1, version }, NOW)
+          ? readCreateDraft(app.catalog, known, data, NOW)
+          : readUpdateDraft(app.catalog, known, data, { id: 1, version }, NOW)
       return plainOf(by, draft, {}, false) !== undefined && isBare(app, by, draft)
     }
     expect([

@@ -1,6 +1,6 @@
 // Rounds of random writes, while some copy lists and follow the feed from their numbers.
 import { randomInt } from 'node:crypto'
-import { Refusal } from '../../src/errors.js'
+import { VersoError } from '../../src/errors.js'
 import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records, WireRecord } from '../../src/wire.js'
@@ -126,7 +126,7 @@ async function writeAtRandom(records: Records): Promise<void> {
     try {
       await writeOnce(records)
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error
+      if (!(error instanceof VersoError)) throw error
     }
   }
 }

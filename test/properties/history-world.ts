@@ -1,6 +1,6 @@
 // Random writes to related records, and what was read after each of them: a replay that knows nothing of the Log.
 import type { Records, WireRecord } from '../../src/wire.js'
-import type { Refusal } from '../../src/errors.js'
+import type { VersoError } from '../../src/errors.js'
 import type { TestClock } from '../targets.js'
 
 const MODELS = ['rel.Company', 'rel.Address', 'rel.Person', 'rel.Circle'] as const
@@ -39,7 +39,7 @@ export class HistoryWorld {
       await this.#write()
     } catch (error) {
       // What is refused changes nothing: it is a step, too.
-      if (!(error instanceof Error) || !('kind' in (error as Refusal))) throw error
+      if (!(error instanceof Error) || !('kind' in (error as VersoError))) throw error
     }
     this.clock.advance(1_000)
     const lists = new Map<ModelName, unknown>()

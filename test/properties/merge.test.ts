@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { merge, standsOnTop, type Verdict } from '../../src/model/write/merge.js'
-import { sameValue, type Values } from '../../src/model/values/value.js'
+import { mergeRecords, canApplyOurs, type Verdict } from '../../src/model/write/merge.js'
+import { isSameValue, type Values } from '../../src/model/values/value.js'
 
 const FIELDS = ['a', 'b', 'c', 'd'] as const
 /** Few values, so that sides often agree. */
@@ -32,7 +32,7 @@ function verdictOf(base: string, ours: string, theirs: string): Verdict | undefi
 test('the verdict on every field is exact, whatever base, ours and theirs are', () => {
   fc.assert(
     fc.property(whole, some, whole, (base, ours, theirs) => {
-      const result = merge(base, ours, theirs)
+      const result = mergeRecords(base, ours, theirs)
       for (const name of FIELDS) {
         const mine = Object.hasOwn(ours, name) ? ours[name] : base[name]
         const verdict = verdictOf(text(base[name]), text(mine), text(theirs[name]))
@@ -58,7 +58,7 @@ const groups = fc
 test('no two people each decide a part of what changes only together', () => {
   fc.assert(
     fc.property(whole, some, whole, groups, (base, ours, theirs, together) => {
-      const [plain, result] = [merge(base, ours, theirs), merge(base, ours, theirs, together)]
+      const [plain, result] = [mergeRecords(base, ours, theirs), mergeRecords(base, ours, theirs, together)]
       const ourSide: Values = { ...base, ...ours }
       expect(Object.keys(result.fields)).toEqual(Object.keys(plain.fields))
       for (const name of FIELDS) {
@@ -86,7 +86,7 @@ function isMixed(base: Values, ours: Values, theirs: Values, group: readonly str
 test('what stands on top leaves each group as one side made it, and loses nothing that was sent', () => {
   fc.assert(
     fc.property(whole, some, whole, groups, (base, ours, theirs, together) => {
-      const isOnTop = standsOnTop(merge(base, ours, theirs, together), ours)
+      const isOnTop = canApplyOurs(mergeRecords(base, ours, theirs, together), ours)
       const isLost = (name: string) =>
         text(theirs[name]) !== text(base[name]) && text(theirs[name]) !== text(ours[name])
       // What they wrote is never taken away: exactly so without groups, and at least so with them.
@@ -94,7 +94,7 @@ test('what stands on top leaves each group as one side made it, and loses nothin
         expect(Object.keys(ours).filter(isLost)).toEqual([])
         expect(together.filter((group) => isMixed(base, ours, theirs, group))).toEqual([])
       }
-      expect(standsOnTop(merge(base, ours, theirs), ours)).toBe(!Object.keys(ours).some(isLost))
+      expect(canApplyOurs(mergeRecords(base, ours, theirs), ours)).toBe(!Object.keys(ours).some(isLost))
     }),
     { numRuns: 5_000 },
   )
@@ -103,7 +103,7 @@ test('what stands on top leaves each group as one side made it, and loses nothin
 test('a merge that knows no groups is caught', () => {
   const found = fc.check(
     fc.property(whole, some, whole, groups, (base, ours, theirs, together) => {
-      const isOnTop = standsOnTop(merge(base, ours, theirs), ours)
+      const isOnTop = canApplyOurs(mergeRecords(base, ours, theirs), ours)
       return !isOnTop || !together.some((group) => isMixed(base, ours, theirs, group))
     }),
     { numRuns: 5_000 },
@@ -114,7 +114,7 @@ test('a merge that knows no groups is caught', () => {
 test('without a base every field that was sent is the same or a clash, and nothing is mergeable', () => {
   fc.assert(
     fc.property(some, whole, (ours, theirs) => {
-      const result = merge(undefined, ours, theirs)
+      const result = mergeRecords(undefined, ours, theirs)
       expect(Object.keys(result.fields).sort()).toEqual(Object.keys(ours).sort())
       for (const [name, field] of Object.entries(result.fields)) {
         expect(field).not.toHaveProperty('base')
@@ -130,8 +130,8 @@ test('values are the same exactly if their sorted JSON is', () => {
   const json = fc.jsonValue({ maxDepth: 3 }).map((item) => JSON.parse(JSON.stringify(item)) as Values[string])
   fc.assert(
     fc.property(json, json, (a, b) => {
-      expect(sameValue(a, b)).toBe(text(a) === text(b))
-      expect(sameValue(a, JSON.parse(text(a)) as Values[string])).toBe(true)
+      expect(isSameValue(a, b)).toBe(text(a) === text(b))
+      expect(isSameValue(a, JSON.parse(text(a)) as Values[string])).toBe(true)
     }),
     { numRuns: 3_000 },
   )

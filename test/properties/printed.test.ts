@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition/define-model.js'
-import { fullSelection, listSelection } from '../../src/model/query/selection.js'
+import { selectFullRecord, selectListFields } from '../../src/model/query/selection.js'
 import type { Value, Values } from '../../src/model/values/value.js'
 import type { Dialect } from '../../src/store/engine/database.js'
 import { findPage, findPrinted } from '../../src/store/find/pages.js'
@@ -109,7 +109,7 @@ onEveryEngine((engine) => {
     const { app } = service
     const model = app.catalog.get('print.Printed')
     const table = app.tables.of(model)
-    const selects = [fullSelection, listSelection].map((select) =>
+    const selects = [selectFullRecord, selectListFields].map((select) =>
       compileSelection(dialect, select(app.catalog, model)),
     )
     expect(selects.map(({ json }) => json !== undefined)).toEqual([true, true])

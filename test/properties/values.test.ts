@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compareDecimals } from '../../src/model/values/decimal.js'
 import type { Value } from '../../src/model/values/value.js'
-import { searchFromQuery } from '../../src/model/query/search.js'
+import { parseFindQuery } from '../../src/model/query/search.js'
 import { findPage } from '../../src/store/find/pages.js'
 import { quoteIdentifier } from '../../src/store/engine/names.js'
 import type { Records } from '../../src/wire.js'
@@ -147,7 +147,7 @@ async function sorted(service: Service, field: string, descending: boolean): Pro
   const table = service.app.tables.of(service.app.catalog.get(MODEL))
   const fields = [...table.model.fields.keys()]
   const query = { limit: RECORDS_A_RUN, sortBy: `${descending ? '-' : ''}${field}`, fields }
-  const search = searchFromQuery(service.app.catalog, table.model, query, RECORDS_A_RUN)
+  const search = parseFindQuery(service.app.catalog, table.model, query, RECORDS_A_RUN)
   const { records } = await findPage(service.app.db.reader, table, search)
   return records.map((record) => record[field])
 }

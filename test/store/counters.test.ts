@@ -1,7 +1,7 @@
 // Counters of databases that had none, of models that change, and of tables that somebody wrote beside the service.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/index.js'
-import { Catalog, type Source } from '../../src/model/catalog/catalog.js'
+import { Catalog, type ModelSource } from '../../src/model/catalog/catalog.js'
 import type { App } from '../../src/service/context/app.js'
 import {
   counterDifferences,
@@ -81,7 +81,7 @@ onEveryEngine((engine) => {
   })
 
   describe('a model that changes is counted as it is then', () => {
-    const lead = (definition: Definition): readonly Source[] => [
+    const lead = (definition: Definition): readonly ModelSource[] => [
       {
         file: 'lead.ts',
         definition: defineModel({
@@ -170,7 +170,7 @@ onEveryEngine((engine) => {
         const world = new CounterWorld(seeded(seed), `again ${seed}`)
         while (!isOver) await world.write(records, 3)
       })
-      for (const model of service.app.catalog.stored) await rebuildCounters(service.app, model)
+      for (const model of service.app.catalog.storedModels) await rebuildCounters(service.app, model)
       isOver = true
       await Promise.all(writers)
       expect(await differencesIn(service.app)).toEqual([])
@@ -198,6 +198,6 @@ async function filled(engine: Engine, place: Place): Promise<void> {
 
 async function differencesIn(app: App): Promise<CounterMismatch[]> {
   const all: CounterMismatch[] = []
-  for (const model of app.catalog.stored) all.push(...(await counterDifferences(app, model)))
+  for (const model of app.catalog.storedModels) all.push(...(await counterDifferences(app, model)))
   return all
 }

@@ -1,12 +1,12 @@
 // What criteria find in a real database, on both engines: a small library, and one record of every kind of value.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Refusal } from '../../src/errors.js'
+import { VersoError } from '../../src/errors.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
-import { conditionFrom, MAX_TERMS } from '../../src/model/query/condition.js'
-import { bind } from '../../src/model/query/bind-condition.js'
+import { parseConditionJson, MAX_TERMS } from '../../src/model/query/condition.js'
+import { bindCondition } from '../../src/model/query/bind-condition.js'
 import type { Criteria } from '../../src/model/query/criteria.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
-import { pathOf, type Path } from '../../src/model/query/path.js'
+import { resolvePath, type Path } from '../../src/model/query/path.js'
 import type { Values } from '../../src/model/values/value.js'
 import { MAX_JOINS, SqlScope } from '../../src/store/sql/criteria.js'
 import type { Database } from '../../src/store/engine/database.js'
@@ -124,14 +124,14 @@ const node = ([fieldName, operator, value, value2]: Asked) => ({ fieldName, oper
 
 function criteriaOf(model: string, data: unknown): Criteria {
   const faults: string[] = []
-  const condition = conditionFrom(data, faults)
-  const criteria = condition && bind(catalog, catalog.get(model), condition, faults)
+  const condition = parseConditionJson(data, faults)
+  const criteria = condition && bindCondition(catalog, catalog.get(model), condition, faults)
   if (!criteria) throw new Error(`not a search: ${faults.join('; ')}`)
   return criteria
 }
 
 function pathTo(model: string, text: string): Path {
-  const path = pathOf(catalog, catalog.get(model), text)
+  const path = resolvePath(catalog, catalog.get(model), text)
   if (typeof path === 'string') throw new Error(path)
   return path
 }
@@ -462,7 +462,7 @@ onEveryEngine((engine) => {
       })
       expect(await search('lib.Node', over(MAX_JOINS))).toEqual([1])
       const refusal = await search('lib.Node', over(MAX_JOINS + 1)).catch((error: unknown) => error)
-      expect(refusal).toBeInstanceOf(Refusal)
+      expect(refusal).toBeInstanceOf(VersoError)
       expect(refusal).toMatchObject({ kind: 'bad-request', message: expect.stringMatching(/32 relations/) })
     })
 
@@ -491,7 +491,7 @@ onEveryEngine((engine) => {
       for (let index = 0; index < MAX_JOINS; index++) join(index)
       expect(() => {
         join(MAX_JOINS)
-      }).toThrow(Refusal)
+      }).toThrow(VersoError)
     })
   })
 })

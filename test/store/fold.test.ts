@@ -2,8 +2,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import pg from 'pg'
-import { StartFaults } from '../../src/errors.js'
-import { fold, likePattern } from '../../src/model/values/text-folding.js'
+import { ConfigError } from '../../src/errors.js'
+import { foldText, buildLikePattern } from '../../src/model/values/text-folding.js'
 import type { Database, Dialect } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { createInternalTables } from '../../src/store/schema/internal-tables.js'
@@ -32,7 +32,7 @@ async function differences(
     [JSON.stringify(texts)],
   )
   return texts.flatMap((text, index) => {
-    const [expected, actual] = [fold(text), String(rows[index]?.['folded'])]
+    const [expected, actual] = [foldText(text), String(rows[index]?.['folded'])]
     return expected === actual ? [] : [[text, expected, actual]]
   })
 }
@@ -150,7 +150,7 @@ onEveryEngine((engine) => {
   ])('like %j: %j, %j', async (value, text, isFound) => {
     const [row] = await db.reader.all(
       `select 1 as "found" from (select cast(? as text) as x) as one where ${db.dialect.fold('x')} like ? escape '\\'`,
-      [text, likePattern(value)],
+      [text, buildLikePattern(value)],
     )
     expect(row !== undefined).toBe(isFound)
   })
@@ -200,9 +200,9 @@ describe('on PostgreSQL', () => {
 
   async function refusalToStart(url: string): Promise<string> {
     const error = await start(url).catch((caught: unknown) => caught)
-    expect(error).toBeInstanceOf(StartFaults)
+    expect(error).toBeInstanceOf(ConfigError)
     expect(await query(url, `select tablename from pg_tables where tablename like 'verso%'`)).toEqual([])
-    return (error as StartFaults).message
+    return (error as ConfigError).message
   }
 
   test.each(['LATIN1', 'SQL_ASCII'])('a database in %s is refused', async (encoding) => {

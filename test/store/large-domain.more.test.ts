@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { convert } from '../../src/cli/schema/models-command.js'
 import { loadModels } from '../../src/cli/models/models.js'
 import { createApp } from '../../src/service/create-app.js'
-import { Catalog, type Source } from '../../src/model/catalog/catalog.js'
+import { Catalog, type ModelSource } from '../../src/model/catalog/catalog.js'
 import type { Field } from '../../src/model/values/field-types.js'
 import type { Model } from '../../src/model/definition/model.js'
 import { LARGE, writeLargeDomain } from '../large-domain.js'
@@ -44,7 +44,7 @@ async function quickestStart(place: Place): Promise<number> {
   return quickestMs
 }
 
-let models: readonly Source[] = []
+let models: readonly ModelSource[] = []
 beforeAll(async () => {
   const { files } = writeLargeDomain(folder)
   expect(files).toBeGreaterThan(LARGE.entities)
@@ -62,7 +62,7 @@ test('it is as large as it should be', () => {
 test('it is written as JSON, and loads again to the same definitions', async () => {
   const out = path.join(folder, '..', `${path.basename(folder)}-json`)
   await convert(folder, 'json', out)
-  const byName = (sources: readonly Source[]) =>
+  const byName = (sources: readonly ModelSource[]) =>
     new Map(sources.map(({ definition }) => [(definition as Model).name, definition]))
   expect(byName(await loadModels(out))).toEqual(byName(models))
   rmSync(out, { recursive: true })
@@ -87,7 +87,7 @@ function someFamily(catalog: Catalog): { owner: Model; list: Field; members: Mod
     for (const list of owner.fields.values()) {
       const back = list.relation?.mappedBy
       if (!list.relation?.owned || back === undefined) continue
-      const members = catalog.target(list.relation)
+      const members = catalog.getTarget(list.relation)
       if (members !== owner && !needsNeighbours(owner) && !needsNeighbours(members))
         return { owner, list, members, back }
     }

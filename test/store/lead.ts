@@ -1,6 +1,6 @@
 // One model on one database, through starts with changing definitions.
 import { afterEach, beforeEach, expect } from 'vitest'
-import { StartFaults } from '../../src/errors.js'
+import { ConfigError } from '../../src/errors.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { SchemaPlan } from '../../src/store/schema/plan.js'
@@ -64,6 +64,6 @@ export async function faultsOf(start: Promise<unknown>): Promise<string> {
     () => undefined,
     (reason: unknown) => reason,
   )
-  expect(error).toBeInstanceOf(StartFaults)
-  return (error as StartFaults).faults.join('\n')
+  expect(error).toBeInstanceOf(ConfigError)
+  return (error as ConfigError).errors.join('\n')
 }

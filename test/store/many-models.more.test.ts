@@ -1,6 +1,6 @@
 // More models than one transaction takes: their tables are made in several, and nobody is left half-way.
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { Catalog, type Source } from '../../src/model/catalog/catalog.js'
+import { Catalog, type ModelSource } from '../../src/model/catalog/catalog.js'
 import { createApp } from '../../src/service/create-app.js'
 import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -12,7 +12,7 @@ import { faultsOf } from './lead.js'
 const COUNT = 180
 const nameOf = (index: number) => `many.M${index}`
 
-function many(more: (index: number) => object = () => ({}), count = COUNT): Source[] {
+function many(more: (index: number) => object = () => ({}), count = COUNT): ModelSource[] {
   return Array.from({ length: count }, (_, index) => {
     const next = { type: 'many-to-one', target: nameOf((index + 1) % count) }
     const all = { type: 'many-to-many', target: nameOf((index * 7) % count) }
@@ -75,7 +75,7 @@ onEveryEngine((engine) => {
       const rows = await db.reader.all('select model from verso_schema')
       return rows.map((row) => String(row['model'])).sort()
     })
-  const planFor = (sources: readonly Source[]) =>
+  const planFor = (sources: readonly ModelSource[]) =>
     withDatabase(async (db) => {
       const { steps, errors, notes } = await previewSchema(db, Catalog.from(sources), [])
       return { steps, faults: errors, notes }
@@ -99,7 +99,7 @@ onEveryEngine((engine) => {
     expect(await startTogether((db) => db)).toEqual([])
     expect(await storedModels()).toEqual(
       Catalog.from(many())
-        .stored.map(({ name }) => name)
+        .storedModels.map(({ name }) => name)
         .sort(),
     )
     expect(await planFor(many())).toEqual(NOTHING)

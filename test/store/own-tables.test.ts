@@ -1,7 +1,7 @@
 // The internal tables have a version, which the database stores: where it is current, a start reads and takes no lock.
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { StartFaults } from '../../src/errors.js'
+import { ConfigError } from '../../src/errors.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import { createApp } from '../../src/service/create-app.js'
 import type { Database, Transaction } from '../../src/store/engine/database.js'
@@ -106,8 +106,8 @@ onEveryEngine((engine) => {
       const refused: unknown = await open(await openDatabase(place.url, OPTIONS)).catch(
         (error: unknown) => error,
       )
-      expect(refused).toBeInstanceOf(StartFaults)
-      expect((refused as StartFaults).message).toBe(
+      expect(refused).toBeInstanceOf(ConfigError)
+      expect((refused as ConfigError).message).toBe(
         'The database cannot be used:\n  - a newer release of this program has used it: its internal tables have version 7, and this ' +
           `release knows versions up to ${INTERNAL_TABLES_VERSION}. Install that release or a later one, or name another database with --db. ` +
           'Nothing was changed',

@@ -2,7 +2,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { defineModel } from '../../src/index.js'
-import { searchFromQuery } from '../../src/model/query/search.js'
+import { parseFindQuery } from '../../src/model/query/search.js'
 import { rebuildCounters } from '../../src/service/maintenance/counters.js'
 import type { Queryable, SqlValue } from '../../src/store/engine/database.js'
 import { findPage } from '../../src/store/find/pages.js'
@@ -59,7 +59,7 @@ onEveryEngine((engine) => {
       },
     }
     const table = app.tables.of(app.catalog.get(MODEL))
-    const search = searchFromQuery(app.catalog, table.model, { limit: LIMIT, ...query }, 1_000)
+    const search = parseFindQuery(app.catalog, table.model, { limit: LIMIT, ...query }, 1_000)
     const found = await findPage(db, table, search)
     expect(asked).toHaveLength(1)
     return { ...found, asked: asked[0] as Asked }

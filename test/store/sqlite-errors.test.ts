@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
 import { afterAll, expect, test } from 'vitest'
-import { Refusal } from '../../src/errors.js'
+import { VersoError } from '../../src/errors.js'
 import { CONTRACT } from '../../src/http/compat/protocol.js'
 import { refusalAnswer } from '../../src/http/route/errors.js'
 import { openConnection, SqliteSession } from '../../src/store/sqlite/connection.js'
@@ -96,7 +96,7 @@ test('a read transaction that met damage is over, and the next one sees what was
 })
 
 function expectAnswer(error: unknown, status: number, words: RegExp): void {
-  expect(error).toBeInstanceOf(Refusal)
+  expect(error).toBeInstanceOf(VersoError)
   const context = { log: pino({ level: 'silent' }), habits: CONTRACT, schemes: [] }
   const asked = { requestId: 'r', accept: undefined, isAboutRecords: true, isPatch: false }
   const answer = refusalAnswer(context, error, asked)

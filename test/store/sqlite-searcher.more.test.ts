@@ -8,7 +8,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { Refusal } from '../../src/errors.js'
+import { VersoError } from '../../src/errors.js'
 import type { Database, Row } from '../../src/store/engine/database.js'
 import { openSqlite } from '../../src/store/sqlite/sqlite.js'
 import { refusalOf } from '../targets.js'
@@ -63,7 +63,7 @@ async function searchUntilAnswered(sql: string): Promise<Row[]> {
     try {
       return await db.queryPool.all(sql)
     } catch (error) {
-      const isBusy = error instanceof Refusal && error.kind === 'busy'
+      const isBusy = error instanceof VersoError && error.kind === 'busy'
       if (!isBusy || performance.now() - sinceMs > AMPLE_MS) throw error
     }
   }

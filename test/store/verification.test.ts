@@ -19,7 +19,7 @@ const PARTS: Readonly<Record<string, Check<App>>> = {
   integrity: ({ db }, findings) => checkIntegrity(db, findings),
   ...CHECKS,
   totals: async (app, findings) => {
-    for (const model of app.catalog.stored)
+    for (const model of app.catalog.storedModels)
       findings.add(...(await counterDifferences(app, model)).map(({ what }) => what))
     return 'totals'
   },

@@ -1,8 +1,8 @@
 // Limits of large answers: how much is weighed, what a failure leaves alone.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Catalog, type Source } from '../../src/model/catalog/catalog.js'
+import { Catalog, type ModelSource } from '../../src/model/catalog/catalog.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
-import type { Query } from '../../src/model/query/search.js'
+import type { FindQuery } from '../../src/model/query/search.js'
 import { openDatabase } from '../../src/store/open.js'
 import { StagedFile } from '../../src/store/engine/staging.js'
 import { computeMaxBytes } from '../../src/store/sql/byte-size.js'
@@ -11,7 +11,7 @@ import { membersWithoutEnd, withoutHeavy } from '../mutants/answers.js'
 import { CountingDatabase } from '../counting-database.js'
 import { ENGINES, enter, newPlace, refusalOf, startService, type Place, type Service } from '../targets.js'
 
-const models: readonly Source[] = [
+const models: readonly ModelSource[] = [
   defineModel({
     name: 'big.Board',
     fields: { notes: { type: 'one-to-many', target: 'big.Note', mappedBy: 'board' } },
@@ -93,7 +93,7 @@ describe.each(ENGINES)('%s: a page of texts', (engine) => {
     place.remove()
   })
 
-  async function read(query: Query, model = 'big.Memo') {
+  async function read(query: FindQuery, model = 'big.Memo') {
     let shown: readonly unknown[] = []
     const statements = await database.statementsOf(async () => {
       shown = (await records.find(model, { limit: 4, ...query })).data.map(({ text }) => text)

@@ -5,11 +5,11 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import { ContentFolder } from '../../src/cli/data/content-folder.js'
 import { readLines } from '../../src/cli/data/ndjson-file.js'
-import { StartFaults } from '../../src/errors.js'
+import { ConfigError } from '../../src/errors.js'
 import type { Model } from '../../src/model/definition/model.js'
-import { transferFields, transferredModels } from '../../src/formats/transfer-fields.js'
+import { listTransferFields, listTransferredModels } from '../../src/formats/transfer-fields.js'
 import { META_FILE } from '../../src/model/catalog/system-models.js'
-import { printLine } from '../../src/formats/ndjson.js'
+import { formatLine } from '../../src/formats/ndjson.js'
 import { addUser } from '../../src/service/auth/accounts.js'
 import type { App } from '../../src/service/context/app.js'
 import { exportAll } from '../../src/service/transfer/export.js'
@@ -111,11 +111,11 @@ async function fillPlain(make: (model: string, data: object) => Promise<unknown>
 /** Exports every model: its ndjson text by file name. */
 export async function exported(app: App): Promise<Record<string, string>> {
   const files: Record<string, string> = {}
-  for (const model of transferredModels(app.catalog)) {
-    const fields = transferFields(model)
+  for (const model of listTransferredModels(app.catalog)) {
+    const fields = listTransferFields(model)
     let text = ''
     for await (const page of exportAll(app, model))
-      for (const record of page) text += `${printLine(fields, record)}\n`
+      for (const record of page) text += `${formatLine(fields, record)}\n`
     files[`${model.name}.ndjson`] = text
   }
   return files
@@ -180,7 +180,7 @@ export async function faultsOf(call: Promise<unknown>): Promise<readonly string[
   try {
     await call
   } catch (error) {
-    if (error instanceof StartFaults) return error.faults
+    if (error instanceof ConfigError) return error.errors
     throw error
   }
   throw new Error('this was to be refused, and was done')

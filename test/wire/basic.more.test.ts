@@ -7,7 +7,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { hash } from '@node-rs/argon2'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { USER } from '../../src/model/catalog/system-models.js'
+import { USER_SYSTEM_MODEL } from '../../src/model/catalog/system-models.js'
 import { pairKey } from '../../src/service/auth/throttle.js'
 import { SERVICE } from '../../src/service/context/principal.js'
 import { addUser, changePassword, setDisabled } from '../../src/service/auth/accounts.js'
@@ -205,7 +205,7 @@ onEveryEngine((engine) => {
     expect((await get(basic(username, password))).status).toBe(401)
     await setDisabled(service.app, username, false)
     expect((await get(basic(username, password))).status).toBe(200)
-    await remove(service.app, SERVICE, USER, id)
+    await remove(service.app, SERVICE, USER_SYSTEM_MODEL, id)
     expect(await findCredentials(service.app.db.reader, username)).toBeUndefined()
     expect((await get(basic(username, password))).status).toBe(401)
     // A new account of the same name is another account.

@@ -2,7 +2,7 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { csvLine } from '../../src/formats/csv.js'
+import { formatCsvLine } from '../../src/formats/csv.js'
 import { SERVICE } from '../../src/service/context/principal.js'
 import { exportFound } from '../../src/service/transfer/export.js'
 import { importRecords } from '../../src/service/transfer/import.js'
@@ -164,7 +164,7 @@ onEveryEngine((engine) => {
 
   describe(`an export of ${MANY} records`, () => {
     const notes = 'x'.repeat(600)
-    const lineLength = csvLine(['10000', notes]).length
+    const lineLength = formatCsvLine(['10000', notes]).length
 
     beforeAll(async () => {
       const source = {

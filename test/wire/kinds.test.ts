@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { pairKey } from '../../src/service/auth/throttle.js'
 import { raiseRetentionFloor } from '../../src/store/log/feed.js'
-import { Refusal, REFUSAL_KINDS, type RefusalKind } from '../../src/errors.js'
+import { VersoError, ERROR_KINDS, type ErrorKind } from '../../src/errors.js'
 import { newPlace, onEveryEngine, startService, type Place, type Service } from '../targets.js'
 import { FailingDatabase } from './failing-database.js'
 import {
@@ -41,7 +41,7 @@ const failingWith =
     }
   }
 
-const provocations: Readonly<Record<RefusalKind, readonly [status: number, provoke: Provoke]>> = {
+const provocations: Readonly<Record<ErrorKind, readonly [status: number, provoke: Provoke]>> = {
   'bad-request': [400, ({ user }) => user.get(`${CONTACTS}?limit=-1`)],
   unauthenticated: [401, ({ service }) => send(service.url, { path: CONTACTS })],
   forbidden: [403, ({ user }) => user.create('crm.Contact', {}, { 'sec-fetch-site': 'cross-site' })],
@@ -75,10 +75,10 @@ const provocations: Readonly<Record<RefusalKind, readonly [status: number, provo
     ({ user }) => user.create('crm.Contact', { firstName: 'B' }, { 'idempotency-key': 'used' }),
   ],
   'too-many': [429, ({ service }) => login(service.url, {}, credentials('throttled', 'wrong'))],
-  busy: [503, failingWith(new Refusal('busy', 'Too many writes are waiting', { retryAfterS: 1 }))],
-  'storage-full': [507, failingWith(new Refusal('storage-full', 'The disk is full', { retryAfterS: 10 }))],
+  busy: [503, failingWith(new VersoError('busy', 'Too many writes are waiting', { retryAfterS: 1 }))],
+  'storage-full': [507, failingWith(new VersoError('storage-full', 'The disk is full', { retryAfterS: 10 }))],
 }
-const kinds = Object.keys(provocations) as RefusalKind[]
+const kinds = Object.keys(provocations) as ErrorKind[]
 
 onEveryEngine((engine) => {
   let place: Place
@@ -125,12 +125,12 @@ onEveryEngine((engine) => {
   })
 
   test('the tests provoke every error kind', () => {
-    expect([...seen].sort()).toEqual([...REFUSAL_KINDS].sort())
+    expect([...seen].sort()).toEqual([...ERROR_KINDS].sort())
   })
 
   test('a service without its database is alive but not ready', async () => {
     const { database, service } = context
-    database.failure = new Refusal('busy', 'gone')
+    database.failure = new VersoError('busy', 'gone')
     const [alive, ready] = [
       await send(service.url, { path: '/healthz' }),
       await send(service.url, { path: '/readyz' }),

@@ -8,7 +8,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { StagedBody, WaitingBodies } from '../../src/http/answer/answer-body.js'
 import { Connections } from '../../src/http/connection/connections.js'
-import { Refusal } from '../../src/errors.js'
+import { VersoError } from '../../src/errors.js'
 import { StagingArea } from '../../src/store/engine/staging.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import {
@@ -146,7 +146,7 @@ describe('staging files', () => {
         return error
       }
     })()
-    expect(busy).toBeInstanceOf(Refusal)
+    expect(busy).toBeInstanceOf(VersoError)
     expect(busy).toMatchObject({ kind: 'busy', details: { retryAfterS: 5 } })
     expect(staging.bytes).toBe(8)
     const chunks: Buffer[] = []

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { EVENT_MODEL } from '../../src/model/catalog/auth-models.js'
 import { pairKey } from '../../src/service/auth/throttle.js'
-import { USER } from '../../src/model/catalog/system-models.js'
+import { USER_SYSTEM_MODEL } from '../../src/model/catalog/system-models.js'
 import { SERVICE } from '../../src/service/context/principal.js'
 import { recordsOf } from '../../src/service/records/records.js'
 import { changesSince } from '../log.js'
@@ -113,21 +113,21 @@ onEveryEngine((engine) => {
   test('fifty concurrent logins change only lastLoginOn of the user, without a new version', async () => {
     const records = recordsOf(service.app, SERVICE)
     const [{ id } = { id: 0 }] = (
-      await records.search(USER.name, {
+      await records.search(USER_SYSTEM_MODEL.name, {
         data: { criteria: [{ fieldName: 'username', operator: '=', value: USERNAME }] },
       })
     ).data
     await login(service.url)
-    const { lastLoginOn: before, ...rest } = await records.read(USER.name, id)
+    const { lastLoginOn: before, ...rest } = await records.read(USER_SYSTEM_MODEL.name, id)
     service.clock.advance(1_000)
     const answers = await Promise.all(Array.from({ length: 50 }, () => login(service.url)))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
-    const { lastLoginOn: after, ...same } = await records.read(USER.name, id)
+    const { lastLoginOn: after, ...same } = await records.read(USER_SYSTEM_MODEL.name, id)
     expect(same).toEqual(rest)
     expect(Date.parse(String(after))).toBeGreaterThan(Date.parse(String(before)))
     expect(await kinds()).toEqual(Array.from({ length: 51 }, () => 'login'))
     const changed = (await changesSince(service.app.db.reader, 0, 10_000)).filter(
-      ({ model }) => model === USER.name,
+      ({ model }) => model === USER_SYSTEM_MODEL.name,
     )
     expect(changed).toHaveLength(1)
   })

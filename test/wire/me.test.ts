@@ -134,7 +134,7 @@ onEveryEngine((engine) => {
       const [me] = dataOf<OwnAccount>(await asUser(service.url, await openSession(service.url)).get('/ws/me'))
       expect([me?.admin, me?.roles]).toEqual([true, ['administrator']])
       expect(me?.permissions.map(({ model }) => model)).toEqual(
-        service.app.catalog.stored.map(({ name }) => name).sort(),
+        service.app.catalog.storedModels.map(({ name }) => name).sort(),
       )
       expect(me?.permissions.find(({ model }) => model === 'crm.Contact')).toEqual({
         ...{ model: 'crm.Contact', read: true, create: true, update: true, remove: true, export: true },

@@ -1,6 +1,6 @@
 // Query strings: every route rejects an unknown parameter, with a suggestion.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Query } from '../../src/model/query/search.js'
+import type { FindQuery } from '../../src/model/query/search.js'
 import { addUser } from '../../src/service/auth/accounts.js'
 import { recordsFor } from '../../src/service/records/records.js'
 import type { Server } from '../../src/http/server.js'
@@ -185,10 +185,10 @@ onEveryEngine((engine) => {
 
   test('the service without HTTP rejects unknown parameters, too', async () => {
     const records = recordsFor(service.app, await actorIn(service))
-    const asked = { sort: '-lastName', limit: 2 } as Query
+    const asked = { sort: '-lastName', limit: 2 } as FindQuery
     expect((await refusalOf(records.find('crm.Contact', asked))).message).toContain('"sortBy"')
     expect((await refusalOf(records.history('crm.Contact', 1, asked))).message).toContain('"sort"')
-    expect(await records.find('crm.Contact', { sortBy: undefined, _: 1 } as Query)).toMatchObject({
+    expect(await records.find('crm.Contact', { sortBy: undefined, _: 1 } as FindQuery)).toMatchObject({
       total: 3,
     })
   })

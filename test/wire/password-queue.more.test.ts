@@ -1,6 +1,6 @@
 // Password hashing is expensive: two run concurrently, 64 wait, the rest is rejected.
 import { beforeAll, expect, test } from 'vitest'
-import { Refusal } from '../../src/errors.js'
+import { VersoError } from '../../src/errors.js'
 import { hashPassword, verifyPassword } from '../../src/service/write/password-hash.js'
 import { startService } from '../targets.js'
 import { expectRefusal, login } from './exchange.js'
@@ -57,7 +57,7 @@ test('of 100 concurrent password checks two run, 64 wait and succeed, the rest i
     ...{ right: AT_ONCE + WAITING, refused: CALLS - AT_ONCE - WAITING },
   })
   for (const refusal of refusals) {
-    expect(refusal).toBeInstanceOf(Refusal)
+    expect(refusal).toBeInstanceOf(VersoError)
     expect(refusal).toMatchObject({ kind: 'too-many', details: { retryAfterS: 1 } })
   }
 })

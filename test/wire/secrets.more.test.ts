@@ -4,7 +4,7 @@ import path from 'node:path'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
-import type { Source } from '../../src/model/catalog/catalog.js'
+import type { ModelSource } from '../../src/model/catalog/catalog.js'
 import { changePassword } from '../../src/service/auth/accounts.js'
 import { SERVICE } from '../../src/service/context/principal.js'
 import { makeKey } from '../../src/service/auth/keys.js'
@@ -96,7 +96,7 @@ async function live(engine: Engine, twin?: (db: Database) => Database): Promise<
   const folder = mkdtempSync(path.join(scratch, 'secrets-'))
   const file = path.join(folder, 'card.json')
   writeFileSync(file, JSON.stringify(CARD))
-  const models = [{ file, definition: CARD }] as unknown as readonly Source[]
+  const models = [{ file, definition: CARD }] as unknown as readonly ModelSource[]
   const place = await newPlace(engine)
   const logged: Buffer[] = []
   const sink = new Writable({

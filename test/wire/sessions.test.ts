@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { USER } from '../../src/model/catalog/system-models.js'
+import { USER_SYSTEM_MODEL } from '../../src/model/catalog/system-models.js'
 import { SERVICE } from '../../src/service/context/principal.js'
 import { addUser, changePassword, setDisabled } from '../../src/service/auth/accounts.js'
 import { remove } from '../../src/service/records/remove.js'
@@ -172,7 +172,7 @@ onEveryEngine((engine) => {
 
     test('a deleted user is logged out and cannot log in', async () => {
       const { id, cookie } = await newUser('erin')
-      await remove(service.app, SERVICE, USER, id)
+      await remove(service.app, SERVICE, USER_SYSTEM_MODEL, id)
       expect(await statusOf(cookie)).toBe(401)
       expect((await login(service.url, {}, credentials('erin', SECRET))).status).toBe(401)
     })
@@ -187,7 +187,7 @@ onEveryEngine((engine) => {
         for (const end of [
           () => changePassword(service.app, 'frank', SECRET),
           () => setDisabled(service.app, 'frank', true).then(() => setDisabled(service.app, 'frank', false)),
-          () => remove(service.app, SERVICE, USER, id),
+          () => remove(service.app, SERVICE, USER_SYSTEM_MODEL, id),
         ]) {
           const here = await openSession(service.url, {}, credentials('frank', SECRET))
           await end()

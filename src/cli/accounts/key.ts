@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { StartFaults } from '../../errors.js'
+import { ConfigError } from '../../errors.js'
 import type { App } from '../../service/context/app.js'
 import { SERVICE } from '../../service/context/principal.js'
 import { keysOf, makeKey, revokeKey } from '../../service/auth/keys.js'
@@ -37,7 +37,7 @@ export function addKeyCommands(program: Command): void {
     .action(async (username: string, flags: AddFlags) => {
       const lifeMs = LIFE.parse(flags.expires ?? '')
       if (lifeMs === undefined)
-        throw new StartFaults('Nothing was made', [
+        throw new ConfigError('Nothing was made', [
           `--expires must be ${LIFE.mustBe}, not "${flags.expires ?? ''}"`,
         ])
       await withAccounts('key', flags, async (app) => {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { StartFaults } from '../../errors.js'
+import { ConfigError } from '../../errors.js'
 import { ACTION_FIELDS } from '../../model/access/permission-record.js'
-import { PERMITTED_ACTIONS, type PermittedAction } from '../../model/access/permissions.js'
+import { PERMISSION_ACTIONS, type PermissionAction } from '../../model/access/permissions.js'
 import type { App } from '../../service/context/app.js'
 import {
   addRole,
@@ -43,7 +43,7 @@ interface PermitFlags extends Flags {
   readonly writable?: string
 }
 
-const WORDS: Readonly<Record<PermittedAction, string>> = {
+const WORDS: Readonly<Record<PermissionAction, string>> = {
   read: 'find and read records',
   create: 'make records',
   update: 'change records',
@@ -103,16 +103,16 @@ function addPermit(role: Command): void {
     'permit <role> <model>',
     'permit something with the records of a model',
   )
-  for (const action of PERMITTED_ACTIONS) command.option(`--${action}`, WORDS[action])
+  for (const action of PERMISSION_ACTIONS) command.option(`--${action}`, WORDS[action])
   command
     .option('--condition <filter>', 'only with records that meet it, as in: createdBy = :user')
     .option('--readable <fields>', 'only these fields, separated by commas')
     .option('--writable <fields>', 'only these fields, separated by commas')
     .action(async (name: string, model: string, flags: PermitFlags) => {
-      const actions = PERMITTED_ACTIONS.filter((action) => flags[action] === true)
+      const actions = PERMISSION_ACTIONS.filter((action) => flags[action] === true)
       if (actions.length === 0)
-        throw new StartFaults('Nothing was changed', [
-          `say what is permitted: ${PERMITTED_ACTIONS.map((action) => `--${action}`).join(', ')}`,
+        throw new ConfigError('Nothing was changed', [
+          `say what is permitted: ${PERMISSION_ACTIONS.map((action) => `--${action}`).join(', ')}`,
         ])
       const { condition = null, readable, writable } = flags
       const permission = {
@@ -188,7 +188,7 @@ async function showing(app: App, name: string): Promise<string> {
 }
 
 function rowOf(permission: WireRecord): string[] {
-  const actions = PERMITTED_ACTIONS.filter((action) => permission[ACTION_FIELDS[action]] === true)
+  const actions = PERMISSION_ACTIONS.filter((action) => permission[ACTION_FIELDS[action]] === true)
   const { condition, readable, writable } = permission
   const shown = (list: unknown) => (Array.isArray(list) ? list.join(',') || 'none' : 'all')
   return [

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { StartFaults } from '../../errors.js'
-import { counted } from '../../model/values/plural.js'
+import { ConfigError } from '../../errors.js'
+import { pluralize } from '../../model/values/plural.js'
 import { addUser, changePassword, setDisabled } from '../../service/auth/accounts.js'
 import type { App } from '../../service/context/app.js'
 import { openSessions } from '../../service/auth/open-sessions.js'
@@ -124,7 +124,7 @@ function addDoors(user: Command): void {
   each('sessions', 'list the sessions of a user', sessionListing)
   each('logout', 'end all sessions of a user; keys stay', async (app, username) => {
     const ended = await endSessionsOf(app, username)
-    return `${username} is logged out: ${counted(ended, 'session')} ended`
+    return `${username} is logged out: ${pluralize(ended, 'session')} ended`
   })
 }
 
@@ -138,7 +138,7 @@ function saidOf(roles: readonly string[]): string {
 async function rolesOf(app: App, username: string, { add = [], remove = [] }: RolesFlags): Promise<string[]> {
   const both = add.filter((role) => remove.includes(role))
   if (both.length > 0)
-    throw new StartFaults('Nothing was changed', [`${both.join(', ')}: either added or removed, not both`])
+    throw new ConfigError('Nothing was changed', [`${both.join(', ')}: either added or removed, not both`])
   if (add.length + remove.length > 0) return changeRolesOf(app, username, { add, remove })
   return namesIn((await userNamed(app, username))['roles'])
 }

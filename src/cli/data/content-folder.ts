@@ -4,15 +4,15 @@ import { existsSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
-import { StartFaults } from '../../errors.js'
-import type { FileFacts } from '../../model/catalog/file-facts.js'
-import { typeOfContent } from '../../model/values/file-type.js'
+import { ConfigError } from '../../errors.js'
+import type { FileMetadata } from '../../model/catalog/file-facts.js'
+import { detectContentType } from '../../model/values/file-type.js'
 import { makeFolder, syncFolder } from '../../store/sqlite/blob-folder.js'
 import { PRIVATE_FILE_MODE } from '../../store/engine/private-files.js'
 import { isFileMissing, writeUpload } from '../../store/engine/pending-blob.js'
 
 /** What is known of content that was put away. */
-export type Kept = Omit<FileFacts, 'name'>
+export type Kept = Omit<FileMetadata, 'name'>
 
 export class ContentFolder {
   readonly #folder: string
@@ -33,7 +33,7 @@ export class ContentFolder {
   }
 
   /** Content that is known to be this; false if there is none to be opened. What lies there already is read, not believed. */
-  async keep(file: FileFacts, opened: () => Promise<Readable | undefined>): Promise<boolean> {
+  async keep(file: FileMetadata, opened: () => Promise<Readable | undefined>): Promise<boolean> {
     if (await this.#isWhole(file)) return true
     const content = await opened()
     if (!content) return false
@@ -42,7 +42,7 @@ export class ContentFolder {
   }
 
   /** Under another name until it is complete and on the disk: what has a digest for its name has that digest. */
-  async put(content: AsyncIterable<Uint8Array>, expected?: FileFacts): Promise<Kept> {
+  async put(content: AsyncIterable<Uint8Array>, expected?: FileMetadata): Promise<Kept> {
     const unfinished = path.join(this.#folder, `${process.pid}.part`)
     this.#makeFolder(this.#folder)
     try {
@@ -51,21 +51,21 @@ export class ContentFolder {
         handle.close(),
       )
       if (expected && expected.sha256 !== sha256)
-        throw new StartFaults('The export has stopped', [
+        throw new ConfigError('The export has stopped', [
           `the content of "${expected.name}" has the sha256 ${sha256}, and had ${expected.sha256}`,
         ])
       const place = this.#placeOf(sha256)
       this.#makeFolder(path.dirname(place))
       await rename(unfinished, place)
       syncFolder(path.dirname(place))
-      return { type: typeOfContent(head), size, sha256 }
+      return { type: detectContentType(head), size, sha256 }
     } catch (error) {
       await rm(unfinished, { force: true }).catch(() => undefined)
       throw error
     }
   }
 
-  async #isWhole({ sha256 }: FileFacts): Promise<boolean> {
+  async #isWhole({ sha256 }: FileMetadata): Promise<boolean> {
     const there = await this.open(sha256)
     if (!there) return false
     const digest = createHash('sha256')

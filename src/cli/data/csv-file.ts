@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs'
 import { Transform, type TransformCallback } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { CsvError, parse, type Parser } from 'csv-parse'
-import { counted } from '../../model/values/plural.js'
-import { fromCell, wholeFrom } from '../../formats/csv.js'
+import { pluralize } from '../../model/values/plural.js'
+import { parseCell, parseWholeCell } from '../../formats/csv.js'
 import type { Model } from '../../model/definition/model.js'
 import { LineReader } from '../../formats/ndjson.js'
 import type { RawLine } from '../../service/transfer/import-source.js'
@@ -102,14 +102,14 @@ function headerFault(header: readonly string[], record: Cells): string | undefin
 /** Told once: the records are read without these columns. */
 function strangersIn(reader: LineReader, header: readonly string[], line: number): RawLine[] {
   const faults: RawLine[] = []
-  reader.refuseStrangers(header, (place, what) => faults.push({ line, fault: `${place} ${what}` }))
+  reader.reportUnknownKeys(header, (place, what) => faults.push({ line, fault: `${place} ${what}` }))
   return faults
 }
 
 function recordFault(header: readonly string[], record: Cells): string | undefined {
   if (record.includes(LONE_RETURN)) return LINE_ENDS
   if (record.length === header.length) return undefined
-  return `has ${counted(record.length, 'cell')}, but the heading has ${header.length}`
+  return `has ${pluralize(record.length, 'cell')}, but the heading has ${header.length}`
 }
 
 /** The record as a line of JSON would have it. */
@@ -121,9 +121,9 @@ function inputOf(
   const input: Record<string, unknown> = {}
   for (const [index, name] of header.entries()) {
     const cell = record[index] ?? null
-    if (!reader.knows(name) || cell === LONE_RETURN) continue
+    if (!reader.hasKey(name) || cell === LONE_RETURN) continue
     const field = reader.model.fields.get(name)
-    input[name] = field ? fromCell(field, cell) : cell === null ? null : wholeFrom(cell)
+    input[name] = field ? parseCell(field, cell) : cell === null ? null : parseWholeCell(cell)
   }
   return input
 }

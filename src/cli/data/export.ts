@@ -2,14 +2,14 @@ import { statSync } from 'node:fs'
 import { open, rename, rm, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { Option, type Command } from 'commander'
-import { StartFaults } from '../../errors.js'
+import { ConfigError } from '../../errors.js'
 import { Catalog } from '../../model/catalog/catalog.js'
-import { BOM, csvLine, exactCell } from '../../formats/csv.js'
-import { counted } from '../../model/values/plural.js'
+import { UTF8_BOM, formatCsvLine, formatExactCell } from '../../formats/csv.js'
+import { pluralize } from '../../model/values/plural.js'
 import type { Model } from '../../model/definition/model.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
-import { targetsFirst, transferFields, transferredModels } from '../../formats/transfer-fields.js'
-import { printLine } from '../../formats/ndjson.js'
+import { sortTargetsFirst, listTransferFields, listTransferredModels } from '../../formats/transfer-fields.js'
+import { formatLine } from '../../formats/ndjson.js'
 import { exportAll } from '../../service/transfer/export.js'
 import type { Reading } from '../../service/transfer/export-files.js'
 import { countRows } from '../../store/records/bulk.js'
@@ -58,7 +58,7 @@ export function addExport(program: Command): void {
     .action(async (flags: ExportFlags) => {
       const { db, models } = readSettings('export', flags, process.env)
       if (flags.spreadsheet && flags.format !== 'csv')
-        throw new StartFaults(NOTHING, ['--spreadsheet needs --format csv'])
+        throw new ConfigError(NOTHING, ['--spreadsheet needs --format csv'])
       requireFolder(flags.out)
       const catalog = Catalog.from(await loadModels(models ?? ''))
       const chosen = chooseModels(catalog, flags.model)
@@ -66,7 +66,7 @@ export function addExport(program: Command): void {
       await withDatabase(db, async (database) => {
         const { steps } = await previewSchema(database, catalog, [])
         if (steps.length > 0)
-          throw new StartFaults(NOTHING, [
+          throw new ConfigError(NOTHING, [
             `the tables of ${shownDatabase(db)} are not those of the models; to see why, run: verso schema`,
           ])
         const reading = { catalog, db: database, tables: new Tables(database.dialect, catalog) }
@@ -84,16 +84,16 @@ function requireFolder(out: string): void {
   } catch (error) {
     throw translateFileFault(NOTHING, error)
   }
-  if (isFile) throw new StartFaults(NOTHING, [`--out ${out} is a file; name a folder`])
+  if (isFile) throw new ConfigError(NOTHING, [`--out ${out} is a file; name a folder`])
 }
 
 export function chooseModels(catalog: Catalog, names: readonly string[] | undefined): readonly Model[] {
-  const models = transferredModels(catalog)
+  const models = listTransferredModels(catalog)
   if (!names) return models
   const known = models.map(({ name }) => name)
   const faults = names.filter((name) => !known.includes(name))
   if (faults.length > 0)
-    throw new StartFaults(
+    throw new ConfigError(
       'The models are not all known',
       faults.map((name) => `there is no model "${name}"${meantModel(name, known)}`),
     )
@@ -123,7 +123,7 @@ async function exportModels(
   makeFolder(out)
   const progress = new Progress()
   const contents = new ContentFolder(out)
-  for (const model of targetsFirst(app.catalog, models).reverse()) {
+  for (const model of sortTargetsFirst(app.catalog, models).reverse()) {
     const total = process.stderr.isTTY ? await countRows(app.db.queryPool, app.tables.of(model)) : 0
     progress.begin(model.name, total)
     const file = path.join(out, `${model.name}.${format}`)
@@ -139,7 +139,7 @@ async function exportModels(
       return count
     })
     progress.end()
-    process.stdout.write(`${file}: ${counted(records, 'record')}\n`)
+    process.stdout.write(`${file}: ${pluralize(records, 'record')}\n`)
   }
 }
 
@@ -149,19 +149,19 @@ interface Printer {
 }
 
 function linePrinter(model: Model): Printer {
-  const fields = transferFields(model)
-  return { heading: '', record: (record) => `${printLine(fields, record)}\n` }
+  const fields = listTransferFields(model)
+  return { heading: '', record: (record) => `${formatLine(fields, record)}\n` }
 }
 
 function csvPrinter(model: Model, isForSpreadsheet: boolean): Printer {
-  const fields = transferFields(model)
-  const heading = csvLine(['id', 'version', ...fields.map(({ name }) => name)])
+  const fields = listTransferFields(model)
+  const heading = formatCsvLine(['id', 'version', ...fields.map(({ name }) => name)])
   return {
-    heading: isForSpreadsheet ? BOM + heading : heading,
+    heading: isForSpreadsheet ? UTF8_BOM + heading : heading,
     record: (record) =>
-      csvLine([
+      formatCsvLine([
         ...[String(record.id), String(record.version)],
-        ...fields.map((field) => exactCell(field, record[field.name], isForSpreadsheet)),
+        ...fields.map((field) => formatExactCell(field, record[field.name], isForSpreadsheet)),
       ]),
   }
 }

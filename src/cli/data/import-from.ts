@@ -1,8 +1,8 @@
 // Records of another service → files in a folder, ready to be imported.
-import { StartFaults } from '../../errors.js'
+import { ConfigError } from '../../errors.js'
 import type { Catalog } from '../../model/catalog/catalog.js'
-import { counted } from '../../model/values/plural.js'
-import { targetsFirst } from '../../formats/transfer-fields.js'
+import { pluralize } from '../../model/values/plural.js'
+import { sortTargetsFirst } from '../../formats/transfer-fields.js'
 import { chooseModels } from './export.js'
 import { askPassword } from '../terminal/ask-password.js'
 import { Progress } from '../terminal/progress.js'
@@ -35,7 +35,7 @@ export async function copyFrom(
       : ['the password is missing: set VERSO_FROM_PASSWORD, or use --password-stdin']),
     ...(places.length > 0 ? ['name files, or --from, and not both'] : []),
   ]
-  if (faults.length > 0) throw new StartFaults('Nothing was imported', faults)
+  if (faults.length > 0) throw new ConfigError('Nothing was imported', faults)
   const chosen = chooseModels(catalog, named)
   const password = passwordStdin ? await askPassword(username ?? '', true) : (variable ?? '')
   const remote = new Remote(from, { username: username ?? '', password })
@@ -44,7 +44,7 @@ export async function copyFrom(
   const files: ModelFile[] = []
   const missing: string[] = []
   // Those who refer first: what is added there meanwhile is then copied with all that it refers to.
-  for (const model of targetsFirst(catalog, chosen).reverse()) {
+  for (const model of sortTargetsFirst(catalog, chosen).reverse()) {
     progress.begin(`copying ${model.name}`, 0)
     const { file, records } = await spoolModel(remote, model, spool ?? '', (count) => {
       progress.advance(0, count)
@@ -53,15 +53,15 @@ export async function copyFrom(
     if (file === undefined) missing.push(model.name)
     else files.push({ file, model })
     process.stdout.write(
-      file === undefined ? `${model.name}: is not there\n` : `${file}: ${counted(records, 'record')}\n`,
+      file === undefined ? `${model.name}: is not there\n` : `${file}: ${pluralize(records, 'record')}\n`,
     )
   }
   if (named && missing.length > 0)
-    throw new StartFaults(
+    throw new ConfigError(
       'Nothing was imported',
       missing.map((name) => `${from}: there is no model ${name}`),
     )
   if (files.length === 0)
-    throw new StartFaults('Nothing was imported', [`${from}: there is none of these models`])
+    throw new ConfigError('Nothing was imported', [`${from}: there is none of these models`])
   return files
 }

@@ -1,10 +1,10 @@
 import { readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { Command } from 'commander'
-import { StartFaults } from '../../errors.js'
+import { ConfigError } from '../../errors.js'
 import { Catalog } from '../../model/catalog/catalog.js'
-import { counted } from '../../model/values/plural.js'
-import { transferredModels } from '../../formats/transfer-fields.js'
+import { pluralize } from '../../model/values/plural.js'
+import { listTransferredModels } from '../../formats/transfer-fields.js'
 import type { App } from '../../service/context/app.js'
 import { importRecords, type Imported } from '../../service/transfer/import.js'
 import type { ImportSource } from '../../service/transfer/import-source.js'
@@ -107,10 +107,10 @@ function sourceOf({ file, model }: ModelFile, onBytes: (bytes: number) => void):
 function summaryOf({ made, there, users }: Imported, seconds: number): string {
   const rate = Math.round((made + there) / Math.max(seconds, 0.001))
   const lines = [
-    `imported ${counted(made, 'record')}, ${there} ${there === 1 ? 'was' : 'were'} there already, in ${seconds.toFixed(1)} s (${rate} a second)`,
+    `imported ${pluralize(made, 'record')}, ${there} ${there === 1 ? 'was' : 'were'} there already, in ${seconds.toFixed(1)} s (${rate} a second)`,
     ...(users.length > 0
       ? [
-          `made ${counted(users.length, 'user')} who ${users.length === 1 ? 'was' : 'were'} named and not there, disabled: ` +
+          `made ${pluralize(users.length, 'user')} who ${users.length === 1 ? 'was' : 'were'} named and not there, disabled: ` +
             users.slice(0, 10).join(', ') +
             (users.length > 10 ? ' …' : ''),
         ]
@@ -131,7 +131,7 @@ export function filesOf(
   const [only] = files
   if (named && (files.length !== 1 || named.length !== 1))
     faults.push(`--model names the model of one file, and there are ${files.length}`)
-  const models = transferredModels(catalog)
+  const models = listTransferredModels(catalog)
   const known = models.map(({ name }) => name)
   const found = files.flatMap((file) => {
     const name = named && file === only ? (named[0] ?? '') : path.basename(file, path.extname(file))
@@ -140,7 +140,7 @@ export function filesOf(
       faults.push(`${file}: there is no model "${name}"${meantModel(name, known)}; --model names it`)
     return model ? [{ file, model }] : []
   })
-  if (faults.length > 0) throw new StartFaults('Nothing was imported', faults)
+  if (faults.length > 0) throw new ConfigError('Nothing was imported', faults)
   return found
 }
 

@@ -1,6 +1,6 @@
 // A file of lines, each a JSON object: read as a stream, whatever its length.
 import { createReadStream } from 'node:fs'
-import { Fault } from '../../model/values/field-types.js'
+import { FieldError } from '../../model/values/field-types.js'
 import type { RawLine } from '../../service/transfer/import-source.js'
 
 /** More than a record can hold, with all its texts at their longest. */
@@ -15,7 +15,7 @@ const BOM = '\uFEFF'
 export type OnBytes = (bytes: number) => void
 
 /** The text of a line, or what keeps it from being one. */
-type Text = string | Fault
+type Text = string | FieldError
 
 /** Empty lines are passed over. A line at fault is told with its number, and the next one is read. */
 export async function* readLines(
@@ -105,10 +105,10 @@ function decode(bytes: Buffer): Text {
   try {
     return decoder.decode(bytes)
   } catch {
-    return new Fault('is not valid UTF-8')
+    return new FieldError('is not valid UTF-8')
   }
 }
 
-function tooLong(maxLineBytes: number): Fault {
-  return new Fault(`is longer than ${maxLineBytes} bytes`)
+function tooLong(maxLineBytes: number): FieldError {
+  return new FieldError(`is longer than ${maxLineBytes} bytes`)
 }

@@ -1,8 +1,8 @@
 // The files of records of another service: fetched one by one, put beside the lines.
-import { factsOf, aboutContent } from '../../model/catalog/file-facts.js'
-import { safeFileName } from '../../model/values/file-name.js'
+import { pickFileMetadata, deriveMetaFileValues } from '../../model/catalog/file-facts.js'
+import { sanitizeFileName } from '../../model/values/file-name.js'
 import type { Model } from '../../model/definition/model.js'
-import { isFile, transferFields } from '../../formats/transfer-fields.js'
+import { isFileField, listTransferFields } from '../../formats/transfer-fields.js'
 import type { ContentFolder } from './content-folder.js'
 import type { Remote, RemoteRecord } from './remote.js'
 
@@ -10,7 +10,7 @@ import type { Remote, RemoteRecord } from './remote.js'
 export type FetchedFiles = Readonly<Record<string, unknown>>
 
 export function hasFiles(model: Model): boolean {
-  return transferFields(model).some(isFile)
+  return listTransferFields(model).some(isFileField)
 }
 
 export class RemoteFiles {
@@ -23,13 +23,13 @@ export class RemoteFiles {
   /** Undefined if the record is not there any more. */
   async fetch({ id }: RemoteRecord): Promise<FetchedFiles | undefined> {
     let fetched: FetchedFiles = {}
-    for (const { name } of transferFields(this.model).filter(isFile)) {
+    for (const { name } of listTransferFields(this.model).filter(isFileField)) {
       const answer = await this.remote.download(this.model.name, Number(id), name, (content) =>
         this.folder.put(content),
       )
       if (answer === 'gone') return undefined
-      const facts = answer && { name: safeFileName(answer.name), ...answer.result }
-      fetched = { ...fetched, [name]: facts ? factsOf(facts) : null, ...aboutContent(this.model, facts) }
+      const facts = answer && { name: sanitizeFileName(answer.name), ...answer.result }
+      fetched = { ...fetched, [name]: facts ? pickFileMetadata(facts) : null, ...deriveMetaFileValues(this.model, facts) }
     }
     return fetched
   }

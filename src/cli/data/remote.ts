@@ -1,8 +1,8 @@
 // A running service of the same protocol, as a client sees it: this one, or another that speaks it.
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { StartFaults } from '../../errors.js'
-import { nameInDisposition } from '../../model/values/file-name.js'
+import { ConfigError } from '../../errors.js'
+import { parseDispositionName } from '../../model/values/file-name.js'
 import { isObject } from '../../model/values/value.js'
 
 const ANSWER_MS = 60_000
@@ -130,7 +130,7 @@ export class Remote {
         return { status, trouble: `it answered with ${status}` }
       }
       const content = arriving(body ?? [], () => timer.refresh(), broken)
-      const name = nameInDisposition(response.headers.get('content-disposition') ?? '')
+      const name = parseDispositionName(response.headers.get('content-disposition') ?? '')
       return { name, result: await take(content) }
     } catch (error) {
       // What is wrong on our side, a full disk for one, is no better the next time.
@@ -205,8 +205,8 @@ export class Remote {
     return message || code
   }
 
-  #fault(message: string): StartFaults {
-    return new StartFaults('Nothing was imported', [`${this.#base}: ${message}`])
+  #fault(message: string): ConfigError {
+    return new ConfigError('Nothing was imported', [`${this.#base}: ${message}`])
   }
 }
 

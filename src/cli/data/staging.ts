@@ -1,10 +1,10 @@
 // The records of another service, written into files that an import reads.
 import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
-import { StartFaults } from '../../errors.js'
+import { ConfigError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
-import { isFile } from '../../formats/transfer-fields.js'
-import { lineFromRemote, remoteFields } from '../../formats/remote-record.js'
+import { isFileField } from '../../formats/transfer-fields.js'
+import { convertRemoteRecord, listRemoteFields } from '../../formats/remote-record.js'
 import { makeFolder } from '../../store/sqlite/blob-folder.js'
 import { PRIVATE_FILE_MODE } from '../../store/engine/private-files.js'
 import { ContentFolder } from './content-folder.js'
@@ -64,9 +64,9 @@ async function copyAll(
   handle: FileHandle,
   onRecords: (count: number) => void,
 ): Promise<number | undefined> {
-  const fields = remoteFields(model)
+  const fields = listRemoteFields(model)
   // Files are fetched one by one.
-  const names = fields.filter((field) => !isFile(field)).map(({ name }) => name)
+  const names = fields.filter((field) => !isFileField(field)).map(({ name }) => name)
   const files = hasFiles(model) ? new RemoteFiles(remote, model, new ContentFolder(folder)) : undefined
   const limit = files ? RECORDS_WITH_FILES_AT_ONCE : RECORDS_AT_ONCE
   const read = (from: number, most: number) => remote.next(model.name, names, from, most)
@@ -80,10 +80,10 @@ async function copyAll(
     if (page.length === 0) return records
     // Whoever does not sort or does not compare would be asked the same for ever, or leave some out.
     if (!isAscending(after, page))
-      throw new StartFaults('Nothing was imported', [`${model.name}: the other side does not answer by id`])
+      throw new ConfigError('Nothing was imported', [`${model.name}: the other side does not answer by id`])
     const complete = files ? await withFiles(files, model, page, read) : page
     const text = complete.map(
-      (record) => `${JSON.stringify(lineFromRemote(fields, record, remote.isJsonText))}\n`,
+      (record) => `${JSON.stringify(convertRemoteRecord(fields, record, remote.isJsonText))}\n`,
     )
     const bytes = Buffer.from(text.join(''))
     await handle.write(bytes, 0, bytes.length, end)
@@ -119,7 +119,7 @@ async function withFiles(
     if (waiting.length === 0) return now.map((record) => complete.get(record['id']) ?? record)
   }
   const ids = waiting.map(({ id }) => String(id)).join(', ')
-  throw new StartFaults('Nothing was imported', [
+  throw new ConfigError('Nothing was imported', [
     `${model.name} ${ids}: the files cannot be fetched, or change all the time`,
   ])
 }

@@ -1,28 +1,34 @@
 // Files of domain XML → what they declare.
 import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
-import { readDomain, ROOTS, type Declared } from '../../formats/domain-xml/declarations.js'
-import { MAX_XML_BYTES, parseXml, XmlFault } from '../../formats/domain-xml/xml.js'
+import {
+  readDomainXml,
+  ROOT_ELEMENTS,
+  type DomainDeclarations,
+} from '../../formats/domain-xml/declarations.js'
+import { MAX_XML_BYTES, parseXml, XmlError } from '../../formats/domain-xml/xml.js'
 import type { ModelFile, Reason } from './model-files.js'
 
 /** How much of a file is looked at to learn its root. */
 const HEAD_BYTES = 64 * 1024
 
 /** A folder may hold XML of other kinds, which is passed over; a file that was named by itself may not be one of these. */
-export function readXml(source: ModelFile, declared: Declared): Reason | undefined {
+export function readXml(source: ModelFile, declared: DomainDeclarations): Reason | undefined {
   const { file, shown, isNamed, fault } = source
   const { root: found, isWide } = rootOf(file)
-  const isOurs = (ROOTS as readonly string[]).includes(found ?? '')
+  const isOurs = (ROOT_ELEMENTS as readonly string[]).includes(found ?? '')
   // Other XML is not even parsed.
   if (!isNamed && !isOurs)
     return { kind: 'xml', ...(found === undefined ? {} : { detail: `its root is <${found}>` }) }
   try {
-    if (statSync(file).size > MAX_XML_BYTES) throw new XmlFault(`it has more than ${MAX_XML_BYTES} bytes`)
-    if (isOurs && isWide) throw new XmlFault('it is not UTF-8: save it as UTF-8')
+    if (statSync(file).size > MAX_XML_BYTES) throw new XmlError(`it has more than ${MAX_XML_BYTES} bytes`)
+    if (isOurs && isWide) throw new XmlError('it is not UTF-8: save it as UTF-8')
     const root = parseXml(readFileSync(file, 'utf8'))
-    if (!readDomain(root, shown, declared, fault))
-      fault(`its root is <${root.name}>: models stand in <${ROOTS[0]}>, selections in <${ROOTS[1]}>`)
+    if (!readDomainXml(root, shown, declared, fault))
+      fault(
+        `its root is <${root.name}>: models stand in <${ROOT_ELEMENTS[0]}>, selections in <${ROOT_ELEMENTS[1]}>`,
+      )
   } catch (error) {
-    if (!(error instanceof XmlFault)) throw error
+    if (!(error instanceof XmlError)) throw error
     fault(error.message)
   }
   return undefined

@@ -60,13 +60,13 @@ function searchFolder(root: string, maxEntries: number): ModelFiles {
       const found = kindOf(entry, full)
       if (found === 'folder') folders.push(full)
       else if (found === 'file') files.push(full)
-      else if (found) passedOver.push({ ...found, place: shownAs(full) })
+      else if (found) passedOver.push({ ...found, location: shownAs(full) })
       if (++entries <= maxEntries) continue
       const what = `more than ${maxEntries} files and folders lie below it: name the folder with the models`
       return { files: [], passedOver: [], faults: [`${shownAs(root)}: ${what}`] }
     }
   }
-  const byPlace = (one: PassedOver, other: PassedOver) => (one.place < other.place ? -1 : 1)
+  const byPlace = (one: PassedOver, other: PassedOver) => (one.location < other.location ? -1 : 1)
   return { files: files.sort(), passedOver: passedOver.sort(byPlace), faults }
 }
 
@@ -128,7 +128,7 @@ export interface ModelFile {
 }
 
 /** Why a file was passed over. */
-export type Reason = Omit<PassedOver, 'place'>
+export type Reason = Omit<PassedOver, 'location'>
 
 /** The contents of a file, or the reason that it was passed over. */
 export type Exported = readonly unknown[] | Reason

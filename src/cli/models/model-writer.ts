@@ -1,7 +1,7 @@
 // Texts of models → new files of a folder: all of them, or none.
 import { existsSync, readdirSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { StartFaults } from '../../errors.js'
+import { ConfigError } from '../../errors.js'
 import { makeFolder } from '../../store/sqlite/blob-folder.js'
 import { PUBLIC_FOLDER_MODE } from '../../store/engine/private-files.js'
 import { translateFileFault } from '../file-error.js'
@@ -34,7 +34,7 @@ function refuseInTheWay(files: readonly NewFile[], folder: string, place: string
   const faults = isReadFrom(place, folder)
     ? [`${folder} is where the models are read from, and would have all of them twice: name another folder`]
     : faultsInTheWay(files, folder)
-  if (faults.length > 0) throw new StartFaults(NOTHING, faults)
+  if (faults.length > 0) throw new ConfigError(NOTHING, faults)
 }
 
 /** The folder of the models, or one below: a service would read what is written there, too. */

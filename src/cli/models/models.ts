@@ -1,12 +1,16 @@
 // Model files → definitions, with every fault of every file at once.
 import path from 'node:path'
-import { StartFaults } from '../../errors.js'
-import { Catalog, type Source } from '../../model/catalog/catalog.js'
+import { ConfigError } from '../../errors.js'
+import { Catalog, type ModelSource } from '../../model/catalog/catalog.js'
 import type { ModelDefinition } from '../../model/definition/define-model.js'
-import { domainModels, type DomainModels } from '../../formats/domain-xml/models.js'
-import type { ReportLine } from '../../formats/domain-xml/report.js'
-import { nothingDeclared, type Declared } from '../../formats/domain-xml/declarations.js'
-import { extend, isModelExtension, type ModelExtension } from '../../model/definition/extend-model.js'
+import { convertDomainModels, type DomainModels } from '../../formats/domain-xml/models.js'
+import type { DomainDiagnostic } from '../../formats/domain-xml/report.js'
+import { createDeclarations, type DomainDeclarations } from '../../formats/domain-xml/declarations.js'
+import {
+  applyExtensions,
+  isModelExtension,
+  type ModelExtension,
+} from '../../model/definition/extend-model.js'
 import { USER_MODEL } from '../../model/definition/model.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
 import { isObject } from '../../model/values/value.js'
@@ -18,16 +22,16 @@ import { findModelFiles, shownAs, type ModelFile, type Reason } from './model-fi
 import { summarizePassedOver, type PassedOver } from './skipped-files.js'
 
 export interface Loaded {
-  readonly sources: readonly Source[]
+  readonly sources: readonly ModelSource[]
   readonly faults: readonly string[]
   /** What domain XML says that is not taken over. */
-  readonly report: readonly ReportLine[]
+  readonly report: readonly DomainDiagnostic[]
   /** What lies below the folder and is no model. */
   readonly passedOver: readonly PassedOver[]
 }
 
 /** The models of a file or a folder; refuses with the faults of all of them. */
-export async function loadModels(place: string): Promise<readonly Source[]> {
+export async function loadModels(place: string): Promise<readonly ModelSource[]> {
   return (await loadReported(place)).sources
 }
 
@@ -40,15 +44,15 @@ export async function loadReported(place: string): Promise<Loaded> {
 
 export function refuseFaults({ faults, sources }: Loaded): void {
   const all = [...faults, ...faultsOf(sources)]
-  if (all.length > 0) throw new StartFaults('The models have faults', all)
+  if (all.length > 0) throw new ConfigError('The models have faults', all)
 }
 
-function faultsOf(sources: readonly Source[]): readonly string[] {
+function faultsOf(sources: readonly ModelSource[]): readonly string[] {
   try {
     Catalog.from(sources)
     return []
   } catch (error) {
-    if (error instanceof StartFaults) return error.faults
+    if (error instanceof ConfigError) return error.errors
     throw error
   }
 }
@@ -59,10 +63,10 @@ export async function loadCatalogSources(place: string): Promise<Loaded> {
   const written = [...definitions.keys()].filter(isUsable)
   const others = new Map(written.map(({ name, fields }) => [name, fields]))
   const byModel = groupByName([...extensions.keys()])
-  const domain = domainModels(declared, { extensions: byModel, others })
+  const domain = convertDomainModels(declared, { extensions: byModel, others })
   const extended = (definition: unknown) =>
     isUsable(definition) && byModel.has(definition.name)
-      ? extend(definition, byModel.get(definition.name) ?? [])
+      ? applyExtensions(definition, byModel.get(definition.name) ?? [])
       : definition
   const sources = [
     ...[...definitions].map(([definition, file]) => ({ file, definition: extended(definition) })),
@@ -78,7 +82,7 @@ export async function loadCatalogSources(place: string): Promise<Loaded> {
   }
   if (faults.length === 0 && definitions.size + declared.entities.length === 0)
     faults.push(describeEmpty(place), ...summarizePassedOver(passedOver))
-  return { sources, faults: [...faults, ...domain.faults], report: domain.report, passedOver }
+  return { sources, faults: [...faults, ...domain.errors], report: domain.report, passedOver }
 }
 
 function describeEmpty(place: string): string {
@@ -93,10 +97,10 @@ export async function loadDomain(
   await loadReported(place)
   const { definitions, extensions, declared, faults } = await findModels(place)
   const others = new Map([...definitions.keys()].filter(isUsable).map(({ name, fields }) => [name, fields]))
-  const domain = domainModels(declared, { extensions: new Map(), others })
+  const domain = convertDomainModels(declared, { extensions: new Map(), others })
   if (faults.length === 0 && domain.models.length === 0) faults.push(`${place}: there is no domain XML in it`)
-  const all = [...faults, ...domain.faults]
-  if (all.length > 0) throw new StartFaults('The models have faults', all)
+  const all = [...faults, ...domain.errors]
+  if (all.length > 0) throw new ConfigError('The models have faults', all)
   return { ...domain, extensionFiles: [...new Set(extensions.values())] }
 }
 
@@ -116,7 +120,7 @@ interface Found {
   /** As they were written, with the file. */
   readonly definitions: Map<unknown, string>
   readonly extensions: Map<ModelExtension, string>
-  readonly declared: Declared
+  readonly declared: DomainDeclarations
   readonly passedOver: PassedOver[]
   readonly faults: string[]
 }
@@ -124,7 +128,7 @@ interface Found {
 async function findModels(place: string): Promise<Found> {
   const { files, passedOver, faults } = findModelFiles(place)
   const found: Found = {
-    ...{ definitions: new Map(), extensions: new Map(), declared: nothingDeclared() },
+    ...{ definitions: new Map(), extensions: new Map(), declared: createDeclarations() },
     ...{ passedOver: [...passedOver], faults: [...faults] },
   }
   const code = new CodeReader()
@@ -134,7 +138,7 @@ async function findModels(place: string): Promise<Found> {
     try {
       const isNamed = file === path.resolve(place)
       const reason = await readInto(found, { file, shown, isNamed, fault }, code)
-      if (reason) found.passedOver.push({ ...reason, place: shown })
+      if (reason) found.passedOver.push({ ...reason, location: shown })
     } catch (error) {
       if (!(error instanceof Error && 'code' in error)) throw error
       fault(fileWords(error) ?? error.message)

@@ -1,5 +1,10 @@
 // Files below a folder of models that are no models, with the reason in words.
-import { printLines, summarizeLines, type Line, type Texts } from '../../formats/domain-xml/report.js'
+import {
+  formatDiagnostics,
+  summarizeDiagnostics,
+  type Diagnostic,
+  type DiagnosticTexts,
+} from '../../formats/domain-xml/report.js'
 
 const KINDS = {
   folder: ['folder is not searched', 'folders are not searched'],
@@ -13,13 +18,13 @@ const KINDS = {
   types: ['file holds only types', 'files hold only types'],
   large: ['file has more than 8 MiB', 'files have more than 8 MiB'],
   link: ['link leads to no file', 'links lead to no file'],
-} as const satisfies Record<string, Texts>
+} as const satisfies Record<string, DiagnosticTexts>
 
 /** A model may be among these by mistake, so the start names them, too. */
 const LOUD: readonly string[] = ['script', 'no-json', 'large', 'link'] satisfies PassedOverKind[]
 
 export type PassedOverKind = keyof typeof KINDS
-export type PassedOver = Line<PassedOverKind>
+export type PassedOver = Diagnostic<PassedOverKind>
 
 /** For the log of a start. */
 export function warnOfPassedOver(passedOver: readonly PassedOver[]): string[] {
@@ -28,9 +33,9 @@ export function warnOfPassedOver(passedOver: readonly PassedOver[]): string[] {
 
 /** One line for each kind. */
 export function summarizePassedOver(passedOver: readonly PassedOver[]): string[] {
-  return summarizeLines(KINDS, passedOver).map((line) => `passed over: ${line}`)
+  return summarizeDiagnostics(KINDS, passedOver).map((line) => `passed over: ${line}`)
 }
 
 export function printPassedOver(passedOver: readonly PassedOver[]): string {
-  return passedOver.length === 0 ? '' : `\nPassed over:\n\n${printLines(KINDS, passedOver)}`
+  return passedOver.length === 0 ? '' : `\nPassed over:\n\n${formatDiagnostics(KINDS, passedOver)}`
 }

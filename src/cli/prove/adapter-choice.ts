@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { StartFaults } from '../../errors.js'
+import { ConfigError } from '../../errors.js'
 import { isObject } from '../../model/values/value.js'
 import type { Adapter, AdapterOptions } from './adapter.js'
 import { lastWriteWins } from './last-write-wins.js'
@@ -48,6 +48,6 @@ async function importFile(file: string): Promise<{ readonly adapter?: unknown }>
   }
 }
 
-function unusable(fault: string): StartFaults {
-  return new StartFaults('The adapter cannot be used', [fault])
+function unusable(fault: string): ConfigError {
+  return new ConfigError('The adapter cannot be used', [fault])
 }

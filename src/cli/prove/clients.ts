@@ -1,5 +1,5 @@
 // What clients do: they read a record, append to it, and begin again where somebody was faster.
-import { StartFaults } from '../../errors.js'
+import { ConfigError } from '../../errors.js'
 import type { RecordAnswer, State } from './adapter.js'
 import type { Caller } from './caller.js'
 import type { Random } from './random.js'
@@ -32,7 +32,7 @@ export async function newSlot(caller: Caller): Promise<Slot> {
   const made = await caller.create()
   if (made.outcome === 'ok') return { record: made.id, isBeingReplaced: false }
   const why = made.outcome === 'unexpected' ? made.message : `the first try was ${made.outcome}`
-  throw new StartFaults('No record could be made', [why])
+  throw new ConfigError('No record could be made', [why])
 }
 
 export async function keepEditing(

@@ -1,5 +1,5 @@
 // When all clients have gone: what became of every record, and of every request without an answer.
-import { StartFaults } from '../../errors.js'
+import { ConfigError } from '../../errors.js'
 import type { Adapter, RecordAnswer, Send, State } from './adapter.js'
 import type { Caller, Ground } from './caller.js'
 import type { Journal } from './journal.js'
@@ -40,7 +40,7 @@ async function settleRecord(judge: Caller, journal: Journal, record: string): Pr
   for (;;) {
     const state = await insist(() => judge.read(record))
     if (state.outcome === 'refused' || state.outcome === 'unknown')
-      throw new StartFaults('The run cannot be brought to its end', [`record ${record} can be read no more`])
+      throw new ConfigError('The run cannot be brought to its end', [`record ${record} can be read no more`])
     // Whatever else it is, it is in the journal, and will be told.
     if (state.outcome !== 'ok') return undefined
     if (!journal.isInDoubt(record, state)) return state

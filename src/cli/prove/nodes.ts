@@ -2,7 +2,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
-import { StartFaults } from '../../errors.js'
+import { ConfigError } from '../../errors.js'
 import { packageFile } from '../package-files.js'
 import type { Place } from './connection.js'
 
@@ -118,7 +118,7 @@ async function listening(child: ChildProcess): Promise<string> {
     })
     child.once('error', reject)
     child.once('exit', () => {
-      reject(new StartFaults('A node did not start', [complaints.trim() || 'it said nothing']))
+      reject(new ConfigError('A node did not start', [complaints.trim() || 'it said nothing']))
     })
   })
 }

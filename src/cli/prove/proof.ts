@@ -1,6 +1,6 @@
 // One run: clients, a feed reader and kills beside each other; then what became of everything, and what is wrong with it.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { StartFaults } from '../../errors.js'
+import { ConfigError } from '../../errors.js'
 import { Lost, NotSent, type Adapter } from './adapter.js'
 import { Caller, type Ground, type Trouble } from './caller.js'
 import { check } from './checker.js'
@@ -104,7 +104,7 @@ async function open(adapter: Adapter, connection: Connection, place: Place): Pro
     await adapter.open?.(connection.to(place))
   } catch (error) {
     if (!(error instanceof NotSent) && !(error instanceof Lost)) throw error
-    throw new StartFaults('Nothing was proved', [`nobody answers at ${place.url}: ${error.message}`])
+    throw new ConfigError('Nothing was proved', [`nobody answers at ${place.url}: ${error.message}`])
   }
 }
 

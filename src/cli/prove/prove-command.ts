@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Command } from 'commander'
-import { StartFaults } from '../../errors.js'
+import { ConfigError } from '../../errors.js'
 import { hasInternalTables } from '../../store/schema/internal-tables.js'
 import { shownDatabase, withDatabase } from '../open.js'
 import { Progress } from '../terminal/progress.js'
@@ -93,7 +93,7 @@ function beginJournal(file: string): void {
     writeFileSync(file, '')
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    throw new StartFaults('Nothing was proved', [`--journal cannot be written: ${why}`])
+    throw new ConfigError('Nothing was proved', [`--journal cannot be written: ${why}`])
   }
 }
 
@@ -113,7 +113,7 @@ async function startService(flags: ProveFlags, wanted: Wanted, options: AdapterO
   const { user, model, field, mark } = flags
   const adapter = await chooseAdapter(flags.adapter, { ...options, user, model, field, mark })
   const urls = wanted.urls ?? (await adapter.start?.())
-  if (!urls) throw new StartFaults('Nothing was proved', ['--url is missing: where is the service?'])
+  if (!urls) throw new ConfigError('Nothing was proved', ['--url is missing: where is the service?'])
   return {
     adapter,
     places: urls.map((url) => ({ url })),
@@ -158,7 +158,7 @@ async function refuseUsed(db: string): Promise<void> {
   const file = db.startsWith('sqlite:') ? db.slice('sqlite:'.length) : undefined
   const isUsed = file === undefined ? await withDatabase(db, hasInternalTables) : existsSync(file)
   if (isUsed)
-    throw new StartFaults('Nothing was proved', [
+    throw new ConfigError('Nothing was proved', [
       `${shownDatabase(db)} is in use already: name an empty one, or the service that runs on it with --url`,
     ])
 }

@@ -1,5 +1,5 @@
 // What a run has shown, in a few lines for people and in one for programs.
-import { counted } from '../../model/values/plural.js'
+import { pluralize } from '../../model/values/plural.js'
 import type { Plan, Result } from './proof.js'
 import { RULES, type Violation } from './violation.js'
 
@@ -86,11 +86,11 @@ export function printScore(score: Score, atLeast: number): string {
 
 function heading({ service, clients, nodes, kills, seconds, records, seed }: Score): string {
   const what = [
-    counted(clients, 'client'),
-    counted(nodes, 'node'),
-    counted(kills, 'kill'),
+    pluralize(clients, 'client'),
+    pluralize(nodes, 'node'),
+    pluralize(kills, 'kill'),
     `${seconds} s`,
-    counted(records, 'record'),
+    pluralize(records, 'record'),
     `seed ${seed}`,
   ]
   return `${service}: ${what.join(', ')}`

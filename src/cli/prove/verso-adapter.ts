@@ -1,5 +1,5 @@
 // This service, as a client sees it: docs/wire.md.
-import { StartFaults } from '../../errors.js'
+import { ConfigError } from '../../errors.js'
 import { isObject } from '../../model/values/value.js'
 import type {
   Adapter,
@@ -52,7 +52,7 @@ export function versoAdapter(options: AdapterOptions): Adapter {
     open: async (send) => {
       headers = await login(send, options)
       const found = await ask(send, 'GET', `${path}?limit=0`)
-      if (found.status !== 200) throw new StartFaults('Nothing was proved', [`${model}: ${said(found)}`])
+      if (found.status !== 200) throw new ConfigError('Nothing was proved', [`${model}: ${said(found)}`])
       firstSeq = Number(found.headers['x-commit-seq'] ?? 0)
     },
     create: async (send, tokens, key) => {
@@ -107,7 +107,7 @@ async function login(
   if (key !== undefined) return { 'api-key': key }
   const answer = await send('POST', '/callback', { body: { username: user, password } })
   if (answer.status !== 200)
-    throw new StartFaults('Nothing was proved', [
+    throw new ConfigError('Nothing was proved', [
       `the login of ${user ?? 'nobody'} was refused: ${said(answer)}`,
     ])
   const cookies = answer.headers['set-cookie'] ?? []

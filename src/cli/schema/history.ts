@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
-import { StartFaults } from '../../errors.js'
-import { counted } from '../../model/values/plural.js'
+import { ConfigError } from '../../errors.js'
+import { pluralize } from '../../model/values/plural.js'
 import type { Model } from '../../model/definition/model.js'
 import type { App } from '../../service/context/app.js'
 import { compact } from '../../service/maintenance/retention.js'
@@ -53,7 +53,7 @@ export function addHistoryCommands(program: Command): void {
         const model = modelOf(app, name, UNCHANGED)
         if (!flags.yes) await confirm(`Remove what ${name} ${record} held in the past, for good?`)
         const { changes, isThere } = await purge(app, model, record)
-        say(`what ${counted(changes, 'Change')} told of ${name} ${record} was removed`)
+        say(`what ${pluralize(changes, 'Change')} told of ${name} ${record} was removed`)
         say(isThere ? 'the record itself stays as it is' : 'it was deleted, and cannot come back')
         say(
           'answers that are kept for repeated requests may still show it, for 24 hours; so do backups and whoever has read it',
@@ -69,26 +69,26 @@ export function addHistoryCommands(program: Command): void {
     const { history: retention } = readSettings('compact', flags, process.env)
     await withAccounts('compact', flags, async (app) => {
       if (retention === 'all') say('nothing to do: --history is all')
-      else say(`${counted(await compact(app, undefined, retention), 'Change')} removed`)
+      else say(`${pluralize(await compact(app, undefined, retention), 'Change')} removed`)
     })
   })
 }
 
 function modelOf({ catalog }: App, name: string, heading: string): Model {
-  const model = catalog.known(name)
+  const model = catalog.find(name)
   if (model) return model
-  throw new StartFaults(heading, [
+  throw new ConfigError(heading, [
     `there is no model ${name} here: name the models of the server with --models`,
   ])
 }
 
 async function confirm(question: string): Promise<void> {
   if (!process.stdin.isTTY)
-    throw new StartFaults(UNCHANGED, ['there is nobody to ask: say --yes to remove it for good'])
+    throw new ConfigError(UNCHANGED, ['there is nobody to ask: say --yes to remove it for good'])
   const terminal = createInterface({ input: process.stdin, output: process.stdout })
   try {
     const answer = await terminal.question(`${question} (yes/no) `)
-    if (answer.trim() !== 'yes') throw new StartFaults(UNCHANGED, ['the answer was not yes'])
+    if (answer.trim() !== 'yes') throw new ConfigError(UNCHANGED, ['the answer was not yes'])
   } finally {
     terminal.close()
   }

@@ -1,7 +1,7 @@
 import { constants, copyFileSync, existsSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { Command } from 'commander'
-import { StartFaults } from '../../errors.js'
+import { ConfigError } from '../../errors.js'
 import { makeFolder } from '../../store/sqlite/blob-folder.js'
 import { PUBLIC_FOLDER_MODE } from '../../store/engine/private-files.js'
 import { translateFileFault } from '../file-error.js'
@@ -24,11 +24,11 @@ export function addInit(program: Command): void {
 export function writeStarter(folder: string): string {
   const files = STARTER.map((name) => path.join(folder, name))
   if (existsSync(folder) && !statSync(folder).isDirectory()) {
-    throw new StartFaults(NOTHING, [`${folder} is a file; name a folder`])
+    throw new ConfigError(NOTHING, [`${folder} is a file; name a folder`])
   }
   const inTheWay = files.filter((file) => existsSync(file))
   if (inTheWay.length > 0) {
-    throw new StartFaults(
+    throw new ConfigError(
       NOTHING,
       inTheWay.map((file) => `${file} is there already`),
     )

@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander'
-import { printReport, summarize } from '../../formats/domain-xml/report.js'
-import { FORMATS, printModel, type Format } from '../../formats/model-file.js'
+import { formatReport, summarizeReport } from '../../formats/domain-xml/report.js'
+import { MODEL_FORMATS, formatModel, type ModelFormat } from '../../formats/model-file.js'
 import { writeModels } from '../models/model-writer.js'
 import { loadCatalogSources, loadDomain, refuseFaults, type Loaded } from '../models/models.js'
 import { printPassedOver } from '../models/skipped-files.js'
@@ -12,7 +12,7 @@ Examples:
   $ verso models convert domains --to ts --out models`
 
 interface ConvertFlags {
-  readonly to: Format
+  readonly to: ModelFormat
   readonly out: string
 }
 
@@ -32,7 +32,7 @@ export function addModelsCommands(program: Command): void {
     .command('convert')
     .description('write models of domain XML as TypeScript or JSON, a file for each')
     .argument('<place>', 'the file or folder with the XML')
-    .addOption(new Option('--to <format>', 'what to write').choices([...FORMATS]).makeOptionMandatory())
+    .addOption(new Option('--to <format>', 'what to write').choices([...MODEL_FORMATS]).makeOptionMandatory())
     .requiredOption('--out <folder>', 'where to write it; nothing is overwritten')
     .action(async (place: string, { to, out }: ConvertFlags) => {
       process.stdout.write(await convert(place, to, out))
@@ -52,20 +52,20 @@ function describeReport({ sources, report }: Loaded): string {
   const [models, say] =
     sources.length === 1 ? ['1 model', 'it says'] : [`${sources.length} models`, 'they say']
   if (report.length === 0) return `${models}; all that ${say} is taken over.\n`
-  return `${models}. What ${say} that is not taken over:\n\n${printReport(report)}`
+  return `${models}. What ${say} that is not taken over:\n\n${formatReport(report)}`
 }
 
 /** Answers what to tell people. Writes nothing if anything is in the way. */
-export async function convert(place: string, format: Format, folder: string): Promise<string> {
+export async function convert(place: string, format: ModelFormat, folder: string): Promise<string> {
   const { models, report, extensionFiles } = await loadDomain(place)
   const files = models.map(({ definition }) => ({
     name: `${definition.name}.${format}`,
-    text: printModel(definition, format),
+    text: formatModel(definition, format),
   }))
   writeModels(files, folder, place)
   const lines = [
     `wrote ${files.length === 1 ? '1 model' : `${files.length} models`} to ${folder}`,
-    ...summarize(report).map((line) => `  ${line}`),
+    ...summarizeReport(report).map((line) => `  ${line}`),
     ...extensionFiles.map((file) => `keep ${file} beside them: it extends what was written`),
   ]
   return `${lines.join('\n')}\n`

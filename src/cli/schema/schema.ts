@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { StartFaults } from '../../errors.js'
+import { ConfigError } from '../../errors.js'
 import { Catalog } from '../../model/catalog/catalog.js'
 import { describeStep, type SchemaPlan } from '../../store/schema/plan.js'
 import { applySchema, previewSchema } from '../../store/schema/schema.js'
@@ -36,7 +36,7 @@ export function addSchema(program: Command): void {
       const plan = await withDatabase(db, async (database) => act(database, catalog, drops))
       process.stdout.write(report(plan, shownDatabase(db), flags))
       if (plan.errors.length > 0)
-        throw new StartFaults('The tables cannot follow the models without losing data', plan.errors)
+        throw new ConfigError('The tables cannot follow the models without losing data', plan.errors)
     })
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { counted } from '../../model/values/plural.js'
+import { pluralize } from '../../model/values/plural.js'
 import type { Model } from '../../model/definition/model.js'
 import type { App } from '../../service/context/app.js'
 import {
@@ -62,21 +62,21 @@ export function addVerify(program: Command): void {
 function tell({ name, words, findings }: Checked): void {
   const { count, lines } = findings
   if (count > 0) process.exitCode = FAILED
-  say(`${name}: ${words}, ${count === 0 ? 'all is right' : counted(count, 'fault')}`)
+  say(`${name}: ${words}, ${count === 0 ? 'all is right' : pluralize(count, 'fault')}`)
   for (const line of lines) say(`  - ${line}`)
 }
 
 async function checkCounters(app: App, mayRebuild: boolean, add: (fault: string) => void): Promise<string> {
-  for (const model of app.catalog.stored)
+  for (const model of app.catalog.storedModels)
     if (!(await verify(app, model, mayRebuild))) add(`the counters of ${model.name} are wrong`)
-  return `the counters of ${counted(app.catalog.stored.length, 'model')} were compared`
+  return `the counters of ${pluralize(app.catalog.storedModels.length, 'model')} were compared`
 }
 
 /** Whether the counters of the model are right, in the end. */
 async function verify(app: App, model: Model, mayRebuild: boolean): Promise<boolean> {
   const differences = await counterDifferences(app, model)
   if (differences.length === 0) return true
-  say(`${model.name}: ${counted(differences.length, 'difference')}`)
+  say(`${model.name}: ${pluralize(differences.length, 'difference')}`)
   say(listing(differences))
   if (!mayRebuild) return false
   await rebuildCounters(app, model)

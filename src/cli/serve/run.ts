@@ -2,10 +2,10 @@
 import { once } from 'node:events'
 import { createServer as createProbe } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
-import { StartFaults } from '../../errors.js'
+import { ConfigError } from '../../errors.js'
 import { isLoopback, LOOPBACK_4 } from '../../http/connection/loopback.js'
 import { createServer, type Server, type ServerOptions } from '../../http/server.js'
-import { summarize } from '../../formats/domain-xml/report.js'
+import { summarizeReport } from '../../formats/domain-xml/report.js'
 import { hasDemoPassword } from '../../service/auth/accounts.js'
 import type { App } from '../../service/context/app.js'
 import { openLog } from './logger.js'
@@ -34,7 +34,7 @@ export async function run(service: Service): Promise<void> {
   setFlagsFromString(HEAP_GROWTH)
   const { values, isDemo, loaded } = service
   const log = openLog(values.logLevel)
-  const warnings = [...summarize(loaded.report), ...warnOfPassedOver(loaded.passedOver)]
+  const warnings = [...summarizeReport(loaded.report), ...warnOfPassedOver(loaded.passedOver)]
   for (const line of warnings) log.warn(line)
   if (warnings.length > 0) log.warn('all of this in full: verso models report')
   endOnCrash(log)
@@ -72,7 +72,7 @@ export async function run(service: Service): Promise<void> {
 /** Everybody knows the password of the demo: with it, nobody else's computer may reach the service. */
 async function refuseOpenDemo(app: App, { host, db, unsafeOpenDemo }: SettingValues): Promise<void> {
   if (isLoopback(host) || unsafeOpenDemo || !(await hasDemoPassword(app))) return
-  throw new StartFaults(`The account admin still has the password of the demo, so ${host} is refused`, [
+  throw new ConfigError(`The account admin still has the password of the demo, so ${host} is refused`, [
     `give it another password: verso user passwd admin --db ${db.startsWith('sqlite:') ? db : '…'}`,
     'or listen on this computer only: --host localhost',
     ...(app.settings.isDemo ? ['or let everybody in who can reach it: --unsafe-open-demo'] : []),
@@ -111,5 +111,5 @@ async function requireFreePort(values: SettingValues): Promise<void> {
 function listenFault(error: unknown, { host, port }: SettingValues): unknown {
   const fault = error instanceof Error && 'code' in error ? LISTEN_FAULTS[String(error.code)] : undefined
   if (fault === undefined) return error
-  return new StartFaults('The service cannot listen', [`${host}, port ${port}: ${fault}`])
+  return new ConfigError('The service cannot listen', [`${host}, port ${port}: ${fault}`])
 }

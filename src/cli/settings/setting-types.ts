@@ -1,7 +1,7 @@
 // How the settings are spelled: a text → its value, or undefined if it is none of its kind.
 import { isIP } from 'node:net'
-import { MAX_PASSWORD_BYTES, MIN_PASSWORD_LENGTH } from '../../model/catalog/auth-models.js'
-import { lengthOf } from '../../model/values/value.js'
+import { MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARACTERS } from '../../model/catalog/auth-models.js'
+import { countCharacters } from '../../model/values/value.js'
 import type { Retention } from '../../service/context/settings.js'
 
 export interface Kind<T> {
@@ -85,10 +85,11 @@ export const destinations: Kind<readonly string[]> = {
 }
 
 export const password: Kind<string> = {
-  mustBe: `at least ${MIN_PASSWORD_LENGTH} characters and at most ${MAX_PASSWORD_BYTES} bytes long`,
+  mustBe: `at least ${MIN_PASSWORD_CHARACTERS} characters and at most ${MAX_PASSWORD_BYTES} bytes long`,
   isSecret: true,
   parse: (text) => {
-    const isFit = lengthOf(text) >= MIN_PASSWORD_LENGTH && Buffer.byteLength(text) <= MAX_PASSWORD_BYTES
+    const isFit =
+      countCharacters(text) >= MIN_PASSWORD_CHARACTERS && Buffer.byteLength(text) <= MAX_PASSWORD_BYTES
     return isFit ? text : undefined
   },
 }

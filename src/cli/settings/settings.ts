@@ -1,6 +1,6 @@
 // The one table of settings: flags, environment, the help and the documentation are made from it.
 import { Option, type Command } from 'commander'
-import { StartFaults } from '../../errors.js'
+import { ConfigError } from '../../errors.js'
 import { COMPATIBILITIES } from '../../http/compat/protocol.js'
 import type { HttpSettings } from '../../http/settings.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
@@ -244,7 +244,7 @@ export function readSettings(command: CommandName, flags: Flags, environment: En
     }
     return [name, value] as const
   })
-  if (faults.length > 0) throw new StartFaults('The settings have faults', faults)
+  if (faults.length > 0) throw new ConfigError('The settings have faults', faults)
   return Object.fromEntries(values) as unknown as SettingValues
 }
 

@@ -18,7 +18,7 @@ const FIELD_ELEMENTS = [
   ...['one-to-one', 'many-to-one', 'one-to-many', 'many-to-many'],
 ] as const
 /** What else may stand in an entity, and is reported by its kind. */
-const UNSERVED = {
+const UNSUPPORTED_ELEMENTS = {
   'finder-method': 'finder',
   track: 'track',
   'entity-listener': 'listener',
@@ -26,25 +26,25 @@ const UNSERVED = {
   'extra-imports': 'extra-code',
 } as const
 
-const NAME = /^[A-Za-z][A-Za-z0-9_]*$/
-const PACKAGE = /^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)*$/
-const HARMFUL = ['constructor', 'prototype']
-const ALLOWED = `a name is a letter, and then letters from A to Z, digits and _, but not ${HARMFUL.join(' or ')}`
+const XML_IDENTIFIER = /^[A-Za-z][A-Za-z0-9_]*$/
+const DOMAIN_PACKAGE_NAME = /^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)*$/
+const RESERVED_IDENTIFIERS = ['constructor', 'prototype']
+const NAME_RULE = `a name is a letter, and then letters from A to Z, digits and _, but not ${RESERVED_IDENTIFIERS.join(' or ')}`
 
-export type Attributes = ReadonlyMap<string, string>
-export type Unserved = (typeof UNSERVED)[keyof typeof UNSERVED]
+export type XmlAttributes = ReadonlyMap<string, string>
+export type UnsupportedElement = (typeof UNSUPPORTED_ELEMENTS)[keyof typeof UNSUPPORTED_ELEMENTS]
 
 export interface RawField {
   readonly type: string
   readonly name: string
-  readonly attributes: Attributes
+  readonly attributes: XmlAttributes
   /** The method or the SQL that works it out. */
   readonly body: string
   readonly file: string
   readonly line: number
 }
 
-export interface RawSet {
+export interface RawIndex {
   readonly columns: readonly string[]
   readonly isUnique: boolean
 }
@@ -53,10 +53,10 @@ export interface RawEntity {
   readonly packageName: string
   /** With the package in front. */
   readonly name: string
-  readonly attributes: Attributes
+  readonly attributes: XmlAttributes
   readonly fields: readonly RawField[]
-  readonly sets: readonly RawSet[]
-  readonly unserved: readonly Unserved[]
+  readonly indexes: readonly RawIndex[]
+  readonly unsupported: readonly UnsupportedElement[]
   readonly unknown: readonly string[]
   readonly file: string
 }
@@ -77,37 +77,42 @@ export interface RawOption {
 }
 
 /** All that a set of files declares, in the order of the files. */
-export interface Declared {
+export interface DomainDeclarations {
   readonly entities: RawEntity[]
   readonly enums: RawEnum[]
-  readonly sequences: Map<string, Attributes>
+  readonly sequences: Map<string, XmlAttributes>
   readonly selections: Map<string, RawOption[]>
 }
 
-export function nothingDeclared(): Declared {
+export function createDeclarations(): DomainDeclarations {
   return { entities: [], enums: [], sequences: new Map(), selections: new Map() }
 }
 
-export const ROOTS = ['domain-models', 'object-views'] as const
+export const ROOT_ELEMENTS = ['domain-models', 'object-views'] as const
 
-type Fault = (fault: string) => void
+type ReportXmlError = (fault: string) => void
 
 /** Adds what a file declares, and tells all that is wrong in it. False if its root is of no interest here. */
-export function readDomain(root: XmlElement, file: string, declared: Declared, fault: Fault): boolean {
+export function readDomainXml(
+  root: XmlElement,
+  file: string,
+  declared: DomainDeclarations,
+  error: ReportXmlError,
+): boolean {
   if (root.name === 'object-views') {
-    for (const element of childrenOf(root, 'selection')) readSelection(element, declared)
+    for (const element of findChildren(root, 'selection')) readSelection(element, declared)
     return true
   }
   if (root.name !== 'domain-models') return false
-  const [module] = childrenOf(root, 'module')
+  const [module] = findChildren(root, 'module')
   const packageName = module?.attributes.get('package') ?? ''
-  if (!PACKAGE.test(packageName)) {
-    fault(`line ${(module ?? root).line}: <module name="…" package="…"> must name a package`)
+  if (!DOMAIN_PACKAGE_NAME.test(packageName)) {
+    error(`line ${(module ?? root).line}: <module name="…" package="…"> must name a package`)
     return true
   }
   for (const element of root.children) {
-    if (element.name === 'entity') declared.entities.push(...readEntity(element, packageName, file, fault))
-    else if (element.name === 'enum') declared.enums.push(...readEnum(element, packageName, file, fault))
+    if (element.name === 'entity') declared.entities.push(...readEntity(element, packageName, file, error))
+    else if (element.name === 'enum') declared.enums.push(...readEnum(element, packageName, file, error))
     else if (element.name === 'sequence')
       declared.sequences.set(element.attributes.get('name') ?? '', element.attributes)
   }
@@ -115,37 +120,48 @@ export function readDomain(root: XmlElement, file: string, declared: Declared, f
 }
 
 /** None if it has no name; so with all that is named. */
-function readEntity(element: XmlElement, packageName: string, file: string, fault: Fault): RawEntity[] {
+function readEntity(
+  element: XmlElement,
+  packageName: string,
+  file: string,
+  error: ReportXmlError,
+): RawEntity[] {
   const fields: RawField[] = []
-  const sets: RawSet[] = []
-  const unserved: Unserved[] = []
+  const indexes: RawIndex[] = []
+  const unsupported: UnsupportedElement[] = []
   const unknown: string[] = []
   for (const child of element.children) {
     const { name: kind, attributes } = child
     if ((FIELD_ELEMENTS as readonly string[]).includes(kind))
-      fields.push(...readField(child, packageName, file, fault))
+      fields.push(...readField(child, packageName, file, error))
     else if (kind === 'unique-constraint' || kind === 'index') {
-      const columns = (attributes.get('columns') ?? '').split(',').map(columnIn)
+      const columns = (attributes.get('columns') ?? '').split(',').map(parseColumn)
       const isUnique = kind === 'unique-constraint' || attributes.get('unique') === 'true'
-      sets.push({ columns: columns.filter((column) => column !== ''), isUnique })
-    } else if (Object.hasOwn(UNSERVED, kind)) unserved.push(UNSERVED[kind as keyof typeof UNSERVED])
+      indexes.push({ columns: columns.filter((column) => column !== ''), isUnique })
+    } else if (Object.hasOwn(UNSUPPORTED_ELEMENTS, kind))
+      unsupported.push(UNSUPPORTED_ELEMENTS[kind as keyof typeof UNSUPPORTED_ELEMENTS])
     else unknown.push(kind)
   }
   const { attributes } = element
-  return readName(element, fault).map((last) => {
+  return readName(element, error).map((last) => {
     const name = `${packageName}.${last}`
-    return { packageName, name, attributes, fields, sets, unserved, unknown, file }
+    return { packageName, name, attributes, fields, indexes, unsupported, unknown, file }
   })
 }
 
-function readField(element: XmlElement, packageName: string, file: string, fault: Fault): RawField[] {
+function readField(
+  element: XmlElement,
+  packageName: string,
+  file: string,
+  error: ReportXmlError,
+): RawField[] {
   const { name: type, text, line } = element
-  const attributes = qualified(element.attributes, packageName)
-  return readName(element, fault).map((name) => ({ type, name, attributes, body: text.trim(), file, line }))
+  const attributes = qualifyReference(element.attributes, packageName)
+  return readName(element, error).map((name) => ({ type, name, attributes, body: text.trim(), file, line }))
 }
 
 /** Where the field is inherited into another package, its reference still leads into this one. */
-function qualified(attributes: Attributes, packageName: string): Attributes {
+function qualifyReference(attributes: XmlAttributes, packageName: string): XmlAttributes {
   const ref = attributes.get('ref')
   return ref === undefined ? attributes : new Map([...attributes, ['ref', qualify(ref, packageName)]])
 }
@@ -156,27 +172,27 @@ export function qualify(name: string, packageName: string): string {
 }
 
 /** Without the direction in which it is sorted. */
-function columnIn(text: string): string {
+function parseColumn(text: string): string {
   return text.trim().replace(/\s+(asc|desc)$/i, '')
 }
 
-function readEnum(element: XmlElement, packageName: string, file: string, fault: Fault): RawEnum[] {
-  const items = childrenOf(element, 'item').flatMap((item) => {
+function readEnum(element: XmlElement, packageName: string, file: string, error: ReportXmlError): RawEnum[] {
+  const items = findChildren(element, 'item').flatMap((item) => {
     const { attributes, line } = item
     const title = attributes.get('title') ?? ''
-    return readName(item, fault).map((name) => ({
+    return readName(item, error).map((name) => ({
       name,
       title: title === '' ? name : title,
       line,
     }))
   })
-  return readName(element, fault).map((name) => ({ name: `${packageName}.${name}`, items, file }))
+  return readName(element, error).map((name) => ({ name: `${packageName}.${name}`, items, file }))
 }
 
-function readSelection(element: XmlElement, { selections }: Declared): void {
+function readSelection(element: XmlElement, { selections }: DomainDeclarations): void {
   const name = element.attributes.get('name') ?? ''
   const options = new Map((selections.get(name) ?? []).map((option) => [option.value, option]))
-  for (const option of childrenOf(element, 'option')) {
+  for (const option of findChildren(element, 'option')) {
     const value = option.attributes.get('value') ?? ''
     const title = option.text.trim()
     options.set(value, { value, title: title === '' ? value : title })
@@ -184,15 +200,15 @@ function readSelection(element: XmlElement, { selections }: Declared): void {
   selections.set(name, [...options.values()])
 }
 
-function readName({ name: kind, attributes, line }: XmlElement, fault: Fault): string[] {
+function readName({ name: kind, attributes, line }: XmlElement, error: ReportXmlError): string[] {
   const name = attributes.get('name')
-  if (name === undefined || name === '') fault(`line ${line}: <${kind}> has no name`)
-  else if (!NAME.test(name) || HARMFUL.includes(name))
-    fault(`line ${line}: <${kind}> cannot have the name "${name}": ${ALLOWED}`)
+  if (name === undefined || name === '') error(`line ${line}: <${kind}> has no name`)
+  else if (!XML_IDENTIFIER.test(name) || RESERVED_IDENTIFIERS.includes(name))
+    error(`line ${line}: <${kind}> cannot have the name "${name}": ${NAME_RULE}`)
   else return [name]
   return []
 }
 
-function childrenOf(element: XmlElement, name: string): XmlElement[] {
+function findChildren(element: XmlElement, name: string): XmlElement[] {
   return element.children.filter((child) => child.name === name)
 }

@@ -2,32 +2,32 @@
 import { checkField } from '../../model/definition/check-field.js'
 import { MAX_PRECISION } from '../../model/values/decimal.js'
 import type { FieldDefinition } from '../../model/definition/define-model.js'
-import type { ReportKind, ReportLine } from './report.js'
-import type { Attributes, RawEnum, RawField, RawOption } from './declarations.js'
-import { orderKeysIn } from './order.js'
-import { sequenceOptions } from './sequence.js'
+import type { DiagnosticKind, DomainDiagnostic } from './report.js'
+import type { XmlAttributes, RawEnum, RawField, RawOption } from './declarations.js'
+import { parseOrderKeys } from './order.js'
+import { convertSequence } from './sequence.js'
 import { suggestName } from './similar.js'
 
 /** A definition that is being made: what is wrong with it is found by the checker of all models. */
-export type Draft = Readonly<Record<string, unknown>> & { readonly type: string }
+export type FieldDraft = Readonly<Record<string, unknown>> & { readonly type: string }
 
-export interface Surroundings {
+export interface DomainContext {
   readonly enums: ReadonlyMap<string, RawEnum>
-  readonly sequences: ReadonlyMap<string, Attributes>
+  readonly sequences: ReadonlyMap<string, XmlAttributes>
   readonly selections: ReadonlyMap<string, readonly RawOption[]>
   /** The sequences that a field has been given numbers from. */
   readonly countedBy: Set<string>
   /** The name of the model that a reference leads to, if there is one. */
-  readonly targetOf: (ref: string) => string | undefined
+  readonly resolveTarget: (ref: string) => string | undefined
   /** What else a reference to nowhere may have meant, in words. */
   readonly suggestTarget: (ref: string) => string
-  readonly report: (line: ReportLine) => void
+  readonly report: (line: DomainDiagnostic) => void
 }
 
-type Complain = (kind: ReportKind, detail?: string) => void
+type ReportFieldDiagnostic = (kind: DiagnosticKind, detail?: string) => void
 
 /** Kept by the service, for every model. */
-const KEPT = new Set([
+const SYSTEM_FIELD_NAMES = new Set([
   'id',
   'version',
   'archived',
@@ -37,42 +37,42 @@ const KEPT = new Set([
   'updatedOn',
   'updatedBy',
 ])
-const RELATIONS = new Set(['one-to-one', 'many-to-one', 'one-to-many', 'many-to-many'])
-const LISTS = new Set(['one-to-many', 'many-to-many'])
-const NUMBERS = new Set(['integer', 'long', 'decimal'])
-const NO_REF = 'has no ref'
+const RELATION_TYPES = new Set(['one-to-one', 'many-to-one', 'one-to-many', 'many-to-many'])
+const LIST_TYPES = new Set(['one-to-many', 'many-to-many'])
+const NUMBER_TYPES = new Set(['integer', 'long', 'decimal'])
+const NO_REF_DETAIL = 'has no ref'
 
 /** Undefined where the field is left out. */
-export function definitionOf(
+export function convertField(
   entity: string,
   field: RawField,
-  surroundings: Surroundings,
+  context: DomainContext,
 ): FieldDefinition | undefined {
-  const complain: Complain = (kind, detail) => {
-    const place = `${entity}.${field.name}`
-    surroundings.report(detail === undefined ? { kind, place } : { kind, place, detail })
+  const report: ReportFieldDiagnostic = (kind, detail) => {
+    const location = `${entity}.${field.name}`
+    context.report(detail === undefined ? { kind, location } : { kind, location, detail })
   }
-  if (KEPT.has(field.name)) complain('reserved')
-  else if (is(field, 'formula')) complain('formula')
-  else if (is(field, 'transient')) {
-    if (field.body === '') complain('transient')
-    else complain('computed', 'transient')
+  if (SYSTEM_FIELD_NAMES.has(field.name)) report('reserved')
+  else if (isTrueAttribute(field, 'formula')) report('formula')
+  else if (isTrueAttribute(field, 'transient')) {
+    if (field.body === '') report('transient')
+    else report('computed', 'transient')
   } else {
-    if (field.body !== '') complain('computed', 'stored')
-    const draft = RELATIONS.has(field.type)
-      ? relationOf(field, surroundings, complain)
-      : scalarOf(field, surroundings, complain)
+    if (field.body !== '') report('computed', 'stored')
+    const draft = RELATION_TYPES.has(field.type)
+      ? convertRelation(field, context, report)
+      : convertScalar(field, context, report)
     return draft as FieldDefinition | undefined
   }
   return undefined
 }
 
-function is({ attributes }: RawField, option: string): boolean {
+function isTrueAttribute({ attributes }: RawField, option: string): boolean {
   return attributes.get(option) === 'true'
 }
 
 /** What fields of every type may say. */
-function commonOf({ attributes }: RawField): Omit<Draft, 'type'> {
+function readCommonOptions({ attributes }: RawField): Omit<FieldDraft, 'type'> {
   const [title = '', help = ''] = [attributes.get('title'), attributes.get('help')]
   return {
     ...(title === '' ? {} : { title }),
@@ -83,198 +83,216 @@ function commonOf({ attributes }: RawField): Omit<Draft, 'type'> {
 
 /** Nobody sends what Java would have computed, so that is not required. */
 function isRequired(field: RawField): boolean {
-  return is(field, 'required') && field.body === ''
+  return isTrueAttribute(field, 'required') && field.body === ''
 }
 
-function relationOf(field: RawField, around: Surroundings, complain: Complain): Draft | undefined {
+function convertRelation(
+  field: RawField,
+  context: DomainContext,
+  report: ReportFieldDiagnostic,
+): FieldDraft | undefined {
   const { attributes, type } = field
   const ref = attributes.get('ref') ?? ''
-  const target = around.targetOf(ref)
+  const target = context.resolveTarget(ref)
   if (target === undefined) {
-    complain('target', ref === '' ? NO_REF : `${ref}${around.suggestTarget(ref)}`)
+    report('target', ref === '' ? NO_REF_DETAIL : `${ref}${context.suggestTarget(ref)}`)
     return undefined
   }
-  if ((attributes.get('default') ?? '') !== '') complain('default', 'a relation has none')
+  if ((attributes.get('default') ?? '') !== '') report('default', 'a relation has none')
   const mappedBy = attributes.get('mappedBy')
-  const orderBy = LISTS.has(type) ? orderKeysIn(attributes.get('orderBy')) : []
+  const orderBy = LIST_TYPES.has(type) ? parseOrderKeys(attributes.get('orderBy')) : []
   const base = {
-    ...{ ...commonOf(field), target },
+    ...{ ...readCommonOptions(field), target },
     ...(mappedBy === undefined ? {} : { mappedBy }),
     ...(orderBy.length === 0 ? {} : { orderBy }),
   }
   if (type === 'one-to-many' && mappedBy === undefined) {
-    complain('unmapped-list')
+    report('unmapped-list')
     return { type: 'many-to-many', ...base }
   }
   if (type === 'one-to-many')
     return { type, ...base, ...(attributes.get('orphanRemoval') === 'false' ? {} : { owned: true }) }
-  const required = isRequired(field) && mappedBy === undefined && !LISTS.has(type)
-  const unique = type === 'many-to-one' && is(field, 'unique')
+  const required = isRequired(field) && mappedBy === undefined && !LIST_TYPES.has(type)
+  const unique = type === 'many-to-one' && isTrueAttribute(field, 'unique')
   return { type, ...base, ...(required ? { required } : {}), ...(unique ? { unique } : {}) }
 }
 
-function scalarOf(field: RawField, surroundings: Surroundings, complain: Complain): Draft | undefined {
-  const type = typeOf(field)
-  if (type === 'binary') return { type, ...commonOf(field) }
-  if (is(field, 'encrypted')) complain('encrypted')
-  if (is(field, 'translatable')) complain('translatable')
-  const choices = choicesOf(field, surroundings, complain)
+function convertScalar(
+  field: RawField,
+  context: DomainContext,
+  report: ReportFieldDiagnostic,
+): FieldDraft | undefined {
+  const type = resolveFieldType(field)
+  if (type === 'binary') return { type, ...readCommonOptions(field) }
+  if (isTrueAttribute(field, 'encrypted')) report('encrypted')
+  if (isTrueAttribute(field, 'translatable')) report('translatable')
+  const choices = readChoices(field, context, report)
   if (type === 'enum' && choices === undefined) return undefined
-  const sequence = type === 'string' ? sequenceOf(field, surroundings, complain) : undefined
-  const base: Draft = {
+  const sequence = type === 'string' ? readSequence(field, context, report) : undefined
+  const base: FieldDraft = {
     type,
-    ...commonOf(field),
+    ...readCommonOptions(field),
     ...(isRequired(field) && sequence === undefined ? { required: true } : {}),
-    ...(type === 'decimal' ? digitsOf(field, complain) : {}),
-    ...(is(field, 'password') && (type === 'string' || type === 'text') ? { secret: true } : {}),
+    ...(type === 'decimal' ? readDigits(field, report) : {}),
+    ...(isTrueAttribute(field, 'password') && (type === 'string' || type === 'text') ? { secret: true } : {}),
     ...(type === 'enum' ? { selection: choices } : {}),
     ...(sequence === undefined ? {} : { sequence }),
   }
-  const limited = withUnique(field, withLimits(field, base, complain), complain)
-  return withDefault(field, withSelection(field, limited, choices, complain), complain)
+  const limited = withUnique(field, withLimits(field, base, report), report)
+  return withDefault(field, withSelection(field, limited, choices, report), report)
 }
 
-function typeOf(field: RawField): string {
+function resolveFieldType(field: RawField): string {
   if (field.type !== 'string') return field.type
-  if (is(field, 'json')) return 'json'
-  return is(field, 'large') ? 'text' : 'string'
+  if (isTrueAttribute(field, 'json')) return 'json'
+  return isTrueAttribute(field, 'large') ? 'text' : 'string'
 }
 
-function digitsOf({ attributes }: RawField, complain: Complain): Readonly<Record<string, unknown>> {
-  const [precision, scale] = [wholeIn(attributes.get('precision')), wholeIn(attributes.get('scale'))]
+function readDigits(
+  { attributes }: RawField,
+  report: ReportFieldDiagnostic,
+): Readonly<Record<string, unknown>> {
+  const [precision, scale] = [
+    parseInteger(attributes.get('precision')),
+    parseInteger(attributes.get('scale')),
+  ]
   if (precision === undefined && scale === undefined) return {}
   const digits = { precision: precision ?? 20, scale: scale ?? 2 }
   if (digits.precision > MAX_PRECISION || digits.precision < 1 || digits.scale > digits.precision) {
-    complain('limit', `precision ${digits.precision} and scale ${digits.scale}`)
+    report('limit', `precision ${digits.precision} and scale ${digits.scale}`)
     return { precision: MAX_PRECISION, scale: Math.min(digits.scale, MAX_PRECISION) }
   }
   return digits
 }
 
 /** The bounds of a number, or of the length of a text. */
-function withLimits(field: RawField, draft: Draft, complain: Complain): Draft {
+function withLimits(field: RawField, draft: FieldDraft, report: ReportFieldDiagnostic): FieldDraft {
   const isText = draft.type === 'string' || draft.type === 'text'
   const given = ['min', 'max'].flatMap((bound) => {
     const text = field.attributes.get(bound) ?? ''
     if (text === '') return []
-    const value = draft.type === 'decimal' ? text : (wholeIn(text) ?? NaN)
+    const value = draft.type === 'decimal' ? text : (parseInteger(text) ?? NaN)
     return [[bound, value] as const]
   })
-  if (given.length === 0 || (!isText && !NUMBERS.has(draft.type))) return draft
+  if (given.length === 0 || (!isText && !NUMBER_TYPES.has(draft.type))) return draft
   const bounds = Object.fromEntries(given)
   const length = isText && bounds['min'] === undefined ? bounds['max'] : bounds
-  const limited: Draft = isText ? { ...draft, length } : { ...draft, ...bounds }
+  const limited: FieldDraft = isText ? { ...draft, length } : { ...draft, ...bounds }
   if (isAccepted(limited)) return limited
-  complain('limit', given.map(([bound]) => `${bound} ${field.attributes.get(bound) ?? ''}`).join(', '))
+  report('limit', given.map(([bound]) => `${bound} ${field.attributes.get(bound) ?? ''}`).join(', '))
   return draft
 }
 
-function withUnique(field: RawField, draft: Draft, complain: Complain): Draft {
-  if (!is(field, 'unique')) return draft
+function withUnique(field: RawField, draft: FieldDraft, report: ReportFieldDiagnostic): FieldDraft {
+  if (!isTrueAttribute(field, 'unique')) return draft
   const unique = { ...draft, unique: true }
   if (isAccepted(unique) && draft['secret'] === undefined) return unique
-  complain('constraint', `${draft['secret'] === undefined ? draft.type : 'a secret'} cannot be unique`)
+  report('constraint', `${draft['secret'] === undefined ? draft.type : 'a secret'} cannot be unique`)
   return draft
 }
 
 function withSelection(
   field: RawField,
-  draft: Draft,
-  choices: readonly Choice[] | undefined,
-  complain: Complain,
-): Draft {
+  draft: FieldDraft,
+  choices: readonly DomainChoice[] | undefined,
+  report: ReportFieldDiagnostic,
+): FieldDraft {
   if (choices === undefined || draft.type === 'enum') return draft
   const name = field.attributes.get('selection') ?? ''
-  const typed = choices.map(({ value, title }) => ({ value: valueIn(draft.type, value), title }))
+  const typed = choices.map(({ value, title }) => ({ value: parseDefaultValue(draft.type, value), title }))
   const selected = { ...draft, selection: typed }
-  if (!isAccepted(selected)) complain('selection', `${name} does not suit ${draft.type}`)
-  else if (isDefaultOutside(field, selected)) complain('selection', `${name} does not hold the default`)
+  if (!isAccepted(selected)) report('selection', `${name} does not suit ${draft.type}`)
+  else if (isDefaultOutside(field, selected)) report('selection', `${name} does not hold the default`)
   else return selected
   return draft
 }
 
 /** A default that would do but for the selection. */
-function isDefaultOutside(field: RawField, draft: Draft): boolean {
+function isDefaultOutside(field: RawField, draft: FieldDraft): boolean {
   const text = field.attributes.get('default') ?? ''
   if (text === '' || draft['sequence'] !== undefined) return false
-  const whole: Readonly<Record<string, unknown>> = { ...draft, default: valueIn(draft.type, text) }
+  const whole: Readonly<Record<string, unknown>> = { ...draft, default: parseDefaultValue(draft.type, text) }
   return !isAccepted(whole) && isAccepted({ ...whole, selection: undefined })
 }
 
 /** Numbers and booleans that cannot be null begin as 0 and false; a number that is required is asked for. */
-function withDefault(field: RawField, draft: Draft, complain: Complain): Draft {
+function withDefault(field: RawField, draft: FieldDraft, report: ReportFieldDiagnostic): FieldDraft {
   if (draft['sequence'] !== undefined) return draft
   const text = field.attributes.get('default') ?? ''
   if (text !== '') {
-    const whole = { ...draft, default: valueIn(draft.type, enumConstant(draft, text)) }
+    const whole = { ...draft, default: parseDefaultValue(draft.type, stripEnumName(draft, text)) }
     if (isAccepted(whole)) return whole
-    complain('default', text)
+    report('default', text)
   }
-  const isNumber = NUMBERS.has(draft.type)
-  if ((!isNumber && draft.type !== 'boolean') || is(field, 'nullable')) return draft
+  const isNumber = NUMBER_TYPES.has(draft.type)
+  if ((!isNumber && draft.type !== 'boolean') || isTrueAttribute(field, 'nullable')) return draft
   if (isNumber && draft['required'] === true) return draft
-  const usual = draft.type === 'boolean' ? false : draft.type === 'decimal' ? '0' : 0
-  const whole = { ...draft, default: usual }
+  const implicitDefault = draft.type === 'boolean' ? false : draft.type === 'decimal' ? '0' : 0
+  const whole = { ...draft, default: implicitDefault }
   const isFree = ['min', 'max', 'selection'].every((option) => draft[option] === undefined)
   return isFree || isAccepted(whole) ? whole : draft
 }
 
-interface Choice {
+interface DomainChoice {
   readonly value: string
   readonly title: string
 }
 
-function choicesOf(field: RawField, around: Surroundings, complain: Complain): readonly Choice[] | undefined {
+function readChoices(
+  field: RawField,
+  context: DomainContext,
+  report: ReportFieldDiagnostic,
+): readonly DomainChoice[] | undefined {
   if (field.type === 'enum') {
     const ref = field.attributes.get('ref') ?? ''
-    const items = around.enums.get(ref)?.items ?? []
+    const items = context.enums.get(ref)?.items ?? []
     if (items.length === 0)
-      complain('enum', ref === '' ? NO_REF : `${ref}${suggestName(ref, around.enums.keys())}`)
+      report('enum', ref === '' ? NO_REF_DETAIL : `${ref}${suggestName(ref, context.enums.keys())}`)
     return items.length === 0 ? undefined : items.map(({ name, title }) => ({ value: name, title }))
   }
   const name = field.attributes.get('selection') ?? ''
   if (name === '') return undefined
-  const options = around.selections.get(name) ?? []
-  if (options.length === 0) complain('selection', `${name} is nowhere defined`)
+  const options = context.selections.get(name) ?? []
+  if (options.length === 0) report('selection', `${name} is nowhere defined`)
   return options.length === 0 ? undefined : options
 }
 
 /** `Color.RED` is the constant `RED`. */
-function enumConstant(draft: Draft, text: string): string {
+function stripEnumName(draft: FieldDraft, text: string): string {
   return draft.type === 'enum' ? text.slice(text.lastIndexOf('.') + 1) : text
 }
 
-function sequenceOf(
+function readSequence(
   field: RawField,
-  { sequences, countedBy }: Surroundings,
-  complain: Complain,
+  { sequences, countedBy }: DomainContext,
+  report: ReportFieldDiagnostic,
 ): Readonly<Record<string, unknown>> | undefined {
   const name = field.attributes.get('sequence') ?? ''
   if (name === '') return undefined
   if (countedBy.has(name))
-    complain('sequence', `${name} numbers other records too: here each field counts by itself`)
+    report('sequence', `${name} numbers other records too: here each field counts by itself`)
   countedBy.add(name)
   const sequence = sequences.get(name)
   if (!sequence) {
-    complain('sequence', `${name} is nowhere defined`)
+    report('sequence', `${name} is nowhere defined`)
     return undefined
   }
-  return sequenceOptions(sequence, (detail) => {
-    complain('sequence', detail)
+  return convertSequence(sequence, (detail) => {
+    report('sequence', detail)
   })
 }
 
 function isAccepted(draft: Readonly<Record<string, unknown>>): boolean {
-  let faults = 0
+  let errors = 0
   // Only its options are in question, not its name.
-  checkField('field', draft, () => faults++)
-  return faults === 0
+  checkField('field', draft, () => errors++)
+  return errors === 0
 }
 
 /** What a text of XML means in this type; what means nothing is left as it is, for the checker to refuse. */
-function valueIn(type: string, text: string): unknown {
+function parseDefaultValue(type: string, text: string): unknown {
   if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text
-  if (type === 'integer' || type === 'long') return wholeIn(text) ?? text
+  if (type === 'integer' || type === 'long') return parseInteger(text) ?? text
   if (type !== 'json') return text
   try {
     return JSON.parse(text) as unknown
@@ -283,6 +301,6 @@ function valueIn(type: string, text: string): unknown {
   }
 }
 
-function wholeIn(text: string | undefined): number | undefined {
+function parseInteger(text: string | undefined): number | undefined {
   return text !== undefined && /^\s*[+-]?\d{1,16}\s*$/.test(text) ? Number(text) : undefined
 }

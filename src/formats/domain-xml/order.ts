@@ -2,15 +2,15 @@
 import type { FieldDefinition, ModelDefinition } from '../../model/definition/define-model.js'
 import { checkField } from '../../model/definition/check-field.js'
 import type { Field, Relation } from '../../model/values/field-types.js'
-import { orderFault, orderFaults } from '../../model/query/list-order.js'
+import { validateListOrder, listInvalidOrderKeys } from '../../model/query/list-order.js'
 import { checkModel, isReadable, type Model } from '../../model/definition/model.js'
-import type { Sight } from '../../model/query/visibility.js'
+import type { Visibility } from '../../model/query/visibility.js'
 import { SYSTEM_MODELS } from '../../model/catalog/system-models.js'
-import type { Fields } from './relations.js'
-import type { ReportLine } from './report.js'
+import type { FieldDefinitions } from './relations.js'
+import type { DomainDiagnostic } from './report.js'
 
 /** `-date, name` → `['-date', 'name']` */
-export function orderKeysIn(attribute: string | undefined): readonly string[] {
+export function parseOrderKeys(attribute: string | undefined): readonly string[] {
   return (attribute ?? '')
     .split(',')
     .map((key) => key.trim())
@@ -18,77 +18,79 @@ export function orderKeysIn(attribute: string | undefined): readonly string[] {
 }
 
 /** Models are checked only as far as orders lead to them: there are few. */
-export class Orders {
+export class ListOrderConverter {
   readonly #definitions: ReadonlyMap<string, ModelDefinition>
   readonly #checked = new Map<string, Model>(SYSTEM_MODELS.map((model) => [model.name, model]))
-  readonly #sight: Sight
+  readonly #visibility: Visibility
 
   constructor(
     definitions: readonly ModelDefinition[],
     /** Models of other files, as far as they are known here. */
-    others: ReadonlyMap<string, Fields>,
-    private readonly report: (line: ReportLine) => void,
+    others: ReadonlyMap<string, FieldDefinitions>,
+    private readonly report: (line: DomainDiagnostic) => void,
   ) {
     this.#definitions = new Map([
       ...[...others].map(([name, fields]) => [name, { name, fields }] as const),
       ...definitions.map((definition) => [definition.name, definition] as const),
     ])
-    this.#sight = {
-      target: (relation) => this.#target(relation),
-      readable: (model, name) => readableIn(model, name),
-      knows: () => true,
-      writes: () => true,
-      seen: () => undefined,
+    this.#visibility = {
+      getTarget: (relation) => this.#getTarget(relation),
+      findReadable: (model, name) => findReadableField(model, name),
+      isVisible: () => true,
+      canWrite: () => true,
+      visibleRecords: () => undefined,
       mask: () => undefined,
     }
   }
 
   /** The definition with those keys of its lists that fit. What people have written themselves is left to be refused. */
-  settle(definition: ModelDefinition, isWritten: (field: string) => boolean): ModelDefinition {
+  removeInvalidKeys(definition: ModelDefinition, isWritten: (field: string) => boolean): ModelDefinition {
     const lists = Object.entries(definition.fields).filter(
       ([name, field]) => 'orderBy' in field && !isWritten(name),
     )
     if (lists.length === 0) return definition
-    const settled = lists.map(([name, field]) => [name, this.#settled(definition.name, name, field)] as const)
+    const settled = lists.map(
+      ([name, field]) => [name, this.#removeInvalidKeysOf(definition.name, name, field)] as const,
+    )
     return { ...definition, fields: { ...definition.fields, ...Object.fromEntries(settled) } }
   }
 
-  #settled(model: string, name: string, definition: FieldDefinition): FieldDefinition {
+  #removeInvalidKeysOf(model: string, name: string, definition: FieldDefinition): FieldDefinition {
     const field = checkField(name, definition, () => undefined)
     if (!field) return definition
-    const place = `${model}.${name}`
-    const faults = orderFaults(this.#sight, field)
-    for (const { text, fault } of faults)
-      this.report({ kind: 'order-by', place, detail: `${text}: ${fault}` })
-    const faulty = new Set(faults.map(({ text }) => text))
+    const location = `${model}.${name}`
+    const errors = listInvalidOrderKeys(this.#visibility, field)
+    for (const { text, fault } of errors)
+      this.report({ kind: 'order-by', location, detail: `${text}: ${fault}` })
+    const faulty = new Set(errors.map(({ text }) => text))
     const keys = (field.relation?.orderBy ?? []).filter((key) => !faulty.has(key))
-    const ordered = withOrder(definition, keys)
+    const ordered = withOrderBy(definition, keys)
     const rest = checkField(name, ordered, () => undefined)
-    const fault = rest && orderFault(this.#sight, rest)
-    if (fault === undefined) return ordered
-    this.report({ kind: 'order-by', place, detail: fault })
-    return withOrder(definition, [])
+    const error = rest && validateListOrder(this.#visibility, rest)
+    if (error === undefined) return ordered
+    this.report({ kind: 'order-by', location, detail: error })
+    return withOrderBy(definition, [])
   }
 
-  #target({ target }: Relation): Model {
-    const model = this.#checked.get(target) ?? checkedOr(target, this.#definitions.get(target))
+  #getTarget({ target }: Relation): Model {
+    const model = this.#checked.get(target) ?? checkOrEmpty(target, this.#definitions.get(target))
     this.#checked.set(target, model)
     return model
   }
 }
 
-function withOrder(definition: FieldDefinition, orderBy: readonly string[]): FieldDefinition {
+function withOrderBy(definition: FieldDefinition, orderBy: readonly string[]): FieldDefinition {
   const rest = Object.fromEntries(Object.entries(definition).filter(([option]) => option !== 'orderBy'))
   return { ...rest, ...(orderBy.length === 0 ? {} : { orderBy }) } as FieldDefinition
 }
 
-function readableIn(model: Model, name: string): Field | undefined {
+function findReadableField(model: Model, name: string): Field | undefined {
   const field = model.fields.get(name)
   return field && isReadable(field) ? field : undefined
 }
 
 /** One that has faults is refused as a whole, with all of them named: nothing is asked of its fields here. */
-function checkedOr(name: string, definition: ModelDefinition | undefined): Model {
+function checkOrEmpty(name: string, definition: ModelDefinition | undefined): Model {
   const empty = { listFields: [], unique: [], indexes: [], together: [] }
   return (
     checkModel(definition, () => undefined) ?? {

@@ -1,10 +1,14 @@
 // What domain XML says that the service does not do, or does in another way. Nothing is passed over in silence.
 
 /** The advice, too, for one and for several. */
-export type Texts = readonly [one: string, several: string, advice?: readonly [one: string, several: string]]
+export type DiagnosticTexts = readonly [
+  one: string,
+  several: string,
+  advice?: readonly [one: string, several: string],
+]
 
 /** The kinds in the order in which they are reported; each text stands behind a number. */
-const KINDS = {
+const DIAGNOSTIC_KINDS = {
   'system-model': [
     'entity is a model of the service itself, and left out',
     'entities are models of the service itself, and left out',
@@ -95,64 +99,70 @@ const KINDS = {
   'extra-code': ['entity has extra code in Java', 'entities have extra code in Java'],
   element: ['element is not known', 'elements are not known'],
   attribute: ['attribute is not known', 'attributes are not known'],
-} as const satisfies Record<string, Texts>
+} as const satisfies Record<string, DiagnosticTexts>
 
-export type ReportKind = keyof typeof KINDS
+export type DiagnosticKind = keyof typeof DIAGNOSTIC_KINDS
 
 /** What is said of one place. */
-export interface Line<Kind extends string> {
+export interface Diagnostic<Kind extends string> {
   readonly kind: Kind
   /** The entity, or the entity and its field; or the file. */
-  readonly place: string
+  readonly location: string
   readonly detail?: string
 }
 
-export type ReportLine = Line<ReportKind>
+export type DomainDiagnostic = Diagnostic<DiagnosticKind>
 
-const SHOWN = 3
+const MAX_SUMMARY_LOCATIONS = 3
 
-export function summarize(report: readonly ReportLine[]): string[] {
-  return summarizeLines(KINDS, report)
+export function summarizeReport(report: readonly DomainDiagnostic[]): string[] {
+  return summarizeDiagnostics(DIAGNOSTIC_KINDS, report)
 }
 
-export function printReport(report: readonly ReportLine[]): string {
-  return printLines(KINDS, report)
+export function formatReport(report: readonly DomainDiagnostic[]): string {
+  return formatDiagnostics(DIAGNOSTIC_KINDS, report)
 }
 
-type Kinds<Kind extends string> = Readonly<Record<Kind, Texts>>
+type DiagnosticKinds<Kind extends string> = Readonly<Record<Kind, DiagnosticTexts>>
 
 /** One short line for each kind, with the first few places. */
-export function summarizeLines<Kind extends string>(
-  kinds: Kinds<Kind>,
-  lines: readonly Line<Kind>[],
+export function summarizeDiagnostics<Kind extends string>(
+  kinds: DiagnosticKinds<Kind>,
+  diagnostics: readonly Diagnostic<Kind>[],
 ): string[] {
-  return groups(kinds, lines).map(({ heading, members, advice }) => {
-    const places = members.slice(0, SHOWN).map((line) => line.place)
-    const more = members.length > SHOWN ? ', …' : ''
+  return groupByKind(kinds, diagnostics).map(({ heading, members, advice }) => {
+    const places = members.slice(0, MAX_SUMMARY_LOCATIONS).map((line) => line.location)
+    const more = members.length > MAX_SUMMARY_LOCATIONS ? ', …' : ''
     return `${heading}: ${places.join(', ')}${more}${advice === undefined ? '' : `: ${advice}`}`
   })
 }
 
 /** All of them, by kind. */
-export function printLines<Kind extends string>(kinds: Kinds<Kind>, lines: readonly Line<Kind>[]): string {
-  const parts = groups(kinds, lines).map(({ heading, members, advice }) => {
+export function formatDiagnostics<Kind extends string>(
+  kinds: DiagnosticKinds<Kind>,
+  diagnostics: readonly Diagnostic<Kind>[],
+): string {
+  const parts = groupByKind(kinds, diagnostics).map(({ heading, members, advice }) => {
     const shown = members.map(
-      ({ place, detail }) => `  ${place}${detail === undefined ? '' : `: ${detail}`}\n`,
+      ({ location, detail }) => `  ${location}${detail === undefined ? '' : `: ${detail}`}\n`,
     )
     return `${heading}${advice === undefined ? '' : `: ${advice}`}\n${shown.join('')}`
   })
   return parts.join('\n')
 }
 
-interface Group {
+interface DiagnosticGroup {
   readonly heading: string
-  readonly members: readonly Line<string>[]
+  readonly members: readonly Diagnostic<string>[]
   readonly advice: string | undefined
 }
 
-function groups<Kind extends string>(kinds: Kinds<Kind>, lines: readonly Line<Kind>[]): Group[] {
-  return Object.entries<Texts>(kinds).flatMap(([kind, [one, several, advice]]) => {
-    const members = lines.filter((line) => line.kind === kind)
+function groupByKind<Kind extends string>(
+  kinds: DiagnosticKinds<Kind>,
+  diagnostics: readonly Diagnostic<Kind>[],
+): DiagnosticGroup[] {
+  return Object.entries<DiagnosticTexts>(kinds).flatMap(([kind, [one, several, advice]]) => {
+    const members = diagnostics.filter((line) => line.kind === kind)
     if (members.length === 0) return []
     const index = members.length === 1 ? 0 : 1
     return [{ heading: `${members.length} ${[one, several][index]}`, members, advice: advice?.[index] }]

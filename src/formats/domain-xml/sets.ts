@@ -1,38 +1,43 @@
 // Unique constraints, indexes and the name column of an entity, as far as its fields carry them.
 import { checkField } from '../../model/definition/check-field.js'
 import type { FieldDefinition } from '../../model/definition/define-model.js'
-import type { Entity } from './merge.js'
-import type { Fields } from './relations.js'
-import type { ReportLine } from './report.js'
-import { isIndexable, MAX_INDEXED_LENGTH, storageOf } from '../../model/values/field-types.js'
+import type { DomainEntity } from './merge.js'
+import type { FieldDefinitions } from './relations.js'
+import type { DomainDiagnostic } from './report.js'
+import { isIndexable, MAX_INDEXED_CHARACTERS, getStorage } from '../../model/values/field-types.js'
 
-export interface Sets {
+export interface IndexOptions {
   readonly unique: readonly (readonly string[])[]
   readonly indexes: readonly (readonly string[])[]
 }
 
-type Report = (line: ReportLine) => void
+type ReportDiagnostic = (line: DomainDiagnostic) => void
 
 /** What is unique or indexed, besides what fields say of themselves. References are indexed anyway. */
-export function setsOf(entity: Entity, fields: Fields, nameField: string | undefined, report: Report): Sets {
-  const columns = entity.sets.length > 0 ? columnsOf(entity) : new Map<string, string>()
+export function convertIndexes(
+  entity: DomainEntity,
+  fields: FieldDefinitions,
+  nameField: string | undefined,
+  report: ReportDiagnostic,
+): IndexOptions {
+  const columns = entity.indexes.length > 0 ? mapColumnsToFields(entity) : new Map<string, string>()
   const [unique, indexes] = [new Map<string, string[]>(), new Map<string, string[]>()]
-  for (const { columns: named, isUnique } of entity.sets) {
+  for (const { columns: named, isUnique } of entity.indexes) {
     const names = [...new Set(named.map((column) => columns.get(column.toLowerCase()) ?? column))]
-    const fault = setFault(names, fields)
-    if (fault === undefined) (isUnique ? unique : indexes).set(names.join(), names)
-    else report({ kind: 'constraint', place: entity.name, detail: `${names.join(', ')}: ${fault}` })
+    const error = validateIndexFields(names, fields)
+    if (error === undefined) (isUnique ? unique : indexes).set(names.join(), names)
+    else report({ kind: 'constraint', location: entity.name, detail: `${names.join(', ')}: ${error}` })
   }
-  for (const name of indexedFields(entity, nameField)) {
+  for (const name of listIndexedFields(entity, nameField)) {
     const field = fields[name]
     const isUnique = field && (('unique' in field && field.unique) || 'sequence' in field)
-    if (field && !isUnique && setFault([name], fields) === undefined) indexes.set(name, [name])
+    if (field && !isUnique && validateIndexFields([name], fields) === undefined) indexes.set(name, [name])
   }
   return { unique: [...unique.values()], indexes: [...indexes.values()] }
 }
 
 /** Those that say so, and those that records are found by. */
-function indexedFields({ fields }: Entity, nameField: string | undefined): string[] {
+function listIndexedFields({ fields }: DomainEntity, nameField: string | undefined): string[] {
   const usual = new Set(['name', 'code', nameField])
   const isIndexed = (name: string, index = '') => index !== 'false' && (index !== '' || usual.has(name))
   return [...fields.values()]
@@ -41,7 +46,7 @@ function indexedFields({ fields }: Entity, nameField: string | undefined): strin
 }
 
 /** By field name, by the column it would have, by the column it names: all in lower case. */
-function columnsOf({ fields }: Entity): Map<string, string> {
+function mapColumnsToFields({ fields }: DomainEntity): Map<string, string> {
   const all = [...fields.values()]
   const snake = (name: string) => name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase()
   return new Map([
@@ -51,7 +56,7 @@ function columnsOf({ fields }: Entity): Map<string, string> {
   ])
 }
 
-function setFault(names: readonly string[], fields: Fields): string | undefined {
+function validateIndexFields(names: readonly string[], fields: FieldDefinitions): string | undefined {
   if (names.length === 0) return 'it names no column'
   let length = 0
   for (const name of names) {
@@ -59,25 +64,29 @@ function setFault(names: readonly string[], fields: Fields): string | undefined 
     if (!definition) return `there is no field "${name}"`
     const field = checkField('field', definition, () => undefined)
     if (!field || !isIndexable(field)) return `"${name}" cannot be indexed`
-    if (storageOf(field) === 'text') length += field.maxLength
+    if (getStorage(field) === 'text') length += field.maxLength
   }
-  return length > MAX_INDEXED_LENGTH
-    ? `texts of more than ${MAX_INDEXED_LENGTH} characters in all`
+  return length > MAX_INDEXED_CHARACTERS
+    ? `texts of more than ${MAX_INDEXED_CHARACTERS} characters in all`
     : undefined
 }
 
 /** Undefined where `name` or `code` stand for a record by themselves, or nothing does. */
-export function nameFieldOf(entity: Entity, fields: Fields, report: Report): string | undefined {
+export function findNameField(
+  entity: DomainEntity,
+  fields: FieldDefinitions,
+  report: ReportDiagnostic,
+): string | undefined {
   const named = [...entity.fields.values()].filter(
     ({ attributes }) => attributes.get('namecolumn') === 'true',
   )
-  const fit = named.find(({ name }) => isName(fields[name]))
+  const fit = named.find(({ name }) => canBeNameColumn(fields[name]))
   const [first] = named
-  if (!fit && first) report({ kind: 'name-field', place: `${entity.name}.${first.name}` })
+  if (!fit && first) report({ kind: 'name-field', location: `${entity.name}.${first.name}` })
   return fit?.name
 }
 
-function isName(field: FieldDefinition | undefined): boolean {
+function canBeNameColumn(field: FieldDefinition | undefined): boolean {
   return (
     field !== undefined &&
     !('target' in field) &&

@@ -1,12 +1,12 @@
 // XML → a plain tree, in one pass, within limits. Strict: whatever could harm whoever reads it, or mean two things, is refused.
 
 export const MAX_XML_BYTES = 8 * 1024 * 1024
-const MAX_DEPTH = 32
-const NAME = '[A-Za-z_\\u0080-\\uFFFF][\\w.:\\-\\u0080-\\uFFFF]*'
-const START = new RegExp(`<(${NAME})`, 'y')
-const ATTRIBUTE = new RegExp(`\\s+(${NAME})\\s*=\\s*(?:"([^"<]*)"|'([^'<]*)')`, 'y')
-const START_END = /\s*(\/?)>/y
-const END = new RegExp(`</(${NAME})\\s*>`, 'y')
+const MAX_XML_DEPTH = 32
+const XML_NAME = '[A-Za-z_\\u0080-\\uFFFF][\\w.:\\-\\u0080-\\uFFFF]*'
+const START_TAG = new RegExp(`<(${XML_NAME})`, 'y')
+const ATTRIBUTE = new RegExp(`\\s+(${XML_NAME})\\s*=\\s*(?:"([^"<]*)"|'([^'<]*)')`, 'y')
+const START_TAG_END = /\s*(\/?)>/y
+const END_TAG = new RegExp(`</(${XML_NAME})\\s*>`, 'y')
 const ENTITIES: ReadonlyMap<string, string> = new Map([
   ...([
     ['amp', '&'],
@@ -18,7 +18,7 @@ const ENTITIES: ReadonlyMap<string, string> = new Map([
 ])
 const ENTITY = /&(?:#(\d{1,7})|#x([\da-fA-F]{1,6})|(\w{1,20}));|&/g
 /** Names that would reach into the objects of the language itself. */
-const HARMFUL = new Set(['__proto__', 'prototype', 'constructor'])
+const REFUSED_NAMES = new Set(['__proto__', 'prototype', 'constructor'])
 const ENCODING = /^<\?xml[^?]*encoding\s*=\s*["'](?!utf-?8["']|us-ascii["'])([^"']*)/i
 
 export interface XmlElement {
@@ -30,44 +30,44 @@ export interface XmlElement {
   readonly line: number
 }
 
-export class XmlFault extends Error {}
+export class XmlError extends Error {}
 
 /** The root element; what is wrong is thrown as an XmlFault, with its line. */
 export function parseXml(source: string): XmlElement {
-  if (Buffer.byteLength(source) > MAX_XML_BYTES) throw new XmlFault(`it has more than ${MAX_XML_BYTES} bytes`)
-  return new Reader(source.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n')).read()
+  if (Buffer.byteLength(source) > MAX_XML_BYTES) throw new XmlError(`it has more than ${MAX_XML_BYTES} bytes`)
+  return new XmlReader(source.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n')).read()
 }
 
-interface Growing extends XmlElement {
+interface OpenElement extends XmlElement {
   readonly attributes: Map<string, string>
   readonly children: XmlElement[]
   text: string
 }
 
 /** Where a reading stands. Elements that are still open are a list, so no depth can overflow anything. */
-class Reader {
+class XmlReader {
   #position = 0
   #line = 1
-  #counted = 0
-  readonly #open: Growing[] = []
+  #lineOffset = 0
+  readonly #open: OpenElement[] = []
   #root: XmlElement | undefined
 
   constructor(private readonly text: string) {}
 
   read(): XmlElement {
-    this.#refuseCharacters()
+    this.#checkCharacters()
     for (;;) {
       const start = this.text.indexOf('<', this.#position)
       this.#readText(start < 0 ? this.text.length : start)
       if (start < 0) break
-      if (!this.#skipOthers()) this.#readTag()
+      if (!this.#skipMarkup()) this.#readTag()
     }
     const last = this.#open.at(-1)
-    if (last) throw new XmlFault(`line ${last.line}: <${last.name}> is not closed`)
+    if (last) throw new XmlError(`line ${last.line}: <${last.name}> is not closed`)
     return this.#root ?? this.#fail('there is no element in it')
   }
 
-  #refuseCharacters(): void {
+  #checkCharacters(): void {
     const encoding = ENCODING.exec(this.text)?.[1]
     if (encoding !== undefined) this.#fail(`it is not UTF-8 but ${encoding}: save it as UTF-8`)
     // What could not be decoded stands as this character.
@@ -79,7 +79,7 @@ class Reader {
   }
 
   /** Comments, CDATA sections and processing instructions. Any other declaration is refused. */
-  #skipOthers(): boolean {
+  #skipMarkup(): boolean {
     const { text } = this
     if (text.startsWith('<?', this.#position)) this.#skip('<?', '?>')
     else if (text.startsWith('<!--', this.#position)) this.#skip('<!--', '-->')
@@ -112,7 +112,7 @@ class Reader {
   }
 
   #readTag(): void {
-    const end = this.#match(END)
+    const end = this.#match(END_TAG)
     if (end) this.#close(end[1] ?? '')
     else this.#openElement()
   }
@@ -126,25 +126,27 @@ class Reader {
   }
 
   #openElement(): void {
-    const line = this.#lineHere()
-    const name = this.#match(START)?.[1] ?? this.#fail('"<" begins no element')
-    this.#refuseName(name)
+    const line = this.#currentLine()
+    const name = this.#match(START_TAG)?.[1] ?? this.#fail('"<" begins no element')
+    this.#checkName(name)
     const attributes = new Map<string, string>()
     for (let found = this.#match(ATTRIBUTE); found; found = this.#match(ATTRIBUTE)) {
       const [, key = '', double, single] = found
-      this.#refuseName(key)
+      this.#checkName(key)
       if (attributes.has(key)) this.#fail(`the attribute "${key}" is there twice`)
       attributes.set(key, this.#decode((double ?? single ?? '').replace(/[\t\n]/g, ' ')))
     }
     const closing =
-      this.#match(START_END)?.[1] ?? this.#fail(`an attribute of <${name}> is malformed, or ">" is missing`)
-    const element: Growing = { name, attributes, children: [], text: '', line }
+      this.#match(START_TAG_END)?.[1] ??
+      this.#fail(`an attribute of <${name}> is malformed, or ">" is missing`)
+    const element: OpenElement = { name, attributes, children: [], text: '', line }
     const parent = this.#open.at(-1)
     if (parent) parent.children.push(element)
     else if (this.#root) this.#fail('there is more than one root element')
     else this.#root = element
     if (closing === '/') return
-    if (this.#open.length >= MAX_DEPTH) this.#fail(`elements are nested deeper than ${MAX_DEPTH} levels`)
+    if (this.#open.length >= MAX_XML_DEPTH)
+      this.#fail(`elements are nested deeper than ${MAX_XML_DEPTH} levels`)
     this.#open.push(element)
   }
 
@@ -155,41 +157,43 @@ class Reader {
     return found
   }
 
-  #refuseName(name: string): void {
-    if (HARMFUL.has(name)) this.#fail(`the name "${name}" is refused`)
+  #checkName(name: string): void {
+    if (REFUSED_NAMES.has(name)) this.#fail(`the name "${name}" is refused`)
   }
 
   #decode(text: string): string {
     if (!text.includes('&')) return text
     return text.replace(ENTITY, (_, decimal?: string, hex?: string, name?: string, offset?: number) => {
       const point = decimal === undefined ? parseInt(hex ?? '', 16) : Number(decimal)
-      const meant = Number.isNaN(point) ? ENTITIES.get(name ?? '') : characterOf(point)
+      const meant = Number.isNaN(point) ? ENTITIES.get(name ?? '') : toCharacter(point)
       if (meant !== undefined) return meant
       // For the line of the fault; in an attribute it is where that ends.
       this.#position = Math.min(this.#position + (offset ?? 0), this.text.length)
-      return this.#fail(Number.isNaN(point) ? UNKNOWN_ENTITY : `there is no character number ${point}`)
+      return this.#fail(
+        Number.isNaN(point) ? UNKNOWN_ENTITY_MESSAGE : `there is no character number ${point}`,
+      )
     })
   }
 
   /** Counted on from the last time, so that all counting is one pass. */
-  #lineHere(): number {
-    for (let next = this.text.indexOf('\n', this.#counted); next >= 0 && next < this.#position;) {
+  #currentLine(): number {
+    for (let next = this.text.indexOf('\n', this.#lineOffset); next >= 0 && next < this.#position;) {
       this.#line++
-      this.#counted = next + 1
-      next = this.text.indexOf('\n', this.#counted)
+      this.#lineOffset = next + 1
+      next = this.text.indexOf('\n', this.#lineOffset)
     }
     return this.#line
   }
 
   #fail(what: string): never {
-    throw new XmlFault(`line ${this.#lineHere()}: ${what}`)
+    throw new XmlError(`line ${this.#currentLine()}: ${what}`)
   }
 }
 
-const UNKNOWN_ENTITY = 'only the entities &amp; &lt; &gt; &quot; &apos; and numbers are known'
+const UNKNOWN_ENTITY_MESSAGE = 'only the entities &amp; &lt; &gt; &quot; &apos; and numbers are known'
 
 /** As XML says: no control characters but white space, no halves of surrogate pairs. */
-function characterOf(point: number): string | undefined {
+function toCharacter(point: number): string | undefined {
   const isSpace = point === 0x9 || point === 0xa || point === 0xd
   const isPlain = point >= 0x20 && point <= 0xfffd && !(point >= 0xd800 && point <= 0xdfff)
   return isSpace || isPlain || (point > 0xffff && point <= 0x10ffff) ? String.fromCodePoint(point) : undefined

@@ -1,6 +1,6 @@
 // The keys of whoever is logged in: seen, made and removed. What others have is at /ws/rest/verso.auth.ApiKey, for administrators.
 import type { FastifyRequest } from 'fastify'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import { API_KEY_MODEL } from '../../model/catalog/auth-models.js'
 import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
@@ -23,7 +23,7 @@ export function keyResources(app: App, guards: Guards): readonly Resource[] {
         POST: async (request, reply) => {
           const { id: user } = personIn(request)
           if (request.headers['idempotency-key'] !== undefined)
-            throw new Refusal(
+            throw new VersoError(
               'bad-request',
               'A key is shown once: its answer cannot be kept under an Idempotency-Key',
             )
@@ -47,9 +47,9 @@ export function keyResources(app: App, guards: Guards): readonly Resource[] {
 
 function dataOf({ body }: FastifyRequest): Readonly<Record<string, unknown>> {
   const data = isObject(body) ? body['data'] : undefined
-  if (!isObject(data)) throw new Refusal('bad-request', 'Send { "data": { "name": … } }')
+  if (!isObject(data)) throw new VersoError('bad-request', 'Send { "data": { "name": … } }')
   if ('user' in data)
-    throw new Refusal('invalid', 'A key is made for whoever is logged in', {
+    throw new VersoError('invalid', 'A key is made for whoever is logged in', {
       errors: { user: 'cannot be set' },
     })
   return data

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import { isObject } from '../../model/values/value.js'
 import { accountOf } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
@@ -68,6 +68,6 @@ function toStart(reply: FastifyReply, cookiePath: string): FastifyReply {
 function refusePrefetch({ headers }: FastifyRequest): void {
   const purpose = [headers['sec-purpose'], headers['purpose'], headers['x-moz']].join(' ').toLowerCase()
   if (purpose.includes('prefetch') || purpose.includes('prerender')) {
-    throw new Refusal('forbidden', 'Logging out is not for prefetching')
+    throw new VersoError('forbidden', 'Logging out is not for prefetching')
   }
 }

@@ -1,6 +1,6 @@
 // One's own account: who somebody is here, their password, their sessions.
 import type { FastifyRequest } from 'fastify'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
 import { changeOwnPassword } from '../../service/auth/new-password.js'
@@ -61,5 +61,5 @@ function passwordsIn(body: unknown): { readonly old: unknown; readonly new: unkn
   const data = isObject(body) && isObject(body['data']) ? body['data'] : body
   if (isObject(data) && typeof data['old'] === 'string' && typeof data['new'] === 'string')
     return { old: data['old'], new: data['new'] }
-  throw new Refusal('bad-request', 'Send { "data": { "old": "…", "new": "…" } }: both passwords, as text')
+  throw new VersoError('bad-request', 'Send { "data": { "old": "…", "new": "…" } }: both passwords, as text')
 }

@@ -1,6 +1,6 @@
 // A page with a form where somebody sets a password. The form posts to the address it came from, token and all.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { MIN_PASSWORD_LENGTH } from '../../model/catalog/auth-models.js'
+import { MIN_PASSWORD_CHARACTERS } from '../../model/catalog/auth-models.js'
 import { answer } from '../route/resource.js'
 
 export interface PasswordPage {
@@ -37,8 +37,8 @@ function htmlOf({ title, more = '', button }: PasswordPage): string {
 input{font:inherit;width:100%;box-sizing:border-box;padding:.4rem}button{font:inherit;padding:.4rem 1rem}</style>
 <h1>${title}</h1>
 <form method="post">
-${more}<label>Password, at least ${MIN_PASSWORD_LENGTH} characters
-<input name="password" type="password" minlength="${MIN_PASSWORD_LENGTH}" autocomplete="new-password" required></label>
+${more}<label>Password, at least ${MIN_PASSWORD_CHARACTERS} characters
+<input name="password" type="password" minlength="${MIN_PASSWORD_CHARACTERS}" autocomplete="new-password" required></label>
 <button>${button}</button>
 </form>
 </html>

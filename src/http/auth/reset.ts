@@ -1,6 +1,6 @@
 // The page of a one-time link, where somebody sets a password.
 import type { FastifyRequest } from 'fastify'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
 import { resetPassword, userOfLink } from '../../service/auth/new-password.js'
@@ -21,7 +21,7 @@ export function resetResource(app: App, guards: Guards): Resource {
       },
       POST: async (request, reply) => {
         const { password } = isObject(request.body) ? request.body : {}
-        if (typeof password !== 'string') throw new Refusal('bad-request', 'Send the new password')
+        if (typeof password !== 'string') throw new VersoError('bad-request', 'Send the new password')
         await resetPassword(app, tokenIn(request), password, request.ip)
         return afterPassword(request, reply)
       },

@@ -1,7 +1,7 @@
 // The one-time link by which the first administrator is made. It is over as soon as there is one.
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import { isObject } from '../../model/values/value.js'
 import { ensureFirstAdmin, isWithoutAdministrator } from '../../service/auth/accounts.js'
 import type { App } from '../../service/context/app.js'
@@ -14,7 +14,7 @@ export function setupResource(app: App, guards: Guards, token: string): Resource
     const { token: given } = request.query as Readonly<Record<string, unknown>>
     const isRight = typeof given === 'string' && timingSafeEqual(digest(given), digest(token))
     if (!isRight || !(await isWithoutAdministrator(app)))
-      throw new Refusal('not-found', 'There is nothing here')
+      throw new VersoError('not-found', 'There is nothing here')
   }
   return {
     path: '/setup',
@@ -29,10 +29,10 @@ export function setupResource(app: App, guards: Guards, token: string): Resource
         await check(request)
         const { username, password } = isObject(request.body) ? request.body : {}
         if (typeof username !== 'string' || typeof password !== 'string') {
-          throw new Refusal('bad-request', 'Send username and password')
+          throw new VersoError('bad-request', 'Send username and password')
         }
         if (!(await ensureFirstAdmin(app, username, password))) {
-          throw new Refusal('not-found', 'There is an administrator already: the link is over')
+          throw new VersoError('not-found', 'There is an administrator already: the link is over')
         }
         return afterPassword(request, reply)
       },

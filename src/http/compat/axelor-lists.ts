@@ -1,8 +1,8 @@
 // Lists of IN as existing clients send them: null and empty values stand for nothing, and are left out.
 import { MAX_TERMS } from '../../model/query/condition.js'
 import type { Model } from '../../model/definition/model.js'
-import { pathOf } from '../../model/query/path.js'
-import type { Sight } from '../../model/query/visibility.js'
+import { resolvePath } from '../../model/query/path.js'
+import type { Visibility } from '../../model/query/visibility.js'
 import { isObject } from '../../model/values/value.js'
 
 type Data = Readonly<Record<string, unknown>>
@@ -18,7 +18,7 @@ const MAX_TEXT = 10_000
 const TEXTS: readonly string[] = ['string', 'text', 'enum']
 
 /** A criterion without the empty values of its list. */
-export function criterionFrom(sight: Sight, model: Model, node: Data): Data {
+export function criterionFrom(sight: Visibility, model: Model, node: Data): Data {
   const { fieldName, operator, value } = node
   const isIn = typeof operator === 'string' && IN.test(operator)
   if (!isIn || typeof fieldName !== 'string' || !Array.isArray(value)) return node
@@ -27,7 +27,7 @@ export function criterionFrom(sight: Sight, model: Model, node: Data): Data {
 }
 
 /** The parameters of a text, without the empty values of the lists that its INs name. */
-export function contextFrom(sight: Sight, model: Model, text: unknown, context: Data): Data {
+export function contextFrom(sight: Visibility, model: Model, text: unknown, context: Data): Data {
   if (typeof text !== 'string' || text.length > MAX_TEXT) return context
   let parameters = context
   // Each costs a copy of the parameters, and more conditions are refused anyway.
@@ -45,12 +45,12 @@ interface Asked {
 
 /** An empty text is a value of a text alone. All but nothing would be everything: that is left to be refused. */
 function membersOf(
-  sight: Sight,
+  sight: Visibility,
   model: Model,
   { path, isNegated }: Asked,
   list: readonly unknown[],
 ): readonly unknown[] {
-  const found = pathOf(sight, model, path)
+  const found = resolvePath(sight, model, path)
   if (typeof found === 'string') return list
   const isText = TEXTS.includes(found.field.type)
   const members = list.filter((value) => value !== null && (isText || value !== ''))

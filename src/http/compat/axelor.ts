@@ -3,13 +3,13 @@
 import { MAX_TERMS } from '../../model/query/condition.js'
 import type { Field, FieldTypeName } from '../../model/values/field-types.js'
 import { InverseClaim } from '../../model/write/inverse-input.js'
-import { isView, type Model } from '../../model/definition/model.js'
+import { isInverse, type Model } from '../../model/definition/model.js'
 import { parseDatetime } from '../../model/values/date-time.js'
-import { knownParameters } from '../../model/query/parameters.js'
-import { isOverList, pathOf } from '../../model/query/path.js'
-import { MAX_FIELDS, type Wanted } from '../../model/query/selection.js'
+import { pickKnownParameters } from '../../model/query/parameters.js'
+import { isOverList, resolvePath } from '../../model/query/path.js'
+import { MAX_SELECTED_FIELDS, type FieldSelection } from '../../model/query/selection.js'
 import { isRef } from '../../model/write/refs.js'
-import type { Sight } from '../../model/query/visibility.js'
+import type { Visibility } from '../../model/query/visibility.js'
 import { META_FILE } from '../../model/catalog/system-models.js'
 import { isObject } from '../../model/values/value.js'
 import type { Actor } from '../../service/context/identity.js'
@@ -34,7 +34,7 @@ function axelorHabits(app: App): Habits {
   return {
     record: (by, model, data) => recordFrom(sightOf(app, by), model, data),
     wanted: (by, model, wanted) => wantedFrom(sightOf(app, by), model, wanted),
-    parameters: knownParameters,
+    parameters: pickKnownParameters,
     search: (by, model, request) =>
       searchFrom(sightOf(app, by), model, request, magicOf(by.actor, nowOf(app))),
     // A file that stands for itself has one content, whatever a form calls it.
@@ -45,12 +45,12 @@ function axelorHabits(app: App): Habits {
 }
 
 /** Unknown fields are left out, an id below 1 makes a new record, values may be spelled as texts. Any other id is left to be refused. */
-function recordFrom(sight: Sight, model: Model, data: unknown): unknown {
+function recordFrom(sight: Visibility, model: Model, data: unknown): unknown {
   if (!isObject(data)) return data
   const record: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(data)) {
     const field = model.fields.get(name)
-    if (field && sight.knows(model, field)) record[name] = valueFrom(sight, field, value)
+    if (field && sight.isVisible(model, field)) record[name] = valueFrom(sight, field, value)
     else if (name === 'id' ? !isOfNew(value) : name === 'version' && value !== null) record[name] = value
   }
   return record
@@ -61,22 +61,22 @@ function isOfNew(id: unknown): boolean {
   return id === null || id === undefined || (typeof id === 'number' && id <= 0)
 }
 
-function valueFrom(sight: Sight, field: Field, value: unknown): unknown {
+function valueFrom(sight: Visibility, field: Field, value: unknown): unknown {
   const { relation, type } = field
   if (!relation) return looselySpelled(type, value)
-  const target = sight.target(relation)
+  const target = sight.getTarget(relation)
   const sent = relation.isList ? listFrom(sight, target, value) : neighbourFrom(sight, target, value)
   // Such clients send a record as they have read it, with the other sides of relations in it.
-  return isView(field) ? new InverseClaim(sent) : sent
+  return isInverse(field) ? new InverseClaim(sent) : sent
 }
 
-function listFrom(sight: Sight, target: Model, value: unknown): unknown {
+function listFrom(sight: Visibility, target: Model, value: unknown): unknown {
   if (value === null) return []
   return [value].flat().map((item: unknown) => neighbourFrom(sight, target, item))
 }
 
 /** Without a version only who it is counts; with one it is changed too. */
-function neighbourFrom(sight: Sight, target: Model, value: unknown): unknown {
+function neighbourFrom(sight: Visibility, target: Model, value: unknown): unknown {
   if (typeof value === 'number' && value > 0) return { id: value }
   // What a batch calls by a ref is no new record.
   if (!isObject(value) || isRef(value)) return value
@@ -113,9 +113,9 @@ function looselySpelled(type: FieldTypeName, value: unknown): unknown {
 }
 
 /** Names that the model does not have are left out. */
-function wantedFrom(sight: Sight, model: Model, { fields, related }: Wanted): Wanted {
+function wantedFrom(sight: Visibility, model: Model, { fields, related }: FieldSelection): FieldSelection {
   const isKnown = (name: unknown) =>
-    typeof name !== 'string' || typeof pathOf(sight, model, name) !== 'string'
+    typeof name !== 'string' || typeof resolvePath(sight, model, name) !== 'string'
   return {
     fields: isFew(fields) ? fields.filter(isKnown) : fields,
     related: isObject(related) && isFew(Object.keys(related)) ? knownRelated(sight, model, related) : related,
@@ -124,21 +124,21 @@ function wantedFrom(sight: Sight, model: Model, { fields, related }: Wanted): Wa
 
 /** More are refused anyway, and each is looked up. */
 function isFew(names: unknown): names is unknown[] {
-  return Array.isArray(names) && names.length <= MAX_FIELDS
+  return Array.isArray(names) && names.length <= MAX_SELECTED_FIELDS
 }
 
-function knownRelated(sight: Sight, model: Model, related: Data): Data {
+function knownRelated(sight: Visibility, model: Model, related: Data): Data {
   const known: Record<string, unknown> = {}
   for (const [name, fields] of Object.entries(related)) {
-    const relation = sight.readable(model, name)?.relation
+    const relation = sight.findReadable(model, name)?.relation
     if (!relation) continue
-    known[name] = wantedFrom(sight, sight.target(relation), { fields }).fields
+    known[name] = wantedFrom(sight, sight.getTarget(relation), { fields }).fields
   }
   return known
 }
 
 /** Criteria are joined by `or` unless they say otherwise, empty groups ask for nothing, and no limit means all. */
-function searchFrom(sight: Sight, model: Model, request: unknown, magic: Data): Asked {
+function searchFrom(sight: Visibility, model: Model, request: unknown, magic: Data): Asked {
   const options = { maxLimit: UNLIMITED }
   if (!isObject(request)) return { request: undefined, options }
   const { offset, limit, fields, sortBy, data } = request
@@ -155,9 +155,9 @@ function searchFrom(sight: Sight, model: Model, request: unknown, magic: Data): 
 }
 
 /** A page shows no field behind a list. */
-function isShowable(sight: Sight, model: Model, name: unknown): boolean {
+function isShowable(sight: Visibility, model: Model, name: unknown): boolean {
   if (typeof name !== 'string') return true
-  const path = pathOf(sight, model, name)
+  const path = resolvePath(sight, model, name)
   return typeof path !== 'string' && !isOverList(path)
 }
 
@@ -168,7 +168,7 @@ function atLeastOne(value: unknown): unknown {
   return number >= 1 ? Math.trunc(number) : undefined
 }
 
-function dataFrom(sight: Sight, model: Model, data: Data, magic: Data): Data {
+function dataFrom(sight: Visibility, model: Model, data: Data, magic: Data): Data {
   const { operator, criteria, _domain, _domains, _domainContext, _archived } = data
   const parameters = (text: unknown, context: Data) =>
     contextFrom(sight, model, text, { ...magic, ...context })

@@ -1,8 +1,8 @@
 // How requests are read and refusals answered: as the contract has it, or as existing clients of the protocol expect it.
 import type { Model } from '../../model/definition/model.js'
-import type { Parameters } from '../../model/query/parameters.js'
+import type { QueryParameterSet } from '../../model/query/parameters.js'
 import type { SearchRequest } from '../../model/query/search.js'
-import type { Wanted } from '../../model/query/selection.js'
+import type { FieldSelection } from '../../model/query/selection.js'
 import type { Caller } from '../../service/context/principal.js'
 import type { SearchOptions } from '../../wire.js'
 
@@ -13,9 +13,9 @@ export interface Habits {
   /** What was sent for a record. */
   readonly record: (by: Caller, model: Model, data: unknown) => unknown
   /** What an answer is to show of a record. */
-  readonly wanted: (by: Caller, model: Model, wanted: Wanted) => Wanted
+  readonly wanted: (by: Caller, model: Model, wanted: FieldSelection) => FieldSelection
   /** What a query string says. Parameters that are left and unknown are refused. */
-  readonly parameters: <T extends object>(query: T, parameters: Parameters) => T
+  readonly parameters: <T extends object>(query: T, parameters: QueryParameterSet) => T
   readonly search: (by: Caller, model: Model, request: unknown) => Asked
   /** The binary field that an upload names. */
   readonly uploadField: (model: Model, named: string | undefined) => string | undefined

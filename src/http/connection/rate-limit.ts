@@ -1,4 +1,4 @@
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { Clock } from '../../service/context/app.js'
 
 const MINUTE_MS = 60_000
@@ -34,7 +34,7 @@ export class RateLimit {
     this.#fill(bucket, now)
     if (bucket.tokens < 1) {
       const retryAfterS = Math.max(1, Math.ceil(((1 - bucket.tokens) * MINUTE_MS) / this.perMinute / 1000))
-      throw new Refusal('too-many', 'Too many requests in a minute (--rate-limit)', { retryAfterS })
+      throw new VersoError('too-many', 'Too many requests in a minute (--rate-limit)', { retryAfterS })
     }
     bucket.tokens--
   }

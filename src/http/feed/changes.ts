@@ -1,6 +1,6 @@
 // The feed of Changes: a page of JSON, at once or as soon as there is one, or a stream of events.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { App } from '../../service/context/app.js'
 import { followingChanges, followingFrom, type Following } from '../../service/log/feed.js'
 import type { FeedQuery } from '../../wire.js'
@@ -73,7 +73,7 @@ async function stream(
       page = await followingChanges(app, () => guards.still(request), following, signal)
     }
   } catch (error) {
-    if (!(error instanceof Refusal) && !reply.raw.destroyed)
+    if (!(error instanceof VersoError) && !reply.raw.destroyed)
       app.log.error({ err: error, requestId: request.id }, 'a stream failed')
     await events.refuse(error)
   } finally {

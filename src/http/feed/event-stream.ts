@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyReply } from 'fastify'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 
 /** Whoever takes nothing for so long is gone, or as good as gone. */
 const DRAIN_MS = 30_000
@@ -30,9 +30,9 @@ export class EventStream {
   async refuse(error: unknown): Promise<void> {
     const { raw } = this.reply
     if (raw.destroyed) return
-    const kind = error instanceof Refusal ? error.kind : 'internal'
-    const message = error instanceof Refusal ? error.message : 'Something went wrong here'
-    const more = error instanceof Refusal ? error.details.data : {}
+    const kind = error instanceof VersoError ? error.kind : 'internal'
+    const message = error instanceof VersoError ? error.message : 'Something went wrong here'
+    const more = error instanceof VersoError ? error.details.data : {}
     const data = { kind, message, ...more }
     await this.#write(`event: refused\ndata: ${JSON.stringify(data)}\n\n`)
   }

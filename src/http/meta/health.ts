@@ -1,4 +1,4 @@
-import { briefly, Refusal } from '../../errors.js'
+import { summarizeError, VersoError } from '../../errors.js'
 import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
 import { findUnwritableReason, type UnwritableState } from '../../store/engine/database-condition.js'
@@ -28,10 +28,10 @@ export function healthResources(app: App, isStopping: () => boolean): readonly R
       handlers: {
         GET: async (request, reply) => {
           const { trouble, unwritable } = await look()
-          if (trouble !== undefined) throw new Refusal('busy', trouble, { retryAfterS: 1 })
+          if (trouble !== undefined) throw new VersoError('busy', trouble, { retryAfterS: 1 })
           const data = unwritable ? { writable: false, reason: unwritable.reason } : { writable: true }
           if (unwritable && mustWrite(request.query))
-            throw new Refusal('busy', unwritable.reason, { retryAfterS: 1, data })
+            throw new VersoError('busy', unwritable.reason, { retryAfterS: 1, data })
           return sendJson(reply, JSON.stringify({ status: 0, data: [data] }))
         },
       },
@@ -56,7 +56,7 @@ async function lookAt({ db, shapes, log }: App): Promise<Readiness> {
       return { unwritable: await db.writability() }
     return { trouble: 'The tables have changed since this node started: restart it with the new models' }
   } catch (error) {
-    log.warn(briefly(error), 'the store cannot be reached')
+    log.warn(summarizeError(error), 'the store cannot be reached')
     return { trouble: findUnwritableReason(error) ?? 'The store cannot be reached' }
   }
 }

@@ -1,6 +1,6 @@
 // What a client asks before anything else: who answers here, and whether its session is still alive.
-import { Refusal } from '../../errors.js'
-import { DEFAULT_LIMIT } from '../../model/query/search.js'
+import { VersoError } from '../../errors.js'
+import { DEFAULT_PAGE_RECORDS } from '../../model/query/search.js'
 import type { Actor } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
 import type { Guards } from '../route/guard.js'
@@ -33,7 +33,7 @@ export function infoResource(app: App, guards: Guards, settings: HttpSettings): 
 function forUser({ settings }: App, { id, username, name }: Actor, isAdmin: boolean): object {
   return {
     user: { id, login: username, name: name ?? username, nameField: 'name', lang: 'en', technical: isAdmin },
-    api: { pagination: { maxPerPage: settings.maxLimit, defaultPerPage: DEFAULT_LIMIT } },
+    api: { pagination: { maxPerPage: settings.maxLimit, defaultPerPage: DEFAULT_PAGE_RECORDS } },
     data: { upload: { maxSize: settings.uploadLimitBytes / MIB } },
   }
 }
@@ -53,6 +53,6 @@ export async function refuseUnknownPath(): Promise<never> {
   throw unknownPath()
 }
 
-export function unknownPath(): Refusal {
-  return new Refusal('not-found', 'There is nothing at this path')
+export function unknownPath(): VersoError {
+  return new VersoError('not-found', 'There is nothing at this path')
 }

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { MAX_REQUESTS } from '../../model/write/batch.js'
+import { MAX_BATCH_REQUESTS } from '../../model/write/batch.js'
 import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
 import { recordsOf } from '../../service/records/records.js'
@@ -35,7 +35,7 @@ function requestsIn(app: App, habits: Habits, { body, caller }: FastifyRequest):
   const requests = isObject(body) ? body['requests'] : undefined
   // What is no list, or too long, is refused further on.
   if (!caller || !Array.isArray(requests)) return []
-  if (requests.length > MAX_REQUESTS) return requests
+  if (requests.length > MAX_BATCH_REQUESTS) return requests
   const models = new Map(modelsKnownTo(app, caller).map((model) => [model.name, model]))
   return requests.map((request: unknown) => {
     const name = isObject(request) ? request['model'] : undefined

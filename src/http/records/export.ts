@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { csvLine, quoteCell, shownCell } from '../../formats/csv.js'
+import { formatCsvLine, quoteCell, formatReadableCell } from '../../formats/csv.js'
 import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
 import { exportFound, type FoundTable } from '../../service/transfer/export.js'
@@ -52,9 +52,9 @@ async function* linesOf(
   first: readonly WireRecord[],
 ): AsyncGenerator<string> {
   const print = (record: WireRecord) =>
-    csvLine(columns.map(({ key, field }) => shownCell(field, record[key])))
+    formatCsvLine(columns.map(({ key, field }) => formatReadableCell(field, record[key])))
   try {
-    yield csvLine(columns.map(({ key }) => quoteCell(key))) + first.map(print).join('')
+    yield formatCsvLine(columns.map(({ key }) => quoteCell(key))) + first.map(print).join('')
     for await (const page of pages) if (page.length > 0) yield page.map(print).join('')
   } finally {
     // Also where the reader has gone before it asked for a second page.

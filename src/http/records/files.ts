@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { App } from '../../service/context/app.js'
 import { discard, receive, requireBinary, uploadReceived } from '../../service/records/files.js'
 import { writable } from '../../service/context/ids.js'
@@ -45,7 +45,7 @@ export function uploadResource(
         requireBinary(model, callerOf(request))
         const options = { ...keyOf(request), ...ifMatchOf(request) }
         if (Number(request.headers['content-length'] ?? 0) > limitBytes)
-          throw new Refusal('too-large', 'The file is larger than this service takes (--upload-limit)')
+          throw new VersoError('too-large', 'The file is larger than this service takes (--upload-limit)')
         const form = await readForm(request.raw, bodyLimitBytes, keeper)
         await guards.again(request, reply)
         const { fileName: name, file: incoming } = form

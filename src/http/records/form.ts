@@ -2,8 +2,8 @@
 import type { IncomingMessage } from 'node:http'
 import { Busboy, type BusboyFileStream } from '@fastify/busboy'
 import type { FastifyInstance } from 'fastify'
-import { Refusal } from '../../errors.js'
-import type { Wanted } from '../../model/query/selection.js'
+import { VersoError } from '../../errors.js'
+import type { FieldSelection } from '../../model/query/selection.js'
 import { checkEncoding, dataOf, readJson } from '../request/bodies.js'
 import { wantedIn } from '../route/record-request.js'
 
@@ -23,7 +23,7 @@ export interface Form<F> {
   /** What `request` says of the record. */
   readonly data: unknown
   /** What the answer is to show of it. */
-  readonly wanted: Wanted | undefined
+  readonly wanted: FieldSelection | undefined
   readonly field: string | undefined
   readonly file: F
   /** What the file is called, as it was sent. */
@@ -48,8 +48,8 @@ export function acceptForms(server: FastifyInstance): void {
   })
 }
 
-function noForm(): Refusal {
-  return new Refusal('media-type', 'Send the file as multipart/form-data, in a part called "file"')
+function noForm(): VersoError {
+  return new VersoError('media-type', 'Send the file as multipart/form-data, in a part called "file"')
 }
 
 export async function readForm<F>(
@@ -208,16 +208,16 @@ async function collect(
   let size = 0
   for await (const chunk of stream) {
     size += chunk.length
-    if (size > limitBytes) throw new Refusal('too-large', `"${part}" is longer than ${limitBytes} bytes`)
+    if (size > limitBytes) throw new VersoError('too-large', `"${part}" is longer than ${limitBytes} bytes`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
 }
 
-function cutOff(): Refusal {
+function cutOff(): VersoError {
   return malformed('it was cut off')
 }
 
-function malformed(why: string, cause?: unknown): Refusal {
-  return new Refusal('bad-request', `The form cannot be read: ${why}`, { cause })
+function malformed(why: string, cause?: unknown): VersoError {
+  return new VersoError('bad-request', `The form cannot be read: ${why}`, { cause })
 }

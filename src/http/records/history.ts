@@ -1,7 +1,7 @@
 // The past of records: what became of them, as they were, and back.
 import type { FastifyRequest } from 'fastify'
-import { Refusal } from '../../errors.js'
-import { PAGING } from '../../model/query/search.js'
+import { VersoError } from '../../errors.js'
+import { PAGING_PARAMETERS } from '../../model/query/search.js'
 import { isVersion } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
 import { printWithin } from '../../service/context/answer-limits.js'
@@ -23,7 +23,7 @@ export function makePast(
     history: async (request, reply) => {
       const model = modelOf(app, request)
       const id = idOf(model, request)
-      const query = habits.parameters(request.query as Query, PAGING)
+      const query = habits.parameters(request.query as Query, PAGING_PARAMETERS)
       const page = await records(request).history(model.name, id, query)
       const { next = page.offset + page.limit, total } = page
       const place = { ...page, next: next < total ? { offset: next } : undefined }
@@ -55,5 +55,5 @@ export function makePast(
 function versionIn(request: FastifyRequest): number {
   const { version } = request.params as { readonly version: string }
   if (/^\d{1,16}$/.test(version) && isVersion(Number(version))) return Number(version)
-  throw new Refusal('not-found', 'There is no such version: versions are whole numbers from 0')
+  throw new VersoError('not-found', 'There is no such version: versions are whole numbers from 0')
 }

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
-import { Refusal } from '../../errors.js'
-import type { PermittedAction } from '../../model/access/permissions.js'
-import { FIND } from '../../model/query/search.js'
+import { VersoError } from '../../errors.js'
+import type { PermissionAction } from '../../model/access/permissions.js'
+import { FIND_PARAMETERS } from '../../model/query/search.js'
 import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
 import { permittedActions } from '../../service/access/permission-checks.js'
@@ -18,7 +18,7 @@ import { sendJson, type Handler } from '../route/resource.js'
 type Verb = 'find' | 'search' | 'read' | 'fetch' | 'copy' | 'details' | 'verify' | 'perms'
 
 /** The words of the protocol. */
-const WORDS: Readonly<Record<PermittedAction, string>> = {
+const WORDS: Readonly<Record<PermissionAction, string>> = {
   read: 'READ',
   create: 'CREATE',
   update: 'WRITE',
@@ -31,8 +31,8 @@ function refuseUnless(words: readonly string[], action: unknown): void {
   const asked = typeof action === 'string' ? action.toUpperCase() : ''
   const word = asked === 'UPDATE' ? WORDS.update : asked
   if (!known.includes(word))
-    throw new Refusal('bad-request', `action must be one of ${known.join(', ').toLowerCase()}`)
-  if (!words.includes(word)) throw new Refusal('forbidden', `You may not ${word.toLowerCase()} here`)
+    throw new VersoError('bad-request', `action must be one of ${known.join(', ').toLowerCase()}`)
+  if (!words.includes(word)) throw new VersoError('forbidden', `You may not ${word.toLowerCase()} here`)
 }
 
 export function makeReading(app: App, habits: Habits, basePath: string): Record<Verb, Handler> {
@@ -40,7 +40,7 @@ export function makeReading(app: App, habits: Habits, basePath: string): Record<
   return {
     find: async (request, reply) => {
       const model = modelOf(app, request)
-      const query = habits.parameters(request.query as Query, FIND)
+      const query = habits.parameters(request.query as Query, FIND_PARAMETERS)
       const page = await printedPage(app, callerOf(request), model, query)
       const [body, headers] = printPage(`${basePath}/ws/rest/${model.name}`, page, query)
       return sendJson(reply.headers(headers), body)
@@ -56,7 +56,7 @@ export function makeReading(app: App, habits: Habits, basePath: string): Record<
       const id = idOf(model, request)
       const { body } = request
       if (body !== undefined && body !== null && !isObject(body))
-        throw new Refusal('bad-request', 'The body must be a JSON object with "fields" or "related"')
+        throw new VersoError('bad-request', 'The body must be a JSON object with "fields" or "related"')
       const wanted = habits.wanted(callerOf(request), model, wantedIn(body) ?? {})
       const [text, etag] = print(await records(request).fetch(model.name, id, wanted))
       return sendJson(reply.header('etag', etag), text)

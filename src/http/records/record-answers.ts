@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify'
 import type { PrintedPage } from '../../service/records/records.js'
 import type { RecordJson } from '../../store/records/records.js'
 import { StagedFile } from '../../store/engine/staging.js'
-import type { HistoryPage, Next, Page, WireRecord, Written } from '../../wire.js'
+import type { HistoryPage, NextPage, Page, WireRecord, WriteResult } from '../../wire.js'
 import type { Query } from '../route/record-request.js'
 import { StagedBody, type Body } from '../answer/answer-body.js'
 import { sendJson } from '../route/resource.js'
@@ -39,14 +39,14 @@ const PAGE_END = Buffer.from(']}')
 /** What was written, and whether it was answered before. */
 export function sendWritten(
   reply: FastifyReply,
-  { data, replayed }: Written<readonly unknown[]>,
+  { data, replayed }: WriteResult<readonly unknown[]>,
   more: object = {},
 ): FastifyReply {
   if (replayed) void reply.header('idempotency-replayed', 'true')
   return sendJson(reply, JSON.stringify({ status: 0, ...more, data }), true)
 }
 
-export function sendRecord(reply: FastifyReply, { data, replayed }: Written<WireRecord>): FastifyReply {
+export function sendRecord(reply: FastifyReply, { data, replayed }: WriteResult<WireRecord>): FastifyReply {
   const [body, etag] = print(data)
   if (replayed) void reply.header('idempotency-replayed', 'true')
   return sendJson(reply.header('etag', etag), body, true)
@@ -89,7 +89,7 @@ export function linksOf(
     const value = query[name]
     if (typeof value === 'string') rest += `&${name}=${encodeURIComponent(value)}`
   }
-  const linkTo = (rel: string, start: Next) => {
+  const linkTo = (rel: string, start: NextPage) => {
     const after = start.after === undefined ? '' : `&after=${start.after}`
     return `<${path}?offset=${start.offset}&limit=${limit}${after}${rest}>; rel="${rel}"`
   }

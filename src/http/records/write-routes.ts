@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
 import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
@@ -58,7 +58,7 @@ export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
     const { body } = request
     const isList = isObject(body) && body['records'] !== undefined && body['records'] !== null
     if (isList && (body['data'] ?? null) !== null)
-      throw new Refusal('bad-request', 'The body has both "data" and "records"')
+      throw new VersoError('bad-request', 'The body has both "data" and "records"')
     if (isList) {
       const all = listOf(body)
       if (!mayUpdate) refuseIds(all)
@@ -68,9 +68,9 @@ export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
     const options = { ...optionsOf(model, request), ...ifMatchOf(request) }
     const id = mayUpdate && isObject(data) ? (data['id'] ?? null) : null
     if (id === null && options.ifMatch !== undefined)
-      throw new Refusal('bad-request', 'A new record has no version yet: leave If-Match out')
+      throw new VersoError('bad-request', 'A new record has no version yet: leave If-Match out')
     if (id === null) return sendRecord(reply, await records(request).create(model.name, data, options))
-    if (typeof id !== 'number') throw new Refusal('bad-request', 'data.id must be a whole number from 1')
+    if (typeof id !== 'number') throw new VersoError('bad-request', 'data.id must be a whole number from 1')
     return updateOne(model, id, data, options, [request, reply])
   }
   return {
@@ -95,7 +95,7 @@ export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
       refuseIfMatch(request)
       const [values, ...others] = listOf(request.body)
       if (others.length > 0)
-        throw new Refusal('bad-request', 'A mass update takes one record in "records": the values to set')
+        throw new VersoError('bad-request', 'A mass update takes one record in "records": the values to set')
       const { data, expected } = request.body as { data?: unknown; expected?: unknown }
       const asked = habits.search(callerOf(request), model, { data })
       const { data: total, replayed } = await records(request).updateMass(
@@ -129,7 +129,7 @@ export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
 function refuseIds(all: readonly unknown[]): void {
   const index = all.findIndex((each) => isObject(each) && (each['id'] ?? null) !== null)
   if (index >= 0)
-    throw new Refusal(
+    throw new VersoError(
       'bad-request',
       `records[${index}] has an id: to change records as well, send them with POST`,
     )

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import { isObject } from '../../model/values/value.js'
 
 /** Far beyond any record, and far below what would exhaust the stack of whoever walks through the value. */
@@ -18,7 +18,7 @@ export function acceptJson(server: FastifyInstance): void {
     (request, body, done) => {
       try {
         if (isMergePatch(request) && request.method !== 'PATCH')
-          throw new Refusal('media-type', `${MERGE_PATCH} is for PATCH: send the body as application/json`)
+          throw new VersoError('media-type', `${MERGE_PATCH} is for PATCH: send the body as application/json`)
         checkCharset(request.headers['content-type'])
         checkEncoding(request.headers['content-encoding'])
         done(null, readJson(body as Buffer))
@@ -67,10 +67,11 @@ export function readJson(body: Buffer): unknown {
   try {
     text = decoder.decode(body)
   } catch (cause) {
-    throw new Refusal('bad-request', 'The body is not valid UTF-8', { cause })
+    throw new VersoError('bad-request', 'The body is not valid UTF-8', { cause })
   }
   const value = parse(text)
-  if (isTooDeep(text)) throw new Refusal('bad-request', `The body is nested deeper than ${MAX_DEPTH} levels`)
+  if (isTooDeep(text))
+    throw new VersoError('bad-request', `The body is nested deeper than ${MAX_DEPTH} levels`)
   // Nearly all bodies have none of these, and looking at each of their objects takes longer than parsing them.
   if (PROTOTYPE_SIGNS.some((sign) => text.includes(sign))) refusePrototypes(value)
   return value
@@ -82,7 +83,7 @@ function parse(text: string): unknown {
   } catch (cause) {
     const position = cause instanceof Error ? /position \d+/.exec(cause.message)?.[0] : undefined
     const where = position === undefined ? '' : ` at ${position}`
-    throw new Refusal('bad-request', `The body is not valid JSON${where}`, { cause })
+    throw new VersoError('bad-request', `The body is not valid JSON${where}`, { cause })
   }
 }
 
@@ -123,7 +124,7 @@ function refusePrototypes(value: unknown): void {
     for (const item of level) {
       if (typeof item !== 'object' || item === null) continue
       if (reachesForPrototype(item))
-        throw new Refusal('bad-request', 'The body holds __proto__ or constructor.prototype as a key')
+        throw new VersoError('bad-request', 'The body holds __proto__ or constructor.prototype as a key')
       for (const child of Object.values(item)) if (typeof child === 'object') next.push(child)
     }
     level = next
@@ -140,31 +141,31 @@ function reachesForPrototype(item: object): boolean {
 function checkCharset(contentType = ''): void {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]*)/i.exec(contentType)?.[1]
   if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
-    throw new Refusal('media-type', 'JSON is sent as UTF-8 here')
+    throw new VersoError('media-type', 'JSON is sent as UTF-8 here')
   }
 }
 
 export function checkEncoding(encoding: string | undefined): void {
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new Refusal('media-type', 'Compressed bodies are not taken here')
+    throw new VersoError('media-type', 'Compressed bodies are not taken here')
   }
 }
 
-export function notAPatch(cause?: unknown): Refusal {
-  return new Refusal('media-type', `Send the body of a PATCH as ${MERGE_PATCH}`, { cause })
+export function notAPatch(cause?: unknown): VersoError {
+  return new VersoError('media-type', `Send the body of a PATCH as ${MERGE_PATCH}`, { cause })
 }
 
 /** What a PATCH sends: the fields themselves, without an envelope. */
 export function patchOf(request: FastifyRequest): unknown {
   if (!isMergePatch(request)) throw notAPatch()
   if (isObject(request.body)) return request.body
-  throw new Refusal('bad-request', 'The body of a PATCH must be a JSON object of the fields to change')
+  throw new VersoError('bad-request', 'The body of a PATCH must be a JSON object of the fields to change')
 }
 
 /** The `data` of a request body. */
 export function dataOf(body: unknown): unknown {
   if (!isObject(body) || !isObject(body['data'])) {
-    throw new Refusal('bad-request', 'The body must be a JSON object with an object in "data"')
+    throw new VersoError('bad-request', 'The body must be a JSON object with an object in "data"')
   }
   return body['data']
 }

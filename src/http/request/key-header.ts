@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 
 /** `API-KEY: …` or `Authorization: Bearer …`; undefined if neither was sent. */
 export function sentKeyOf({ headers }: FastifyRequest): string | undefined {
@@ -8,6 +8,6 @@ export function sentKeyOf({ headers }: FastifyRequest): string | undefined {
   const bearer = /^bearer(?: +(.*))?$/i.exec(headers.authorization ?? '')
   const borne = bearer ? (bearer[1] ?? '').trim() : undefined
   if (plain !== undefined && borne !== undefined && plain !== borne)
-    throw new Refusal('bad-request', 'API-KEY and Authorization hold different keys: send one of them')
+    throw new VersoError('bad-request', 'API-KEY and Authorization hold different keys: send one of them')
   return plain ?? borne
 }

@@ -2,13 +2,13 @@
 import type { Socket } from 'node:net'
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { briefly, Refusal, type RefusalKind } from '../../errors.js'
+import { summarizeError, VersoError, type ErrorKind } from '../../errors.js'
 import { MERGE_PATCH, notAPatch } from '../request/bodies.js'
 import type { Habits } from '../compat/protocol.js'
 import { JSON_TYPE, sendBody } from './resource.js'
 import { SECURITY_HEADERS, varyAlso } from '../answer/security-headers.js'
 
-const ANSWERS: Readonly<Record<RefusalKind, readonly [status: number, title: string]>> = {
+const ANSWERS: Readonly<Record<ErrorKind, readonly [status: number, title: string]>> = {
   'bad-request': [400, 'Bad request'],
   unauthenticated: [401, 'Not logged in'],
   forbidden: [403, 'Not permitted'],
@@ -33,7 +33,7 @@ const ANSWERS: Readonly<Record<RefusalKind, readonly [status: number, title: str
 const PROBLEM_JSON = 'application/problem+json'
 
 /** Fastify's own words for what a client did wrong. */
-const FASTIFY_KINDS: Readonly<Record<string, readonly [RefusalKind, string]>> = {
+const FASTIFY_KINDS: Readonly<Record<string, readonly [ErrorKind, string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: [
     'too-large',
     'The body is larger than this service takes (--body-limit; 16 KiB for a login): nothing was changed',
@@ -44,11 +44,10 @@ const FASTIFY_KINDS: Readonly<Record<string, readonly [RefusalKind, string]>> = 
 }
 
 const NOT_HTTP = ['400 Bad Request', 'bad-request', 'This is not HTTP'] as const
-const CLIENT_ERRORS: Readonly<Record<string, readonly [status: string, kind: RefusalKind, message: string]>> =
-  {
-    HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'too-large', 'The headers are too large'],
-    ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'bad-request', 'The request took too long to arrive'],
-  }
+const CLIENT_ERRORS: Readonly<Record<string, readonly [status: string, kind: ErrorKind, message: string]>> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'too-large', 'The headers are too large'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'bad-request', 'The request took too long to arrive'],
+}
 
 /** What is wrong with what was asked for, and not with the way or the service. */
 const RECORD_STATUSES = [400, 404, 409, 412, 422]
@@ -87,7 +86,7 @@ export function answerError(
     ...{ requestId, accept: headers.accept, isPatch: isPatch(request) },
     isAboutRecords: configOf(request)?.isAboutRecords === true,
   }
-  const refusal = error instanceof Refusal ? error : (fromFastify(error, request) ?? error)
+  const refusal = error instanceof VersoError ? error : (fromFastify(error, request) ?? error)
   const answer = refusalAnswer(context, refusal, asked)
   varyAlso(reply, 'Accept')
   sendBody(reply.code(answer.status).headers(answer.headers), answer.body, true)
@@ -99,10 +98,10 @@ export function refusalAnswer(
   error: unknown,
   { requestId, accept, isAboutRecords, isPatch }: Refused,
 ): RefusalAnswer {
-  const refusal = error instanceof Refusal ? error : undefined
+  const refusal = error instanceof VersoError ? error : undefined
   if (!refusal) log.error({ err: error, requestId }, 'a request failed')
   else if (refusal.kind === 'busy' || refusal.kind === 'storage-full') {
-    log.warn({ ...briefly(refusal.cause ?? refusal), kind: refusal.kind, requestId }, refusal.message)
+    log.warn({ ...summarizeError(refusal.cause ?? refusal), kind: refusal.kind, requestId }, refusal.message)
   }
   const [status, title] = refusal ? ANSWERS[refusal.kind] : ([500, 'Internal error'] as const)
   const kind = refusal?.kind ?? 'internal'
@@ -152,7 +151,7 @@ function wantsProblem(accept: string | undefined): boolean {
   return accept?.toLowerCase().includes(PROBLEM_JSON) ?? false
 }
 
-function fromFastify(error: unknown, request: FastifyRequest): Refusal | undefined {
+function fromFastify(error: unknown, request: FastifyRequest): VersoError | undefined {
   if (!(error instanceof Error)) return undefined
   const [code, status] = [
     'code' in error ? error.code : undefined,
@@ -160,9 +159,9 @@ function fromFastify(error: unknown, request: FastifyRequest): Refusal | undefin
   ]
   const known = typeof code === 'string' ? FASTIFY_KINDS[code] : undefined
   if (known?.[0] === 'media-type' && isPatch(request)) return notAPatch(error)
-  if (known) return new Refusal(known[0], known[1], { cause: error })
+  if (known) return new VersoError(known[0], known[1], { cause: error })
   if (typeof status === 'number' && status >= 400 && status < 500) {
-    return new Refusal('bad-request', 'The request is not well formed', { cause: error })
+    return new VersoError('bad-request', 'The request is not well formed', { cause: error })
   }
   return undefined
 }

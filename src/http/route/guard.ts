@@ -1,7 +1,7 @@
 // Who asks, and from where. Guards hang on routes: one that looked at the start of the URL would be passed by another spelling.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { Actor } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
 import { BasicLogins } from '../../service/auth/basic-logins.js'
@@ -69,7 +69,7 @@ export function makeGuards(app: App, settings: HttpSettings): Guards {
     request.caller = (await find(request)) ?? null
     request.isAwaited = !request.raw.complete
     if (request.caller) return
-    throw new Refusal('unauthenticated', unknownBecause(request, logins !== undefined))
+    throw new VersoError('unauthenticated', unknownBecause(request, logins !== undefined))
   }
   return {
     session,
@@ -79,7 +79,7 @@ export function makeGuards(app: App, settings: HttpSettings): Guards {
     still: async (request) => {
       const caller = await find(request, false)
       if (caller) return caller
-      throw new Refusal('unauthenticated', unknownBecause(request, logins !== undefined))
+      throw new VersoError('unauthenticated', unknownBecause(request, logins !== undefined))
     },
     anybody: async (request) => {
       request.caller = (await find(request)) ?? null
@@ -103,7 +103,7 @@ export function makeGuards(app: App, settings: HttpSettings): Guards {
 
 function refuseOtherSite(request: FastifyRequest, settings: HttpSettings): void {
   if (isSameSite(request, settings)) return
-  throw new Refusal('forbidden', 'This request came from a page of another site')
+  throw new VersoError('forbidden', 'This request came from a page of another site')
 }
 
 function unknownBecause(request: FastifyRequest, hasBasic: boolean): string {
@@ -131,7 +131,7 @@ export function actorIn(request: FastifyRequest): Actor {
 export function personIn(request: FastifyRequest): Actor {
   const actor = actorIn(request)
   if (actor.keyId === undefined) return actor
-  throw new Refusal(
+  throw new VersoError(
     'forbidden',
     'A key is for records, not for the account of its user: log in with a password',
   )
@@ -177,7 +177,7 @@ export function makeHostCheck(settings: HttpSettings): CheckHost {
       accepted = host
       return
     }
-    throw new Refusal(
+    throw new VersoError(
       'misdirected',
       'This service answers to the names of this machine only; see --public-url',
     )
@@ -186,7 +186,7 @@ export function makeHostCheck(settings: HttpSettings): CheckHost {
 
 const requireHost: CheckHost = ({ headers, raw }) => {
   if (headers.host !== undefined || raw.httpVersion !== '1.1') return
-  throw new Refusal('bad-request', 'A request of HTTP/1.1 names its Host')
+  throw new VersoError('bad-request', 'A request of HTTP/1.1 names its Host')
 }
 
 function hostnameOf(host: string | undefined): string | undefined {

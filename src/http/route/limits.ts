@@ -1,7 +1,7 @@
 // What one node takes: so many requests at once, and so many a minute from each account and each address.
 import type { ServerResponse } from 'node:http'
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { App } from '../../service/context/app.js'
 import { networkOf } from '../../service/auth/network.js'
 import type { Caller } from '../../service/context/principal.js'
@@ -55,7 +55,7 @@ export function makeLimits({ clock }: App, settings: HttpSettings): Limits {
   return {
     check: (request, reply) => {
       if (load.isTooMuch && !isAlwaysAnswered(request))
-        throw new Refusal('busy', 'There is too much to do: try again in a moment', { retryAfterS: 1 })
+        throw new VersoError('busy', 'There is too much to do: try again in a moment', { retryAfterS: 1 })
       if (rates && !isAlwaysAnswered(request)) rates.byAddress.take(placeOf(request))
       load.add(reply.raw)
     },
@@ -106,7 +106,7 @@ export class WaitingRequests {
     if (response.destroyed) return
     const count = this.#counts.get(account) ?? 0
     if (count >= this.max)
-      throw new Refusal('too-many', `At most ${this.max} requests of an account wait at once on a node`, {
+      throw new VersoError('too-many', `At most ${this.max} requests of an account wait at once on a node`, {
         retryAfterS: 5,
       })
     this.#counts.set(account, count + 1)

@@ -1,8 +1,8 @@
 // What requests about records say in their paths, headers and bodies.
 import type { FastifyRequest } from 'fastify'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
-import type { Wanted } from '../../model/query/selection.js'
+import type { FieldSelection } from '../../model/query/selection.js'
 import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
 import { modelFor } from '../../service/access/permission-checks.js'
@@ -30,7 +30,7 @@ export function idIn(model: Model, id: unknown): number | undefined {
 
 function idFrom({ name }: Model, id: string): number {
   if (!/^[1-9][0-9]{0,15}$/.test(id) || !Number.isSafeInteger(Number(id))) {
-    throw new Refusal('not-found', `There is no ${name} with this id: ids are whole numbers from 1`)
+    throw new VersoError('not-found', `There is no ${name} with this id: ids are whole numbers from 1`)
   }
   return Number(id)
 }
@@ -40,14 +40,15 @@ export function ifMatchOf(request: FastifyRequest): { readonly ifMatch?: number 
   const header = request.headers['if-match']
   if (header === undefined) return {}
   const version = /^(?:W\/)?"(\d{1,16})(?:\.[^"]*)?"$/.exec(header.trim())?.[1]
-  if (version === undefined) throw new Refusal('bad-request', 'If-Match must name one version, such as "3"')
+  if (version === undefined)
+    throw new VersoError('bad-request', 'If-Match must name one version, such as "3"')
   return { ifMatch: Number(version) }
 }
 
 /** Of several records each names its own version: one for all of them would be ignored, and whoever sent it deceived. */
 export function refuseIfMatch(request: FastifyRequest): void {
   if (request.headers['if-match'] !== undefined)
-    throw new Refusal('bad-request', 'If-Match is for one record: of several each names its "version"')
+    throw new VersoError('bad-request', 'If-Match is for one record: of several each names its "version"')
 }
 
 export function keyOf(request: FastifyRequest): { readonly idempotencyKey?: string } {
@@ -57,7 +58,7 @@ export function keyOf(request: FastifyRequest): { readonly idempotencyKey?: stri
 }
 
 /** What an answer is to show, if the body says so. */
-export function wantedIn(body: unknown): Wanted | undefined {
+export function wantedIn(body: unknown): FieldSelection | undefined {
   if (!isObject(body)) return undefined
   const { fields = null, related = null } = body
   return fields === null && related === null ? undefined : { fields, related }
@@ -67,7 +68,7 @@ export function wantedIn(body: unknown): Wanted | undefined {
 export function listOf(body: unknown): readonly unknown[] {
   const records = isObject(body) ? body['records'] : undefined
   if (Array.isArray(records) && records.length > 0) return records
-  throw new Refusal(
+  throw new VersoError(
     'bad-request',
     'The body must be a JSON object with a list in "records", one record at least',
   )

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import { StagedBody, type Body, type WaitingBodies } from '../answer/answer-body.js'
 import { MAX_CREDENTIAL_BYTES, MERGE_PATCH } from '../request/bodies.js'
 import type { Guards } from './guard.js'
@@ -80,7 +80,7 @@ export function addResource(server: FastifyInstance, resource: Resource): void {
   })
   async function refuseMethod(request: FastifyRequest): Promise<never> {
     const message = `${request.method} is not possible here, but ${allow.join(', ')}${hint ? `: ${hint}` : ''}`
-    throw new Refusal('method', message, { allow })
+    throw new VersoError('method', message, { allow })
   }
 }
 

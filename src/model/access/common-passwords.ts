@@ -1,5 +1,5 @@
 // Passwords of twelve characters and more that many people have: see docs/decisions/passwords.md for where they come from.
-const LINES = `
+const PASSWORD_LIST = `
 010203040506 012345678910 014702580369 01telemike01 050605rostik 102030405060 1111111111zz 111222333000
 111222333444555 112233445566 122333444455555 123123qweqwe 123321456654 123321qweewq 123456654321 12345677654321
 123456782000 1234567887654321 123456789000 12345678900987654321 123456789012 1234567890987654321 1234567890qaz
@@ -41,4 +41,4 @@ zxcasdqwe123 zxcvbn123456 zxcvbnm123456789 zxcvbnmmnbvcxz
 `
 
 /** In lower case, without those that only repeat a few characters. */
-export const COMMON_PASSWORDS: ReadonlySet<string> = new Set(LINES.trim().split(/\s+/))
+export const COMMON_PASSWORDS: ReadonlySet<string> = new Set(PASSWORD_LIST.trim().split(/\s+/))

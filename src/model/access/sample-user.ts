@@ -1,11 +1,11 @@
 // A user as conditions of permissions see one: with a value in every field that a read shows, to try conditions with.
 import type { Catalog } from '../catalog/catalog.js'
 import type { Field, FieldTypeName } from '../values/field-types.js'
-import { isShown } from '../definition/model.js'
+import { isReadByDefault } from '../definition/model.js'
 
-type Sample = Readonly<Record<string, unknown>>
+type SampleUser = Readonly<Record<string, unknown>>
 
-const SAMPLES: Readonly<Partial<Record<FieldTypeName, unknown>>> = {
+const SAMPLE_VALUES: Readonly<Partial<Record<FieldTypeName, unknown>>> = {
   string: 'x',
   text: 'x',
   integer: 1,
@@ -21,13 +21,14 @@ const SAMPLES: Readonly<Partial<Record<FieldTypeName, unknown>>> = {
 }
 
 /** `others` are fields that may have been added to users where the catalog does not know of it. */
-export function sampleOf(catalog: Catalog, others: readonly string[]): Sample {
+export function buildSampleUser(catalog: Catalog, others: readonly string[]): SampleUser {
   const user: Record<string, unknown> = Object.fromEntries(others.map((name) => [name, []]))
-  for (const field of catalog.user.fields.values()) if (isShown(field)) user[field.name] = valueOf(field)
+  for (const field of catalog.user.fields.values())
+    if (isReadByDefault(field)) user[field.name] = getSampleValue(field)
   return { ...user, id: 1, version: 0 }
 }
 
-function valueOf({ type, relation, selection }: Field): unknown {
-  if (!relation) return selection?.[0]?.value ?? SAMPLES[type] ?? null
+function getSampleValue({ type, relation, selection }: Field): unknown {
+  if (!relation) return selection?.[0]?.value ?? SAMPLE_VALUES[type] ?? null
   return relation.isList ? [{ id: 1 }] : { id: 1 }
 }

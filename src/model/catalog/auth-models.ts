@@ -1,12 +1,12 @@
 // Who may do what, as records: users, their roles, what a role permits, the keys of programs, and what has happened at the doors.
 import { defineModel } from '../definition/define-model.js'
 import { USER_MODEL } from '../definition/model.js'
-import { lengthOf } from '../values/value.js'
+import { countCharacters } from '../values/value.js'
 
 export const MAX_PASSWORD_BYTES = 1024
-export const MIN_PASSWORD_LENGTH = 12
-const MAX_USERNAME = 64
-const MAX_CONDITION_LENGTH = 4_000
+export const MIN_PASSWORD_CHARACTERS = 12
+const MAX_USERNAME_CHARACTERS = 64
+const MAX_CONDITION_CHARACTERS = 4_000
 
 export const ROLE_MODEL = 'verso.auth.Role'
 export const PERMISSION_MODEL = 'verso.auth.Permission'
@@ -18,7 +18,7 @@ export const USER_DEFINITION = defineModel({
   name: USER_MODEL,
   title: 'User',
   fields: {
-    username: { type: 'string', required: true, unique: true, length: MAX_USERNAME },
+    username: { type: 'string', required: true, unique: true, length: MAX_USERNAME_CHARACTERS },
     name: { type: 'string' },
     password: { type: 'string', secret: 'password', required: true, length: MAX_PASSWORD_BYTES },
     disabled: { type: 'boolean', default: false },
@@ -31,7 +31,7 @@ export const USER_DEFINITION = defineModel({
 })
 
 /** What the service sets itself, beside the record's version: a login changes no record. */
-export const KEPT_OF_USER = ['lastLoginOn']
+export const USER_SYSTEM_FIELDS = ['lastLoginOn']
 
 export const ROLE_DEFINITION = defineModel({
   name: ROLE_MODEL,
@@ -64,7 +64,7 @@ export const PERMISSION_DEFINITION = defineModel({
     canExport: { type: 'boolean', default: false },
     condition: {
       type: 'string',
-      length: MAX_CONDITION_LENGTH,
+      length: MAX_CONDITION_CHARACTERS,
       help: 'Only for records that meet it: a filter that may speak of :user, as in createdBy = :user.',
     },
     readable: { type: 'json', help: 'The fields that may be read, as a list of names; all if empty.' },
@@ -105,7 +105,7 @@ export const API_KEY_DEFINITION = defineModel({
   indexes: [['user'], ['prefix']],
 })
 
-export const KEPT_OF_API_KEY = ['user', 'prefix', 'hash', 'lastUsedOn']
+export const API_KEY_SYSTEM_FIELDS = ['user', 'prefix', 'hash', 'lastUsedOn']
 
 /** The closed list of what is noted: what changes a record is in the Log by itself. */
 export const EVENT_KINDS = [
@@ -138,40 +138,44 @@ export const EVENT_DEFINITION = defineModel({
 })
 
 /** An event refers to its account as `createdBy` does: it does not keep the account from being removed. */
-export const KEPT_OF_EVENT = ['user']
+export const EVENT_SYSTEM_FIELDS = ['user']
 
-export const USERNAME_RULE = `must be 1 to ${MAX_USERNAME} letters, digits or any of . _ @ + -`
+export const USERNAME_RULE = `must be 1 to ${MAX_USERNAME_CHARACTERS} letters, digits or any of . _ @ + -`
 
 /**
  * One spelling for each user name (NFKC, lower case), so that no two accounts differ in case, width or font alone; undefined if it
  * cannot be one.
  */
 export function normalizeUsername(input: string): string | undefined {
-  return spelled(input, 'NFKC')
+  return spellUsername(input, 'NFKC')
 }
 
 /** The spellings to look for, the most exact one first: accounts of earlier releases are kept in NFC. */
-export function usernameSpellings(input: string): readonly string[] {
-  const spellings = [spelled(input, 'NFC'), spelled(input, 'NFKC')]
+export function listUsernameSpellings(input: string): readonly string[] {
+  const spellings = [spellUsername(input, 'NFC'), spellUsername(input, 'NFKC')]
   return [...new Set(spellings.filter((name) => name !== undefined))]
 }
 
-function spelled(input: string, form: 'NFC' | 'NFKC'): string | undefined {
+function spellUsername(input: string, form: 'NFC' | 'NFKC'): string | undefined {
   const name = input.normalize(form).toLowerCase().normalize(form)
-  return /^[\p{L}\p{N}._@+-]+$/u.test(name) && lengthOf(name) <= MAX_USERNAME ? name : undefined
+  return /^[\p{L}\p{N}._@+-]+$/u.test(name) && countCharacters(name) <= MAX_USERNAME_CHARACTERS
+    ? name
+    : undefined
 }
 
 /** Scripts with letters that look alike. */
-const SCRIPTS: Readonly<Record<string, RegExp>> = {
+const CONFUSABLE_SCRIPTS: Readonly<Record<string, RegExp>> = {
   Latin: /\p{Script=Latin}/u,
   Greek: /\p{Script=Greek}/u,
   Cyrillic: /\p{Script=Cyrillic}/u,
 }
 
 /** Says why a new user name is refused. A name that mixes scripts can look like another name. */
-export function usernameFault(input: string): string | undefined {
+export function validateNewUsername(input: string): string | undefined {
   const username = normalizeUsername(input)
   if (username === undefined) return USERNAME_RULE
-  const found = Object.keys(SCRIPTS).filter((script) => SCRIPTS[script]?.test(username))
-  return found.length < 2 ? undefined : `mixes ${found.join(' and ')} letters; use letters of one script`
+  const scripts = Object.keys(CONFUSABLE_SCRIPTS).filter((script) =>
+    CONFUSABLE_SCRIPTS[script]?.test(username),
+  )
+  return scripts.length < 2 ? undefined : `mixes ${scripts.join(' and ')} letters; use letters of one script`
 }

@@ -4,14 +4,14 @@ import type { Model } from '../definition/model.js'
 import { didYouMean } from '../values/did-you-mean.js'
 
 /** The type that the other side of a relation must have. */
-const HELD_BY: Readonly<Record<string, string>> = {
+const INVERSE_TYPES: Readonly<Record<string, string>> = {
   'one-to-one': 'one-to-one',
   'one-to-many': 'many-to-one',
   'many-to-many': 'many-to-many',
 }
 
 /** What is wrong with a relation once all models are known, or undefined. */
-export function relationFault(
+export function validateRelation(
   models: ReadonlyMap<string, Model>,
   model: Model,
   { name, type, relation }: Field,
@@ -20,20 +20,20 @@ export function relationFault(
   const target = models.get(relation.target)
   if (!target) return `there is no model "${relation.target}"${didYouMean(relation.target, models.keys())}`
   if (relation.mappedBy === undefined) return undefined
-  const held = target.fields.get(relation.mappedBy)
-  const expected = HELD_BY[type]
-  if (!held) {
+  const inverse = target.fields.get(relation.mappedBy)
+  const expected = INVERSE_TYPES[type]
+  if (!inverse) {
     const meant = didYouMean(relation.mappedBy, target.fields.keys())
     return `mappedBy: ${target.name} has no field "${relation.mappedBy}"${meant}`
   }
   if (
-    held.type !== expected ||
-    held.relation?.target !== model.name ||
-    (held.kept && !model.name.startsWith('verso.'))
+    inverse.type !== expected ||
+    inverse.relation?.target !== model.name ||
+    (inverse.kept && !model.name.startsWith('verso.'))
   )
-    return `mappedBy: ${target.name}.${held.name} must be a ${expected} to ${model.name}`
-  if (held.relation.mappedBy !== undefined)
-    return `mappedBy: ${target.name}.${held.name} has mappedBy too: one side must hold the relation`
+    return `mappedBy: ${target.name}.${inverse.name} must be a ${expected} to ${model.name}`
+  if (inverse.relation.mappedBy !== undefined)
+    return `mappedBy: ${target.name}.${inverse.name} has mappedBy too: one side must hold the relation`
   const rival = [...model.fields.values()].find(
     (other) =>
       other.name !== name &&

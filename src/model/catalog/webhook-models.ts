@@ -3,18 +3,23 @@ import { defineModel } from '../definition/define-model.js'
 import { USER_MODEL } from '../definition/model.js'
 
 export const WEBHOOK_MODEL = 'verso.feed.Webhook'
-export const MAX_URL_LENGTH = 2_000
-const MAX_SECRET_LENGTH = 100
+export const MAX_WEBHOOK_URL_CHARACTERS = 2_000
+const MAX_WEBHOOK_SECRET_CHARACTERS = 100
 
 /** Where a new one begins. */
-export const FROM_BEGINNING = 'beginning'
+export const WEBHOOK_FROM_BEGINNING = 'beginning'
 
 export const WEBHOOK_DEFINITION = defineModel({
   name: WEBHOOK_MODEL,
   title: 'Webhook',
   fields: {
     name: { type: 'string', required: true, length: { min: 1, max: 100 } },
-    url: { type: 'string', required: true, length: MAX_URL_LENGTH, help: 'Where Changes are sent, by POST.' },
+    url: {
+      type: 'string',
+      required: true,
+      length: MAX_WEBHOOK_URL_CHARACTERS,
+      help: 'Where Changes are sent, by POST.',
+    },
     models: {
       type: 'json',
       help: 'The models whose Changes are sent, as a list of names; all that people declare if empty.',
@@ -24,7 +29,12 @@ export const WEBHOOK_DEFINITION = defineModel({
       target: USER_MODEL,
       help: 'Changes are told as this user may see them; everything is told without one.',
     },
-    secret: { type: 'string', secret: true, length: MAX_SECRET_LENGTH, help: 'What calls are signed with.' },
+    secret: {
+      type: 'string',
+      secret: true,
+      length: MAX_WEBHOOK_SECRET_CHARACTERS,
+      help: 'What calls are signed with.',
+    },
     paused: {
       type: 'boolean',
       default: false,
@@ -32,7 +42,7 @@ export const WEBHOOK_DEFINITION = defineModel({
     },
     from: {
       type: 'enum',
-      selection: ['end', FROM_BEGINNING],
+      selection: ['end', WEBHOOK_FROM_BEGINNING],
       default: 'end',
       help: 'Whether a new one is told of what there was before.',
     },

@@ -1,8 +1,8 @@
 // One field of a definition, from TypeScript or JSON → a checked Field, with every fault named.
 import {
-  DEFAULT_STRING_LENGTH,
+  DEFAULT_STRING_CHARACTERS,
   FIELD_TYPES,
-  Fault,
+  FieldError,
   MAX_TEXT_BYTES,
   parseValue,
   type Choice,
@@ -13,70 +13,74 @@ import {
 import { checkRelation } from './check-relation.js'
 import { MAX_PRECISION } from '../values/decimal.js'
 import { didYouMean } from '../values/did-you-mean.js'
-import { computeByTemplate } from '../values/template.js'
+import { compileTemplate } from '../values/template.js'
 import { checkSequence } from './check-sequence.js'
-import { isCount, isObject, type Value, type Values } from '../values/value.js'
+import { isNonNegativeInteger, isObject, type Value, type Values } from '../values/value.js'
 
 const FIELD_NAME = /^[A-Za-z][A-Za-z0-9_]{0,58}$/
 // Compared in lower case: SQLite does not tell the cases of a column apart. PostgreSQL has columns of its own in every table.
-const RESERVED = new Set(
+const RESERVED_FIELD_NAMES = new Set(
   [
     ...['id', 'version', 'createdOn', 'createdBy', 'updatedOn', 'updatedBy', 'archived'],
     ...['prototype', 'selected', ...Object.getOwnPropertyNames(Object.prototype)],
     ...['ctid', 'xmin', 'xmax', 'cmin', 'cmax', 'tableoid'],
   ].map((name) => name.toLowerCase()),
 )
-const DEFINABLE = Object.keys(FIELD_TYPES)
-const FREE_OPTIONS = ['type', 'title', 'help', 'was', 'copy'] as const
-const ALLOWED = Object.fromEntries(
+const FIELD_TYPE_NAMES = Object.keys(FIELD_TYPES)
+const COMMON_OPTIONS = ['type', 'title', 'help', 'was', 'copy'] as const
+const ALLOWED_OPTIONS = Object.fromEntries(
   Object.entries(FIELD_TYPES).map(([type, { options }]) => [
     type,
-    new Set<string>([...options, ...FREE_OPTIONS]),
+    new Set<string>([...options, ...COMMON_OPTIONS]),
   ]),
 ) as unknown as Readonly<Record<FieldTypeName, ReadonlySet<string>>>
-const TEXTUAL = ['title', 'help', 'was']
-const TOGGLES = ['required', 'unique', 'copy']
-const WORKED_OUT = [
+const TEXT_OPTIONS = ['title', 'help', 'was']
+const BOOLEAN_OPTIONS = ['required', 'unique', 'copy']
+const GENERATED_OPTIONS = [
   ['computed', 'computed field'],
   ['sequence', 'sequence'],
 ] as const
 
-type Report = (fault: string) => void
+type ReportFieldError = (fault: string) => void
 
 /** Undefined if there is not even a type to go by. */
-export function checkField(name: string, raw: unknown, report: Report): Field | undefined {
+export function checkField(name: string, raw: unknown, report: ReportFieldError): Field | undefined {
   if (!FIELD_NAME.test(name)) {
     report('a field name is a letter, then letters, digits or _, at most 59 characters')
-  } else if (RESERVED.has(name.toLowerCase())) report('this name is taken by the service')
+  } else if (RESERVED_FIELD_NAMES.has(name.toLowerCase())) report('this name is taken by the service')
   if (!isObject(raw)) {
     report('must be an object such as { "type": "string" }')
     return undefined
   }
   const { type } = raw
-  if (typeof type !== 'string' || !DEFINABLE.includes(type)) {
-    const meant = typeof type === 'string' ? didYouMean(type, DEFINABLE) : ''
-    report(`type must be one of ${DEFINABLE.join(', ')}${meant}`)
+  if (typeof type !== 'string' || !FIELD_TYPE_NAMES.includes(type)) {
+    const meant = typeof type === 'string' ? didYouMean(type, FIELD_TYPE_NAMES) : ''
+    report(`type must be one of ${FIELD_TYPE_NAMES.join(', ')}${meant}`)
     return undefined
   }
   checkOptions(raw, type as FieldTypeName, report)
-  return build(name, type as FieldTypeName, raw, report)
+  return buildField(name, type as FieldTypeName, raw, report)
 }
 
-function checkOptions(raw: Readonly<Record<string, unknown>>, type: FieldTypeName, report: Report): void {
-  const allowed = ALLOWED[type]
+function checkOptions(
+  raw: Readonly<Record<string, unknown>>,
+  type: FieldTypeName,
+  report: ReportFieldError,
+): void {
+  const allowed = ALLOWED_OPTIONS[type]
   for (const option of Object.keys(raw)) {
     if (!allowed.has(option) && raw[option] !== undefined)
       report(`${type} has no option "${option}"${didYouMean(option, allowed)}`)
   }
-  for (const option of TEXTUAL) {
+  for (const option of TEXT_OPTIONS) {
     if (raw[option] !== undefined && typeof raw[option] !== 'string') report(`${option} must be text`)
   }
-  for (const option of TOGGLES) {
+  for (const option of BOOLEAN_OPTIONS) {
     if (raw[option] !== undefined && typeof raw[option] !== 'boolean')
       report(`${option} must be true or false`)
   }
   if (raw['secret'] === 'password' && raw['default'] !== undefined) report('a password has no default')
-  for (const [option, kind] of WORKED_OUT) {
+  for (const [option, kind] of GENERATED_OPTIONS) {
     if (raw[option] === undefined) continue
     for (const other of ['required', 'default', 'secret']) {
       if (raw[other] !== undefined) report(`a ${kind} has no ${other}`)
@@ -86,21 +90,21 @@ function checkOptions(raw: Readonly<Record<string, unknown>>, type: FieldTypeNam
     report('a sequence is neither computed nor a selection')
 }
 
-function build(
+function buildField(
   name: string,
   type: FieldTypeName,
   raw: Readonly<Record<string, unknown>>,
-  report: Report,
+  report: ReportFieldError,
 ): Field {
   const sequence = checkSequence(raw['sequence'], report)
-  const bare: Field = {
+  const base: Field = {
     name,
     type,
-    title: typeof raw['title'] === 'string' ? raw['title'] : titleOf(name),
+    title: typeof raw['title'] === 'string' ? raw['title'] : deriveTitle(name),
     help: typeof raw['help'] === 'string' ? raw['help'] : undefined,
     required: raw['required'] === true,
     // No number is given twice, and a record has one partner.
-    unique: raw['unique'] === true || sequence !== undefined || isSoleReference(type, raw),
+    unique: raw['unique'] === true || sequence !== undefined || isUniqueReference(type, raw),
     min: undefined,
     max: undefined,
     ...checkLength(type, raw, report),
@@ -115,23 +119,24 @@ function build(
     sequence,
     relation: checkRelation(type, raw, report),
   }
-  const { selection: choices, min: least, max: most, default: usual } = raw
+  const { selection: choices, min: lower, max: upper, default: defaultValue } = raw
   // Most fields say none of these.
-  if ([choices, least, most, usual].every((option) => option === undefined) && type !== 'enum') return bare
-  const selection = checkSelection(raw['selection'], bare, report)
+  if ([choices, lower, upper, defaultValue].every((option) => option === undefined) && type !== 'enum')
+    return base
+  const selection = checkSelection(raw['selection'], base, report)
   const [min, max] = [
-    checkBound(raw['min'], 'min', bare, report),
-    checkBound(raw['max'], 'max', bare, report),
+    checkBound(raw['min'], 'min', base, report),
+    checkBound(raw['max'], 'max', base, report),
   ]
   const { compare }: FieldType = FIELD_TYPES[type]
   if (compare && min !== undefined && max !== undefined && compare(min, max) > 0)
     report('min is greater than max')
-  const field = { ...bare, selection, min, max }
+  const field = { ...base, selection, min, max }
   return { ...field, default: checkDefault(raw['default'], field, report) }
 }
 
 /** `dateOfBirth` → `Date of birth` */
-function titleOf(name: string): string {
+function deriveTitle(name: string): string {
   const words = name
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
     .replaceAll('_', ' ')
@@ -142,17 +147,23 @@ function titleOf(name: string): string {
 function checkLength(
   type: FieldTypeName,
   raw: Readonly<Record<string, unknown>>,
-  report: Report,
+  report: ReportFieldError,
 ): Pick<Field, 'minLength' | 'maxLength'> {
   // A computed text has no shorter limit than a text: what it is made of was within limits already.
   const isShort = (type === 'string' || type === 'enum') && raw['computed'] === undefined
-  const most = isShort ? DEFAULT_STRING_LENGTH : MAX_TEXT_BYTES
+  const limit = isShort ? DEFAULT_STRING_CHARACTERS : MAX_TEXT_BYTES
   const { length } = raw
-  if (length === undefined) return { minLength: 0, maxLength: most }
-  const { min = 0, max = most } = isObject(length) ? length : { max: length }
-  if (!isCount(min) || !isCount(max) || max < 1 || max > MAX_TEXT_BYTES || min > max) {
+  if (length === undefined) return { minLength: 0, maxLength: limit }
+  const { min = 0, max = limit } = isObject(length) ? length : { max: length }
+  if (
+    !isNonNegativeInteger(min) ||
+    !isNonNegativeInteger(max) ||
+    max < 1 ||
+    max > MAX_TEXT_BYTES ||
+    min > max
+  ) {
     report(`length must be a whole number from 1 to ${MAX_TEXT_BYTES}, or { min, max } of such numbers`)
-    return { minLength: 0, maxLength: most }
+    return { minLength: 0, maxLength: limit }
   }
   return { minLength: min, maxLength: max }
 }
@@ -160,45 +171,49 @@ function checkLength(
 function checkDigits(
   type: FieldTypeName,
   raw: Readonly<Record<string, unknown>>,
-  report: Report,
+  report: ReportFieldError,
 ): Pick<Field, 'precision' | 'scale'> {
   const { precision = 20, scale = 2 } = raw
   if (type !== 'decimal') return { precision: 0, scale: 0 }
-  if (!isCount(precision) || precision < 1 || precision > MAX_PRECISION) {
+  if (!isNonNegativeInteger(precision) || precision < 1 || precision > MAX_PRECISION) {
     report(`precision must be a whole number from 1 to ${MAX_PRECISION}`)
-  } else if (!isCount(scale) || scale > precision) {
+  } else if (!isNonNegativeInteger(scale) || scale > precision) {
     report('scale must be a whole number from 0 to the precision')
   } else return { precision, scale }
   return { precision: MAX_PRECISION, scale: 0 }
 }
 
-function checkSecret(secret: unknown, report: Report): Field['secret'] {
+function checkSecret(secret: unknown, report: ReportFieldError): Field['secret'] {
   if (secret === undefined || secret === false) return undefined
   if (secret === 'password') return 'password'
   if (secret !== true) report('secret must be true, false or "password"')
   return 'hidden'
 }
 
-function checkComputed(computed: unknown, report: Report): Field['computed'] {
+function checkComputed(computed: unknown, report: ReportFieldError): Field['computed'] {
   if (computed === undefined) return undefined
   if (typeof computed === 'function') return computed as (record: Readonly<Values>) => unknown
-  if (typeof computed === 'string') return computeByTemplate(computed)
+  if (typeof computed === 'string') return compileTemplate(computed)
   report('computed must be a function, or a template such as "{firstName} {lastName}"')
   return undefined
 }
 
-function isSoleReference(type: FieldTypeName, raw: Readonly<Record<string, unknown>>): boolean {
+function isUniqueReference(type: FieldTypeName, raw: Readonly<Record<string, unknown>>): boolean {
   return type === 'one-to-one' && raw['mappedBy'] === undefined
 }
 
-function checkFormerName(was: unknown, name: string, report: Report): string | undefined {
+function checkFormerName(was: unknown, name: string, report: ReportFieldError): string | undefined {
   if (typeof was !== 'string') return undefined
-  if (was === name || !FIELD_NAME.test(was) || RESERVED.has(was.toLowerCase()))
+  if (was === name || !FIELD_NAME.test(was) || RESERVED_FIELD_NAMES.has(was.toLowerCase()))
     report(`was: "${was}" cannot be its former name`)
   return was
 }
 
-function checkSelection(selection: unknown, field: Field, report: Report): readonly Choice[] | undefined {
+function checkSelection(
+  selection: unknown,
+  field: Field,
+  report: ReportFieldError,
+): readonly Choice[] | undefined {
   if (selection === undefined) {
     if (field.type === 'enum') report('an enum needs a selection')
     return undefined
@@ -210,7 +225,7 @@ function checkSelection(selection: unknown, field: Field, report: Report): reado
   const choices = selection.map((item: unknown): Choice => {
     const { value, title } = isObject(item) ? item : { value: item, title: undefined }
     const parsed = parseValue(field, value)
-    if (parsed instanceof Fault) report(`selection: ${JSON.stringify(value)} ${parsed.message}`)
+    if (parsed instanceof FieldError) report(`selection: ${JSON.stringify(value)} ${parsed.message}`)
     const shown = typeof title === 'string' ? title : String(value)
     return { value: value as string | number, title: shown }
   })
@@ -223,22 +238,22 @@ function checkBound(
   bound: unknown,
   option: string,
   field: Field,
-  report: Report,
+  report: ReportFieldError,
 ): string | number | undefined {
   if (bound === undefined) return undefined
   const value = parseValue(field, bound)
-  if (value instanceof Fault) {
+  if (value instanceof FieldError) {
     report(`${option} ${value.message}`)
     return undefined
   }
   return value as string | number
 }
 
-function checkDefault(value: unknown, field: Field, report: Report): Value | undefined {
+function checkDefault(value: unknown, field: Field, report: ReportFieldError): Value | undefined {
   if (value === undefined) return undefined
   if (value === 'now' && ['date', 'time', 'datetime'].includes(field.type)) return value
   const parsed = parseValue(field, value)
-  if (parsed instanceof Fault) {
+  if (parsed instanceof FieldError) {
     report(`default ${parsed.message}`)
     return undefined
   }

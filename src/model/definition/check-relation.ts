@@ -21,11 +21,11 @@ export function checkRelation(
     isList,
     mappedBy: typeof mappedBy === 'string' ? mappedBy : undefined,
     owned: owned === true || (type === 'many-to-many' && mappedBy === undefined),
-    ...(isList ? checkOrder(raw['orderBy'], report) : {}),
+    ...(isList ? checkOrderBy(raw['orderBy'], report) : {}),
   }
 }
 
-function checkOrder(orderBy: unknown, report: (fault: string) => void): Pick<Relation, 'orderBy'> {
+function checkOrderBy(orderBy: unknown, report: (fault: string) => void): Pick<Relation, 'orderBy'> {
   if (orderBy === undefined) return {}
   if (!Array.isArray(orderBy) || !orderBy.every((key) => typeof key === 'string')) {
     report('orderBy must be a list of field names, such as ["sequence", "-createdOn"]')

@@ -1,11 +1,11 @@
 import type { Sequence } from '../values/field-types.js'
 import { didYouMean } from '../values/did-you-mean.js'
-import { isCount, isObject, textFault } from '../values/value.js'
+import { isNonNegativeInteger, isObject, validateText } from '../values/value.js'
 
 const SEQUENCE_OPTIONS = ['prefix', 'suffix', 'padding', 'next']
-const MAX_PADDING = 15
+const MAX_SEQUENCE_PADDING = 15
 
-export function checkSequence(raw: unknown, report: (fault: string) => void): Sequence | undefined {
+export function checkSequence(raw: unknown, report: (error: string) => void): Sequence | undefined {
   if (raw === undefined) return undefined
   if (!isObject(raw)) {
     report('sequence must be an object such as { "prefix": "SO", "padding": 5 }')
@@ -17,10 +17,10 @@ export function checkSequence(raw: unknown, report: (fault: string) => void): Se
   }
   const { prefix = '', suffix = '', padding = 0, next = 1 } = raw
   if (typeof prefix !== 'string' || typeof suffix !== 'string') report('prefix and suffix must be text')
-  const fault = textFault(`${String(prefix)}${String(suffix)}`)
+  const fault = validateText(`${String(prefix)}${String(suffix)}`)
   if (fault !== undefined) report(`prefix and suffix ${fault}`)
-  if (!isCount(padding) || padding > MAX_PADDING)
-    report(`padding must be a whole number from 0 to ${MAX_PADDING}`)
-  if (!isCount(next) || !Number.isSafeInteger(next)) report('next must be a whole number from 0')
+  if (!isNonNegativeInteger(padding) || padding > MAX_SEQUENCE_PADDING)
+    report(`padding must be a whole number from 0 to ${MAX_SEQUENCE_PADDING}`)
+  if (!isNonNegativeInteger(next) || !Number.isSafeInteger(next)) report('next must be a whole number from 0')
   return { prefix: String(prefix), suffix: String(suffix), padding: Number(padding), next: Number(next) }
 }

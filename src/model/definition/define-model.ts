@@ -4,7 +4,7 @@ import type { Json, Value, Values } from '../values/value.js'
 
 type ChoiceDefinition<T> = T | { readonly value: T; readonly title?: string }
 
-interface AnyField {
+interface CommonFieldOptions {
   /** What people see; made from the name if absent. */
   readonly title?: string
   readonly help?: string
@@ -16,26 +16,26 @@ interface AnyField {
   readonly copy?: boolean
 }
 
-interface Computable {
+interface ComputedOptions {
   /** A function of the other fields, or a template such as `{firstName} {lastName}`. Worked out on every write and stored. */
   readonly computed?: string | ((record: Readonly<Values>) => Value | undefined)
 }
 
-interface Unique {
+interface UniqueOptions {
   /** No two records have the same value; null is no value. */
   readonly unique?: boolean
 }
 
-interface Ranged<T> {
+interface RangeOptions<T> {
   readonly min?: T
   readonly max?: T
 }
 
-type Length = number | { readonly min?: number; readonly max?: number }
+type LengthOption = number | { readonly min?: number; readonly max?: number }
 
-interface TextOptions extends AnyField, Computable {
+interface TextOptions extends CommonFieldOptions, ComputedOptions {
   /** At most so many characters (code points), or both ends. */
-  readonly length?: Length
+  readonly length?: LengthOption
   /** Write-only; `"password"` is hashed as well. */
   readonly secret?: boolean | 'password'
   readonly default?: string
@@ -50,44 +50,44 @@ interface SequenceOptions {
   readonly next?: number
 }
 
-interface Relating extends AnyField {
+interface RelationOptions extends CommonFieldOptions {
   /** The name of the model it leads to. */
   readonly target: string
 }
 
-interface Ordered {
+interface ListOrderOptions {
   /** Fields of the target that the list is ordered by, such as `['sequence', '-createdOn']`: `-` is descending. By id if absent. */
   readonly orderBy?: readonly string[]
 }
 
 export type FieldDefinition =
   | (TextOptions &
-      Unique & {
+      UniqueOptions & {
         readonly type: 'string'
         readonly selection?: readonly ChoiceDefinition<string>[]
         /** The service gives each new record the next number; what a client sends is ignored. */
         readonly sequence?: SequenceOptions
       })
   | (TextOptions & { readonly type: 'text' })
-  | (AnyField &
-      Computable &
-      Unique & {
+  | (CommonFieldOptions &
+      ComputedOptions &
+      UniqueOptions & {
         readonly type: 'enum'
         readonly selection: readonly ChoiceDefinition<string>[]
         readonly default?: string
       })
-  | (AnyField &
-      Computable &
-      Unique &
-      Ranged<number> & {
+  | (CommonFieldOptions &
+      ComputedOptions &
+      UniqueOptions &
+      RangeOptions<number> & {
         readonly type: 'integer' | 'long'
         readonly selection?: readonly ChoiceDefinition<number>[]
         readonly default?: number
       })
-  | (AnyField &
-      Computable &
-      Unique &
-      Ranged<string | number> & {
+  | (CommonFieldOptions &
+      ComputedOptions &
+      UniqueOptions &
+      RangeOptions<string | number> & {
         readonly type: 'decimal'
         /** Digits in all, at most 38; 20 if absent. */
         readonly precision?: number
@@ -95,34 +95,38 @@ export type FieldDefinition =
         readonly scale?: number
         readonly default?: string | number
       })
-  | (AnyField & Computable & Unique & { readonly type: 'boolean'; readonly default?: boolean })
-  | (AnyField &
-      Computable &
-      Unique &
-      Ranged<string> & {
+  | (CommonFieldOptions &
+      ComputedOptions &
+      UniqueOptions & { readonly type: 'boolean'; readonly default?: boolean })
+  | (CommonFieldOptions &
+      ComputedOptions &
+      UniqueOptions &
+      RangeOptions<string> & {
         readonly type: 'date' | 'time' | 'datetime'
         /** A value, or `"now"`. */
         readonly default?: string
       })
-  | (AnyField & Computable & Unique & { readonly type: 'uuid'; readonly default?: string })
-  | (AnyField & Computable & { readonly type: 'json'; readonly default?: Json })
-  | (AnyField & { readonly type: 'binary' })
-  | (Relating & Unique & { readonly type: 'many-to-one' })
-  | (Relating & {
+  | (CommonFieldOptions &
+      ComputedOptions &
+      UniqueOptions & { readonly type: 'uuid'; readonly default?: string })
+  | (CommonFieldOptions & ComputedOptions & { readonly type: 'json'; readonly default?: Json })
+  | (CommonFieldOptions & { readonly type: 'binary' })
+  | (RelationOptions & UniqueOptions & { readonly type: 'many-to-one' })
+  | (RelationOptions & {
       readonly type: 'one-to-one'
       /** The field of the target that holds the relation: this one only shows its other side. */
       readonly mappedBy?: string
     })
-  | (Omit<Relating, 'required'> &
-      Ordered & {
+  | (Omit<RelationOptions, 'required'> &
+      ListOrderOptions & {
         readonly type: 'one-to-many'
         /** The many-to-one of the target that leads back here. */
         readonly mappedBy: string
         /** Part of the record: read with it, replaced with it, deleted with it. Else a view of the other side. */
         readonly owned?: boolean
       })
-  | (Omit<Relating, 'required'> &
-      Ordered & {
+  | (Omit<RelationOptions, 'required'> &
+      ListOrderOptions & {
         readonly type: 'many-to-many'
         /** The many-to-many of the target that holds the relation: this one only shows its other side. */
         readonly mappedBy?: string
@@ -147,7 +151,7 @@ export interface ModelDefinition {
 }
 
 // A symbol of the registry: a model file may load its own copy of this module.
-const DEFINED = Symbol.for('verso.defined-model')
+const MODEL_MARKER = Symbol.for('verso.defined-model')
 
 /**
  * Declares a model. Faults are reported when the service starts, all of them at once.
@@ -163,23 +167,23 @@ const DEFINED = Symbol.for('verso.defined-model')
  * export type Task = RecordOf<typeof Task>
  */
 export function defineModel<const Definition extends ModelDefinition>(definition: Definition): Definition {
-  Object.defineProperty(definition, DEFINED, { value: true })
-  return freeze(definition)
+  Object.defineProperty(definition, MODEL_MARKER, { value: true })
+  return deepFreeze(definition)
 }
 
 export function isDefinedModel(value: unknown): value is ModelDefinition {
-  return typeof value === 'object' && value !== null && DEFINED in value
+  return typeof value === 'object' && value !== null && MODEL_MARKER in value
 }
 
-function freeze<T>(value: T): T {
+function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value)
-    Object.values(value).forEach(freeze)
+    Object.values(value).forEach(deepFreeze)
   }
   return value
 }
 
-interface JsonOf extends Record<FieldTypeName, unknown> {
+interface JsonTypes extends Record<FieldTypeName, unknown> {
   string: string
   text: string
   integer: number
@@ -207,59 +211,59 @@ export interface Reference {
 }
 
 /** `{id}` refers to a record, `{id, version, …}` changes it too, and an object without id makes a new one. */
-export interface NeighbourInput {
+export interface RelatedRecordInput {
   readonly id?: number
   readonly version?: number
   readonly [field: string]: unknown
 }
 
-type ValueOf<F extends FieldDefinition> = F extends {
+type FieldValue<F extends FieldDefinition> = F extends {
   readonly selection: readonly (infer C)[]
 }
   ? C extends { readonly value: infer V }
     ? V
     : C
-  : JsonOf[F['type']]
+  : JsonTypes[F['type']]
 
-interface List {
+interface ListFieldType {
   readonly type: 'one-to-many' | 'many-to-many'
 }
 
-type Nullable<F extends FieldDefinition> = F extends { readonly required: true } | List
-  ? ValueOf<F>
-  : ValueOf<F> | null
+type NullableFieldValue<F extends FieldDefinition> = F extends { readonly required: true } | ListFieldType
+  ? FieldValue<F>
+  : FieldValue<F> | null
 
 /** The other side of a relation: shown only when it is asked for by name, never written. */
-type IsView<F> = F extends { readonly mappedBy: string }
+type IsInverse<F> = F extends { readonly mappedBy: string }
   ? F extends { readonly owned: true }
     ? false
     : true
   : false
 
-type Shown<F> = F extends { readonly type: 'binary' } | { readonly secret: true | 'password' }
+type OutputFilter<F> = F extends { readonly type: 'binary' } | { readonly secret: true | 'password' }
   ? never
-  : IsView<F> extends true
+  : IsInverse<F> extends true
     ? never
     : unknown
 
-type Sent<F> = F extends
+type InputFilter<F> = F extends
   { readonly type: 'binary' } | { readonly computed: unknown } | { readonly sequence: unknown }
   ? never
-  : IsView<F> extends true
+  : IsInverse<F> extends true
     ? never
     : unknown
 
-type InputValue<F extends FieldDefinition> = F extends { readonly type: 'decimal' }
-  ? Nullable<F> | number
-  : F extends List
-    ? readonly NeighbourInput[]
+type FieldInputValue<F extends FieldDefinition> = F extends { readonly type: 'decimal' }
+  ? NullableFieldValue<F> | number
+  : F extends ListFieldType
+    ? readonly RelatedRecordInput[]
     : F extends { readonly target: string }
       ? F extends { readonly required: true }
-        ? NeighbourInput
-        : NeighbourInput | null
-      : Nullable<F>
+        ? RelatedRecordInput
+        : RelatedRecordInput | null
+      : NullableFieldValue<F>
 
-type FieldsOf<M extends ModelDefinition> = M['fields']
+type ModelFields<M extends ModelDefinition> = M['fields']
 
 export interface UserReference {
   readonly id: number
@@ -267,7 +271,7 @@ export interface UserReference {
   readonly name: string | null
 }
 
-type Archived<M extends ModelDefinition> = M extends { readonly archived: true }
+type ArchivedField<M extends ModelDefinition> = M extends { readonly archived: true }
   ? { readonly archived: boolean | null }
   : unknown
 
@@ -280,17 +284,17 @@ export type RecordOf<M extends ModelDefinition> = {
   readonly updatedOn: string | null
   readonly updatedBy: UserReference | null
 } & {
-  readonly [K in keyof FieldsOf<M> as unknown extends Shown<FieldsOf<M>[K]> ? K : never]: Nullable<
-    FieldsOf<M>[K]
-  >
-} & Archived<M>
+  readonly [
+    K in keyof ModelFields<M> as unknown extends OutputFilter<ModelFields<M>[K]> ? K : never
+  ]: NullableFieldValue<ModelFields<M>[K]>
+} & ArchivedField<M>
 
 /** What may be sent to create or change a record of this model; a change names the version it was made from. */
 export type InputOf<M extends ModelDefinition> = {
   readonly id?: number
   readonly version?: number
 } & {
-  readonly [K in keyof FieldsOf<M> as unknown extends Sent<FieldsOf<M>[K]> ? K : never]?: InputValue<
-    FieldsOf<M>[K]
-  >
-} & Partial<Archived<M>>
+  readonly [
+    K in keyof ModelFields<M> as unknown extends InputFilter<ModelFields<M>[K]> ? K : never
+  ]?: FieldInputValue<ModelFields<M>[K]>
+} & Partial<ArchivedField<M>>

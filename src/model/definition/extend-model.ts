@@ -1,6 +1,6 @@
 // What people add in TypeScript to a model that is written elsewhere.
 import type { FieldDefinition, ModelDefinition } from './define-model.js'
-import { DEFAULT_STRING_LENGTH } from '../values/field-types.js'
+import { DEFAULT_STRING_CHARACTERS } from '../values/field-types.js'
 
 export interface ModelExtension {
   /** The name of the model that is extended. */
@@ -14,7 +14,7 @@ export interface ModelExtension {
 }
 
 // A symbol of the registry: a model file may load its own copy of this module.
-const EXTENDS = Symbol.for('verso.model-extension')
+const EXTENSION_MARKER = Symbol.for('verso.model-extension')
 
 /**
  * Extends a model of another file: what XML or JSON cannot say, such as a computed field. Its fields replace those of the same name, or join
@@ -30,20 +30,23 @@ const EXTENDS = Symbol.for('verso.model-extension')
  * })
  */
 export function extendModel<const Extension extends ModelExtension>(extension: Extension): Extension {
-  Object.defineProperty(extension, EXTENDS, { value: true })
+  Object.defineProperty(extension, EXTENSION_MARKER, { value: true })
   return Object.freeze(extension)
 }
 
 export function isModelExtension(value: unknown): value is ModelExtension {
-  return typeof value === 'object' && value !== null && EXTENDS in value
+  return typeof value === 'object' && value !== null && EXTENSION_MARKER in value
 }
 
 /** The definition with what the extensions say, the last one first heard. */
-export function extend(definition: ModelDefinition, extensions: readonly ModelExtension[]): ModelDefinition {
+export function applyExtensions(
+  definition: ModelDefinition,
+  extensions: readonly ModelExtension[],
+): ModelDefinition {
   return extensions.reduce<ModelDefinition>(
     (before, { fields, nameField, listFields, together }) => ({
       ...before,
-      fields: { ...before.fields, ...inPlace(before.fields, fields ?? {}) },
+      fields: { ...before.fields, ...keepFieldLengths(before.fields, fields ?? {}) },
       ...(nameField === undefined ? {} : { nameField }),
       ...(listFields === undefined ? {} : { listFields }),
       ...(together === undefined ? {} : { together: [...(before.together ?? []), ...together] }),
@@ -53,7 +56,7 @@ export function extend(definition: ModelDefinition, extensions: readonly ModelEx
 }
 
 /** A text is no longer than the one whose place it takes, unless it says so: an index may stand on it. */
-function inPlace(
+function keepFieldLengths(
   before: ModelDefinition['fields'],
   fields: ModelDefinition['fields'],
 ): ModelDefinition['fields'] {
@@ -63,7 +66,7 @@ function inPlace(
     const isItself = former === field
     if (isItself || field.type !== 'string' || former?.type !== 'string' || field.length !== undefined)
       return [name, field]
-    return [name, { ...field, length: former.length ?? DEFAULT_STRING_LENGTH }]
+    return [name, { ...field, length: former.length ?? DEFAULT_STRING_CHARACTERS }]
   })
   return Object.fromEntries(entries)
 }

@@ -1,11 +1,11 @@
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { Model } from './model.js'
 
-const MAX_NAMED_FAULTS = 100
-const MAX_NAME = 100
+const MAX_FIELD_ERRORS = 100
+const MAX_FIELD_PATH_CHARACTERS = 100
 
 /** What is wrong with the values that were sent: all of it, by field. */
-export class Faults {
+export class FieldErrors {
   readonly #byField = new Map<string, string>()
 
   add(field: string, message: string): void {
@@ -13,8 +13,8 @@ export class Faults {
   }
 
   /** No more of them will be named: nothing is worth looking up for the rest. */
-  get areMany(): boolean {
-    return this.#byField.size >= MAX_NAMED_FAULTS
+  get isFull(): boolean {
+    return this.#byField.size >= MAX_FIELD_ERRORS
   }
 
   has(field: string): boolean {
@@ -28,19 +28,23 @@ export class Faults {
   /** Without a model where they are those of several. */
   refuseIfAny(model?: Model): void {
     if (this.#byField.size === 0) return
-    const named = [...this.#byField].slice(0, MAX_NAMED_FAULTS)
-    const errors = Object.fromEntries(named.map(([field, message]) => [field.slice(0, MAX_NAME), message]))
-    const list = named.slice(0, 5).map(([field, message]) => `${field.slice(0, MAX_NAME)} ${message}`)
+    const named = [...this.#byField].slice(0, MAX_FIELD_ERRORS)
+    const errors = Object.fromEntries(
+      named.map(([field, message]) => [field.slice(0, MAX_FIELD_PATH_CHARACTERS), message]),
+    )
+    const list = named
+      .slice(0, 5)
+      .map(([field, message]) => `${field.slice(0, MAX_FIELD_PATH_CHARACTERS)} ${message}`)
     const more = this.#byField.size > list.length ? ` and ${this.#byField.size - list.length} more` : ''
     const what = model ? `${model.name} was not written` : 'Nothing was written'
-    throw new Refusal('invalid', `${what}: ${list.join('; ')}${more}`, { errors })
+    throw new VersoError('invalid', `${what}: ${list.join('; ')}${more}`, { errors })
   }
 }
 
 /** What is wrong with one place of a request: a field, or a record inside of it, `addresses[1].` */
-export function refusalAt(model: Model, place: string, message: string): Refusal {
-  const name = place.replace(/\.$/, '')
-  return new Refusal('invalid', `${model.name} was not written: ${name} ${message}`, {
+export function createFieldError(model: Model, path: string, message: string): VersoError {
+  const name = path.replace(/\.$/, '')
+  return new VersoError('invalid', `${model.name} was not written: ${name} ${message}`, {
     errors: { [name]: message },
   })
 }

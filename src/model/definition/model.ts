@@ -1,14 +1,14 @@
 import { checkField } from './check-field.js'
 import {
-  BLANK,
+  FIELD_DEFAULTS,
   isIndexable,
-  MAX_INDEXED_LENGTH,
-  storageOf,
+  MAX_INDEXED_CHARACTERS,
+  getStorage,
   type Field,
   type Relation,
 } from '../values/field-types.js'
 import { didYouMean } from '../values/did-you-mean.js'
-import { fieldsOfTemplate } from '../values/template.js'
+import { listTemplateFields } from '../values/template.js'
 import { isObject } from '../values/value.js'
 
 /** A checked model. `defineModel` in `definition.ts` is how people write one. */
@@ -30,23 +30,23 @@ export interface Model {
 export const USER_MODEL = 'verso.auth.User'
 
 // SQLite keeps names that begin with sqlite_ for itself.
-const MODEL_NAME = /^(?!sqlite_)[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+$/i
-const MAX_MODEL_NAME = 200
-const OPTIONS = [
+const MODEL_NAME_PATTERN = /^(?!sqlite_)[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+$/i
+const MAX_MODEL_NAME_CHARACTERS = 200
+const MODEL_OPTIONS = [
   ...['name', 'title', 'fields', 'nameField', 'listFields'],
   ...['unique', 'indexes', 'together', 'archived'],
 ]
 
-const kept = { ...BLANK, kept: true, copied: false }
-const user: Relation = { target: USER_MODEL, isList: false, mappedBy: undefined, owned: false }
-const KEPT_FIELDS: readonly Field[] = [
-  { ...kept, name: 'createdOn', title: 'Created on', type: 'datetime' },
-  { ...kept, name: 'createdBy', title: 'Created by', type: 'many-to-one', relation: user },
-  { ...kept, name: 'updatedOn', title: 'Updated on', type: 'datetime' },
-  { ...kept, name: 'updatedBy', title: 'Updated by', type: 'many-to-one', relation: user },
+const SYSTEM_FIELD = { ...FIELD_DEFAULTS, kept: true, copied: false }
+const USER_RELATION: Relation = { target: USER_MODEL, isList: false, mappedBy: undefined, owned: false }
+const SYSTEM_FIELDS: readonly Field[] = [
+  { ...SYSTEM_FIELD, name: 'createdOn', title: 'Created on', type: 'datetime' },
+  { ...SYSTEM_FIELD, name: 'createdBy', title: 'Created by', type: 'many-to-one', relation: USER_RELATION },
+  { ...SYSTEM_FIELD, name: 'updatedOn', title: 'Updated on', type: 'datetime' },
+  { ...SYSTEM_FIELD, name: 'updatedBy', title: 'Updated by', type: 'many-to-one', relation: USER_RELATION },
 ]
-const ARCHIVED: Field = {
-  ...BLANK,
+const ARCHIVED_FIELD: Field = {
+  ...FIELD_DEFAULTS,
   name: 'archived',
   title: 'Archived',
   type: 'boolean',
@@ -54,56 +54,57 @@ const ARCHIVED: Field = {
 }
 
 /** A definition of any origin → a Model; every fault is reported, and then there is no model. */
-export function checkModel(definition: unknown, report: (fault: string) => void): Model | undefined {
+export function checkModel(definition: unknown, report: (error: string) => void): Model | undefined {
   if (!isObject(definition)) {
     report('a model must be an object with a name and fields')
     return undefined
   }
-  let faults = 0
+  let errors = 0
   const name = typeof definition['name'] === 'string' ? definition['name'] : 'a model without a name'
-  const complain = (fault: string) => {
-    faults++
+  const reportError = (fault: string) => {
+    errors++
     report(`${name}: ${fault}`)
   }
-  checkShape(definition, complain)
+  checkModelOptions(definition, reportError)
   const fields = checkFields(definition['fields'], (field, fault) => {
-    faults++
+    errors++
     report(`${name}.${field}: ${fault}`)
   })
-  if (definition['archived'] === true) fields.set(ARCHIVED.name, ARCHIVED)
-  for (const field of KEPT_FIELDS) fields.set(field.name, field)
+  if (definition['archived'] === true) fields.set(ARCHIVED_FIELD.name, ARCHIVED_FIELD)
+  for (const field of SYSTEM_FIELDS) fields.set(field.name, field)
   const single = [...fields.values()].filter((field) => field.unique).map((field) => [field.name])
   const model: Model = {
     name,
     title:
       typeof definition['title'] === 'string' ? definition['title'] : name.slice(name.lastIndexOf('.') + 1),
     fields,
-    nameField: checkNameField(definition['nameField'], fields, complain),
-    listFields: checkListFields(definition['listFields'], fields, complain),
-    unique: [...single, ...checkSets('unique', definition['unique'], fields, complain)],
-    indexes: checkSets('indexes', definition['indexes'], fields, complain),
-    together: checkGroups(definition['together'], fields, complain),
+    nameField: checkNameField(definition['nameField'], fields, reportError),
+    listFields: checkListFields(definition['listFields'], fields, reportError),
+    unique: [...single, ...checkFieldSets('unique', definition['unique'], fields, reportError)],
+    indexes: checkFieldSets('indexes', definition['indexes'], fields, reportError),
+    together: checkMergeGroups(definition['together'], fields, reportError),
     archived: definition['archived'] === true,
   }
-  for (const set of single) checkIndexable('unique', set, fields, complain)
-  return faults > 0 ? undefined : Object.freeze(model)
+  for (const set of single) checkIndexable('unique', set, fields, reportError)
+  return errors > 0 ? undefined : Object.freeze(model)
 }
 
-type Complain = (fault: string) => void
+type ReportError = (fault: string) => void
 
-function checkShape(definition: Readonly<Record<string, unknown>>, complain: Complain): void {
+function checkModelOptions(definition: Readonly<Record<string, unknown>>, report: ReportError): void {
   const { name, title, archived } = definition
-  if (typeof name !== 'string' || !MODEL_NAME.test(name) || name.length > MAX_MODEL_NAME) {
-    complain('the name must be a dotted name such as "crm.Contact"')
+  if (typeof name !== 'string' || !MODEL_NAME_PATTERN.test(name) || name.length > MAX_MODEL_NAME_CHARACTERS) {
+    report('the name must be a dotted name such as "crm.Contact"')
   }
-  if (title !== undefined && typeof title !== 'string') complain('title must be text')
-  if (archived !== undefined && typeof archived !== 'boolean') complain('archived must be true or false')
+  if (title !== undefined && typeof title !== 'string') report('title must be text')
+  if (archived !== undefined && typeof archived !== 'boolean') report('archived must be true or false')
   for (const option of Object.keys(definition)) {
-    if (!OPTIONS.includes(option)) complain(`a model has no option "${option}"${didYouMean(option, OPTIONS)}`)
+    if (!MODEL_OPTIONS.includes(option))
+      report(`a model has no option "${option}"${didYouMean(option, MODEL_OPTIONS)}`)
   }
 }
 
-function checkFields(raw: unknown, report: (field: string, fault: string) => void): Map<string, Field> {
+function checkFields(raw: unknown, report: (field: string, error: string) => void): Map<string, Field> {
   const fields = new Map<string, Field>()
   if (!isObject(raw) || Object.keys(raw).length === 0) {
     report('fields', 'a model needs at least one field')
@@ -135,7 +136,7 @@ function checkTemplate(
   before: ReadonlyMap<string, Field>,
   report: (field: string, fault: string) => void,
 ): void {
-  const names = fieldsOfTemplate(template)
+  const names = listTemplateFields(template)
   if (names.length === 0) report(name, 'the template names no field; write it as {field}')
   for (const used of names) {
     const other = raw[used]
@@ -149,75 +150,82 @@ function checkTemplate(
   }
 }
 
-function checkNameField(nameField: unknown, fields: ReadonlyMap<string, Field>, complain: Complain) {
-  if (nameField === undefined) return ['name', 'code'].find((name) => isName(fields.get(name)))
+function checkNameField(nameField: unknown, fields: ReadonlyMap<string, Field>, report: ReportError) {
+  if (nameField === undefined) return ['name', 'code'].find((name) => canBeNameField(fields.get(name)))
   const named = typeof nameField === 'string' ? nameField : ''
   const field = fields.get(named)
-  if (!field) complain(`nameField names no field${didYouMean(named, fields.keys())}`)
-  else if (!isReadable(field)) complain(`nameField: "${field.name}" is never shown`)
-  else if (field.relation) complain(`nameField: "${field.name}" is a relation`)
+  if (!field) report(`nameField names no field${didYouMean(named, fields.keys())}`)
+  else if (!isReadable(field)) report(`nameField: "${field.name}" is never shown`)
+  else if (field.relation) report(`nameField: "${field.name}" is a relation`)
   return field?.name
 }
 
-function isName(field: Field | undefined): boolean {
-  return field !== undefined && isShown(field) && !field.relation
+function canBeNameField(field: Field | undefined): boolean {
+  return field !== undefined && isReadByDefault(field) && !field.relation
 }
 
 function checkListFields(
   listFields: unknown,
   fields: ReadonlyMap<string, Field>,
-  complain: Complain,
+  report: ReportError,
 ): string[] {
   if (listFields === undefined) {
     const isShort = (field: Field) =>
-      isShown(field) && !field.kept && !['text', 'json'].includes(field.type) && !field.relation?.isList
+      isReadByDefault(field) &&
+      !field.kept &&
+      !['text', 'json'].includes(field.type) &&
+      !field.relation?.isList
     return [...fields.values()].filter(isShort).map((field) => field.name)
   }
-  const names = namesOf('listFields', listFields, fields, complain)
+  const names = readFieldNames('listFields', listFields, fields, report)
   for (const name of names) {
     const field = fields.get(name)
-    if (field && !isReadable(field)) complain(`listFields: "${name}" is never shown`)
+    if (field && !isReadable(field)) report(`listFields: "${name}" is never shown`)
     else if (field?.relation?.isList)
-      complain(`listFields: "${name}" is a list: a find shows it when "fields" names it`)
+      report(`listFields: "${name}" is a list: a find shows it when "fields" names it`)
   }
   return names
 }
 
-function checkSets(
+function checkFieldSets(
   option: string,
   sets: unknown,
   fields: ReadonlyMap<string, Field>,
-  complain: Complain,
+  report: ReportError,
 ): string[][] {
-  return listIn(option, sets, complain).map((set) => {
-    const names = namesOf(option, set, fields, complain)
-    if (names.length === 0) complain(`${option}: a set names at least one field`)
-    checkIndexable(option, names, fields, complain)
+  return readFieldSets(option, sets, report).map((set) => {
+    const names = readFieldNames(option, set, fields, report)
+    if (names.length === 0) report(`${option}: a set names at least one field`)
+    checkIndexable(option, names, fields, report)
     return names
   })
 }
 
 /** What nobody writes, or what nobody can compare, cannot be held together with anything. */
-function checkGroups(sets: unknown, fields: ReadonlyMap<string, Field>, complain: Complain): string[][] {
+function checkMergeGroups(
+  sets: unknown,
+  fields: ReadonlyMap<string, Field>,
+  report: ReportError,
+): string[][] {
   const grouped = new Set<string>()
-  return listIn('together', sets, complain).map((set) => {
-    const names = namesOf('together', set, fields, complain)
-    if (names.length < 2) complain('together: a set names at least two fields')
+  return readFieldSets('together', sets, report).map((set) => {
+    const names = readFieldNames('together', set, fields, report)
+    if (names.length < 2) report('together: a set names at least two fields')
     for (const name of new Set(names)) {
       const field = fields.get(name)
-      if (field && !isWritable(field)) complain(`together: "${name}" is not written by clients`)
-      else if (field?.secret) complain(`together: "${name}" is secret, and cannot be compared`)
-      if (grouped.has(name)) complain(`together: "${name}" is in two sets`)
+      if (field && !isWritable(field)) report(`together: "${name}" is not written by clients`)
+      else if (field?.secret) report(`together: "${name}" is secret, and cannot be compared`)
+      if (grouped.has(name)) report(`together: "${name}" is in two sets`)
       grouped.add(name)
     }
     return names
   })
 }
 
-function listIn(option: string, sets: unknown, complain: Complain): readonly unknown[] {
+function readFieldSets(option: string, sets: unknown, report: ReportError): readonly unknown[] {
   if (sets === undefined) return []
   if (Array.isArray(sets)) return sets as readonly unknown[]
-  complain(`${option} must be a list of lists of field names`)
+  report(`${option} must be a list of lists of field names`)
   return []
 }
 
@@ -225,34 +233,33 @@ function checkIndexable(
   option: string,
   names: readonly string[],
   fields: ReadonlyMap<string, Field>,
-  complain: Complain,
+  report: ReportError,
 ): void {
   const set = names.flatMap((name) => fields.get(name) ?? [])
   for (const field of set) {
-    if (!isIndexable(field)) complain(`${option}: "${field.name}" cannot be indexed`)
+    if (!isIndexable(field)) report(`${option}: "${field.name}" cannot be indexed`)
   }
-  const texts = set.filter((field) => storageOf(field) === 'text' && !field.secret)
-  if (texts.reduce((sum, field) => sum + field.maxLength, 0) <= MAX_INDEXED_LENGTH) return
+  const texts = set.filter((field) => getStorage(field) === 'text' && !field.secret)
+  if (texts.reduce((sum, field) => sum + field.maxLength, 0) <= MAX_INDEXED_CHARACTERS) return
   const named = texts.map((field) => `"${field.name}"`).join(' and ')
-  complain(`${option}: ${named} need a length of at most ${MAX_INDEXED_LENGTH} in all`)
+  report(`${option}: ${named} need a length of at most ${MAX_INDEXED_CHARACTERS} in all`)
 }
 
-function namesOf(
+function readFieldNames(
   option: string,
   list: unknown,
   fields: ReadonlyMap<string, Field>,
-  complain: Complain,
+  report: ReportError,
 ): string[] {
   if (!Array.isArray(list)) {
-    complain(`${option} must hold a list of field names`)
+    report(`${option} must hold a list of field names`)
     return []
   }
   const names = list.map(String)
   for (const name of names) {
-    if (!fields.has(name))
-      complain(`${option}: there is no field "${name}"${didYouMean(name, fields.keys())}`)
+    if (!fields.has(name)) report(`${option}: there is no field "${name}"${didYouMean(name, fields.keys())}`)
   }
-  if (new Set(names).size < names.length) complain(`${option} names a field twice`)
+  if (new Set(names).size < names.length) report(`${option} names a field twice`)
   return names
 }
 
@@ -262,13 +269,13 @@ export function isReadable(field: Field): boolean {
 }
 
 /** The other side of a relation that somebody else holds: shown when it is asked for, never written. */
-export function isView({ relation }: Field): boolean {
+export function isInverse({ relation }: Field): boolean {
   return relation !== undefined && relation.mappedBy !== undefined && !relation.owned
 }
 
 /** Whether a full record shows this field. */
-export function isShown(field: Field): boolean {
-  return isReadable(field) && !isView(field)
+export function isReadByDefault(field: Field): boolean {
+  return isReadable(field) && !isInverse(field)
 }
 
 /** A to-one that this record itself holds. */
@@ -283,5 +290,5 @@ export function isOwnedList({ relation }: Field): boolean {
 
 /** Whether a client's word can change this field. */
 export function isWritable(field: Field): boolean {
-  return !field.kept && field.computed === undefined && field.sequence === undefined && !isView(field)
+  return !field.kept && field.computed === undefined && field.sequence === undefined && !isInverse(field)
 }

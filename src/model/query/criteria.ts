@@ -15,7 +15,7 @@ export type Criteria =
  */
 export interface Comparison {
   readonly kind: 'comparison'
-  readonly steps: readonly Step[]
+  readonly steps: readonly PathStep[]
   readonly field: Field
   readonly operator: Operator
   /** None, one, the two ends of between, or those of a list. Only `=` and its like may have null, which equals nothing. */
@@ -25,7 +25,7 @@ export interface Comparison {
 }
 
 /** From a record to its neighbour, or neighbours. */
-export interface Step {
+export interface PathStep {
   readonly from: Model
   readonly field: Field
   readonly target: Model
@@ -36,15 +36,15 @@ export interface Step {
 }
 
 /** An empty set means nothing, never everything. */
-export const NOTHING: Criteria = { kind: 'or', criteria: [] }
+export const MATCH_NONE: Criteria = { kind: 'or', criteria: [] }
 
 /** Whether it looks at more than one neighbour of a record: how many there are, nobody knows. */
-export function looksFurther(criteria: Criteria): boolean {
-  if (criteria.kind !== 'comparison') return [criteria.criteria].flat().some(looksFurther)
+export function spansManyRelations(criteria: Criteria): boolean {
+  if (criteria.kind !== 'comparison') return [criteria.criteria].flat().some(spansManyRelations)
   return criteria.steps.length > 1 || criteria.steps.some(({ field }) => field.relation?.isList === true)
 }
 
 /** Both, where either may be missing, which says nothing. */
-export function both(one: Criteria | undefined, other: Criteria | undefined): Criteria | undefined {
+export function andCriteria(one: Criteria | undefined, other: Criteria | undefined): Criteria | undefined {
   return one && other ? { kind: 'and', criteria: [one, other] } : (one ?? other)
 }

@@ -1,12 +1,12 @@
 // A model in the words of the protocol's clients: what a form needs to know of each field.
 import type { Choice, Field, FieldTypeName } from '../values/field-types.js'
-import { shownOrder } from './list-order.js'
-import { isReadable, isView, type Model } from '../definition/model.js'
-import { ID, VERSION } from './path.js'
-import type { Sight } from './visibility.js'
+import { listVisibleOrderKeys } from './list-order.js'
+import { isReadable, isInverse, type Model } from '../definition/model.js'
+import { ID_FIELD, VERSION_FIELD } from './path.js'
+import type { Visibility } from './visibility.js'
 import type { Value } from '../values/value.js'
 
-const TYPE_NAMES: Readonly<Record<FieldTypeName, string>> = {
+const PROTOCOL_TYPE_NAMES: Readonly<Record<FieldTypeName, string>> = {
   string: 'STRING',
   text: 'TEXT',
   integer: 'INTEGER',
@@ -26,43 +26,46 @@ const TYPE_NAMES: Readonly<Record<FieldTypeName, string>> = {
   'many-to-many': 'MANY_TO_MANY',
 }
 
-const TIMES: ReadonlySet<FieldTypeName> = new Set(['date', 'time', 'datetime'])
+const TIME_TYPES: ReadonlySet<FieldTypeName> = new Set(['date', 'time', 'datetime'])
 
-type Description = Readonly<Record<string, unknown>>
+type FieldDescription = Readonly<Record<string, unknown>>
 
 export interface ModelDescription {
   readonly model: string
   readonly title: string
-  readonly fields: readonly Description[]
+  readonly fields: readonly FieldDescription[]
   /** Fields inside of json fields: none are declared here. */
-  readonly jsonFields: Description
+  readonly jsonFields: FieldDescription
   /** In the words of the protocol. */
   readonly perms: Readonly<Record<string, boolean>> | null
 }
 
 /** `perms` is null where everything is permitted. */
 export function describeModel(
-  sight: Sight,
+  visibility: Visibility,
   model: Model,
   perms: ModelDescription['perms'],
 ): ModelDescription {
-  const known = [...model.fields.values()].filter((field) => sight.knows(model, field))
-  const fields = known.map((field) => describeField(sight, model, field))
-  const own = [{ ...describeField(sight, model, ID), primary: true }, describeField(sight, model, VERSION)]
-  return { model: model.name, title: model.title, fields: [...own, ...fields], jsonFields: {}, perms }
+  const known = [...model.fields.values()].filter((field) => visibility.isVisible(model, field))
+  const fields = known.map((field) => describeField(visibility, model, field))
+  const keyFields = [
+    { ...describeField(visibility, model, ID_FIELD), primary: true },
+    describeField(visibility, model, VERSION_FIELD),
+  ]
+  return { model: model.name, title: model.title, fields: [...keyFields, ...fields], jsonFields: {}, perms }
 }
 
 /** Only what says something: no nulls, no false, no empty texts. */
-function describeField(sight: Sight, model: Model, field: Field): Description {
+function describeField(visibility: Visibility, model: Model, field: Field): FieldDescription {
   const { name, type, title, help, unique, computed, kept, sequence, secret } = field
   const described = {
-    ...{ name, type: TYPE_NAMES[type], title, help },
-    ...limitsOf(field),
-    ...relationOf(sight, field),
+    ...{ name, type: PROTOCOL_TYPE_NAMES[type], title, help },
+    ...describeLimits(field),
+    ...describeRelation(visibility, field),
     ...{
       required: field.required && !kept,
       unique,
-      readonly: !sight.writes(model, field),
+      readonly: !visibility.canWrite(model, field),
       json: type === 'json',
     },
     ...{ virtual: computed !== undefined, sequence: sequence !== undefined },
@@ -70,46 +73,46 @@ function describeField(sight: Sight, model: Model, field: Field): Description {
     password: secret !== undefined,
     hidden: !isReadable(field) && type !== 'binary',
     selectionList: field.selection?.map(describeChoice),
-    defaultNow: field.default === 'now' && TIMES.has(type),
+    defaultNow: field.default === 'now' && TIME_TYPES.has(type),
   }
-  const telling = Object.entries(described).filter(([, value]) => isTelling(value as Value))
-  return { ...Object.fromEntries(telling), ...boundsOf(field), ...defaultOf(field) }
+  const entries = Object.entries(described).filter(([, value]) => hasMeaning(value as Value))
+  return { ...Object.fromEntries(entries), ...describeBounds(field), ...describeDefault(field) }
 }
 
 /** Where 0 says as much as every other number. */
-function boundsOf({ min, max }: Field): Description {
+function describeBounds({ min, max }: Field): FieldDescription {
   return { ...(min === undefined ? {} : { minSize: min }), ...(max === undefined ? {} : { maxSize: max }) }
 }
 
 /** As a client would send it. What a secret begins with is a secret too. */
-function defaultOf({ type, secret, default: value }: Field): Description {
-  const isNow = value === 'now' && TIMES.has(type)
+function describeDefault({ type, secret, default: value }: Field): FieldDescription {
+  const isNow = value === 'now' && TIME_TYPES.has(type)
   return value === undefined || value === null || secret || isNow ? {} : { defaultValue: value }
 }
 
-function limitsOf(field: Field): Description {
+function describeLimits(field: Field): FieldDescription {
   const { type, minLength, maxLength, precision, scale } = field
   return type === 'string' || type === 'text'
     ? { minSize: minLength, maxSize: maxLength }
     : { precision, scale }
 }
 
-function relationOf(sight: Sight, field: Field): Description {
+function describeRelation(visibility: Visibility, field: Field): FieldDescription {
   const { relation } = field
   if (!relation) return {}
-  const targetName = sight.target(relation).nameField
-  const orderBy = shownOrder(sight, field)
+  const targetName = visibility.getTarget(relation).nameField
+  const orderBy = listVisibleOrderKeys(visibility, field)
   return {
-    ...{ target: relation.target, targetName, mappedBy: relation.mappedBy, view: isView(field) },
+    ...{ target: relation.target, targetName, mappedBy: relation.mappedBy, view: isInverse(field) },
     ...(orderBy.length > 0 ? { orderBy } : {}),
   }
 }
 
 /** Values are texts here, whatever the field holds. */
-function describeChoice({ value, title }: Choice, order: number): Description {
+function describeChoice({ value, title }: Choice, order: number): FieldDescription {
   return { value: String(value), title, order }
 }
 
-function isTelling(value: Value | undefined): boolean {
+function hasMeaning(value: Value | undefined): boolean {
   return ![undefined, null, false, '', 0].some((nothing) => nothing === value)
 }

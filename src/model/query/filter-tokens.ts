@@ -1,6 +1,6 @@
 // Filter text → tokens, and the cursor that walks them. What cannot be read becomes a token as well, so that a text
 // with two faults is refused for the first of them.
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 
 export interface Token {
   readonly kind: 'word' | 'number' | 'text' | 'parameter' | 'sign' | 'fault' | 'end'
@@ -9,7 +9,7 @@ export interface Token {
   readonly column: number
 }
 
-type Piece = Pick<Token, 'kind' | 'text'>
+type TokenContent = Pick<Token, 'kind' | 'text'>
 
 const KEYWORDS = new Set([
   ...['and', 'or', 'not', 'like', 'in', 'between', 'member', 'of', 'is'],
@@ -17,7 +17,7 @@ const KEYWORDS = new Set([
 ])
 
 /** What people write who come from other languages. */
-const INSTEAD = new Map([
+const ALTERNATIVE_SIGNS = new Map([
   ['==', 'use ='],
   ['=>', 'use >='],
   ['=<', 'use <='],
@@ -28,62 +28,65 @@ const INSTEAD = new Map([
   ['!', 'use not, or !='],
 ])
 
-const MAX_SHOWN = 40
-const SPACE = /\s*/y
+const MAX_QUOTED_TOKEN_CHARACTERS = 40
+const WHITE_SPACE = /\s*/y
 
 // Each pattern takes all that could belong together, in one pass, and is judged afterwards: "1e5" is one bad number.
-const READERS: readonly (readonly [RegExp, (raw: string) => Piece])[] = [
+const TOKEN_READERS: readonly (readonly [RegExp, (raw: string) => TokenContent])[] = [
   [/[A-Za-z_]\w*/y, (raw) => ({ kind: 'word', text: raw })],
   [/[+-]?\d[\w.]*/y, readNumber],
   [/:[\w.$]*/y, readParameter],
   [/==|=>|=<|!=|<>|<=|>=|&&|\|\||[=<>!&|()[\],.+\-*/%]/y, (raw) => ({ kind: 'sign', text: raw })],
 ]
 
-function readNumber(raw: string): Piece {
+function readNumber(raw: string): TokenContent {
   const [integer = '', ...fractions] = raw.replace(/^[+-]/, '').split('.')
   const isNumber = fractions.length <= 1 && [integer, ...fractions].every((digits) => /^\d+$/.test(digits))
   if (isNumber) return { kind: 'number', text: raw }
-  return { kind: 'fault', text: `"${raw.slice(0, MAX_SHOWN)}" is no number such as 12 or -12.5` }
+  return {
+    kind: 'fault',
+    text: `"${raw.slice(0, MAX_QUOTED_TOKEN_CHARACTERS)}" is no number such as 12 or -12.5`,
+  }
 }
 
-function readParameter(raw: string): Piece {
+function readParameter(raw: string): TokenContent {
   const path = raw.slice(1)
   if (path.split(/[.$]/).every((part) => /^[A-Za-z_]\w*$/.test(part)))
     return { kind: 'parameter', text: path }
   return {
     kind: 'fault',
-    text: `a parameter is written :name or :name.part, not "${raw.slice(0, MAX_SHOWN)}"`,
+    text: `a parameter is written :name or :name.part, not "${raw.slice(0, MAX_QUOTED_TOKEN_CHARACTERS)}"`,
   }
 }
 
-function tokensOf(text: string): readonly Token[] {
+function tokenize(text: string): readonly Token[] {
   const tokens: Token[] = []
   let position = 0
   while (true) {
-    position += match(SPACE, text, position).length
+    position += matchAt(WHITE_SPACE, text, position).length
     const column = position + 1
     if (position >= text.length) return [...tokens, { kind: 'end', text: '', column }]
-    const { piece, length } = pieceAt(text, position)
+    const { piece, length } = readToken(text, position)
     tokens.push({ ...piece, column })
     if (piece.kind === 'fault') return tokens
     position += length
   }
 }
 
-function pieceAt(text: string, position: number): { piece: Piece; length: number } {
+function readToken(text: string, position: number): { piece: TokenContent; length: number } {
   const character = String.fromCodePoint(text.codePointAt(position) ?? 0)
-  if (character === "'" || character === '"') return quotedAt(text, position, character)
-  for (const [pattern, read] of READERS) {
-    const raw = match(pattern, text, position)
+  if (character === "'" || character === '"') return readQuoted(text, position, character)
+  for (const [pattern, read] of TOKEN_READERS) {
+    const raw = matchAt(pattern, text, position)
     if (raw !== '') return { piece: read(raw), length: raw.length }
   }
   const code = text.codePointAt(position)?.toString(16).toUpperCase().padStart(4, '0') ?? ''
   // Named by its number too: a space without width cannot be seen.
-  const fault = `the character ${JSON.stringify(character)} (U+${code}) has no meaning here`
-  return { piece: { kind: 'fault', text: fault }, length: character.length }
+  const error = `the character ${JSON.stringify(character)} (U+${code}) has no meaning here`
+  return { piece: { kind: 'fault', text: error }, length: character.length }
 }
 
-function quotedAt(text: string, position: number, quote: string): { piece: Piece; length: number } {
+function readQuoted(text: string, position: number, quote: string): { piece: TokenContent; length: number } {
   let content = ''
   let from = position + 1
   while (true) {
@@ -98,7 +101,7 @@ function quotedAt(text: string, position: number, quote: string): { piece: Piece
   }
 }
 
-function match(pattern: RegExp, text: string, position: number): string {
+function matchAt(pattern: RegExp, text: string, position: number): string {
   pattern.lastIndex = position
   return pattern.exec(text)?.[0] ?? ''
 }
@@ -115,7 +118,7 @@ export function isSign(token: Token, sign: string): boolean {
   return token.kind === 'sign' && token.text === sign
 }
 
-export class Cursor {
+export class TokenCursor {
   readonly #tokens: readonly Token[]
   #position = 0
 
@@ -123,14 +126,14 @@ export class Cursor {
     text: string,
     readonly name: string,
   ) {
-    this.#tokens = tokensOf(text)
+    this.#tokens = tokenize(text)
   }
 
   get token(): Token {
-    return this.ahead(0)
+    return this.peek(0)
   }
 
-  ahead(count: number): Token {
+  peek(count: number): Token {
     // The list ends with an end or a fault, and past that there is nothing else to see.
     return this.#tokens[this.#position + count] ?? this.#tokens.at(-1) ?? { kind: 'end', text: '', column: 1 }
   }
@@ -154,40 +157,46 @@ export class Cursor {
   }
 
   /** Takes the parenthesis that closes this one. */
-  close(open: Token, wanted: string): void {
+  close(open: Token, expected: string): void {
     if (this.takeSign(')')) return
     throw this.token.kind === 'end'
-      ? this.refusal(open, 'this parenthesis is never closed')
-      : this.unexpected(wanted)
+      ? this.createError(open, 'this parenthesis is never closed')
+      : this.createUnexpectedError(expected)
   }
 
-  at(token: Token): string {
+  describePosition(token: Token): string {
     return `${this.name}, column ${token.column}`
   }
 
-  refusal(token: Token, message: string): Refusal {
-    return new Refusal('bad-request', `${this.at(token)}: ${message}`)
+  createError(token: Token, message: string): VersoError {
+    return new VersoError('bad-request', `${this.describePosition(token)}: ${message}`)
   }
 
   /** Why the token that stands here cannot: the cause where it is a known one, or else what was wanted. */
-  unexpected(wanted: string, hint = ''): Refusal {
+  createUnexpectedError(expected: string, hint = ''): VersoError {
     const { token } = this
-    if (token.kind === 'fault') return this.refusal(token, token.text)
-    const select = isSign(token, '(') ? this.ahead(1) : token
-    if (isWord(select, 'select')) return this.refusal(select, 'sub-selects are not supported')
-    const isFunction = token.kind === 'word' && !isKeyword(token) && isSign(this.ahead(1), '(')
-    if (isFunction) return this.refusal(token, 'functions are not supported')
+    if (token.kind === 'fault') return this.createError(token, token.text)
+    const select = isSign(token, '(') ? this.peek(1) : token
+    if (isWord(select, 'select')) return this.createError(select, 'sub-selects are not supported')
+    const isFunction = token.kind === 'word' && !isKeyword(token) && isSign(this.peek(1), '(')
+    if (isFunction) return this.createError(token, 'functions are not supported')
     const isArithmetic = (token.kind === 'sign' || token.kind === 'number') && /^[-+*/%]/.test(token.text)
-    if (isArithmetic) return this.refusal(token, 'arithmetic is not supported (a date stands in quotes)')
-    const instead = token.kind === 'sign' ? INSTEAD.get(token.text) : undefined
-    const reason = instead ? `${instead} instead of ${show(token)}` : undefined
-    return this.refusal(token, reason ?? `${wanted} is expected here, not ${show(token)}${hint}`)
+    if (isArithmetic) return this.createError(token, 'arithmetic is not supported (a date stands in quotes)')
+    const instead = token.kind === 'sign' ? ALTERNATIVE_SIGNS.get(token.text) : undefined
+    const reason = instead ? `${instead} instead of ${describeToken(token)}` : undefined
+    return this.createError(
+      token,
+      reason ?? `${expected} is expected here, not ${describeToken(token)}${hint}`,
+    )
   }
 }
 
-function show(token: Token): string {
+function describeToken(token: Token): string {
   if (token.kind === 'end') return 'the end'
   if (token.kind === 'text') return 'a text'
-  const shown = token.text.length > MAX_SHOWN ? `${token.text.slice(0, MAX_SHOWN)}…` : token.text
+  const shown =
+    token.text.length > MAX_QUOTED_TOKEN_CHARACTERS
+      ? `${token.text.slice(0, MAX_QUOTED_TOKEN_CHARACTERS)}…`
+      : token.text
   return token.kind === 'parameter' ? `":${shown}"` : `"${shown}"`
 }

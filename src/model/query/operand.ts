@@ -1,91 +1,98 @@
 // What a field can be asked, and with which values, by the type of the field.
 import type { Operator } from './condition.js'
 import { parseDecimal } from '../values/decimal.js'
-import { Fault, FIELD_TYPES, type Field, type FieldTypeName } from '../values/field-types.js'
+import { FieldError, FIELD_TYPES, type Field, type FieldTypeName } from '../values/field-types.js'
 import { parseDate } from '../values/date-time.js'
-import { isObject, lengthOf, textFault, type Value } from '../values/value.js'
+import { isObject, countCharacters, validateText, type Value } from '../values/value.js'
 
-export interface Operand {
+export interface OperandType {
   readonly operators: readonly Operator[]
   /** Outside data → a canonical value. The field's limits do not matter: what cannot be stored is simply not found. */
-  readonly parse: (input: unknown, field: Field) => Value | Fault
+  readonly parse: (input: unknown, field: Field) => Value | FieldError
 }
 
-export const MAX_TEXT_LENGTH = 10_000
+export const MAX_OPERAND_CHARACTERS = 10_000
 /** The most that a decimal has on each side of the point. */
-const MAX_DIGITS = 38
+const MAX_OPERAND_DIGITS = 38
 
-const equality: readonly Operator[] = ['=', '!=', 'in', 'notIn']
-const presence: readonly Operator[] = ['isNull', 'notNull']
-const order: readonly Operator[] = ['<', '>', '<=', '>=', 'between', 'notBetween']
+const EQUALITY_OPERATORS: readonly Operator[] = ['=', '!=', 'in', 'notIn']
+const NULL_OPERATORS: readonly Operator[] = ['isNull', 'notNull']
+const ORDER_OPERATORS: readonly Operator[] = ['<', '>', '<=', '>=', 'between', 'notBetween']
 
-const unordered = [...equality, ...presence]
-const ordered = [...unordered, ...order]
+const UNORDERED_OPERATORS = [...EQUALITY_OPERATORS, ...NULL_OPERATORS]
+const ORDERED_OPERATORS = [...UNORDERED_OPERATORS, ...ORDER_OPERATORS]
 
-const text: Operand = { operators: [...ordered, 'like', 'notLike'], parse: parseText }
-const whole: Operand = { operators: ordered, parse: parseWhole }
-const toOne: Operand = { operators: unordered, parse: parseId }
-const toMany: Operand = { operators: [...equality, 'isEmpty', 'notEmpty'], parse: parseId }
-
-export const OPERANDS: Readonly<Record<FieldTypeName, Operand>> = {
-  string: text,
-  text,
-  enum: text,
-  integer: whole,
-  long: whole,
-  decimal: { operators: ordered, parse: parseAnyDecimal },
-  boolean: { operators: unordered, parse: parseBoolean },
-  date: { operators: ordered, parse: FIELD_TYPES.date.parse },
-  time: { operators: ordered, parse: FIELD_TYPES.time.parse },
-  datetime: { operators: ordered, parse: parseMoment },
-  uuid: { operators: unordered, parse: FIELD_TYPES.uuid.parse },
-  json: { operators: presence, parse: FIELD_TYPES.json.parse },
-  binary: { operators: [], parse: FIELD_TYPES.binary.parse },
-  'many-to-one': toOne,
-  'one-to-one': toOne,
-  'one-to-many': toMany,
-  'many-to-many': toMany,
+const TEXT_OPERAND: OperandType = {
+  operators: [...ORDERED_OPERATORS, 'like', 'notLike'],
+  parse: parseTextOperand,
+}
+const INTEGER_OPERAND: OperandType = { operators: ORDERED_OPERATORS, parse: parseIntegerOperand }
+const TO_ONE_OPERAND: OperandType = { operators: UNORDERED_OPERATORS, parse: parseIdOperand }
+const TO_MANY_OPERAND: OperandType = {
+  operators: [...EQUALITY_OPERATORS, 'isEmpty', 'notEmpty'],
+  parse: parseIdOperand,
 }
 
-function parseText(input: unknown): Value | Fault {
-  if (typeof input !== 'string') return new Fault('must be text')
-  const fault = textFault(input)
-  if (fault !== undefined) return new Fault(fault)
-  return lengthOf(input) > MAX_TEXT_LENGTH
-    ? new Fault(`must have at most ${MAX_TEXT_LENGTH} characters`)
+export const OPERAND_TYPES: Readonly<Record<FieldTypeName, OperandType>> = {
+  string: TEXT_OPERAND,
+  text: TEXT_OPERAND,
+  enum: TEXT_OPERAND,
+  integer: INTEGER_OPERAND,
+  long: INTEGER_OPERAND,
+  decimal: { operators: ORDERED_OPERATORS, parse: parseDecimalOperand },
+  boolean: { operators: UNORDERED_OPERATORS, parse: parseBooleanOperand },
+  date: { operators: ORDERED_OPERATORS, parse: FIELD_TYPES.date.parse },
+  time: { operators: ORDERED_OPERATORS, parse: FIELD_TYPES.time.parse },
+  datetime: { operators: ORDERED_OPERATORS, parse: parseDatetimeOperand },
+  uuid: { operators: UNORDERED_OPERATORS, parse: FIELD_TYPES.uuid.parse },
+  json: { operators: NULL_OPERATORS, parse: FIELD_TYPES.json.parse },
+  binary: { operators: [], parse: FIELD_TYPES.binary.parse },
+  'many-to-one': TO_ONE_OPERAND,
+  'one-to-one': TO_ONE_OPERAND,
+  'one-to-many': TO_MANY_OPERAND,
+  'many-to-many': TO_MANY_OPERAND,
+}
+
+function parseTextOperand(input: unknown): Value | FieldError {
+  if (typeof input !== 'string') return new FieldError('must be text')
+  const error = validateText(input)
+  if (error !== undefined) return new FieldError(error)
+  return countCharacters(input) > MAX_OPERAND_CHARACTERS
+    ? new FieldError(`must have at most ${MAX_OPERAND_CHARACTERS} characters`)
     : input
 }
 
-function parseWhole(input: unknown): Value | Fault {
+function parseIntegerOperand(input: unknown): Value | FieldError {
   const number = typeof input === 'string' && /^[+-]?\d+$/.test(input) ? Number(input) : input
-  if (typeof number !== 'number' || Math.trunc(number) !== number) return new Fault('must be a whole number')
+  if (typeof number !== 'number' || Math.trunc(number) !== number)
+    return new FieldError('must be a whole number')
   if (!Number.isSafeInteger(number))
-    return new Fault(`must be between ${Number.MIN_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER}`)
+    return new FieldError(`must be between ${Number.MIN_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER}`)
   return number + 0 // −0 becomes 0
 }
 
-function parseAnyDecimal(input: unknown): Value | Fault {
-  const parsed = parseDecimal(input, 2 * MAX_DIGITS, MAX_DIGITS)
-  return 'fault' in parsed ? new Fault(parsed.fault) : parsed.text
+function parseDecimalOperand(input: unknown): Value | FieldError {
+  const parsed = parseDecimal(input, 2 * MAX_OPERAND_DIGITS, MAX_OPERAND_DIGITS)
+  return 'fault' in parsed ? new FieldError(parsed.fault) : parsed.text
 }
 
 /** URLs and filters know texts only. */
-function parseBoolean(input: unknown): Value | Fault {
+function parseBooleanOperand(input: unknown): Value | FieldError {
   if (input === true || input === 'true') return true
-  return input === false || input === 'false' ? false : new Fault('must be true or false')
+  return input === false || input === 'false' ? false : new FieldError('must be true or false')
 }
 
 /** A bare date is its first moment in UTC. */
-function parseMoment(input: unknown, field: Field): Value | Fault {
+function parseDatetimeOperand(input: unknown, field: Field): Value | FieldError {
   const date = typeof input === 'string' ? parseDate(input) : undefined
   return date === undefined ? FIELD_TYPES.datetime.parse(input, field) : `${date}T00:00:00.000Z`
 }
 
 /** A relation is compared by the id of the neighbour. Names never come here, but for one among ids. */
-function parseId(input: unknown): Value | Fault {
-  if (typeof input === 'number') return parseWhole(input)
-  if (isObject(input) && Object.hasOwn(input, 'id')) return parseWhole(input['id'])
-  return new Fault(
+function parseIdOperand(input: unknown): Value | FieldError {
+  if (typeof input === 'number') return parseIntegerOperand(input)
+  if (isObject(input) && Object.hasOwn(input, 'id')) return parseIntegerOperand(input['id'])
+  return new FieldError(
     typeof input === 'string'
       ? 'must be an id, as the others are'
       : 'must be an id, an object with an id, or a name',

@@ -1,50 +1,51 @@
 // Dotted paths over relations: `company.country.name`.
-import { both, type Step } from './criteria.js'
-import { BLANK, type Field } from '../values/field-types.js'
+import { andCriteria, type PathStep } from './criteria.js'
+import { FIELD_DEFAULTS, type Field } from '../values/field-types.js'
 import type { Model } from '../definition/model.js'
-import type { Sight } from './visibility.js'
+import type { Visibility } from './visibility.js'
 import { didYouMean } from '../values/did-you-mean.js'
 
 export interface Path {
-  readonly steps: readonly Step[]
+  readonly steps: readonly PathStep[]
   /** The model that the field belongs to, at the end of the steps. */
   readonly model: Model
   readonly field: Field
 }
 
-export const MAX_STEPS = 8
+export const MAX_PATH_STEPS = 8
 
-const key = { ...BLANK, type: 'long', required: true, kept: true, copied: false } as const
-export const ID: Field = { ...key, name: 'id', title: 'Id' }
-export const VERSION: Field = { ...key, name: 'version', title: 'Version' }
+const KEY_FIELD = { ...FIELD_DEFAULTS, type: 'long', required: true, kept: true, copied: false } as const
+export const ID_FIELD: Field = { ...KEY_FIELD, name: 'id', title: 'Id' }
+export const VERSION_FIELD: Field = { ...KEY_FIELD, name: 'version', title: 'Version' }
 
 /** What a client may name in this model. */
-export function fieldOf(sight: Sight, model: Model, name: string): Field | undefined {
-  if (name === 'id') return ID
-  if (name === 'version') return VERSION
-  return sight.readable(model, name)
+export function findField(visibility: Visibility, model: Model, name: string): Field | undefined {
+  if (name === 'id') return ID_FIELD
+  if (name === 'version') return VERSION_FIELD
+  return visibility.findReadable(model, name)
 }
 
 /** The path, or what is wrong with it. */
-export function pathOf(sight: Sight, model: Model, text: string): Path | string {
+export function resolvePath(visibility: Visibility, model: Model, text: string): Path | string {
   const names = text.split('.')
-  if (names.length > MAX_STEPS + 1) return `"${text.slice(0, 100)}" has more than ${MAX_STEPS} steps`
-  const steps: Step[] = []
+  if (names.length > MAX_PATH_STEPS + 1)
+    return `"${text.slice(0, 100)}" has more than ${MAX_PATH_STEPS} steps`
+  const steps: PathStep[] = []
   let current = model
   for (const [index, name] of names.entries()) {
-    const field = fieldOf(sight, current, name)
-    if (!field) return unknownField(sight, current, name)
+    const field = findField(visibility, current, name)
+    if (!field) return describeUnknownField(visibility, current, name)
     if (index === names.length - 1) return { steps, model: current, field }
     if (!field.relation) return `${current.name}.${name} is no relation: nothing can follow it`
-    const step = stepOf(sight, current, field)
+    const step = buildStep(visibility, current, field)
     steps.push(step)
     current = step.target
   }
   return 'a path names at least one field'
 }
 
-function unknownField(sight: Sight, model: Model, name: string): string {
-  const known = ['id', 'version', ...model.fields.keys()].filter((each) => fieldOf(sight, model, each))
+function describeUnknownField(visibility: Visibility, model: Model, name: string): string {
+  const known = ['id', 'version', ...model.fields.keys()].filter((each) => findField(visibility, model, each))
   return `${model.name} has no field "${name.slice(0, 100)}"${didYouMean(name, known)}`
 }
 
@@ -52,12 +53,12 @@ export function isOverList({ steps }: Path): boolean {
   return steps.some((step) => step.field.relation?.isList)
 }
 
-export function stepOf(sight: Sight, from: Model, field: Field): Step {
+export function buildStep(visibility: Visibility, from: Model, field: Field): PathStep {
   if (!field.relation) throw new Error(`${field.name} is no relation`)
-  const target = sight.target(field.relation)
-  const mask = sight.mask(from, field)
+  const target = visibility.getTarget(field.relation)
+  const mask = visibility.mask(from, field)
   // Seen from the other side, a relation tells what the field holds that holds it.
   const holder = target.fields.get(field.relation.mappedBy ?? '')
-  const seen = both(sight.seen(target), holder && sight.mask(target, holder))
+  const seen = andCriteria(visibility.visibleRecords(target), holder && visibility.mask(target, holder))
   return { from, field, target, ...(mask ? { mask } : {}), ...(seen ? { seen } : {}) }
 }

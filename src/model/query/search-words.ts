@@ -1,35 +1,35 @@
 import type { Condition } from './condition.js'
 import type { Field } from '../values/field-types.js'
-import { isShown, type Model } from '../definition/model.js'
-import type { Sight } from './visibility.js'
+import { isReadByDefault, type Model } from '../definition/model.js'
+import type { Visibility } from './visibility.js'
 
-const MAX_LENGTH = 100
-const MAX_WORDS = 8
-const MAX_FIELDS = 8
-const TEXTS: readonly string[] = ['string', 'text', 'enum']
+const MAX_TEXT_SEARCH_CHARACTERS = 100
+const MAX_TEXT_SEARCH_WORDS = 8
+const MAX_TEXT_SEARCH_FIELDS = 8
+const SEARCHED_TYPES: readonly string[] = ['string', 'text', 'enum']
 
 /** Words as people type them: each must be in one of the texts that a list of this model shows. */
-export function conditionOfWords(
-  sight: Sight,
+export function parseTextSearch(
+  visibility: Visibility,
   model: Model,
   input: unknown,
-  faults: string[],
+  errors: string[],
 ): Condition | undefined {
   if (input === undefined) return undefined
-  if (typeof input !== 'string' || input.length > MAX_LENGTH) {
-    faults.push(`q must be one text of at most ${MAX_LENGTH} characters`)
+  if (typeof input !== 'string' || input.length > MAX_TEXT_SEARCH_CHARACTERS) {
+    errors.push(`q must be one text of at most ${MAX_TEXT_SEARCH_CHARACTERS} characters`)
     return undefined
   }
   const words = input.split(/\s+/).filter((word) => word !== '')
   if (words.length === 0) return undefined
-  const fields = textsOf(sight, model)
-  if (words.length > MAX_WORDS) faults.push(`q must have at most ${MAX_WORDS} words`)
-  if (fields.length === 0) faults.push(`q: ${model.name} has no texts to look into`)
-  const conditions = words.slice(0, MAX_WORDS).map((word) => oneOf(fields, word))
+  const fields = listSearchedFields(visibility, model)
+  if (words.length > MAX_TEXT_SEARCH_WORDS) errors.push(`q must have at most ${MAX_TEXT_SEARCH_WORDS} words`)
+  if (fields.length === 0) errors.push(`q: ${model.name} has no texts to look into`)
+  const conditions = words.slice(0, MAX_TEXT_SEARCH_WORDS).map((word) => matchAnyField(fields, word))
   return { kind: 'group', operator: 'and', conditions, at: 'q' }
 }
 
-function oneOf(fields: readonly Field[], word: string): Condition {
+function matchAnyField(fields: readonly Field[], word: string): Condition {
   const value = `%${word.replace(/[\\%_]/g, '\\$&')}%`
   const conditions = fields.map(({ name }): Condition => ({
     kind: 'term',
@@ -42,11 +42,13 @@ function oneOf(fields: readonly Field[], word: string): Condition {
 }
 
 /** The texts among the name and the list fields, or if there are none, any. */
-function textsOf(sight: Sight, model: Model): readonly Field[] {
+function listSearchedFields(visibility: Visibility, model: Model): readonly Field[] {
   const shown = [...new Set([model.nameField ?? '', ...model.listFields])]
   const isText = (field: Field) =>
-    isShown(field) && TEXTS.includes(field.type) && sight.readable(model, field.name) !== undefined
+    isReadByDefault(field) &&
+    SEARCHED_TYPES.includes(field.type) &&
+    visibility.findReadable(model, field.name) !== undefined
   const named = shown.flatMap((name) => model.fields.get(name) ?? []).filter(isText)
   const fields = named.length > 0 ? named : [...model.fields.values()].filter(isText)
-  return fields.slice(0, MAX_FIELDS)
+  return fields.slice(0, MAX_TEXT_SEARCH_FIELDS)
 }

@@ -1,24 +1,24 @@
 // What a find or a search asks for. Nothing past these values sees a query string or a body.
-import { Refusal } from '../../errors.js'
-import { conditionFrom, MAX_TERMS, MAX_VALUES, type Condition } from './condition.js'
-import { bind, countTerms, countValues } from './bind-condition.js'
+import { VersoError } from '../../errors.js'
+import { parseConditionJson, MAX_TERMS, MAX_LIST_VALUES, type Condition } from './condition.js'
+import { bindCondition, countTerms, countListValues } from './bind-condition.js'
 import type { Criteria } from './criteria.js'
 import { parseFilter } from './filter.js'
 import type { Model } from '../definition/model.js'
-import { MOMENT_FORM, parseMoment } from '../values/date-time.js'
-import { unknownParameters, type Parameters } from './parameters.js'
-import { positionFrom, type Position } from './cursor.js'
-import { selectionForPage, type Selection } from './selection.js'
-import type { Sight } from './visibility.js'
-import { sortFrom } from './sort.js'
+import { TIMESTAMP_RULE, parseTimestamp } from '../values/date-time.js'
+import { listUnknownParameters, type QueryParameterSet } from './parameters.js'
+import { parseCursor, type PageCursor } from './cursor.js'
+import { parsePageSelection, type Selection } from './selection.js'
+import type { Visibility } from './visibility.js'
+import { parseSort } from './sort.js'
 import type { SortKey } from './sort-key.js'
 import { isObject } from '../values/value.js'
-import { conditionOfWords } from './search-words.js'
+import { parseTextSearch } from './search-words.js'
 
-export const DEFAULT_LIMIT = 40
-export const MAX_LIMIT = 1_000
+export const DEFAULT_PAGE_RECORDS = 40
+export const MAX_PAGE_RECORDS = 1_000
 /** Where a page shows lists, each of which may be long, it has so many times fewer records. */
-const LISTS_FACTOR = 10
+const LIST_PAGE_DIVISOR = 10
 
 export interface Search {
   readonly offset: number
@@ -26,7 +26,7 @@ export interface Search {
   /** `id` comes last, always: pages never overlap. */
   readonly sort: readonly SortKey[]
   /** Where the page begins in this order; at the offset if undefined. */
-  readonly after?: Position | undefined
+  readonly after?: PageCursor | undefined
   /** Whether archived records are shown too. */
   readonly archived: boolean
   readonly where: Criteria | undefined
@@ -37,7 +37,7 @@ export interface Search {
 }
 
 /** What a find may say. Lists may also be texts with commas, as in a query string. */
-export interface Query {
+export interface FindQuery {
   readonly offset?: unknown
   readonly limit?: unknown
   /** Behind which record the page begins, as the page before it said: `offset` is only answered then. */
@@ -63,7 +63,7 @@ export interface SearchRequest {
   readonly data?: unknown
 }
 
-const FIND_WORDS = [
+const FIND_PARAMETER_NAMES = [
   'offset',
   'limit',
   'after',
@@ -74,43 +74,52 @@ const FIND_WORDS = [
   'archived',
   'asOf',
 ] as const
-export const FIND: Parameters = { known: FIND_WORDS satisfies readonly (keyof Query)[] }
-export const PAGING: Parameters = { known: ['offset', 'limit'] satisfies (keyof Query)[] }
+export const FIND_PARAMETERS: QueryParameterSet = {
+  known: FIND_PARAMETER_NAMES satisfies readonly (keyof FindQuery)[],
+}
+export const PAGING_PARAMETERS: QueryParameterSet = {
+  known: ['offset', 'limit'] satisfies (keyof FindQuery)[],
+}
 
-export function searchFromQuery(sight: Sight, model: Model, query: Query, maxLimit: number): Search {
+export function parseFindQuery(
+  visibility: Visibility,
+  model: Model,
+  query: FindQuery,
+  maxLimit: number,
+): Search {
   // Many APIs take a condition as `name=value`.
   const elsewhere = (name: string) =>
-    sight.readable(model, name) ? `: to compare this field, send filter=${name}='…'` : undefined
-  const faults = unknownParameters(query, FIND, elsewhere)
-  const conditions = [filterFrom('filter', query.filter, {}, faults)]
-  const words = conditionOfWords(sight, model, query.q, faults)
-  const archived = isTrue('archived', query.archived, faults)
-  if (query.asOf !== undefined && parseMoment(query.asOf) === undefined)
-    faults.push(`asOf must be ${MOMENT_FORM}, or a date`)
+    visibility.findReadable(model, name) ? `: to compare this field, send filter=${name}='…'` : undefined
+  const errors = listUnknownParameters(query, FIND_PARAMETERS, elsewhere)
+  const conditions = [parseFilterText('filter', query.filter, {}, errors)]
+  const words = parseTextSearch(visibility, model, query.q, errors)
+  const archived = parseFlag('archived', query.archived, errors)
+  if (query.asOf !== undefined && parseTimestamp(query.asOf) === undefined)
+    errors.push(`asOf must be ${TIMESTAMP_RULE}, or a date`)
   if (query.after !== undefined && query.asOf !== undefined)
-    faults.push('after is no place in the past: pages of asOf have an offset')
+    errors.push('after is no place in the past: pages of asOf have an offset')
   const { offset, limit, after } = query
-  const [fields, sortBy] = [split(query.fields), split(query.sortBy)]
-  const asked = { offset, limit, after, fields, sortBy, archived, conditions, words }
-  return build(sight, model, asked, maxLimit, faults)
+  const [fields, sortBy] = [splitNames(query.fields), splitNames(query.sortBy)]
+  const input = { offset, limit, after, fields, sortBy, archived, conditions, words }
+  return buildSearch(visibility, model, input, maxLimit, errors)
 }
 
 /** Which part of a list is asked for, where nothing else can be said. */
-export function pageFromQuery(query: object, maxLimit: number): Pick<Search, 'offset' | 'limit'> {
-  const faults = unknownParameters(query, PAGING)
-  const { offset, limit } = query as Query
+export function parsePageQuery(query: object, maxLimit: number): Pick<Search, 'offset' | 'limit'> {
+  const errors = listUnknownParameters(query, PAGING_PARAMETERS)
+  const { offset, limit } = query as FindQuery
   const page = {
-    offset: wholeNumber('offset', offset, 0, faults),
-    limit: Math.min(wholeNumber('limit', limit, DEFAULT_LIMIT, faults), maxLimit),
+    offset: parseWholeParameter('offset', offset, 0, errors),
+    limit: Math.min(parseWholeParameter('limit', limit, DEFAULT_PAGE_RECORDS, errors), maxLimit),
   }
-  if (faults.length > 0) throw new Refusal('bad-request', faults.slice(0, 20).join('; '))
+  if (errors.length > 0) throw new VersoError('bad-request', errors.slice(0, 20).join('; '))
   return page
 }
 
-const DATA_KEYS = ['criteria', 'operator', '_domain', '_domainContext', '_domains', '_archived']
+const SEARCH_DATA_KEYS = ['criteria', 'operator', '_domain', '_domainContext', '_domains', '_archived']
 /** What people write beside data, where it would have no effect, and where it belongs. */
-const MISPLACED: readonly (readonly [key: string, place: string])[] = [
-  ...DATA_KEYS.map((key) => [key, `data.${key}`] as const),
+const MISPLACED_KEYS: readonly (readonly [key: string, place: string])[] = [
+  ...SEARCH_DATA_KEYS.map((key) => [key, `data.${key}`] as const),
   ['archived', 'data._archived'],
   ['filter', 'data._domain'],
   ['q', 'a find'],
@@ -118,53 +127,58 @@ const MISPLACED: readonly (readonly [key: string, place: string])[] = [
   ['asOf', 'a find (GET /ws/rest/:model?asOf=…): a search knows no past'],
 ]
 
-export function searchFromRequest(sight: Sight, model: Model, request: unknown, maxLimit: number): Search {
+export function parseSearchRequest(
+  visibility: Visibility,
+  model: Model,
+  request: unknown,
+  maxLimit: number,
+): Search {
   if (request !== undefined && request !== null && !isObject(request))
-    throw new Refusal('bad-request', 'The body of a search must be an object')
+    throw new VersoError('bad-request', 'The body of a search must be an object')
   const { offset, limit, fields, sortBy, data } = (request ?? {}) as SearchRequest
-  const faults: string[] = []
-  for (const [key, place] of MISPLACED)
-    if (Object.hasOwn(request ?? {}, key)) faults.push(`${key} belongs into ${place}`)
-  const asked = { offset: offset ?? undefined, limit: limit ?? undefined, fields, sortBy }
-  return build(sight, model, { ...asked, ...readData(data, faults) }, maxLimit, faults)
+  const errors: string[] = []
+  for (const [key, path] of MISPLACED_KEYS)
+    if (Object.hasOwn(request ?? {}, key)) errors.push(`${key} belongs into ${path}`)
+  const input = { offset: offset ?? undefined, limit: limit ?? undefined, fields, sortBy }
+  return buildSearch(visibility, model, { ...input, ...parseSearchData(data, errors) }, maxLimit, errors)
 }
 
-function readData(data: unknown, faults: string[]): Pick<Asked, 'archived' | 'conditions'> {
+function parseSearchData(data: unknown, errors: string[]): Pick<RawSearch, 'archived' | 'conditions'> {
   if (data === undefined || data === null) return { archived: false, conditions: [] }
   if (!isObject(data)) {
-    faults.push('data must be an object')
+    errors.push('data must be an object')
     return { archived: false, conditions: [] }
   }
   // A condition that is not understood must not be left out: the answer would hold more than was asked for.
-  const strange = Object.keys(data).filter((key) => !DATA_KEYS.includes(key))
-  if (strange.length > 0)
-    faults.push(
-      `data has ${strange.slice(0, 5).join(', ').slice(0, 200)}, but a search knows ${DATA_KEYS.join(', ')}`,
+  const unknown = Object.keys(data).filter((key) => !SEARCH_DATA_KEYS.includes(key))
+  if (unknown.length > 0)
+    errors.push(
+      `data has ${unknown.slice(0, 5).join(', ').slice(0, 200)}, but a search knows ${SEARCH_DATA_KEYS.join(', ')}`,
     )
   const context = data['_domainContext'] ?? {}
-  if (!isObject(context)) faults.push('_domainContext must be an object')
+  if (!isObject(context)) errors.push('_domainContext must be an object')
   const conditions = [
-    conditionFrom(data, faults),
-    filterFrom('_domain', data['_domain'] ?? undefined, isObject(context) ? context : {}, faults),
-    domainsFrom(data, faults),
+    parseConditionJson(data, errors),
+    parseFilterText('_domain', data['_domain'] ?? undefined, isObject(context) ? context : {}, errors),
+    parseDomains(data, errors),
   ]
-  return { archived: isTrue('_archived', data['_archived'], faults), conditions }
+  return { archived: parseFlag('_archived', data['_archived'], errors), conditions }
 }
 
 /** Several texts with parameters of their own, joined as the criteria are. */
-function domainsFrom(data: Readonly<Record<string, unknown>>, faults: string[]): Condition | undefined {
+function parseDomains(data: Readonly<Record<string, unknown>>, errors: string[]): Condition | undefined {
   const domains = data['_domains'] ?? []
   if (!Array.isArray(domains)) {
-    faults.push('_domains must be a list of objects with a domain')
+    errors.push('_domains must be a list of objects with a domain')
     return undefined
   }
   const conditions = domains.slice(0, MAX_TERMS + 1).flatMap((each: unknown, index) => {
     const at = `_domains[${index}]`
     const { domain, context: given } = isObject(each) ? each : {}
     const context = given ?? {}
-    if (!isObject(context)) faults.push(`${at}.context must be an object`)
-    if (domain === undefined || domain === null) faults.push(`${at} must be an object with a domain`)
-    return filterFrom(at, domain ?? undefined, isObject(context) ? context : {}, faults) ?? []
+    if (!isObject(context)) errors.push(`${at}.context must be an object`)
+    if (domain === undefined || domain === null) errors.push(`${at} must be an object with a domain`)
+    return parseFilterText(at, domain ?? undefined, isObject(context) ? context : {}, errors) ?? []
   })
   if (conditions.length === 0) return undefined
   const { operator } = data
@@ -172,7 +186,7 @@ function domainsFrom(data: Readonly<Record<string, unknown>>, faults: string[]):
   return { kind: 'group', operator: isOr ? 'or' : 'and', conditions, at: '_domains' }
 }
 
-interface Asked {
+interface RawSearch {
   readonly offset?: unknown
   readonly limit?: unknown
   readonly after?: unknown
@@ -184,70 +198,81 @@ interface Asked {
   readonly words?: Condition | undefined
 }
 
-function build(sight: Sight, model: Model, asked: Asked, maxLimit: number, faults: string[]): Search {
-  const offset = wholeNumber('offset', asked.offset, 0, faults)
-  const limit = wholeNumber('limit', asked.limit, Math.min(DEFAULT_LIMIT, maxLimit), faults)
-  const selection = selectionForPage(sight, model, asked.fields, faults)
-  const faultsBefore = faults.length
-  const sort = sortFrom(sight, model, asked.sortBy, faults)
+function buildSearch(
+  visibility: Visibility,
+  model: Model,
+  input: RawSearch,
+  maxLimit: number,
+  errors: string[],
+): Search {
+  const offset = parseWholeParameter('offset', input.offset, 0, errors)
+  const limit = parseWholeParameter('limit', input.limit, Math.min(DEFAULT_PAGE_RECORDS, maxLimit), errors)
+  const selection = parsePageSelection(visibility, model, input.fields, errors)
+  const faultsBefore = errors.length
+  const sort = parseSort(visibility, model, input.sortBy, errors)
   // Of an order that is not understood there is no position.
-  const after = faults.length > faultsBefore ? undefined : positionFrom(sort, asked.after, faults)
-  const conditions = asked.conditions.filter((condition) => condition !== undefined)
+  const after = errors.length > faultsBefore ? undefined : parseCursor(sort, input.after, errors)
+  const conditions = input.conditions.filter((condition) => condition !== undefined)
   const terms = conditions.reduce((sum, condition) => sum + countTerms(condition), 0)
-  const values = conditions.reduce((sum, condition) => sum + countValues(condition), 0)
-  if (terms > MAX_TERMS) faults.push(`a search has at most ${MAX_TERMS} conditions, not ${terms}`)
-  if (values > MAX_VALUES)
-    faults.push(`the lists of a search have at most ${MAX_VALUES} values, not ${values}`)
-  const isTooMuch = terms > MAX_TERMS || values > MAX_VALUES
-  const all = isTooMuch ? [] : [...conditions, ...(asked.words ? [asked.words] : [])]
-  const criteria = all.map((each) => bind(sight, model, each, faults))
-  if (faults.length > 0) throw new Refusal('bad-request', faults.slice(0, 20).join('; '))
+  const values = conditions.reduce((sum, condition) => sum + countListValues(condition), 0)
+  if (terms > MAX_TERMS) errors.push(`a search has at most ${MAX_TERMS} conditions, not ${terms}`)
+  if (values > MAX_LIST_VALUES)
+    errors.push(`the lists of a search have at most ${MAX_LIST_VALUES} values, not ${values}`)
+  const isTooMuch = terms > MAX_TERMS || values > MAX_LIST_VALUES
+  const all = isTooMuch ? [] : [...conditions, ...(input.words ? [input.words] : [])]
+  const criteria = all.map((each) => bindCondition(visibility, model, each, errors))
+  if (errors.length > 0) throw new VersoError('bad-request', errors.slice(0, 20).join('; '))
   const bound = criteria.filter((each) => each !== undefined)
   const hasLists = selection?.entries.some((entry) => entry.field.relation?.isList) === true
   return {
-    ...{ offset, sort, after, selection, archived: asked.archived },
-    limit: Math.min(limit, hasLists ? Math.ceil(maxLimit / LISTS_FACTOR) : maxLimit),
+    ...{ offset, sort, after, selection, archived: input.archived },
+    limit: Math.min(limit, hasLists ? Math.ceil(maxLimit / LIST_PAGE_DIVISOR) : maxLimit),
     where: bound.length > 1 ? { kind: 'and', criteria: bound } : bound[0],
   }
 }
 
-function filterFrom(
+function parseFilterText(
   name: string,
   text: unknown,
   parameters: Readonly<Record<string, unknown>>,
-  faults: string[],
+  errors: string[],
 ): Condition | undefined {
   if (text === undefined) return undefined
   if (typeof text !== 'string') {
-    faults.push(`${name} must be one text`)
+    errors.push(`${name} must be one text`)
     return undefined
   }
   try {
     return parseFilter(text, parameters, name)
   } catch (error) {
     // One fault among others: it must not hide what is wrong elsewhere, in its context for one.
-    if (!(error instanceof Refusal)) throw error
-    faults.push(error.message)
+    if (!(error instanceof VersoError)) throw error
+    errors.push(error.message)
     return undefined
   }
 }
 
-function split(names: unknown): unknown {
+function splitNames(names: unknown): unknown {
   return typeof names === 'string' ? names.split(',').flatMap((name) => name.trim() || []) : names
 }
 
-function isTrue(name: string, input: unknown, faults: string[]): boolean {
+function parseFlag(name: string, input: unknown, errors: string[]): boolean {
   const isSaid = [undefined, null, true, false, 'true', 'false'].some((each) => each === input)
-  if (!isSaid) faults.push(`${name} must be true or false`)
+  if (!isSaid) errors.push(`${name} must be true or false`)
   return input === true || input === 'true'
 }
 
 /** A larger limit is lowered to the greatest; anything but whole numbers from 0 is refused. */
-export function wholeNumber(name: string, input: unknown, otherwise: number, faults: string[]): number {
-  if (input === undefined) return otherwise
+export function parseWholeParameter(
+  name: string,
+  input: unknown,
+  defaultValue: number,
+  errors: string[],
+): number {
+  if (input === undefined) return defaultValue
   const isSpelled = typeof input === 'string' && /^\d{1,16}$/.test(input)
   const value = isSpelled ? Number(input) : input
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
-  faults.push(`${name} must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`)
-  return otherwise
+  errors.push(`${name} must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`)
+  return defaultValue
 }

@@ -1,11 +1,19 @@
 // What an answer shows of a record and of its neighbours, as a tree.
-import { Refusal } from '../../errors.js'
-import type { Criteria, Step } from './criteria.js'
+import { VersoError } from '../../errors.js'
+import type { Criteria, PathStep } from './criteria.js'
 import type { Field } from '../values/field-types.js'
-import { listOrder } from './list-order.js'
-import { isShown, type Model } from '../definition/model.js'
-import { fieldOf, ID, isOverList, MAX_STEPS, pathOf, stepOf, VERSION } from './path.js'
-import type { Sight } from './visibility.js'
+import { resolveListOrder } from './list-order.js'
+import { isReadByDefault, type Model } from '../definition/model.js'
+import {
+  findField,
+  ID_FIELD,
+  isOverList,
+  MAX_PATH_STEPS,
+  resolvePath,
+  buildStep,
+  VERSION_FIELD,
+} from './path.js'
+import type { Visibility } from './visibility.js'
 import type { SortKey } from './sort-key.js'
 import { isObject } from '../values/value.js'
 
@@ -15,165 +23,195 @@ export type VersionKey = 'version' | '$version'
 export interface Selection {
   readonly model: Model
   readonly versionKeys: readonly VersionKey[]
-  readonly entries: readonly Entry[]
+  readonly entries: readonly SelectionEntry[]
 }
 
-export interface Entry {
+export interface SelectionEntry {
   readonly key: string
   /** Over which neighbours, one each, the field is reached. */
-  readonly steps: readonly Step[]
+  readonly steps: readonly PathStep[]
   readonly field: Field
   /** Left out unless it is true. */
   readonly onlyIfTrue?: boolean
   /** The records that show it; all others are without it. */
   readonly mask?: Criteria
   /** Where the field is a relation: what is shown of each neighbour. */
-  readonly neighbour?: Neighbour
+  readonly related?: RelatedSelection
 }
 
-export interface Neighbour {
-  readonly step: Step
-  readonly shown: Selection
+export interface RelatedSelection {
+  readonly step: PathStep
+  readonly selection: Selection
   /** Of a list, before the id. */
   readonly order?: readonly SortKey[]
 }
 
-export const MAX_FIELDS = 500
-const MAX_RELATIONS = 200
+export const MAX_SELECTED_FIELDS = 500
+const MAX_SELECTED_RELATIONS = 200
 /** No more will be told, and looking for what was meant takes time. */
-const MAX_FAULTS = 20
+const MAX_SELECTION_ERRORS = 20
 /** Neighbours are built by a function of the database, and those take no more arguments. */
-const MAX_NEIGHBOUR_FIELDS = 64
+const MAX_RELATED_FIELDS = 64
 
 /** A record as it is read. */
-export function fullSelection(sight: Sight, model: Model): Selection {
-  return select(sight, model, shownFields(sight, model))
+export function selectFullRecord(visibility: Visibility, model: Model): Selection {
+  return selectFields(visibility, model, listDefaultFields(visibility, model))
 }
 
 /** The selection with the ids of list members and nothing else of them. Member names may take more memory than any record. */
-export function withMemberIds(selection: Selection): Selection {
-  if (!selection.entries.some(isList)) return selection
-  return { ...selection, entries: selection.entries.map((entry) => (isList(entry) ? withIds(entry) : entry)) }
+export function reduceMembersToIds(selection: Selection): Selection {
+  if (!selection.entries.some(isListEntry)) return selection
+  return {
+    ...selection,
+    entries: selection.entries.map((entry) => (isListEntry(entry) ? reduceToIds(entry) : entry)),
+  }
 }
 
-function isList({ neighbour }: Entry): boolean {
-  return neighbour?.step.field.relation?.isList === true
+function isListEntry({ related }: SelectionEntry): boolean {
+  return related?.step.field.relation?.isList === true
 }
 
 /** Of the related records the ids and nothing else. */
-export function withIds({ neighbour, ...entry }: Entry): Entry {
-  if (!neighbour) return entry
-  const { step } = neighbour
-  return { ...entry, neighbour: { step, shown: { model: step.target, versionKeys: [], entries: [] } } }
+export function reduceToIds({ related, ...entry }: SelectionEntry): SelectionEntry {
+  if (!related) return entry
+  const { step } = related
+  return { ...entry, related: { step, selection: { model: step.target, versionKeys: [], entries: [] } } }
 }
 
 /** A record as it is found. */
-export function listSelection(sight: Sight, model: Model): Selection {
-  return select(
-    sight,
+export function selectListFields(visibility: Visibility, model: Model): Selection {
+  return selectFields(
+    visibility,
     model,
-    model.listFields.flatMap((name) => sight.readable(model, name) ?? []),
+    model.listFields.flatMap((name) => visibility.findReadable(model, name) ?? []),
   )
 }
 
-function shownFields(sight: Sight, model: Model): Field[] {
-  return [...model.fields.values()].filter((field) => isShown(field) && sight.readable(model, field.name))
+function listDefaultFields(visibility: Visibility, model: Model): Field[] {
+  return [...model.fields.values()].filter(
+    (field) => isReadByDefault(field) && visibility.findReadable(model, field.name),
+  )
 }
 
-function select(sight: Sight, model: Model, fields: readonly Field[]): Selection {
-  const entries = fields.map((field) => entryOf(sight, model, field.name, [], field))
+function selectFields(visibility: Visibility, model: Model, fields: readonly Field[]): Selection {
+  const entries = fields.map((field) => buildEntry(visibility, model, field.name, [], field))
   return { model, versionKeys: ['version'], entries }
 }
 
-function entryOf(sight: Sight, model: Model, key: string, steps: readonly Step[], field: Field): Entry {
-  if (!field.relation) return { key, steps, field, ...maskOf(sight, model, field) }
-  const step = stepOf(sight, model, field)
-  const shown = compact(sight, step.target)
-  return { key, steps, field, neighbour: { step, shown, ...orderOf(sight, field) } }
+function buildEntry(
+  visibility: Visibility,
+  model: Model,
+  key: string,
+  steps: readonly PathStep[],
+  field: Field,
+): SelectionEntry {
+  if (!field.relation) return { key, steps, field, ...buildMask(visibility, model, field) }
+  const step = buildStep(visibility, model, field)
+  const selection = selectReference(visibility, step.target)
+  return { key, steps, field, related: { step, selection, ...buildOrder(visibility, field) } }
 }
 
-function orderOf(sight: Sight, field: Field): Pick<Neighbour, 'order'> {
-  return field.relation?.orderBy ? { order: listOrder(sight, field) } : {}
+function buildOrder(visibility: Visibility, field: Field): Pick<RelatedSelection, 'order'> {
+  return field.relation?.orderBy ? { order: resolveListOrder(visibility, field) } : {}
 }
 
-function maskOf(sight: Sight, model: Model, field: Field): Pick<Entry, 'mask'> {
-  const mask = sight.mask(model, field)
+function buildMask(visibility: Visibility, model: Model, field: Field): Pick<SelectionEntry, 'mask'> {
+  const mask = visibility.mask(model, field)
   return mask ? { mask } : {}
 }
 
 /** Over how many relations it goes: each is looked up for every record. */
 export function countRelations({ entries }: Selection): number {
   return entries.reduce(
-    (sum, { steps, neighbour }) => sum + steps.length + (neighbour ? 1 + countRelations(neighbour.shown) : 0),
+    (sum, { steps, related }) => sum + steps.length + (related ? 1 + countRelations(related.selection) : 0),
     0,
   )
 }
 
 /** `{id, $version, <name field>}` */
-export function compact(sight: Sight, model: Model): Selection {
-  const name = model.nameField === undefined ? undefined : sight.readable(model, model.nameField)
-  const entries = name ? [{ key: name.name, steps: [], field: name, ...maskOf(sight, model, name) }] : []
+export function selectReference(visibility: Visibility, model: Model): Selection {
+  const name = model.nameField === undefined ? undefined : visibility.findReadable(model, model.nameField)
+  const entries = name
+    ? [{ key: name.name, steps: [], field: name, ...buildMask(visibility, model, name) }]
+    : []
   return { model, versionKeys: ['$version'], entries }
 }
 
 /** For a page: a dotted path becomes a flat key, `"company.name"`. Undefined if nothing was named. */
-export function selectionForPage(
-  sight: Sight,
+export function parsePageSelection(
+  visibility: Visibility,
   model: Model,
   fields: unknown,
-  faults: string[],
+  errors: string[],
 ): Selection | undefined {
   if (fields === undefined || fields === null) return undefined
-  const entries: Entry[] = []
-  for (const name of new Set(namesFrom('fields', fields, faults))) {
-    if (faults.length >= MAX_FAULTS) break
-    const path = pathOf(sight, model, name)
-    if (typeof path === 'string') faults.push(`fields: ${path}`)
+  const entries: SelectionEntry[] = []
+  for (const name of new Set(parseFieldNames('fields', fields, errors))) {
+    if (errors.length >= MAX_SELECTION_ERRORS) break
+    const path = resolvePath(visibility, model, name)
+    if (typeof path === 'string') errors.push(`fields: ${path}`)
     else if (isOverList(path))
-      faults.push(`fields: "${name}" goes over a list: search ${path.model.name}, or fetch with "related"`)
+      errors.push(`fields: "${name}" goes over a list: search ${path.model.name}, or fetch with "related"`)
     else if (name !== 'id' && name !== 'version')
-      entries.push(entryOf(sight, path.model, name, path.steps, path.field))
+      entries.push(buildEntry(visibility, path.model, name, path.steps, path.field))
   }
-  return bounded({ model, versionKeys: ['version'], entries }, faults)
+  return checkRelationCount({ model, versionKeys: ['version'], entries }, errors)
 }
 
-function bounded(selection: Selection, faults: string[]): Selection {
-  if (countRelations(selection) > MAX_RELATIONS)
-    faults.push(`fields go over more than ${MAX_RELATIONS} relations`)
+function checkRelationCount(selection: Selection, errors: string[]): Selection {
+  if (countRelations(selection) > MAX_SELECTED_RELATIONS)
+    errors.push(`fields go over more than ${MAX_SELECTED_RELATIONS} relations`)
   return selection
 }
 
-export interface Wanted {
+export interface FieldSelection {
   readonly fields?: unknown
   readonly related?: unknown
 }
 
 /** For one record: a dotted path becomes an object inside, and `related` says what is shown of a neighbour, ready to be sent back. */
-export function selectionForRecord(sight: Sight, model: Model, { fields, related }: Wanted): Selection {
-  const faults: string[] = []
-  const names = fields === undefined || fields === null ? undefined : namesFrom('fields', fields, faults)
-  const neighbours = relatedFrom(related, faults)
-  for (const name of neighbours.keys()) {
-    const field = fieldOf(sight, model, name)
-    if (field && !field.relation) faults.push(`related: ${model.name}.${name} is no relation`)
+export function parseRecordSelection(
+  visibility: Visibility,
+  model: Model,
+  { fields, related }: FieldSelection,
+): Selection {
+  const errors: string[] = []
+  const names =
+    fields === undefined || fields === null ? undefined : parseFieldNames('fields', fields, errors)
+  const fieldsByRelation = parseRelated(related, errors)
+  for (const name of fieldsByRelation.keys()) {
+    const field = findField(visibility, model, name)
+    if (field && !field.relation) errors.push(`related: ${model.name}.${name} is no relation`)
   }
-  const shown = names ?? shownFields(sight, model).map((field) => field.name)
-  const selection = bounded(nest(sight, model, shown, neighbours, faults), faults)
-  if (faults.length > 0) throw new Refusal('bad-request', faults.slice(0, 10).join('; '))
+  const shown = names ?? listDefaultFields(visibility, model).map((field) => field.name)
+  const selection = checkRelationCount(
+    nestSelection(visibility, model, shown, fieldsByRelation, errors),
+    errors,
+  )
+  if (errors.length > 0) throw new VersoError('bad-request', errors.slice(0, 10).join('; '))
   // Whoever edits a record should know that nobody sees it in a list.
-  const archived = names && !names.includes('archived') ? sight.readable(model, 'archived') : undefined
-  const hint: Entry[] = archived
-    ? [{ key: 'archived', steps: [], field: archived, onlyIfTrue: true, ...maskOf(sight, model, archived) }]
+  const archived =
+    names && !names.includes('archived') ? visibility.findReadable(model, 'archived') : undefined
+  const hint: SelectionEntry[] = archived
+    ? [
+        {
+          key: 'archived',
+          steps: [],
+          field: archived,
+          onlyIfTrue: true,
+          ...buildMask(visibility, model, archived),
+        },
+      ]
     : []
   return { model, versionKeys: ['version'], entries: [...selection.entries, ...hint] }
 }
 
-function nest(
-  sight: Sight,
+function nestSelection(
+  visibility: Visibility,
   model: Model,
   names: readonly string[],
   related: ReadonlyMap<string, readonly string[]>,
-  faults: string[],
+  errors: string[],
 ): Selection {
   const tails = new Map<string, string[]>()
   for (const name of names) {
@@ -182,74 +220,80 @@ function nest(
   }
   const heads = new Set([...tails.keys(), ...related.keys()])
   const entries = [...heads].flatMap(
-    (head) => nestOne(sight, model, head, tails.get(head), related.get(head), faults) ?? [],
+    (head) => nestEntry(visibility, model, head, tails.get(head), related.get(head), errors) ?? [],
   )
   return { model, versionKeys: ['$version'], entries }
 }
 
 /** `tail` is what follows the name in paths, undefined if only `related` names it. */
-function nestOne(
-  sight: Sight,
+function nestEntry(
+  visibility: Visibility,
   model: Model,
   name: string,
   tail: readonly string[] | undefined,
   related: readonly string[] | undefined,
-  faults: string[],
-): Entry | undefined {
-  if (faults.length >= MAX_FAULTS) return undefined
-  const field = fieldOf(sight, model, name)
+  errors: string[],
+): SelectionEntry | undefined {
+  if (errors.length >= MAX_SELECTION_ERRORS) return undefined
+  const field = findField(visibility, model, name)
   if (!field || (!field.relation && tail?.[0] !== undefined)) {
     // The path knows how to say what is wrong.
-    const fault = pathOf(sight, model, [name, ...(tail ?? []).slice(0, 1)].join('.'))
-    if (typeof fault === 'string') faults.push(`fields: ${fault}`)
+    const error = resolvePath(visibility, model, [name, ...(tail ?? []).slice(0, 1)].join('.'))
+    if (typeof error === 'string') errors.push(`fields: ${error}`)
     return undefined
   }
-  if (field === ID || field === VERSION) return undefined
-  if (!field.relation) return { key: name, steps: [], field, ...maskOf(sight, model, field) }
-  const step = stepOf(sight, model, field)
-  const own = tail ? compact(sight, step.target).entries.map((entry) => entry.key) : []
-  const shown = nest(sight, step.target, [...own, ...(tail ?? []), ...(related ?? [])], new Map(), faults)
-  if (shown.entries.length > MAX_NEIGHBOUR_FIELDS)
-    faults.push(`${name}: at most ${MAX_NEIGHBOUR_FIELDS} fields of a neighbour can be shown`)
+  if (field === ID_FIELD || field === VERSION_FIELD) return undefined
+  if (!field.relation) return { key: name, steps: [], field, ...buildMask(visibility, model, field) }
+  const step = buildStep(visibility, model, field)
+  const own = tail ? selectReference(visibility, step.target).entries.map((entry) => entry.key) : []
+  const selection = nestSelection(
+    visibility,
+    step.target,
+    [...own, ...(tail ?? []), ...(related ?? [])],
+    new Map(),
+    errors,
+  )
+  if (selection.entries.length > MAX_RELATED_FIELDS)
+    errors.push(`${name}: at most ${MAX_RELATED_FIELDS} fields of a neighbour can be shown`)
   const versionKeys: VersionKey[] = [
     ...(tail ? (['$version'] as const) : []),
     ...(related ? (['version'] as const) : []),
   ]
-  const neighbour = { step, shown: { ...shown, versionKeys }, ...orderOf(sight, field) }
-  return { key: name, steps: [], field, neighbour }
+  const relatedRecord = { step, selection: { ...selection, versionKeys }, ...buildOrder(visibility, field) }
+  return { key: name, steps: [], field, related: relatedRecord }
 }
 
-function relatedFrom(related: unknown, faults: string[]): Map<string, readonly string[]> {
-  const neighbours = new Map<string, readonly string[]>()
-  if (related === undefined || related === null) return neighbours
+function parseRelated(related: unknown, errors: string[]): Map<string, readonly string[]> {
+  const fieldsByRelation = new Map<string, readonly string[]>()
+  if (related === undefined || related === null) return fieldsByRelation
   if (!isObject(related)) {
-    faults.push('related must be an object of lists of field names')
-    return neighbours
+    errors.push('related must be an object of lists of field names')
+    return fieldsByRelation
   }
-  if (Object.keys(related).length > MAX_FIELDS) {
-    faults.push(`related must name at most ${MAX_FIELDS} relations`)
-    return neighbours
+  if (Object.keys(related).length > MAX_SELECTED_FIELDS) {
+    errors.push(`related must name at most ${MAX_SELECTED_FIELDS} relations`)
+    return fieldsByRelation
   }
   for (const [name, fields] of Object.entries(related)) {
     if (name.includes('.'))
-      faults.push(`related: "${name.slice(0, 100)}" must be a field of the record itself`)
-    else neighbours.set(name, namesFrom(`related.${name.slice(0, 100)}`, fields, faults))
+      errors.push(`related: "${name.slice(0, 100)}" must be a field of the record itself`)
+    else fieldsByRelation.set(name, parseFieldNames(`related.${name.slice(0, 100)}`, fields, errors))
   }
-  return neighbours
+  return fieldsByRelation
 }
 
 /** A list of field names, each of a bearable length. */
-export function namesFrom(what: string, input: unknown, faults: string[]): string[] {
+export function parseFieldNames(what: string, input: unknown, errors: string[]): string[] {
   if (!Array.isArray(input) || !input.every((name) => typeof name === 'string')) {
-    faults.push(`${what} must be a list of field names`)
+    errors.push(`${what} must be a list of field names`)
     return []
   }
-  if (input.length > MAX_FIELDS) {
-    faults.push(`${what} must name at most ${MAX_FIELDS} fields`)
+  if (input.length > MAX_SELECTED_FIELDS) {
+    errors.push(`${what} must name at most ${MAX_SELECTED_FIELDS} fields`)
     return []
   }
-  const long = input.find((name) => name.split('.').length > MAX_STEPS + 1)
+  const long = input.find((name) => name.split('.').length > MAX_PATH_STEPS + 1)
   if (long === undefined) return input
-  faults.push(`${what}: "${long.slice(0, 100)}" has more than ${MAX_STEPS} steps`)
+  errors.push(`${what}: "${long.slice(0, 100)}" has more than ${MAX_PATH_STEPS} steps`)
   return []
 }

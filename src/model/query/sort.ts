@@ -1,20 +1,25 @@
 // The order of a find or a search.
 import type { Model } from '../definition/model.js'
-import { namesFrom } from './selection.js'
-import type { Sight } from './visibility.js'
-import { MAX_SORT_KEYS, sortKeyFrom, type SortKey } from './sort-key.js'
+import { parseFieldNames } from './selection.js'
+import type { Visibility } from './visibility.js'
+import { MAX_SORT_KEYS, parseSortKey, type SortKey } from './sort-key.js'
 
-export function sortFrom(sight: Sight, model: Model, sortBy: unknown, faults: string[]): SortKey[] {
+export function parseSort(
+  visibility: Visibility,
+  model: Model,
+  sortBy: unknown,
+  errors: string[],
+): SortKey[] {
   if (sortBy === undefined || sortBy === null) return []
-  const keys = namesFrom('sortBy', sortBy, faults)
+  const keys = parseFieldNames('sortBy', sortBy, errors)
   if (keys.length > MAX_SORT_KEYS) {
-    faults.push(`sortBy must have at most ${MAX_SORT_KEYS} keys`)
+    errors.push(`sortBy must have at most ${MAX_SORT_KEYS} keys`)
     return []
   }
   return keys.flatMap((text) => {
-    const key = sortKeyFrom(sight, model, text)
+    const key = parseSortKey(visibility, model, text)
     if (typeof key !== 'string') return key
-    faults.push(`sortBy: ${key}`)
+    errors.push(`sortBy: ${key}`)
     return []
   })
 }

@@ -1,19 +1,20 @@
 // Dates and times as texts that sort as they are: the same spelling on the wire, in the Log and in both engines.
 
-const DATE = /^(\d{4})-(\d{2})-(\d{2})$/
-const TIME = /^(\d{2}):(\d{2})(?::(\d{2}))?$/
-const DATETIME = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}(?::\d{2}(?:\.(\d{1,9}))?)?)([Zz]|[+-]\d{2}:\d{2})$/
+const DATE_PATTERN = /^(\d{4})-(\d{2})-(\d{2})$/
+const TIME_PATTERN = /^(\d{2}):(\d{2})(?::(\d{2}))?$/
+const DATETIME_PATTERN =
+  /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}(?::\d{2}(?:\.(\d{1,9}))?)?)([Zz]|[+-]\d{2}:\d{2})$/
 
 export function parseDate(input: string): string | undefined {
-  const match = DATE.exec(input)
+  const match = DATE_PATTERN.exec(input)
   if (!match) return undefined
   const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])]
-  const isReal = year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month)
+  const isReal = year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= countDaysInMonth(year, month)
   return isReal ? input : undefined
 }
 
 export function parseTime(input: string): string | undefined {
-  const match = TIME.exec(input)
+  const match = TIME_PATTERN.exec(input)
   if (!match) return undefined
   const [hours, minutes, seconds] = [Number(match[1]), Number(match[2]), Number(match[3] ?? '0')]
   if (hours > 23 || minutes > 59 || seconds > 59) return undefined
@@ -22,7 +23,7 @@ export function parseTime(input: string): string | undefined {
 
 /** RFC 3339 with any offset → UTC with milliseconds; what is finer is cut off. */
 export function parseDatetime(input: string): string | undefined {
-  const match = DATETIME.exec(input)
+  const match = DATETIME_PATTERN.exec(input)
   if (!match) return undefined
   const [, dateText = '', timeText = '', fraction = '', zone = ''] = match
   const [date, time] = [parseDate(dateText), parseTime(timeText.split('.')[0] ?? '')]
@@ -31,19 +32,19 @@ export function parseDatetime(input: string): string | undefined {
   // In one spelling already, as everything that was stored once: nothing is to be worked out.
   if (zone === 'Z' && fraction.length === 3 && input[10] === 'T') return input
   const local = Date.parse(`${date}T${time}.${fraction.slice(0, 3).padEnd(3, '0')}Z`)
-  return printDatetime(local - offsetMin * 60_000)
+  return formatDatetime(local - offsetMin * 60_000)
 }
 
-export const MOMENT_FORM = 'a time with its offset such as 2026-03-01T12:00:00Z (a + is written %2B)'
+export const TIMESTAMP_RULE = 'a time with its offset such as 2026-03-01T12:00:00Z (a + is written %2B)'
 
 /** A date is its beginning in UTC. */
-export function parseMoment(input: unknown): string | undefined {
+export function parseTimestamp(input: unknown): string | undefined {
   const text = typeof input === 'string' ? input : ''
   return parseDatetime(text) ?? parseDate(text)
 }
 
 /** Milliseconds since 1970 → the canonical text, or undefined outside the years 1 to 9999. */
-function printDatetime(ms: number): string | undefined {
+function formatDatetime(ms: number): string | undefined {
   const date = new Date(ms)
   const year = date.getUTCFullYear()
   return year >= 1 && year <= 9999 ? date.toISOString() : undefined
@@ -56,7 +57,7 @@ function parseOffset(zone: string): number | undefined {
   return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes)
 }
 
-function daysIn(year: number, month: number): number {
+function countDaysInMonth(year: number, month: number): number {
   if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28
   return [4, 6, 9, 11].includes(month) ? 30 : 31
 }

@@ -1,14 +1,14 @@
 // Exact decimals are texts with exactly `scale` digits behind the point; no binary fraction comes near them.
 
 export const MAX_PRECISION = 38
-const MAX_SPELLED = 100
-const EXACT_DIGITS_OF_A_NUMBER = 15
+const MAX_DECIMAL_CHARACTERS = 100
+const EXACT_NUMBER_DIGITS = 15
 
-export type DecimalParse = { readonly text: string } | { readonly fault: string }
+export type DecimalResult = { readonly text: string } | { readonly fault: string }
 
 /** A client's number or text → the canonical text, or what is wrong with it. */
-export function parseDecimal(input: unknown, precision: number, scale: number): DecimalParse {
-  const spelled = spell(input)
+export function parseDecimal(input: unknown, precision: number, scale: number): DecimalResult {
+  const spelled = toDecimalText(input)
   if ('fault' in spelled) return spelled
   const match = /^([+-]?)(\d+)(?:\.(\d+))?$/.exec(spelled.text)
   if (!match) return { fault: 'must be a decimal number such as "12.50"' }
@@ -23,22 +23,22 @@ export function parseDecimal(input: unknown, precision: number, scale: number): 
   return { text: sign === '-' && /[1-9]/.test(text) ? `-${text}` : text }
 }
 
-function spell(input: unknown): DecimalParse {
+function toDecimalText(input: unknown): DecimalResult {
   if (typeof input === 'string') {
-    return input.length > MAX_SPELLED ? { fault: 'has too many digits' } : { text: input }
+    return input.length > MAX_DECIMAL_CHARACTERS ? { fault: 'has too many digits' } : { text: input }
   }
   if (typeof input !== 'number' || !Number.isFinite(input))
     return { fault: 'must be a number, or a number as text' }
-  return spellNumber(input)
+  return numberToDecimalText(input)
 }
 
 /** A JSON number has been through binary floating point: take it only where that cannot have changed it. */
-function spellNumber(input: number): DecimalParse {
+function numberToDecimalText(input: number): DecimalResult {
   const inexact = { fault: 'has more digits than a JSON number keeps: send it as text' }
-  if (Math.abs(input) >= 10 ** EXACT_DIGITS_OF_A_NUMBER) return inexact
+  if (Math.abs(input) >= 10 ** EXACT_NUMBER_DIGITS) return inexact
   const [mantissa = '', exponent] = String(input).split('e')
   const digits = mantissa.replace(/[-.]/g, '').replace(/^0+/, '').replace(/0+$/, '')
-  if (!Number.isInteger(input) && digits.length > EXACT_DIGITS_OF_A_NUMBER) return inexact
+  if (!Number.isInteger(input) && digits.length > EXACT_NUMBER_DIGITS) return inexact
   if (exponent === undefined) return { text: mantissa }
   // Only small numbers are left here: large ones were refused above.
   const zeros = '0'.repeat(-Number(exponent) - 1)

@@ -1,9 +1,9 @@
 const MAX_DISTANCE = 3
-const MAX_WORD = 64
+const MAX_SUGGESTION_CHARACTERS = 64
 
 /** ` (did you mean "x"?)` for the candidate that is nearest to the word, or nothing if none is near. */
 export function didYouMean(word: string, candidates: Iterable<string>): string {
-  if (word.length > MAX_WORD) return ''
+  if (word.length > MAX_SUGGESTION_CHARACTERS) return ''
   let best: { candidate: string; distance: number } | undefined
   for (const candidate of candidates) {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase())

@@ -1,15 +1,15 @@
 // What a file is, by its first bytes. What a client says of it, or its name, is not believed.
 
 /** How many of the first bytes are looked at. */
-export const HEAD_BYTES = 4096
+export const SNIFF_BYTES = 4096
 
-const UNKNOWN = 'application/octet-stream'
-const TEXT = 'text/plain; charset=utf-8'
+const UNKNOWN_TYPE = 'application/octet-stream'
+const TEXT_TYPE = 'text/plain; charset=utf-8'
 
 /** Bytes at a place, as text of one byte each. */
-type Mark = readonly [offset: number, bytes: string]
+type MagicBytes = readonly [offset: number, bytes: string]
 
-const TYPES: readonly (readonly [type: string, ...marks: Mark[]])[] = [
+const MAGIC_BYTES: readonly (readonly [type: string, ...marks: MagicBytes[]])[] = [
   ['image/png', [0, '\x89PNG\r\n\x1a\n']],
   ['image/jpeg', [0, '\xff\xd8\xff']],
   ['image/gif', [0, 'GIF87a']],
@@ -22,13 +22,15 @@ const TYPES: readonly (readonly [type: string, ...marks: Mark[]])[] = [
 ]
 
 /** SVG, HTML and scripts are text here: a browser that is told more would run what is in them. */
-export function typeOfContent(head: Uint8Array): string {
+export function detectContentType(head: Uint8Array): string {
   const bytes = Buffer.from(head.buffer, head.byteOffset, head.byteLength).toString('latin1')
-  const known = TYPES.find(([, ...marks]) => marks.every(([offset, mark]) => bytes.startsWith(mark, offset)))
-  return known?.[0] ?? (isText(head) ? TEXT : UNKNOWN)
+  const known = MAGIC_BYTES.find(([, ...marks]) =>
+    marks.every(([offset, mark]) => bytes.startsWith(mark, offset)),
+  )
+  return known?.[0] ?? (isUtf8Text(head) ? TEXT_TYPE : UNKNOWN_TYPE)
 }
 
-function isText(head: Uint8Array): boolean {
+function isUtf8Text(head: Uint8Array): boolean {
   if (head.length === 0) return false
   try {
     // The last character may have been cut off.

@@ -3,13 +3,13 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 export type Value = Json
 export type Values = Record<string, Value>
 
-const MAX_JSON_DEPTH = 64
+const MAX_JSON_VALUE_DEPTH = 64
 
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-export function isCount(value: unknown): value is number {
+export function isNonNegativeInteger(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0
 }
 
@@ -23,61 +23,64 @@ export function isVersion(value: unknown): value is number {
 }
 
 /** Of a reference as the Log knows it. */
-export function idOf(reference: Value): number {
+export function getReferenceId(reference: Value): number {
   return (reference as { readonly id: number }).id
 }
 
 /** Equal as JSON: the order of keys does not matter, the order of a list does. */
-export function sameValue(a: Value, b: Value): boolean {
+export function isSameValue(a: Value, b: Value): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
   if (Array.isArray(a) || Array.isArray(b)) {
     if (!Array.isArray(a) || !Array.isArray(b)) return false
-    return a.length === b.length && a.every((item: Json, index) => sameValue(item, b[index] as Json))
+    return a.length === b.length && a.every((item: Json, index) => isSameValue(item, b[index] as Json))
   }
   const [left, right] = [a as Readonly<Record<string, Json>>, b as Readonly<Record<string, Json>>]
   const keys = Object.keys(left)
   if (keys.length !== Object.keys(right).length) return false
-  return keys.every((key) => Object.hasOwn(right, key) && sameValue(left[key] as Json, right[key] as Json))
+  return keys.every((key) => Object.hasOwn(right, key) && isSameValue(left[key] as Json, right[key] as Json))
 }
 
 /** The number of characters as people would count them in a limit: code points. */
-export function lengthOf(text: string): number {
+export function countCharacters(text: string): number {
   let count = text.length
   for (const point of text) count -= point.length - 1
   return count
 }
 
 /** What keeps a text from being stored alike everywhere, or undefined. */
-export function textFault(text: string): string | undefined {
+export function validateText(text: string): string | undefined {
   if (text.includes('\0')) return 'must not contain the NUL character'
   if (!text.isWellFormed()) return 'must not contain half of a surrogate pair'
   return undefined
 }
 
 /** What keeps a parsed JSON value from being stored and printed exactly, or undefined. */
-export function jsonFault(value: unknown, depth = 0): string | undefined {
-  if (depth > MAX_JSON_DEPTH) return `must not be nested deeper than ${MAX_JSON_DEPTH} levels`
-  if (typeof value === 'string') return textFault(value)
+export function validateJson(value: unknown, depth = 0): string | undefined {
+  if (depth > MAX_JSON_VALUE_DEPTH) return `must not be nested deeper than ${MAX_JSON_VALUE_DEPTH} levels`
+  if (typeof value === 'string') return validateText(value)
   if (typeof value === 'number')
     return Number.isFinite(value) ? undefined : 'holds a number that is too large'
   if (typeof value === 'boolean' || value === null) return undefined
-  if (Array.isArray(value)) return firstFault(value, (item) => jsonFault(item, depth + 1))
+  if (Array.isArray(value)) return findFirstError(value, (item) => validateJson(item, depth + 1))
   if (isObject(value)) {
-    return firstFault(Object.entries(value), ([key, item]) => textFault(key) ?? jsonFault(item, depth + 1))
+    return findFirstError(
+      Object.entries(value),
+      ([key, item]) => validateText(key) ?? validateJson(item, depth + 1),
+    )
   }
   return 'must be a JSON value'
 }
 
-function firstFault<T>(items: readonly T[], check: (item: T) => string | undefined): string | undefined {
+function findFirstError<T>(items: readonly T[], check: (item: T) => string | undefined): string | undefined {
   for (const item of items) {
-    const fault = check(item)
-    if (fault !== undefined) return fault
+    const error = check(item)
+    if (error !== undefined) return error
   }
   return undefined
 }
 
 /** The ids in a list of neighbours. */
-export function idsIn(list: unknown): number[] {
+export function listIds(list: unknown): number[] {
   return Array.isArray(list) ? list.filter(isObject).map(({ id }) => Number(id)) : []
 }

@@ -1,15 +1,15 @@
 import type { Model } from '../definition/model.js'
-import type { Sight } from '../query/visibility.js'
+import type { Visibility } from '../query/visibility.js'
 import { didYouMean } from '../values/did-you-mean.js'
 import { isId, isVersion } from '../values/value.js'
 
-export const KEYS = new Set(['id', 'version'])
+export const RECORD_KEYS = new Set(['id', 'version'])
 /** What a neighbour may have besides: it says so where it was read. */
-export const NEIGHBOUR_KEYS = new Set([...KEYS, '$version'])
+export const RELATED_RECORD_KEYS = new Set([...RECORD_KEYS, '$version'])
 
 /** What is wrong with the way a neighbour is named: whom it refers to, and whether it is to be changed. */
-export function neighbourFault(
-  sight: Sight,
+export function validateRelatedInput(
+  visibility: Visibility,
   input: Readonly<Record<string, unknown>>,
   target: Model,
   isChangeable: boolean,
@@ -20,14 +20,14 @@ export function neighbourFault(
     return 'has a version that is no whole number from 0'
   if (id === null && (version ?? $version) !== null) return 'has a version but no id'
   // As it was read, it may be sent back; but whoever changed something in it must not believe that it was written.
-  const more = Object.keys(input).filter((key) => !NEIGHBOUR_KEYS.has(key))
-  const isBare = more.length === 0
+  const otherKeys = Object.keys(input).filter((key) => !RELATED_RECORD_KEYS.has(key))
+  const isBare = otherKeys.length === 0
   if (!isChangeable && (id === null || version !== null || ($version === null && !isBare)))
     return `can only refer to a ${target.name}: send no more than { "id": ${id ?? 1} }`
   const known = [...target.fields.values()]
-    .filter((field) => sight.knows(target, field))
+    .filter((field) => visibility.isVisible(target, field))
     .map(({ name }) => name)
-  const unknown = more.find((key) => !known.includes(key))
+  const unknown = otherKeys.find((key) => !known.includes(key))
   if (id !== null && version === null && unknown !== undefined)
     return `has "${unknown.slice(0, 100)}", which is no field of ${target.name}${didYouMean(unknown, known)}`
   if (id !== null && version === null && $version === null && !isBare)

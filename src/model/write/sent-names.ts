@@ -1,6 +1,6 @@
 import type { Draft } from './draft.js'
-import { Faults } from '../definition/field-errors.js'
-import { isObject, sameValue, type Json } from '../values/value.js'
+import { FieldErrors } from '../definition/field-errors.js'
+import { isObject, isSameValue, type Json } from '../values/value.js'
 
 /**
  * A neighbour that came along with `$version` changes nothing, so that a record as read can be sent back. But whoever has changed
@@ -10,21 +10,21 @@ export function refuseEditedCopies(
   { model, copies }: Draft,
   record: Readonly<Record<string, unknown>>,
 ): void {
-  const faults = new Faults()
+  const errors = new FieldErrors()
   for (const [name, sent] of copies) {
-    const shown = [record[name]].flat().filter(isObject)
-    const stored = new Map(shown.map((neighbour) => [neighbour['id'], neighbour]))
-    for (const { id, version, data, place } of sent) {
-      const neighbour = stored.get(id)
-      if (neighbour?.['$version'] !== version) continue
-      for (const [key, value] of Object.entries(neighbour)) {
-        if (Object.hasOwn(data, key) && !sameValue(value as Json, data[key] as Json))
-          faults.add(
-            `${place}.${key}`,
+    const records = [record[name]].flat().filter(isObject)
+    const stored = new Map(records.map((neighbour) => [neighbour['id'], neighbour]))
+    for (const { id, version, data, path } of sent) {
+      const related = stored.get(id)
+      if (related?.['$version'] !== version) continue
+      for (const [key, value] of Object.entries(related)) {
+        if (Object.hasOwn(data, key) && !isSameValue(value as Json, data[key] as Json))
+          errors.add(
+            `${path}.${key}`,
             'was changed in a reference: send "version" instead of "$version" to write it',
           )
       }
     }
   }
-  faults.refuseIfAny(model)
+  errors.refuseIfAny(model)
 }

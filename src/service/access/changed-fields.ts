@@ -1,8 +1,8 @@
 // Which fields of a record a write sets or changes: each of them needs a right.
 import { memberId, type Draft } from '../../model/write/draft.js'
 import { isWritable } from '../../model/definition/model.js'
-import { idOf, sameValue, type Value, type Values } from '../../model/values/value.js'
-import { defaultOf, valuesOf } from '../../model/definition/record-values.js'
+import { getReferenceId, isSameValue, type Value, type Values } from '../../model/values/value.js'
+import { getDefaultValue, toValues } from '../../model/definition/record-values.js'
 import type { WireRecord } from '../../wire.js'
 import type { Permit } from './record-access.js'
 
@@ -10,7 +10,7 @@ import type { Permit } from './record-access.js'
 export function namesSet({ model, lists }: Draft, sent: Values, now: string): string[] {
   const own = Object.entries(sent).filter(([name, value]) => {
     const field = model.fields.get(name)
-    return value !== null && field && isWritable(field) && !sameValue(value, defaultOf(field, now))
+    return value !== null && field && isWritable(field) && !isSameValue(value, getDefaultValue(field, now))
   })
   const filled = [...lists].filter(([, members]) => members.length > 0)
   return [...own, ...filled].map(([name]) => name)
@@ -26,17 +26,17 @@ export function namesChanged(
   sent: Values,
   { shown }: Permit,
 ): string[] {
-  const old = valuesOf(model, before)
+  const old = toValues(model, before)
   const isHidden = (name: string) => shown !== undefined && !shown.has(name)
   const own = Object.entries(sent).filter(([name, value]) => {
     const field = model.fields.get(name)
     // Of what is not shown with a record nobody knows here whether it is the same.
     const isBlind = field?.secret !== undefined || field?.type === 'binary'
-    return field && isWritable(field) && (isBlind || isHidden(name) || !sameValue(old[name] ?? null, value))
+    return field && isWritable(field) && (isBlind || isHidden(name) || !isSameValue(old[name] ?? null, value))
   })
   const membership = [...lists].filter(([name, members]) => {
     const there = old[name]
-    const ids = new Set(Array.isArray(there) ? there.map((item: Value) => idOf(item)) : [])
+    const ids = new Set(Array.isArray(there) ? there.map((item: Value) => getReferenceId(item)) : [])
     const isNew = (id: number | undefined) => id === undefined || !ids.has(id)
     return isHidden(name) || members.length !== ids.size || members.some((member) => isNew(memberId(member)))
   })

@@ -1,9 +1,9 @@
 // What a transaction may write. Asked of the database, before a record is changed and again once everything is written: a condition
 // holds for the record that somebody finds, and for the one that they leave.
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { Criteria } from '../../model/query/criteria.js'
 import type { Model } from '../../model/definition/model.js'
-import type { PermittedAction } from '../../model/access/permissions.js'
+import type { PermissionAction } from '../../model/access/permissions.js'
 import type { Queryable } from '../../store/engine/database.js'
 import * as store from '../../store/records/records.js'
 import type { Table } from '../../store/sql/table.js'
@@ -37,10 +37,10 @@ export class Permits {
 
   constructor(private readonly work: Work) {}
 
-  async of(action: PermittedAction, table: Table, id: number): Promise<Permit> {
+  async of(action: PermissionAction, table: Table, id: number): Promise<Permit> {
     const rights = this.work.rights?.of(table.model)
     if (!rights) return EVERYTHING
-    const [reading, acting] = [rights.for('read'), rights.for(action)]
+    const [reading, acting] = [rights.grantsFor('read'), rights.grantsFor(action)]
     const asked = [...reading, ...acting].map(({ where }) => where)
     const holds = await holding(this.work.tx, table, id, asked)
     const showing = reading.filter((_, index) => holds[index])
@@ -58,7 +58,7 @@ export class Permits {
     if (!isSeen && !isPart) missing(model, id)
     if (isSeen && isGranted) return
     const what = isSeen ? `${model.name} ${id}` : 'all that is part of this record'
-    throw new Refusal('forbidden', `You may not remove ${what}: nothing was deleted`)
+    throw new VersoError('forbidden', `You may not remove ${what}: nothing was deleted`)
   }
 
   /** Judged at the end: its lists are not there yet. */
@@ -122,9 +122,9 @@ function union(lists: readonly (ReadonlySet<string> | undefined)[]): ReadonlySet
   return names
 }
 
-function forbidden(action: 'create' | 'update', { name }: Model, id: number, place = ''): Refusal {
+function forbidden(action: 'create' | 'update', { name }: Model, id: number, path = ''): VersoError {
   const what = action === 'create' ? `make such a ${name}` : `change ${name} ${id} in this way`
-  return new Refusal('forbidden', `You may not ${what}: nothing was written`, { place })
+  return new VersoError('forbidden', `You may not ${what}: nothing was written`, { path })
 }
 
 function refuseFields(
@@ -139,5 +139,5 @@ function refuseFields(
   const verb = action === 'create' ? 'set' : 'change'
   const errors = Object.fromEntries(refused.map((name) => [place + name, `you may not ${verb} it`]))
   const message = `You may not ${verb} ${refused.map((name) => place + name).join(', ')} of this ${model}: nothing was written`
-  throw new Refusal('forbidden', message, { errors })
+  throw new VersoError('forbidden', message, { errors })
 }

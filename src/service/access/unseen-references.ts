@@ -1,9 +1,9 @@
 // Neighbours that the sender of a draft does not see: they cannot be named, and they are not dropped.
-import { memberId, type Draft, type Member } from '../../model/write/draft.js'
-import { Faults } from '../../model/definition/field-errors.js'
+import { memberId, type Draft, type DraftMember } from '../../model/write/draft.js'
+import { FieldErrors } from '../../model/definition/field-errors.js'
 import type { Field } from '../../model/values/field-types.js'
-import { stepOf } from '../../model/query/path.js'
-import { idOf, type Value } from '../../model/values/value.js'
+import { buildStep } from '../../model/query/path.js'
+import { getReferenceId, type Value } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
 import { seenAmong } from './visible-records.js'
 import type { Work } from '../context/context.js'
@@ -11,18 +11,19 @@ import type { Work } from '../context/context.js'
 /** Also where nothing changes by it: nobody is to find out by naming a record where others lead. */
 export async function refuseUnseen(
   work: Work,
-  { model, place, values, neighbours, lists }: Draft,
+  { model, path, values, related, lists }: Draft,
 ): Promise<void> {
   if (!work.rights) return
-  const faults = new Faults()
+  const faults = new FieldErrors()
   for (const field of model.fields.values()) {
     const { name } = field
     const value = values[name] ?? null
     if (!field.relation) continue
-    if (value !== null && !neighbours.has(name)) await check(field, [{ at: place + name, id: idOf(value) }])
+    if (value !== null && !related.has(name))
+      await check(field, [{ at: path + name, id: getReferenceId(value) }])
     const members = (lists.get(name) ?? []).map((member, index) => ({
       member,
-      at: `${place}${name}[${index}]`,
+      at: `${path}${name}[${index}]`,
     }))
     await check(
       field,
@@ -32,7 +33,7 @@ export async function refuseUnseen(
   faults.refuseIfAny(model)
   async function check(field: Field, named: readonly { at: string; id: number }[]): Promise<void> {
     if (!work.rights || named.length === 0) return
-    const step = stepOf(work.rights, model, field)
+    const step = buildStep(work.rights, model, field)
     const { target } = step
     const ids = named.map(({ id }) => id)
     const seen = await seenAmong(work.app, work, work.tx, target, ids, step.seen)
@@ -43,13 +44,13 @@ export async function refuseUnseen(
 /** The draft with the members that its sender does not see: who leaves them out has not dropped them. */
 export async function keepUnseen(work: Work, draft: Draft, before: WireRecord): Promise<Draft> {
   if (!work.rights || draft.lists.size === 0) return draft
-  const lists = new Map<string, readonly Member[]>()
+  const lists = new Map<string, readonly DraftMember[]>()
   for (const [name, members] of draft.lists) {
     const field = draft.model.fields.get(name)
     const there = before[name]
     if (!field || !Array.isArray(there)) continue
-    const ids = there.map((member: Value) => idOf(member))
-    const step = stepOf(work.rights, draft.model, field)
+    const ids = there.map((member: Value) => getReferenceId(member))
+    const step = buildStep(work.rights, draft.model, field)
     const seen = await seenAmong(work.app, work, work.tx, step.target, ids, step.seen)
     const named = new Set(members.map(memberId))
     const unseen = ids.filter((id) => !seen.has(id) && !named.has(id))

@@ -1,13 +1,18 @@
 // What a caller is shown of records: those that may be seen, without what is hidden in them.
 import type { Criteria } from '../../model/query/criteria.js'
 import type { Model } from '../../model/definition/model.js'
-import type { Rights } from '../../model/access/permissions.js'
-import { fullSelection, listSelection, withMemberIds, type Selection } from '../../model/query/selection.js'
+import type { Permissions } from '../../model/access/permissions.js'
+import {
+  selectFullRecord,
+  selectListFields,
+  reduceMembersToIds,
+  type Selection,
+} from '../../model/query/selection.js'
 import type { Queryable } from '../../store/engine/database.js'
 import * as store from '../../store/records/records.js'
 import { compileSelection, type Select } from '../../store/sql/select.js'
 import type { WireRecord } from '../../wire.js'
-import type { Sight } from '../../model/query/visibility.js'
+import type { Visibility } from '../../model/query/visibility.js'
 import type { App } from '../context/app.js'
 import { onlyWithin } from '../context/answer-limits.js'
 import { hasMembers } from './written-record.js'
@@ -16,13 +21,13 @@ import type { Caller } from '../context/principal.js'
 type Shown = 'full' | 'own' | 'list'
 type Composed = Pick<App, 'tables' | 'db'>
 
-const SELECTIONS: Readonly<Record<Shown, (sight: Sight, model: Model) => Selection>> = {
-  full: fullSelection,
-  own: (sight, model) => withMemberIds(fullSelection(sight, model)),
-  list: listSelection,
+const SELECTIONS: Readonly<Record<Shown, (sight: Visibility, model: Model) => Selection>> = {
+  full: selectFullRecord,
+  own: (sight, model) => reduceMembersToIds(selectFullRecord(sight, model)),
+  list: selectListFields,
 }
 /** Rights are kept from one request to the next, and with them the SQL that follows from them. */
-const COMPILED = new WeakMap<Rights, Map<string, Select>>()
+const COMPILED = new WeakMap<Permissions, Map<string, Select>>()
 
 /** A record as it is read, as a write needs it, or as it is found. */
 export function selectFor({ tables, db }: Composed, { rights }: Caller, model: Model, shown: Shown): Select {
@@ -45,7 +50,7 @@ export function seesWhole(app: Composed, by: Caller, model: Model): boolean {
 
 /** The records that the caller may see; all of them if undefined. */
 export function seenBy({ rights }: Caller, model: Model): Criteria | undefined {
-  return rights?.of(model).rows('read')
+  return rights?.of(model).criteriaFor('read')
 }
 
 /** A record as the caller sees it; undefined if it is not there, or may not be seen. */
@@ -109,7 +114,7 @@ export async function seenAmong(
   db: Queryable,
   model: Model,
   ids: readonly number[],
-  seen = rights?.seen(model),
+  seen = rights?.visibleRecords(model),
 ): Promise<ReadonlySet<number>> {
   return seen && ids.length > 0 ? store.filterIds(db, app.tables.of(model), ids, seen) : new Set(ids)
 }

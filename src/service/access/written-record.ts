@@ -1,5 +1,5 @@
 // A record as it is just after it was written, where nothing of it has to be looked up again.
-import { isOwnedList, isReference, isShown, type Model } from '../../model/definition/model.js'
+import { isOwnedList, isReference, isReadByDefault, type Model } from '../../model/definition/model.js'
 import type { Value, Values } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
 
@@ -7,7 +7,7 @@ import type { WireRecord } from '../../wire.js'
 export function recordOf(model: Model, id: number, version: number, values: object): WireRecord {
   const record: Record<string, Value> & { id: number; version: number } = { id, version }
   for (const field of model.fields.values()) {
-    if (isShown(field)) record[field.name] = (values as Values)[field.name] ?? null
+    if (isReadByDefault(field)) record[field.name] = (values as Values)[field.name] ?? null
   }
   return record
 }

@@ -1,5 +1,5 @@
 // A write of somebody whose session, key or account has ended is refused, on whichever node it was ended.
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import { API_KEY_MODEL } from '../../model/catalog/auth-models.js'
 import { USER_MODEL } from '../../model/definition/model.js'
 import type { Queryable } from '../../store/engine/database.js'
@@ -21,7 +21,7 @@ export async function refuseIfEnded(
   known.forgetBefore(ends)
   if (await access.isOpen(db)) return
   const message = 'This session or key has ended: log in again, or use another key. Nothing was written'
-  throw new Refusal('unauthenticated', message)
+  throw new VersoError('unauthenticated', message)
 }
 
 /** The same where no other statement has brought the number along. */

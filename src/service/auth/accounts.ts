@@ -1,4 +1,4 @@
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import { normalizeUsername } from '../../model/catalog/auth-models.js'
 import {
   findCredentialsByTypedName,
@@ -40,8 +40,8 @@ export async function addUser(
     const { data } = await create(app, SERVICE, app.catalog.user, user, options)
     return data.id
   } catch (error) {
-    if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw inWords(error)
-    throw new Refusal('not-unique', `There is a user "${normal}" already`, error.details)
+    if (!(error instanceof VersoError) || error.kind !== 'not-unique') throw inWords(error)
+    throw new VersoError('not-unique', `There is a user "${normal}" already`, error.details)
   }
 }
 
@@ -49,11 +49,11 @@ const WORDS: Readonly<Record<string, string>> = { username: 'The user name', pas
 
 /** Whoever makes an account was asked for a user name and a password, not for a record. */
 function inWords(error: unknown): unknown {
-  if (!(error instanceof Refusal) || error.kind !== 'invalid') return error
+  if (!(error instanceof VersoError) || error.kind !== 'invalid') return error
   const parts = Object.entries(error.details.errors ?? {}).map(
     ([name, fault]) => `${WORDS[name] ?? name} ${fault}`,
   )
-  return new Refusal('invalid', parts.join('; '), error.details)
+  return new VersoError('invalid', parts.join('; '), error.details)
 }
 
 /** Ends every session of the user, on every node. */
@@ -113,7 +113,7 @@ async function ensureFirst(app: App, first: Omit<NewUser, 'roles'>): Promise<boo
     return true
   } catch (error) {
     const isOvertaken =
-      error instanceof Refusal && ['not-unique', 'key-reused', 'conflict'].includes(error.kind)
+      error instanceof VersoError && ['not-unique', 'key-reused', 'conflict'].includes(error.kind)
     if (isOvertaken) return false
     throw error
   }

@@ -1,6 +1,6 @@
 // A user name and a password with every request, without paying for a hash each time, and without keeping the password.
 import { createHmac, randomBytes } from 'node:crypto'
-import { usernameSpellings } from '../../model/catalog/auth-models.js'
+import { listUsernameSpellings } from '../../model/catalog/auth-models.js'
 import {
   findCredentialsByTypedName,
   findCredentials,
@@ -32,7 +32,7 @@ export class BasicLogins {
     const { app } = this
     const found = await findCredentialsByTypedName(app.db.reader, username)
     // Each unknown name has a proof of its own: otherwise one hash and one failure would stand for all of them.
-    const name = found?.user.username ?? usernameSpellings(username).at(-1) ?? ''
+    const name = found?.user.username ?? listUsernameSpellings(username).at(-1) ?? ''
     const digest = this.#digestOf(name, password)
     const proof = this.#proofs.get(digest)
     const isProved =

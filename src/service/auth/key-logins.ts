@@ -1,5 +1,5 @@
 // Who a key belongs to, with every request that comes with one.
-import { briefly } from '../../errors.js'
+import { summarizeError } from '../../errors.js'
 import type { Queryable } from '../../store/engine/database.js'
 import { findApiKey, saveApiKeyUse } from '../../store/auth/keys.js'
 import { saveLoginFailure } from '../../store/auth/login-failures.js'
@@ -63,6 +63,6 @@ function markUsed(app: App, id: number, now: number): void {
   app.db
     .transaction((tx) => saveApiKeyUse(tx, app.db.dialect, id, now, now - MARK_MS))
     .catch((error: unknown) => {
-      app.log.warn(briefly(error), 'a key could not be marked as used')
+      app.log.warn(summarizeError(error), 'a key could not be marked as used')
     })
 }

@@ -1,8 +1,8 @@
 // What holds for the record of a key, from wherever it is written.
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import { API_KEY_MODEL } from '../../model/catalog/auth-models.js'
 import type { Draft } from '../../model/write/draft.js'
-import { refusalAt } from '../../model/definition/field-errors.js'
+import { createFieldError } from '../../model/definition/field-errors.js'
 import type { Model } from '../../model/definition/model.js'
 import { isObject, type Values } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
@@ -18,12 +18,15 @@ export function latestExpiry(nowMs: number): number {
 /** Before a word about its fields: with no others could it be made so. */
 export function refuseNewKey({ name }: Model): void {
   if (name === API_KEY_MODEL)
-    throw new Refusal('forbidden', 'A key is made by its user, with POST /ws/me/keys, or by: verso key add')
+    throw new VersoError(
+      'forbidden',
+      'A key is made by its user, with POST /ws/me/keys, or by: verso key add',
+    )
 }
 
 /** It is made where a key is made, stays with its user, and does not last for ever. `before` is undefined for a new one. */
 export function refuseStrangeKey(
-  { model, place }: Draft,
+  { model, path }: Draft,
   sent: Values,
   now: string,
   before?: WireRecord,
@@ -32,9 +35,13 @@ export function refuseStrangeKey(
   const { expiresOn = null, user = null } = sent
   if (!before && !('hash' in sent)) refuseNewKey(model)
   if (before && user !== null && userIn(before) !== userIn(sent))
-    throw refusalAt(model, `${place}user`, 'stays who it is: whoever has the key would become somebody else')
+    throw createFieldError(
+      model,
+      `${path}user`,
+      'stays who it is: whoever has the key would become somebody else',
+    )
   if (typeof expiresOn === 'string' && Date.parse(expiresOn) > latestExpiry(Date.parse(now)))
-    throw refusalAt(model, `${place}expiresOn`, TOO_LATE)
+    throw createFieldError(model, `${path}expiresOn`, TOO_LATE)
 }
 
 function userIn({ user }: Readonly<Record<string, unknown>>): unknown {

@@ -1,11 +1,11 @@
 // The keys of programs: made for a user, shown once, kept as a hash. A key is a record like any other, which nobody can read the key from.
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import { API_KEY_MODEL } from '../../model/catalog/auth-models.js'
 import type { Criteria } from '../../model/query/criteria.js'
-import { Faults } from '../../model/definition/field-errors.js'
-import { Fault, parseValue } from '../../model/values/field-types.js'
+import { FieldErrors } from '../../model/definition/field-errors.js'
+import { FieldError, parseValue } from '../../model/values/field-types.js'
 import type { Model } from '../../model/definition/model.js'
-import { ID, stepOf } from '../../model/query/path.js'
+import { ID_FIELD, buildStep } from '../../model/query/path.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
 import { isObject } from '../../model/values/value.js'
 import * as store from '../../store/records/records.js'
@@ -78,8 +78,8 @@ export async function keysOf(app: App, userId: number | undefined): Promise<read
 
 function ofUser(app: App, model: Model, id: number): Criteria {
   const user = model.fields.get('user')
-  const steps = user ? [stepOf(app.catalog, model, user)] : []
-  return { kind: 'comparison', steps, field: ID, operator: 'in', values: [id] }
+  const steps = user ? [buildStep(app.catalog, model, user)] : []
+  return { kind: 'comparison', steps, field: ID_FIELD, operator: 'in', values: [id] }
 }
 
 /** One that is somebody else's is not there. */
@@ -108,15 +108,16 @@ export function isKey(text: string): boolean {
 
 function refuseOthers({ actor }: Caller, userId: number): void {
   if (!actor) return
-  if (actor.keyId !== undefined) throw new Refusal('forbidden', 'A key makes no keys: log in with a password')
-  if (actor.id !== userId) throw new Refusal('forbidden', 'A key is made by its own user')
+  if (actor.keyId !== undefined)
+    throw new VersoError('forbidden', 'A key makes no keys: log in with a password')
+  if (actor.id !== userId) throw new VersoError('forbidden', 'A key is made by its own user')
 }
 
 type Input = Readonly<Record<string, unknown>>
 
 /** What is stored of what was sent, or every fault of it. */
 function checked(app: App, model: Model, user: WireRecord, sent: Input): object {
-  const faults = new Faults()
+  const faults = new FieldErrors()
   for (const name of Object.keys(sent))
     if (!INPUT.includes(name)) faults.add(name, `cannot be set${didYouMean(name, INPUT)}`)
   const name = valueOf(model, 'name', sent['name'], faults)
@@ -131,20 +132,20 @@ function checked(app: App, model: Model, user: WireRecord, sent: Input): object 
   return { name, roles, expiresOn }
 }
 
-function valueOf(model: Model, name: string, input: unknown, faults: Faults): unknown {
+function valueOf(model: Model, name: string, input: unknown, faults: FieldErrors): unknown {
   const field = model.fields.get(name)
   if (!field || input === undefined || input === null) {
     faults.add(name, 'is required')
     return undefined
   }
   const value = parseValue(field, input)
-  if (!(value instanceof Fault)) return value
+  if (!(value instanceof FieldError)) return value
   faults.add(name, value.message)
   return undefined
 }
 
 /** Names, or objects with an id; all that the user has if nothing was said, none if the list is empty. */
-function rolesFor(user: WireRecord, input: unknown, faults: Faults): readonly { readonly id: number }[] {
+function rolesFor(user: WireRecord, input: unknown, faults: FieldErrors): readonly { readonly id: number }[] {
   const own = (user['roles'] ?? []) as readonly { readonly id: number; readonly name: string }[]
   if (input === undefined) return own.map(({ id }) => ({ id }))
   if (!Array.isArray(input)) {

@@ -1,4 +1,4 @@
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import { ROLE_MODEL } from '../../model/catalog/auth-models.js'
 import { USER_MODEL } from '../../model/definition/model.js'
 import { hasAdministrator } from '../../store/auth/accounts.js'
@@ -22,7 +22,7 @@ export async function keepAnAdministrator(
   changes: readonly NewChange[],
 ): Promise<void> {
   if (!actor || !changes.some(mayTakeAway) || (await hasAdministrator(tx))) return
-  throw new Refusal(
+  throw new VersoError(
     'forbidden',
     'Nobody would be left who can log in and may do everything: make another administrator first. Nothing was written',
   )

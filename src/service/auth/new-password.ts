@@ -1,6 +1,6 @@
 // A user sets a password of their own: with the old one, or with a link that an administrator made.
-import { Refusal } from '../../errors.js'
-import { draftToUpdate } from '../../model/write/draft.js'
+import { VersoError } from '../../errors.js'
+import { readUpdateDraft } from '../../model/write/draft.js'
 import { lockCredentials, lockUser, type UserRow } from '../../store/auth/accounts.js'
 import type { Transaction } from '../../store/engine/database.js'
 import { findResetLink, saveResetLink, consumeResetLink } from '../../store/auth/reset-links.js'
@@ -38,13 +38,13 @@ export async function changeOwnPassword(
   change: PasswordChange,
 ): Promise<void> {
   if (actor.keyId !== undefined)
-    throw new Refusal('forbidden', 'A key changes no password: log in with the old one')
+    throw new VersoError('forbidden', 'A key changes no password: log in with the old one')
   const { username } = actor
   const proved = await provePassword(app, { username, password: change.old }, change.address)
   if (!proved) throw wrongOld()
   if (change.new === change.old) {
     const fault = 'must be another than the old one'
-    throw new Refusal('invalid', `The new password ${fault}`, { errors: { new: fault } })
+    throw new VersoError('invalid', `The new password ${fault}`, { errors: { new: fault } })
   }
   const by: Caller = { actor, rights: undefined, roles: [], ...(access ? { access } : {}) }
   await setPassword(app, by, change.new, 'new', async (tx, set) => {
@@ -69,7 +69,7 @@ export async function makeResetLink(app: App, by: Caller, userId: number): Promi
     await requireAccess(app, tx, by)
     const user = (await lockUser(tx, app.db.dialect, userId)) ?? missing(app.catalog.user, userId)
     if (user.disabled)
-      throw new Refusal(
+      throw new VersoError(
         'invalid',
         `${user.username} is disabled, and a link would open nothing: enable the account first`,
       )
@@ -135,21 +135,21 @@ async function setPassword(
 async function draftOf(app: App, by: Caller, password: unknown, now: string) {
   const { user: model } = app.catalog
   const key = { id: by.actor?.id ?? 0, version: by.actor?.version ?? 0 }
-  const draft = draftToUpdate(app.catalog, model, { password }, key, now)
+  const draft = readUpdateDraft(app.catalog, model, { password }, key, now)
   const [kept = draft] = await keepRules(app, by, model, [draft])
   return hashSecrets(kept)
 }
 
 function renamed(error: unknown, name: string): unknown {
-  const fault = error instanceof Refusal ? error.details.errors?.['password'] : undefined
+  const fault = error instanceof VersoError ? error.details.errors?.['password'] : undefined
   if (fault === undefined) return error
-  return new Refusal('invalid', `The new password ${fault}`, { errors: { [name]: fault } })
+  return new VersoError('invalid', `The new password ${fault}`, { errors: { [name]: fault } })
 }
 
-function wrongOld(): Refusal {
-  return new Refusal('forbidden', 'The old password is wrong: nothing was changed')
+function wrongOld(): VersoError {
+  return new VersoError('forbidden', 'The old password is wrong: nothing was changed')
 }
 
-function linkIsOver(): Refusal {
-  return new Refusal('not-found', 'There is nothing here: the link is wrong, used or over')
+function linkIsOver(): VersoError {
+  return new VersoError('not-found', 'There is nothing here: the link is wrong, used or over')
 }

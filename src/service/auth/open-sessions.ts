@@ -1,6 +1,6 @@
 // The sessions of a user, for themselves and for administrators to see and to end.
 import { hash } from 'node:crypto'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import * as store from '../../store/auth/sessions.js'
 import { incrementRevocationCount } from '../../store/auth/permissions-version.js'
 import type { App } from '../context/app.js'
@@ -39,7 +39,7 @@ export async function endSession(app: App, by: Caller, userId: number, id: strin
     await requireAccess(app, tx, by)
     const session = (await store.listSessionRows(tx, userId)).find(({ hash: key }) => publicId(key) === id)
     const isEnded = session && (await store.deleteSession(tx, session.hash)) !== undefined
-    if (!isEnded) throw new Refusal('not-found', 'There is no such session, or it is over already')
+    if (!isEnded) throw new VersoError('not-found', 'There is no such session, or it is over already')
     await incrementRevocationCount(tx)
     await noteEvent(app, tx, { kind: 'sessions-ended', userId, note: 'one', by: by.actor })
   })

@@ -1,8 +1,8 @@
 // What somebody is told of themselves: who they are, and what they may do.
 import { API_KEY_MODEL } from '../../model/catalog/auth-models.js'
 import type { Model } from '../../model/definition/model.js'
-import { ID, VERSION } from '../../model/query/path.js'
-import type { Grant, PermittedAction, Rights } from '../../model/access/permissions.js'
+import { ID_FIELD, VERSION_FIELD } from '../../model/query/path.js'
+import type { Grant, PermissionAction, Permissions } from '../../model/access/permissions.js'
 import { isReadOnly } from '../../model/catalog/system-models.js'
 import * as store from '../../store/records/records.js'
 import type { Actor } from '../context/identity.js'
@@ -10,7 +10,7 @@ import type { App } from '../context/app.js'
 import type { Caller } from '../context/principal.js'
 import { actionsOf, modelsKnownTo } from '../access/permission-checks.js'
 
-type Actions = Readonly<Record<PermittedAction, boolean>>
+type Actions = Readonly<Record<PermissionAction, boolean>>
 
 export interface ModelPermission extends Actions {
   readonly model: string
@@ -69,13 +69,13 @@ function actionsIn(by: Caller, model: Model): Actions {
   }
 }
 
-function granted(model: Model, all: Rights): Omit<ModelPermission, 'model' | PermittedAction> {
+function granted(model: Model, all: Permissions): Omit<ModelPermission, 'model' | PermissionAction> {
   const rights = all.of(model)
-  const writing = isReadOnly(model) ? [] : [...rights.for('create'), ...rights.for('update')]
+  const writing = isReadOnly(model) ? [] : [...rights.grantsFor('create'), ...rights.grantsFor('update')]
   return {
     readable: named(
-      rights.for('read').map(({ readable }) => readable),
-      (name) => ALWAYS_READABLE.includes(name) || all.readable(model, name) !== undefined,
+      rights.grantsFor('read').map(({ readable }) => readable),
+      (name) => ALWAYS_READABLE.includes(name) || all.findReadable(model, name) !== undefined,
     ),
     writable: named(
       writing.map(({ writable }) => writable),
@@ -85,12 +85,12 @@ function granted(model: Model, all: Rights): Omit<ModelPermission, 'model' | Per
   }
 }
 
-const ALWAYS_READABLE = [ID.name, VERSION.name]
+const ALWAYS_READABLE = [ID_FIELD.name, VERSION_FIELD.name]
 
 /** A relation to records that they may not read is no field for them, whatever is granted. */
-function isWritable(model: Model, rights: Rights, name: string): boolean {
+function isWritable(model: Model, rights: Permissions, name: string): boolean {
   const field = model.fields.get(name)
-  return field !== undefined && rights.writes(model, field) && rights.knows(model, field)
+  return field !== undefined && rights.canWrite(model, field) && rights.isVisible(model, field)
 }
 
 /** Of the names in the lists those that mean something: a grant may name fields that other models of its package have. */

@@ -1,4 +1,4 @@
-import { usernameSpellings } from '../../model/catalog/auth-models.js'
+import { listUsernameSpellings } from '../../model/catalog/auth-models.js'
 import { findCredentialsByTypedName, type AccountCredentials } from '../../store/auth/accounts.js'
 import type { App } from '../context/app.js'
 import { verifyPassword } from '../write/password-hash.js'
@@ -17,7 +17,7 @@ export async function provePassword(
 ): Promise<AccountCredentials | undefined> {
   const typed = typeof username === 'string' ? username : ''
   // All spellings of a name share one count.
-  const keys = throttleKeys(usernameSpellings(typed).at(-1) ?? '', address)
+  const keys = throttleKeys(listUsernameSpellings(typed).at(-1) ?? '', address)
   await refuseIfThrottled(app, keys, address)
   const found = await findCredentialsByTypedName(app.db.reader, typed)
   const stored = typeof password === 'string' ? found?.passwordHash : undefined

@@ -1,18 +1,18 @@
 // What a permission must be: about models that there are, with a condition and with fields that mean something for them.
-import { Refusal } from '../../errors.js'
-import { bind } from '../../model/query/bind-condition.js'
+import { VersoError } from '../../errors.js'
+import { bindCondition } from '../../model/query/bind-condition.js'
 import type { Draft } from '../../model/write/draft.js'
-import type { Faults } from '../../model/definition/field-errors.js'
+import type { FieldErrors } from '../../model/definition/field-errors.js'
 import { parseFilter } from '../../model/query/filter.js'
 import type { Model } from '../../model/definition/model.js'
 import {
   ACTION_FIELDS,
-  isAbout,
-  isPattern,
-  packageOf,
-  reachFault,
+  coversModel,
+  isModelPattern,
+  getPackageName,
+  validateConditionReach,
 } from '../../model/access/permission-record.js'
-import { sampleOf } from '../../model/access/sample-user.js'
+import { buildSampleUser } from '../../model/access/sample-user.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
 import { completed } from './account-rules.js'
 import type { App } from '../context/app.js'
@@ -27,27 +27,27 @@ const ALWAYS_READABLE = ['id', 'version']
 const MAX_NAME = 100
 
 /** Faults of what was sent, seen together with what is there. */
-export async function checkPermission(app: App, draft: Draft, faults: Faults): Promise<void> {
-  const { values, place } = draft
+export async function checkPermission(app: App, draft: Draft, faults: FieldErrors): Promise<void> {
+  const { values, path } = draft
   if (!JUDGED_TOGETHER.some((name) => Object.hasOwn(values, name))) return
   const all = await completed(app, draft)
   const named = typeof all['model'] === 'string' ? all['model'] : ''
   const models = modelsNamed(app, named)
   if (models.length === 0) {
     const fault = nameFault(app, named)
-    if (fault !== undefined) faults.add(`${place}model`, fault)
+    if (fault !== undefined) faults.add(`${path}model`, fault)
   }
   // Whoever knows no model of it can still say whether it is a condition at all, and whether a list is one.
   const isKnown = models.length > 0 && !isBare(app)
   const condition = conditionFault(app, isKnown ? models : [], all['condition'])
-  if (condition !== undefined) faults.add(`${place}condition`, condition)
+  if (condition !== undefined) faults.add(`${path}condition`, condition)
   for (const name of FIELD_LISTS) {
     const fault = listFault(isKnown ? models : [], all[name], name)
-    if (fault !== undefined) faults.add(place + name, fault)
+    if (fault !== undefined) faults.add(path + name, fault)
   }
   if (!ACTIONS.some((name) => all[name] === true))
     faults.add(
-      `${place}canRead`,
+      `${path}canRead`,
       `or another of the actions must be true, or it permits nothing: ${ACTIONS.join(', ')}`,
     )
 }
@@ -58,16 +58,18 @@ function isBare({ catalog }: App): boolean {
 }
 
 function modelsNamed({ catalog }: App, named: string): readonly Model[] {
-  return catalog.stored.filter((model) => model.name === named || isAbout(named, model))
+  return catalog.storedModels.filter((model) => model.name === named || coversModel(named, model))
 }
 
 function nameFault(app: App, named: string): string | undefined {
   if (!NAMED.test(named)) return 'must be the name of a model, a package such as crm.*, or *'
   if (isBare(app)) return undefined
-  const names = app.catalog.stored.map(({ name }) => name)
+  const names = app.catalog.storedModels.map(({ name }) => name)
   const shown = named.slice(0, MAX_NAME)
-  if (!isPattern(named)) return `names no model: there is no ${shown}${didYouMean(named, names)}`
-  const packages = new Set(app.catalog.stored.filter((model) => isAbout('*', model)).map(packageOf))
+  if (!isModelPattern(named)) return `names no model: there is no ${shown}${didYouMean(named, names)}`
+  const packages = new Set(
+    app.catalog.storedModels.filter((model) => coversModel('*', model)).map(getPackageName),
+  )
   const meant = didYouMean(
     named,
     [...packages].map((each) => `${each}.*`),
@@ -78,13 +80,13 @@ function nameFault(app: App, named: string): string | undefined {
 /** For several models it is enough that one of them understands it. */
 function conditionFault(app: App, models: readonly Model[], condition: unknown): string | undefined {
   if (typeof condition !== 'string' || condition.trim() === '') return undefined
-  const sample = sampleOf(app.catalog, isBare(app) ? namesOfUser(condition) : [])
+  const sample = buildSampleUser(app.catalog, isBare(app) ? namesOfUser(condition) : [])
   try {
     const parsed = parseFilter(condition, { user: sample }, 'condition')
     const all = models.map((model) => {
       const faults: string[] = []
-      const criteria = bind(app.catalog, model, parsed, faults)
-      const fault = criteria && reachFault(criteria)
+      const criteria = bindCondition(app.catalog, model, parsed, faults)
+      const fault = criteria && validateConditionReach(criteria)
       return fault === undefined ? faults : [...faults, fault]
     })
     const [first] = all
@@ -92,7 +94,7 @@ function conditionFault(app: App, models: readonly Model[], condition: unknown):
     const which = models.length > 1 ? ', by none of these models' : ''
     return `is not understood${which}: ${first.join('; ')}`
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
+    if (!(error instanceof VersoError)) throw error
     return `is not understood: ${error.message}`
   }
 }

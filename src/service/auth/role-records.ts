@@ -1,8 +1,8 @@
 // Roles and what they permit, by name: what the command line does with them.
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import { PERMISSION_MODEL, ROLE_MODEL } from '../../model/catalog/auth-models.js'
 import type { Criteria } from '../../model/query/criteria.js'
-import { ID, stepOf } from '../../model/query/path.js'
+import { ID_FIELD, buildStep } from '../../model/query/path.js'
 import * as store from '../../store/records/records.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
@@ -27,8 +27,8 @@ export async function addRole(app: App, { name, description = '', admin = false 
   try {
     return (await create(app, SERVICE, app.catalog.get(ROLE_MODEL), data)).data.id
   } catch (error) {
-    if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
-    throw new Refusal('not-unique', `There is a role "${name}" already`, error.details)
+    if (!(error instanceof VersoError) || error.kind !== 'not-unique') throw error
+    throw new VersoError('not-unique', `There is a role "${name}" already`, error.details)
   }
 }
 
@@ -42,8 +42,8 @@ export async function permissionsOf(app: App, role: WireRecord): Promise<readonl
   const model = app.catalog.get(PERMISSION_MODEL)
   const field = model.fields.get('role')
   if (!field) return []
-  const steps = [stepOf(app.catalog, model, field)]
-  const where: Criteria = { kind: 'comparison', steps, field: ID, operator: 'in', values: [role.id] }
+  const steps = [buildStep(app.catalog, model, field)]
+  const where: Criteria = { kind: 'comparison', steps, field: ID_FIELD, operator: 'in', values: [role.id] }
   return store.scanById(app.db.reader, app.tables.of(model), { after: 0, limit: MAX_PERMISSIONS, where })
 }
 
@@ -59,7 +59,7 @@ export async function forbid(app: App, name: string, id: number): Promise<void> 
   if (!permissions.some((each) => each.id === id)) {
     const ids = permissions.map((each) => each.id)
     const there = ids.length === 0 ? 'it has none' : `it has ${ids.join(', ')}`
-    throw new Refusal('not-found', `The role "${name}" has no permission ${id}; ${there}`)
+    throw new VersoError('not-found', `The role "${name}" has no permission ${id}; ${there}`)
   }
   await remove(app, SERVICE, app.catalog.get(PERMISSION_MODEL), id)
 }
@@ -68,7 +68,7 @@ export async function forbid(app: App, name: string, id: number): Promise<void> 
 export async function removeRole(app: App, name: string): Promise<void> {
   const role = await roleNamed(app, name)
   if (role['admin'] === true && !(await isAdministeredWithout(app, name)))
-    throw new Refusal(
+    throw new VersoError(
       'forbidden',
       `Without the role "${name}" nobody would be left who can log in and may do everything. Give somebody another first: verso role add <role> --admin, then verso user roles <name> --add <role>`,
     )

@@ -1,9 +1,9 @@
 // The roles that every database begins with, and what accounts of a time before roles are given.
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import { ROLE_MODEL } from '../../model/catalog/auth-models.js'
 import { deleteFormerAccount, listFormerAccounts } from '../../store/schema/former-admins.js'
 import * as store from '../../store/records/records.js'
-import { idsIn } from '../../model/values/value.js'
+import { listIds } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
 import { SERVICE } from '../context/principal.js'
@@ -43,7 +43,7 @@ export async function rolesNamed(app: App, names: readonly string[]): Promise<{ 
   const all = new Map((await allRoles(app)).map((role) => [role['name'], role.id]))
   const unknown = names.filter((name) => !all.has(name))
   if (unknown.length > 0)
-    throw new Refusal(
+    throw new VersoError(
       'not-found',
       `There is no role ${unknown.map((name) => `"${name}"`).join(', ')}; there are ${[...all.keys()].join(', ')}${hintFor(unknown)}`,
     )
@@ -76,7 +76,7 @@ async function makeFirstRoles(app: App): Promise<void> {
   try {
     await save(app, SERVICE, app.catalog.get(ROLE_MODEL), FIRST_ROLES)
   } catch (error) {
-    if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
+    if (!(error instanceof VersoError) || error.kind !== 'not-unique') throw error
   }
 }
 
@@ -105,13 +105,13 @@ export async function changeRoles(
   changes: RoleChanges,
 ): Promise<WireRecord | undefined> {
   const { user } = app.catalog
-  const added = idsIn(await rolesNamed(app, changes.add))
-  const removed = new Set(idsIn(await rolesNamed(app, changes.remove)))
+  const added = listIds(await rolesNamed(app, changes.add))
+  const removed = new Set(listIds(await rolesNamed(app, changes.remove)))
   const table = app.tables.of(user)
   for (;;) {
     const record = await store.read(app.db.reader, table, userId, table.full)
     if (!record) return undefined
-    const before = idsIn(record['roles'])
+    const before = listIds(record['roles'])
     const ids = [...new Set([...before, ...added])].filter((id) => !removed.has(id))
     if (ids.join() === before.join()) return record
     try {
@@ -119,7 +119,7 @@ export async function changeRoles(
       return (await update(app, SERVICE, user, userId, { version: record.version, roles })).data
     } catch (error) {
       // Somebody changed the account at the same time: with what they wrote in it, once more.
-      if (!(error instanceof Refusal) || error.kind !== 'conflict') throw error
+      if (!(error instanceof VersoError) || error.kind !== 'conflict') throw error
     }
   }
 }

@@ -1,4 +1,4 @@
-import { briefly, Refusal } from '../../errors.js'
+import { summarizeError, VersoError } from '../../errors.js'
 import { lockCredentials, saveLastLogin } from '../../store/auth/accounts.js'
 import type { Queryable } from '../../store/engine/database.js'
 import { incrementRevocationCount } from '../../store/auth/permissions-version.js'
@@ -134,7 +134,7 @@ function markSeen(app: App, key: string, now: number): void {
   app.db
     .transaction((tx) => updateSessionSeen(tx, key, now))
     .catch((error: unknown) => {
-      app.log.warn(briefly(error), 'a session could not be marked as seen')
+      app.log.warn(summarizeError(error), 'a session could not be marked as seen')
     })
 }
 
@@ -144,6 +144,6 @@ function shortened(agent: string): string | null {
   return text === '' ? null : text
 }
 
-function wrongCredentials(): Refusal {
-  return new Refusal('unauthenticated', 'The user name or the password is wrong')
+function wrongCredentials(): VersoError {
+  return new VersoError('unauthenticated', 'The user name or the password is wrong')
 }

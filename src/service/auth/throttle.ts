@@ -1,7 +1,7 @@
 // Failed logins are counted per pair of account and address, and per address, in the store: all nodes agree.
 import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import {
   saveLoginFailure,
   findLoginFailures,
@@ -80,7 +80,7 @@ async function refuse(app: App, { sinceMs }: LoginFailureCount, address: string 
   if (app.settings.isDemo) return
   if (address !== undefined) await noteRefused(app, address)
   const retryAfterS = Math.max(1, Math.ceil((sinceMs + FAILURE_WINDOW_MS - app.clock.now()) / 1000))
-  throw new Refusal('too-many', 'Too many failed logins: try again later', { retryAfterS })
+  throw new VersoError('too-many', 'Too many failed logins: try again later', { retryAfterS })
 }
 
 /** Once in a window for each address: to refuse must stay cheap. */

@@ -1,6 +1,6 @@
 // Users by name, with their roles: what the command line does with them.
-import { Refusal } from '../../errors.js'
-import { normalizeUsername, usernameFault } from '../../model/catalog/auth-models.js'
+import { VersoError } from '../../errors.js'
+import { normalizeUsername, validateNewUsername } from '../../model/catalog/auth-models.js'
 import { isObject } from '../../model/values/value.js'
 import { findCredentialsByTypedName, findUserWithOlderSpelling } from '../../store/auth/accounts.js'
 import * as store from '../../store/records/records.js'
@@ -25,14 +25,14 @@ export async function userRecords(app: App): Promise<readonly WireRecord[]> {
 
 /** Before anybody is asked for a password: whether the name can be taken, and whether there are such roles. */
 export async function requireFreeName(app: App, username: string, roles: readonly string[]): Promise<void> {
-  const fault = usernameFault(username)
+  const fault = validateNewUsername(username)
   if (fault !== undefined)
-    throw new Refusal('invalid', `The user name ${fault}`, { errors: { username: fault } })
+    throw new VersoError('invalid', `The user name ${fault}`, { errors: { username: fault } })
   const normal = normalizeUsername(username) ?? username
   const taken =
     (await findCredentialsByTypedName(app.db.reader, username))?.user ??
     (await findUserWithOlderSpelling(app.db.reader, normal, undefined))
-  if (taken) throw new Refusal('not-unique', `There is a user "${taken.username}" already`)
+  if (taken) throw new VersoError('not-unique', `There is a user "${taken.username}" already`)
   await rolesNamed(app, roles)
 }
 
@@ -51,7 +51,7 @@ export async function userNamed(app: App, username: string): Promise<WireRecord>
   const found = await findCredentialsByTypedName(app.db.reader, username)
   const table = app.tables.of(app.catalog.user)
   const record = found && (await store.read(app.db.reader, table, found.user.id, table.full))
-  if (!record) throw new Refusal('not-found', `There is no user "${username}"`)
+  if (!record) throw new VersoError('not-found', `There is no user "${username}"`)
   return record
 }
 

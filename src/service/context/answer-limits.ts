@@ -1,6 +1,6 @@
 // Answers have a limit of bytes. A page that is too large for memory waits in a file; one that is larger than the limit is refused with a
 // `limit` that fits, before its records are read.
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { Search } from '../../model/query/search.js'
 import type { Queryable } from '../../store/engine/database.js'
 import {
@@ -94,32 +94,32 @@ export async function refuseLargePage(
 }
 
 /** Says how many records fit. */
-export function tooLarge({ answerLimitBytes }: Settings, fitting: number): Refusal {
+export function tooLarge({ answerLimitBytes }: Settings, fitting: number): VersoError {
   const most = spellBytes(answerLimitBytes)
   const what = `The answer would be larger than ${most}. `
-  if (fitting === 0) return new Refusal('too-large', `${what}${CHOOSE}`, { data: { limit: 0 } })
+  if (fitting === 0) return new VersoError('too-large', `${what}${CHOOSE}`, { data: { limit: 0 } })
   const message = `${what}Ask for at most ${fitting} records with "limit", or for fewer fields with "fields". Nothing was changed.`
-  return new Refusal('too-large', message, { data: { limit: fitting } })
+  return new VersoError('too-large', message, { data: { limit: fitting } })
 }
 
 const CHOOSE = 'Its first record alone is too large: choose what to show with "fields". Nothing was changed.'
 
-function recordTooLarge({ answerLimitBytes }: Settings): Refusal {
-  return new Refusal(
+function recordTooLarge({ answerLimitBytes }: Settings): VersoError {
+  return new VersoError(
     'too-large',
     `The record is larger than ${spellBytes(answerLimitBytes)}: choose what to show with "fields" (POST …/fetch). Nothing was changed.`,
   )
 }
 
-export function pastTooLarge({ answerLimitBytes }: Settings): Refusal {
-  return new Refusal(
+export function pastTooLarge({ answerLimitBytes }: Settings): VersoError {
+  return new VersoError(
     'too-large',
     `The record as it was is larger than ${spellBytes(answerLimitBytes)}: read its Changes (GET …/history) instead. Nothing was changed.`,
   )
 }
 
-export function copyTooLarge({ answerLimitBytes }: Settings): Refusal {
-  return new Refusal(
+export function copyTooLarge({ answerLimitBytes }: Settings): VersoError {
+  return new VersoError(
     'too-large',
     `A copy of the record would be larger than ${spellBytes(answerLimitBytes)}: create the record and those in its lists one by one. Nothing was changed.`,
   )

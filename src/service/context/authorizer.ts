@@ -1,14 +1,14 @@
 // Who may do what: the roles of a user and their permissions, worked out once and kept until something of it changes.
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { Catalog } from '../../model/catalog/catalog.js'
 import { API_KEY_MODEL, PERMISSION_MODEL, ROLE_MODEL } from '../../model/catalog/auth-models.js'
 import type { Criteria } from '../../model/query/criteria.js'
 import type { Model } from '../../model/definition/model.js'
-import { ID, stepOf } from '../../model/query/path.js'
-import { grantOf, permissionFrom, type Permission } from '../../model/access/permission-record.js'
-import { Rights, type Grant } from '../../model/access/permissions.js'
-import { idsIn } from '../../model/values/value.js'
-import { valuesOf } from '../../model/definition/record-values.js'
+import { ID_FIELD, buildStep } from '../../model/query/path.js'
+import { buildGrant, parsePermission, type Permission } from '../../model/access/permission-record.js'
+import { Permissions, type Grant } from '../../model/access/permissions.js'
+import { listIds } from '../../model/values/value.js'
+import { toValues } from '../../model/definition/record-values.js'
 import type { Database } from '../../store/engine/database.js'
 import { readPermissionsVersion } from '../../store/auth/permissions-version.js'
 import * as store from '../../store/records/records.js'
@@ -71,7 +71,7 @@ export class Gate {
       if (after === before) return caller
       before = after
     }
-    throw new Refusal('busy', 'Who may do what is being changed: try again', { retryAfterS: 1 })
+    throw new VersoError('busy', 'Who may do what is being changed: try again', { retryAfterS: 1 })
   }
 
   async #work(actor: Actor): Promise<Omit<Caller, 'actor' | 'epoch'>> {
@@ -81,22 +81,22 @@ export class Gate {
     const names = roles.map((role) => String(role['name']))
     if (roles.some((role) => role['admin'] === true)) return { rights: undefined, roles: names }
     // Of the neighbours of a user who they are: what they hold may change without anybody noticing here.
-    const asParameter = user ? { id: user.id, ...valuesOf(catalog.user, user) } : {}
+    const asParameter = user ? { id: user.id, ...toValues(catalog.user, user) } : {}
     const permissions = await this.#permissionsOf(roles.map(({ id }) => id))
-    const rights: Rights = new Rights(catalog, (model): readonly Grant[] => [
-      ...permissions.flatMap((each) => grantOf(catalog, model, each, asParameter) ?? []),
-      ...builtInGrants(catalog, model, (other) => rights.of(other).isKnown),
+    const rights: Permissions = new Permissions(catalog, (model): readonly Grant[] => [
+      ...permissions.flatMap((each) => buildGrant(catalog, model, each, asParameter) ?? []),
+      ...builtInGrants(catalog, model, (other) => rights.of(other).isVisible),
     ])
     return { rights, roles: names }
   }
 
   /** Of a key those that its user has, too: who loses a role loses it in all their keys. */
   async #rolesOf(user: WireRecord | undefined, keyId: number | undefined): Promise<WireRecord[]> {
-    const own = idsIn(user?.['roles'])
+    const own = listIds(user?.['roles'])
     if (keyId === undefined) return this.#recordsOf(ROLE_MODEL, own)
     const { catalog, db, tables } = this.app
     const key = await store.read(db.reader, tables.of(catalog.get(API_KEY_MODEL)), keyId)
-    const scope = new Set(idsIn(key?.['roles']))
+    const scope = new Set(listIds(key?.['roles']))
     return this.#recordsOf(
       ROLE_MODEL,
       own.filter((id) => scope.has(id)),
@@ -107,13 +107,13 @@ export class Gate {
     const model = this.app.catalog.get(PERMISSION_MODEL)
     const role = model.fields.get('role')
     if (!role) return []
-    const steps = [stepOf(this.app.catalog, model, role)]
-    const where: Criteria = { kind: 'comparison', steps, field: ID, operator: 'in', values: roles }
-    return (await this.#walk(model, where)).map(permissionFrom)
+    const steps = [buildStep(this.app.catalog, model, role)]
+    const where: Criteria = { kind: 'comparison', steps, field: ID_FIELD, operator: 'in', values: roles }
+    return (await this.#walk(model, where)).map(parsePermission)
   }
 
   async #recordsOf(name: string, ids: readonly number[]): Promise<WireRecord[]> {
-    const where: Criteria = { kind: 'comparison', steps: [], field: ID, operator: 'in', values: ids }
+    const where: Criteria = { kind: 'comparison', steps: [], field: ID_FIELD, operator: 'in', values: ids }
     return this.#walk(this.app.catalog.get(name), where)
   }
 

@@ -12,7 +12,7 @@ export function builtInGrants(
 ): readonly Grant[] {
   const field = model.fields.get('fullName')
   if (model !== META_MODEL || !field) return []
-  const known = catalog.stored.filter((each) => each === META_MODEL || knows(each))
+  const known = catalog.storedModels.filter((each) => each === META_MODEL || knows(each))
   return [
     {
       actions: new Set(['read', 'export']),
@@ -20,7 +20,7 @@ export function builtInGrants(
         ...{ kind: 'comparison', steps: [], field, operator: 'in' },
         values: known.map(({ name }) => name),
       },
-      looksAt: new Set([field.name]),
+      conditionFields: new Set([field.name]),
       readable: undefined,
       writable: new Set(),
     },

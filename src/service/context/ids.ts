@@ -1,4 +1,4 @@
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
 import { isReadOnly } from '../../model/catalog/system-models.js'
 import { isId } from '../../model/values/value.js'
@@ -9,11 +9,11 @@ export function checkId(model: Model, id: number): number {
 }
 
 export function missing(model: Model, id: number): never {
-  throw new Refusal('not-found', `There is no ${model.name} with id ${id}`)
+  throw new VersoError('not-found', `There is no ${model.name} with id ${id}`)
 }
 
 /** The model, unless only the service writes it. */
 export function writable(model: Model): Model {
   if (!isReadOnly(model)) return model
-  throw new Refusal('forbidden', `${model.name} is kept by the service: it can only be read`)
+  throw new VersoError('forbidden', `${model.name} is kept by the service: it can only be read`)
 }

@@ -1,6 +1,6 @@
 import type { Catalog } from '../../model/catalog/catalog.js'
-import type { Rights } from '../../model/access/permissions.js'
-import type { Sight } from '../../model/query/visibility.js'
+import type { Permissions } from '../../model/access/permissions.js'
+import type { Visibility } from '../../model/query/visibility.js'
 import type { Queryable } from '../../store/engine/database.js'
 import type { Actor } from './identity.js'
 
@@ -9,7 +9,7 @@ export interface Caller {
   /** The service itself, and the command line, act as nobody. */
   readonly actor: Actor | null
   /** Undefined for those who may do everything. */
-  readonly rights: Rights | undefined
+  readonly rights: Permissions | undefined
   /** The names of their roles. */
   readonly roles: readonly string[]
   /** What it was worked out under; the service itself has none. */
@@ -35,6 +35,6 @@ export const SERVICE: Caller = { actor: null, rights: undefined, roles: [] }
 export const IMPORTER: Caller = { ...SERVICE, keepsNames: true }
 
 /** The models as the caller sees them. */
-export function sightOf(app: { readonly catalog: Catalog }, { rights }: Caller): Sight {
+export function sightOf(app: { readonly catalog: Catalog }, { rights }: Caller): Visibility {
   return rights ?? app.catalog
 }

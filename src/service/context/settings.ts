@@ -1,4 +1,4 @@
-import { MAX_LIMIT } from '../../model/query/search.js'
+import { MAX_PAGE_RECORDS } from '../../model/query/search.js'
 
 export interface Settings {
   /** `sqlite:path` or `postgres://…` */
@@ -29,7 +29,7 @@ const MINUTE_MS = 60_000
 export const DEFAULT_SETTINGS: Settings = {
   db: 'sqlite:data/verso.db',
   isDemo: false,
-  maxLimit: MAX_LIMIT,
+  maxLimit: MAX_PAGE_RECORDS,
   answerLimitBytes: 32 * 1024 * 1024,
   uploadLimitBytes: 25 * 1024 * 1024,
   sessionIdleMs: 60 * MINUTE_MS,

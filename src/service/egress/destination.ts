@@ -1,7 +1,7 @@
 // From the url of a receiver to the addresses that a call may go to.
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { MAX_URL_LENGTH } from '../../model/catalog/webhook-models.js'
+import { MAX_WEBHOOK_URL_CHARACTERS } from '../../model/catalog/webhook-models.js'
 import type { Reach } from './egress-policy.js'
 
 export interface Address {
@@ -21,7 +21,8 @@ export class NotReachable extends Error {}
 export function urlFault(text: string, reach: Reach): string | undefined {
   if (!/^https?:\/\//i.test(text) || /[\s\p{Cc}]/u.test(text) || !URL.canParse(text))
     return 'must begin with http:// or https:// and be a whole address'
-  if (text.length > MAX_URL_LENGTH) return `must be at most ${MAX_URL_LENGTH} characters long`
+  if (text.length > MAX_WEBHOOK_URL_CHARACTERS)
+    return `must be at most ${MAX_WEBHOOK_URL_CHARACTERS} characters long`
   const url = new URL(text)
   if (url.username !== '' || url.password !== '' || text.includes('#'))
     return 'must have no user name, no password and no fragment'

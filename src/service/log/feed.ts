@@ -1,7 +1,7 @@
 // The feed: Changes in commit order, from a number that the reader has seen.
-import { Refusal } from '../../errors.js'
-import { unknownParameters } from '../../model/query/parameters.js'
-import { wholeNumber } from '../../model/query/search.js'
+import { VersoError } from '../../errors.js'
+import { listUnknownParameters } from '../../model/query/parameters.js'
+import { parseWholeParameter } from '../../model/query/search.js'
 import { readFeedPage, readRetentionFloor } from '../../store/log/feed.js'
 import type { Change, ChangePage, FeedQuery } from '../../wire.js'
 import type { App } from '../context/app.js'
@@ -28,16 +28,16 @@ export interface Following {
 /** A request that is understood, or one Refusal with all of its faults. */
 export function followingFrom(app: App, query: FeedQuery): Following {
   // Somebody who misspelled model would get the Changes of all models.
-  const faults = unknownParameters(query, { known: WORDS })
-  const since = wholeNumber('since', query.since ?? undefined, 0, faults)
-  const limit = wholeNumber('limit', query.limit ?? undefined, DEFAULT_CHANGES, faults)
-  const wait = wholeNumber('wait', query.wait ?? undefined, 0, faults)
+  const faults = listUnknownParameters(query, { known: WORDS })
+  const since = parseWholeParameter('since', query.since ?? undefined, 0, faults)
+  const limit = parseWholeParameter('limit', query.limit ?? undefined, DEFAULT_CHANGES, faults)
+  const wait = parseWholeParameter('wait', query.wait ?? undefined, 0, faults)
   const models = namesFrom(query.model)
   // A variable that was not set must not look as if nothing ever happened.
   if (models?.length === 0) faults.push('model must name models, or be left out')
   if (models && models.length > MAX_MODELS) faults.push(`model names at most ${MAX_MODELS} models`)
   if (limit === 0) faults.push('limit must be 1 at least')
-  if (faults.length > 0) throw new Refusal('bad-request', faults.join('; '))
+  if (faults.length > 0) throw new VersoError('bad-request', faults.join('; '))
   return {
     ...{ since, models, limit: Math.min(limit, app.settings.maxLimit) },
     waitMs: Math.min(wait, MAX_WAIT_S) * 1_000,
@@ -106,7 +106,7 @@ export async function changesNow(
 
 /** Whether the caller sees some records of the model and not others. */
 function isBlindTo({ catalog }: App, by: Caller, { model: name }: Change): boolean {
-  const model = catalog.known(name)
+  const model = catalog.find(name)
   return model !== undefined && !seesAllAlike(by, model)
 }
 
@@ -115,17 +115,17 @@ function modelsOf(app: App, by: Caller, names: readonly string[] | undefined): r
   if (!names && !by.rights) return undefined
   const asked = names?.map((name) => modelFor(app, by, name))
   for (const model of asked ?? []) requirePermitted(by, 'read', model)
-  const seen = asked ?? modelsKnownTo(app, by).filter((model) => by.rights?.of(model).may('read'))
+  const seen = asked ?? modelsKnownTo(app, by).filter((model) => by.rights?.of(model).can('read'))
   return seen.map(({ name }) => name)
 }
 
-function goneSince(since: number, horizon: number, last: number): Refusal {
+function goneSince(since: number, horizon: number, last: number): VersoError {
   const why =
     since < horizon
       ? `The Log begins after ${horizon}: what came after ${since} is no longer all there`
       : `The Log ends at ${last}: there never was a Change ${since} here`
   const message = `${why}. Read the records anew, and go on from the X-Commit-Seq of that answer`
-  return new Refusal('gone', message, { data: { since, horizon, last } })
+  return new VersoError('gone', message, { data: { since, horizon, last } })
 }
 
 /** One or several, each also with commas. */

@@ -1,5 +1,5 @@
 // What became of one record: its Changes as a caller may see them, newest first.
-import { pageFromQuery, type Query } from '../../model/query/search.js'
+import { parsePageQuery, type FindQuery } from '../../model/query/search.js'
 import type { Model } from '../../model/definition/model.js'
 import { MAX_HISTORY_PAGE_BYTES, readHistoryPage, findLastVersion } from '../../store/log/history.js'
 import { walkBack } from '../../store/log/past.js'
@@ -18,11 +18,11 @@ export async function history(
   by: Caller,
   model: Model,
   id: number,
-  query: Pick<Query, 'offset' | 'limit'>,
+  query: Pick<FindQuery, 'offset' | 'limit'>,
 ): Promise<HistoryPage> {
-  const page = pageFromQuery(query, app.settings.maxLimit)
+  const page = parsePageQuery(query, app.settings.maxLimit)
   checkId(model, id)
-  if (by.rights && !by.rights.of(model).may('read')) missing(model, id)
+  if (by.rights && !by.rights.of(model).can('read')) missing(model, id)
   const db = app.db.queryPool
   const { total, lastSeq, changes, nextOffset } = await readHistoryPage(
     ...([db, model.name, id] as const),

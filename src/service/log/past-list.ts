@@ -1,12 +1,18 @@
 // A list as it was: the records of a moment, found, sorted and counted by what they held then.
-import { Refusal } from '../../errors.js'
-import type { Criteria, Step } from '../../model/query/criteria.js'
+import { VersoError } from '../../errors.js'
+import type { Criteria, PathStep } from '../../model/query/criteria.js'
 import type { Field } from '../../model/values/field-types.js'
-import { isOwnedList, isReference, isShown, isView, type Model } from '../../model/definition/model.js'
-import { ID } from '../../model/query/path.js'
-import { searchFromQuery, type Query, type Search } from '../../model/query/search.js'
-import { listSelection, type Entry } from '../../model/query/selection.js'
-import { sameValue, type Value } from '../../model/values/value.js'
+import {
+  isOwnedList,
+  isReference,
+  isReadByDefault,
+  isInverse,
+  type Model,
+} from '../../model/definition/model.js'
+import { ID_FIELD } from '../../model/query/path.js'
+import { parseFindQuery, type FindQuery, type Search } from '../../model/query/search.js'
+import { selectListFields, type SelectionEntry } from '../../model/query/selection.js'
+import { isSameValue, type Value } from '../../model/values/value.js'
 import { findOwnFields } from '../../store/sql/evaluate-values.js'
 import { changedSince, tableWith, type Changed } from '../../store/log/past-table.js'
 import { isKnownIn, valueIn, type RecordState } from '../../store/log/past.js'
@@ -19,8 +25,8 @@ import { seenBy, selectFor } from '../access/visible-records.js'
 import { momentFrom, seqOf } from './point-in-time.js'
 import { neighboursOf, toldOf, type Viewing } from './past-record.js'
 
-export async function findAt(app: App, by: Caller, model: Model, query: Query): Promise<Page> {
-  const asked = searchFromQuery(sightOf(app, by), model, query, app.settings.maxLimit)
+export async function findAt(app: App, by: Caller, model: Model, query: FindQuery): Promise<Page> {
+  const asked = parseFindQuery(sightOf(app, by), model, query, app.settings.maxLimit)
   const at = momentFrom(query.asOf)
   refuseNeighbours(asked)
   const search = { ...asked, seen: seenBy(by, model) }
@@ -33,7 +39,7 @@ export async function findAt(app: App, by: Caller, model: Model, query: Query): 
     const past = tableWith(table, changed)
     await refuseLargePast(app.settings, db, past, { search, select: resolveSelect(past, search, list) })
     const { total, records, nextCursor } = await findPage(db, past, search, list)
-    const { entries } = search.selection ?? listSelection(sightOf(app, by), model)
+    const { entries } = search.selection ?? selectListFields(sightOf(app, by), model)
     const data = await withNeighbours({ app, by, db, model }, entries, changed, records)
     const { offset, limit } = search
     return { offset, limit, total, seq, data, next: nextCursor && { offset: offset + limit } }
@@ -44,31 +50,31 @@ export async function findAt(app: App, by: Caller, model: Model, query: Query): 
 function refuseNeighbours({ where, sort, selection }: Search): void {
   const faults = [
     ...(where ? waysIn(where) : []),
-    ...sort.flatMap(({ steps, field }) => (isOwn(steps, field === ID) ? [] : [pathOf(steps)])),
+    ...sort.flatMap(({ steps, field }) => (isOwn(steps, field === ID_FIELD) ? [] : [pathOf(steps)])),
   ].map(
     (path) =>
       `asOf: "${path}" leads to other records: filter, q and sortBy look at fields of the record itself`,
   )
   const views = (selection?.entries ?? [])
-    .filter(({ steps, field }) => steps.length === 0 && isView(field))
+    .filter(({ steps, field }) => steps.length === 0 && isInverse(field))
     .map(({ key }) => `asOf: "${key}" is held by other records, and cannot be shown as it was`)
   const all = [...new Set([...faults, ...views])]
-  if (all.length > 0) throw new Refusal('bad-request', all.slice(0, 10).join('; '))
+  if (all.length > 0) throw new VersoError('bad-request', all.slice(0, 10).join('; '))
 }
 
 function waysIn(criteria: Criteria): string[] {
   if (criteria.kind !== 'comparison') return [criteria.criteria].flat().flatMap(waysIn)
   const { steps, field } = criteria
-  return isOwn(steps, field === ID) ? [] : [pathOf(steps)]
+  return isOwn(steps, field === ID_FIELD) ? [] : [pathOf(steps)]
 }
 
 /** The id of a neighbour stands in the record. */
-function isOwn(steps: readonly Step[], isId: boolean): boolean {
+function isOwn(steps: readonly PathStep[], isId: boolean): boolean {
   const [step, ...further] = steps
   return !step || (isId && further.length === 0 && isReference(step.field))
 }
 
-function pathOf(steps: readonly Step[]): string {
+function pathOf(steps: readonly PathStep[]): string {
   return steps.map(({ field }) => field.name).join('.')
 }
 
@@ -81,11 +87,11 @@ function testable(
   model: Model,
   changed: ReadonlyMap<number, Changed>,
 ): ReadonlyMap<number, Changed> {
-  const conditions = (rights?.of(model).for('read') ?? []).flatMap(({ where }) => where ?? [])
+  const conditions = (rights?.of(model).grantsFor('read') ?? []).flatMap(({ where }) => where ?? [])
   const lists = conditions.flatMap(findOwnFields).filter((field) => isOwnedList(field))
   if (lists.length === 0) return changed
   const isSame = ({ was, today }: Changed) =>
-    lists.every(({ name }) => sameValue(valueIn(was, name), valueIn(today, name)))
+    lists.every(({ name }) => isSameValue(valueIn(was, name), valueIn(today, name)))
   return new Map(
     [...changed].map(([id, each]) => [id, isSame(each) ? each : { ...each, was: 'unknown' as const }]),
   )
@@ -93,13 +99,13 @@ function testable(
 
 /** Whether nobody knows what the field held. */
 function isLost(was: RecordState | undefined, field: Field): boolean {
-  return typeof was === 'object' && isShown(field) && !isKnownIn(was, field.name)
+  return typeof was === 'object' && isReadByDefault(field) && !isKnownIn(was, field.name)
 }
 
 /** Records that have changed since are shown with the neighbours that they had. */
 async function withNeighbours(
   viewing: Viewing,
-  entries: readonly Entry[],
+  entries: readonly SelectionEntry[],
   changed: ReadonlyMap<number, Changed>,
   records: readonly WireRecord[],
 ): Promise<readonly WireRecord[]> {
@@ -111,11 +117,11 @@ async function withNeighbours(
   const shown = new Map(
     records.map((record) => [record.id, { ...record } as Record<string, Value> & WireRecord]),
   )
-  for (const { key, field, steps, neighbour } of entries) {
+  for (const { key, field, steps, related } of entries) {
     if (steps.length === 0 && model.fields.get(field.name) === field)
       for (const [id, record] of shown)
         if (isLost(changed.get(id)?.was, field)) Reflect.deleteProperty(record, key)
-    if (!neighbour || steps.length > 0 || isView(field)) continue
+    if (!related || steps.length > 0 || isInverse(field)) continue
     // What is left out is hidden.
     const others = [...shown.values()].filter(
       (record) => changed.has(record.id) && Object.hasOwn(record, key),

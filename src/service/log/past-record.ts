@@ -1,10 +1,10 @@
 // A record as it was: its own values of then, and its neighbours as they are today.
-import { Refusal } from '../../errors.js'
-import { isReference, isShown, type Model } from '../../model/definition/model.js'
-import { listOrder } from '../../model/query/list-order.js'
-import { stepOf } from '../../model/query/path.js'
-import { compact } from '../../model/query/selection.js'
-import { idOf, type Value, type Values } from '../../model/values/value.js'
+import { VersoError } from '../../errors.js'
+import { isReference, isReadByDefault, type Model } from '../../model/definition/model.js'
+import { resolveListOrder } from '../../model/query/list-order.js'
+import { buildStep } from '../../model/query/path.js'
+import { selectReference } from '../../model/query/selection.js'
+import { getReferenceId, type Value, type Values } from '../../model/values/value.js'
 import type { Field } from '../../model/values/field-types.js'
 import { readByIds } from '../../store/records/bulk.js'
 import type { Queryable } from '../../store/engine/database.js'
@@ -66,7 +66,7 @@ export async function pastAt(
   // Who does not see the record must not learn that there was one.
   const isTold = !by.rights || (await isSeen(app, by, db, { model, id }))
   if (!isLost || !isTold) return noVersion(model, id, version)
-  throw new Refusal('gone', `Version ${version} of ${model.name} ${id} is no longer kept`)
+  throw new VersoError('gone', `Version ${version} of ${model.name} ${id} is no longer kept`)
 }
 
 /** Whether there was such a version, or may have been, before the past was taken out of the Log. */
@@ -78,7 +78,7 @@ async function isForgotten(db: Queryable, { latest, oldest }: Was, version: numb
 }
 
 function noVersion(model: Model, id: number, version: number): never {
-  throw new Refusal('not-found', `There is no ${model.name} with id ${id} at version ${version}`)
+  throw new VersoError('not-found', `There is no ${model.name} with id ${id} at version ${version}`)
 }
 
 /** Undefined if it was not there, or may not be seen as it was. */
@@ -107,7 +107,8 @@ async function recordOf(viewing: Viewing, id: number, { version, values, shown }
   const { app, model } = viewing
   const record: Record<string, Value> & { id: number; version: number } = { id, version }
   for (const field of model.fields.values()) {
-    if (!isShown(field) || (shown && !shown.has(field.name)) || !isKnownIn(values, field.name)) continue
+    if (!isReadByDefault(field) || (shown && !shown.has(field.name)) || !isKnownIn(values, field.name))
+      continue
     const value = values[field.name] ?? null
     if (!field.relation) record[field.name] = value
     else {
@@ -137,14 +138,14 @@ export async function neighboursOf(
   { app, by, db, model }: Viewing,
   field: Field,
   values: readonly Value[],
-  tooLarge: (bytes: number) => Refusal,
+  tooLarge: (bytes: number) => VersoError,
 ): Promise<Neighbours> {
-  const ids = [...new Set(values.flatMap((value) => listed(value).map(idOf)))]
+  const ids = [...new Set(values.flatMap((value) => listed(value).map(getReferenceId)))]
   if (ids.length === 0) return NOBODY
   const sight = sightOf(app, by)
-  const { target, seen } = stepOf(sight, model, field)
-  const select = compileSelection(app.db.dialect, compact(sight, target))
-  const order = field.relation?.orderBy && listOrder(sight, field)
+  const { target, seen } = buildStep(sight, model, field)
+  const select = compileSelection(app.db.dialect, selectReference(sight, target))
+  const order = field.relation?.orderBy && resolveListOrder(sight, field)
   const table = app.tables.of(target)
   const isLight = select.maxBytes * ids.length <= memoryBytes(app.settings)
   const bytes = isLight ? 0 : await measureRecords(db, table, ids, { select, seen })
@@ -160,8 +161,8 @@ export async function neighboursOf(
 
 /** A reference to what may not be seen is left out, and a list is without such members. */
 export function toldOf(field: Field, value: Value, neighbours: Neighbours): Value | undefined {
-  if (isReference(field)) return value === null ? null : neighbours.of(idOf(value))
-  const ids = listed(value).map(idOf)
+  if (isReference(field)) return value === null ? null : neighbours.of(getReferenceId(value))
+  const ids = listed(value).map(getReferenceId)
   const ordered = field.relation?.orderBy ? ids.toSorted(byRank(neighbours)) : ids
   return ordered.flatMap((id) => neighbours.of(id) ?? [])
 }

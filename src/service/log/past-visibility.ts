@@ -1,9 +1,9 @@
 // What a caller may see of a record as it was: decided by the rights of today, as if the record still held what it held then.
 import type { Model } from '../../model/definition/model.js'
 import { isOwnedList } from '../../model/definition/model.js'
-import { stepOf } from '../../model/query/path.js'
-import type { Grant, Rights } from '../../model/access/permissions.js'
-import { idOf, sameValue, type Value, type Values } from '../../model/values/value.js'
+import { buildStep } from '../../model/query/path.js'
+import type { Grant, Permissions } from '../../model/access/permissions.js'
+import { getReferenceId, isSameValue, type Value, type Values } from '../../model/values/value.js'
 import { findOwnFields, evaluateAgainstValues } from '../../store/sql/evaluate-values.js'
 import type { Queryable } from '../../store/engine/database.js'
 import { valueIn, type RecordState } from '../../store/log/past.js'
@@ -31,7 +31,7 @@ export async function shownOf(
   states: readonly PastState[],
 ): Promise<Shown[]> {
   if (!rights) return states.map(({ state }) => (state === 'gone' ? 'nothing' : undefined))
-  const grants = rights.of(model).for('read')
+  const grants = rights.of(model).grantsFor('read')
   const conditions = [...new Set(grants.flatMap(({ where }) => where ?? []))]
   const known = states.flatMap(({ state, ...rest }) =>
     typeof state === 'string' ? [] : [{ ...rest, values: state }],
@@ -52,14 +52,14 @@ export async function shownOf(
 /** Who was in a list of the record in the past cannot be asked: where it is another one today, the condition is not said to hold. */
 function isTestable(where: NonNullable<Grant['where']>, { state, today }: PastState): boolean {
   const lists = findOwnFields(where).filter((field) => isOwnedList(field))
-  return lists.every(({ name }) => sameValue(valueIn(state, name), valueIn(today, name)))
+  return lists.every(({ name }) => isSameValue(valueIn(state, name), valueIn(today, name)))
 }
 
-function namesOf(rights: Rights, model: Model, grants: readonly Grant[]): Shown {
+function namesOf(rights: Permissions, model: Model, grants: readonly Grant[]): Shown {
   if (grants.length === 0) return 'nothing'
   const isRead = (name: string) => grants.some(({ readable }) => !readable || readable.has(name))
   const isThere = (name: string, type: string) =>
-    type === 'binary' || rights.readable(model, name) !== undefined
+    type === 'binary' || rights.findReadable(model, name) !== undefined
   const fields = [...model.fields.values()].filter(({ name, type }) => isRead(name) && isThere(name, type))
   return new Set(fields.map(({ name }) => name))
 }
@@ -77,9 +77,9 @@ export async function withoutUnseen(
   const pruned = all.map((values) => ({ ...values }))
   for (const field of model.fields.values()) {
     if (!field.relation) continue
-    const ids = new Set(all.flatMap((values) => neighboursIn(values[field.name] ?? null).map(idOf)))
+    const ids = new Set(all.flatMap((values) => neighboursIn(values[field.name] ?? null).map(getReferenceId)))
     if (ids.size === 0) continue
-    const step = stepOf(rights, model, field)
+    const step = buildStep(rights, model, field)
     const seen = await seenAmong(app, by, db, step.target, [...ids], step.seen)
     for (const values of pruned) {
       const value = values[field.name]
@@ -95,6 +95,6 @@ function neighboursIn(value: Value): readonly Value[] {
 }
 
 function onlySeen(value: Value, seen: ReadonlySet<number>): Value {
-  const told = neighboursIn(value).filter((neighbour) => seen.has(idOf(neighbour)))
+  const told = neighboursIn(value).filter((neighbour) => seen.has(getReferenceId(neighbour)))
   return Array.isArray(value) ? told : (told[0] ?? null)
 }

@@ -1,6 +1,6 @@
 // Which moment of the past is meant.
-import { Refusal } from '../../errors.js'
-import { MOMENT_FORM, parseMoment } from '../../model/values/date-time.js'
+import { VersoError } from '../../errors.js'
+import { TIMESTAMP_RULE, parseTimestamp } from '../../model/values/date-time.js'
 import { isVersion } from '../../model/values/value.js'
 import type { Queryable } from '../../store/engine/database.js'
 import { readRetentionFloor, findSeqAt } from '../../store/log/feed.js'
@@ -12,16 +12,16 @@ export function asOfFrom(input: unknown): AsOf {
   if (isVersion(input)) return { version: input }
   if (typeof input === 'string' && /^\d{1,16}$/.test(input) && isVersion(Number(input)))
     return { version: Number(input) }
-  return momentFrom(input, `a version, ${MOMENT_FORM}, or a date`)
+  return momentFrom(input, `a version, ${TIMESTAMP_RULE}, or a date`)
 }
 
 /** The same for several records, which have no version in common. */
 export function momentFrom(
   input: unknown,
-  expected = `${MOMENT_FORM}, or a date`,
+  expected = `${TIMESTAMP_RULE}, or a date`,
 ): { readonly atMs: number } {
-  const at = parseMoment(input)
-  if (at === undefined) throw new Refusal('bad-request', `asOf must be ${expected}`)
+  const at = parseTimestamp(input)
+  if (at === undefined) throw new VersoError('bad-request', `asOf must be ${expected}`)
   return { atMs: Date.parse(at) }
 }
 
@@ -35,5 +35,5 @@ export async function seqOf(db: Queryable, { atMs }: { readonly atMs: number }):
 /** Asked again once everything is read: what was taken out meanwhile was not seen. */
 export async function refuseIfGone(db: Queryable, seq: number): Promise<void> {
   if (seq < (await readRetentionFloor(db)))
-    throw new Refusal('gone', 'The past is no longer kept up to this moment')
+    throw new VersoError('gone', 'The past is no longer kept up to this moment')
 }

@@ -1,6 +1,6 @@
 // Changes as a caller may see them. What comes into their sight is told as if it came to be, what leaves it as if it went.
-import { isReadable, isView, type Model } from '../../model/definition/model.js'
-import { sameValue, type Value, type Values } from '../../model/values/value.js'
+import { isReadable, isInverse, type Model } from '../../model/definition/model.js'
+import { isSameValue, type Value, type Values } from '../../model/values/value.js'
 import type { Queryable } from '../../store/engine/database.js'
 import {
   inTodaysNames,
@@ -28,7 +28,7 @@ export async function changesFor(
 ): Promise<Change[]> {
   const shown = new Map<number, Change>()
   for (const name of new Set(changes.map(({ model }) => model))) {
-    const model = app.catalog.known(name)
+    const model = app.catalog.find(name)
     if (!model) continue
     const some = changes.filter((change) => change.model === name)
     const seen = by.rights
@@ -42,7 +42,7 @@ export async function changesFor(
 /** Whether the caller sees the same of every record: then it does not matter what one held. */
 export function seesAllAlike({ rights }: Caller, model: Model): boolean {
   if (!rights) return true
-  const reading = rights.of(model).for('read')
+  const reading = rights.of(model).grantsFor('read')
   return reading.length > 0 && reading.every(({ where }) => !where)
 }
 
@@ -53,7 +53,7 @@ async function changesOfModel(
   model: Model,
   changes: readonly Change[],
 ): Promise<Change[]> {
-  if (by.rights?.of(model).may('read') !== true) return []
+  if (by.rights?.of(model).can('read') !== true) return []
   if (seesAllAlike(by, model))
     return momentsFor(
       app,
@@ -117,7 +117,7 @@ function tell(model: Model, { change, before, after }: Moment, was: Shown, is: S
   const changes: Record<string, { before: Value; after: Value }> = {}
   for (const field of model.fields.values()) {
     const { name } = field
-    if ((!isReadable(field) && field.type !== 'binary') || isView(field)) continue
+    if ((!isReadable(field) && field.type !== 'binary') || isInverse(field)) continue
     // What the Log leaves out follows from the Change itself.
     if (field.kept && change.changes[name] === undefined) continue
     const logged = change.changes[name]
@@ -125,7 +125,7 @@ function tell(model: Model, { change, before, after }: Moment, was: Shown, is: S
       before: isIn(was, name) ? valueOf(before, name, logged?.before) : null,
       after: isIn(is, name) ? valueOf(after, name, logged?.after) : null,
     }
-    if (!sameValue(told.before, told.after) && !isNothing(told.before, told.after)) changes[name] = told
+    if (!isSameValue(told.before, told.after) && !isNothing(told.before, told.after)) changes[name] = told
   }
   const action =
     is === 'nothing' ? 'delete' : was === 'nothing' && change.action !== 'create' ? 'update' : change.action
@@ -159,7 +159,7 @@ async function seenIn(
     const [before = {}, after = {}] = [seen[2 * index], seen[2 * index + 1]]
     const told = Object.keys(change.changes)
       .map((name) => [name, { before: before[name] ?? null, after: after[name] ?? null }] as const)
-      .filter(([, each]) => !sameValue(each.before, each.after))
+      .filter(([, each]) => !isSameValue(each.before, each.after))
     return { ...change, changes: Object.fromEntries(told) }
   })
 }

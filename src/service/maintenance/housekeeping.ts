@@ -1,4 +1,4 @@
-import { briefly, Refusal } from '../../errors.js'
+import { summarizeError, VersoError } from '../../errors.js'
 import { deleteOldDeliveries } from '../../store/webhooks/deliveries.js'
 import { deleteResponsesBefore } from '../../store/records/idempotency.js'
 import { deleteLoginFailuresBefore } from '../../store/auth/login-failures.js'
@@ -41,7 +41,7 @@ function every({ log }: Kept, ms: number, work: () => Promise<void>): () => Prom
   const timer = setInterval(() => {
     running = running.then(work).catch((error: unknown) => {
       // A refusal is no defect: the disk is full, or the database takes no writes.
-      if (error instanceof Refusal) log.warn(briefly(error), HOUSEKEEPING_FAILED)
+      if (error instanceof VersoError) log.warn(summarizeError(error), HOUSEKEEPING_FAILED)
       else log.error({ err: error }, HOUSEKEEPING_FAILED)
     })
   }, ms)

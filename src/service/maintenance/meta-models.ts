@@ -1,7 +1,7 @@
 // The records of META_MODEL: one for each model that is served.
 import { META_MODEL } from '../../model/catalog/system-models.js'
 import type { Values } from '../../model/values/value.js'
-import { valuesOf } from '../../model/definition/record-values.js'
+import { toValues } from '../../model/definition/record-values.js'
 import type { Transaction } from '../../store/engine/database.js'
 import { appendChanges, type NewChange } from '../../store/log/log.js'
 import * as store from '../../store/records/records.js'
@@ -24,7 +24,7 @@ export async function keepMetaModels(app: Composed): Promise<void> {
   // A command that needs no models, to add a user for one, knows nothing of those that are served.
   if (catalog.models.length === 0) return
   const table = app.tables.of(META_MODEL)
-  const wanted = catalog.stored.map(({ name }) => name)
+  const wanted = catalog.storedModels.map(({ name }) => name)
   if (isAsWanted(await store.scanById(db.reader, table, ALL), wanted)) return
   await db.transaction(async (tx) => {
     for (const lock of db.dialect.lockSchema) await tx.run(lock)
@@ -73,7 +73,7 @@ function rowOf(fullName: string, nowMs: number): Values {
 }
 
 function deletionOf(record: WireRecord): Pick<NewChange, 'id' | 'version' | 'action' | 'changes'> {
-  const changes = differences(META_MODEL, valuesOf(META_MODEL, record), {})
+  const changes = differences(META_MODEL, toValues(META_MODEL, record), {})
   return { id: record.id, version: record.version + 1, action: 'delete', changes }
 }
 

@@ -1,6 +1,6 @@
 // The past of one record goes for good: what it held, not that it was changed.
 import type { Model } from '../../model/definition/model.js'
-import { valuesOf } from '../../model/definition/record-values.js'
+import { toValues } from '../../model/definition/record-values.js'
 import { purgeChangeValues, replaceChangeValues } from '../../store/log/retention.js'
 import { findLastVersion } from '../../store/log/history.js'
 import { appendChanges } from '../../store/log/log.js'
@@ -34,7 +34,7 @@ export async function purge(app: App, model: Model, id: number): Promise<Purged>
     const held = files.flatMap(([name, after]) =>
       after === null ? [] : [[name, { before: null, after }] as const],
     )
-    const values = record ? differences(model, {}, valuesOf(model, record)) : {}
+    const values = record ? differences(model, {}, toValues(model, record)) : {}
     await replaceChangeValues(tx, model.name, id, newest, { ...values, ...Object.fromEntries(held) })
     const note = `${model.name} ${id}`
     await appendChanges(tx, app.tables, [await storeEvent(app, tx, { kind: 'history-purged', note })])

@@ -1,5 +1,5 @@
 // Whether what is stored is whole: pages and indexes, records against the Log, files against their content. Beside a service that runs.
-import { counted } from '../../model/values/plural.js'
+import { pluralize } from '../../model/values/plural.js'
 import type { Database } from '../../store/engine/database.js'
 import {
   checkFileReferences,
@@ -74,7 +74,7 @@ export async function checkIntegrity(
 /** Each portion is a snapshot of its own: a record and its Changes are in the same one. */
 async function checkLog({ db, catalog, tables }: Composed, findings: Findings): Promise<string> {
   let [records, changes] = [0, 0]
-  for (const model of catalog.stored) {
+  for (const model of catalog.storedModels) {
     const table = tables.of(model)
     const former = tables.formerFields.get(model.name) ?? []
     for (let after: number | undefined = 0; after !== undefined;) {
@@ -88,7 +88,7 @@ async function checkLog({ db, catalog, tables }: Composed, findings: Findings): 
       after = portion.lastId
     }
   }
-  return `${counted(records, 'record')} of ${counted(catalog.stored.length, 'model')} and ${counted(changes, 'Change')} were compared`
+  return `${pluralize(records, 'record')} of ${pluralize(catalog.storedModels.length, 'model')} and ${pluralize(changes, 'Change')} were compared`
 }
 
 async function checkFiles({ db }: Composed, findings: Findings): Promise<string> {
@@ -114,5 +114,5 @@ async function checkFiles({ db }: Composed, findings: Findings): Promise<string>
     }
   }
   for await (const stray of db.blobs.findOrphans()) findings.add(`content that no record holds: ${stray}`)
-  return `${counted(files, 'file')} and the content of each were read`
+  return `${pluralize(files, 'file')} and the content of each were read`
 }

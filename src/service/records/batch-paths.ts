@@ -1,6 +1,6 @@
 // A refusal of a batch says which of its requests it is about.
-import { Refusal } from '../../errors.js'
-import { indexOfPlace } from '../../model/write/batch.js'
+import { VersoError } from '../../errors.js'
+import { parseRequestIndex } from '../../model/write/batch.js'
 
 /** One after the other; a refusal says which of them it is about. */
 export async function each<T, R>(
@@ -17,11 +17,11 @@ export async function located<T>(index: number | undefined, work: () => Promise<
   try {
     return await work()
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
+    if (!(error instanceof VersoError)) throw error
     const { data, ...details } = error.details
-    const place = details.place ?? Object.keys(details.errors ?? {})[0]
-    const found = index ?? indexOfPlace(place)
+    const place = details.path ?? Object.keys(details.errors ?? {})[0]
+    const found = index ?? parseRequestIndex(place)
     if (found === undefined || data?.['index'] !== undefined) throw error
-    throw new Refusal(error.kind, error.message, { ...details, data: { ...data, index: found } })
+    throw new VersoError(error.kind, error.message, { ...details, data: { ...data, index: found } })
   }
 }

@@ -1,7 +1,7 @@
 // One attempt of the transaction of a batch.
-import { Refusal } from '../../errors.js'
-import { placeOf } from '../../model/write/batch.js'
-import { withIds, withRefs } from '../../model/write/ref-drafts.js'
+import { VersoError } from '../../errors.js'
+import { formatRequestPath } from '../../model/write/batch.js'
+import { replaceRefsWithIds, replaceRefsWithDrafts } from '../../model/write/ref-drafts.js'
 import type { Refs } from '../../model/write/refs.js'
 import type { NewChange } from '../../store/log/log.js'
 import type { WireRecord } from '../../wire.js'
@@ -53,10 +53,10 @@ export class Running {
   /** Before anything is written, so that a conflict shows what is committed; what is asserted stays so until the end. */
   async refuseStale(task: Task): Promise<void> {
     const { app, tx } = this.work
-    if (task.op === 'save') return this.#saving.refuseStale([withRefs(task.draft, this.refs)])
+    if (task.op === 'save') return this.#saving.refuseStale([replaceRefsWithDrafts(task.draft, this.refs)])
     const { model, id } = task
     // What is yet to be made has no version before its time.
-    if (this.refs.madeAs(id)) return
+    if (this.refs.findPending(id)) return
     const table = app.tables.of(model)
     if (task.op === 'assert') return this.#requireVersion(task)
     await this.#saving.requireRemovable(table, id)
@@ -71,7 +71,7 @@ export class Running {
     const isMade = id !== task.id
     if (task.op === 'delete') {
       if (isMade) await this.#settle({ model, id }, true)
-      await removeOne(this.work, this.#saving, model, id, task.expected, placeOf(index))
+      await removeOne(this.work, this.#saving, model, id, task.expected, formatRequestPath(index))
     } else if (isMade) await this.#requireVersion({ ...task, id })
     return id
   }
@@ -85,7 +85,7 @@ export class Running {
       const name = `${task.model.name} ${this.#idOf(task.id)}`
       if ((versions.get(name) ?? 0) <= task.version) return
       const message = `${name} is asserted, and changed in this request: nothing was written`
-      throw new Refusal('bad-request', message)
+      throw new VersoError('bad-request', message)
     })
     return changes
   }
@@ -98,7 +98,7 @@ export class Running {
   }
 
   async #save(task: Save, index: number): Promise<number> {
-    const draft = withIds(task.draft, this.refs, this.#made)
+    const draft = replaceRefsWithIds(task.draft, this.refs, this.#made)
     const { model, key } = draft
     const isMade = key !== undefined && key.id !== task.draft.key?.id
     if (isMade) await this.#settle({ model, id: key.id }, draft.lists.size > 0)
@@ -137,7 +137,7 @@ export class Running {
 
   /** The id of what a task names, also of what was made by now. */
   #idOf(named: number): number {
-    const made = this.refs.madeAs(named)
+    const made = this.refs.findPending(named)
     const id = made ? this.#made.get(made.ref) : named
     if (id === undefined) throw new Error(`"${made?.ref}" was to be made before it is named`)
     return id

@@ -1,10 +1,10 @@
 // The requests of a batch, checked as far as they can be without a transaction.
-import { Refusal } from '../../errors.js'
-import { placeOf, type BatchRequest, type Named } from '../../model/write/batch.js'
-import { draftsOf, type Draft, type Drafting } from '../../model/write/draft.js'
+import { VersoError } from '../../errors.js'
+import { formatRequestPath, type BatchRequest, type BatchTarget } from '../../model/write/batch.js'
+import { createDraftReader, type Draft, type BatchDraftReader } from '../../model/write/draft.js'
 import type { Model } from '../../model/definition/model.js'
 import type { Refs } from '../../model/write/refs.js'
-import { isAuth } from '../../model/catalog/system-models.js'
+import { isServiceModel } from '../../model/catalog/system-models.js'
 import { refuseNewKey } from '../auth/key-rules.js'
 import type { App } from '../context/app.js'
 import { each, located } from './batch-paths.js'
@@ -44,7 +44,7 @@ export async function tasksOf(
   now: string,
 ): Promise<Task[]> {
   const models = await each(requests, (request) => permitted(app, by, request))
-  const drafting = draftsOf(sightOf(app, by), refs, now)
+  const drafting = createDraftReader(sightOf(app, by), refs, now)
   const tasks = await each(requests, async (request, index) =>
     taskOf(app, by, request, modelAt(models, index), drafting, refs, index),
   )
@@ -68,12 +68,12 @@ async function permitted(app: App, by: Caller, request: BatchRequest): Promise<M
   return model
 }
 
-async function requireChangeable(app: App, by: Caller, model: Model, id: Named): Promise<void> {
+async function requireChangeable(app: App, by: Caller, model: Model, id: BatchTarget): Promise<void> {
   if (typeof id === 'number') return requireUpdatable(app, by, model, id)
   requirePermitted(by, 'update', model)
   // Their rules look at a whole record before anything is written, and there is none yet.
-  if (isAuth(model))
-    throw new Refusal(
+  if (isServiceModel(model))
+    throw new VersoError(
       'bad-request',
       `A ${model.name} is made and changed in one request: say all of it where it is made`,
     )
@@ -84,12 +84,12 @@ function taskOf(
   by: Caller,
   request: BatchRequest,
   model: Model,
-  drafting: Drafting,
+  drafting: BatchDraftReader,
   refs: Refs,
   index: number,
 ): Task {
   const { op } = request
-  const idOf = (named: Named) => (typeof named === 'number' ? named : refs.standInOf(named.$ref))
+  const idOf = (named: BatchTarget) => (typeof named === 'number' ? named : refs.getTemporaryId(named.$ref))
   if (op === 'assert') return { op, model, id: idOf(request.id), version: request.version }
   if (op === 'delete') {
     const { version } = request
@@ -97,7 +97,7 @@ function taskOf(
     return { op, model, id, ...(version === undefined ? {} : { expected: { version, by: 'version' } }) }
   }
   const key = op === 'update' ? { id: idOf(request.id), version: request.version } : undefined
-  const draft = drafting.read(model, { data: request.data, key }, placeOf(index))
+  const draft = drafting.read(model, { data: request.data, key }, formatRequestPath(index))
   const ref = op === 'create' ? request.ref : undefined
   if (ref !== undefined) refs.add(ref, model)
   return { op: 'save', ref, draft, shown: shownTo(app, by, model, {}) }

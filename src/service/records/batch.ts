@@ -1,7 +1,7 @@
 // Several requests about records of any model, one after the other in one transaction: all of them are done, or none.
 import { readBatch, type BatchRequest } from '../../model/write/batch.js'
 import { Refs } from '../../model/write/refs.js'
-import type { BatchOptions, Written } from '../../wire.js'
+import type { BatchOptions, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
 import { each, located } from './batch-paths.js'
 import { Running, type Answer } from './batch-run.js'
@@ -18,7 +18,7 @@ export async function batch(
   by: Caller,
   sent: unknown,
   options: BatchOptions = {},
-): Promise<Written<readonly Answer[]>> {
+): Promise<WriteResult<readonly Answer[]>> {
   const now = nowOf(app)
   const requests = readBatch(sent)
   const refs = new Refs()

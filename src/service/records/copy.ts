@@ -1,11 +1,11 @@
 // A record as the beginning of another one.
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { Criteria } from '../../model/query/criteria.js'
-import { MAX_DEPTH, MAX_RECORDS } from '../../model/write/draft.js'
+import { MAX_DRAFT_DEPTH, MAX_DRAFT_RECORDS } from '../../model/write/draft.js'
 import type { Field } from '../../model/values/field-types.js'
-import { isOwnedList, isShown, isWritable, type Model } from '../../model/definition/model.js'
-import { ID, stepOf } from '../../model/query/path.js'
-import { idOf, type Value, type Values } from '../../model/values/value.js'
+import { isOwnedList, isReadByDefault, isWritable, type Model } from '../../model/definition/model.js'
+import { ID_FIELD, buildStep } from '../../model/query/path.js'
+import { getReferenceId, type Value, type Values } from '../../model/values/value.js'
 import { measureScan } from '../../store/find/large-pages.js'
 import * as store from '../../store/records/records.js'
 import type { Select } from '../../store/sql/select.js'
@@ -61,15 +61,15 @@ class Copying {
 
   async #copyMembers(model: Model, field: Field, owner: WireRecord, depth: number): Promise<Value> {
     const { app } = this
-    const { target } = stepOf(app.catalog, model, field)
+    const { target } = buildStep(app.catalog, model, field)
     const back = field.relation?.mappedBy ?? ''
     const reference = target.fields.get(back)
     if (!reference) return []
-    const steps = [stepOf(app.catalog, target, reference)]
-    const where: Criteria = { kind: 'comparison', steps, field: ID, operator: '=', values: [owner.id] }
-    const { seen } = stepOf(sightOf(app, this.by), model, field)
+    const steps = [buildStep(app.catalog, target, reference)]
+    const where: Criteria = { kind: 'comparison', steps, field: ID_FIELD, operator: '=', values: [owner.id] }
+    const { seen } = buildStep(sightOf(app, this.by), model, field)
     const shown = { seen, select: selectFor(app, this.by, target, 'full') }
-    const walk = { after: 0, limit: MAX_RECORDS - this.#records + 1, where, ...shown }
+    const walk = { after: 0, limit: MAX_DRAFT_RECORDS - this.#records + 1, where, ...shown }
     const table = app.tables.of(target)
     await this.#weigh(table, walk)
     const copies: Values[] = []
@@ -88,24 +88,29 @@ class Copying {
 
   /** A copy that cannot be sent back is of no use, and one without its last members would lose them unseen. */
   #count(model: Model, depth: number): void {
-    if (++this.#records > MAX_RECORDS || depth > MAX_DEPTH)
-      throw new Refusal(
+    if (++this.#records > MAX_DRAFT_RECORDS || depth > MAX_DRAFT_DEPTH)
+      throw new VersoError(
         'bad-request',
-        `This ${model.name} has too much inside to be copied at once: at most ${MAX_RECORDS} records, ${MAX_DEPTH} levels deep`,
+        `This ${model.name} has too much inside to be copied at once: at most ${MAX_DRAFT_RECORDS} records, ${MAX_DRAFT_DEPTH} levels deep`,
       )
   }
 }
 
 /** As the list shows them: the copies are made in this order. Who has joined since comes last. */
 function inOrderOf(list: unknown, members: readonly WireRecord[]): readonly WireRecord[] {
-  const shown = new Map([list].flat().map((member, rank) => [idOf(member as Value), rank]))
+  const shown = new Map([list].flat().map((member, rank) => [getReferenceId(member as Value), rank]))
   const rankOf = ({ id }: WireRecord) => shown.get(id) ?? shown.size
   return members.toSorted((a, b) => rankOf(a) - rankOf(b))
 }
 
 /** All that a client can send, but for what was hidden from lists: whoever copies it wants to see it. */
 function isCopied(model: Model, field: Field): boolean {
-  return isShown(field) && isWritable(field) && field.copied && !(model.archived && field.name === 'archived')
+  return (
+    isReadByDefault(field) &&
+    isWritable(field) &&
+    field.copied &&
+    !(model.archived && field.name === 'archived')
+  )
 }
 
 /** What is unique cannot be the same: a text is marked, all else is left to be chosen. */

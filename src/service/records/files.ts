@@ -1,10 +1,10 @@
 // Files: they come into a binary field by an upload, which is a write of its record like any other, and leave by a download.
-import { Refusal } from '../../errors.js'
-import { both } from '../../model/query/criteria.js'
+import { VersoError } from '../../errors.js'
+import { andCriteria } from '../../model/query/criteria.js'
 import type { Field } from '../../model/values/field-types.js'
-import { aboutContent, factsOf, type FileFacts } from '../../model/catalog/file-facts.js'
-import { safeFileName } from '../../model/values/file-name.js'
-import { typeOfContent } from '../../model/values/file-type.js'
+import { deriveMetaFileValues, pickFileMetadata, type FileMetadata } from '../../model/catalog/file-facts.js'
+import { sanitizeFileName } from '../../model/values/file-name.js'
+import { detectContentType } from '../../model/values/file-type.js'
 import type { Model } from '../../model/definition/model.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
 import { META_FILE } from '../../model/catalog/system-models.js'
@@ -12,7 +12,7 @@ import { isObject, type Values } from '../../model/values/value.js'
 import type { PendingBlob, Transaction } from '../../store/engine/database.js'
 import { findRecordFiles, insertFile } from '../../store/records/files.js'
 import * as store from '../../store/records/records.js'
-import type { Download, RemoveOptions, UpdateOptions, Upload, WireRecord, Written } from '../../wire.js'
+import type { Download, RemoveOptions, UpdateOptions, Upload, WireRecord, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
 import type { Caller } from '../context/principal.js'
 import { checkId, missing } from '../context/ids.js'
@@ -31,7 +31,7 @@ export async function upload(
   model: Model,
   { content, ...rest }: Upload,
   options: UpdateOptions = {},
-): Promise<Written<WireRecord>> {
+): Promise<WriteResult<WireRecord>> {
   binaryField(model, rest.field, by)
   const incoming = await receive(app, content)
   return uploadReceived(app, by, model, { ...rest, incoming }, options)
@@ -52,18 +52,18 @@ export async function uploadReceived(
   model: Model,
   { data = {}, field: named, name, incoming }: Received,
   options: UpdateOptions = {},
-): Promise<Written<WireRecord>> {
+): Promise<WriteResult<WireRecord>> {
   try {
     const field = binaryField(model, named, by)
-    const facts: FileFacts = {
-      ...{ name: safeFileName(name), type: typeOfContent(incoming.head) },
+    const facts: FileMetadata = {
+      ...{ name: sanitizeFileName(name), type: detectContentType(incoming.head) },
       ...{ size: incoming.size, sha256: incoming.sha256 },
     }
     const file = { field: field.name, ...facts }
     const valuesIn = async (tx: Transaction): Promise<Values> => {
       const id = await insertFile(tx, facts, incoming.key, app.clock.now())
       await app.db.blobs.store(tx, id, incoming)
-      return { [field.name]: { id, ...factsOf(facts) }, ...aboutContent(model, facts) }
+      return { [field.name]: { id, ...pickFileMetadata(facts) }, ...deriveMetaFileValues(model, facts) }
     }
     const sent = withFileName(model, data, facts)
     return await saveWith(app, by, model, sent, { file, valuesIn }, options)
@@ -101,8 +101,8 @@ export async function download(
 async function refuseUnseen(app: App, by: Caller, model: Model, id: number, field: Field): Promise<void> {
   if (!by.rights) return
   const rights = by.rights.of(model)
-  if (!rights.reads(field.name)) throw unknownBinary(model, field.name, [])
-  const seen = both(rights.rows('read'), rights.mask(field.name))
+  if (!rights.canRead(field.name)) throw unknownBinary(model, field.name, [])
+  const seen = andCriteria(rights.criteriaFor('read'), rights.mask(field.name))
   const [isSeen] = (seen &&
     (await store.evaluateCriteria(app.db.queryPool, app.tables.of(model), id, [seen]))) ?? [!seen]
   if (!isSeen) missing(model, id)
@@ -116,17 +116,20 @@ export async function clear(
   id: number,
   named: string,
   { version, ...options }: RemoveOptions,
-): Promise<Written<WireRecord>> {
+): Promise<WriteResult<WireRecord>> {
   const field = binaryField(model, named, by)
   const file = { field: field.name, cleared: true }
-  const valuesIn = async (): Promise<Values> => ({ [field.name]: null, ...aboutContent(model, undefined) })
+  const valuesIn = async (): Promise<Values> => ({
+    [field.name]: null,
+    ...deriveMetaFileValues(model, undefined),
+  })
   return saveWith(app, by, model, { id, version }, { file, valuesIn }, options)
 }
 
 /** Whether anything can be uploaded to the model at all. */
 export function requireBinary(model: Model, by: Caller): void {
   if (binaryFields(model, by).length === 0)
-    throw new Refusal('not-found', `${model.name} has no binary field`)
+    throw new VersoError('not-found', `${model.name} has no binary field`)
 }
 
 /** The binary field of that name; without a name the only one. */
@@ -135,25 +138,25 @@ function binaryField(model: Model, name: string | undefined, by: Caller): Field 
   const fields = binaryFields(model, by)
   const names = fields.map((field) => field.name)
   if (name === undefined && fields.length > 1)
-    throw new Refusal('bad-request', `Name the binary field of ${model.name}: ${names.join(', ')}`)
+    throw new VersoError('bad-request', `Name the binary field of ${model.name}: ${names.join(', ')}`)
   const field = name === undefined ? fields[0] : fields.find((each) => each.name === name)
   if (field) return field
   throw unknownBinary(model, name ?? '', names)
 }
 
-function unknownBinary({ name: model }: Model, wrong: string, names: readonly string[]): Refusal {
+function unknownBinary({ name: model }: Model, wrong: string, names: readonly string[]): VersoError {
   const message = `"${wrong.slice(0, 100)}" is no binary field of ${model}${didYouMean(wrong, names)}`
-  return new Refusal('not-found', message)
+  return new VersoError('not-found', message)
 }
 
 /** Those that may be known. */
 function binaryFields(model: Model, { rights }: Caller): Field[] {
   const fields = [...model.fields.values()].filter(({ type }) => type === 'binary')
-  return fields.filter((field) => !rights || rights.knows(model, field))
+  return fields.filter((field) => !rights || rights.isVisible(model, field))
 }
 
 /** A file that stands for itself is called as it was where it came from, unless it is given another name. */
-function withFileName(model: Model, data: unknown, { name }: FileFacts): unknown {
+function withFileName(model: Model, data: unknown, { name }: FileMetadata): unknown {
   if (model !== META_FILE || !isObject(data)) return data
   return { ...data, fileName: data['fileName'] ?? name }
 }
@@ -162,5 +165,5 @@ function withFileName(model: Model, data: unknown, { name }: FileFacts): unknown
 async function nameOf(app: App, model: Model, id: number, name: string): Promise<string> {
   if (model !== META_FILE) return name
   const record = await store.read(app.db.reader, app.tables.of(model), id)
-  return record ? safeFileName(String(record['fileName'])) : name
+  return record ? sanitizeFileName(String(record['fileName'])) : name
 }

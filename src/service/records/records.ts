@@ -1,13 +1,13 @@
 // What may be done with records: the verbs that both doors offer, and those that only read.
-import { looksFurther, type Criteria } from '../../model/query/criteria.js'
+import { spansManyRelations, type Criteria } from '../../model/query/criteria.js'
 import type { Model } from '../../model/definition/model.js'
-import { printPosition, type Position } from '../../model/query/cursor.js'
-import { searchFromQuery, searchFromRequest, type Query, type Search } from '../../model/query/search.js'
+import { encodeCursor, type PageCursor } from '../../model/query/cursor.js'
+import { parseFindQuery, parseSearchRequest, type FindQuery, type Search } from '../../model/query/search.js'
 import {
   countRelations,
-  selectionForRecord,
+  parseRecordSelection,
   type Selection,
-  type Wanted,
+  type FieldSelection,
 } from '../../model/query/selection.js'
 import { isBoundedSearch } from '../../store/find/known-total.js'
 import { measurePage } from '../../store/find/large-pages.js'
@@ -16,7 +16,7 @@ import type { ReadFilter } from '../../store/sql/point-read.js'
 import * as store from '../../store/records/records.js'
 import { compileSelection, type Select } from '../../store/sql/select.js'
 import type { StagedFile } from '../../store/engine/staging.js'
-import type { Next, Page, Records, SearchOptions, WireRecord } from '../../wire.js'
+import type { NextPage, Page, Records, SearchOptions, WireRecord } from '../../wire.js'
 import type { Actor } from '../context/identity.js'
 import type { App } from '../context/app.js'
 import { sightOf, type Caller } from '../context/principal.js'
@@ -100,10 +100,10 @@ function verbsOf(app: App, caller: () => Promise<Caller>): Records {
   }
 }
 
-async function find(app: App, by: Caller, model: Model, query: Query): Promise<Page> {
+async function find(app: App, by: Caller, model: Model, query: FindQuery): Promise<Page> {
   requirePermitted(by, 'read', model)
   if (query.asOf !== undefined) return findAt(app, by, model, query)
-  const asked = searchFromQuery(sightOf(app, by), model, query, app.settings.maxLimit)
+  const asked = parseFindQuery(sightOf(app, by), model, query, app.settings.maxLimit)
   const { search, found } = await pageOf(app, by, model, asked)
   return { ...pageFrom(search, found), next: nextOf(search, found.nextCursor) }
 }
@@ -116,7 +116,7 @@ async function search(
   { maxLimit = app.settings.maxLimit }: SearchOptions = {},
 ): Promise<Page> {
   requirePermitted(by, 'read', model)
-  const asked = searchFromRequest(sightOf(app, by), model, request, maxLimit)
+  const asked = parseSearchRequest(sightOf(app, by), model, request, maxLimit)
   const { search, found } = await pageOf(app, by, model, asked)
   return pageFrom(search, found)
 }
@@ -139,8 +139,8 @@ function pageFrom({ offset, limit }: Search, { total, seq, records }: pages.Foun
 }
 
 /** Where to go on behind the last record of a page. */
-function nextOf({ offset, limit, sort }: Search, last: Position | undefined): Next | undefined {
-  return last && { offset: offset + limit, after: printPosition(sort, last) }
+function nextOf({ offset, limit, sort }: Search, last: PageCursor | undefined): NextPage | undefined {
+  return last && { offset: offset + limit, after: encodeCursor(sort, last) }
 }
 
 /** How a search is carried out. */
@@ -159,13 +159,18 @@ export interface PrintedPage extends Omit<Page, 'data'> {
   readonly text: pages.JsonPage['text'] | StagedFile
 }
 
-export async function printedPage(app: App, by: Caller, model: Model, query: Query): Promise<PrintedPage> {
+export async function printedPage(
+  app: App,
+  by: Caller,
+  model: Model,
+  query: FindQuery,
+): Promise<PrintedPage> {
   requirePermitted(by, 'read', model)
   if (query.asOf !== undefined) {
     const { data, ...page } = await findAt(app, by, model, query)
     return { ...page, text: printRecords(app, data) }
   }
-  const asked = searchFromQuery(sightOf(app, by), model, query, app.settings.maxLimit)
+  const asked = parseFindQuery(sightOf(app, by), model, query, app.settings.maxLimit)
   return printed(app, by, model, asked)
 }
 
@@ -177,7 +182,7 @@ export async function printedSearch(
   { request, options: { maxLimit = app.settings.maxLimit } = {} }: AskedSearch,
 ): Promise<PrintedPage> {
   requirePermitted(by, 'read', model)
-  return printed(app, by, model, searchFromRequest(sightOf(app, by), model, request, maxLimit))
+  return printed(app, by, model, parseSearchRequest(sightOf(app, by), model, request, maxLimit))
 }
 
 export interface AskedSearch {
@@ -221,9 +226,15 @@ export async function printedRecord(
 }
 
 /** A part of a record, or more than a read shows. */
-async function fetch(app: App, by: Caller, model: Model, id: number, wanted: Wanted): Promise<WireRecord> {
+async function fetch(
+  app: App,
+  by: Caller,
+  model: Model,
+  id: number,
+  wanted: FieldSelection,
+): Promise<WireRecord> {
   checkId(model, id)
-  const selection = selectionForRecord(sightOf(app, by), model, wanted)
+  const selection = parseRecordSelection(sightOf(app, by), model, wanted)
   const select = compileSelection(app.db.dialect, selection)
   return readSelected(app, by, model, { id, select, isLong: goesFurther(selection) })
 }
@@ -256,5 +267,5 @@ function goesFurther(selection: Selection | undefined): boolean {
 
 /** Whether what may be seen is decided by neighbours. */
 function isFar({ hasRelatedConditions }: Select, seen: Criteria | undefined): boolean {
-  return hasRelatedConditions || (seen !== undefined && looksFurther(seen))
+  return hasRelatedConditions || (seen !== undefined && spansManyRelations(seen))
 }

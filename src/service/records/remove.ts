@@ -1,9 +1,9 @@
 // Removing records: check → transaction → Changes.
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
 import { isObject } from '../../model/values/value.js'
 import * as store from '../../store/records/records.js'
-import type { RemoveOptions, Removed, WriteOptions, Written } from '../../wire.js'
+import type { RemoveOptions, RemovedRecord, WriteOptions, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
 import type { Caller } from '../context/principal.js'
 import { conflict, refuseIfStale } from '../write/conflict.js'
@@ -22,7 +22,7 @@ export async function remove(
   model: Model,
   id: number,
   options: RemoveOptions = {},
-): Promise<Written<number>> {
+): Promise<WriteResult<number>> {
   checkId(model, id)
   const expected = versionToRemove(options)
   const now = nowOf(app)
@@ -48,7 +48,7 @@ export async function removeAll(
   model: Model,
   records: readonly unknown[],
   options: WriteOptions = {},
-): Promise<Written<readonly Removed[]>> {
+): Promise<WriteResult<readonly RemovedRecord[]>> {
   const now = nowOf(app)
   const removals = removalsFrom(model, records)
   const request = await requestOf(app, model, 'delete-all', { data: records }, options)
@@ -105,16 +105,17 @@ export async function removeOne(
 
 function removalsFrom(model: Model, records: readonly unknown[]): Removal[] {
   if (records.length > MAX_REMOVALS)
-    throw new Refusal('bad-request', `At most ${MAX_REMOVALS} records can be removed at once`)
+    throw new VersoError('bad-request', `At most ${MAX_REMOVALS} records can be removed at once`)
   const seen = new Set<number>()
   return records.map((record, index) => {
     const { id = null } = isObject(record) ? record : {}
     if (typeof id !== 'number')
-      throw new Refusal(
+      throw new VersoError(
         'bad-request',
         `records[${index}] must be an object such as { "id": 5, "version": 2 }`,
       )
-    if (seen.has(checkId(model, id))) throw new Refusal('bad-request', `records[${index}] names ${id} again`)
+    if (seen.has(checkId(model, id)))
+      throw new VersoError('bad-request', `records[${index}] names ${id} again`)
     seen.add(id)
     // As it was read, in a list for one, it has its version under the other name.
     const { $version, version: named = $version } = isObject(record) ? record : {}

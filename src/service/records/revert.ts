@@ -1,16 +1,16 @@
 // Back to what a record held: an ordinary update under its version, or the return of one that was deleted.
-import { Refusal } from '../../errors.js'
-import { draftToCreate, draftToUpdate, type Draft } from '../../model/write/draft.js'
-import { Faults } from '../../model/definition/field-errors.js'
+import { VersoError } from '../../errors.js'
+import { readCreateDraft, readUpdateDraft, type Draft } from '../../model/write/draft.js'
+import { FieldErrors } from '../../model/definition/field-errors.js'
 import type { Field } from '../../model/values/field-types.js'
-import { isOwnedList, isShown, isWritable, type Model } from '../../model/definition/model.js'
-import { idOf, idsIn, sameValue, type Value, type Values } from '../../model/values/value.js'
+import { isOwnedList, isReadByDefault, isWritable, type Model } from '../../model/definition/model.js'
+import { getReferenceId, listIds, isSameValue, type Value, type Values } from '../../model/values/value.js'
 import { readVersions } from '../../store/records/bulk.js'
 import { UniqueViolation, type Queryable, type Transaction } from '../../store/engine/database.js'
 import { findLastVersion } from '../../store/log/history.js'
 import * as store from '../../store/records/records.js'
 import { isKnownIn, wasAfter, valueIn, type RecordState, type Was } from '../../store/log/past.js'
-import type { UpdateOptions, WireRecord, Written } from '../../wire.js'
+import type { UpdateOptions, WireRecord, WriteResult } from '../../wire.js'
 import { refuseNewKey } from '../auth/key-rules.js'
 import type { App } from '../context/app.js'
 import { refuseIfStale } from '../write/conflict.js'
@@ -49,7 +49,7 @@ export async function revert(
   id: number,
   data: unknown,
   options: UpdateOptions = {},
-): Promise<Written<WireRecord>> {
+): Promise<WriteResult<WireRecord>> {
   checkId(model, id)
   const expected = versionToUpdate(data, id, options)
   const asked: Asked = { id, expected, to: versionToRevert(data, expected), now: nowOf(app) }
@@ -83,7 +83,7 @@ async function settle<T>(work: Promise<T>): Promise<() => T> {
     const done = await work
     return () => done
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
+    if (!(error instanceof VersoError)) throw error
     return () => {
       throw error
     }
@@ -103,7 +103,7 @@ async function reversionOf(app: App, by: Caller, model: Model, asked: Asked): Pr
   // A conflict is told before anything else.
   if (now.latest === asked.expected.version) await refuseGone(app, db, model, sent, {})
   const key = { id, version: asked.expected.version }
-  const draft = await ready(app, by, draftToUpdate(sightOf(app, by), model, sent, key, asked.now))
+  const draft = await ready(app, by, readUpdateDraft(sightOf(app, by), model, sent, key, asked.now))
   return { draft, from: now.latest ?? 0 }
 }
 
@@ -111,7 +111,7 @@ function takenBack(app: App, by: Caller, model: Model, past: Past, today: Record
   const data: Values = {}
   for (const field of model.fields.values()) {
     const value = past.values[field.name] ?? null
-    if (isTakenBack(app, by, model, field, past) && !sameValue(value, valueIn(today, field.name)))
+    if (isTakenBack(app, by, model, field, past) && !isSameValue(value, valueIn(today, field.name)))
       data[field.name] = value
   }
   return data
@@ -119,8 +119,8 @@ function takenBack(app: App, by: Caller, model: Model, past: Past, today: Record
 
 /** Files and secrets stay as they are; so does what the caller may not see or write, and what nobody knows. */
 function isTakenBack(app: App, by: Caller, model: Model, field: Field, { shown, values }: Past): boolean {
-  if (!isShown(field) || !isWritable(field) || !isKnownIn(values, field.name)) return false
-  return (!shown || shown.has(field.name)) && sightOf(app, by).writes(model, field)
+  if (!isReadByDefault(field) || !isWritable(field) || !isKnownIn(values, field.name)) return false
+  return (!shown || shown.has(field.name)) && sightOf(app, by).canWrite(model, field)
 }
 
 /** Without what leads to records that the caller does not see. */
@@ -139,13 +139,13 @@ async function refuseGone(
   data: Values,
   { self }: { readonly self?: number },
 ): Promise<void> {
-  const faults = new Faults()
+  const faults = new FieldErrors()
   for (const [name, value] of Object.entries(data)) {
     const { relation } = model.fields.get(name) ?? {}
     if (!relation || value === null) continue
-    const target = app.catalog.target(relation)
+    const target = app.catalog.getTarget(relation)
     const isList = Array.isArray(value)
-    const ids = (isList ? (value as readonly Value[]) : [value]).map(idOf)
+    const ids = (isList ? (value as readonly Value[]) : [value]).map(getReferenceId)
     const there = await readVersions(db, app.tables.of(target), ids)
     ids.forEach((id, index) => {
       if (there.has(id) || (target === model && id === self)) return
@@ -176,13 +176,13 @@ async function returnOf(
   const data: Values = {}
   for (const field of model.fields.values()) {
     const value = past.values[field.name] ?? null
-    if (!isShown(field) || !isWritable(field) || isMembers(field)) continue
+    if (!isReadByDefault(field) || !isWritable(field) || isMembers(field)) continue
     if (!isKnownIn(past.values, field.name)) continue
     data[field.name] = wentAlong(model, field, value, past.values) ? null : value
   }
   await requireSeen(app, by, db, model, data, id)
   await refuseGone(app, db, model, data, { self: id })
-  const draft = await ready(app, by, draftToCreate(sightOf(app, by), model, data, now))
+  const draft = await ready(app, by, readCreateDraft(sightOf(app, by), model, data, now))
   const { createdOn = null, createdBy = null } = past.values
   const sequences = [...model.fields.values()].filter(({ sequence }) => sequence)
   const numbers = Object.fromEntries(sequences.map(({ name }) => [name, past.values[name] ?? null]))
@@ -191,9 +191,9 @@ async function returnOf(
 
 function requireWhole(app: App, by: Caller, model: Model, { shown }: Past): void {
   if (!by.rights) return
-  const fields = [...model.fields.values()].filter((field) => isShown(field) && isWritable(field))
+  const fields = [...model.fields.values()].filter((field) => isReadByDefault(field) && isWritable(field))
   const isWhole = fields.every(
-    (field) => (!shown || shown.has(field.name)) && sightOf(app, by).writes(model, field),
+    (field) => (!shown || shown.has(field.name)) && sightOf(app, by).canWrite(model, field),
   )
   if (!isWhole) throw notWhole(model)
 }
@@ -209,15 +209,15 @@ async function requireSeen(
 ): Promise<void> {
   const [seen = data] = await withoutUnseen(app, by, db, model, [data])
   const isWhole = [...model.fields.values()].every(({ name, relation }) => {
-    const ids = new Set(idsIn([seen[name] ?? []].flat()))
+    const ids = new Set(listIds([seen[name] ?? []].flat()))
     if (relation?.target === model.name) ids.add(self)
-    return !relation || idsIn([data[name] ?? []].flat()).every((id) => ids.has(id))
+    return !relation || listIds([data[name] ?? []].flat()).every((id) => ids.has(id))
   })
   if (!isWhole) throw notWhole(model)
 }
 
-function notWhole(model: Model): Refusal {
-  return new Refusal(
+function notWhole(model: Model): VersoError {
+  return new VersoError(
     'forbidden',
     `You may not bring back a ${model.name}: you do not see and write all of it`,
   )
@@ -236,7 +236,10 @@ function wentAlong(model: Model, { relation }: Field, value: Value, values: Valu
   )
   return lists.some(({ name }) => {
     const members = values[name] ?? []
-    return Array.isArray(members) && members.some((member: Value) => idOf(member) === idOf(value))
+    return (
+      Array.isArray(members) &&
+      members.some((member: Value) => getReferenceId(member) === getReferenceId(value))
+    )
   })
 }
 
@@ -266,9 +269,9 @@ function movedOn(
   { id, expected }: Asked,
   current: number | undefined,
   cause?: unknown,
-): Refusal {
+): VersoError {
   const message = `${model.name} ${id} is at version ${current ?? 'none'}, not ${expected.version}: nothing was written`
-  return new Refusal(expected.by === 'if-match' ? 'stale-match' : 'conflict', message, {
+  return new VersoError(expected.by === 'if-match' ? 'stale-match' : 'conflict', message, {
     data: { entityName: model.name, entityId: id, expected: expected.version, current },
     ...(cause === undefined ? {} : { cause }),
   })
@@ -277,7 +280,7 @@ function movedOn(
 /** The id, or the version in the Log, was taken by another return of the same record. */
 function isTaken(error: unknown): boolean {
   if (error instanceof UniqueViolation) return true
-  if (!(error instanceof Refusal) || error.kind !== 'not-unique') return false
+  if (!(error instanceof VersoError) || error.kind !== 'not-unique') return false
   const { fields } = error.details.data ?? {}
   return Array.isArray(fields) && fields.every((name) => name === 'id')
 }

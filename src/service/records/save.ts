@@ -1,15 +1,21 @@
 // Making and changing records: check → transaction → Changes.
-import { Refusal } from '../../errors.js'
-import { draftsToSave, draftToCreate, draftToUpdate, type Draft, type Key } from '../../model/write/draft.js'
-import { asPatch } from '../../model/write/merge-patch.js'
+import { VersoError } from '../../errors.js'
+import {
+  readSaveDrafts,
+  readCreateDraft,
+  readUpdateDraft,
+  type Draft,
+  type VersionedId,
+} from '../../model/write/draft.js'
+import { markPatchedFields } from '../../model/write/merge-patch.js'
 import type { Model } from '../../model/definition/model.js'
-import { selectionForRecord } from '../../model/query/selection.js'
+import { parseRecordSelection } from '../../model/query/selection.js'
 import { isObject, type Values } from '../../model/values/value.js'
 import type { Transaction } from '../../store/engine/database.js'
 import type { NewChange } from '../../store/log/log.js'
 import * as store from '../../store/records/records.js'
 import { compileSelection } from '../../store/sql/select.js'
-import type { SaveOptions, UpdateOptions, WireRecord, Written } from '../../wire.js'
+import type { SaveOptions, UpdateOptions, WireRecord, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
 import { createBare, isBare, updateBare } from '../write/bare-saves.js'
 import { sightOf, type Caller } from '../context/principal.js'
@@ -35,7 +41,7 @@ export async function create(
   model: Model,
   data: unknown,
   options: SaveOptions = {},
-): Promise<Written<WireRecord>> {
+): Promise<WriteResult<WireRecord>> {
   requirePermitted(by, 'create', model)
   refuseNewKey(model)
   return writeOne(app, by, await creationOf(app, by, model, data), { data }, options)
@@ -48,7 +54,7 @@ export async function update(
   id: number,
   data: unknown,
   options: UpdateOptions = {},
-): Promise<Written<WireRecord>> {
+): Promise<WriteResult<WireRecord>> {
   const told = { data, ...(options.patch ? { patch: true } : {}) }
   return writeOne(app, by, await updateOf(app, by, model, id, data, options), told, options)
 }
@@ -69,12 +75,12 @@ export async function saveWith(
   data: unknown,
   { file, valuesIn }: Addition,
   options: UpdateOptions,
-): Promise<Written<WireRecord>> {
+): Promise<WriteResult<WireRecord>> {
   const id = isObject(data) ? (data['id'] ?? null) : null
   if (id !== null && typeof id !== 'number')
-    throw new Refusal('bad-request', 'data.id must be a whole number from 1')
+    throw new VersoError('bad-request', 'data.id must be a whole number from 1')
   if (id === null && options.ifMatch !== undefined)
-    throw new Refusal('bad-request', 'A new record has no version yet: name the id of the record, too')
+    throw new VersoError('bad-request', 'A new record has no version yet: name the id of the record, too')
   const save =
     id === null ? await creationOf(app, by, model, data) : await updateOf(app, by, model, id, data, options)
   return writeOne(app, by, save, { data, ...(file ? { file } : {}) }, options, valuesIn)
@@ -91,7 +97,7 @@ async function creationOf(app: App, by: Caller, model: Model, data: unknown): Pr
   requirePermitted(by, 'create', model)
   refuseKeysOfARecord(data)
   const now = nowOf(app)
-  const draft = draftToCreate(sightOf(app, by), model, data, now)
+  const draft = readCreateDraft(sightOf(app, by), model, data, now)
   return { draft: await ready(app, by, draft), expected: undefined, now }
 }
 
@@ -108,8 +114,8 @@ async function updateOf(
   const expected = versionToUpdate(data, id, options)
   const now = nowOf(app)
   const key = { id, version: expected.version }
-  const draft = draftToUpdate(sightOf(app, by), model, data, key, now)
-  return { draft: await ready(app, by, options.patch ? asPatch(draft) : draft), expected, now }
+  const draft = readUpdateDraft(sightOf(app, by), model, data, key, now)
+  return { draft: await ready(app, by, options.patch ? markPatchedFields(draft) : draft), expected, now }
 }
 
 /** As it may be stored. */
@@ -120,7 +126,7 @@ export async function ready(app: App, by: Caller, draft: Draft): Promise<Draft> 
 
 /** Who may change no record of this model is told so, if there is one to be changed. */
 export async function requireUpdatable(app: App, by: Caller, model: Model, id: number): Promise<void> {
-  if (!by.rights || by.rights.of(model).may('update')) return
+  if (!by.rights || by.rights.of(model).can('update')) return
   if (!(await isSeen(app, by, app.db.reader, { model, id }))) missing(model, id)
   requirePermitted(by, 'update', model)
 }
@@ -132,7 +138,7 @@ async function writeOne(
   told: { readonly data: unknown; readonly file?: object; readonly patch?: boolean },
   options: SaveOptions,
   valuesIn?: Addition['valuesIn'],
-): Promise<Written<WireRecord>> {
+): Promise<WriteResult<WireRecord>> {
   const { model, key } = sent
   const request = await requestOf(app, model, key ? 'update' : 'create', { ...key, ...told }, options)
   const plain = plainOf(by, sent, options, valuesIn !== undefined)
@@ -167,12 +173,12 @@ export async function save(
   model: Model,
   records: readonly unknown[],
   options: SaveOptions = {},
-): Promise<Written<readonly WireRecord[]>> {
+): Promise<WriteResult<readonly WireRecord[]>> {
   const now = nowOf(app)
   const sent = records.map((data, index) => ({ data, key: keyIn(model, data, `records[${index}]`) }))
   if (sent.some(({ key }) => !key)) refuseNewKey(model)
   const drafts: Draft[] = []
-  const asked = draftsToSave(sightOf(app, by), model, sent, now)
+  const asked = readSaveDrafts(sightOf(app, by), model, sent, now)
   for (const draft of await keepRules(app, by, model, asked)) drafts.push(await hashSecrets(draft))
   const shown = shownTo(app, by, model, options)
   const request = await requestOf(app, model, 'save', { data: records }, options)
@@ -192,16 +198,19 @@ export async function save(
 }
 
 /** Which record is to be changed, and from which version; undefined for a new one. */
-function keyIn(model: Model, data: unknown, place: string): Key | undefined {
+function keyIn(model: Model, data: unknown, place: string): VersionedId | undefined {
   if (!isObject(data) || (data['id'] ?? null) === null) {
     refuseKeysOfARecord(data, `${place}: `)
     return undefined
   }
   const { id } = data
-  if (typeof id !== 'number') throw new Refusal('bad-request', `${place}.id must be a whole number from 1`)
+  if (typeof id !== 'number') throw new VersoError('bad-request', `${place}.id must be a whole number from 1`)
   const version = versionIn(data, place)
   if (version !== undefined) return { id: checkId(model, id), version }
-  throw new Refusal('bad-request', `${place} has an id: it must name the version that it was made from, too`)
+  throw new VersoError(
+    'bad-request',
+    `${place} has an id: it must name the version that it was made from, too`,
+  )
 }
 
 /** All that is told of a record where there is no room for more. */
@@ -219,7 +228,7 @@ export function shownTo(app: App, by: Caller, model: Model, { wanted }: SaveOpti
       return hasMembers(model, record) ? named(app, by, tx, { model, record }) : record
     }
   const select = wanted
-    ? compileSelection(app.db.dialect, selectionForRecord(sightOf(app, by), model, wanted))
+    ? compileSelection(app.db.dialect, parseRecordSelection(sightOf(app, by), model, wanted))
     : selectFor(app, by, model, 'full')
   return async (_, tx, id) => {
     const key = await writtenKey(app, tx, model, id)
@@ -245,7 +254,7 @@ function refuseKeysOfARecord(data: unknown, place = ''): void {
   if (!isObject(data)) return
   const given = ['id', 'version'].filter((key) => data[key] !== undefined && data[key] !== null)
   if (given.length > 0) {
-    throw new Refusal(
+    throw new VersoError(
       'bad-request',
       `${place}A new record has no ${given.join(' and no ')} yet: leave it out, or update with POST`,
     )

@@ -1,7 +1,7 @@
 // The files of records that are exported: each record comes with what its files are, after their contents were kept.
 import type { Readable } from 'node:stream'
-import { StartFaults } from '../../errors.js'
-import { factsOf, type FileFacts } from '../../model/catalog/file-facts.js'
+import { ConfigError } from '../../errors.js'
+import { pickFileMetadata, type FileMetadata } from '../../model/catalog/file-facts.js'
 import type { Selection } from '../../model/query/selection.js'
 import type { Queryable } from '../../store/engine/database.js'
 import { findFilesById, type StoredFile } from '../../store/records/files.js'
@@ -15,7 +15,7 @@ import type { App } from '../context/app.js'
 export type Reading = Pick<App, 'catalog' | 'db' | 'tables'>
 
 /** Puts content away, if it is not there already; false if there is none to be opened. */
-export type KeepContent = (file: FileFacts, open: () => Promise<Readable | undefined>) => Promise<boolean>
+export type KeepContent = (file: FileMetadata, open: () => Promise<Readable | undefined>) => Promise<boolean>
 
 type Known = ReadonlyMap<number, StoredFile>
 
@@ -62,7 +62,7 @@ export class FileExport {
       const kept = await this.#keepAll(record, await this.#find([record]))
       if (kept) return kept
     }
-    throw new StartFaults('The export has stopped', [
+    throw new ConfigError('The export has stopped', [
       `${this.table.model.name} ${id}: the content of its files cannot be read`,
     ])
   }
@@ -101,7 +101,7 @@ function fileIds({ fileFields }: Table, records: readonly WireRecord[]): number[
 function fill({ fileFields }: Table, record: WireRecord, known: Known): WireRecord {
   const files = fileFields.map(({ name }) => {
     const file = known.get(Number(record[name] ?? 0))
-    return [name, file ? factsOf(file) : (record[name] ?? null)] as const
+    return [name, file ? pickFileMetadata(file) : (record[name] ?? null)] as const
   })
   return { ...record, ...Object.fromEntries(files) }
 }

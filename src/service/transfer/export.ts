@@ -1,12 +1,12 @@
 // Every record of a model, or of a search, one page after the other: in bounded memory, however many there are.
-import { Refusal } from '../../errors.js'
-import { both } from '../../model/query/criteria.js'
+import { VersoError } from '../../errors.js'
+import { andCriteria } from '../../model/query/criteria.js'
 import type { Field } from '../../model/values/field-types.js'
 import type { Model } from '../../model/definition/model.js'
-import { ID, VERSION } from '../../model/query/path.js'
-import { searchFromRequest } from '../../model/query/search.js'
-import { listSelection, type Selection } from '../../model/query/selection.js'
-import { isFile, transferFields, transferSelection } from '../../formats/transfer-fields.js'
+import { ID_FIELD, VERSION_FIELD } from '../../model/query/path.js'
+import { parseSearchRequest } from '../../model/query/search.js'
+import { selectListFields, type Selection } from '../../model/query/selection.js'
+import { isFileField, listTransferFields, selectTransferFields } from '../../formats/transfer-fields.js'
 import { isObject } from '../../model/values/value.js'
 import { countFirstSlice, measureScan } from '../../store/find/large-pages.js'
 import { scanById, type IdScan } from '../../store/records/records.js'
@@ -32,9 +32,9 @@ export async function* exportAll(
   model: Model,
   keep?: KeepContent,
 ): AsyncGenerator<readonly WireRecord[]> {
-  const selection = transferSelection(app.catalog, model)
+  const selection = selectTransferFields(app.catalog, model)
   const pages = pagesOf(app, model, selection)
-  if (!transferFields(model).some(isFile)) {
+  if (!listTransferFields(model).some(isFileField)) {
     yield* pages
     return
   }
@@ -63,22 +63,26 @@ export function exportFound(app: App, by: Caller, model: Model, request: unknown
       faults.push(`an export has no ${name}: it holds all that is found`)
   if (sortBy !== undefined && sortBy !== null && !isOnlyId(sortBy))
     faults.push('an export is sorted by id: leave sortBy out, and sort what you get')
-  if (faults.length > 0) throw new Refusal('bad-request', faults.join('; '))
+  if (faults.length > 0) throw new VersoError('bad-request', faults.join('; '))
   // A client that has no columns to name sends an empty list.
   const named = Array.isArray(fields) && fields.length === 0 ? undefined : fields
   const asked = isObject(request) ? { ...rest, fields: named } : request
   const sight = sightOf(app, by)
-  const { selection, where, archived } = searchFromRequest(sight, model, asked, app.settings.maxLimit)
-  const shown = selection ?? listSelection(sight, model)
+  const { selection, where, archived } = parseSearchRequest(sight, model, asked, app.settings.maxLimit)
+  const shown = selection ?? selectListFields(sight, model)
   const isVisible = model.archived && !archived
-  const seen = both(seenBy(by, model), by.rights?.of(model).rows('export'))
+  const seen = andCriteria(seenBy(by, model), by.rights?.of(model).criteriaFor('export'))
   const found = { where, seen, isVisible, mostBytes: roomFor(app.settings) }
   return { columns: columnsOf(shown, named), pages: pagesOf(app, model, shown, found) }
 }
 
 /** In the order in which they were named; id and version only if they were. */
 function columnsOf({ entries }: Selection, named: unknown): Column[] {
-  const columns: Column[] = [...entries, { key: 'id', field: ID }, { key: 'version', field: VERSION }]
+  const columns: Column[] = [
+    ...entries,
+    { key: 'id', field: ID_FIELD },
+    { key: 'version', field: VERSION_FIELD },
+  ]
   const keys = Array.isArray(named) ? new Set(named as string[]) : entries.map(({ key }) => key)
   return [...keys].flatMap((name) => columns.find(({ key }) => key === name) ?? [])
 }
@@ -127,9 +131,9 @@ async function* pagesOf(
   }
 }
 
-function lineTooLarge({ name }: Model, id: number): Refusal {
+function lineTooLarge({ name }: Model, id: number): VersoError {
   const message = `${name} ${id} is larger than an answer may be: leave long fields and lists out of "fields". Nothing was changed.`
-  return new Refusal('too-large', message)
+  return new VersoError('too-large', message)
 }
 
 interface ReadPage {

@@ -1,5 +1,5 @@
 // A portion of an import: rows, links and Changes in one transaction.
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { Field } from '../../model/values/field-types.js'
 import { IdSet } from '../../formats/id-set.js'
 import { isOwnedList, type Model } from '../../model/definition/model.js'
@@ -43,7 +43,7 @@ export async function writeBatch(
   try {
     await receiveAll(context, contents, source, reader, lines)
     const ids = await attempt(context, contents, reader, lines, false).catch(async (error: unknown) => {
-      if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
+      if (!(error instanceof VersoError) || error.kind !== 'not-unique') throw error
       // The engine names the index and not the row: one by one, the row is known.
       return attempt(context, contents, reader, lines, true)
     })
@@ -69,7 +69,7 @@ async function receiveAll(
   reader: LineReader,
   lines: readonly NumberedLine[],
 ): Promise<void> {
-  if (!reader.hasFiles || !lines.some((line) => reader.filesIn(line).length > 0)) return
+  if (!reader.hasFiles || !lines.some((line) => reader.listFiles(line).length > 0)) return
   const ids = lines.flatMap(({ id }) => id ?? [])
   const there = await readVersions(app.db.reader, app.tables.of(reader.model), ids)
   await contents.receive(source, lines, new Set(there.keys()))
@@ -91,7 +91,7 @@ async function attempt(
     const touched = new Touched({ app, ...SERVICE, tx, now: context.now })
     const rows = fresh.map((line) => ({
       line,
-      values: reader.withUsers(line, (name) => idOf(context, name)),
+      values: reader.resolveUsers(line, (name) => idOf(context, name)),
     }))
     await touched.lockOwners(await ownersFromBefore(context, tx, model, rows))
     const stored = await store(context, tx, reader.hasFiles ? contents : undefined, model, rows, isOneByOne)
@@ -146,7 +146,7 @@ async function ownersFromBefore(
 ): Promise<{ model: Model; id: number }[]> {
   const owners: { model: Model; id: number }[] = []
   for (const field of model.fields.values()) {
-    const list = app.catalog.ownerOf(model, field)
+    const list = app.catalog.findOwner(model, field)
     if (!list) continue
     const ids = rows.flatMap(({ values }) => {
       const owner = (values[field.name] ?? null) as { readonly id: number } | null
@@ -210,7 +210,7 @@ async function naming<T>({ line }: NumberedLine, work: () => Promise<T>): Promis
   try {
     return await work()
   } catch (error) {
-    if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
+    if (!(error instanceof VersoError) || error.kind !== 'not-unique') throw error
     const errors = Object.entries(error.details.errors ?? {})
     const faults = errors.map(([name, fault]) => `${name} ${fault}`)
     throw new LineRefused(line, faults.join('; ') || 'another record has the same id')

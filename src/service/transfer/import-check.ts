@@ -1,9 +1,9 @@
 // The first pass of an import: every line is read and checked, and every fault named, before anything is written.
 import type { Field } from '../../model/values/field-types.js'
-import { counted } from '../../model/values/plural.js'
+import { pluralize } from '../../model/values/plural.js'
 import { IdSet } from '../../formats/id-set.js'
 import type { Model } from '../../model/definition/model.js'
-import { LineReader, type Line } from '../../formats/ndjson.js'
+import { LineReader, type ImportLine } from '../../formats/ndjson.js'
 import { readMaxId, readVersions } from '../../store/records/bulk.js'
 import { findLastLoggedId, findLastVersions } from '../../store/log/log.js'
 import { parseSequenceNumber } from '../../store/records/sequences.js'
@@ -58,13 +58,13 @@ export class Check {
       this.#left.set(model, (this.#left.get(model) ?? 0) + 1)
     }
     for (const model of this.#ids.keys())
-      for (const obstacle of new LineReader(model).obstacles()) this.#faults.addText(obstacle)
+      for (const obstacle of new LineReader(model).listObstacles()) this.#faults.addText(obstacle)
     for (const source of sources) {
       await this.#readSource(source)
       await this.#finishSource(source.model)
     }
     for (const model of this.#unknown.keys()) await this.#lookUp(model)
-    this.#faults.refuseIfAny(`Nothing was imported: ${counted(this.#faults.count, 'fault')}`)
+    this.#faults.refuseIfAny(`Nothing was imported: ${pluralize(this.#faults.count, 'fault')}`)
     return {
       ...{ ids: this.#ids, greatest: this.#greatest, numbers: this.#numbers },
       usernames: this.#usernames,
@@ -98,7 +98,11 @@ export class Check {
     }
   }
 
-  #readLine(source: ImportSource, reader: LineReader, { line, input, fault }: RawLine): Line | undefined {
+  #readLine(
+    source: ImportSource,
+    reader: LineReader,
+    { line, input, fault }: RawLine,
+  ): ImportLine | undefined {
     if (fault !== undefined) {
       this.#faults.add(source, line, fault)
       return undefined
@@ -116,14 +120,14 @@ export class Check {
     return read
   }
 
-  #noteId(source: ImportSource, line: number, { id }: Line): void {
+  #noteId(source: ImportSource, line: number, { id }: ImportLine): void {
     if (id === undefined) return
     const { model } = source
     if (!this.#ids.get(model)?.add(id)) this.#faults.add(source, line, `id ${id} comes twice in the files`)
     if (id > (this.#greatest.get(model) ?? 0)) this.#greatest.set(model, id)
   }
 
-  #noteNumbers(model: Model, { values }: Line): void {
+  #noteNumbers(model: Model, { values }: ImportLine): void {
     for (const field of sequencesOf(model)) {
       const text = values[field.name]
       const number = typeof text === 'string' ? parseSequenceNumber(field, text) : undefined
@@ -201,7 +205,7 @@ export class Check {
     lines: readonly NumberedLine[],
   ): Promise<void> {
     for (const line of lines) {
-      for (const { field, facts } of reader.filesIn(line)) {
+      for (const { field, facts } of reader.listFiles(line)) {
         const fault = await contentFault(source, facts)
         if (fault !== undefined) this.#faults.add(source, line.line, `${field.name} ${fault}`)
       }
@@ -210,7 +214,7 @@ export class Check {
 
   #targetOf({ relation }: Field): Model {
     if (!relation) throw new Error('only references are looked up')
-    return this.app.catalog.target(relation)
+    return this.app.catalog.getTarget(relation)
   }
 }
 

@@ -1,8 +1,8 @@
 // The contents that come with an import: looked at while lines are checked, taken in before the transaction that stores their records.
 import { createHash } from 'node:crypto'
-import { Refusal } from '../../errors.js'
-import { aboutContent, factsOf, type FileFacts } from '../../model/catalog/file-facts.js'
-import { typeOfContent } from '../../model/values/file-type.js'
+import { VersoError } from '../../errors.js'
+import { deriveMetaFileValues, pickFileMetadata, type FileMetadata } from '../../model/catalog/file-facts.js'
+import { detectContentType } from '../../model/values/file-type.js'
 import type { LineReader } from '../../formats/ndjson.js'
 import type { Values } from '../../model/values/value.js'
 import type { PendingBlob, Transaction } from '../../store/engine/database.js'
@@ -18,7 +18,7 @@ const BYTES_AT_ONCE = 64 * 1024 * 1024
 /** What is wrong with the content that a line names, or undefined. */
 export async function contentFault(
   source: ImportSource,
-  { size, sha256 }: FileFacts,
+  { size, sha256 }: FileMetadata,
 ): Promise<string | undefined> {
   const content = await source.content?.(sha256)
   if (!content) return `its content ${sha256} is missing`
@@ -44,7 +44,7 @@ export function* splitByContents(
   let portion: NumberedLine[] = []
   let [files, bytes] = [0, 0]
   for (const line of lines) {
-    const held = reader.filesIn(line)
+    const held = reader.listFiles(line)
     const more = held.reduce((sum, { facts }) => sum + facts.size, 0)
     const isFull = files + held.length > FILES_AT_ONCE || bytes + more > BYTES_AT_ONCE
     if (held.length > 0 && files > 0 && isFull) {
@@ -75,7 +75,7 @@ export class ArrivedContents {
     there: ReadonlySet<number>,
   ): Promise<void> {
     for (const line of lines) {
-      const files = this.reader.filesIn(line)
+      const files = this.reader.listFiles(line)
       if (files.length === 0 || there.has(line.id ?? 0)) continue
       const arrived = new Map<string, PendingBlob>()
       // From now on it is settled, also if the next one does not arrive.
@@ -97,14 +97,18 @@ export class ArrivedContents {
   async store(tx: Transaction, line: NumberedLine, values: Values): Promise<Values> {
     const { app, reader } = this
     let stored = values
-    for (const { field, facts } of reader.filesIn(line)) {
+    for (const { field, facts } of reader.listFiles(line)) {
       const incoming = this.#byLine.get(line)?.get(field.name)
       if (!incoming) throw new LineRefused(line.line, 'was there a moment ago, and is not any more')
       // By the content, as for an upload: what a file claims to be would decide what a browser does with it.
-      const known = { ...facts, type: typeOfContent(incoming.head) }
+      const known = { ...facts, type: detectContentType(incoming.head) }
       const id = await insertFile(tx, known, incoming.key, app.clock.now())
       await app.db.blobs.store(tx, id, incoming)
-      stored = { ...stored, [field.name]: { id, ...factsOf(known) }, ...aboutContent(reader.model, known) }
+      stored = {
+        ...stored,
+        [field.name]: { id, ...pickFileMetadata(known) },
+        ...deriveMetaFileValues(reader.model, known),
+      }
     }
     return stored
   }
@@ -117,7 +121,7 @@ export class ArrivedContents {
 }
 
 function isTooLarge(error: unknown): boolean {
-  return error instanceof Refusal && error.kind === 'too-large'
+  return error instanceof VersoError && error.kind === 'too-large'
 }
 
 function hasChanged({ line }: NumberedLine, field: string): LineRefused {

@@ -1,17 +1,17 @@
 // Records of the files that are here already: the same ones, which are left alone, or others, which must not be taken for them.
-import { usernameSpellings } from '../../model/catalog/auth-models.js'
+import { listUsernameSpellings } from '../../model/catalog/auth-models.js'
 import type { Field } from '../../model/values/field-types.js'
-import { aboutContent, isSameFile } from '../../model/catalog/file-facts.js'
+import { deriveMetaFileValues, isSameFile } from '../../model/catalog/file-facts.js'
 import { isOwnedList } from '../../model/definition/model.js'
-import { sameValue, type Value } from '../../model/values/value.js'
+import { isSameValue, type Value } from '../../model/values/value.js'
 import {
-  isFile,
-  isUser,
-  transferFields,
-  transferSelection,
-  usernamesIn,
+  isFileField,
+  isUserReference,
+  listTransferFields,
+  selectTransferFields,
+  listUsernames,
 } from '../../formats/transfer-fields.js'
-import { lineOf, type Line, type LineReader } from '../../formats/ndjson.js'
+import { toLine, type ImportLine, type LineReader } from '../../formats/ndjson.js'
 import { readByIds, readVersions } from '../../store/records/bulk.js'
 import type { Queryable } from '../../store/engine/database.js'
 import { findAnonymousUpdates, type LoggedUpdate } from '../../store/log/log.js'
@@ -20,12 +20,12 @@ import type { App } from '../context/app.js'
 import { withFacts } from './export-files.js'
 
 /** A line and its number in the file. */
-export interface NumberedLine extends Line {
+export interface NumberedLine extends ImportLine {
   readonly line: number
 }
 
-export function numberedLine(line: number, { id, version, values, given }: Line): NumberedLine {
-  return { line, id, version, values, given }
+export function numberedLine(line: number, { id, version, values, keys }: ImportLine): NumberedLine {
+  return { line, id, version, values, keys }
 }
 
 export interface Existing {
@@ -101,18 +101,18 @@ async function compareValues(
   raised: ReadonlySet<number>,
 ): Promise<{ line: number; message: string }[]> {
   if (lines.length === 0) return []
-  const select = compileSelection(app.db.dialect, transferSelection(app.catalog, model))
+  const select = compileSelection(app.db.dialect, selectTransferFields(app.catalog, model))
   const ids = lines.map(({ id = 0 }) => id)
   const table = app.tables.of(model)
   const here = await withFacts(db, table, await readByIds(db, table, ids, select))
   const records = new Map(here.map((each) => [each.id, each]))
-  const fields = transferFields(model).filter((field) => !isFollowing(model, field))
-  return lines.flatMap(({ id = 0, line, given, values }) => {
+  const fields = listTransferFields(model).filter((field) => !isFollowing(model, field))
+  return lines.flatMap(({ id = 0, line, keys, values }) => {
     const record = records.get(id)
-    const here = record && lineOf(fields, record)
+    const here = record && toLine(fields, record)
     const other = fields.find(
       (field) =>
-        given.includes(field.name) &&
+        keys.includes(field.name) &&
         !(raised.has(id) && RAISED.includes(field.name)) &&
         !isSame(field, (here?.[field.name] ?? null) as Value, values[field.name] ?? null),
     )
@@ -123,16 +123,18 @@ async function compareValues(
 
 /** What follows from other fields, which are compared. */
 function isFollowing(model: LineReader['model'], { name, computed }: Field): boolean {
-  return computed !== undefined || name in aboutContent(model, undefined)
+  return computed !== undefined || name in deriveMetaFileValues(model, undefined)
 }
 
 function isSame(field: Field, here: Value, there: Value): boolean {
-  if (isFile(field)) return isSameFile(here, there)
+  if (isFileField(field)) return isSameFile(here, there)
   // A name of the files may have led to an account in another spelling of it.
-  return sameValue(here, there) || (isUser(field) && sameValue(foldedUsers(here), foldedUsers(there)))
+  return (
+    isSameValue(here, there) || (isUserReference(field) && isSameValue(foldedUsers(here), foldedUsers(there)))
+  )
 }
 
 function foldedUsers(value: Value): Value {
-  const names = usernamesIn([value ?? []].flat()).map((name) => usernameSpellings(name).at(-1) ?? name)
+  const names = listUsernames([value ?? []].flat()).map((name) => listUsernameSpellings(name).at(-1) ?? name)
   return [...new Set(names)].sort()
 }

@@ -1,7 +1,7 @@
 // What the records of a portion have to do with others: links that they hold, and records that they refer to.
 import type { Field } from '../../model/values/field-types.js'
 import type { Model } from '../../model/definition/model.js'
-import { isLink } from '../../formats/transfer-fields.js'
+import { isOwnLink } from '../../formats/transfer-fields.js'
 import type { LineReader } from '../../formats/ndjson.js'
 import { insertLinks, type RowWithId } from '../../store/records/bulk.js'
 import type { Transaction } from '../../store/engine/database.js'
@@ -27,7 +27,7 @@ export async function storeLinks(
   rows: readonly RowWithId[],
 ): Promise<void> {
   for (const field of model.fields.values()) {
-    if (!isLink(field)) continue
+    if (!isOwnLink(field)) continue
     const pairs = rows.flatMap(({ id, values }) =>
       ((values[field.name] ?? []) as { readonly id: number }[]).map((member) => [id, member.id] as const),
     )
@@ -45,7 +45,7 @@ export async function holdAll(
   const wanted = new Map<Model, Map<number, readonly [NumberedLine, Field]>>()
   for (const line of lines) {
     reader.forEachReference(line, (field, id) => {
-      const target = field.relation && app.catalog.target(field.relation)
+      const target = field.relation && app.catalog.getTarget(field.relation)
       if (!target) return
       const ids = wanted.get(target) ?? new Map<number, readonly [NumberedLine, Field]>()
       if (!ids.has(id)) ids.set(id, [line, field])

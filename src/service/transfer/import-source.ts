@@ -1,5 +1,5 @@
 // What an import reads, and what it says of it.
-import { StartFaults } from '../../errors.js'
+import { ConfigError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
 
 /** A line of a file: what it holds, or why it cannot be read. */
@@ -54,6 +54,6 @@ export class LineFaults {
   refuseIfAny(what: string): void {
     if (this.#count === 0) return
     const more = this.#count - this.#named.length
-    throw new StartFaults(what, [...this.#named, ...(more > 0 ? [`and ${more} more`] : [])])
+    throw new ConfigError(what, [...this.#named, ...(more > 0 ? [`and ${more} more`] : [])])
   }
 }

@@ -1,10 +1,10 @@
 // Records that come from files, with their ids and versions: checked whole, then written in portions.
 import { randomBytes } from 'node:crypto'
-import { Refusal, StartFaults } from '../../errors.js'
-import { usernameSpellings } from '../../model/catalog/auth-models.js'
-import { counted } from '../../model/values/plural.js'
+import { VersoError, ConfigError } from '../../errors.js'
+import { listUsernameSpellings } from '../../model/catalog/auth-models.js'
+import { pluralize } from '../../model/values/plural.js'
 import type { Model } from '../../model/definition/model.js'
-import { membersFirst } from '../../formats/transfer-fields.js'
+import { sortMembersFirst } from '../../formats/transfer-fields.js'
 import { LineReader } from '../../formats/ndjson.js'
 import { listUsers } from '../../store/auth/accounts.js'
 import { advanceIds } from '../../store/records/bulk.js'
@@ -41,7 +41,7 @@ export async function importRecords(
   { onProgress = () => undefined }: ImportOptions = {},
 ): Promise<Imported> {
   const now = new Date(app.clock.now()).toISOString()
-  const models = membersFirst(app.catalog, [...new Set(sources.map(({ model }) => model))])
+  const models = sortMembersFirst(app.catalog, [...new Set(sources.map(({ model }) => model))])
   const ordered = models.flatMap((model) => sources.filter((source) => source.model === model))
   const check = new Check(app, now, (model, lines) => {
     onProgress('check', model, lines)
@@ -49,7 +49,7 @@ export async function importRecords(
   const checked = await check.run(ordered)
   await passAll(app, checked)
   const { users, made: madeUsers } = await knowUsers(app, [...checked.usernames])
-  const complete = new Set(app.catalog.stored.filter((model) => !checked.ids.has(model)))
+  const complete = new Set(app.catalog.storedModels.filter((model) => !checked.ids.has(model)))
   const context: BatchContext = { app, checked, users, complete, written: new Map(), now }
   let [made, there] = [0, 0]
   for (const [index, source] of ordered.entries()) {
@@ -84,11 +84,11 @@ async function knowUsers(
   const all = await listUsers(app.db.reader)
   const users = new Map<string, number>()
   // An exact name wins over one that is only compared as equal.
-  for (const { username, id } of all) users.set(usernameSpellings(username).at(-1) ?? username, id)
+  for (const { username, id } of all) users.set(listUsernameSpellings(username).at(-1) ?? username, id)
   for (const { username, id } of all) users.set(username, id)
   const made: string[] = []
   for (const username of usernames) {
-    const folded = usernameSpellings(username).at(-1) ?? username
+    const folded = listUsernameSpellings(username).at(-1) ?? username
     let id = users.get(username) ?? users.get(folded)
     if (id === undefined) {
       id = await makeUser(app, folded)
@@ -151,7 +151,7 @@ function readChecked(
 ): NumberedLine {
   const read = fault === undefined ? reader.read(input, now, () => undefined) : undefined
   if (!read)
-    throw new StartFaults('The import has stopped', [
+    throw new ConfigError('The import has stopped', [
       `${source.name}:${line}: has changed since it was checked`,
     ])
   return numberedLine(line, read)
@@ -159,10 +159,10 @@ function readChecked(
 
 function stopped(source: ImportSource, error: unknown, made: number): unknown {
   const isOfLine = error instanceof LineRefused
-  if (!isOfLine && !(error instanceof Refusal)) return error
+  if (!isOfLine && !(error instanceof VersoError)) return error
   const place = isOfLine ? `${source.name}:${error.line}` : source.name
-  return new StartFaults('The import has stopped', [
+  return new ConfigError('The import has stopped', [
     `${place}: ${error.message}`,
-    `${counted(made, 'record')} ${made === 1 ? 'was' : 'were'} imported before; mend it and run the same again, it goes on after them`,
+    `${pluralize(made, 'record')} ${made === 1 ? 'was' : 'were'} imported before; mend it and run the same again, it goes on after them`,
   ])
 }

@@ -1,7 +1,7 @@
 // Brings Changes to one receiver, in order: one call at a time, by one node at a time.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { briefly, Refusal } from '../../errors.js'
+import { summarizeError, VersoError } from '../../errors.js'
 import { WEBHOOK_MODEL } from '../../model/catalog/webhook-models.js'
 import * as deliveries from '../../store/webhooks/deliveries.js'
 import * as records from '../../store/records/records.js'
@@ -54,7 +54,10 @@ export class Courier {
       try {
         if (!(await this.#goOn())) return
       } catch (error) {
-        this.app.log.warn({ webhook: this.id, ...briefly(error) }, 'a webhook could not be looked after')
+        this.app.log.warn(
+          { webhook: this.id, ...summarizeError(error) },
+          'a webhook could not be looked after',
+        )
         await this.#rest(LOOK_MS)
       }
     }
@@ -155,7 +158,7 @@ async function pause(app: App, id: number): Promise<void> {
       app.log.warn({ webhook: id }, 'a receiver has said that it is gone: its webhook is paused')
     } catch (error) {
       // Somebody changed it at the same time: with what they wrote in it, once more.
-      if (!(error instanceof Refusal) || error.kind !== 'conflict') throw error
+      if (!(error instanceof VersoError) || error.kind !== 'conflict') throw error
     }
   }
 }

@@ -1,5 +1,5 @@
 // Every webhook that is not paused has a courier on each node; which of them calls is decided by a lease.
-import { briefly } from '../../errors.js'
+import { summarizeError } from '../../errors.js'
 import { listActiveWebhooks } from '../../store/webhooks/webhooks.js'
 import type { App } from '../context/app.js'
 import { Courier } from './delivery-worker.js'
@@ -28,7 +28,7 @@ export function startDelivery(app: App): () => Promise<void> {
   const lookAgain = () => {
     looking ??= look()
       .catch((error: unknown) => {
-        app.log.warn(briefly(error), 'the webhooks could not be looked for; it is tried again')
+        app.log.warn(summarizeError(error), 'the webhooks could not be looked for; it is tried again')
       })
       .finally(() => {
         looking = undefined

@@ -1,6 +1,6 @@
 // What a webhook is to be told next.
 import { hash } from 'node:crypto'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import { findUser } from '../../store/auth/accounts.js'
 import { readLastSeq } from '../../store/log/feed.js'
 import type { Webhook } from '../../store/webhooks/webhooks.js'
@@ -41,7 +41,7 @@ export async function nextMessage(app: App, webhook: Webhook, since: number): Pr
     if (page.data.length === 0) return { kind: 'nothing', next: page.next, isLast: page.isLast }
     return batchOf(webhook, page.data, page.next)
   } catch (error) {
-    if (!(error instanceof Refusal) || error.kind !== 'gone') throw error
+    if (!(error instanceof VersoError) || error.kind !== 'gone') throw error
     return resyncOf(webhook, error)
   }
 }
@@ -59,8 +59,8 @@ async function callerFor(app: App, { userId }: Webhook): Promise<Caller | undefi
 
 /** Those that are named, or else those that people declare; as far as they are there and may be seen. */
 function modelsFor({ catalog }: App, { rights }: Caller, { models }: Webhook): string[] {
-  const named = models ? models.flatMap((name) => catalog.known(name) ?? []) : catalog.models
-  return named.filter((model) => !rights || rights.of(model).may('read')).map(({ name }) => name)
+  const named = models ? models.flatMap((name) => catalog.find(name) ?? []) : catalog.models
+  return named.filter((model) => !rights || rights.of(model).can('read')).map(({ name }) => name)
 }
 
 function batchOf(webhook: Webhook, changes: readonly Change[], next: number): Next {
@@ -89,7 +89,7 @@ function countFitting(changes: readonly Change[]): number {
 }
 
 /** The past that it needs is gone: it is told to read the records anew. */
-function resyncOf(webhook: Webhook, { details }: Refusal): Next {
+function resyncOf(webhook: Webhook, { details }: VersoError): Next {
   const { horizon, last } = details.data as { readonly horizon: number; readonly last: number }
   const { retryUntilSeq } = webhook
   const next =

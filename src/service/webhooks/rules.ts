@@ -1,6 +1,6 @@
 // What the record of a webhook must be, from wherever it is written.
 import type { Draft } from '../../model/write/draft.js'
-import type { Faults } from '../../model/definition/field-errors.js'
+import type { FieldErrors } from '../../model/definition/field-errors.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
 import * as store from '../../store/records/records.js'
 import type { App } from '../context/app.js'
@@ -14,11 +14,11 @@ const MAX_NAME = 100
 export const JUDGED_ALONE: readonly string[] = ['url', 'models', 'from']
 
 /** The draft with a secret, where a new webhook comes without one. */
-export async function checkWebhook(app: App, draft: Draft, faults: Faults): Promise<Draft> {
-  const { model, key, values, place } = draft
+export async function checkWebhook(app: App, draft: Draft, faults: FieldErrors): Promise<Draft> {
+  const { model, key, values, path } = draft
   const { url, models, secret, from } = values
   const add = (name: string, fault: string | undefined) => {
-    if (fault !== undefined) faults.add(place + name, fault)
+    if (fault !== undefined) faults.add(path + name, fault)
   }
   if (typeof url === 'string') add('url', urlFault(url, app.outgoing.reach))
   if (models !== undefined && models !== null) add('models', modelsFault(app, models))
@@ -34,8 +34,8 @@ function modelsFault({ catalog }: App, models: unknown): string | undefined {
   if (!Array.isArray(models) || !models.every((name) => typeof name === 'string'))
     return 'must be a list of names of models, or empty for all that people declare'
   if (models.length > MAX_MODELS) return `has at most ${MAX_MODELS} names`
-  const unknown = models.find((name) => !catalog.known(name))
+  const unknown = models.find((name) => !catalog.find(name))
   if (unknown === undefined) return undefined
-  const names = catalog.stored.map(({ name }) => name)
+  const names = catalog.storedModels.map(({ name }) => name)
   return `names no model: there is no ${unknown.slice(0, MAX_NAME)}${didYouMean(unknown, names)}`
 }

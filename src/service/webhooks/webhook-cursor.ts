@@ -1,4 +1,4 @@
-import { FROM_BEGINNING, WEBHOOK_MODEL } from '../../model/catalog/webhook-models.js'
+import { WEBHOOK_FROM_BEGINNING, WEBHOOK_MODEL } from '../../model/catalog/webhook-models.js'
 import type { Transaction } from '../../store/engine/database.js'
 import { deleteDeliveriesOfWebhook } from '../../store/webhooks/deliveries.js'
 import type { NewChange } from '../../store/log/log.js'
@@ -12,7 +12,7 @@ import {
 export async function keepFollowing(tx: Transaction, changes: readonly NewChange[]): Promise<void> {
   for (const { model, id, action, changes: made } of changes) {
     if (model !== WEBHOOK_MODEL) continue
-    if (action === 'create') await createWebhookCursor(tx, id, made['from']?.after === FROM_BEGINNING)
+    if (action === 'create') await createWebhookCursor(tx, id, made['from']?.after === WEBHOOK_FROM_BEGINNING)
     else if (action === 'update') await resetWebhookFailures(tx, id)
     else {
       await deleteWebhookCursor(tx, id)

@@ -1,5 +1,5 @@
 // What administrators do with webhooks, besides what they write in their records.
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
 import { isObject } from '../../model/values/value.js'
 import { WEBHOOK_MODEL } from '../../model/catalog/webhook-models.js'
@@ -25,7 +25,7 @@ export interface MadeWebhook {
 
 /** Never under an Idempotency-Key, where the answer would be kept. */
 export async function makeWebhook(app: App, by: Caller, data: unknown): Promise<MadeWebhook> {
-  if (!isObject(data)) throw new Refusal('bad-request', 'Send { "data": { "name": …, "url": … } }')
+  if (!isObject(data)) throw new VersoError('bad-request', 'Send { "data": { "name": …, "url": … } }')
   const secret = typeof data['secret'] === 'string' ? data['secret'] : newSecret()
   const sent = { ...data, secret: data['secret'] ?? secret }
   const made = await create(app, by, modelOf(app), sent)
@@ -44,7 +44,7 @@ export async function renewSecret(app: App, by: Caller, id: number): Promise<Mad
       return { record: data, secret }
     } catch (error) {
       // Somebody changed it at the same time: with what they wrote in it, once more.
-      if (!(error instanceof Refusal) || error.kind !== 'conflict') throw error
+      if (!(error instanceof VersoError) || error.kind !== 'conflict') throw error
     }
   }
 }

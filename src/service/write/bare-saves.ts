@@ -1,9 +1,9 @@
 // Saving a record that nothing hangs on, by somebody whose rights ask nothing of it: what is left of `Saving` where there are no neighbours
 // to look at. It answers, refuses and logs the same, which a test holds against it.
-import type { Draft, Key } from '../../model/write/draft.js'
+import type { Draft, VersionedId } from '../../model/write/draft.js'
 import type { Model } from '../../model/definition/model.js'
-import { sameValue, type Values } from '../../model/values/value.js'
-import { computeValues, valuesOf } from '../../model/definition/record-values.js'
+import { isSameValue, type Values } from '../../model/values/value.js'
+import { computeValues, toValues } from '../../model/definition/record-values.js'
 import type { NewChange } from '../../store/log/log.js'
 import * as store from '../../store/records/records.js'
 import type { WireRecord } from '../../wire.js'
@@ -37,7 +37,7 @@ function maySaveAny({ rights }: Caller, model: Model, action: 'create' | 'update
   return (
     rights
       ?.of(model)
-      .for(action)
+      .grantsFor(action)
       .some(({ where, writable }) => !where && !writable) ?? true
   )
 }
@@ -49,11 +49,11 @@ export interface Saved {
 
 export async function createBare(work: Work, draft: Draft): Promise<Saved> {
   const { app, actor, tx, now } = work
-  const { model, place } = draft
+  const { model, path } = draft
   const values: Values = Object.assign(
     emptyLists(model),
     draft.values,
-    computeValues(model, draft.values, place),
+    computeValues(model, draft.values, path),
   )
   values['createdOn'] = now
   values['createdBy'] = userOf(actor)
@@ -64,14 +64,19 @@ export async function createBare(work: Work, draft: Draft): Promise<Saved> {
 }
 
 /** One guarded statement decides, as everywhere. */
-export async function updateBare(work: Work, draft: Draft, { id }: Key, expected: Expected): Promise<Saved> {
+export async function updateBare(
+  work: Work,
+  draft: Draft,
+  { id }: VersionedId,
+  expected: Expected,
+): Promise<Saved> {
   const { app, actor, tx, now } = work
-  const { model, place, values: sent } = draft
+  const { model, path, values: sent } = draft
   const table = app.tables.of(model)
   const before = (await store.read(tx, table, id)) ?? missing(model, id)
   const { version } = before
   if (version !== expected.version) await refuseStale(work, tx, table, before, expected, draft, false)
-  const raised = computeValues(model, Object.assign(valuesOf(model, before), sent), place)
+  const raised = computeValues(model, Object.assign(toValues(model, before), sent), path)
   raised['updatedOn'] = now
   raised['updatedBy'] = userOf(actor)
   const updates = [{ id, version, values: Object.assign({}, sent, raised) }]
@@ -89,7 +94,7 @@ function changed(before: WireRecord, sent: Values): Values {
   const values = { ...before } as unknown as Values
   for (const name of Object.keys(sent)) {
     const value = sent[name] ?? null
-    if (!sameValue(values[name] ?? null, value)) values[name] = value
+    if (!isSameValue(values[name] ?? null, value)) values[name] = value
   }
   return values
 }

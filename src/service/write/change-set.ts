@@ -1,10 +1,10 @@
 // The records that one transaction touches: as each was before, so that it is raised once and has one Change at the end; what is
 // settled before may be raised again.
-import { Refusal } from '../../errors.js'
-import { MAX_MEMBERS } from '../../model/write/draft.js'
+import { VersoError } from '../../errors.js'
+import { MAX_OWNED_LIST_MEMBERS } from '../../model/write/draft.js'
 import { isOwnedList, type Model } from '../../model/definition/model.js'
-import { sameValue } from '../../model/values/value.js'
-import { valuesOf } from '../../model/definition/record-values.js'
+import { isSameValue } from '../../model/values/value.js'
+import { toValues } from '../../model/definition/record-values.js'
 import type { NewChange } from '../../store/log/log.js'
 import { findMembers } from '../../store/records/list-members.js'
 import * as store from '../../store/records/records.js'
@@ -54,7 +54,7 @@ export class Touched {
     this.#indexes.set(name, index)
     this.#entries[index] = entry
     if (this.#entries.length > MAX_TOUCHED)
-      throw new Refusal('bad-request', `This would change more than ${MAX_TOUCHED} records at once`)
+      throw new VersoError('bad-request', `This would change more than ${MAX_TOUCHED} records at once`)
     for (const record of [entry.before, entry.after]) if (record) this.#held.add(entry.table.model, record)
   }
 
@@ -148,12 +148,12 @@ export class Touched {
     const { model } = table
     const { actor, now, tx } = this.work
     if (!before) return
-    const old = valuesOf(model, before)
+    const old = toValues(model, before)
     let isChanged = false
     for (const field of model.fields.values()) {
       if (!isOwnedList(field)) continue
       const members = (await findMembers(tx, { model, field }, id)).map((member) => ({ id: member }))
-      if (!sameValue(old[field.name] ?? [], members)) isChanged = true
+      if (!isSameValue(old[field.name] ?? [], members)) isChanged = true
     }
     if (!isChanged) return
     const values = { updatedOn: now, updatedBy: userOf(actor) }
@@ -183,7 +183,7 @@ export class HeldRecords {
     this.#characters += characters
     this.#largest = Math.max(this.#largest, own)
     if (this.#characters - this.#largest > MAX_CHARACTERS)
-      throw new Refusal(
+      throw new VersoError(
         'bad-request',
         'These records are too large to be changed at once: change fewer of them',
       )
@@ -199,8 +199,10 @@ function refuseTooLong(model: Model, id: number, before?: WireRecord, after?: Wi
   for (const { name } of [...model.fields.values()].filter(isOwnedList)) {
     const [there, members] = [before?.[name] ?? [], after?.[name] ?? []]
     if (!Array.isArray(there) || !Array.isArray(members)) continue
-    if (members.length <= MAX_MEMBERS || members.length <= there.length) continue
-    const message = `${model.name} ${id} has ${MAX_MEMBERS} ${name} already, and no list holds more`
-    throw new Refusal('invalid', message, { errors: { [name]: `must have at most ${MAX_MEMBERS} members` } })
+    if (members.length <= MAX_OWNED_LIST_MEMBERS || members.length <= there.length) continue
+    const message = `${model.name} ${id} has ${MAX_OWNED_LIST_MEMBERS} ${name} already, and no list holds more`
+    throw new VersoError('invalid', message, {
+      errors: { [name]: `must have at most ${MAX_OWNED_LIST_MEMBERS} members` },
+    })
   }
 }

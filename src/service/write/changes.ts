@@ -1,7 +1,7 @@
 import type { Field } from '../../model/values/field-types.js'
-import { isShown, type Model } from '../../model/definition/model.js'
-import { sameValue, type Value, type Values } from '../../model/values/value.js'
-import { valuesOf } from '../../model/definition/record-values.js'
+import { isReadByDefault, type Model } from '../../model/definition/model.js'
+import { isSameValue, type Value, type Values } from '../../model/values/value.js'
+import { toValues } from '../../model/definition/record-values.js'
 import type { NewChange } from '../../store/log/log.js'
 import type { Change, WireRecord } from '../../wire.js'
 import type { Work } from '../context/context.js'
@@ -19,7 +19,7 @@ export function changeOf(
   files?: Change['changes'],
 ): NewChange {
   const action = !after ? 'delete' : before ? 'update' : 'create'
-  const [old, held] = [before ? valuesOf(model, before) : {}, after ? valuesOf(model, after) : {}]
+  const [old, held] = [before ? toValues(model, before) : {}, after ? toValues(model, after) : {}]
   const made = differences(model, old, held)
   return {
     model: model.name,
@@ -42,7 +42,7 @@ export function differences(
   const changes: Record<string, { before: Value; after: Value }> = {}
   for (const name of loggedNames(model)) {
     const change = { before: before[name] ?? null, after: after[name] ?? null }
-    if (!sameValue(change.before, change.after) && !isNothing(model.fields.get(name), change))
+    if (!isSameValue(change.before, change.after) && !isNothing(model.fields.get(name), change))
       changes[name] = change
   }
   return changes
@@ -53,7 +53,7 @@ const LOGGED = new WeakMap<Model, readonly string[]>()
 function loggedNames(model: Model): readonly string[] {
   const known = LOGGED.get(model)
   if (known) return known
-  const isLogged = (field: Field) => !(field.kept && UNLOGGED.includes(field.name)) && isShown(field)
+  const isLogged = (field: Field) => !(field.kept && UNLOGGED.includes(field.name)) && isReadByDefault(field)
   const names = [...model.fields.values()].filter(isLogged).map(({ name }) => name)
   LOGGED.set(model, names)
   return names

@@ -1,10 +1,10 @@
 // What of a conflict may be told to whoever is refused: the fields that they may read, as they are and as they were.
-import { merge, type Merge } from '../../model/write/merge.js'
-import { patchValues } from '../../model/write/merge-patch.js'
-import { isShown, isWritable, type Model } from '../../model/definition/model.js'
-import { stepOf } from '../../model/query/path.js'
+import { mergeRecords, type Merge } from '../../model/write/merge.js'
+import { applyPatchToValues } from '../../model/write/merge-patch.js'
+import { isReadByDefault, isWritable, type Model } from '../../model/definition/model.js'
+import { buildStep } from '../../model/query/path.js'
 import type { Grant } from '../../model/access/permissions.js'
-import { idOf, sameValue, type Value, type Values } from '../../model/values/value.js'
+import { getReferenceId, isSameValue, type Value, type Values } from '../../model/values/value.js'
 import type { Queryable } from '../../store/engine/database.js'
 import type { Table } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
@@ -33,12 +33,12 @@ export async function visibleFields(
 ): Promise<VisibleFields> {
   const { model } = table
   const merged = [...model.fields.values()].filter(
-    (field) => (field.type === 'binary' || isShown(field)) && isWritable(field),
+    (field) => (field.type === 'binary' || isReadByDefault(field)) && isWritable(field),
   )
   const rights = viewer.rights?.of(model)
   if (!rights)
     return { model, theirs: record, names: new Set(merged.map(({ name }) => name)), grants: undefined }
-  const reading = rights.for('read')
+  const reading = rights.grantsFor('read')
   const asked = reading.map(({ where }) => where)
   const holds = await holding(db, table, record.id, asked)
   const grants = reading.filter((_, index) => holds[index])
@@ -76,9 +76,16 @@ export async function mergeVisible(
   const { together } = model
   const ours = pickThere(names, sent)
   if (!base || !grants)
-    return merge(base && pick(names, base), patchValues(ours, patched, base ?? {}), now, together)
-  const isSame = (name: string) => sameValue(base[name] ?? null, full[name] ?? null)
-  const showing = grants.filter(({ looksAt }) => looksAt && [...looksAt].every(isSame))
+    return mergeRecords(
+      base && pick(names, base),
+      applyPatchToValues(ours, patched, base ?? {}),
+      now,
+      together,
+    )
+  const isSame = (name: string) => isSameValue(base[name] ?? null, full[name] ?? null)
+  const showing = grants.filter(
+    ({ conditionFields }) => conditionFields && [...conditionFields].every(isSame),
+  )
   const isShown = (name: string) => showing.some((grant) => includes(grant, name))
   const past: Values = {}
   for (const name of [...names].filter(isShown)) {
@@ -87,13 +94,13 @@ export async function mergeVisible(
       await partsOf(viewer, db, model, name, full),
     ]
     // What they do not see may have been changed by others: then their own change is not made from what is there.
-    if (sameValue(was.hidden, is.hidden)) past[name] = was.told
+    if (isSameValue(was.hidden, is.hidden)) past[name] = was.told
   }
   const known = new Set(Object.keys(past))
   const unknown = new Set([...names].filter((name) => !known.has(name)))
-  const ourKnown = patchValues(pickThere(known, ours), patched, past)
-  const told = merge(past, ourKnown, pick(known, now), together)
-  const untold = merge(undefined, pickThere(unknown, ours), pick(unknown, now))
+  const ourKnown = applyPatchToValues(pickThere(known, ours), patched, past)
+  const told = mergeRecords(past, ourKnown, pick(known, now), together)
+  const untold = mergeRecords(undefined, pickThere(unknown, ours), pick(unknown, now))
   const isWhole = Object.keys(untold.fields).length === 0
   // Whether they changed the rest of a group is not told, not even by a merge that is done or refused.
   const isOpen = (group: readonly string[]) =>
@@ -117,10 +124,10 @@ async function partsOf(
   const value = values[name] ?? null
   if (!viewer.rights || !field?.relation || value === null) return { told: value, hidden: [] }
   const neighbours = (Array.isArray(value) ? value : [value]) as readonly Value[]
-  const step = stepOf(viewer.rights, model, field)
-  const seen = await seenAmong(viewer.app, viewer, db, step.target, neighbours.map(idOf), step.seen)
-  const told = neighbours.filter((neighbour) => seen.has(idOf(neighbour)))
-  const hidden = neighbours.filter((neighbour) => !seen.has(idOf(neighbour)))
+  const step = buildStep(viewer.rights, model, field)
+  const seen = await seenAmong(viewer.app, viewer, db, step.target, neighbours.map(getReferenceId), step.seen)
+  const told = neighbours.filter((neighbour) => seen.has(getReferenceId(neighbour)))
+  const hidden = neighbours.filter((neighbour) => !seen.has(getReferenceId(neighbour)))
   return { told: Array.isArray(value) ? told : (told[0] ?? null), hidden }
 }
 

@@ -1,9 +1,9 @@
-import { Refusal } from '../../errors.js'
-import type { Draft, Member } from '../../model/write/draft.js'
-import { factsOf } from '../../model/catalog/file-facts.js'
-import { standsOnTop } from '../../model/write/merge.js'
+import { VersoError } from '../../errors.js'
+import type { Draft, DraftMember } from '../../model/write/draft.js'
+import { pickFileMetadata } from '../../model/catalog/file-facts.js'
+import { canApplyOurs } from '../../model/write/merge.js'
 import type { Value, Values } from '../../model/values/value.js'
-import { valuesOf } from '../../model/definition/record-values.js'
+import { toValues } from '../../model/definition/record-values.js'
 import type { Queryable } from '../../store/engine/database.js'
 import { rewindValues } from '../../store/log/log.js'
 import type { StoredFile } from '../../store/records/files.js'
@@ -30,7 +30,7 @@ export async function conflict(
   expected: Expected,
   /** What was to be written; null for a delete. */
   draft: Draft | null,
-): Promise<Refusal> {
+): Promise<VersoError> {
   const { data } = await compare(refused, db, table, record, expected, draft)
   return refusalWith(refused, db, table, { data, expected })
 }
@@ -70,8 +70,8 @@ async function compare(
   const visible = await visibleFields(refused, db, table, record)
   const { theirs } = visible
   const files = await fileValues(db, table, id)
-  const full = { ...valuesOf(model, record), ...files }
-  const now = pick(visible.names, theirs === record ? full : { ...valuesOf(model, theirs), ...files })
+  const full = { ...toValues(model, record), ...files }
+  const now = pick(visible.names, theirs === record ? full : { ...toValues(model, theirs), ...files })
   const past = { version, values: full }
   const base = await rewindValues(db, table, id, past, expected.version)
   const sides = { base, sent, patched: draft?.patched, now, full }
@@ -91,7 +91,7 @@ async function compare(
     changedOn: (theirs['updatedOn'] ?? theirs['createdOn'] ?? null) as string | null,
     theirs,
   }
-  return { data, isOnTop: mergeable && standsOnTop(merged, sent) }
+  return { data, isOnTop: mergeable && canApplyOurs(merged, sent) }
 }
 
 interface Stale {
@@ -104,7 +104,7 @@ async function refusalWith(
   db: Queryable,
   { model }: Table,
   { data, expected: { by } }: Stale,
-): Promise<Refusal> {
+): Promise<VersoError> {
   const { app } = refused
   const { entityName, entityId, current, expected } = data
   const kind = by === 'if-match' ? 'stale-match' : 'conflict'
@@ -116,9 +116,9 @@ async function refusalWith(
     : !(await isSeen(app, refused, db, { model, id: entityId }))
   const theirs = isOther ? data.theirs : named
   const whole = theirs && { ...data, theirs }
-  if (whole && fitsAnswer(app, whole)) return new Refusal(kind, message, { data: whole })
+  if (whole && fitsAnswer(app, whole)) return new VersoError(kind, message, { data: whole })
   const more = 'Its values are too large for this answer: read those that you need with "fields"'
-  return new Refusal(kind, `${message}. ${more}`, { data: shortened(data) })
+  return new VersoError(kind, `${message}. ${more}`, { data: shortened(data) })
 }
 
 /** Which fields clash, without what they hold. */
@@ -146,19 +146,19 @@ export async function refuseIfStale(
 }
 
 /** What was to be written, in the form that the Log knows it. */
-function sentOf({ model, values, neighbours, lists }: Draft): Values {
+function sentOf({ model, values, related, lists }: Draft): Values {
   const sent: Values = { ...values }
   for (const [name, value] of Object.entries(values)) {
     if (value !== null && model.fields.get(name)?.type === 'binary')
-      sent[name] = factsOf(value as unknown as StoredFile)
+      sent[name] = pickFileMetadata(value as unknown as StoredFile)
   }
-  for (const [name, neighbour] of neighbours) sent[name] = identityOf({ draft: neighbour })
+  for (const [name, neighbour] of related) sent[name] = identityOf({ draft: neighbour })
   for (const [name, members] of lists) sent[name] = members.map(identityOf).sort(byId)
   return sent
 }
 
 /** Who it is; of one that is yet to be made, what it is to hold. */
-function identityOf(member: Member): Value {
+function identityOf(member: DraftMember): Value {
   if (!member.draft) return { id: member.id }
   const { model, key, values } = member.draft
   if (key) return { id: key.id }

@@ -1,6 +1,6 @@
 // The files that a record holds, where it is written: what is replaced is let go of, and the Log says what it was.
-import { factsOf } from '../../model/catalog/file-facts.js'
-import { isObject, sameValue, type Value, type Values } from '../../model/values/value.js'
+import { pickFileMetadata } from '../../model/catalog/file-facts.js'
+import { isObject, isSameValue, type Value, type Values } from '../../model/values/value.js'
 import type { Queryable, Transaction } from '../../store/engine/database.js'
 import { findRecordFiles, removeFile, type StoredFile } from '../../store/records/files.js'
 import type { Table } from '../../store/sql/table.js'
@@ -34,8 +34,8 @@ export function fileChanges({ fileFields }: Table, before: Files, after: Values 
   const changes: Record<string, { before: Value; after: Value }> = {}
   for (const { name } of fileFields) {
     const old = before.get(name)
-    const change = { before: old ? factsOf(old) : null, after: factsIn(after[name]) }
-    if (!sameValue(change.before, change.after)) changes[name] = change
+    const change = { before: old ? pickFileMetadata(old) : null, after: factsIn(after[name]) }
+    if (!isSameValue(change.before, change.after)) changes[name] = change
   }
   return changes
 }
@@ -45,11 +45,11 @@ export async function fileValues(db: Queryable, table: Table, id: number): Promi
   const files = table.fileFields.length === 0 ? undefined : await findRecordFiles(db, table, id)
   const valueOf = (name: string) => {
     const file = files?.get(name)
-    return file ? factsOf(file) : null
+    return file ? pickFileMetadata(file) : null
   }
   return Object.fromEntries(table.fileFields.map(({ name }) => [name, valueOf(name)]))
 }
 
 function factsIn(value: Value | undefined): Value {
-  return isObject(value) ? factsOf(value as unknown as StoredFile) : null
+  return isObject(value) ? pickFileMetadata(value as unknown as StoredFile) : null
 }

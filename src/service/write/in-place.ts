@@ -1,22 +1,22 @@
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { Draft } from '../../model/write/draft.js'
 import type { Caller } from '../context/principal.js'
 
 /** A field that is not unique is named with its place, as every other fault. */
 export async function inPlace<T>(
   { rights }: Caller,
-  { model, place }: Draft,
+  { model, path }: Draft,
   write: () => Promise<T>,
 ): Promise<T> {
   try {
     return await write()
   } catch (error) {
-    if (!(error instanceof Refusal) || error.kind !== 'not-unique') throw error
+    if (!(error instanceof VersoError) || error.kind !== 'not-unique') throw error
     const { errors = {}, ...details } = error.details
     const fields = Object.keys(errors).flatMap((name) => model.fields.get(name) ?? [])
-    if (rights && !fields.every((field) => rights.knows(model, field)))
-      throw new Refusal('not-unique', `There is a ${model.name} like this already`, { cause: error })
-    const placed = Object.entries(errors).map(([name, message]) => [place + name, message] as const)
-    throw new Refusal(error.kind, error.message, { ...details, errors: Object.fromEntries(placed) })
+    if (rights && !fields.every((field) => rights.isVisible(model, field)))
+      throw new VersoError('not-unique', `There is a ${model.name} like this already`, { cause: error })
+    const placed = Object.entries(errors).map(([name, message]) => [path + name, message] as const)
+    throw new VersoError(error.kind, error.message, { ...details, errors: Object.fromEntries(placed) })
   }
 }

@@ -1,10 +1,10 @@
 // Writes that lock the same records in different order would wait for each other until the database ends one of them. So what a
 // nested save names is locked before, in one order. What it does not name, members that are dropped for one, is locked when it is
 // met: there the database may still have to choose, and the work is done again.
-import type { Catalog, FieldOf } from '../../model/catalog/catalog.js'
-import { draftsIn, type Draft } from '../../model/write/draft.js'
+import type { Catalog, ModelField } from '../../model/catalog/catalog.js'
+import { listNestedDrafts, type Draft } from '../../model/write/draft.js'
 import type { Model } from '../../model/definition/model.js'
-import { idOf } from '../../model/values/value.js'
+import { getReferenceId } from '../../model/values/value.js'
 import type { Transaction } from '../../store/engine/database.js'
 import { findOwnersOfAny } from '../../store/records/list-members.js'
 import * as store from '../../store/records/records.js'
@@ -21,7 +21,7 @@ export async function lockInOrder(
   drafts: readonly Draft[],
   areHeld = false,
 ): Promise<void> {
-  const isAlone = drafts.length === 1 && drafts.every((draft) => draftsIn(draft).length === 0)
+  const isAlone = drafts.length === 1 && drafts.every((draft) => listNestedDrafts(draft).length === 0)
   if (!isAlone || areHeld) await lockToChange(locking, drafts)
 }
 
@@ -133,10 +133,10 @@ function referredTo(catalog: Catalog, draft: Draft): Identity[] {
     if (!relation) return []
     const value = values[name] ?? null
     const members = (lists.get(name) ?? []).flatMap((member) => (member.draft ? [] : [member.id]))
-    const ids = value === null ? members : [idOf(value), ...members]
-    return ids.map((id) => ({ model: catalog.target(relation), id }))
+    const ids = value === null ? members : [getReferenceId(value), ...members]
+    return ids.map((id) => ({ model: catalog.getTarget(relation), id }))
   })
-  return [...named, ...draftsIn(draft).flatMap((inner) => referredTo(catalog, inner))]
+  return [...named, ...listNestedDrafts(draft).flatMap((inner) => referredTo(catalog, inner))]
 }
 
 /** Those whose lists have them. */
@@ -159,7 +159,9 @@ export function inLockOrder<T extends Identity>(catalog: Catalog, records: reado
 }
 
 function byRank(catalog: Catalog): (a: Model, b: Model) => number {
-  return (a, b) => catalog.rankOf(a) - catalog.rankOf(b) || (a.name < b.name ? -1 : Number(a.name > b.name))
+  return (a, b) =>
+    catalog.getOwnershipDepth(a) - catalog.getOwnershipDepth(b) ||
+    (a.name < b.name ? -1 : Number(a.name > b.name))
 }
 
 function collect(app: App, draft: Draft, wanted: LockSet): void {
@@ -167,9 +169,9 @@ function collect(app: App, draft: Draft, wanted: LockSet): void {
   if (key) want(wanted, model, key.id)
   for (const list of listsOf(app, model)) {
     const owner = values[list.field.relation?.mappedBy ?? '']
-    if (owner) want(wanted, list.model, idOf(owner))
+    if (owner) want(wanted, list.model, getReferenceId(owner))
   }
-  for (const inner of draftsIn(draft)) collect(app, inner, wanted)
+  for (const inner of listNestedDrafts(draft)) collect(app, inner, wanted)
 }
 
 function want(wanted: LockSet, model: Model, id: number): void {
@@ -177,6 +179,6 @@ function want(wanted: LockSet, model: Model, id: number): void {
 }
 
 /** The owned lists that a record of this model may be a member of, by one of its references. */
-function listsOf(app: App, model: Model): FieldOf[] {
-  return [...model.fields.values()].flatMap((field) => app.catalog.ownerOf(model, field) ?? [])
+function listsOf(app: App, model: Model): ModelField[] {
+  return [...model.fields.values()].flatMap((field) => app.catalog.findOwner(model, field) ?? [])
 }

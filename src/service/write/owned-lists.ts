@@ -1,7 +1,7 @@
 // The owned lists that were sent with a record: matched by id with those that are there, and replaced.
-import type { FieldOf } from '../../model/catalog/catalog.js'
-import { memberId, type Draft, type Member } from '../../model/write/draft.js'
-import { Faults, refusalAt } from '../../model/definition/field-errors.js'
+import type { ModelField } from '../../model/catalog/catalog.js'
+import { memberId, type Draft, type DraftMember } from '../../model/write/draft.js'
+import { FieldErrors, createFieldError } from '../../model/definition/field-errors.js'
 import { isObject, type Values } from '../../model/values/value.js'
 import { addMembers, findMembers, removeMembers } from '../../store/records/list-members.js'
 import { lockReferenced } from '../../store/records/references.js'
@@ -13,12 +13,12 @@ import type { Work } from '../context/context.js'
 
 /** The list that a record is written for: it decides one of the record's references. */
 export interface Parent {
-  readonly list: FieldOf
+  readonly list: ModelField
   readonly id: number
 }
 
 /** A Draft that changes nothing by itself. */
-const NOTHING = { values: {}, neighbours: new Map(), lists: new Map(), copies: new Map() } as const
+const NOTHING = { values: {}, related: new Map(), lists: new Map(), copies: new Map() } as const
 
 export class Lists {
   constructor(
@@ -39,17 +39,22 @@ export class Lists {
   }
 
   /** Those who are no longer in the list are removed first: a new one may take the place of what is unique. */
-  async #saveMembers(draft: Draft, list: FieldOf, id: number, members: readonly Member[]): Promise<void> {
+  async #saveMembers(
+    draft: Draft,
+    list: ModelField,
+    id: number,
+    members: readonly DraftMember[],
+  ): Promise<void> {
     const table = this.#targetOf(list)
     const current = new Set(await findMembers(this.work.tx, list, id))
     const staying = new Set(members.map(memberId))
     for (const member of current) {
-      if (!staying.has(member)) await this.removing.removeMember(table, member, draft.place)
+      if (!staying.has(member)) await this.removing.removeMember(table, member, draft.path)
     }
     for (const [index, member] of members.entries()) {
       if (member.draft) await this.write(member.draft, { list, id })
       else if (!current.has(member.id))
-        await this.#adopt(table, { list, id }, member.id, `${draft.place}${list.field.name}[${index}]`)
+        await this.#adopt(table, { list, id }, member.id, `${draft.path}${list.field.name}[${index}]`)
     }
   }
 
@@ -59,19 +64,24 @@ export class Lists {
     const seen = await seenAmong(this.work.app, this.work, this.work.tx, model, [id])
     const record = seen.has(id) ? await store.readForUpdate(this.work.tx, table, id) : undefined
     const owner = record?.[parent.list.field.relation?.mappedBy ?? '']
-    if (!record) throw refusalAt(model, place, `there is no ${model.name} ${id}`)
+    if (!record) throw createFieldError(model, place, `there is no ${model.name} ${id}`)
     if (isObject(owner)) {
       // Whose list it is may not be told to everybody.
       const whose = this.work.rights
         ? 'another list'
         : `the list of ${parent.list.model.name} ${String(owner['id'])}`
-      throw refusalAt(model, place, `is in ${whose}: send its "version" to move it`)
+      throw createFieldError(model, place, `is in ${whose}: send its "version" to move it`)
     }
     const key = { id, version: record.version }
-    await this.write({ ...NOTHING, model, key, place: `${place}.` }, parent)
+    await this.write({ ...NOTHING, model, key, path: `${place}.` }, parent)
   }
 
-  async #saveLinks(draft: Draft, list: FieldOf, id: number, members: readonly Member[]): Promise<void> {
+  async #saveLinks(
+    draft: Draft,
+    list: ModelField,
+    id: number,
+    members: readonly DraftMember[],
+  ): Promise<void> {
     const { tx } = this.work
     const current = new Set(await findMembers(tx, list, id))
     const ids: number[] = []
@@ -80,10 +90,10 @@ export class Lists {
     const added = ids.filter((member) => !current.has(member))
     const held = await lockReferenced(tx, table, added)
     const there = await seenAmong(this.work.app, this.work, tx, table.model, [...held])
-    const faults = new Faults()
+    const faults = new FieldErrors()
     for (const [index, member] of ids.entries()) {
       if (!current.has(member) && !there.has(member))
-        faults.add(`${draft.place}${list.field.name}[${index}]`, `there is no ${table.model.name} ${member}`)
+        faults.add(`${draft.path}${list.field.name}[${index}]`, `there is no ${table.model.name} ${member}`)
     }
     faults.refuseIfAny(draft.model)
     const staying = new Set(ids)
@@ -92,9 +102,9 @@ export class Lists {
     await addMembers(tx, table.dialect, list, id, added)
   }
 
-  #targetOf({ field }: FieldOf): Table {
+  #targetOf({ field }: ModelField): Table {
     if (!field.relation) throw new Error(`${field.name} is no list`)
-    return this.work.app.tables.of(this.work.app.catalog.target(field.relation))
+    return this.work.app.tables.of(this.work.app.catalog.getTarget(field.relation))
   }
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { hash, hashRaw, verify, type Options } from '@node-rs/argon2'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import { MAX_PASSWORD_BYTES } from '../../model/catalog/auth-models.js'
 
 // A hash takes 19 MiB and about 15 ms of a core: more at once would starve everything else.
@@ -57,7 +57,7 @@ export async function dummyHash(): Promise<string> {
 async function inTurn<T>(queue: Queue, work: () => Promise<T>): Promise<T> {
   if (running >= AT_ONCE) {
     if (queue.length >= MAX_WAITING)
-      throw new Refusal('too-many', 'Too many passwords at once', { retryAfterS: 1 })
+      throw new VersoError('too-many', 'Too many passwords at once', { retryAfterS: 1 })
     await new Promise<void>((resolve) => queue.push(resolve))
   } else running++
   try {

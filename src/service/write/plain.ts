@@ -3,7 +3,7 @@
 import type { Draft } from '../../model/write/draft.js'
 import type { Field } from '../../model/values/field-types.js'
 import { isReference } from '../../model/definition/model.js'
-import { isAuth } from '../../model/catalog/system-models.js'
+import { isServiceModel } from '../../model/catalog/system-models.js'
 import type { Value } from '../../model/values/value.js'
 import type { GroupableWrite } from '../../store/engine/database.js'
 import type { SaveOptions } from '../../wire.js'
@@ -19,7 +19,7 @@ export function plainOf(
   { idempotencyKey, merge }: SaveOptions,
   hasAddition: boolean,
 ): GroupableWrite | undefined {
-  const { model, key, neighbours, lists, inverses } = draft
+  const { model, key, related, lists, inverses } = draft
   const isPlain =
     // Whoever repeats the key waits for the transaction that has it.
     idempotencyKey === undefined &&
@@ -28,12 +28,12 @@ export function plainOf(
     // Files: their rows and contents come and go with the transaction.
     !hasAddition &&
     // Neighbours and members are locked in an order, and their owners raised.
-    neighbours.size === 0 &&
+    related.size === 0 &&
     lists.size === 0 &&
     // What others refer to it by is looked up beside the record.
     inverses === undefined &&
     // Rights, webhooks, accounts: what follows from them is looked up and written in the same transaction.
-    !isAuth(model) &&
+    !isServiceModel(model) &&
     // A condition is asked of the database before and after the write: there it would see what others have not committed.
     (rights?.of(model).grants.every(({ where }) => where === undefined) ?? true) &&
     [...model.fields.values()].every((field) => (key ? mayChange(draft, field) : mayMake(draft, field))) &&

@@ -1,6 +1,6 @@
 // Removing a record with all that is part of it, and nothing that others still need.
-import { Refusal } from '../../errors.js'
-import { both } from '../../model/query/criteria.js'
+import { VersoError } from '../../errors.js'
+import { andCriteria } from '../../model/query/criteria.js'
 import { isOwnedList, type Model } from '../../model/definition/model.js'
 import { isObject } from '../../model/values/value.js'
 import { findMembers, findOwners, removeAllMemberships } from '../../store/records/list-members.js'
@@ -39,7 +39,7 @@ export class Removing {
     const { model } = table
     const done = this.touched.doneTo(model, record.id)
     if (done !== undefined)
-      throw new Refusal('bad-request', `${model.name} ${record.id} is ${done} and dropped in one request`)
+      throw new VersoError('bad-request', `${model.name} ${record.id} is ${done} and dropped in one request`)
     await this.#lockParents(model, record)
     await store.lockForRemoval(tx, table, record.id)
     await this.#lockLinked(model, record)
@@ -88,7 +88,7 @@ export class Removing {
       const { relation } = field
       if (!isOwnedList(field) || relation?.mappedBy === undefined) continue
       for (const member of await findMembers(tx, { model, field }, id)) {
-        const part = { model: app.catalog.target(relation), id: member }
+        const part = { model: app.catalog.getTarget(relation), id: member }
         const name = nameOf(part.model, member)
         // Records may own each other.
         if (found.has(name)) continue
@@ -142,10 +142,10 @@ export class Removing {
   async #asSeen(reference: Reference): Promise<Reference[]> {
     const { app, rights, tx } = this.work
     if (!rights) return [reference]
-    const model = app.catalog.stored.find(({ name }) => name === reference.entityName)
-    const field = model && rights.readable(model, reference.field)
+    const model = app.catalog.storedModels.find(({ name }) => name === reference.entityName)
+    const field = model && rights.findReadable(model, reference.field)
     if (!model || !field) return []
-    const told = both(rights.of(model).rows('read'), rights.mask(model, field))
+    const told = andCriteria(rights.of(model).criteriaFor('read'), rights.mask(model, field))
     const ids = [...(await seenAmong(app, this.work, tx, model, reference.ids, told))]
     return ids.length > 0 ? [{ ...reference, total: ids.length, ids }] : []
   }
@@ -154,7 +154,7 @@ export class Removing {
   async #lockParents(model: Model, record: WireRecord): Promise<void> {
     const { app } = this.work
     const owners = [...model.fields.values()].flatMap((field) => {
-      const list = app.catalog.ownerOf(model, field)
+      const list = app.catalog.findOwner(model, field)
       const reference = record[field.name]
       return list && isObject(reference) ? [{ model: list.model, id: Number(reference['id']) }] : []
     })
@@ -178,7 +178,7 @@ export class Removing {
     for (const field of model.fields.values()) {
       const { relation } = field
       if (!isOwnedList(field) || relation?.mappedBy === undefined) continue
-      const table = app.tables.of(app.catalog.target(relation))
+      const table = app.tables.of(app.catalog.getTarget(relation))
       for (const id of await findMembers(tx, { model, field }, owner)) {
         const record = await store.readForUpdate(tx, table, id)
         if (!record) continue
@@ -224,15 +224,15 @@ interface Reference {
   readonly ids: readonly number[]
 }
 
-function stillReferenced({ model, id, place }: Needed, references: readonly Reference[]): Refusal {
+function stillReferenced({ model, id, place: path }: Needed, references: readonly Reference[]): VersoError {
   const who = references.map(({ entityName, field, total, ids }) => {
     const more = total > ids.length ? ` and ${total - ids.length} more` : ''
     return `${entityName} ${ids.join(', ')}${more} (${field})`
   })
   const by = who.length > 0 ? who.join('; ') : 'others'
   const message = `${model.name} ${id} is still referred to by ${by}: nothing was deleted`
-  return new Refusal('still-referenced', message, {
+  return new VersoError('still-referenced', message, {
     data: { entityName: model.name, entityId: id, references },
-    place,
+    path,
   })
 }

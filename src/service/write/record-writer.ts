@@ -1,13 +1,13 @@
 // Writing a Draft: the record, the neighbours inside of it, and the owners whose lists change by it. An instance lives as long as
 // one attempt of a transaction.
-import { draftsIn, type Draft, type Key } from '../../model/write/draft.js'
-import { refusalAt, Faults } from '../../model/definition/field-errors.js'
-import { patchDraft } from '../../model/write/merge-patch.js'
+import { listNestedDrafts, type Draft, type VersionedId } from '../../model/write/draft.js'
+import { createFieldError, FieldErrors } from '../../model/definition/field-errors.js'
+import { applyPatchToDraft } from '../../model/write/merge-patch.js'
 import { isReference, type Model } from '../../model/definition/model.js'
-import { changedAmongOthers } from '../../model/write/repeated-references.js'
-import { isAuth } from '../../model/catalog/system-models.js'
-import { idOf, sameValue, type Values } from '../../model/values/value.js'
-import { computeValues, valuesOf } from '../../model/definition/record-values.js'
+import { describeAmbiguousChange } from '../../model/write/repeated-references.js'
+import { isServiceModel } from '../../model/catalog/system-models.js'
+import { getReferenceId, isSameValue, type Values } from '../../model/values/value.js'
+import { computeValues, toValues } from '../../model/definition/record-values.js'
 import { insertWithIds } from '../../store/records/bulk.js'
 import type { Transaction } from '../../store/engine/database.js'
 import type { NewChange } from '../../store/log/log.js'
@@ -69,7 +69,7 @@ export class Saving {
   /** `back` is what a record has already that was deleted and returns. */
   async create(draft: Draft, parent?: Parent, back?: Return): Promise<number> {
     const { app, actor, tx, now } = this.work
-    const { model, place } = draft
+    const { model, path } = draft
     const table = app.tables.of(model)
     requirePermitted(this.work, 'create', model)
     const sent = { ...draft.values, ...(await this.#saveNeighbours(draft)), ...backReference(parent) }
@@ -79,23 +79,23 @@ export class Saving {
     const numbered = { ...sent, ...(await this.#numbersFor(model, back?.numbers)) }
     const made = back?.made ?? { createdOn: now, createdBy: userOf(actor) }
     const kept = { ...made, updatedOn: null, updatedBy: null }
-    const values = { ...numbered, ...computeValues(model, numbered, place), ...kept }
+    const values = { ...numbered, ...computeValues(model, numbered, path), ...kept }
     const id = await inPlace(this.work, draft, () => insertRecord(tx, table, values, back))
     const isPlain =
       !back && this.#isAlone(draft) && referencesIn(model, sent).every((value) => value === null)
     const lists = isPlain ? emptyLists(model) : {}
     this.#touched.made(table, id, isPlain ? recordOf(model, id, 0, { ...lists, ...values }) : undefined)
     this.#touched.changedFiles(table, id, fileChanges(table, new Map(), values))
-    this.#permits.made(table, id, namesSet(draft, sent, now), place)
+    this.#permits.made(table, id, namesSet(draft, sent, now), path)
     await this.#lists.save(draft, id)
     return id
   }
 
   /** The record that a request is about is raised always; one inside of it only if something changes. */
-  async update(asked: Draft, key: Key, expected: Expected, parent?: Parent): Promise<number> {
+  async update(asked: Draft, key: VersionedId, expected: Expected, parent?: Parent): Promise<number> {
     const isRoot = this.#roots.has(asked)
     const { app, tx, now } = this.work
-    const { model, place } = asked
+    const { model, path } = asked
     const table = app.tables.of(model)
     const isMerging = isRoot && this.#mayMerge(asked)
     // Where its lists are replaced, nobody may add a member meanwhile, even if the record itself stays as it is. And what is
@@ -117,18 +117,18 @@ export class Saving {
     await refuseChangedCopies(this.work, asked, before)
     await refuseUnseen(this.work, asked)
     await refuseChangedInverses(this.work, asked, key.id)
-    const patched = asked.patched ? patchDraft(asked, valuesOf(model, before)) : asked
+    const patched = asked.patched ? applyPatchToDraft(asked, toValues(model, before)) : asked
     const draft = await keepUnseen(this.work, patched, before)
     const sent = { ...draft.values, ...(await this.#saveNeighbours(draft)), ...backReference(parent) }
     refuseStrangeKey(draft, sent, now, before)
     // One of its neighbours may have had it in a list.
     this.#refuseSecond(draft, key.id)
     const changed = namesChanged(draft, before, sent, permit)
-    if (asked.isRepeated && changed.length > 0)
-      throw refusalAt(model, place, changedAmongOthers(`${model.name} ${key.id}`))
+    if (asked.isDuplicate && changed.length > 0)
+      throw createFieldError(model, path, describeAmbiguousChange(`${model.name} ${key.id}`))
     const isRaised = isRoot || changed.length > 0
     if (isRaised) {
-      this.#permits.changing(table, key.id, permit, changed, place)
+      this.#permits.changing(table, key.id, permit, changed, path)
       await this.#raise(draft, table, before, sent, expected, parent, isRoot && this.#isAlone(asked))
     }
     await this.#lists.save(draft, key.id)
@@ -142,7 +142,7 @@ export class Saving {
 
   /** Those inside of it are never merged. */
   async refuseStaleInside(draft: Draft): Promise<void> {
-    for (const inner of draftsIn(draft)) await this.#refuseStale(inner, false)
+    for (const inner of listNestedDrafts(draft)) await this.#refuseStale(inner, false)
   }
 
   async #refuseStale(draft: Draft, mayMerge: boolean): Promise<void> {
@@ -157,7 +157,7 @@ export class Saving {
 
   /** The rules of users, roles and permissions look at a whole record before it is written: there every version is the one they looked at. */
   #mayMerge({ model }: Draft): boolean {
-    return this.how.merges === true && !isAuth(model)
+    return this.how.merges === true && !isServiceModel(model)
   }
 
   /** What the request is about: a new record, or one that is changed from the version it names. */
@@ -220,15 +220,15 @@ export class Saving {
     isAlone: boolean,
   ): Promise<void> {
     const { actor, tx, now } = this.work
-    const { model, place } = draft
+    const { model, path } = draft
     const { id, version } = before
-    const old = valuesOf(model, before)
+    const old = toValues(model, before)
     const changed = Object.fromEntries(
-      Object.entries(sent).filter(([name, value]) => !sameValue(old[name] ?? null, value)),
+      Object.entries(sent).filter(([name, value]) => !isSameValue(old[name] ?? null, value)),
     )
     await this.#holdReferences(draft, changed, parent)
     await this.#lockOwners(model, pick(old, Object.keys(changed)), changed)
-    const computed = computeValues(model, { ...old, ...sent }, place)
+    const computed = computeValues(model, { ...old, ...sent }, path)
     const values = { ...sent, ...computed, updatedOn: now, updatedBy: userOf(actor) }
     const files = await filesToReplace(tx, table, id, sent)
     const [isDone] = await inPlace(this.work, draft, () => store.update(tx, table, [{ id, version, values }]))
@@ -248,13 +248,13 @@ export class Saving {
 
   /** Whether nothing but this record is written: then nothing of it has to be looked up again. */
   #isAlone(draft: Draft): boolean {
-    const { model, neighbours, lists } = draft
+    const { model, related, lists } = draft
     // A record may be its own neighbour, which then has a new version, and its members may be ordered by what it holds.
     const isOwnKind = [...model.fields.values()].some(
       ({ relation }) => relation?.target === model.name || relation?.orderBy,
     )
     const isOnly = (this.how.isOfOne ?? this.#roots.size === 1) && this.#roots.has(draft)
-    return isOnly && neighbours.size === 0 && lists.size === 0 && !isOwnKind
+    return isOnly && related.size === 0 && lists.size === 0 && !isOwnKind
   }
 
   async #save(draft: Draft, parent?: Parent): Promise<number> {
@@ -264,15 +264,19 @@ export class Saving {
   }
 
   /** A list may take in, by its id alone, what is written elsewhere in the request: each record gets one version and one Change. */
-  #refuseSecond({ model, place }: Draft, id: number): void {
+  #refuseSecond({ model, path }: Draft, id: number): void {
     const done = this.#touched.doneTo(model, id)
     if (done === undefined) return
-    throw refusalAt(model, place, `changes ${model.name} ${id}, which is ${done} in this request already`)
+    throw createFieldError(
+      model,
+      path,
+      `changes ${model.name} ${id}, which is ${done} in this request already`,
+    )
   }
 
-  async #saveNeighbours({ neighbours }: Draft): Promise<Values> {
+  async #saveNeighbours({ related }: Draft): Promise<Values> {
     const references: Values = {}
-    for (const [name, neighbour] of neighbours) references[name] = { id: await this.#save(neighbour) }
+    for (const [name, neighbour] of related) references[name] = { id: await this.#save(neighbour) }
     return references
   }
 
@@ -283,20 +287,20 @@ export class Saving {
     parent: Parent | undefined,
     self?: number,
   ): Promise<void> {
-    const { model, place, neighbours } = draft
+    const { model, path, related } = draft
     const { app, tx } = this.work
-    const faults = new Faults()
+    const faults = new FieldErrors()
     for (const [name, value] of Object.entries(values)) {
       const field = model.fields.get(name)
       // A neighbour that was made here is known to nobody else; one that came along unchanged was only read.
-      const isMade = neighbours.has(name) && !neighbours.get(name)?.key
+      const isMade = related.has(name) && !related.get(name)?.key
       const isHeld = isMade || name === parent?.list.field.relation?.mappedBy
       if (value === null || isHeld || !field?.relation || !isReference(field)) continue
-      const target = app.catalog.target(field.relation)
-      if (target === model && idOf(value) === self) continue
-      const there = await lockReferenced(tx, app.tables.of(target), [idOf(value)])
+      const target = app.catalog.getTarget(field.relation)
+      if (target === model && getReferenceId(value) === self) continue
+      const there = await lockReferenced(tx, app.tables.of(target), [getReferenceId(value)])
       const seen = await seenAmong(app, this.work, tx, target, [...there])
-      if (seen.size === 0) faults.add(place + name, `there is no ${target.name} ${idOf(value)}`)
+      if (seen.size === 0) faults.add(path + name, `there is no ${target.name} ${getReferenceId(value)}`)
     }
     faults.refuseIfAny(model)
   }
@@ -306,8 +310,8 @@ export class Saving {
     const owners = states.flatMap((values) =>
       Object.entries(values).flatMap(([name, value]) => {
         const field = model.fields.get(name)
-        const list = value !== null && field && this.work.app.catalog.ownerOf(model, field)
-        return list ? [{ model: list.model, id: idOf(value) }] : []
+        const list = value !== null && field && this.work.app.catalog.findOwner(model, field)
+        return list ? [{ model: list.model, id: getReferenceId(value) }] : []
       }),
     )
     await this.#touched.lockOwners(owners)
@@ -342,6 +346,6 @@ function pick(values: Values, names: readonly string[]): Values {
   return Object.fromEntries(names.map((name) => [name, values[name] ?? null]))
 }
 
-function gone({ model, place }: Draft, id: number): never {
-  throw refusalAt(model, place, `there is no ${model.name} ${id}`)
+function gone({ model, path }: Draft, id: number): never {
+  throw createFieldError(model, path, `there is no ${model.name} ${id}`)
 }

@@ -1,28 +1,28 @@
 // Secrets in what a client sends: hashed before they are stored, and known by a fingerprint where a request is compared.
 import type { Catalog } from '../../model/catalog/catalog.js'
-import { holdsDrafts, type Draft, type Member } from '../../model/write/draft.js'
+import { hasNestedDrafts, type Draft, type DraftMember } from '../../model/write/draft.js'
 import type { Model } from '../../model/definition/model.js'
 import { isObject, type Values } from '../../model/values/value.js'
 import { fingerprint, hashPassword } from './password-hash.js'
 
 /** Passwords are hashed before the transaction: nothing inside one waits for anything but the database. */
 export async function hashSecrets(draft: Draft): Promise<Draft> {
-  if (!holdsDrafts(draft) && !hasPassword(draft.model)) return draft
+  if (!hasNestedDrafts(draft) && !hasPassword(draft.model)) return draft
   const values: Values = { ...draft.values }
   for (const [name, value] of Object.entries(values)) {
     if (draft.model.fields.get(name)?.secret === 'password' && typeof value === 'string')
       values[name] = await hashPassword(value)
   }
-  const neighbours = new Map<string, Draft>()
-  for (const [name, neighbour] of draft.neighbours) neighbours.set(name, await hashSecrets(neighbour))
-  const lists = new Map<string, readonly Member[]>()
+  const related = new Map<string, Draft>()
+  for (const [name, neighbour] of draft.related) related.set(name, await hashSecrets(neighbour))
+  const lists = new Map<string, readonly DraftMember[]>()
   for (const [name, members] of draft.lists) {
-    const hashed: Member[] = []
+    const hashed: DraftMember[] = []
     for (const member of members)
       hashed.push(member.draft ? { draft: await hashSecrets(member.draft) } : member)
     lists.set(name, hashed)
   }
-  return { ...draft, values, neighbours, lists }
+  return { ...draft, values, related, lists }
 }
 
 const PASSWORDS = new WeakMap<Model, boolean>()
@@ -65,7 +65,8 @@ function strip(catalog: Catalog, model: Model, data: unknown, secrets: unknown[]
   for (const [name, value] of Object.entries(data)) {
     const field = model.fields.get(name)
     if (field?.secret !== undefined) secrets.push(name, value)
-    else told[name] = field?.relation ? strip(catalog, catalog.target(field.relation), value, secrets) : value
+    else
+      told[name] = field?.relation ? strip(catalog, catalog.getTarget(field.relation), value, secrets) : value
   }
   return told
 }

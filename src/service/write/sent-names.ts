@@ -1,8 +1,8 @@
 // Related records that a client sends back as it has read them: their names are compared with what is stored, and a changed one is refused.
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import { refuseEditedCopies } from '../../model/write/sent-names.js'
 import type { Draft } from '../../model/write/draft.js'
-import { fullSelection, type Selection } from '../../model/query/selection.js'
+import { selectFullRecord, type Selection } from '../../model/query/selection.js'
 import { compileSelection } from '../../store/sql/select.js'
 import type { WireRecord } from '../../wire.js'
 import { missing } from '../context/ids.js'
@@ -26,7 +26,7 @@ export async function refuseChangedCopies(work: Work, draft: Draft, before: Wire
 function namedCopies({ app }: Work, { model, copies }: Draft): string[] {
   return [...copies].flatMap(([name, sent]) => {
     const relation = model.fields.get(name)?.relation
-    const { nameField = '' } = relation ? app.catalog.target(relation) : {}
+    const { nameField = '' } = relation ? app.catalog.getTarget(relation) : {}
     return sent.some(({ data }) => Object.hasOwn(data, nameField)) ? [name] : []
   })
 }
@@ -34,28 +34,28 @@ function namedCopies({ app }: Work, { model, copies }: Draft): string[] {
 /** The record as its sender is shown it, as a whole if it fits an answer; otherwise these relations alone. */
 async function shownNames(
   work: Work,
-  { model, place }: Draft,
+  { model, path }: Draft,
   id: number,
   names: readonly string[],
 ): Promise<WireRecord> {
   const { app, tx } = work
   const whole = await readToAnswer(app, work, tx, { model, id })
   if (whole) return whole
-  const full = fullSelection(sightOf(app, work), model)
+  const full = selectFullRecord(sightOf(app, work), model)
   const some: Selection = { ...full, entries: full.entries.filter((entry) => names.includes(entry.key)) }
   const select = compileSelection(app.db.dialect, some)
   const shown = await readToAnswer(app, work, tx, { model, id, select })
   if (shown) return shown
   if (!(await isSeen(app, work, tx, { model, id }))) missing(model, id)
-  throw incomparable(work, place, names)
+  throw incomparable(work, path, names)
 }
 
 /** Refuses relations whose stored names do not fit an answer. */
-export function incomparable({ app }: Work, place: string, names: readonly string[]): Refusal {
+export function incomparable({ app }: Work, place: string, names: readonly string[]): VersoError {
   const fields = names.map((name) => `"${place}${name}"`).join(', ')
   const most = spellBytes(app.settings.answerLimitBytes)
   const message =
     `The stored names in ${fields} take more than ${most} and cannot be compared with those that were sent. ` +
     'Leave the relation out, or send the "id" of each of its records without the name. Nothing was changed.'
-  return new Refusal('too-large', message)
+  return new VersoError('too-large', message)
 }

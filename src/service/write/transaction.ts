@@ -1,8 +1,8 @@
 // The one way to write: a transaction that does the work, keeps the answer for repeats, and appends to the Log at its end.
 import { createHash } from 'node:crypto'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
-import { decidesRights } from '../../model/catalog/system-models.js'
+import { affectsPermissions } from '../../model/catalog/system-models.js'
 import type { Json } from '../../model/values/value.js'
 import { parseStoredJson } from '../../store/engine/database-condition.js'
 import type { GroupableWrite, Transaction } from '../../store/engine/database.js'
@@ -18,7 +18,7 @@ import {
 } from '../../store/records/idempotency.js'
 import { appendChanges, type NewChange } from '../../store/log/log.js'
 import { loadWriteState } from '../../store/schema/stored-snapshots.js'
-import type { Action, SaveOptions, Written } from '../../wire.js'
+import type { Action, SaveOptions, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
 import type { Caller } from '../context/principal.js'
 import { mayEndAccess, refuseIfEnded, requireAccess } from '../auth/access.js'
@@ -61,7 +61,7 @@ export async function write<T>(
   work: (writing: Writing) => Promise<T>,
   /** Where it may share a transaction with others. */
   groupable?: GroupableWrite,
-): Promise<Written<T>> {
+): Promise<WriteResult<T>> {
   const claimed = key === undefined ? undefined : claimOf(app, by, request, key)
   const attempt = async (tx: Transaction) => {
     const stored = claimed && (await claimIdempotencyKey(tx, claimed, IDEMPOTENCY_KEPT_MS))
@@ -69,12 +69,12 @@ export async function write<T>(
       await requireAccess(app, tx, by)
       if (stored.digest === claimed.digest)
         return { data: answerFor(by, stored) as T, replayed: true, changes: [] }
-      throw new Refusal('key-reused', 'This Idempotency-Key was used for another request: make a new one')
+      throw new VersoError('key-reused', 'This Idempotency-Key was used for another request: make a new one')
     }
     const changes: NewChange[] = []
     const data = fitWritten(app, await work({ tx, changes }))
     await requireState(app, tx, by, changes)
-    if (changes.some(({ model }) => decidesRights(model))) await incrementPermissionsVersion(tx)
+    if (changes.some(({ model }) => affectsPermissions(model))) await incrementPermissionsVersion(tx)
     await keepAnAdministrator(tx, by, changes)
     await keepFollowing(tx, changes)
     if (changes.some(mayEndAccess)) await incrementRevocationCount(tx)
@@ -83,7 +83,7 @@ export async function write<T>(
     return { data, replayed: false, changes }
   }
   const { changes, ...written } = await app.db.transaction(attempt, { groupable })
-  if (changes.some(({ model }) => decidesRights(model))) app.known.forget()
+  if (changes.some(({ model }) => affectsPermissions(model))) app.known.forget()
   if (changes.some(({ model }) => app.catalog.hasFiles(model))) await app.db.blobs.collect()
   return written
 }
@@ -128,12 +128,12 @@ async function requireState(
   if (isSchemaCurrent) return
   const message =
     'The tables have changed since this node started: nothing was written. Restart it with the new models'
-  throw new Refusal('busy', message, { retryAfterS: 5 })
+  throw new VersoError('busy', message, { retryAfterS: 5 })
 }
 
 function claimOf(app: App, by: Caller, request: WriteRequest, key: string): IdempotencyClaim {
   if (!/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(key) || key.length > MAX_KEY_LENGTH) {
-    throw new Refusal(
+    throw new VersoError(
       'bad-request',
       `Idempotency-Key must be 1 to ${MAX_KEY_LENGTH} printable ASCII characters`,
     )

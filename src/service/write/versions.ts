@@ -1,4 +1,4 @@
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
 import { isObject, isVersion } from '../../model/values/value.js'
 import type { UpdateOptions } from '../../wire.js'
@@ -18,13 +18,13 @@ export function versionToUpdate(
   { ifMatch, patch = false }: UpdateOptions,
 ): Expected {
   if (!isObject(data))
-    throw new Refusal('bad-request', '"data" must be an object with the version and the fields to change')
+    throw new VersoError('bad-request', '"data" must be an object with the version and the fields to change')
   if (data['id'] !== undefined && data['id'] !== null && data['id'] !== id) {
-    throw new Refusal('bad-request', `${patch ? 'id' : 'data.id'} is not the id of the path, ${id}`)
+    throw new VersoError('bad-request', `${patch ? 'id' : 'data.id'} is not the id of the path, ${id}`)
   }
   const expected = expect(data['version'] ?? undefined, ifMatch)
   if (expected) return expected
-  throw new Refusal(
+  throw new VersoError(
     'bad-request',
     patch
       ? 'A PATCH names the version it was made from: send If-Match: "3", or version among the fields'
@@ -44,14 +44,14 @@ export function versionToRevert(data: unknown, { version, by }: Expected): numbe
     const naming = by === 'if-match' ? 'If-Match' : 'data.version'
     faults.push(`data.to must be a version before ${version}, which ${naming} names`)
   }
-  throw new Refusal('bad-request', faults.join('; '))
+  throw new VersoError('bad-request', faults.join('; '))
 }
 
 /** The version that one of several records names for itself; undefined if it names none. */
 export function versionIn(record: Readonly<Record<string, unknown>>, place: string): number | undefined {
   const version = record['version'] ?? undefined
   if (version === undefined || isVersion(version)) return version
-  throw new Refusal('bad-request', `${place}.version must be a whole number from 0`)
+  throw new VersoError('bad-request', `${place}.version must be a whole number from 0`)
 }
 
 /** A delete may name its version. */
@@ -67,13 +67,16 @@ export function versionToRemove({
 
 function expect(version: unknown, ifMatch: number | undefined): Expected | undefined {
   if (version !== undefined && !isVersion(version)) {
-    throw new Refusal('bad-request', 'The version must be a whole number from 0')
+    throw new VersoError('bad-request', 'The version must be a whole number from 0')
   }
   if (ifMatch !== undefined && !isVersion(ifMatch)) {
-    throw new Refusal('bad-request', 'If-Match must name a version such as "3"')
+    throw new VersoError('bad-request', 'If-Match must name a version such as "3"')
   }
   if (version !== undefined && ifMatch !== undefined && version !== ifMatch) {
-    throw new Refusal('bad-request', `If-Match names version ${ifMatch}, and the request version ${version}`)
+    throw new VersoError(
+      'bad-request',
+      `If-Match names version ${ifMatch}, and the request version ${version}`,
+    )
   }
   if (ifMatch !== undefined) return { version: ifMatch, by: 'if-match' }
   return version === undefined ? undefined : { version, by: 'version' }

@@ -1,5 +1,5 @@
-import { normalizeUsername, ROLE_MODEL, usernameSpellings } from '../../model/catalog/auth-models.js'
-import { USER } from '../../model/catalog/system-models.js'
+import { normalizeUsername, ROLE_MODEL, listUsernameSpellings } from '../../model/catalog/auth-models.js'
+import { USER_SYSTEM_MODEL } from '../../model/catalog/system-models.js'
 import type { Dialect, Queryable, Row, Transaction } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 import { toLinkTableName } from '../sql/relation.js'
@@ -17,9 +17,9 @@ export interface AccountCredentials {
   readonly passwordHash: string
 }
 
-export const USERS_TABLE = quoteIdentifier(toTableName(USER.name))
+export const USERS_TABLE = quoteIdentifier(toTableName(USER_SYSTEM_MODEL.name))
 const ROLES_TABLE = quoteIdentifier(toTableName(ROLE_MODEL))
-const USER_ROLES_TABLE = quoteIdentifier(toLinkTableName(USER.name, 'roles'))
+const USER_ROLES_TABLE = quoteIdentifier(toLinkTableName(USER_SYSTEM_MODEL.name, 'roles'))
 export const USER_COLUMNS = `u."id", u."version", u."username", u."name", case when u."disabled" then 1 else 0 end as "disabled"`
 
 export async function findCredentials(
@@ -34,7 +34,7 @@ export async function findCredentialsByTypedName(
   db: Queryable,
   typedName: string,
 ): Promise<AccountCredentials | undefined> {
-  for (const name of usernameSpellings(typedName)) {
+  for (const name of listUsernameSpellings(typedName)) {
     const found = await findCredentials(db, name)
     if (found) return found
   }

@@ -1,6 +1,6 @@
 // What the counters count of each model. See docs/decisions/counters.md.
 import type { Field, FieldTypeName } from '../../model/values/field-types.js'
-import { isReference, isShown, type Model } from '../../model/definition/model.js'
+import { isReference, isReadByDefault, type Model } from '../../model/definition/model.js'
 import { SYSTEM_MODELS } from '../../model/catalog/system-models.js'
 import type { Value } from '../../model/values/value.js'
 import { encodeValue } from '../sql/column.js'
@@ -46,7 +46,7 @@ export function listCountedFields(model: Model): readonly Field[] {
 function isCountedField({ name }: Model, field: Field): boolean {
   const own = SYSTEM_MODELS.find((model) => model.name === name)
   const isAlwaysKnown = own === undefined || own.fields.has(field.name)
-  return COUNTED_TYPES.has(field.type) && isShown(field) && !field.kept && isAlwaysKnown
+  return COUNTED_TYPES.has(field.type) && isReadByDefault(field) && !field.kept && isAlwaysKnown
 }
 
 /** The sets of fields that have an index which is not unique. */

@@ -49,7 +49,7 @@ export async function updateCounters(
   const values = new Map<string, CounterDelta>()
   const blockDeltas = new Map<Model, Map<number, number>>()
   for (const change of changes) {
-    const model = tables.catalog.known(change.model)
+    const model = tables.catalog.find(change.model)
     // Records of no model have no table that could be counted.
     if (!model) continue
     const step = countVisibleAfter(model, change) - countVisibleBefore(model, change)

@@ -1,5 +1,5 @@
 // Why a database takes no writes. Both engines keep one, for all connections of the process.
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 
 /** From the least to the worst: a worse one takes the place of another, and stays until a restart. */
 const UNWRITABLE_KINDS = ['read-only', 'damaged', 'failed'] as const
@@ -28,8 +28,8 @@ export interface UnwritableState {
 /** Told once when writes begin to be refused, or refused for a worse reason; with undefined once they are taken again. */
 export type OnWriteHealthChange = (unwritable: UnwritableState | undefined, error?: unknown) => void
 
-export function createUnwritableError(kind: UnwritableKind, cause?: unknown): Refusal {
-  return new Refusal('busy', UNWRITABLE_REASONS[kind], {
+export function createUnwritableError(kind: UnwritableKind, cause?: unknown): VersoError {
+  return new VersoError('busy', UNWRITABLE_REASONS[kind], {
     retryAfterS: RETRY_AFTER_S,
     ...(cause === undefined ? {} : { cause }),
   })
@@ -37,7 +37,7 @@ export function createUnwritableError(kind: UnwritableKind, cause?: unknown): Re
 
 /** The reason, if the error is a refusal because of one of these. */
 export function findUnwritableReason(error: unknown): string | undefined {
-  if (!(error instanceof Refusal)) return undefined
+  if (!(error instanceof VersoError)) return undefined
   return Object.values(UNWRITABLE_REASONS).find((reason) => reason === error.message)
 }
 

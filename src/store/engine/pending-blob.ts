@@ -1,8 +1,8 @@
 // Content that arrives: measured and digested on its way to a file.
 import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
-import { Refusal } from '../../errors.js'
-import { HEAD_BYTES } from '../../model/values/file-type.js'
+import { VersoError } from '../../errors.js'
+import { SNIFF_BYTES } from '../../model/values/file-type.js'
 import type { PendingBlob } from './database.js'
 
 const DISK_FULL_CODES = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
@@ -12,8 +12,8 @@ const NOT_WRITABLE_CODES = new Set(['EROFS', 'EACCES', 'EPERM'])
 export const UPLOAD_EXPIRY_MS = 60 * 60_000
 
 /** For content that was removed because nothing was done with it for so long. */
-export function createUploadExpiredError(): Refusal {
-  return new Refusal('busy', 'The file that was sent is gone: send it again', { retryAfterS: 1 })
+export function createUploadExpiredError(): VersoError {
+  return new VersoError('busy', 'The file that was sent is gone: send it again', { retryAfterS: 1 })
 }
 
 /** Writes all of it, and answers when it is on the disk. */
@@ -26,10 +26,10 @@ export async function writeUpload(
   const head: Uint8Array[] = []
   let size = 0
   for await (const chunk of source) {
-    if (size < HEAD_BYTES) head.push(Uint8Array.from(chunk.subarray(0, HEAD_BYTES - size)))
+    if (size < SNIFF_BYTES) head.push(Uint8Array.from(chunk.subarray(0, SNIFF_BYTES - size)))
     size += chunk.length
     if (size > limitBytes)
-      throw new Refusal('too-large', `The file is larger than ${limitBytes} bytes (--upload-limit)`)
+      throw new VersoError('too-large', `The file is larger than ${limitBytes} bytes (--upload-limit)`)
     digest.update(chunk)
     await handle.writeFile(chunk)
   }
@@ -41,20 +41,20 @@ export async function writeUpload(
 export function translateFileError(error: unknown): unknown {
   if (!DISK_FULL_CODES.has(readErrorCode(error))) return error
   const details = { retryAfterS: 10, cause: error }
-  return new Refusal('storage-full', 'The disk is full: nothing was written', details)
+  return new VersoError('storage-full', 'The disk is full: nothing was written', details)
 }
 
 /** For the error of a file that could not be made in the folder for temporary files: whether the database can be written is another matter. */
 export function translateTemporaryError(error: unknown): unknown {
   if (!isNotWritable(error) && !isFileMissing(error)) return translateFileError(error)
   const message = 'The folder for temporary files cannot be written (TMPDIR): nothing was changed'
-  return new Refusal('busy', message, { retryAfterS: 10, cause: error })
+  return new VersoError('busy', message, { retryAfterS: 10, cause: error })
 }
 
 /** Of the disk, or of somebody who wrote into the folder: no defect of the service. */
-export function createUnreadableError(error: unknown): Refusal {
+export function createUnreadableError(error: unknown): VersoError {
   const message = 'The content of the file cannot be read, or is not what was stored: nothing was changed'
-  return new Refusal('busy', message, { retryAfterS: 10, cause: error })
+  return new VersoError('busy', message, { retryAfterS: 10, cause: error })
 }
 
 /** The place permits no writes, by its mode or as a read-only file system. */

@@ -5,7 +5,7 @@ import { close, openSync, read, unlinkSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import { Semaphore } from './semaphore.js'
 import { PRIVATE_FILE_MODE } from './private-files.js'
 import { translateFileError, translateTemporaryError } from './pending-blob.js'
@@ -125,7 +125,7 @@ function openUnlinkedSync(folder: string): number {
   }
 }
 
-function createStagingFullError(): Refusal {
+function createStagingFullError(): VersoError {
   const message = 'Too many large answers at once: try again in a moment. Nothing was changed'
-  return new Refusal('busy', message, { retryAfterS: 5 })
+  return new VersoError('busy', message, { retryAfterS: 5 })
 }

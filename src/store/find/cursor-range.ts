@@ -1,5 +1,5 @@
 // What comes behind a position in an order, as SQL. Nulls come last in both directions, and the id decides in the end.
-import type { Position } from '../../model/query/cursor.js'
+import type { PageCursor } from '../../model/query/cursor.js'
 import type { SortKey } from '../../model/query/sort-key.js'
 import { getColumn } from '../sql/column.js'
 import { findOwnField } from './known-total.js'
@@ -15,7 +15,7 @@ export interface SortRange {
 }
 
 /** The position of a row that has the keys beside what it shows. */
-export function readCursor({ dialect }: Table, sort: readonly SortKey[], row: Row): Position {
+export function readCursor({ dialect }: Table, sort: readonly SortKey[], row: Row): PageCursor {
   const values = sort.map(({ field }, index) => getColumn(dialect, field).decode(row[`$k${index}`] ?? null))
   return { values, id: Number(row['id']) }
 }
@@ -28,7 +28,7 @@ export function compileRangesAfter(
   scope: SqlScope,
   sort: readonly SortKey[],
   keys: readonly SortKeySql[],
-  { values, id }: Position,
+  { values, id }: PageCursor,
 ): SortRange[] {
   const marks = sort.map(({ field }, index) => {
     const value = getColumn(scope.dialect, field).encode(values[index] ?? null)

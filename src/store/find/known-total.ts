@@ -2,7 +2,7 @@
 import type { Comparison, Criteria } from '../../model/query/criteria.js'
 import type { Field } from '../../model/values/field-types.js'
 import { isReference, type Model } from '../../model/definition/model.js'
-import { ID } from '../../model/query/path.js'
+import { ID_FIELD } from '../../model/query/path.js'
 import type { Search } from '../../model/query/search.js'
 import { listCountedFields, toCounterKey, VALUE_COUNT_TABLE } from '../counters/counted-fields.js'
 import type { Dialect, SqlValue } from '../engine/database.js'
@@ -63,5 +63,5 @@ export function findOwnField({
   const [step, ...further] = steps
   if (mask || further.length > 0) return undefined
   if (!step) return field
-  return field === ID && isReference(step.field) && !step.mask && !step.seen ? step.field : undefined
+  return field === ID_FIELD && isReference(step.field) && !step.mask && !step.seen ? step.field : undefined
 }

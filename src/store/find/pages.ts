@@ -1,5 +1,5 @@
 // Pages of a search: its records, and the count of all matches of the same moment.
-import type { Position } from '../../model/query/cursor.js'
+import type { PageCursor } from '../../model/query/cursor.js'
 import type { Search } from '../../model/query/search.js'
 import type { WireRecord } from '../../wire.js'
 import type { Queryable, Row } from '../engine/database.js'
@@ -23,7 +23,7 @@ export interface FoundPage {
   readonly total: number
   readonly records: readonly WireRecord[]
   /** The last of them, if others follow. */
-  readonly nextCursor: Position | undefined
+  readonly nextCursor: PageCursor | undefined
 }
 
 /** What a page shows, and how much of it. */

@@ -1,6 +1,6 @@
 // The Log: every committed change of every record, in commit order, written in the transaction that made it.
 import { isOwnedList } from '../../model/definition/model.js'
-import { USER } from '../../model/catalog/system-models.js'
+import { USER_SYSTEM_MODEL } from '../../model/catalog/system-models.js'
 import type { Values } from '../../model/values/value.js'
 import type { Action, Change } from '../../wire.js'
 import { parseStoredJson, createUnwritableError } from '../engine/database-condition.js'
@@ -96,7 +96,7 @@ function buildUnrolledInsert({ columns, lockLog }: Dialect, rows: number): strin
 
 export const CHANGE_COLUMNS = `l.seq, l.model, l.record, l.version, l.action, l.by_user, l.at_ms, l.changes, l.purged, u."version" as user_version, u."name" as user_name`
 /** Who made each of the Changes `l`. */
-export const JOIN_USER = `left join ${quoteIdentifier(toTableName(USER.name))} as u on u."id" = l.by_user`
+export const JOIN_USER = `left join ${quoteIdentifier(toTableName(USER_SYSTEM_MODEL.name))} as u on u."id" = l.by_user`
 /** Of Changes of which only matters who made them, and when. */
 export const CHANGE_HEADER_COLUMNS = CHANGE_COLUMNS.replace('l.changes', `'{}' as changes`)
 export const FROM_LOG = `from ${LOG_TABLE} as l ${JOIN_USER}`

@@ -1,8 +1,8 @@
 // A table as it was: the rows that have not changed since, and the others as their Changes tell.
-import { Refusal } from '../../errors.js'
-import { storageOf, type Field } from '../../model/values/field-types.js'
+import { VersoError } from '../../errors.js'
+import { getStorage, type Field } from '../../model/values/field-types.js'
 import type { Value } from '../../model/values/value.js'
-import { valuesOf } from '../../model/definition/record-values.js'
+import { toValues } from '../../model/definition/record-values.js'
 import type { Change } from '../../wire.js'
 import { buildValueColumns, encodeCandidateRow } from '../sql/evaluate-values.js'
 import { readByIds } from '../records/bulk.js'
@@ -81,9 +81,12 @@ async function changesAfter(db: Queryable, model: string, seq: number): Promise<
   }
 }
 
-function tooMuch(model: string): Refusal {
+function tooMuch(model: string): VersoError {
   const most = `at most ${MAX_CHANGES} Changes are taken back, of records that are not too large`
-  return new Refusal('bad-request', `Too much of ${model} has changed since: ${most}. Ask for a later moment`)
+  return new VersoError(
+    'bad-request',
+    `Too much of ${model} has changed since: ${most}. Ask for a later moment`,
+  )
 }
 
 /** About as many characters as it takes to tell it. */
@@ -97,7 +100,7 @@ function sizeOf(state: RecordState): number {
 async function currentOf(db: Queryable, table: Table, ids: readonly number[]): Promise<Map<number, Current>> {
   const records = await readByIds(db, table, ids, table.own)
   return new Map(
-    records.map((record) => [record.id, { version: record.version, values: valuesOf(table.model, record) }]),
+    records.map((record) => [record.id, { version: record.version, values: toValues(table.model, record) }]),
   )
 }
 
@@ -139,5 +142,5 @@ export function tableWith(table: Table, changed: ReadonlyMap<number, Changed>): 
 
 /** Nobody asks for files and secrets. */
 function isAsked(field: Field): boolean {
-  return storageOf(field) !== 'file' && field.secret === undefined
+  return getStorage(field) !== 'file' && field.secret === undefined
 }

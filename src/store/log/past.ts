@@ -1,11 +1,11 @@
 // Records as they were: what they are now, with every later Change taken back.
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { Value, Values } from '../../model/values/value.js'
-import { valuesOf } from '../../model/definition/record-values.js'
+import { toValues } from '../../model/definition/record-values.js'
 import type { Change } from '../../wire.js'
 import { readByIds } from '../records/bulk.js'
 import type { Queryable } from '../engine/database.js'
-import { factsOf } from '../../model/catalog/file-facts.js'
+import { pickFileMetadata } from '../../model/catalog/file-facts.js'
 import { findRecordFiles } from '../records/files.js'
 import {
   LOG_PAGE_BYTES,
@@ -115,8 +115,8 @@ export async function currentValues(
   const current = new Map<number, Current>()
   for (const record of await readByIds(db, table, ids, table.own)) {
     const files = table.fileFields.length === 0 ? undefined : await findRecordFiles(db, table, record.id)
-    const facts = [...(files ?? [])].map(([name, file]) => [name, factsOf(file)] as const)
-    const values = { ...valuesOf(table.model, record), ...Object.fromEntries(facts) }
+    const facts = [...(files ?? [])].map(([name, file]) => [name, pickFileMetadata(file)] as const)
+    const values = { ...toValues(table.model, record), ...Object.fromEntries(facts) }
     current.set(record.id, { version: record.version, values })
   }
   return current
@@ -154,7 +154,9 @@ async function headOf(
     seen = last.seq
     current = (await currentValues(db, table, [id])).get(id)
   }
-  throw new Refusal('busy', `${model.name} ${id} is changed again and again: try later`, { retryAfterS: 1 })
+  throw new VersoError('busy', `${model.name} ${id} is changed again and again: try later`, {
+    retryAfterS: 1,
+  })
 }
 
 /** Who made a record and when, which never changes. */

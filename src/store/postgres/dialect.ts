@@ -1,4 +1,10 @@
-import { LAST_SIMPLE, LEFT_ALONE, LETTERS, MARKS, type CodePoints } from '../../model/values/text-folding.js'
+import {
+  LAST_SIMPLE_CODE_POINT,
+  UNFOLDED_CODE_POINTS,
+  LETTER_FOLDS,
+  ACCENT_MARKS,
+  type CodePoints,
+} from '../../model/values/text-folding.js'
 import type { Storage } from '../../model/values/field-types.js'
 import type { Json } from '../../model/values/value.js'
 import { parseStoredJson } from '../engine/database-condition.js'
@@ -30,19 +36,19 @@ begin
   if octet_length(given) = char_length(given) then
     return lower(given collate "C");
   end if;
-  if given collate "C" ~ '[${toCharacterClass(LEFT_ALONE)}]' then
+  if given collate "C" ~ '[${toCharacterClass(UNFOLDED_CODE_POINTS)}]' then
     stretches := array(select parts[1] from regexp_matches(given collate "C",
-      '[${toCharacterClass(LEFT_ALONE)}]+|[^${toCharacterClass(LEFT_ALONE)}]+', 'g') as parts);
+      '[${toCharacterClass(UNFOLDED_CODE_POINTS)}]+|[^${toCharacterClass(UNFOLDED_CODE_POINTS)}]+', 'g') as parts);
   end if;
   foreach stretch in array stretches loop
-    if stretch ~ '[^${toCharacterClass(LEFT_ALONE)}]' then
-      stretch := regexp_replace(normalize(stretch, NFD), '[${toCharacterClass(MARKS)}]+', '', 'g');
+    if stretch ~ '[^${toCharacterClass(UNFOLDED_CODE_POINTS)}]' then
+      stretch := regexp_replace(normalize(stretch, NFD), '[${toCharacterClass(ACCENT_MARKS)}]+', '', 'g');
       -- Simple characters without accents are in this form already, and making it is slow.
-      if stretch ~ '[^${toCharacterClass([[1, LAST_SIMPLE]])}]' then
+      if stretch ~ '[^${toCharacterClass([[1, LAST_SIMPLE_CODE_POINT]])}]' then
         stretch := normalize(stretch, NFC);
       end if;
       stretch := lower(stretch collate "und-x-icu");
-      if stretch ~ '[${[...LETTERS.keys()].join('')}]' then
+      if stretch ~ '[${[...LETTER_FOLDS.keys()].join('')}]' then
         stretch := ${replaceLetters('stretch')};
       end if;
     end if;
@@ -205,9 +211,9 @@ function toCharacterClass(points: CodePoints): string {
 
 /** `translate` knows only letters that become one letter. */
 function replaceLetters(text: string): string {
-  const single = [...LETTERS].filter(([, plain]) => plain.length === 1)
+  const single = [...LETTER_FOLDS].filter(([, plain]) => plain.length === 1)
   const [from, to] = [single.map(([letter]) => letter), single.map(([, plain]) => plain)]
-  return [...LETTERS]
+  return [...LETTER_FOLDS]
     .filter(([, plain]) => plain.length > 1)
     .reduce(
       (sql, [letter, plain]) => `replace(${sql}, '${letter}', '${plain}')`,

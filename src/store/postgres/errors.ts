@@ -1,6 +1,6 @@
 // What PostgreSQL, or the way to it, could not do, and what is told of it.
 import pg from 'pg'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import { createUnwritableError, type UnwritableKind } from '../engine/database-condition.js'
 
 /** What the server itself said. A code alone does not tell: `EPIPE`, of a lost connection, has five letters too. */
@@ -21,9 +21,9 @@ const UNWRITABLE_KIND_BY_STATE: Readonly<Record<string, UnwritableKind>> = {
 }
 const RETRYABLE_STATES = new Set(['40001', '40P01'])
 
-export function createPoolTimeoutError(cause?: unknown): Refusal {
+export function createPoolTimeoutError(cause?: unknown): VersoError {
   const message = 'No connection to the database was free in time: nothing was written'
-  return new Refusal('busy', message, { retryAfterS: 1, cause })
+  return new VersoError('busy', message, { retryAfterS: 1, cause })
 }
 
 /** What PostgreSQL, or the way to it, could not do. */
@@ -84,32 +84,36 @@ export class PostgresFailure extends Error {
     const code = this.#code
     const details = { retryAfterS: 1, cause: this.cause }
     if (this.stage === 'committing') {
-      return new Refusal('busy', 'The database was lost while committing: read before you try again', details)
+      return new VersoError(
+        'busy',
+        'The database was lost while committing: read before you try again',
+        details,
+      )
     }
     if (this.#isPoolTimeout) return createPoolTimeoutError(this.cause)
     if (this.isConnectionLost)
-      return new Refusal('busy', 'The database cannot be reached: nothing was written', details)
+      return new VersoError('busy', 'The database cannot be reached: nothing was written', details)
     if (this.unwritableKind) return createUnwritableError(this.unwritableKind, this.cause)
     if (code !== undefined && DISK_FULL_STATES.has(code)) {
-      return new Refusal('storage-full', 'The disk is full: nothing was written', {
+      return new VersoError('storage-full', 'The disk is full: nothing was written', {
         ...details,
         retryAfterS: 10,
       })
     }
     if (code === PROGRAM_LIMIT_EXCEEDED)
-      return new Refusal(
+      return new VersoError(
         'too-large',
         'The record is larger than PostgreSQL can keep in one row: nothing was written',
         details,
       )
     if (code === QUERY_CANCELED)
-      return new Refusal(
+      return new VersoError(
         'busy',
         'It took longer than the time limit of a statement: nothing was written',
         details,
       )
     if (code !== undefined && (OVERLOADED_STATES.has(code) || RETRYABLE_STATES.has(code))) {
-      return new Refusal('busy', 'The database is too busy: nothing was written', details)
+      return new VersoError('busy', 'The database is too busy: nothing was written', details)
     }
     return this.cause
   }

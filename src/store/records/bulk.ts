@@ -1,5 +1,5 @@
 // Many records at once, with ids and versions that they bring along.
-import type { FieldOf } from '../../model/catalog/catalog.js'
+import type { ModelField } from '../../model/catalog/catalog.js'
 import type { Criteria } from '../../model/query/criteria.js'
 import type { SortKey } from '../../model/query/sort-key.js'
 import type { Values } from '../../model/values/value.js'
@@ -65,7 +65,7 @@ export async function insertWithIds(
 export async function insertLinks(
   tx: Transaction,
   dialect: Dialect,
-  list: FieldOf,
+  list: ModelField,
   pairs: readonly (readonly [owner: number, member: number])[],
 ): Promise<void> {
   await new BulkInsert(dialect, findMembership(list).table, LINK_COLUMNS).run(tx, pairs)

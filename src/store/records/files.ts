@@ -1,16 +1,16 @@
 // The files that records hold: what is known of each. Their content is in `Contents`.
-import type { FileFacts } from '../../model/catalog/file-facts.js'
+import type { FileMetadata } from '../../model/catalog/file-facts.js'
 import type { BlobStore, Dialect, BlobLocation, Queryable, Row, Transaction } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
 import type { Table } from '../sql/table.js'
 
 export const FILE_TABLE = 'verso_file'
 
-export interface StoredFile extends FileFacts, BlobLocation {}
+export interface StoredFile extends FileMetadata, BlobLocation {}
 
 export async function insertFile(
   tx: Transaction,
-  { name, type, size, sha256 }: FileFacts,
+  { name, type, size, sha256 }: FileMetadata,
   key: string,
   nowMs: number,
 ): Promise<number> {

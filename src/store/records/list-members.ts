@@ -1,10 +1,10 @@
 // Who stands in an owned list.
-import type { FieldOf } from '../../model/catalog/catalog.js'
+import type { ModelField } from '../../model/catalog/catalog.js'
 import type { Dialect, Queryable, Transaction } from '../engine/database.js'
 import { findMembership } from '../sql/relation.js'
 
 /** The members of one owner's list, by id. */
-export async function findMembers(db: Queryable, list: FieldOf, owner: number): Promise<number[]> {
+export async function findMembers(db: Queryable, list: ModelField, owner: number): Promise<number[]> {
   const { table, owner: ownerColumn, member } = findMembership(list)
   const rows = await db.all(
     `select ${member} as "member" from ${table} where ${ownerColumn} = ? order by ${member}`,
@@ -14,7 +14,7 @@ export async function findMembers(db: Queryable, list: FieldOf, owner: number): 
 }
 
 /** The owners whose list holds this member. */
-export async function findOwners(db: Queryable, list: FieldOf, member: number): Promise<number[]> {
+export async function findOwners(db: Queryable, list: ModelField, member: number): Promise<number[]> {
   const { table, owner, member: memberColumn } = findMembership(list)
   const rows = await db.all(
     `select ${owner} as "owner" from ${table} where ${memberColumn} = ? order by ${owner}`,
@@ -27,7 +27,7 @@ export async function findOwners(db: Queryable, list: FieldOf, member: number): 
 export async function findOwnersOfAny(
   db: Queryable,
   dialect: Dialect,
-  list: FieldOf,
+  list: ModelField,
   members: readonly number[],
 ): Promise<number[]> {
   const { table, owner, member } = findMembership(list)
@@ -42,7 +42,7 @@ export async function findOwnersOfAny(
 export async function addMembers(
   tx: Transaction,
   { json }: Dialect,
-  list: FieldOf,
+  list: ModelField,
   owner: number,
   members: readonly number[],
 ): Promise<void> {
@@ -57,7 +57,7 @@ export async function addMembers(
 export async function removeMembers(
   tx: Transaction,
   { json }: Dialect,
-  list: FieldOf,
+  list: ModelField,
   owner: number,
   members: readonly number[],
 ): Promise<void> {
@@ -72,7 +72,7 @@ export async function removeMembers(
 /** Takes a record that is going out of all links of a many-to-many, as their owner or as a member. */
 export async function removeAllMemberships(
   tx: Transaction,
-  list: FieldOf,
+  list: ModelField,
   side: 'owner' | 'member',
   id: number,
 ): Promise<void> {

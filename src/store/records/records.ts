@@ -1,4 +1,4 @@
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { Criteria } from '../../model/query/criteria.js'
 import type { Values } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
@@ -230,7 +230,7 @@ export async function translateUniqueViolation<T>(table: Table, write: () => Pro
       error.columns
     const errors = Object.fromEntries(fields.map((field) => [field, 'is taken by another record']))
     const data = { entityName: name, fields }
-    throw new Refusal('not-unique', `Another ${name} has the same ${fields.join(' and ')}`, {
+    throw new VersoError('not-unique', `Another ${name} has the same ${fields.join(' and ')}`, {
       errors,
       data,
       cause: error,

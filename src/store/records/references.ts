@@ -1,5 +1,5 @@
 // Who refers to whom.
-import type { FieldOf } from '../../model/catalog/catalog.js'
+import type { ModelField } from '../../model/catalog/catalog.js'
 import type { Dialect, Queryable, Transaction } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 import { isReference } from '../../model/definition/model.js'
@@ -31,7 +31,7 @@ export interface Referrer {
   readonly isLink: boolean
 }
 
-export function toReferrer({ model, field }: FieldOf): Referrer {
+export function toReferrer({ model, field }: ModelField): Referrer {
   return { model: model.name, field: field.name, target: field.relation?.target ?? '', isLink: false }
 }
 

@@ -1,4 +1,4 @@
-import { computeValues, valuesOf } from '../../model/definition/record-values.js'
+import { computeValues, toValues } from '../../model/definition/record-values.js'
 import type { Transaction } from '../engine/database.js'
 import { read } from '../records/records.js'
 import { quoteIdentifier } from '../engine/names.js'
@@ -19,7 +19,7 @@ export async function fillComputedFields(tx: Transaction, table: Table): Promise
     for (const row of rows) {
       last = Number(row['id'])
       const record = (await read(tx, table, last)) ?? {}
-      const values = computeValues(table.model, valuesOf(table.model, record))
+      const values = computeValues(table.model, toValues(table.model, record))
       const params = computed.map((field) => encodeValue(table.dialect, field, values[field.name] ?? null))
       await tx.run(`update ${table.name} set ${sets} where "id" = ?`, [...params, last])
     }

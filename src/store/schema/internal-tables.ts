@@ -1,5 +1,5 @@
 // The tables of the service itself, beside those of the models.
-import { StartFaults } from '../../errors.js'
+import { ConfigError } from '../../errors.js'
 import { COUNT_TABLE, VALUE_COUNT_TABLE } from '../counters/counted-fields.js'
 import type { Database, Dialect, Queryable, Transaction } from '../engine/database.js'
 import { DELIVERY_TABLE } from '../webhooks/deliveries.js'
@@ -52,7 +52,7 @@ export async function areInternalTablesCurrent(db: Queryable, { findColumn }: Di
   const [row] = hasVersions ? await db.all(select, [TABLES_VERSION_ROW]) : []
   const version = Number(row?.['value'] ?? 0)
   if (version > INTERNAL_TABLES_VERSION)
-    throw new StartFaults('The database cannot be used', [
+    throw new ConfigError('The database cannot be used', [
       `a newer release of this program has used it: its internal tables have version ${version}, and this release knows ` +
         `versions up to ${INTERNAL_TABLES_VERSION}. Install that release or a later one, or name another database with --db. Nothing was changed`,
     ])
@@ -101,7 +101,7 @@ async function createMissingIndexes(tx: Transaction, { findIndex }: Dialect): Pr
 async function prepareEngine(tx: Transaction, { startupChecks, setUp }: Dialect): Promise<void> {
   for (const obstacle of startupChecks) {
     const errors = (await tx.all(obstacle)).map((row) => String(row['fault']))
-    if (errors.length > 0) throw new StartFaults('The database cannot be used', errors)
+    if (errors.length > 0) throw new ConfigError('The database cannot be used', errors)
   }
   for (const { unless, make } of setUp) {
     if ((await tx.all(unless)).length === 0) await tx.run(make)

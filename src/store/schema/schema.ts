@@ -1,5 +1,5 @@
 // Catalog → tables: made and grown at start. What would lose data is refused unless it is named.
-import { StartFaults } from '../../errors.js'
+import { ConfigError } from '../../errors.js'
 import type { Catalog } from '../../model/catalog/catalog.js'
 import type { Model } from '../../model/definition/model.js'
 import { parseStoredJson } from '../engine/database-condition.js'
@@ -35,7 +35,7 @@ export async function previewSchema(
   return db.transaction(async (tx) => {
     await createInternalTables(tx, db.dialect)
     const snapshots = parseSnapshots(await readSnapshotTexts(tx))
-    return planSchema(tx, catalog.stored, snapshots, [...drops, ...listFormerAdminColumns(snapshots)])
+    return planSchema(tx, catalog.storedModels, snapshots, [...drops, ...listFormerAdminColumns(snapshots)])
   }, LONG_TRANSACTION)
 }
 
@@ -88,8 +88,8 @@ async function findUnchangedSchema(
   if (!(await areInternalTablesCurrent(reader, dialect)) || drops.length > 0) return undefined
   const texts = await readSnapshotTexts(reader)
   const unchanged = findUnchangedModels(catalog, texts)
-  if (unchanged.size < catalog.stored.length) return undefined
-  if (!(await areSequencesCurrent(reader, catalog.stored))) return undefined
+  if (unchanged.size < catalog.storedModels.length) return undefined
+  if (!(await areSequencesCurrent(reader, catalog.storedModels))) return undefined
   const undeclared = parseSnapshots(new Map([...texts].filter(([name]) => !unchanged.has(name))))
   const plan = await planSchema(reader, [], undeclared, [])
   return { ...plan, snapshots: unchanged, undeclared: listUndeclaredReferrers(undeclared) }
@@ -112,11 +112,11 @@ async function applyNow(
   const storedSnapshots = await readSnapshotTexts(tx)
   const unchanged = findUnchangedModels(catalog, storedSnapshots)
   const snapshots = parseSnapshots(new Map([...storedSnapshots].filter(([name]) => !unchanged.has(name))))
-  const changed = catalog.stored.filter(({ name }) => !unchanged.has(name))
+  const changed = catalog.storedModels.filter(({ name }) => !unchanged.has(name))
   const former = listFormerAdminColumns(snapshots)
   const plan = await planSchema(tx, changed, snapshots, [...drops, ...former])
   if (plan.errors.length > 0)
-    throw new StartFaults('The tables cannot follow the models without losing data', plan.errors)
+    throw new ConfigError('The tables cannot follow the models without losing data', plan.errors)
   const later = findDeferrableModels(plan, changed, MODELS_PER_TRANSACTION)
   const isLater = new Set(later.map(({ name }) => name))
   const steps = plan.steps.filter((step) => !isLater.has(step.model))
@@ -131,7 +131,7 @@ async function applyNow(
   for (const model of findModelsToCompute(steps)) await fillComputedFields(tx, tables.of(model))
   await createSequences(
     tx,
-    catalog.stored.filter(({ name }) => !isLater.has(name)),
+    catalog.storedModels.filter(({ name }) => !isLater.has(name)),
   )
   // Last, because what was filled in may not be unique.
   for (const step of steps.filter(isIndexStep)) await applyStep(tx, dialect, step)
@@ -190,11 +190,11 @@ function findUnchangedModels(
   catalog: Catalog,
   storedSnapshots: ReadonlyMap<string, string>,
 ): Map<string, string> {
-  const declared = new Set(catalog.stored.map(({ name }) => name))
+  const declared = new Set(catalog.storedModels.map(({ name }) => name))
   const undeclared = [...storedSnapshots.keys()].filter((name) => !declared.has(name))
   // A command that needs no models knows nothing of what they add to the users.
   const hasNoModels = catalog.models.length === 0
-  const unchanged = catalog.stored.flatMap((model): [string, string][] => {
+  const unchanged = catalog.storedModels.flatMap((model): [string, string][] => {
     const text = storedSnapshots.get(model.name)
     if (text === undefined) return []
     const before =
@@ -229,7 +229,7 @@ function findUndeclaredSnapshots(
   snapshots: ReadonlyMap<string, SchemaSnapshot>,
   { steps }: SchemaPlan,
 ): Map<string, SchemaSnapshot> {
-  const declared = new Set(catalog.stored.map((model) => model.name))
+  const declared = new Set(catalog.storedModels.map((model) => model.name))
   const dropped = new Set(steps.filter((step) => step.kind === 'drop-table').map((step) => step.model))
   return new Map([...snapshots].filter(([name]) => !declared.has(name) && !dropped.has(name)))
 }
@@ -240,7 +240,7 @@ function listInverseRelations(
   before: SchemaSnapshot | undefined,
   undeclared: readonly string[],
 ): string[] {
-  return [...catalog.neighboursOf(model), ...listUndeclaredInverseRelations(before, undeclared)]
+  return [...catalog.listDependents(model), ...listUndeclaredInverseRelations(before, undeclared)]
 }
 
 /** What such a model said of this one still holds. */

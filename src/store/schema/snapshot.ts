@@ -1,5 +1,5 @@
 // What the tables look like, as data: the plan is the difference between what is there and what the models declare.
-import { storageOf, type Field, type Storage } from '../../model/values/field-types.js'
+import { getStorage, type Field, type Storage } from '../../model/values/field-types.js'
 import type { Model } from '../../model/definition/model.js'
 import { describeCounters, listNonUniqueIndexes } from '../counters/counted-fields.js'
 import { toIndexName } from '../engine/names.js'
@@ -83,7 +83,7 @@ function toSortedJson(parts: Readonly<Record<string, unknown>>): string {
 
 export function buildColumnSnapshot(field: Field): ColumnSnapshot {
   const target = field.relation && !field.kept ? { target: field.relation.target } : {}
-  return { storage: storageOf(field), scale: field.scale, hashed: field.secret === 'password', ...target }
+  return { storage: getStorage(field), scale: field.scale, hashed: field.secret === 'password', ...target }
 }
 
 /** Whether the values of a column can stay as they are under its new declaration. */

@@ -1,6 +1,6 @@
 // Each step of a plan as SQL.
-import { StartFaults } from '../../errors.js'
-import { defaultOf } from '../../model/definition/record-values.js'
+import { ConfigError } from '../../errors.js'
+import { getDefaultValue } from '../../model/definition/record-values.js'
 import { UniqueViolation, type Dialect, type Transaction } from '../engine/database.js'
 import { LOG_TABLE } from '../log/log.js'
 import { rebuildModelCounters, deleteCounters } from '../counters/recount.js'
@@ -82,7 +82,7 @@ async function fillDefaultValue(
   dialect: Dialect,
   { model, field }: SchemaStep & { kind: 'add-column' },
 ): Promise<void> {
-  const value = defaultOf(field, new Date().toISOString())
+  const value = getDefaultValue(field, new Date().toISOString())
   if (value === null) return
   await tx.run(`update ${quoteIdentifier(toTableName(model))} set ${quoteIdentifier(field.name)} = ?`, [
     encodeValue(dialect, field, value),
@@ -110,6 +110,6 @@ async function createIndex(
   } catch (error) {
     if (!(error instanceof UniqueViolation)) throw error
     const message = `${step.model}: ${step.fields.join(' and ')} cannot be unique: several records have the same`
-    throw new StartFaults('The tables cannot follow the models', [message])
+    throw new ConfigError('The tables cannot follow the models', [message])
   }
 }

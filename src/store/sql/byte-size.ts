@@ -1,7 +1,7 @@
 // How many bytes a record takes in an answer: at most, by its model, and as it is, found out by the database without reading its texts.
-import type { Step } from '../../model/query/criteria.js'
-import { MAX_TEXT_BYTES, storageOf, type Field } from '../../model/values/field-types.js'
-import type { Entry, Selection } from '../../model/query/selection.js'
+import type { PathStep } from '../../model/query/criteria.js'
+import { MAX_TEXT_BYTES, getStorage, type Field } from '../../model/values/field-types.js'
+import type { SelectionEntry, Selection } from '../../model/query/selection.js'
 import { SqlScope } from './criteria.js'
 import type { Dialect } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
@@ -42,9 +42,9 @@ export function computeMaxBytes(selection: Selection): number {
   )
 }
 
-function computeMaxEntryBytes({ field, neighbour }: Entry): number {
-  if (!neighbour) return computeMaxFieldBytes(field)
-  return field.relation?.isList ? Infinity : computeMaxBytes(neighbour.shown)
+function computeMaxEntryBytes({ field, related }: SelectionEntry): number {
+  if (!related) return computeMaxFieldBytes(field)
+  return field.relation?.isList ? Infinity : computeMaxBytes(related.selection)
 }
 
 export function compileSizeSql(dialect: Dialect, selection: Selection): RecordSizeSql {
@@ -53,7 +53,7 @@ export function compileSizeSql(dialect: Dialect, selection: Selection): RecordSi
     return scope.render(compileRecordSize({ scope, depth: 1, listDepth: 0, compileLength }, measured))
   }
   const stored: CompileByteLength = (column) => `octet_length(${column})`
-  const isLimited = (entry: Entry) =>
+  const isLimited = (entry: SelectionEntry) =>
     !holdsEstimate(entry) && computeMaxEntryBytes(entry) <= MAX_LIMITED_VALUE_BYTES
   const limited = { ...selection, entries: selection.entries.filter(isLimited) }
   const long = { ...selection, entries: selection.entries.filter((entry) => !isLimited(entry)) }
@@ -62,7 +62,7 @@ export function compileSizeSql(dialect: Dialect, selection: Selection): RecordSi
   return {
     storedBytes: weigh(stored, selection),
     jsonBytes: weigh((column, field) => {
-      const print = dialect.toJson[storageOf(field)]
+      const print = dialect.toJson[getStorage(field)]
       return `octet_length(${print ? print(column) : column})`
     }, selection),
     estimatedBytes: { sql: `${limitedBytes} + ${sql}`, params },
@@ -85,15 +85,15 @@ function compileRecordSize(context: SizeContext, selection: Selection): string {
   return [String(countFixedBytes(selection)), ...values].join(' + ')
 }
 
-function compileEntrySize(context: SizeContext, { steps, neighbour, ...entry }: Entry): string {
+function compileEntrySize(context: SizeContext, { steps, related, ...entry }: SelectionEntry): string {
   const { scope, compileLength } = context
   const [step, ...rest] = steps
   if (step) {
-    const shorter: Entry = neighbour ? { ...entry, steps: rest, neighbour } : { ...entry, steps: rest }
+    const shorter: SelectionEntry = related ? { ...entry, steps: rest, related } : { ...entry, steps: rest }
     return compileRelatedSize(step, context, (inner) => compileEntrySize(inner, shorter))
   }
-  if (neighbour)
-    return compileRelatedSize(neighbour.step, context, (inner) => compileRecordSize(inner, neighbour.shown))
+  if (related)
+    return compileRelatedSize(related.step, context, (inner) => compileRecordSize(inner, related.selection))
   const { field, mask } = entry
   if (!hasVariableLength(field)) return String(SHORT_VALUE_BYTES)
   const bytes = compileLength(
@@ -107,7 +107,7 @@ function compileEntrySize(context: SizeContext, { steps, neighbour, ...entry }: 
 }
 
 function compileRelatedSize(
-  step: Step,
+  step: PathStep,
   context: SizeContext,
   compileInner: (inner: SizeContext) => string,
 ): string {
@@ -130,17 +130,17 @@ function compileRelatedSize(
 
 /** What JSON is kept as differs. */
 function compileText({ dialect }: SqlScope, column: string, field: Field): string {
-  return storageOf(field) === 'json' ? dialect.json.value(column, 'json') : column
+  return getStorage(field) === 'json' ? dialect.json.value(column, 'json') : column
 }
 
 function hasVariableLength(field: Field): boolean {
-  const storage = storageOf(field)
+  const storage = getStorage(field)
   return storage === 'text' || storage === 'json'
 }
 
 function computeMaxFieldBytes(field: Field): number {
   if (!hasVariableLength(field)) return SHORT_VALUE_BYTES
-  if (storageOf(field) === 'json') return MAX_TEXT_BYTES
+  if (getStorage(field) === 'json') return MAX_TEXT_BYTES
   if (hasEstimatedLength(field)) return MAX_CODE_POINT_BYTES * ESTIMATED_COMPUTED_LENGTH
   return Math.min(
     MAX_TEXT_BYTES,
@@ -152,8 +152,8 @@ function hasEstimatedLength(field: Field): boolean {
   return field.computed !== undefined && field.maxLength === MAX_TEXT_BYTES
 }
 
-function holdsEstimate({ field, neighbour }: Entry): boolean {
-  return neighbour ? neighbour.shown.entries.some(holdsEstimate) : hasEstimatedLength(field)
+function holdsEstimate({ field, related }: SelectionEntry): boolean {
+  return related ? related.selection.entries.some(holdsEstimate) : hasEstimatedLength(field)
 }
 
 /** Everything but the values. */

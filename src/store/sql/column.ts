@@ -1,10 +1,10 @@
 // How one engine keeps the values of a field.
-import { storageOf, type Field } from '../../model/values/field-types.js'
-import { idOf, type Value } from '../../model/values/value.js'
+import { getStorage, type Field } from '../../model/values/field-types.js'
+import { getReferenceId, type Value } from '../../model/values/value.js'
 import type { Column, Dialect, SqlValue } from '../engine/database.js'
 
 export function getColumn(dialect: Dialect, field: Field): Column {
-  const storage = storageOf(field)
+  const storage = getStorage(field)
   if (storage === 'none') throw new Error(`${field.name} has no column`)
   return dialect.columns[storage]
 }
@@ -18,5 +18,7 @@ export function encodeValue(dialect: Dialect, field: Field, value: Value): SqlVa
 export function createEncoder(dialect: Dialect, field: Field): Column['encode'] {
   const column = getColumn(dialect, field)
   const isStoredAsId = field.relation !== undefined || field.type === 'binary'
-  return isStoredAsId ? (value) => column.encode(value === null ? null : idOf(value)) : column.encode
+  return isStoredAsId
+    ? (value) => column.encode(value === null ? null : getReferenceId(value))
+    : column.encode
 }

@@ -1,11 +1,11 @@
 // Criteria → SQL. To-one relations are joined, each once; a list is looked into by `exists`, so that no record comes twice.
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { Operator } from '../../model/query/condition.js'
-import type { Comparison, Criteria, Step } from '../../model/query/criteria.js'
-import { storageOf, type Field } from '../../model/values/field-types.js'
-import { likePattern } from '../../model/values/text-folding.js'
+import type { Comparison, Criteria, PathStep } from '../../model/query/criteria.js'
+import { getStorage, type Field } from '../../model/values/field-types.js'
+import { buildLikePattern } from '../../model/values/text-folding.js'
 import { isReference } from '../../model/definition/model.js'
-import { ID } from '../../model/query/path.js'
+import { ID_FIELD } from '../../model/query/path.js'
 import type { Value } from '../../model/values/value.js'
 import type { Dialect, SqlValue } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
@@ -40,7 +40,7 @@ class StatementState {
   alias(path: string | undefined): string {
     if (path !== undefined) this.#paths.add(path)
     if (this.#paths.size > MAX_JOINS)
-      throw new Refusal('bad-request', `A search goes over at most ${MAX_JOINS} relations`)
+      throw new VersoError('bad-request', `A search goes over at most ${MAX_JOINS} relations`)
     return `j${++this.#aliases}`
   }
 
@@ -88,10 +88,10 @@ export class SqlScope {
   }
 
   /** A field at the end of steps that lead to one record each; null where one of them leads nowhere, and where it is masked. */
-  compileColumn(steps: readonly Step[], field: Field, mask?: Criteria): string {
+  compileColumn(steps: readonly PathStep[], field: Field, mask?: Criteria): string {
     const last = steps.at(-1)
     // The id of a neighbour stands in the record already.
-    if (field === ID && last && isReference(last.field) && !last.mask && !last.seen)
+    if (field === ID_FIELD && last && isReference(last.field) && !last.mask && !last.seen)
       return this.compileColumn(steps.slice(0, -1), last.field)
     const alias = this.#resolveAlias(steps)
     const column = `${alias}.${quoteIdentifier(field.name)}`
@@ -110,7 +110,7 @@ export class SqlScope {
   }
 
   /** The records that a step leads to, as far as they may be seen. */
-  compileRelation(step: Step, inner: string, previous?: Step): RelationSql {
+  compileRelation(step: PathStep, inner: string, previous?: PathStep): RelationSql {
     const { from, where } = compileRelation(step, this.alias, inner, previous)
     const visibility = [
       ...(step.mask ? [this.compilePermission(step.mask)] : []),
@@ -151,7 +151,7 @@ export class SqlScope {
   }
 
   /** True if the rest of the comparison is true of at least one member, else false. */
-  #compileListComparison(comparison: Comparison, list: Step, index: number): string {
+  #compileListComparison(comparison: Comparison, list: PathStep, index: number): string {
     const [before, rest] = [comparison.steps.slice(0, index), comparison.steps.slice(index + 1)]
     const outer = this.#resolveAlias(before)
     const end = this.statement.isLarge ? UNREORDERED_LIMIT : EXISTS_LIMIT
@@ -164,7 +164,7 @@ export class SqlScope {
     return `exists (select 1 from ${from} ${inner.joins} where ${where} and ${test}${end})`
   }
 
-  #resolveAlias(steps: readonly Step[]): string {
+  #resolveAlias(steps: readonly PathStep[]): string {
     const last = steps.at(-1)
     if (!last) return this.alias
     const path = this.#joinPath(steps)
@@ -179,7 +179,7 @@ export class SqlScope {
     return alias
   }
 
-  #joinPath(steps: readonly Step[]): string {
+  #joinPath(steps: readonly PathStep[]): string {
     return [this.path ?? '', ...steps.map((step) => step.field.name)].join('.')
   }
 }
@@ -237,7 +237,7 @@ function compareColumn(compile: (marks: readonly string[]) => string): OperatorS
 function compareFolded(operator: string): OperatorSql {
   return {
     sql: (dialect, column, _field, [mark = '']) => `${dialect.fold(column)} ${operator} ${mark} escape '\\'`,
-    params: (_dialect, _field, values) => values.map((value) => likePattern(value as string)),
+    params: (_dialect, _field, values) => values.map((value) => buildLikePattern(value as string)),
   }
 }
 
@@ -245,7 +245,7 @@ function compareFolded(operator: string): OperatorSql {
 function compareWithList(operator: string): OperatorSql {
   return {
     sql: (dialect, column, field, [mark = '']) =>
-      `${column} ${operator} (${dialect.json.unnest(storageOf(field), mark)})`,
+      `${column} ${operator} (${dialect.json.unnest(getStorage(field), mark)})`,
     params: (dialect, field, values) => [JSON.stringify(encodeValues(dialect, field, values))],
   }
 }

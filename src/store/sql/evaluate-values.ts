@@ -1,9 +1,9 @@
 // Conditions that are asked of a record as if it held other values, those of a former version for one: they stand in the place of its
 // row, and its neighbours are as they are.
 import type { Criteria } from '../../model/query/criteria.js'
-import { storageOf, type Field } from '../../model/values/field-types.js'
+import { getStorage, type Field } from '../../model/values/field-types.js'
 import { isReference } from '../../model/definition/model.js'
-import { ID, VERSION } from '../../model/query/path.js'
+import { ID_FIELD, VERSION_FIELD } from '../../model/query/path.js'
 import type { Values } from '../../model/values/value.js'
 import { encodeValue } from './column.js'
 import { SqlScope } from './criteria.js'
@@ -28,7 +28,7 @@ export async function evaluateAgainstValues(
   criteria: readonly Criteria[],
 ): Promise<boolean[][]> {
   const fields = [...new Set(criteria.flatMap(findOwnFields))].filter(
-    (field) => field !== ID && field !== VERSION,
+    (field) => field !== ID_FIELD && field !== VERSION_FIELD,
   )
   const scope = new SqlScope(dialect)
   const columns = criteria.map(
@@ -58,7 +58,7 @@ const ORDINAL_COLUMN: JsonColumn = { name: '$number', storage: 'integer' }
 /** The columns of rows that are made of values; `rowOf` fills them. */
 export function buildValueColumns(fields: readonly Field[]): JsonColumn[] {
   const own = fields.flatMap((field) => {
-    const storage = storageOf(field)
+    const storage = getStorage(field)
     return storage === 'none' || storage === 'file' ? [] : [{ name: field.name, storage }]
   })
   return [{ name: 'id', storage: 'integer' }, { name: 'version', storage: 'integer' }, ...own]
@@ -69,7 +69,7 @@ export function encodeCandidateRow(
   fields: readonly Field[],
   { id, version, values }: CandidateRecord,
 ): SqlValue[] {
-  const stored = fields.filter((field) => !['none', 'file'].includes(storageOf(field)))
+  const stored = fields.filter((field) => !['none', 'file'].includes(getStorage(field)))
   return [id, version, ...stored.map((field) => encodeValue(dialect, field, values[field.name] ?? null))]
 }
 

@@ -1,6 +1,6 @@
 // What a name in the Log means: fields are renamed, dropped and made anew, and what is logged stays as it was written.
 import type { Model } from '../../model/definition/model.js'
-import { isHeldBy } from '../../model/definition/record-values.js'
+import { isStorableValue } from '../../model/definition/record-values.js'
 import type { Change } from '../../wire.js'
 
 /** Instead of a name: all of them. */
@@ -58,7 +58,8 @@ export class FieldNameHistory {
       const field = name === null || name === undefined ? undefined : this.model.fields.get(name)
       if (name === undefined) hasUnexplainedFields = true
       if (!field || names.includes(field.name)) continue
-      if (isHeldBy(field, each.before) && isHeldBy(field, each.after)) told.push([field.name, each])
+      if (isStorableValue(field, each.before) && isStorableValue(field, each.after))
+        told.push([field.name, each])
       else names.push(field.name)
     }
     return { changes: Object.fromEntries(told), unknownFields: names, hasUnexplainedFields }

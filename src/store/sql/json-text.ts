@@ -1,7 +1,7 @@
 // A Selection → the text of a record as JSON, made by the database: what is only passed on need not become a record first.
 // A second printer of values beside `JSON.stringify`: it prints the same, character by character, or not at all.
-import { storageOf } from '../../model/values/field-types.js'
-import type { Entry, Selection } from '../../model/query/selection.js'
+import { getStorage } from '../../model/values/field-types.js'
+import type { SelectionEntry, Selection } from '../../model/query/selection.js'
 import { SqlScope } from './criteria.js'
 import type { Dialect } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
@@ -50,20 +50,20 @@ function compileRecordJson(
 function compileEntryJson(
   scope: SqlScope,
   depth: number,
-  { steps, field, mask, neighbour }: Entry,
+  { steps, field, mask, related }: SelectionEntry,
 ): string | undefined {
   if (steps.length > 0 || mask) return undefined
-  if (!neighbour) {
-    const storage = storageOf(field)
+  if (!related) {
+    const storage = getStorage(field)
     return storage === 'none'
       ? undefined
       : scope.dialect.toJson[storage]?.(`${scope.alias}.${quoteIdentifier(field.name)}`)
   }
-  const { step, shown } = neighbour
+  const { step, selection } = related
   if (step.seen || step.mask || step.field.relation?.isList) return undefined
   const inner = scope.withAlias(`r${depth}`)
   const { from, where } = scope.compileRelation(step, inner.alias)
-  const text = compileRecordJson(inner, depth + 1, shown)
+  const text = compileRecordJson(inner, depth + 1, selection)
   return text && `coalesce((select ${text} from ${from} where ${where}), 'null')`
 }
 

@@ -1,6 +1,6 @@
 // Rows of several works that share a transaction, in one statement. Whose row is not among the answers has written nothing.
 import type { Field } from '../../model/values/field-types.js'
-import { storageOf } from '../../model/values/field-types.js'
+import { getStorage } from '../../model/values/field-types.js'
 import type { JsonColumn, BatchSql, SqlValue, Transaction } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 import type { Table } from './table.js'
@@ -68,7 +68,7 @@ const UPDATE_KEYS = {
 
 /** As a column of rows that come as lists. */
 export function toJsonColumn(field: Field): JsonColumn {
-  const storage = storageOf(field)
+  const storage = getStorage(field)
   if (storage === 'none') throw new Error(`${field.name} has no column`)
   return { name: field.name, storage }
 }

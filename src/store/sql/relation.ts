@@ -1,6 +1,6 @@
 // How SQL gets from a record to its neighbours.
-import type { FieldOf } from '../../model/catalog/catalog.js'
-import type { Step } from '../../model/query/criteria.js'
+import type { ModelField } from '../../model/catalog/catalog.js'
+import type { PathStep } from '../../model/query/criteria.js'
 import type { Field } from '../../model/values/field-types.js'
 import { isOwnedList } from '../../model/definition/model.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
@@ -23,7 +23,12 @@ export interface RelationSql {
  * way back to a record (`boss.badge.holder`) without looking if the badge is there, where the record is known (`boss = 1`). It does not do so
  * for an expression.
  */
-export function compileRelation(step: Step, outer: string, inner: string, previous?: Step): RelationSql {
+export function compileRelation(
+  step: PathStep,
+  outer: string,
+  inner: string,
+  previous?: PathStep,
+): RelationSql {
   const { from, field, target } = step
   const { mappedBy, isList } = field.relation ?? {}
   const table = `${quoteIdentifier(toTableName(target.name))} as ${inner}`
@@ -55,7 +60,7 @@ export interface Membership {
   readonly member: string
 }
 
-export function findMembership({ model, field }: FieldOf): Membership {
+export function findMembership({ model, field }: ModelField): Membership {
   const { relation } = field
   if (relation?.mappedBy !== undefined)
     return {

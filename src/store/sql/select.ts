@@ -1,10 +1,10 @@
 // A Selection → the columns of a select, and rows → records. Neighbours come as JSON made by the database: one statement whatever
 // is shown, of one moment, without a join for each relation.
-import { Refusal } from '../../errors.js'
-import { storageOf, type Field } from '../../model/values/field-types.js'
-import { looksFurther, type Criteria, type Step } from '../../model/query/criteria.js'
+import { VersoError } from '../../errors.js'
+import { getStorage, type Field } from '../../model/values/field-types.js'
+import { spansManyRelations, type Criteria, type PathStep } from '../../model/query/criteria.js'
 import { isReference } from '../../model/definition/model.js'
-import type { Entry, Neighbour, Selection } from '../../model/query/selection.js'
+import type { SelectionEntry, RelatedSelection, Selection } from '../../model/query/selection.js'
 import type { Json, Value } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
 import { parseStoredJson } from '../engine/database-condition.js'
@@ -65,7 +65,7 @@ export function compileSelection(dialect: Dialect, selection: Selection): Select
   return {
     columns: allColumns,
     ...compilePointRead(allColumns, quoteIdentifier(toTableName(selection.model.name)), params),
-    hasRelatedConditions: collectConditions(selection).some(looksFurther),
+    hasRelatedConditions: collectConditions(selection).some(spansManyRelations),
     toRecord: (row) => {
       const record: Record<string, Value> & { id: number; version: number } = {
         id: Number(row['id']),
@@ -92,25 +92,28 @@ export function compileSelection(dialect: Dialect, selection: Selection): Select
 
 /** Those that decide what of it is shown. */
 function collectConditions({ entries }: Selection): Criteria[] {
-  return entries.flatMap(({ steps, mask, neighbour }) => {
-    const order = neighbour?.order ?? []
-    const taken = [...steps, ...(neighbour ? [neighbour.step] : []), ...order.flatMap((key) => key.steps)]
+  return entries.flatMap(({ steps, mask, related }) => {
+    const order = related?.order ?? []
+    const taken = [...steps, ...(related ? [related.step] : []), ...order.flatMap((key) => key.steps)]
     const masks = [mask, ...order.map((key) => key.mask)]
     const own = [...masks, ...taken.flatMap((step) => [step.mask, step.seen])]
     return [
       ...own.filter((each) => each !== undefined),
-      ...(neighbour ? collectConditions(neighbour.shown) : []),
+      ...(related ? collectConditions(related.selection) : []),
     ]
   })
 }
 
-function compileEntry({ key, steps, field, neighbour, mask }: Entry, context: SelectContext): SelectColumn {
+function compileEntry(
+  { key, steps, field, related, mask }: SelectionEntry,
+  context: SelectContext,
+): SelectColumn {
   const { scope, isNested } = context
   const [step, ...rest] = steps
   if (step) {
     const { inner, from, where } = enterRelation(step, context)
     const part = compileEntry(
-      { key, steps: rest, field, ...(neighbour ? { neighbour } : {}), ...(mask ? { mask } : {}) },
+      { key, steps: rest, field, ...(related ? { related } : {}), ...(mask ? { mask } : {}) },
       inner,
     )
     // At the end of a path what is hidden is as if the path led nowhere.
@@ -120,10 +123,10 @@ function compileEntry({ key, steps, field, neighbour, mask }: Entry, context: Se
     }
     return { key, sql: `(select ${part.sql} from ${from} where ${where})`, decode }
   }
-  if (neighbour) return compileRelated(key, neighbour, context)
+  if (related) return compileRelated(key, related, context)
   const column = `${scope.alias}.${quoteIdentifier(field.name)}`
   const { dialect } = scope
-  const storage = storageOf(field)
+  const storage = getStorage(field)
   const part: SelectColumn = {
     key,
     sql: isNested || mask ? dialect.json.value(column, storage) : column,
@@ -156,7 +159,7 @@ interface RelatedSource {
   readonly where: string
 }
 
-function enterRelation(step: Step, context: SelectContext): RelatedSource {
+function enterRelation(step: PathStep, context: SelectContext): RelatedSource {
   const { scope, depth } = context
   const inner = { ...context, scope: scope.withAlias(`r${depth}`), depth: depth + 1 }
   return { inner, ...scope.compileRelation(step, inner.scope.alias) }
@@ -164,7 +167,7 @@ function enterRelation(step: Step, context: SelectContext): RelatedSource {
 
 function compileRelated(
   key: string,
-  { step, shown, order = [] }: Neighbour,
+  { step, selection, order = [] }: RelatedSelection,
   context: SelectContext,
 ): SelectColumn {
   const { listDepth, isNested, scope } = context
@@ -172,11 +175,11 @@ function compileRelated(
   const isList = step.field.relation?.isList === true
   const { inner: stepped, from, where } = enterRelation(step, context)
   const inner = { ...stepped, lists: listDepth + (isList ? 1 : 0), isNested: true }
-  const parts = shown.entries.map((entry) => compileEntry(entry, inner))
+  const parts = selection.entries.map((entry) => compileEntry(entry, inner))
   const id = inner.scope.alias
-  const keys = shown.versionKeys.length > 0 ? ['id', 'version'] : ['id']
+  const keys = selection.versionKeys.length > 0 ? ['id', 'version'] : ['id']
   const array = dialect.json.array([...keys.map((key) => `${id}."${key}"`), ...parts.map((part) => part.sql)])
-  const decode = createRelatedDecoder(shown, parts)
+  const decode = createRelatedDecoder(selection, parts)
   const nest = (sql: string) => (isNested ? dialect.json.asJson(sql) : sql)
   if (!isList) {
     const sql = `(select ${array} from ${from} where ${where})`
@@ -186,7 +189,7 @@ function compileRelated(
   const name = `${step.from.name}.${step.field.name}`
   const maxMembers = getMaxMembers(step.field, listDepth)
   if (maxMembers === 0)
-    throw new Refusal(
+    throw new VersoError(
       'bad-request',
       `${name} is a list in a list in a list: search ${step.target.name} instead`,
     )
@@ -200,7 +203,7 @@ function compileRelated(
     decode: (stored) => {
       const items = parseArray(stored) ?? []
       if (items.length > maxMembers)
-        throw new Refusal(
+        throw new VersoError(
           'bad-request',
           `${name} has more than ${maxMembers} members: search ${step.target.name} instead`,
         )
@@ -216,7 +219,7 @@ function compileVisibleReference(
   key: string,
   subselect: string,
   decode: ReturnType<typeof createRelatedDecoder>,
-  { field, mask }: Step,
+  { field, mask }: PathStep,
   { scope, isNested }: SelectContext,
 ): SelectColumn {
   const { json } = scope.dialect
@@ -260,7 +263,7 @@ function parseArray(stored: SqlValue | Json): readonly Json[] | null {
 }
 
 function createDecoder(dialect: Dialect, field: Field): ValueDecoder {
-  const storage = storageOf(field)
+  const storage = getStorage(field)
   if (storage === 'none') throw new Error(`${field.name} has no column`)
   const { decode } = dialect.columns[storage]
   if (field.type !== 'decimal') return (stored) => decode(stored as SqlValue)

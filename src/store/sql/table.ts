@@ -1,8 +1,8 @@
 // A model as one engine keeps it: names, columns, and the SQL that is the same every time, made once.
 import type { Catalog } from '../../model/catalog/catalog.js'
-import { storageOf, type Field } from '../../model/values/field-types.js'
+import { getStorage, type Field } from '../../model/values/field-types.js'
 import type { Model } from '../../model/definition/model.js'
-import { fullSelection, listSelection, withMemberIds } from '../../model/query/selection.js'
+import { selectFullRecord, selectListFields, reduceMembersToIds } from '../../model/query/selection.js'
 import type { Dialect, SqlValue } from '../engine/database.js'
 import { FieldNameHistory, type FormerFields } from './field-names.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
@@ -45,8 +45,8 @@ export class Tables {
 
   #build(model: Model): Table {
     const storedFields = listStoredFields(model)
-    const selection = fullSelection(this.catalog, model)
-    const writeSelection = withMemberIds(selection)
+    const selection = selectFullRecord(this.catalog, model)
+    const writeSelection = reduceMembersToIds(selection)
     const full = compileSelection(this.dialect, selection)
     return {
       model,
@@ -57,12 +57,12 @@ export class Tables {
       fieldNames: new FieldNameHistory(model, this.formerFields.get(model.name) ?? []),
       full,
       own: writeSelection === selection ? full : compileSelection(this.dialect, writeSelection),
-      list: compileSelection(this.dialect, listSelection(this.catalog, model)),
+      list: compileSelection(this.dialect, selectListFields(this.catalog, model)),
     }
   }
 }
 
 /** Every field that has a column. */
 export function listStoredFields(model: Model): Field[] {
-  return [...model.fields.values()].filter((field) => storageOf(field) !== 'none')
+  return [...model.fields.values()].filter((field) => getStorage(field) !== 'none')
 }

@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import { DatabaseSync } from '@photostructure/sqlite'
-import { fold } from '../../model/values/text-folding.js'
+import { foldText } from '../../model/values/text-folding.js'
 import type { Row, SqlValue, Transaction } from '../engine/database.js'
 import { isImmutableFile } from './file-access.js'
 import { translateSqliteError } from './errors.js'
@@ -31,7 +31,7 @@ export function openConnection(file: string, readOnly: boolean): SqliteConnectio
     assertPragma(connection, 'synchronous', 2)
     if (!isImmutable) assertPragma(connection, 'journal_mode', 'wal')
     connection.function('verso_fold', { deterministic: true }, (value: SqlValue) =>
-      typeof value === 'string' ? fold(value) : value,
+      typeof value === 'string' ? foldText(value) : value,
     )
     return connection
   } catch (error) {

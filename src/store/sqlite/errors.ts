@@ -1,6 +1,6 @@
 // SQLite's words for what went wrong → ours, and the patience to wait for another process.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import { createUnwritableError, type UnwritableKind } from '../engine/database-condition.js'
 import { UniqueViolation } from '../engine/database.js'
 
@@ -37,7 +37,7 @@ export function isBusy(error: unknown): boolean {
 
 /** Full, busy or failing: not the member's own fault, so the whole group is done again. */
 export function isEngineError(error: unknown): boolean {
-  return error instanceof Refusal && readSqliteCode(error.cause) !== undefined
+  return error instanceof VersoError && readSqliteCode(error.cause) !== undefined
 }
 
 // Reading statements raise errors without a code.
@@ -75,25 +75,25 @@ export function translateSqliteError(error: unknown): unknown {
   if (code === SQLITE_CONSTRAINT_UNIQUE || code === SQLITE_CONSTRAINT_PRIMARYKEY)
     return toUniqueViolation(error)
   if (code === SQLITE_FULL || code === SQLITE_IOERR_SHMSIZE) {
-    return new Refusal('storage-full', 'The disk is full: nothing was written', {
+    return new VersoError('storage-full', 'The disk is full: nothing was written', {
       retryAfterS: 10,
       cause: error,
     })
   }
   if ((code & 0xff) === SQLITE_BUSY) {
-    return new Refusal('busy', 'Another process is writing: nothing was written', {
+    return new VersoError('busy', 'Another process is writing: nothing was written', {
       retryAfterS: 1,
       cause: error,
     })
   }
   if ((code & 0xff) === SQLITE_IOERR) {
-    return new Refusal('busy', 'The disk has failed: read before you try again', {
+    return new VersoError('busy', 'The disk has failed: read before you try again', {
       retryAfterS: 5,
       cause: error,
     })
   }
   if ((code & 0xff) === SQLITE_CANTOPEN) {
-    return new Refusal('busy', 'The database file cannot be opened: nothing was changed', {
+    return new VersoError('busy', 'The database file cannot be opened: nothing was changed', {
       retryAfterS: 5,
       cause: error,
     })
@@ -129,5 +129,5 @@ function readPrimaryCode(error: unknown): number | undefined {
 }
 
 function unwrapCause(error: unknown): unknown {
-  return error instanceof Refusal ? error.cause : error
+  return error instanceof VersoError ? error.cause : error
 }

@@ -2,7 +2,7 @@
 // See docs/decisions/statement-time.md.
 import { fork, type ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { Gauges, Queryable, Row, QueryPool, SqlValue } from '../engine/database.js'
 import { translateSqliteError } from './errors.js'
 import type { WorkerResponse, WorkerRequest, WorkerError } from './query-worker.js'
@@ -234,6 +234,6 @@ function toError({ message, ...codes }: WorkerError): Error {
   return Object.assign(new Error(message), codes)
 }
 
-function createBusyError(message: string, cause?: unknown): Refusal {
-  return new Refusal('busy', message, { retryAfterS: 1, ...(cause === undefined ? {} : { cause }) })
+function createBusyError(message: string, cause?: unknown): VersoError {
+  return new VersoError('busy', message, { retryAfterS: 1, ...(cause === undefined ? {} : { cause }) })
 }

@@ -1,5 +1,5 @@
 // Runs one search after the other for the service that started this process. See sqlite-searcher.ts.
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { Row, SqlValue } from '../engine/database.js'
 import { openConnection, SqliteSession } from './connection.js'
 import { retryWhileBusy } from './errors.js'
@@ -41,7 +41,7 @@ async function answerRequest({ sql, params }: WorkerRequest): Promise<WorkerResp
       ),
     }
   } catch (error) {
-    return { trouble: toWorkerError(error instanceof Refusal ? error.cause : error) }
+    return { trouble: toWorkerError(error instanceof VersoError ? error.cause : error) }
   }
 }
 

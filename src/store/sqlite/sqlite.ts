@@ -1,6 +1,6 @@
 // The embedded engine: one writer that commits in groups, a reader beside it, searches in processes of their own.
 import path from 'node:path'
-import { Refusal } from '../../errors.js'
+import { VersoError } from '../../errors.js'
 import type { OnWriteHealthChange, UnwritableState } from '../engine/database-condition.js'
 import type {
   Database,
@@ -112,9 +112,9 @@ class SqliteDatabase implements Database {
   }
 
   async transaction<T>(work: (tx: Transaction) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
-    if (this.#isClosed) throw new Refusal('busy', 'The database is closed', { retryAfterS: 1 })
+    if (this.#isClosed) throw new VersoError('busy', 'The database is closed', { retryAfterS: 1 })
     if (this.#queue.length >= MAX_QUEUED_TRANSACTIONS)
-      throw new Refusal('busy', 'Too many writes are waiting', { retryAfterS: 1 })
+      throw new VersoError('busy', 'Too many writes are waiting', { retryAfterS: 1 })
     return new Promise<T>((resolve, reject) => {
       const deadline = Date.now() + (options.isLong ? LONG_BUSY_TIMEOUT_MS : BUSY_TIMEOUT_MS)
       this.#queue.push({

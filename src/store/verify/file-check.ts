@@ -1,6 +1,6 @@
 // Holds records, the rows of files and their content against each other: each must be there for the others.
 import { createHash } from 'node:crypto'
-import { briefly, causeOf } from '../../errors.js'
+import { summarizeError, unwrapLoggedCause } from '../../errors.js'
 import { findFileColumns } from '../schema/dropped-files.js'
 import type { Database, Queryable } from '../engine/database.js'
 import { FILE_TABLE, findFilesById, type StoredFile } from '../records/files.js'
@@ -102,7 +102,7 @@ async function findContentError({ blobs }: Database, file: StoredFile): Promise<
       size += (chunk as Buffer).length
     }
   } catch (error) {
-    return `cannot be read: ${briefly(causeOf(error)).reason}`
+    return `cannot be read: ${summarizeError(unwrapLoggedCause(error)).reason}`
   }
   if (size !== file.size) return `has ${size} bytes of content, and had ${file.size}`
   return digest.digest('hex') === file.sha256 ? undefined : 'has other content than was stored'

@@ -1,8 +1,8 @@
 // Holds the records of a table against the Log: each must be what its Changes add up to, as far as the Log holds them.
 import { isSameFile } from '../../model/catalog/file-facts.js'
-import { storageOf, type Field } from '../../model/values/field-types.js'
-import { isShown, type Model } from '../../model/definition/model.js'
-import { idsIn, sameValue, type Value } from '../../model/values/value.js'
+import { getStorage, type Field } from '../../model/values/field-types.js'
+import { isReadByDefault, type Model } from '../../model/definition/model.js'
+import { listIds, isSameValue, type Value } from '../../model/values/value.js'
 import type { Change } from '../../wire.js'
 import { parseStoredJson } from '../engine/database-condition.js'
 import type { Queryable, Row } from '../engine/database.js'
@@ -171,7 +171,7 @@ class ReplayedRecord {
   }
 
   #matchesLog(field: Field, { values }: Current): boolean {
-    if (!isShown(field)) return true
+    if (!isReadByDefault(field)) return true
     const told = this.#values.get(field.name)
     const held = values[field.name] ?? null
     if (told !== undefined) return isSameStoredValue(field, held, told)
@@ -186,14 +186,14 @@ function isEmptyByDefault(field: Field): boolean {
 }
 
 function isSameStoredValue(field: Field, stored: Value, logged: Value): boolean {
-  if (field.relation?.isList) return hasSameIds(idsIn(stored), idsIn(logged))
-  const storage = storageOf(field)
+  if (field.relation?.isList) return hasSameIds(listIds(stored), listIds(logged))
+  const storage = getStorage(field)
   if (storage === 'file') return isSameFile(stored, logged)
   // The scale of a field may have changed since.
   if (storage === 'decimal') return trimDecimal(stored) === trimDecimal(logged)
   // Earlier releases did not log the difference between an empty array of JSON and none.
-  if (storage === 'json') return sameValue(toNullIfEmpty(stored), toNullIfEmpty(logged))
-  return sameValue(stored, logged)
+  if (storage === 'json') return isSameValue(toNullIfEmpty(stored), toNullIfEmpty(logged))
+  return isSameValue(stored, logged)
 }
 
 function toNullIfEmpty(value: Value): Value {
