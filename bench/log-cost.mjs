@@ -4,8 +4,8 @@ import { createServer, DEFAULT_HTTP_SETTINGS, createApp } from '../dist/index.js
 import { loadModels } from '../dist/cli/models/models.js'
 import { sampleContact } from '../dist/cli/serve/sample.js'
 import { addUser } from '../dist/service/auth/accounts.js'
-import { recordsOf } from '../dist/service/records/records.js'
-import { SERVICE } from '../dist/service/context/principal.js'
+import { recordsForPrincipal } from '../dist/service/records/records.js'
+import { SERVICE_PRINCIPAL } from '../dist/service/context/principal.js'
 import { LAST_SEQ_SQL } from '../dist/store/log/feed.js'
 import { openDatabase } from '../dist/store/open.js'
 import { spread } from './numbers.mjs'
@@ -54,7 +54,7 @@ async function start(url, change) {
   const database = change(await openDatabase(url, OPTIONS))
   const app = await createApp({ settings: { db: url }, models, database })
   await addUser(app, { ...USER, roles: ['administrator'] })
-  const records = recordsOf(app, SERVICE)
+  const records = recordsForPrincipal(app, SERVICE_PRINCIPAL)
   await Promise.all(Array.from({ length: ROWS }, (_, index) => records.create(MODEL, sampleContact(index))))
   const http = { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1', port: 0, rateLimitPerMinute: 0, maxLateMs: 0 }
   const server = await createServer(app, http)

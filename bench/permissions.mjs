@@ -3,10 +3,10 @@ import path from 'node:path'
 import { loadModels } from '../dist/cli/models/models.js'
 import { sampleContact } from '../dist/cli/serve/sample.js'
 import { addUser } from '../dist/service/auth/accounts.js'
-import { SERVICE } from '../dist/service/context/principal.js'
+import { SERVICE_PRINCIPAL } from '../dist/service/context/principal.js'
 import { createApp } from '../dist/service/create-app.js'
-import { recordsOf } from '../dist/service/records/records.js'
-import { seenBy, selectFor } from '../dist/service/access/visible-records.js'
+import { recordsForPrincipal } from '../dist/service/records/records.js'
+import { getVisibleCriteria, getSelect } from '../dist/service/access/visible-records.js'
 import { scanById } from '../dist/store/records/records.js'
 import { readFlags } from './flags.mjs'
 import { spread } from './numbers.mjs'
@@ -28,7 +28,7 @@ async function measurePermissions(rows) {
   try {
     const model = app.catalog.get(MODEL)
     const callers = await callersOf(app)
-    await fill(recordsOf(app, callers.admin), rows)
+    await fill(recordsForPrincipal(app, callers.admin), rows)
     const calls = callsOf(app, model, rows)
     const lines = [
       `permissions: a role with the condition ${CONDITION} ÷ everything permitted, time for each call`,
@@ -60,10 +60,10 @@ async function callersOf(app) {
     { model: MODEL, canRead: true, condition: CONDITION },
     ...others.map(({ name }) => ({ model: name, canRead: true })),
   ]
-  await recordsOf(app, SERVICE).create('verso.auth.Role', { name: 'clerk', permissions })
+  await recordsForPrincipal(app, SERVICE_PRINCIPAL).create('verso.auth.Role', { name: 'clerk', permissions })
   const id = await addUser(app, { username: 'ada', password: 'a long and unused one', roles: ['clerk'] })
   const actor = { id, version: 0, username: 'ada', name: 'ada' }
-  return { admin: { ...SERVICE, actor }, clerk: await app.gate.callerOf(actor) }
+  return { admin: { ...SERVICE_PRINCIPAL, actor }, clerk: await app.gate.callerOf(actor) }
 }
 
 function callsOf(app, model, rows) {
@@ -71,12 +71,12 @@ function callsOf(app, model, rows) {
   return {
     'read one record': {
       times: 2_000,
-      call: (by, turn) => recordsOf(app, by).read(MODEL, 1 + ((turn * STRIDE) % rows)),
+      call: (by, turn) => recordsForPrincipal(app, by).read(MODEL, 1 + ((turn * STRIDE) % rows)),
     },
     [`the page query of a find, ${PAGE} records`]: {
       times: 400,
       call: (by, turn) => {
-        const shown = { select: selectFor(app, by, model, 'list'), seen: seenBy(by, model) }
+        const shown = { select: getSelect(app, by, model, 'list'), seen: getVisibleCriteria(by, model) }
         return scanById(app.db.reader, table, {
           after: (turn * STRIDE) % (rows - PAGE),
           limit: PAGE,
@@ -86,7 +86,7 @@ function callsOf(app, model, rows) {
     },
     [`a find with its exact total, counted among ${rows}`]: {
       times: 20,
-      call: (by) => recordsOf(app, by).find(MODEL, { limit: PAGE }),
+      call: (by) => recordsForPrincipal(app, by).find(MODEL, { limit: PAGE }),
     },
   }
 }

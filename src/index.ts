@@ -35,13 +35,13 @@ export type {
   WriteOptions,
   WriteResult,
 } from './wire.js'
-export type { Actor } from './service/context/identity.js'
+export type { UserIdentity } from './service/context/identity.js'
 export type { App, Clock } from './service/context/app.js'
 export { createApp, type AppOptions } from './service/create-app.js'
 export { authenticateKey } from './service/auth/key-logins.js'
 export { recordsFor } from './service/records/records.js'
 export type { Settings } from './service/context/settings.js'
 export type { Credentials } from './service/auth/password-proof.js'
-export { authenticate, login, logout, type LoggedIn } from './service/auth/sessions.js'
+export { authenticate, login, logout, type LoginResult } from './service/auth/sessions.js'
 export { createServer, type Server, type ServerOptions } from './http/server.js'
 export { DEFAULT_HTTP_SETTINGS, type HttpSettings } from './http/settings.js'

@@ -5,7 +5,7 @@ import { createServer, type Server } from '../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../src/http/settings.js'
 import type { ModelSource } from '../src/model/catalog/catalog.js'
 import { addUser } from '../src/service/auth/accounts.js'
-import type { Actor } from '../src/service/context/identity.js'
+import type { UserIdentity } from '../src/service/context/identity.js'
 import type { App } from '../src/service/context/app.js'
 import { createApp, type AppOptions } from '../src/service/create-app.js'
 import { rebuildCounters } from '../src/service/maintenance/counters.js'
@@ -130,7 +130,7 @@ export async function countAnew({ app }: Pick<Service, 'app'>, ...models: readon
 }
 
 /** The account of the tests, as somebody who acts. */
-export async function actorIn({ app }: Service): Promise<Actor> {
+export async function actorIn({ app }: Service): Promise<UserIdentity> {
   const found = await findCredentials(app.db.reader, USERNAME)
   if (!found) throw new Error('the account of the tests is missing')
   const { id, version, username, name } = found.user

@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto'
 import type { Server as HttpServer } from 'node:http'
 import { fastify, type FastifyInstance } from 'fastify'
 import type { App } from '../service/context/app.js'
-import { memoryBytes } from '../service/context/answer-limits.js'
-import { dummyHash, hashesPending } from '../service/write/password-hash.js'
+import { computeMemoryLimit } from '../service/context/answer-limits.js'
+import { getDummyHash, countPendingHashes } from '../service/write/password-hash.js'
 import type { Gauges } from '../store/engine/database.js'
 import { WaitingBodies } from './answer/answer-body.js'
 import { HABITS } from './compat/axelor.js'
@@ -84,7 +84,7 @@ export async function createServer(
 ): Promise<Server> {
   const stopping = new AbortController()
   const isStopping = () => stopping.signal.aborted
-  await dummyHash()
+  await getDummyHash()
   const habits = HABITS[settings.compat](app)
   const setHeaders = makeHeaders(settings)
   const limits = makeLimits(app, settings)
@@ -92,7 +92,7 @@ export async function createServer(
   const errors = { log: app.log, habits, schemes }
   const server = makeFastify(errors, settings, setHeaders)
   const [checkHost, logRequest] = [makeHostCheck(settings), makeRequestLog(app.log)]
-  const waitingBodies = new WaitingBodies(app.staging, memoryBytes(app.settings))
+  const waitingBodies = new WaitingBodies(app.staging, computeMemoryLimit(app.settings))
   server.decorate('waitingBodies', waitingBodies)
   addHooks(server, settings, { setHeaders, limits, checkHost, logRequest })
   announceStop(server, isStopping)
@@ -131,7 +131,7 @@ export async function createServer(
     gauges: () => ({
       ...app.db.gauges?.(),
       ...limits.gauges(),
-      ...{ hashesPending: hashesPending(), feedReaders: app.waiting.size },
+      ...{ hashesPending: countPendingHashes(), feedReaders: app.changeWaiters.size },
       ...{ stagedBytes: app.staging.bytes, waitingBytes: waitingBodies.bytes },
     }),
     close: async () => {

@@ -1,8 +1,8 @@
 // Records and pages on the short way. What is not found there is looked for by the routes, which say what is wrong.
 import { VersoError } from '../errors.js'
-import { printedPage, printedRecord } from '../service/records/records.js'
-import type { Caller } from '../service/context/principal.js'
-import { modelFor } from '../service/access/permission-checks.js'
+import { findPageJson, readRecordJson } from '../service/records/records.js'
+import type { Principal } from '../service/context/principal.js'
+import { requireKnownModel } from '../service/access/permission-checks.js'
 import { printBody, printPage } from './records/record-answers.js'
 import type { Query } from './route/record-request.js'
 import {
@@ -25,26 +25,26 @@ export function shortReads(parts: Pick<Parts, 'app' | 'settings' | 'checkHost'>)
   const { basePath } = settings
   const prefix = `${basePath}/ws/rest/`
   const [recordRoute, listRoute] = [basePath + RECORD, basePath + LIST]
-  const readOne = (caller: Caller, name: string, id: number): Asked => {
-    const model = modelFor(app, caller, name)
+  const readOne = (caller: Principal, name: string, id: number): Asked => {
+    const model = requireKnownModel(app, caller, name)
     return {
       caller,
       model,
       route: recordRoute,
       answer: async () => {
-        const [body, etag] = printBody(await printedRecord(app, caller, model, id).catch(byTheRoutes))
+        const [body, etag] = printBody(await readRecordJson(app, caller, model, id).catch(byTheRoutes))
         return [body, ['etag', etag]]
       },
     }
   }
-  const readPage = (caller: Caller, name: string, query: Query): Asked => {
-    const model = modelFor(app, caller, name)
+  const readPage = (caller: Principal, name: string, query: Query): Asked => {
+    const model = requireKnownModel(app, caller, name)
     return {
       caller,
       model,
       route: listRoute,
       answer: async () => {
-        const page = await printedPage(app, caller, model, query).catch(byTheRoutes)
+        const page = await findPageJson(app, caller, model, query).catch(byTheRoutes)
         const [body, headers] = printPage(prefix + model.name, page, query)
         return [body, listed(headers)]
       },

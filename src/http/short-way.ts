@@ -5,8 +5,8 @@ import type { IncomingMessage } from 'node:http'
 import { pipeline } from 'node:stream'
 import type { Model } from '../model/definition/model.js'
 import type { App } from '../service/context/app.js'
-import { authenticateKnown } from '../service/auth/sessions.js'
-import type { Caller } from '../service/context/principal.js'
+import { authenticateCached } from '../service/auth/sessions.js'
+import type { Principal } from '../service/context/principal.js'
 import { StagedBody, type Body, type WaitingBodies } from './answer/answer-body.js'
 import { sessionIdOf } from './request/cookies.js'
 import type { CheckHost } from './route/guard.js'
@@ -32,7 +32,7 @@ export interface Parts {
 /** A request that the short way has understood. */
 export interface Asked {
   readonly model: Model
-  readonly caller: Caller
+  readonly caller: Principal
   readonly route: string
   /** The body of a 200 and its own headers. Nothing has happened where it fails with ForTheRoutes. */
   readonly answer: () => Promise<[body: Body, headers: Listed]>
@@ -135,11 +135,11 @@ function understood(readers: readonly Reader[], request: IncomingMessage): Asked
 export function callerKnown(
   { app, checkHost }: Pick<Parts, 'app' | 'checkHost'>,
   request: IncomingMessage,
-): Caller | undefined {
+): Principal | undefined {
   const { headers } = request
   for (const name of UNUSUAL) if (headers[name] !== undefined) return undefined
   const sessionId = sessionIdOf({ headers })
-  const caller = sessionId === undefined ? undefined : authenticateKnown(app, sessionId)
+  const caller = sessionId === undefined ? undefined : authenticateCached(app, sessionId)
   if (caller) checkHost({ headers, raw: request })
   return caller
 }

@@ -2,9 +2,9 @@
 import type { IncomingMessage } from 'node:http'
 import { isObject } from '../model/values/value.js'
 import { authenticate } from '../service/auth/sessions.js'
-import { recordsOf } from '../service/records/records.js'
-import type { Caller } from '../service/context/principal.js'
-import { modelFor } from '../service/access/permission-checks.js'
+import { recordsForPrincipal } from '../service/records/records.js'
+import type { Principal } from '../service/context/principal.js'
+import { requireKnownModel } from '../service/access/permission-checks.js'
 import { readJson } from './request/bodies.js'
 import { sessionIdOf } from './request/cookies.js'
 import { print } from './records/record-answers.js'
@@ -35,7 +35,7 @@ export function shortWrites(parts: Parts): Reader {
     if (!isSmall || !JSON_TYPES.has(headers['content-type'])) return undefined
     const caller = callerKnown(parts, request)
     if (!caller) return undefined
-    const model = modelFor(app, caller, url.slice(prefix.length, end < 0 ? undefined : end))
+    const model = requireKnownModel(app, caller, url.slice(prefix.length, end < 0 ? undefined : end))
     return {
       caller,
       model,
@@ -45,7 +45,7 @@ export function shortWrites(parts: Parts): Reader {
         const still = await callerStill(parts, request)
         const data = dataIn(body)
         if (!still || !data) return byTheRoutes(request, body)
-        const records = recordsOf(app, still)
+        const records = recordsForPrincipal(app, still)
         const written = isUpdate
           ? await records.update(model.name, Number(id), data)
           : await records.create(model.name, data)
@@ -82,7 +82,7 @@ async function bodyOf(request: IncomingMessage, length: number): Promise<Buffer>
 }
 
 /** Whoever takes their time with a body may be nobody by then, or may do less. */
-async function callerStill({ app }: Parts, { headers }: IncomingMessage): Promise<Caller | undefined> {
+async function callerStill({ app }: Parts, { headers }: IncomingMessage): Promise<Principal | undefined> {
   return authenticate(app, sessionIdOf({ headers }), { isUse: false })
 }
 

@@ -7,12 +7,12 @@ import { WEBHOOK_MODEL } from '../model/catalog/webhook-models.js'
 import type { App } from '../service/context/app.js'
 import { requireAdmin } from '../service/access/permission-checks.js'
 import {
-  deliveriesOf,
-  makeWebhook,
-  ping,
-  renewSecret,
-  stateOf,
-  type MadeWebhook,
+  listDeliveries,
+  createWebhook,
+  pingWebhook,
+  rotateSecret,
+  readWebhookState,
+  type CreatedWebhook,
 } from '../service/webhooks/webhooks.js'
 import { callerOf, type Guards } from './route/guard.js'
 import { idOf } from './route/record-request.js'
@@ -32,41 +32,44 @@ export function webhookResources(app: App, guards: Guards): readonly Resource[] 
   const make: Handler = async (request, reply) => {
     refuseKey(request)
     const data = isObject(request.body) ? request.body['data'] : undefined
-    return answer(reply, [told(await makeWebhook(app, callerOf(request), data))])
+    return answer(reply, [told(await createWebhook(app, callerOf(request), data))])
   }
   const renew: Handler = async (request, reply) => {
     refuseKey(request)
-    return answer(reply, [told(await renewSecret(app, callerOf(request), idIn(request)))])
+    return answer(reply, [told(await rotateSecret(app, callerOf(request), idIn(request)))])
   }
-  const listDeliveries: Handler = async (request, reply) => {
+  const getDeliveries: Handler = async (request, reply) => {
     const page = parsePageQuery(request.query as object, app.settings.maxLimit)
-    const { total, data } = await deliveriesOf(app, idIn(request), page)
+    const { total, data } = await listDeliveries(app, idIn(request), page)
     return sendJson(reply, JSON.stringify({ status: 0, offset: page.offset, total, data }))
   }
   return [
     { ...shared, path: PLACE, handlers: { POST: make } },
     {
       ...{ ...shared, path: `${PLACE}/:id` },
-      handlers: { GET: async (request, reply) => answer(reply, [await stateOf(app, idIn(request))]) },
+      handlers: {
+        GET: async (request, reply) => answer(reply, [await readWebhookState(app, idIn(request))]),
+      },
     },
     {
       ...shared,
       path: `${PLACE}/:id/deliveries`,
       withParameters: ['GET'],
-      handlers: { GET: listDeliveries },
+      handlers: { GET: getDeliveries },
     },
     { ...shared, path: `${PLACE}/:id/secret`, handlers: { POST: renew } },
     {
       ...{ ...shared, path: `${PLACE}/:id/ping` },
       handlers: {
-        POST: async (request, reply) => answer(reply, [await ping(app, callerOf(request), idIn(request))]),
+        POST: async (request, reply) =>
+          answer(reply, [await pingWebhook(app, callerOf(request), idIn(request))]),
       },
     },
   ]
 }
 
 /** The only answer that has it. */
-function told({ record, secret }: MadeWebhook): object {
+function told({ record, secret }: CreatedWebhook): object {
   return { ...record, secret }
 }
 

@@ -9,17 +9,17 @@ import { applySchema } from '../store/schema/schema.js'
 import { StagingArea } from '../store/engine/staging.js'
 import { Tables } from '../store/sql/table.js'
 import type { App, Clock } from './context/app.js'
-import { Waiting } from './context/change-waiters.js'
-import { Gate } from './context/authorizer.js'
-import { KnownCallers } from './context/session-cache.js'
+import { ChangeWaiters } from './context/change-waiters.js'
+import { Authorizer } from './context/authorizer.js'
+import { SessionCache } from './context/session-cache.js'
 import { startHousekeeping } from './maintenance/housekeeping.js'
-import { keepMetaModels } from './maintenance/meta-models.js'
-import { ensureRoles } from './auth/roles.js'
+import { syncMetaModels } from './maintenance/meta-models.js'
+import { ensureDefaultRoles } from './auth/roles.js'
 import { DEFAULT_SETTINGS, type Settings } from './context/settings.js'
-import type { Outgoing } from './egress/call.js'
-import { startDelivery } from './webhooks/delivery.js'
-import { systemResolve } from './egress/destination.js'
-import { Reach } from './egress/egress-policy.js'
+import type { EgressOptions } from './egress/call.js'
+import { startDeliveryWorkers } from './webhooks/delivery.js'
+import { resolveHost } from './egress/destination.js'
+import { EgressPolicy } from './egress/egress-policy.js'
 
 export interface AppOptions {
   readonly settings?: Partial<Settings>
@@ -32,15 +32,19 @@ export interface AppOptions {
   /** Whether this process calls webhooks; for one of several nodes at least, if there are any. */
   readonly deliversWebhooks?: boolean
   /** How webhooks are called, where it is to be otherwise. */
-  readonly outgoing?: Partial<Omit<Outgoing, 'reach'>>
+  readonly outgoing?: Partial<Omit<EgressOptions, 'egressPolicy'>>
   /** Called when the disk has failed and only a restart helps. */
   readonly onBroken?: (error: unknown) => void
 }
 
-const OUTGOING: Omit<Outgoing, 'reach'> = { resolve: systemResolve, timeoutMs: 10_000, userAgent: 'verso' }
+const DEFAULT_EGRESS_OPTIONS: Omit<EgressOptions, 'egressPolicy'> = {
+  resolve: resolveHost,
+  timeoutMs: 10_000,
+  userAgent: 'verso',
+}
 
 /** So many of the largest answers wait on the disk for their clients at most. */
-const STAGED_ANSWERS = 16
+const MAX_STAGED_ANSWERS = 16
 
 /**
  * Checks the models, opens the database and brings its tables up to date. The answer is what every function of the service takes.
@@ -53,37 +57,46 @@ export async function createApp(options: AppOptions): Promise<App> {
   const log = options.log ?? pino({ level: 'silent' })
   const clock: Clock = options.clock ?? { now: () => Date.now() }
   const catalog = Catalog.from(options.models)
-  const db = options.database ?? (await openFrom(settings, log, options.onBroken))
+  const db = options.database ?? (await openConfiguredDatabase(settings, log, options.onBroken))
   const prepared = applySchema(db, catalog).then(async (applied) => {
     const tables = new Tables(db.dialect, catalog, applied.former)
-    await keepMetaModels({ catalog, db, tables, clock, undeclared: applied.undeclared })
+    await syncMetaModels({ catalog, db, tables, clock, undeclaredReferrers: applied.undeclared })
     // What is left undone beside a read-only database stays so.
     if (!(await db.writability())) await db.blobs.recover()
     return { ...applied, tables }
   })
-  const { tables, snapshots, undeclared, notes } = await prepared.catch(async (error: unknown) => {
+  const {
+    tables,
+    snapshots,
+    undeclared: undeclaredReferrers,
+    notes,
+  } = await prepared.catch(async (error: unknown) => {
     await db.close()
     throw error
   })
   for (const note of notes) log.warn(note)
-  const gate = new Gate({ catalog, db, tables })
-  const known = new KnownCallers(() => clock.elapsed?.() ?? performance.now())
-  const waiting = new Waiting(db)
+  const authorizer = new Authorizer({ catalog, db, tables })
+  const sessionCache = new SessionCache(() => clock.elapsed?.() ?? performance.now())
+  const changeWaiters = new ChangeWaiters(db)
   const staging = new StagingArea({
-    totalBytes: STAGED_ANSWERS * settings.answerLimitBytes,
+    totalBytes: MAX_STAGED_ANSWERS * settings.answerLimitBytes,
     queueTimeoutMs: settings.statementTimeoutMs,
   })
-  const outgoing = { ...OUTGOING, ...options.outgoing, reach: new Reach(settings.webhookAllow) }
-  const composed = {
+  const outgoing = {
+    ...DEFAULT_EGRESS_OPTIONS,
+    ...options.outgoing,
+    egressPolicy: new EgressPolicy(settings.webhookAllow),
+  }
+  const composed: Omit<App, 'close'> = {
     settings,
     catalog,
     db,
     tables,
-    shapes: snapshots,
-    undeclared,
-    gate,
-    known,
-    waiting,
+    snapshots,
+    undeclaredReferrers,
+    authorizer,
+    sessionCache,
+    changeWaiters,
     staging,
     outgoing,
     clock,
@@ -95,20 +108,20 @@ export async function createApp(options: AppOptions): Promise<App> {
     ...composed,
     close: async () => {
       await stopDelivery?.()
-      await waiting.close()
+      await changeWaiters.close()
       await stopHousekeeping()
       await db.close()
     },
   }
-  await ensureRoles(app).catch(async (error: unknown) => {
+  await ensureDefaultRoles(app).catch(async (error: unknown) => {
     await app.close()
     throw error
   })
-  if (options.deliversWebhooks) stopDelivery = startDelivery(app)
+  if (options.deliversWebhooks) stopDelivery = startDeliveryWorkers(app)
   return app
 }
 
-async function openFrom(
+async function openConfiguredDatabase(
   settings: Settings,
   log: Logger,
   onBroken: AppOptions['onBroken'],
@@ -127,7 +140,7 @@ async function openFrom(
       else if (unwritable.kind !== 'failed')
         log.error(
           error ? summarizeError(unwrapLoggedCause(error)) : {},
-          unwritable.reason === RESTART_REASON ? RESTART_REASON : ADVICE[unwritable.kind],
+          unwritable.reason === RESTART_REASON ? RESTART_REASON : CONDITION_ADVICE[unwritable.kind],
         )
     },
     onBroken: (error) => {
@@ -138,7 +151,7 @@ async function openFrom(
 }
 
 /** For whoever runs the service. */
-const ADVICE = {
+const CONDITION_ADVICE = {
   'read-only':
     'the database is read-only: reads are answered, logins and all other writes are refused with 503. Make it writable; the service notices by itself',
   damaged:

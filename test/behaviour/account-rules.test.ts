@@ -10,9 +10,9 @@ import {
   hasDemoPassword,
 } from '../../src/service/auth/accounts.js'
 import { createApp } from '../../src/service/create-app.js'
-import { provePassword } from '../../src/service/auth/password-proof.js'
-import { rolesNamed } from '../../src/service/auth/roles.js'
-import { userNamed } from '../../src/service/auth/user-records.js'
+import { verifyCredentials } from '../../src/service/auth/password-proof.js'
+import { resolveRoles } from '../../src/service/auth/roles.js'
+import { requireUserByName } from '../../src/service/auth/user-records.js'
 import { findCredentialsByTypedName } from '../../src/store/auth/accounts.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { models } from '../models.js'
@@ -153,9 +153,9 @@ onEveryTarget((engine, door) => {
       older[username] = data.id
     }
     for (const username of made) {
-      const login = await provePassword(app, { username, password: PASSWORD }, '10.0.0.9')
+      const login = await verifyCredentials(app, { username, password: PASSWORD }, '10.0.0.9')
       expect([username, login?.user.id]).toEqual([username, older[username]])
-      expect((await userNamed(app, username)).id).toBe(older[username])
+      expect((await requireUserByName(app, username)).id).toBe(older[username])
     }
     for (const username of ['lone', 'ＬＯＮＥ', 'ᴸone']) {
       const refusal = await refusalOf(records.create(USER_MODEL, { username, password: PASSWORD }))
@@ -192,7 +192,7 @@ onEveryTarget((engine, door) => {
 
   describe('the last administrator', () => {
     const admins = async () => {
-      const [role] = await rolesNamed(service.app, ['administrator'])
+      const [role] = await resolveRoles(service.app, ['administrator'])
       const record = await records.fetch(ROLE_MODEL, role?.id ?? 0, { fields: ['users', 'admin'] })
       const users = record['users'] as WireRecord[]
       return { role: record, user: await records.read(USER_MODEL, users[0]?.id ?? 0) }

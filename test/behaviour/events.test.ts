@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EVENT_MODEL } from '../../src/model/catalog/auth-models.js'
 import { USER_MODEL } from '../../src/model/definition/model.js'
 import { addUser } from '../../src/service/auth/accounts.js'
-import { noteEvent } from '../../src/service/auth/events.js'
+import { appendEvent } from '../../src/service/auth/events.js'
 import { changesSince } from '../log.js'
 import { enter, onEveryTarget, PASSWORD, refusalOf, startService, type Service } from '../targets.js'
 
@@ -19,7 +19,7 @@ onEveryTarget((engine, door) => {
     const { app } = service
     const userId = await addUser(app, { username: 'grace', password: PASSWORD, roles: [] })
     await app.db.transaction((tx) =>
-      noteEvent(app, tx, { kind: 'key-made', userId, address: '10.0.0.1', note: 'x'.repeat(300) }),
+      appendEvent(app, tx, { kind: 'key-made', userId, address: '10.0.0.1', note: 'x'.repeat(300) }),
     )
     const records = await enter(service, door)
     const find = async () =>
@@ -51,7 +51,7 @@ onEveryTarget((engine, door) => {
     const count = async () => (await changesSince(app.db.reader, 0, 1_000)).length
     const before = await count()
     const fails = app.db.transaction(async (tx) => {
-      await noteEvent(app, tx, { kind: 'logout' })
+      await appendEvent(app, tx, { kind: 'logout' })
       throw new Error('undone')
     })
     await expect(fails).rejects.toThrow('undone')

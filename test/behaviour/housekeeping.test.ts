@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { tidy } from '../../src/service/maintenance/housekeeping.js'
+import { removeExpired } from '../../src/service/maintenance/housekeeping.js'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, refusalOf, startService, USERNAME, type Service } from '../targets.js'
 
@@ -24,16 +24,16 @@ onEveryEngine((engine) => {
     await refusalOf(HttpClient.login(service.url, USERNAME, 'wrong'))
     // A failed login counts for the account and for the address.
     expect(await counts()).toEqual([1, 1, 2])
-    await tidy(service.app)
+    await removeExpired(service.app)
     expect(await counts()).toEqual([1, 1, 2])
     service.clock.advance(2 * MINUTE_MS)
-    await tidy(service.app)
+    await removeExpired(service.app)
     expect(await counts()).toEqual([1, 1, 0])
     service.clock.advance(60 * MINUTE_MS)
-    await tidy(service.app)
+    await removeExpired(service.app)
     expect(await counts()).toEqual([0, 1, 0])
     service.clock.advance(24 * 60 * MINUTE_MS)
-    await tidy(service.app)
+    await removeExpired(service.app)
     expect(await counts()).toEqual([0, 0, 0])
   })
 })

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ContentFolder } from '../../src/cli/data/content-folder.js'
 import type { App } from '../../src/service/context/app.js'
-import { exportAll } from '../../src/service/transfer/export.js'
+import { exportModel } from '../../src/service/transfer/export.js'
 import { importRecords } from '../../src/service/transfer/import.js'
 import { changesSince } from '../log.js'
 import type { Database } from '../../src/store/engine/database.js'
@@ -159,7 +159,7 @@ onEveryEngine((engine) => {
     const out = newFolder()
     const folder = new ContentFolder(out)
     let isFirst = true
-    const pages = exportAll(app, app.catalog.get(PAPER), async (file, opened) => {
+    const pages = exportModel(app, app.catalog.get(PAPER), async (file, opened) => {
       if (isFirst) {
         await put('new', { id: replaced.id, version: replaced.version })
         await records.remove(PAPER, removed.id)
@@ -177,7 +177,7 @@ onEveryEngine((engine) => {
   test('an export stops if a content does not match its digest', async () => {
     const folder = new ContentFolder(newFolder())
     const exportWith = async (db: Database) => {
-      for await (const page of exportAll({ ...app, db }, app.catalog.get(PAPER), (file, opened) =>
+      for await (const page of exportModel({ ...app, db }, app.catalog.get(PAPER), (file, opened) =>
         folder.keep(file, opened),
       ))
         expect(page).not.toEqual([])
@@ -198,13 +198,13 @@ describe('an import whose process dies after the commit', () => {
     const place = await newPlace(engine)
     const dying = await startService(engine, { place })
     const db = broken(dying.app.db)
-    const { made } = await importFrom({ ...dying.app, db }, folderOf(lines, CONTENTS))
+    const { created } = await importFrom({ ...dying.app, db }, folderOf(lines, CONTENTS))
     await dying.close()
     const service = await startService(engine, { place })
     const { held, violations } = await auditFiles(service.app.db, place.url)
     await service.close()
     place.remove()
-    return { made, held, violations }
+    return { made: created, held, violations }
   }
 
   test.each(['sqlite', 'postgres'] as const)(

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { addUser, allUsers } from '../../src/service/auth/accounts.js'
+import { addUser, listAllUsers } from '../../src/service/auth/accounts.js'
 import type { App } from '../../src/service/context/app.js'
 import { importRecords } from '../../src/service/transfer/import.js'
 import type { Records } from '../../src/wire.js'
@@ -37,7 +37,7 @@ onEveryEngine((engine) => {
     const authorsOf = async (ids: readonly number[]) => {
       const read = ids.map((id) => records.fetch('test.Note', id, { fields: ['createdBy'] }))
       const authors = (await Promise.all(read)).map(({ createdBy }) => (createdBy as { id: number }).id)
-      const named = new Map((await allUsers(app)).map(({ id, username }) => [id, username]))
+      const named = new Map((await listAllUsers(app)).map(({ id, username }) => [id, username]))
       return authors.map((id) => named.get(id))
     }
     const notesBy = (from: number, usernames: readonly string[]) =>
@@ -45,7 +45,7 @@ onEveryEngine((engine) => {
 
     test('an import creates users with names that are invalid today', async () => {
       const notes = notesBy(31_000, ['мixed', 'αbc', '½'])
-      expect((await imports(notes)).users).toEqual(['мixed', 'αbc', '½'])
+      expect((await imports(notes)).createdUsers).toEqual(['мixed', 'αbc', '½'])
       expect(await authorsOf([31_000, 31_001, 31_002])).toEqual(['мixed', 'αbc', '½'])
       expect(await imports(notes)).toMatchObject({ made: 0, there: 3, users: [] })
     })
@@ -63,8 +63,8 @@ onEveryEngine((engine) => {
         )
       }
       const notes = notesBy(32_000, ['ｗide', 'wide', 'ＷIDE', 'WIDE', 'ｌone', 'ｎew', 'new'])
-      const { users } = await imports(notes)
-      expect(users).toEqual(['new'])
+      const { createdUsers } = await imports(notes)
+      expect(createdUsers).toEqual(['new'])
       expect(await authorsOf(notes.map((note) => note.id))).toEqual([
         'ｗide',
         'wide',

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ConfigError } from '../../src/errors.js'
 import type { App } from '../../src/service/context/app.js'
-import { importRecords, type Imported } from '../../src/service/transfer/import.js'
+import { importRecords, type ImportResult } from '../../src/service/transfer/import.js'
 import { changesSince } from '../log.js'
 import type { Database } from '../../src/store/engine/database.js'
 import { Tables } from '../../src/store/sql/table.js'
@@ -39,7 +39,8 @@ function sourcesOf(app: App, files: Files) {
   return sourcesIn(app, writeFiles(folder, Object.fromEntries(texts) as Record<string, string | Buffer>))
 }
 
-const imports = async (app: App, files: Files): Promise<Imported> => importRecords(app, sourcesOf(app, files))
+const imports = async (app: App, files: Files): Promise<ImportResult> =>
+  importRecords(app, sourcesOf(app, files))
 
 /** The errors of a rejected import; checks that it wrote nothing. */
 async function refusedWhole(app: App, files: Files): Promise<readonly string[]> {
@@ -390,13 +391,13 @@ onEveryEngine((engine) => {
   })
 
   test('an import creates the missing users that lines name, disabled', async () => {
-    const { users } = await imports(app, {
+    const { createdUsers } = await imports(app, {
       'test.Note': [
         { id: 30_000, title: 'a', createdBy: { username: 'Zoë' }, createdOn: '2001-02-03T04:05Z' },
         { id: 30_001, title: 'b', createdBy: { username: 'ada' }, updatedBy: { username: 'zoë' } },
       ],
     })
-    expect(users).toEqual(['zoë'])
+    expect(createdUsers).toEqual(['zoë'])
     const note = await records.read('test.Note', 30_000)
     expect(note).toMatchObject({ createdBy: { name: 'zoë' }, createdOn: '2001-02-03T04:05:00.000Z' })
     const [user] = await app.db.reader.all(

@@ -1,12 +1,16 @@
 import { expect, test } from 'vitest'
-import { KnownCallers, type Known } from '../../src/service/context/session-cache.js'
-import { SERVICE } from '../../src/service/context/principal.js'
+import { SessionCache, type CachedSession } from '../../src/service/context/session-cache.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 
-const somebody = (): Known => ({ caller: SERVICE, isAlive: () => true, use: () => undefined })
+const somebody = (): CachedSession => ({
+  principal: SERVICE_PRINCIPAL,
+  isAlive: () => true,
+  markUsed: () => undefined,
+})
 
 function callers() {
   let ms = 0
-  const known = new KnownCallers(() => ms)
+  const known = new SessionCache(() => ms)
   return { known, pass: (by: number) => (ms += by) }
 }
 
@@ -32,7 +36,7 @@ test('an entry of the session cache ages from the start of its lookup', async ()
 test('the session cache drops a lookup that started before a change of rights', async () => {
   const { known } = callers()
   await known.find('a', async () => {
-    known.forget()
+    known.clear()
     return somebody()
   })
   expect(known.get('a')).toBeUndefined()

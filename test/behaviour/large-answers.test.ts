@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ModelSource } from '../../src/model/catalog/catalog.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
-import { fits } from '../../src/service/context/answer-limits.js'
+import { fitsBytes } from '../../src/service/context/answer-limits.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Database } from '../../src/store/engine/database.js'
 import type { Records, WireRecord } from '../../src/wire.js'
@@ -278,7 +278,7 @@ function byNumber(a: number, b: number): number {
 
 test('the answer limit counts bytes of UTF-8, not characters', () => {
   for (const text of ['x'.repeat(30), 'é'.repeat(15), '漢'.repeat(10), '😀'.repeat(7) + 'xx']) {
-    expect([fits(text, 29), fits(text, 30)], text).toEqual([false, true])
-    expect([fits(Buffer.from(text), 29), fits(Buffer.from(text), 30)], text).toEqual([false, true])
+    expect([fitsBytes(text, 29), fitsBytes(text, 30)], text).toEqual([false, true])
+    expect([fitsBytes(Buffer.from(text), 29), fitsBytes(Buffer.from(text), 30)], text).toEqual([false, true])
   }
 })

@@ -5,7 +5,7 @@ import { defineModel } from '../../src/model/definition/define-model.js'
 import { buildGrant, type Permission } from '../../src/model/access/permission-record.js'
 import { Permissions } from '../../src/model/access/permissions.js'
 import type { App } from '../../src/service/context/app.js'
-import type { Caller } from '../../src/service/context/principal.js'
+import type { Principal } from '../../src/service/context/principal.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { refusalOf } from '../targets.js'
 
@@ -197,13 +197,13 @@ function soon(): string {
 }
 
 /** Gives the account permissions with a condition on every record. */
-export function asEditor({ catalog }: App, admin: Caller): Caller {
-  const rights = new Permissions(catalog, (model) => {
+export function asEditor({ catalog }: App, admin: Principal): Principal {
+  const permissions = new Permissions(catalog, (model) => {
     const permission: Permission = {
       ...{ model: model.name, actions: new Set(['read', 'create', 'update', 'remove']), condition: 'id > 0' },
       ...{ readable: null, writable: null },
     }
     return [buildGrant(catalog, model, permission, {})].flatMap((grant) => grant ?? [])
   })
-  return { ...admin, rights }
+  return { ...admin, permissions }
 }

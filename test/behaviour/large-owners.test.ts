@@ -1,10 +1,10 @@
 // A record whose lists exceed the answer limit: a write reads the ids of the members, never their names, and every answer is bounded.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { App } from '../../src/service/context/app.js'
-import { recordsOf } from '../../src/service/records/records.js'
-import type { Caller } from '../../src/service/context/principal.js'
-import { HeldRecords } from '../../src/service/write/change-set.js'
-import { exportFound } from '../../src/service/transfer/export.js'
+import { recordsForPrincipal } from '../../src/service/records/records.js'
+import type { Principal } from '../../src/service/context/principal.js'
+import { HeldRecordLimit } from '../../src/service/write/change-set.js'
+import { exportSearch } from '../../src/service/transfer/export.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
 import { unweighed, unweighedWrites, withMemberNames } from '../mutants/answers.js'
@@ -37,8 +37,8 @@ onEveryEngine((engine) => {
   let db: CountingDatabase
   let service: Service
   let records: Records
-  let admin: Caller
-  let editor: Caller
+  let admin: Principal
+  let editor: Principal
 
   beforeAll(async () => {
     place = await newPlace(engine)
@@ -47,8 +47,8 @@ onEveryEngine((engine) => {
       ...{ models, place, database: db, isNew: true, expects: [] },
       settings: { answerLimitBytes: LIMIT },
     })
-    admin = await service.app.gate.callerOf(await actorIn(service))
-    records = recordsOf(service.app, admin)
+    admin = await service.app.authorizer.resolvePrincipal(await actorIn(service))
+    records = recordsForPrincipal(service.app, admin)
     editor = asEditor(service.app, admin)
   })
   afterAll(async () => {
@@ -61,7 +61,7 @@ onEveryEngine((engine) => {
     const request = { fields: ['pages'], data: { _domain: `self.id = ${id}` } }
     const model = service.app.catalog.get('big.Doc')
     const read = await db.charactersOf(async () => {
-      const refused = await refusalOf(exportFound(service.app, admin, model, request).pages.next())
+      const refused = await refusalOf(exportSearch(service.app, admin, model, request).pages.next())
       expect([refused.kind, refused.message]).toEqual(['too-large', expect.stringContaining(`big.Doc ${id}`)])
     })
     expect(read).toBeLessThan(MOST_READ)
@@ -79,7 +79,7 @@ onEveryEngine((engine) => {
   test.for(WRITES)(
     '%s by a user with conditional permissions reads no names of members and answers within the limit',
     async ([, write]) => {
-      const by = recordsOf(service.app, editor)
+      const by = recordsForPrincipal(service.app, editor)
       expect(await charactersOf(await makeOwner(records), by, write)).toBeLessThan(MOST_READ)
     },
   )
@@ -92,15 +92,15 @@ onEveryEngine((engine) => {
           const refused = await refusalOf(read(owner, by))
           expect([refused.kind, refused.message]).toEqual(['too-large', expect.stringContaining('64 KB')])
         }
-        const by = recordsOf(service.app, caller)
+        const by = recordsForPrincipal(service.app, caller)
         expect(await charactersOf(await makeOwner(records), by, refuse)).toBeLessThan(MOST_READ)
       }
     },
   )
 
   test('mutants that read names, or more than the answer limit, are caught', async () => {
-    const caught = async (app: App, by: Caller, [, call]: Call) =>
-      (await charactersOf(await makeOwner(records), recordsOf(app, by), call)) >= MOST_READ
+    const caught = async (app: App, by: Principal, [, call]: Call) =>
+      (await charactersOf(await makeOwner(records), recordsForPrincipal(app, by), call)) >= MOST_READ
     const [update, list, shown] = WRITES
     if (!update || !list || !shown) throw new Error('there are fewer writes')
     const named = withMemberNames(service.app)
@@ -149,7 +149,7 @@ onEveryEngine((engine) => {
   describe('an owner with small lists', () => {
     test('an update or a conflict of an owner with small lists has the names of its members', async () => {
       const { id, pages, tags } = await makeOwner(records, 2)
-      for (const by of [admin, editor].map((caller) => recordsOf(service.app, caller))) {
+      for (const by of [admin, editor].map((caller) => recordsForPrincipal(service.app, caller))) {
         const { version } = await records.read('big.Doc', id)
         const { data } = await by.update('big.Doc', id, { version, title: `at ${version}` })
         expect(data).toEqual(await by.read('big.Doc', id))
@@ -166,7 +166,7 @@ onEveryEngine((engine) => {
 
     test('an owner with small lists can be sent back as read, and a changed name of a member is rejected', async () => {
       const { id } = await makeOwner(records, 2)
-      for (const by of [admin, editor].map((caller) => recordsOf(service.app, caller))) {
+      for (const by of [admin, editor].map((caller) => recordsForPrincipal(service.app, caller))) {
         const read = await by.read('big.Doc', id)
         const { data } = await by.update('big.Doc', id, read)
         expect(data.version).toBe(read.version + 1)
@@ -180,7 +180,7 @@ onEveryEngine((engine) => {
   test('names sent back with a list over the answer limit are rejected without reading the stored ones', async () => {
     const owner = await makeOwner(records)
     const { id, version } = owner
-    for (const by of [admin, editor].map((caller) => recordsOf(service.app, caller))) {
+    for (const by of [admin, editor].map((caller) => recordsForPrincipal(service.app, caller))) {
       const pages = owner.pages.map((page) => ({ id: page, $version: 0, text: 'x' }))
       const read = await charactersOf(owner, by, async () => {
         const refused = await refusalOf(by.update('big.Doc', id, { version, pages }))
@@ -212,7 +212,7 @@ onEveryEngine((engine) => {
 
   test('one record of any size can be changed, and further records up to a total size', () => {
     const model = service.app.catalog.get('big.Page')
-    const held = new HeldRecords()
+    const held = new HeldRecordLimit()
     const hold = (id: number, length: number) => () => {
       held.add(model, { id, version: 0, text: 'x'.repeat(length) })
     }

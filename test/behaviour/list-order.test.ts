@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { describeModel } from '../../src/model/query/describe.js'
 import { USER_MODEL } from '../../src/model/definition/model.js'
-import { SERVICE } from '../../src/service/context/principal.js'
-import { recordsFor, recordsOf } from '../../src/service/records/records.js'
-import { exportFound } from '../../src/service/transfer/export.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
+import { recordsFor, recordsForPrincipal } from '../../src/service/records/records.js'
+import { exportSearch } from '../../src/service/transfer/export.js'
 import type { Database, Queryable } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records, WireRecord } from '../../src/wire.js'
@@ -102,11 +102,11 @@ onEveryTarget((engine, door) => {
     (await records.create(ORDER, { name: 'O', lines: LINES, tags: manyTags(tags), ...more })).data
 
   test('reads, writes, fetches, finds, copies, conflicts and exports show a list in its order', async () => {
-    const made = await make()
-    const { id } = made
+    const created = await make()
+    const { id } = created
     const only = { data: { _domain: `self.id = ${id}` } }
     const shown = {
-      created: made,
+      created,
       read: await records.read(ORDER, id),
       updated: (await records.update(ORDER, id, { version: 0, name: 'P' })).data,
       saved: (await records.save(ORDER, [{ id, version: 1, name: 'Q' }])).data[0],
@@ -126,7 +126,7 @@ onEveryTarget((engine, door) => {
       expect(linesOf(record), where).toEqual(SHOWN)
       expect(namesIn(record, 'tags'), where).toEqual(TAGS_SHOWN)
     }
-    const { columns, pages } = exportFound(service.app, SERVICE, service.app.catalog.get(ORDER), {
+    const { columns, pages } = exportSearch(service.app, SERVICE_PRINCIPAL, service.app.catalog.get(ORDER), {
       ...only,
       fields: ['tags'],
     })
@@ -295,9 +295,9 @@ onEveryEngine((engine) => {
     expect(await shownTo(partly)).toEqual(
       everywhere(['second', 'third', 'dear', 'cheap', 'none', 'none either', 'free']),
     )
-    const { gate, catalog } = service.app
-    const { rights } = await gate.callerOf(await actorOf(blind))
-    const { fields } = describeModel(rights ?? catalog, catalog.get(ORDER), null)
+    const { authorizer, catalog } = service.app
+    const { permissions } = await authorizer.resolvePrincipal(await actorOf(blind))
+    const { fields } = describeModel(permissions ?? catalog, catalog.get(ORDER), null)
     expect(fields.find(({ name }) => name === 'lines')).toMatchObject({ orderBy: ['-price'] })
     // Mutants that ignore the permissions show the full order.
     const named = READING_TWINS['hidden fields can be named']?.(service.app)
@@ -314,7 +314,7 @@ onEveryEngine((engine) => {
         await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 }),
       )
       const service = await startService(engine, { models, place, database })
-      const records = recordsOf(service.app, SERVICE)
+      const records = recordsForPrincipal(service.app, SERVICE_PRINCIPAL)
       const made = (await records.create(ORDER, { name: 'O', lines: LINES })).data
       expect(linesOf(made)).toEqual(LINES.map(({ name }) => name))
       expect(linesOf(await records.readAt(ORDER, made.id, 0))).toEqual(LINES.map(({ name }) => name))

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { createApp } from '../../src/service/create-app.js'
-import { SERVICE } from '../../src/service/context/principal.js'
-import { recordsOf } from '../../src/service/records/records.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
+import { recordsForPrincipal } from '../../src/service/records/records.js'
 import { changesSince } from '../log.js'
 import type { Records } from '../../src/wire.js'
 import { models } from '../models.js'
@@ -150,7 +150,7 @@ describe('MetaModels over restarts', () => {
         Array.from({ length: 4 }, () => createApp({ settings: { db: place.url }, models })),
       )
       for (const app of apps) {
-        const { data } = await recordsOf(app, SERVICE).search(META, everything)
+        const { data } = await recordsForPrincipal(app, SERVICE_PRINCIPAL).search(META, everything)
         expect(data.map(({ fullName }) => fullName).toSorted()).toEqual([...NAMES, ...SYSTEM].toSorted())
       }
       await Promise.all(apps.map((app) => app.close()))

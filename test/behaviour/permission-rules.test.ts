@@ -4,9 +4,9 @@ import { PERMISSION_MODEL, ROLE_MODEL } from '../../src/model/catalog/auth-model
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { extendModel } from '../../src/model/definition/extend-model.js'
 import { USER_MODEL } from '../../src/model/definition/model.js'
-import { SERVICE } from '../../src/service/context/principal.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { createApp } from '../../src/service/create-app.js'
-import { create } from '../../src/service/records/save.js'
+import { createRecord } from '../../src/service/records/save.js'
 import type { Records } from '../../src/wire.js'
 import { models } from '../models.js'
 import { enter, newPlace, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
@@ -163,7 +163,7 @@ test('an app without models validates what it can without them: names, syntax an
   try {
     const roles = app.catalog.get(ROLE_MODEL)
     const about = (permission: object) =>
-      create(app, SERVICE, roles, {
+      createRecord(app, SERVICE_PRINCIPAL, roles, {
         name: JSON.stringify(permission),
         permissions: [{ canRead: true, ...permission }],
       })

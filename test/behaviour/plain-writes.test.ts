@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildGrant, type Permission } from '../../src/model/access/permission-record.js'
 import type { GroupableWrite } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
-import type { Caller } from '../../src/service/context/principal.js'
-import { recordsOf } from '../../src/service/records/records.js'
+import type { Principal } from '../../src/service/context/principal.js'
+import { recordsForPrincipal } from '../../src/service/records/records.js'
 import { Permissions } from '../../src/model/access/permissions.js'
 import type { Records } from '../../src/wire.js'
 import { actorIn, newPlace, startService, type Place, type Service } from '../targets.js'
@@ -13,7 +13,7 @@ import { faceOf } from '../mutants/records.js'
 let place: Place
 let service: Service
 let records: Records
-let admin: Caller
+let admin: Principal
 let asked: (GroupableWrite | undefined)[] = []
 
 beforeAll(async () => {
@@ -27,8 +27,8 @@ beforeAll(async () => {
     }) as typeof db.transaction,
   }
   service = await startService('sqlite', { place, database: watched })
-  admin = await service.app.gate.callerOf(await actorIn(service))
-  records = recordsOf(service.app, admin)
+  admin = await service.app.authorizer.resolvePrincipal(await actorIn(service))
+  records = recordsForPrincipal(service.app, admin)
 })
 afterAll(async () => {
   await service.close()
@@ -141,8 +141,8 @@ function withGrant(condition: string | null = null): Records {
     ...{ model: CONTACT, actions: new Set(['read', 'create', 'update']), condition },
     ...{ readable: null, writable: null },
   }
-  const rights = new Permissions(catalog, (model) =>
+  const permissions = new Permissions(catalog, (model) =>
     [buildGrant(catalog, model, permission, {})].flatMap((grant) => grant ?? []),
   )
-  return recordsOf(service.app, { ...admin, rights })
+  return recordsForPrincipal(service.app, { ...admin, permissions })
 }

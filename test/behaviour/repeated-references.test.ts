@@ -1,9 +1,9 @@
 // A request may contain a record several times with its version, if the record does not change.
 import { expect, test } from 'vitest'
 import { readUpdateDraft, type Draft } from '../../src/model/write/draft.js'
-import { SERVICE } from '../../src/service/context/principal.js'
-import { Saving } from '../../src/service/write/record-writer.js'
-import { nowOf } from '../../src/service/context/context.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
+import { RecordWriter } from '../../src/service/write/record-writer.js'
+import { getTimestamp } from '../../src/service/context/context.js'
 import * as store from '../../src/store/records/records.js'
 import type { WireRecord } from '../../src/wire.js'
 import { onEveryTarget } from '../targets.js'
@@ -117,7 +117,7 @@ onEveryTarget((engine, door) => {
     const person = await make(PERSON, { name: 'Q', boss: { name: 'R' } })
     const boss = { ...(person['boss'] as { id: number }), version: 0, company: at }
     const { app } = service()
-    const now = nowOf(app)
+    const now = getTimestamp(app)
     const model = app.catalog.get(PERSON)
     const key = { id: person.id, version: 0 }
     const data = { boss, company: { ...at, name: 'Other' } }
@@ -125,9 +125,9 @@ onEveryTarget((engine, door) => {
     const undone = new Error('undone')
     let written: unknown
     const twin = app.db.transaction(async (tx) => {
-      await new Saving({ app, ...SERVICE, tx, now }, [draft]).update(draft, key, {
+      await new RecordWriter({ app, ...SERVICE_PRINCIPAL, tx, now }, [draft]).update(draft, key, {
         version: 0,
-        by: 'version',
+        source: 'version',
       })
       written = await store.read(tx, app.tables.of(app.catalog.get(COMPANY)), parent.id)
       throw undone

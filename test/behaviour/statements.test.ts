@@ -1,6 +1,6 @@
 // The number of statements does not depend on the number of records or of their related records.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { recordsOf } from '../../src/service/records/records.js'
+import { recordsForPrincipal } from '../../src/service/records/records.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
 import { CountingDatabase } from '../counting-database.js'
@@ -23,9 +23,9 @@ onEveryEngine((engine) => {
     db = new CountingDatabase(await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 }))
     service = await startService(engine, { place, database: db })
     // Loads the permissions first: HTTP loads them with the session.
-    const by = await service.app.gate.callerOf(await actorIn(service))
-    records = recordsOf(service.app, by)
-    twin = recordsOf({ ...service.app, db: withNeighboursOneByOne(db) }, by)
+    const by = await service.app.authorizer.resolvePrincipal(await actorIn(service))
+    records = recordsForPrincipal(service.app, by)
+    twin = recordsForPrincipal({ ...service.app, db: withNeighboursOneByOne(db) }, by)
     for (let index = 0; index < COUNT; index++) await createPerson(index)
   })
   afterAll(async () => {

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { recordsOf } from '../../src/service/records/records.js'
-import { SERVICE } from '../../src/service/context/principal.js'
+import { recordsForPrincipal } from '../../src/service/records/records.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { ENGINES, enter, newPlace, startService, type Engine, type Place } from '../targets.js'
 import { fill, placeOf, readFiles, writeFiles, writeModels } from '../transfer/world.js'
 import { cleanUpAfterwards, MAIN, scratch, verso } from './program.js'
@@ -120,7 +120,7 @@ describe.each(ENGINES)('%s', (engine: Engine) => {
     await importInto(place.url, folder)
     const service = await startService(engine, { place })
     // Imported users have no roles, so they may do nothing.
-    const records = recordsOf(service.app, SERVICE)
+    const records = recordsForPrincipal(service.app, SERVICE_PRINCIPAL)
     expect((await records.create('rel.Badge', {})).data).toMatchObject({
       id: 4,
       version: 0,

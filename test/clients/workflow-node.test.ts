@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { save } from '../../src/service/records/save.js'
-import { SERVICE } from '../../src/service/context/principal.js'
+import { saveRecords } from '../../src/service/records/save.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { onEveryEngine, PASSWORD, USERNAME, type Service } from '../targets.js'
 import { openShop, ORDER, PARTNER, TAG } from './shop.js'
 import { WorkflowNode } from './workflow-node.js'
@@ -33,7 +33,8 @@ onEveryEngine((engine) => {
   test('the workflow node fills a drop-down with all records, beyond the size of one page', async () => {
     const { app } = service
     const some = Array.from({ length: 600 }, (_, index) => ({ name: `Partner ${index}` }))
-    for (let round = 0; round < 2; round++) await save(app, SERVICE, app.catalog.get(PARTNER), some)
+    for (let round = 0; round < 2; round++)
+      await saveRecords(app, SERVICE_PRINCIPAL, app.catalog.get(PARTNER), some)
     const partner = (await node.fields(ORDER)).find(({ name }) => name === 'partner')
     if (!partner) throw new Error('there is no such field')
     expect((await node.choices(partner)).length).toBeGreaterThanOrEqual(1_200)

@@ -1,9 +1,9 @@
 // Two nodes on one database, and users who lose access on one node while the other still has them in its cache.
 import { afterAll, beforeAll } from 'vitest'
 import { addUser } from '../../src/service/auth/accounts.js'
-import { makeKey } from '../../src/service/auth/keys.js'
-import { hashOfToken, newToken } from '../../src/service/auth/tokens.js'
-import { SERVICE } from '../../src/service/context/principal.js'
+import { createKey } from '../../src/service/auth/keys.js'
+import { hashToken, createToken } from '../../src/service/auth/tokens.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { insertSession } from '../../src/store/auth/sessions.js'
 import { HttpClient } from '../http-client.js'
 import {
@@ -47,8 +47,8 @@ export class AccessNodes {
   /** Opens a session like a login does, without the cost of a password hash. */
   async open(userId: number): Promise<string> {
     const { app, clock } = this.here
-    const [token, now] = [newToken(), clock.now()]
-    const session = { hash: hashOfToken(token), userId, createdMs: now, seenMs: now }
+    const [token, now] = [createToken(), clock.now()]
+    const session = { hash: hashToken(token), userId, createdMs: now, seenMs: now }
     await app.db.transaction((tx) => insertSession(tx, { ...session, address: null, agent: null }))
     return `JSESSIONID=${token}`
   }
@@ -57,7 +57,7 @@ export class AccessNodes {
     const { app } = this.here
     const username = `user${++this.count}`
     const id = await addUser(app, { username, password: PASSWORD, roles })
-    const { key, record } = await makeKey(app, SERVICE, { user: id, name: 'a program' })
+    const { key, record } = await createKey(app, SERVICE_PRINCIPAL, { user: id, name: 'a program' })
     const cookie = await this.open(id)
     return { id, username, cookie, session: { cookie }, key: { 'api-key': key }, keyId: record.id }
   }

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ROLE_MODEL } from '../../src/model/catalog/auth-models.js'
 import { USER_MODEL } from '../../src/model/definition/model.js'
 import { addUser } from '../../src/service/auth/accounts.js'
-import { KnownCallers } from '../../src/service/context/session-cache.js'
-import { rolesNamed } from '../../src/service/auth/roles.js'
+import { SessionCache } from '../../src/service/context/session-cache.js'
+import { resolveRoles } from '../../src/service/auth/roles.js'
 import { DeafGate, TrustingCallers } from '../mutants/accounts.js'
 import { HttpClient } from '../http-client.js'
 import {
@@ -58,7 +58,7 @@ onEveryEngine((engine) => {
     return { id, version, cookie: await open(), other: await open() }
   }
   const statusOf = async (cookie: string, url = there.url) => (await asUser(url, cookie).get(PATH)).status
-  const rolesOf = async (...names: string[]) => rolesNamed(here.app, names)
+  const rolesOf = async (...names: string[]) => resolveRoles(here.app, names)
   const change = async ({ id, version }: Somebody, values: object) =>
     admin.update(USER_MODEL, id, { version: await version(), ...values })
 
@@ -163,7 +163,7 @@ onEveryEngine((engine) => {
   })
 
   test('the mutant whose authorizer misses changes of permissions is caught', async () => {
-    const known = new KnownCallers(() => there.clock.elapsed())
+    const known = new SessionCache(() => there.clock.elapsed())
     const deaf = { ...there.app, known, gate: new DeafGate(there.app) }
     await withServer({ ...there, app: deaf }, {}, async (url) => {
       const who = await somebody(['editor'])

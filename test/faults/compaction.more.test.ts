@@ -1,9 +1,9 @@
 // Compaction runs while others write and read: everything above the retention floor stays, and nobody waits.
 import { expect, test } from 'vitest'
-import { compact } from '../../src/service/maintenance/retention.js'
-import { followingPage } from '../../src/service/log/feed.js'
-import { purge } from '../../src/service/maintenance/purge.js'
-import { SERVICE } from '../../src/service/context/principal.js'
+import { compactLog } from '../../src/service/maintenance/retention.js'
+import { readVisibleFeedPage } from '../../src/service/log/feed.js'
+import { purgeHistory } from '../../src/service/maintenance/purge.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { readRetentionFloor } from '../../src/store/log/feed.js'
 import { LOG_TABLE } from '../../src/store/log/log.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -62,7 +62,7 @@ async function withOldRecords(
 async function follow({ service }: World, since: number): Promise<{ changes: Change[]; faults: string[] }> {
   const changes: Change[] = []
   for (let next = since; ;) {
-    const page = await followingPage(service.app, SERVICE, {
+    const page = await readVisibleFeedPage(service.app, SERVICE_PRINCIPAL, {
       since: next,
       limit: 500,
       models: undefined,
@@ -99,8 +99,8 @@ onEveryEngine((engine) => {
     await withOldRecords(engine, 20, async (world) => {
       const { service, records, all } = world
       await records.remove(CIRCLE, all[0]?.id ?? 0)
-      expect(await compact(service.app)).toBe(20 * 7 + 1)
-      expect(await compact(service.app)).toBe(0)
+      expect(await compactLog(service.app)).toBe(20 * 7 + 1)
+      expect(await compactLog(service.app)).toBe(0)
       const id = all[1]?.id ?? 0
       const { data, total } = await records.history(CIRCLE, id)
       expect([total, data.map(({ version }) => version)]).toEqual([3, [9, 8, 7]])
@@ -125,9 +125,9 @@ onEveryEngine((engine) => {
   test('compaction by days keeps the newest change of every record', async () => {
     await withOldRecords(engine, 5, async ({ service, records, all }) => {
       const id = all[2]?.id ?? 0
-      await compact(service.app, undefined, { days: 3 })
+      await compactLog(service.app, undefined, { days: 3 })
       expect((await records.history(CIRCLE, id)).total).toBe(10)
-      await compact(service.app, undefined, { days: 1 })
+      await compactLog(service.app, undefined, { days: 1 })
       expect((await records.history(CIRCLE, id)).data.map(({ version }) => version)).toEqual([9])
       expect((await records.readAt(CIRCLE, id, 9))['name']).toBe('c2 9')
     })
@@ -153,7 +153,7 @@ onEveryEngine((engine) => {
           written.set(id, version + 1)
         }
       })
-      const removed = await Promise.all([compact(service.app), compact(other.app)])
+      const removed = await Promise.all([compactLog(service.app), compactLog(other.app)])
       isOver = true
       await Promise.all(writers)
       // Changes younger than a day stay.
@@ -185,7 +185,7 @@ onEveryEngine((engine) => {
         },
         close: () => service.app.db.close(),
       }
-      const removed = await compact({ ...service.app, db }, stop.signal)
+      const removed = await compactLog({ ...service.app, db }, stop.signal)
       expect(removed).toBeGreaterThan(0)
       expect(removed).toBeLessThan(60 * 7)
       const horizon = await readRetentionFloor(service.app.db.reader)
@@ -200,7 +200,7 @@ onEveryEngine((engine) => {
       engine,
       10,
       async (world) => {
-        await compact(world.service.app)
+        await compactLog(world.service.app)
         expect(await faultsFromTheBeginning(world)).not.toEqual([])
       },
       withoutHorizon,
@@ -220,7 +220,7 @@ onEveryEngine((engine) => {
       }
       const alone = await latencies(() => false, 100)
       let isOver = false
-      const compacting = compact(service.app).finally(() => {
+      const compacting = compactLog(service.app).finally(() => {
         isOver = true
       })
       const beside = await latencies(() => isOver, 10_000)
@@ -236,9 +236,9 @@ onEveryEngine((engine) => {
       const [kept, gone] = all.map(({ id }) => id)
       const model = service.app.catalog.get(CIRCLE)
       await records.remove(CIRCLE, gone ?? 0)
-      expect(await purge(service.app, model, kept ?? 0)).toEqual({ changes: 10, isThere: true })
-      expect(await purge(service.app, model, gone ?? 0)).toEqual({ changes: 11, isThere: false })
-      expect((await refusalOf(purge(service.app, model, 99_999))).kind).toBe('not-found')
+      expect(await purgeHistory(service.app, model, kept ?? 0)).toEqual({ changes: 10, isThere: true })
+      expect(await purgeHistory(service.app, model, gone ?? 0)).toEqual({ changes: 11, isThere: false })
+      expect((await refusalOf(purgeHistory(service.app, model, 99_999))).kind).toBe('not-found')
       const rows = await service.app.db.reader.all(`select changes from ${LOG_TABLE} where model = ?`, [
         CIRCLE,
       ])

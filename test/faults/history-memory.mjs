@@ -2,8 +2,8 @@
 // `whole`, it runs the mutant whose pages of the change log are limited by their number only.
 import { createApp } from '../../dist/index.js'
 import { addUser } from '../../dist/service/auth/accounts.js'
-import { recordsFor, recordsOf } from '../../dist/service/records/records.js'
-import { SERVICE } from '../../dist/service/context/principal.js'
+import { recordsFor, recordsForPrincipal } from '../../dist/service/records/records.js'
+import { SERVICE_PRINCIPAL } from '../../dist/service/context/principal.js'
 import { findCredentials } from '../../dist/store/auth/accounts.js'
 import { openDatabase } from '../../dist/store/open.js'
 
@@ -29,7 +29,7 @@ const app = await createApp({
   models: [{ file: 'note.json', definition: { name: MODEL, fields } }],
   database: how === 'whole' ? twin : database,
 })
-const root = recordsOf(app, SERVICE)
+const root = recordsForPrincipal(app, SERVICE_PRINCIPAL)
 await root.create('verso.auth.Role', {
   name: 'notes of t',
   permissions: [{ model: MODEL, canRead: true, condition: "self.title = 't'" }],

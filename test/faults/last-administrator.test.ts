@@ -1,8 +1,8 @@
 // Two administrators disable each other concurrently: one of them stays.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { USER_MODEL } from '../../src/model/definition/model.js'
-import { addUser, setDisabled } from '../../src/service/auth/accounts.js'
-import { actorOf } from '../../src/service/context/identity.js'
+import { addUser, setUserDisabled } from '../../src/service/auth/accounts.js'
+import { toUserIdentity } from '../../src/service/context/identity.js'
 import type { App } from '../../src/service/context/app.js'
 import { createApp } from '../../src/service/create-app.js'
 import { recordsFor } from '../../src/service/records/records.js'
@@ -42,10 +42,10 @@ async function disableEachOther(app: App): Promise<boolean> {
   const [ada, bob] = users
   if (!ada || !bob) throw new Error('both are there')
   const disable = (by: typeof ada, { id, version }: typeof bob) =>
-    recordsFor(app, actorOf(by)).update(USER_MODEL, id, { version, disabled: true })
+    recordsFor(app, toUserIdentity(by)).update(USER_MODEL, id, { version, disabled: true })
   await Promise.allSettled([disable(ada, bob), disable(bob, ada)])
   const isLeft = await hasAdministrator(app.db.reader)
-  for (const name of NAMES) await setDisabled(app, name, false)
+  for (const name of NAMES) await setUserDisabled(app, name, false)
   return isLeft
 }
 

@@ -1,7 +1,7 @@
 // PostgreSQL only: concurrent writes share a transaction (group commit) without affecting each other and without a lost write.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { VersoError } from '../../src/errors.js'
-import { recordsOf } from '../../src/service/records/records.js'
+import { recordsForPrincipal } from '../../src/service/records/records.js'
 import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records, WireRecord } from '../../src/wire.js'
@@ -39,8 +39,8 @@ afterEach(async () => {
 async function start(twin: (db: Database) => Database = (db) => db): Promise<void> {
   service = await startService('postgres', { place, database: twin(await openDatabase(place.url, OPTIONS)) })
   // Loads the permissions first, so that all writes of one tick join one group commit.
-  const by = await service.app.gate.callerOf(await actorIn(service))
-  records = recordsOf(service.app, by)
+  const by = await service.app.authorizer.resolvePrincipal(await actorIn(service))
+  records = recordsForPrincipal(service.app, by)
 }
 
 async function make(count: number): Promise<WireRecord[]> {

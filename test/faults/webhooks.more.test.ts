@@ -1,8 +1,8 @@
 // Webhooks deliver every change at least once and in order, whatever happens to receivers and nodes.
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { SERVICE } from '../../src/service/context/principal.js'
-import { create, update } from '../../src/service/records/save.js'
-import { makeWebhook, stateOf, deliveriesOf } from '../../src/service/webhooks/webhooks.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
+import { createRecord, updateRecord } from '../../src/service/records/save.js'
+import { createWebhook, readWebhookState, listDeliveries } from '../../src/service/webhooks/webhooks.js'
 import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { WireRecord } from '../../src/wire.js'
@@ -47,14 +47,16 @@ async function start(engine: Engine, options: ServiceOptions = {}): Promise<Serv
 }
 
 const hookOf = async ({ app }: Service, more = {}) =>
-  makeWebhook(app, SERVICE, { name: 'all', url: receiver.url, ...more })
+  createWebhook(app, SERVICE_PRINCIPAL, { name: 'all', url: receiver.url, ...more })
 
 async function write({ app }: Service, count: number): Promise<WireRecord[]> {
   const model = app.catalog.get(CONTACT)
   const made: WireRecord[] = []
   for (let i = 0; i < count; i++) {
-    const { data } = await create(app, SERVICE, model, { firstName: `n${i}` })
-    made.push((await update(app, SERVICE, model, data.id, { version: 0, lastName: 'Doe' })).data)
+    const { data } = await createRecord(app, SERVICE_PRINCIPAL, model, { firstName: `n${i}` })
+    made.push(
+      (await updateRecord(app, SERVICE_PRINCIPAL, model, data.id, { version: 0, lastName: 'Doe' })).data,
+    )
   }
   return made
 }
@@ -92,9 +94,9 @@ onEveryEngine((engine) => {
     const ids = receiver.calls.map(({ headers }) => headers['webhook-id'])
     expect(new Set(ids).size).toBe(ids.length)
     await expect
-      .poll(async () => stateOf(service.app, record.id), PATIENTLY)
+      .poll(async () => readWebhookState(service.app, record.id), PATIENTLY)
       .toMatchObject({ lag: 0, failures: 0, paused: false, nextAttemptOn: null })
-    const { total, data } = await deliveriesOf(service.app, record.id, PAGE)
+    const { total, data } = await listDeliveries(service.app, record.id, PAGE)
     expect(total).toBe(receiver.calls.length)
     expect(data.map(({ message }) => message)).toEqual(ids.reverse())
     expect(data.reduce((sum, { changes }) => sum + changes, 0)).toBe(300)
@@ -110,7 +112,7 @@ onEveryEngine((engine) => {
     }))
     // More changes were committed meanwhile, but the retried message is the same.
     expect([second, third, fourth]).toEqual([first, first, first])
-    const { data } = await deliveriesOf(service.app, webhook, PAGE)
+    const { data } = await listDeliveries(service.app, webhook, PAGE)
     expect([...data].reverse().slice(0, 4)).toMatchObject([
       ...[1, 2, 3].map((attempt) => ({ attempt, status: 500, error: 'answered 500' })),
       { attempt: 4, status: 204, error: null },
@@ -140,7 +142,7 @@ onEveryEngine((engine) => {
     const contacts = await write(service, 3)
     await receiver.until(({ folded }) => folded.length === 6)
     expectAll(contacts)
-    const { data } = await deliveriesOf(service.app, record.id, PAGE)
+    const { data } = await listDeliveries(service.app, record.id, PAGE)
     expect(data.at(-1)).toMatchObject({ attempt: 1, status: null, error: 'no answer within 0.3 s' })
   })
 
@@ -148,17 +150,17 @@ onEveryEngine((engine) => {
     const service = await start(engine)
     const { port } = receiver
     await receiver.close()
-    const { record } = await makeWebhook(service.app, SERVICE, {
+    const { record } = await createWebhook(service.app, SERVICE_PRINCIPAL, {
       ...{ name: 'down', url: `http://127.0.0.1:${port}/` },
     })
     const contacts = await write(service, 2)
     await expect
-      .poll(async () => (await stateOf(service.app, record.id)).failures, PATIENTLY)
+      .poll(async () => (await readWebhookState(service.app, record.id)).failures, PATIENTLY)
       .toBeGreaterThan(0)
     await receiver.listenAgain(port)
     await receiver.until(({ folded }) => folded.length === 4)
     expectAll(contacts)
-    const { data } = await deliveriesOf(service.app, record.id, PAGE)
+    const { data } = await listDeliveries(service.app, record.id, PAGE)
     expect(data.at(-1)).toMatchObject({ status: null, error: 'nobody listens there' })
   })
 
@@ -168,10 +170,16 @@ onEveryEngine((engine) => {
     const { record } = await hookOf(service)
     const before = await write(service, 2)
     await receiver.until(({ taken }) => taken.length === 4)
-    const paused = await update(service.app, SERVICE, model, record.id, { version: 0, paused: true })
+    const paused = await updateRecord(service.app, SERVICE_PRINCIPAL, model, record.id, {
+      version: 0,
+      paused: true,
+    })
     const meanwhile = await write(service, 3)
-    expect(await stateOf(service.app, record.id)).toMatchObject({ paused: true })
-    await update(service.app, SERVICE, model, record.id, { version: paused.data.version, paused: false })
+    expect(await readWebhookState(service.app, record.id)).toMatchObject({ paused: true })
+    await updateRecord(service.app, SERVICE_PRINCIPAL, model, record.id, {
+      version: paused.data.version,
+      paused: false,
+    })
     await receiver.until(({ folded }) => folded.length === 10)
     expectAll([...before, ...meanwhile])
   })
@@ -247,7 +255,7 @@ async function failThrice(service: Service) {
   const contacts = await write(service, 5)
   for (const times of [1, 2, 3]) {
     await expect
-      .poll(async () => (await stateOf(service.app, record.id)).failures, PATIENTLY)
+      .poll(async () => (await readWebhookState(service.app, record.id)).failures, PATIENTLY)
       .toBeGreaterThanOrEqual(times)
     contacts.push(...(await write(service, 3)))
     service.clock.advance(10_000)

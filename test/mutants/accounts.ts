@@ -1,16 +1,16 @@
 // Broken twins of what guards accounts.
-import { KnownCallers, type Known } from '../../src/service/context/session-cache.js'
-import type { Actor } from '../../src/service/context/identity.js'
-import type { Caller } from '../../src/service/context/principal.js'
-import { Gate } from '../../src/service/context/authorizer.js'
+import { SessionCache, type CachedSession } from '../../src/service/context/session-cache.js'
+import type { UserIdentity } from '../../src/service/context/identity.js'
+import type { Principal } from '../../src/service/context/principal.js'
+import { Authorizer } from '../../src/service/context/authorizer.js'
 import type { Database, Row, Transaction } from '../../src/store/engine/database.js'
 import { VERSIONS_TABLE } from '../../src/store/auth/permissions-version.js'
 import { faceOf } from './records.js'
 
 /** Works rights out once, and never hears that they have changed. */
-export class DeafGate extends Gate {
-  override async callerOf(actor: Actor): Promise<Caller> {
-    return super.callerOf(actor, 1)
+export class DeafGate extends Authorizer {
+  override async resolvePrincipal(actor: UserIdentity): Promise<Principal> {
+    return super.resolvePrincipal(actor, 1)
   }
 }
 
@@ -80,7 +80,7 @@ export function askingOnce(db: Database): Database {
 }
 
 /** Takes people for who they were, for as long as it lives. */
-export class TrustingCallers extends KnownCallers {
+export class TrustingCallers extends SessionCache {
   constructor() {
     super(() => 0)
   }
@@ -98,13 +98,16 @@ export function keepingAccessEnds(db: Database): Database {
 }
 
 /** Knows who came a moment ago, and not by which number they were looked up. */
-export class ForgettingAccess extends KnownCallers {
-  override async find(secret: string, look: () => Promise<Known | undefined>): Promise<Known | undefined> {
+export class ForgettingAccess extends SessionCache {
+  override async find(
+    secret: string,
+    look: () => Promise<CachedSession | undefined>,
+  ): Promise<CachedSession | undefined> {
     return super.find(secret, async () => {
       const found = await look()
       if (!found) return undefined
-      const { actor, rights, roles, epoch } = found.caller
-      return { ...found, caller: { actor, rights, roles, epoch } }
+      const { user, permissions, roles, permissionsVersion } = found.principal
+      return { ...found, principal: { user, permissions, roles, permissionsVersion } }
     })
   }
 }

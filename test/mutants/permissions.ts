@@ -3,10 +3,10 @@ import { Permissions, type Grant } from '../../src/model/access/permissions.js'
 import type { Criteria } from '../../src/model/query/criteria.js'
 import type { Field } from '../../src/model/values/field-types.js'
 import type { Model } from '../../src/model/definition/model.js'
-import type { Actor } from '../../src/service/context/identity.js'
+import type { UserIdentity } from '../../src/service/context/identity.js'
 import type { App } from '../../src/service/context/app.js'
-import type { Caller } from '../../src/service/context/principal.js'
-import type { Gate } from '../../src/service/context/authorizer.js'
+import type { Principal } from '../../src/service/context/principal.js'
+import type { Authorizer } from '../../src/service/context/authorizer.js'
 import type { Database, Row, SqlValue, Transaction } from '../../src/store/engine/database.js'
 import { PROJECT } from '../permissions/lab.js'
 import { searchingBy } from '../searcher.js'
@@ -51,11 +51,11 @@ function withRights(kind: Kind, change: Change = (grants) => grants): Twin {
     return twin
   }
   return (app) => {
-    const callerOf = async (actor: Actor, epoch?: number): Promise<Caller> => {
-      const caller = await app.gate.callerOf(actor, epoch)
-      return { ...caller, rights: caller.rights && changed(caller.rights) }
+    const resolvePrincipal = async (actor: UserIdentity, epoch?: number): Promise<Principal> => {
+      const caller = await app.authorizer.resolvePrincipal(actor, epoch)
+      return { ...caller, permissions: caller.permissions && changed(caller.permissions) }
     }
-    return { ...app, gate: { callerOf } as Gate }
+    return { ...app, authorizer: { resolvePrincipal } as Authorizer }
   }
 }
 

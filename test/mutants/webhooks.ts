@@ -1,7 +1,7 @@
 // Broken twins of what brings webhooks their Changes; see twins.ts.
 import { request } from 'node:http'
-import type { Outgoing } from '../../src/service/egress/call.js'
-import { addressesOf, hostOf } from '../../src/service/egress/destination.js'
+import type { EgressOptions } from '../../src/service/egress/call.js'
+import { resolveAddresses, readHost } from '../../src/service/egress/destination.js'
 import type { Database, Transaction } from '../../src/store/engine/database.js'
 import { faceOf } from './records.js'
 
@@ -43,12 +43,16 @@ export function withoutLease(db: Database): Database {
 }
 
 /** Looks whether the name may be called, and then calls it by its name: it is looked up once more. */
-export async function callByName({ reach, resolve }: Outgoing, url: string, body: string): Promise<number> {
+export async function callByName(
+  { egressPolicy, resolve }: EgressOptions,
+  url: string,
+  body: string,
+): Promise<number> {
   const target = new URL(url)
-  await addressesOf(hostOf(target), reach, resolve)
+  await resolveAddresses(readHost(target), egressPolicy, resolve)
   return new Promise((done, reject) => {
     const sent = request({
-      ...{ host: hostOf(target), port: target.port, path: target.pathname, method: 'POST', agent: false },
+      ...{ host: readHost(target), port: target.port, path: target.pathname, method: 'POST', agent: false },
       lookup: (host, _, answer) => {
         void resolve(host).then((found) => {
           answer(null, [...found])

@@ -1,6 +1,6 @@
 // The feed tells everybody what they may see: by the rights of today, and by what a record held then.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { purge } from '../../src/service/maintenance/purge.js'
+import { purgeHistory } from '../../src/service/maintenance/purge.js'
 import type { Change, Records } from '../../src/wire.js'
 import { countAnew, onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
 import { grantee, officeModels, PROJECT, rootOf, TEAM, type Grantee } from './grantee.js'
@@ -167,7 +167,7 @@ onEveryEngine((engine) => {
     const { id } = await make({ name: 'a', region: 'north' })
     const { seq: since } = await who.client.find(PROJECT)
     await root.remove(PROJECT, id)
-    await purge(service.app, service.app.catalog.get(PROJECT), id)
+    await purgeHistory(service.app, service.app.catalog.get(PROJECT), id)
     expect((await refusalOf(who.client.changes({ since }))).kind).toBe('gone')
     const { seq } = await who.client.find(PROJECT)
     expect((await who.client.changes({ since: seq })).data).toEqual([])

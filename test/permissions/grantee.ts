@@ -4,8 +4,8 @@ import { extendModel } from '../../src/model/definition/extend-model.js'
 import { ROLE_MODEL } from '../../src/model/catalog/auth-models.js'
 import { USER_MODEL } from '../../src/model/definition/model.js'
 import { addUser } from '../../src/service/auth/accounts.js'
-import { SERVICE } from '../../src/service/context/principal.js'
-import { recordsOf } from '../../src/service/records/records.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
+import { recordsForPrincipal } from '../../src/service/records/records.js'
 import type { Records } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
 import { models } from '../models.js'
@@ -62,7 +62,7 @@ export async function grantee(
 
 /** The verbs of those who may do everything. */
 export function rootOf({ app }: Pick<Service, 'app'>): Records {
-  return recordsOf(app, SERVICE)
+  return recordsForPrincipal(app, SERVICE_PRINCIPAL)
 }
 
 export async function permit(

@@ -2,10 +2,10 @@
 import { createServer, type Server } from '../../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/settings.js'
 import { addUser } from '../../src/service/auth/accounts.js'
-import type { Actor } from '../../src/service/context/identity.js'
+import type { UserIdentity } from '../../src/service/context/identity.js'
 import type { App } from '../../src/service/context/app.js'
-import { SERVICE, type Caller } from '../../src/service/context/principal.js'
-import { recordsFor, recordsOf } from '../../src/service/records/records.js'
+import { SERVICE_PRINCIPAL, type Principal } from '../../src/service/context/principal.js'
+import { recordsFor, recordsForPrincipal } from '../../src/service/records/records.js'
 import type { Database, Transaction } from '../../src/store/engine/database.js'
 import * as store from '../../src/store/records/records.js'
 import type { Records, WireRecord } from '../../src/wire.js'
@@ -35,7 +35,7 @@ export interface Lab {
   as(role: string, door: Door): Records
   /** The same with any request. */
   client(role: string): HttpClient
-  actor(role: string): Actor
+  actor(role: string): UserIdentity
   reference(role: string, world?: World): Reference
   /** Does what it is told, looks at the records, and undoes all of it. */
   undone<T>(work: () => Promise<T>): Promise<{ readonly answer: T; readonly after: World | undefined }>
@@ -99,8 +99,8 @@ function found<T>(map: ReadonlyMap<string, T>, key: string): T {
   return value
 }
 
-async function addUsers(app: App, roles: Roles): Promise<Map<string, Actor>> {
-  const records = recordsOf(app, SERVICE)
+async function addUsers(app: App, roles: Roles): Promise<Map<string, UserIdentity>> {
+  const records = recordsForPrincipal(app, SERVICE_PRINCIPAL)
   const names = Object.keys(roles)
   for (const name of names) {
     const grants = roles[name] ?? []
@@ -122,9 +122,9 @@ async function addUsers(app: App, roles: Roles): Promise<Map<string, Actor>> {
 }
 
 /** As a session would know them by now. */
-async function refresh(app: App, actors: Map<string, Actor>): Promise<void> {
+async function refresh(app: App, actors: Map<string, UserIdentity>): Promise<void> {
   for (const [role, actor] of actors) {
-    const { version } = await recordsOf(app, SERVICE).read(USER, actor.id)
+    const { version } = await recordsForPrincipal(app, SERVICE_PRINCIPAL).read(USER, actor.id)
     actors.set(role, { ...actor, version })
   }
 }
@@ -136,13 +136,13 @@ export function permissionOf({ model, can, text, readable, writable }: Grant): R
   return { model, ...Object.fromEntries(actions), ...condition, ...lists }
 }
 
-async function addRecords(app: App, actors: ReadonlyMap<string, Actor>): Promise<void> {
+async function addRecords(app: App, actors: ReadonlyMap<string, UserIdentity>): Promise<void> {
   const ids = Object.fromEntries([...actors].map(([role, { id }]) => [role, id]))
   const byId = new Map([...actors.values()].map((actor) => [actor.id, actor]))
   for (const [model, rows] of Object.entries(plannedWorld(ids))) {
     for (const { id, createdBy, ...cells } of rows) {
-      const by: Caller = { ...SERVICE, actor: byId.get(Number(createdBy)) ?? null }
-      const { data } = await recordsOf(app, by).create(model, dataOf(model, cells))
+      const by: Principal = { ...SERVICE_PRINCIPAL, user: byId.get(Number(createdBy)) ?? null }
+      const { data } = await recordsForPrincipal(app, by).create(model, dataOf(model, cells))
       if (data.id !== id) throw new Error(`${model} ${id} was given the id ${data.id}`)
     }
   }
@@ -152,12 +152,12 @@ async function addRecords(app: App, actors: ReadonlyMap<string, Actor>): Promise
     name: 'a.txt',
     content: contentOf('cover of 1'),
   }
-  await recordsOf(app, SERVICE).upload('lab.Project', cover)
+  await recordsForPrincipal(app, SERVICE_PRINCIPAL).upload('lab.Project', cover)
   for (const [role, cells] of Object.entries(USERS)) {
     const actor = actors.get(role)
     if (!actor) continue
     const data = { ...dataOf(USER, cells), version: actor.version }
-    await recordsOf(app, SERVICE).update(USER, actor.id, data)
+    await recordsForPrincipal(app, SERVICE_PRINCIPAL).update(USER, actor.id, data)
   }
 }
 
@@ -177,11 +177,11 @@ export function dataOf(model: string, cells: Readonly<Record<string, Cell>>): Re
 }
 
 /** Everything, as those see it who see everything. */
-async function worldOf(app: App, actors: readonly Actor[]): Promise<World> {
+async function worldOf(app: App, actors: readonly UserIdentity[]): Promise<World> {
   const entries = await Promise.all(
     MODELS.map(async (model) => [model, await rowsOf(app, app.db.reader, model)] as const),
   )
-  const records = recordsOf(app, SERVICE)
+  const records = recordsForPrincipal(app, SERVICE_PRINCIPAL)
   const users = await Promise.all(
     actors.map(async ({ id, username }): Promise<Row> => {
       const { version, name } = await records.read(USER, id)

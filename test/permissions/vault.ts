@@ -4,11 +4,11 @@ import { createServer } from '../../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/settings.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { addUser } from '../../src/service/auth/accounts.js'
-import type { Actor } from '../../src/service/context/identity.js'
+import type { UserIdentity } from '../../src/service/context/identity.js'
 import type { App } from '../../src/service/context/app.js'
-import { SERVICE } from '../../src/service/context/principal.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { createApp } from '../../src/service/create-app.js'
-import { recordsOf } from '../../src/service/records/records.js'
+import { recordsForPrincipal } from '../../src/service/records/records.js'
 import type { Database } from '../../src/store/engine/database.js'
 import { newPlace, PASSWORD, type Engine } from '../targets.js'
 import { openSession } from '../wire/exchange.js'
@@ -211,8 +211,8 @@ class SteppingClock {
 }
 
 async function fill(app: App, side: Side, clock: SteppingClock): Promise<void> {
-  const all = recordsOf(app, SERVICE)
-  const actors = new Map<string, Actor>()
+  const all = recordsForPrincipal(app, SERVICE_PRINCIPAL)
+  const actors = new Map<string, UserIdentity>()
   for (const [name, grants] of Object.entries(HIDING)) {
     await all.create('verso.auth.Role', { name, permissions: grants.map(permissionOf) })
     const id = await addUser(app, { username: name, name, password: PASSWORD, roles: [name] })
@@ -231,12 +231,12 @@ async function fill(app: App, side: Side, clock: SteppingClock): Promise<void> {
 async function addItems(
   app: App,
   side: Side,
-  actors: ReadonlyMap<string, Actor>,
+  actors: ReadonlyMap<string, UserIdentity>,
   clock: SteppingClock,
 ): Promise<void> {
   const isLeft = side === 'left'
   const owners = ['foreign', 'blind', 'rows'].flatMap((name) => actors.get(name) ?? [])
-  const all = recordsOf(app, SERVICE)
+  const all = recordsForPrincipal(app, SERVICE_PRINCIPAL)
   const part = { name: isLeft ? 'bolt' : 'nut', weight: isLeft ? 20 : 30 }
   for (const index of FOREIGN_IDS.keys()) {
     const [before, after] = hiddenIn(side, index + 1)
@@ -251,22 +251,26 @@ async function addItems(
     clock.step()
     await all.update(ITEM, data.id, { version: 1, ...after })
   }
-  for (const actor of owners) {
+  for (const user of owners) {
     const own = {
-      name: `of ${actor.username}`,
+      name: `of ${user.username}`,
       note: 'own',
       amount: 5,
       day: '2010-01-01',
       done: false,
       shared: 'own',
     }
-    await recordsOf(app, { ...SERVICE, actor }).create(ITEM, { ...own, place: { id: 1 }, tags: [{ id: 2 }] })
+    await recordsForPrincipal(app, { ...SERVICE_PRINCIPAL, user }).create(ITEM, {
+      ...own,
+      place: { id: 1 },
+      tags: [{ id: 2 }],
+    })
   }
   await addOpened(app, isLeft, clock)
 }
 
 async function addOpened(app: App, isLeft: boolean, clock: SteppingClock): Promise<void> {
-  const all = recordsOf(app, SERVICE)
+  const all = recordsForPrincipal(app, SERVICE_PRINCIPAL)
   const { data: yard } = await all.create(PLACE, { name: 'Yard', size: 2, isOpen: false })
   const past = {
     note: isLeft ? 'public' : 'secret',

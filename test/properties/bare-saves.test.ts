@@ -122,7 +122,7 @@ onEveryEngine((engine) => {
 
   test('it is taken where nothing hangs on the record, and only there', async () => {
     const { app } = service
-    const by = await app.gate.callerOf(await actorIn(service))
+    const by = await app.authorizer.resolvePrincipal(await actorIn(service))
     const isShort = (model: string, data: object, version?: number) => {
       const known = app.catalog.get(model)
       const draft =

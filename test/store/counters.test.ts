@@ -4,7 +4,7 @@ import { defineModel } from '../../src/index.js'
 import { Catalog, type ModelSource } from '../../src/model/catalog/catalog.js'
 import type { App } from '../../src/service/context/app.js'
 import {
-  counterDifferences,
+  findCounterDifferences,
   rebuildCounters,
   type CounterMismatch,
 } from '../../src/service/maintenance/counters.js'
@@ -198,6 +198,6 @@ async function filled(engine: Engine, place: Place): Promise<void> {
 
 async function differencesIn(app: App): Promise<CounterMismatch[]> {
   const all: CounterMismatch[] = []
-  for (const model of app.catalog.storedModels) all.push(...(await counterDifferences(app, model)))
+  for (const model of app.catalog.storedModels) all.push(...(await findCounterDifferences(app, model)))
   return all
 }

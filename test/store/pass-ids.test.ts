@@ -1,8 +1,8 @@
 // Records that come with their ids: the engine gives ids behind them, also while others write.
 import pg from 'pg'
 import { expect, test } from 'vitest'
-import { recordsOf } from '../../src/service/records/records.js'
-import { SERVICE } from '../../src/service/context/principal.js'
+import { recordsForPrincipal } from '../../src/service/records/records.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { advanceIds } from '../../src/store/records/bulk.js'
 import type { Dialect } from '../../src/store/engine/database.js'
 import { statementsHeldUp } from '../faults/table-locks.js'
@@ -14,7 +14,7 @@ const WAITING = `select pid from pg_locks where not granted and locktype = 'advi
   and database = (select oid from pg_database where datname = current_database())`
 
 async function create({ app }: Service): Promise<number> {
-  return (await recordsOf(app, SERVICE).create(MODEL, { title: 'x' })).data.id
+  return (await recordsForPrincipal(app, SERVICE_PRINCIPAL).create(MODEL, { title: 'x' })).data.id
 }
 
 async function pass({ app }: Service, id: number, dialect: Partial<Dialect> = {}): Promise<void> {

@@ -1,7 +1,7 @@
 // A database of a time when sessions said nothing of where they came from, and answers nothing of the rights that they were made by.
 import { expect, test } from 'vitest'
 import { createApp } from '../../src/service/create-app.js'
-import { openSessions } from '../../src/service/auth/open-sessions.js'
+import { listOpenSessions } from '../../src/service/auth/open-sessions.js'
 import { authenticate, login } from '../../src/service/auth/sessions.js'
 import { recordsFor } from '../../src/service/records/records.js'
 import { findCredentials } from '../../src/store/auth/accounts.js'
@@ -34,16 +34,16 @@ onEveryEngine((engine) => {
     const [app, other] = await Promise.all([open(), open()])
     try {
       const caller = await authenticate(app, sessionId)
-      expect(caller?.actor?.username).toBe(USERNAME)
+      expect(caller?.user?.username).toBe(USERNAME)
       await login(other, { username: USERNAME, password: PASSWORD }, '10.0.0.2', undefined, 'Browser/1')
       const id = (await findCredentials(app.db.reader, USERNAME))?.user.id ?? 0
-      const sessions = (await openSessions(app, id)).map(({ address, agent }) => [address, agent])
+      const sessions = (await listOpenSessions(app, id)).map(({ address, agent }) => [address, agent])
       expect(sessions).toEqual([
         ['10.0.0.2', 'Browser/1'],
         [null, null],
       ])
-      if (!caller?.actor) throw new Error('there is nobody')
-      const again = await recordsFor(other, caller.actor).create('test.Note', NOTE, options)
+      if (!caller?.user) throw new Error('there is nobody')
+      const again = await recordsFor(other, caller.user).create('test.Note', NOTE, options)
       expect(again).toEqual({ ...first, replayed: true })
       // An older node beside them does not know the columns.
       await app.db.transaction((tx) =>
@@ -51,7 +51,7 @@ onEveryEngine((engine) => {
           ...['older', id, app.clock.now(), app.clock.now()],
         ]),
       )
-      expect(await openSessions(app, id)).toHaveLength(3)
+      expect(await listOpenSessions(app, id)).toHaveLength(3)
     } finally {
       await app.close()
       await other.close()

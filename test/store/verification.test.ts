@@ -4,10 +4,15 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { App } from '../../src/service/context/app.js'
-import { counterDifferences } from '../../src/service/maintenance/counters.js'
-import { compact } from '../../src/service/maintenance/retention.js'
-import { purge } from '../../src/service/maintenance/purge.js'
-import { checkIntegrity, CHECKS, runCheck, type Check } from '../../src/service/maintenance/verification.js'
+import { findCounterDifferences } from '../../src/service/maintenance/counters.js'
+import { compactLog } from '../../src/service/maintenance/retention.js'
+import { purgeHistory } from '../../src/service/maintenance/purge.js'
+import {
+  checkIntegrity,
+  STORAGE_CHECKS,
+  runStorageCheck,
+  type StorageCheck,
+} from '../../src/service/maintenance/verification.js'
 import type { Transaction } from '../../src/store/engine/database.js'
 import type { Records } from '../../src/wire.js'
 import { contentsIn, filesFolder } from '../file-audit.js'
@@ -15,12 +20,12 @@ import { HistoryWorld, seeded } from '../properties/history-world.js'
 import { enter, onEveryEngine, startService, type Engine, type Service } from '../targets.js'
 
 /** Every part, as the command runs them. */
-const PARTS: Readonly<Record<string, Check<App>>> = {
+const PARTS: Readonly<Record<string, StorageCheck<App>>> = {
   integrity: ({ db }, findings) => checkIntegrity(db, findings),
-  ...CHECKS,
+  ...STORAGE_CHECKS,
   totals: async (app, findings) => {
     for (const model of app.catalog.storedModels)
-      findings.add(...(await counterDifferences(app, model)).map(({ what }) => what))
+      findings.add(...(await findCounterDifferences(app, model)).map(({ what }) => what))
     return 'totals'
   },
 }
@@ -29,7 +34,7 @@ async function faultsBy(app: App, parts: readonly string[] = Object.keys(PARTS))
   const lines: string[] = []
   for (const name of parts) {
     const check = PARTS[name]
-    if (check) lines.push(...(await runCheck(name, check, app)).findings.lines)
+    if (check) lines.push(...(await runStorageCheck(name, check, app)).findings.lines)
   }
   return lines
 }
@@ -157,10 +162,10 @@ onEveryEngine((engine: Engine) => {
   test('Changes that were purged or compacted are no fault', async () => {
     const { app } = service
     const { data: people } = await records.find('rel.Person', { limit: 5 })
-    for (const { id } of people) await purge(app, app.catalog.get('rel.Person'), id)
+    for (const { id } of people) await purgeHistory(app, app.catalog.get('rel.Person'), id)
     expect(await faultsBy(app)).toEqual([])
     service.clock.advance(DAYS_MS)
-    expect(await compact(app, undefined, { versions: 1 })).toBeGreaterThan(0)
+    expect(await compactLog(app, undefined, { versions: 1 })).toBeGreaterThan(0)
     expect(await faultsBy(app)).toEqual([])
   })
 

@@ -12,7 +12,7 @@ import { META_FILE } from '../../src/model/catalog/system-models.js'
 import { formatLine } from '../../src/formats/ndjson.js'
 import { addUser } from '../../src/service/auth/accounts.js'
 import type { App } from '../../src/service/context/app.js'
-import { exportAll } from '../../src/service/transfer/export.js'
+import { exportModel } from '../../src/service/transfer/export.js'
 import type { ImportSource } from '../../src/service/transfer/import-source.js'
 import type { Records } from '../../src/wire.js'
 import { models } from '../models.js'
@@ -114,7 +114,7 @@ export async function exported(app: App): Promise<Record<string, string>> {
   for (const model of listTransferredModels(app.catalog)) {
     const fields = listTransferFields(model)
     let text = ''
-    for await (const page of exportAll(app, model))
+    for await (const page of exportModel(app, model))
       for (const record of page) text += `${formatLine(fields, record)}\n`
     files[`${model.name}.ndjson`] = text
   }

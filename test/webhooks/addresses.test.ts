@@ -1,16 +1,16 @@
 // Webhooks never call addresses that are not public, in any spelling, nor through a name that changes its address after the check.
 import { describe, expect, test } from 'vitest'
 import {
-  addressesOf,
-  hostOf,
-  NotReachable,
-  systemResolve,
-  urlFault,
-  type Resolve,
+  resolveAddresses,
+  readHost,
+  UnreachableError,
+  resolveHost,
+  findUrlError,
+  type HostResolver,
 } from '../../src/service/egress/destination.js'
-import { Reach } from '../../src/service/egress/egress-policy.js'
+import { EgressPolicy } from '../../src/service/egress/egress-policy.js'
 
-const nowhere = new Reach([])
+const nowhere = new EgressPolicy([])
 
 /** Hosts as a user may write them in a URL. */
 const NOT_PUBLIC = [
@@ -93,19 +93,19 @@ const PUBLIC = [
 describe.for(['http', 'https'])('%s', (scheme) => {
   test.for(NOT_PUBLIC)('%s is rejected in the URL of a webhook, and is never called', async (spelled) => {
     const url = `${scheme}://${spelled}:8080/hook`
-    expect(urlFault(url, nowhere)).toMatch(
+    expect(findUrlError(url, nowhere)).toMatch(
       /^leads to an? .*: start the service with --webhook-allow \S+ if that is meant$/,
     )
-    const never: Resolve = async () => Promise.reject(new Error('an address was looked up as a name'))
-    await expect(addressesOf(hostOf(new URL(url)), nowhere, never)).rejects.toThrow(NotReachable)
+    const never: HostResolver = async () => Promise.reject(new Error('an address was looked up as a name'))
+    await expect(resolveAddresses(readHost(new URL(url)), nowhere, never)).rejects.toThrow(UnreachableError)
   })
 })
 
 test.for(PUBLIC)('%s is a public address and can be called', async (spelled) => {
   const url = `https://${spelled}/hook`
-  expect(urlFault(url, nowhere)).toBeUndefined()
-  const host = hostOf(new URL(url))
-  expect(await addressesOf(host, nowhere, systemResolve)).toEqual([
+  expect(findUrlError(url, nowhere)).toBeUndefined()
+  const host = readHost(new URL(url))
+  expect(await resolveAddresses(host, nowhere, resolveHost)).toEqual([
     { address: host, family: host.includes(':') ? 6 : 4 },
   ])
 })
@@ -117,7 +117,7 @@ test('the list of blocked hosts has more than 60 spellings and no duplicate', ()
 
 /** A resolver that answers these addresses for every name. */
 const resolveTo =
-  (...addresses: string[]): Resolve =>
+  (...addresses: string[]): HostResolver =>
   async () =>
     Promise.resolve(addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })))
 
@@ -137,8 +137,8 @@ describe('host names', () => {
   test.for(leadingInside)(
     'a name is not called if it has no address or one that is not public (the first is %s)',
     async (addresses) => {
-      await expect(addressesOf('hooks.example', nowhere, resolveTo(...addresses))).rejects.toThrow(
-        NotReachable,
+      await expect(resolveAddresses('hooks.example', nowhere, resolveTo(...addresses))).rejects.toThrow(
+        UnreachableError,
       )
     },
   )
@@ -146,44 +146,48 @@ describe('host names', () => {
   test.for(['localhost', 'LOCALHOST', 'localhost.', 'a.localhost', 'a.b.localhost.'])(
     '%s is rejected in the URL of a webhook as a loopback name',
     (name) => {
-      expect(urlFault(`http://${name}/`, nowhere)).toMatch(/^leads to a loopback address/)
+      expect(findUrlError(`http://${name}/`, nowhere)).toMatch(/^leads to a loopback address/)
     },
   )
 
   test('localhost is not called, as the system resolver answers it', async () => {
-    await expect(addressesOf('localhost', nowhere, systemResolve)).rejects.toThrow(NotReachable)
+    await expect(resolveAddresses('localhost', nowhere, resolveHost)).rejects.toThrow(UnreachableError)
   })
 
   test('a call may use every public address of a name', async () => {
     const addresses = ['8.8.8.8', '2606:2800:220:1:248:1893:25c8:1946']
-    expect(await addressesOf('hooks.example', nowhere, resolveTo(...addresses))).toHaveLength(2)
+    expect(await resolveAddresses('hooks.example', nowhere, resolveTo(...addresses))).toHaveLength(2)
   })
 })
 
 describe('--webhook-allow', () => {
   test('an allowed address is accepted in every spelling, other addresses are rejected', () => {
-    const reach = new Reach(['127.0.0.1', '::1'])
+    const reach = new EgressPolicy(['127.0.0.1', '::1'])
     for (const host of ['127.0.0.1', '2130706433', '[::ffff:127.0.0.1]', '[::1]', 'localhost'])
-      expect(urlFault(`http://${host}/`, reach)).toBeUndefined()
+      expect(findUrlError(`http://${host}/`, reach)).toBeUndefined()
     for (const host of ['127.0.0.2', '10.0.0.1', '[64:ff9b::127.0.0.1]', '[::127.0.0.1]', '[::2]'])
-      expect(urlFault(`http://${host}/`, reach), host).toMatch(/^leads to/)
+      expect(findUrlError(`http://${host}/`, reach), host).toMatch(/^leads to/)
   })
 
   test('an allowed network accepts its addresses, also IPv4-mapped ones, and no others', () => {
-    const reach = new Reach(['10.0.0.0/8', 'fd00:1::/32'])
-    expect(['10.1.2.3', '::ffff:10.1.2.3', 'fd00:1:2::3'].map((each) => reach.faultOf(each))).toEqual([
-      ...[undefined, undefined, undefined],
-    ])
-    expect(['11.0.0.1', '172.16.0.1', 'fd00:2::1'].map((each) => reach.faultOf(each))).toEqual([
+    const reach = new EgressPolicy(['10.0.0.0/8', 'fd00:1::/32'])
+    expect(['10.1.2.3', '::ffff:10.1.2.3', 'fd00:1:2::3'].map((each) => reach.findBlockReason(each))).toEqual(
+      [...[undefined, undefined, undefined]],
+    )
+    expect(['11.0.0.1', '172.16.0.1', 'fd00:2::1'].map((each) => reach.findBlockReason(each))).toEqual([
       ...[undefined, 'a private address', 'a private address'],
     ])
   })
 
   test('an allowed host is called wherever it resolves to, other hosts at the same address are not', async () => {
-    const reach = new Reach(['hooks.internal'])
-    expect(await addressesOf('Hooks.Internal', reach, resolveTo('10.0.0.1'))).toHaveLength(1)
-    await expect(addressesOf('other.internal', reach, resolveTo('10.0.0.1'))).rejects.toThrow(NotReachable)
-    await expect(addressesOf('a.hooks.internal', reach, resolveTo('10.0.0.1'))).rejects.toThrow(NotReachable)
+    const reach = new EgressPolicy(['hooks.internal'])
+    expect(await resolveAddresses('Hooks.Internal', reach, resolveTo('10.0.0.1'))).toHaveLength(1)
+    await expect(resolveAddresses('other.internal', reach, resolveTo('10.0.0.1'))).rejects.toThrow(
+      UnreachableError,
+    )
+    await expect(resolveAddresses('a.hooks.internal', reach, resolveTo('10.0.0.1'))).rejects.toThrow(
+      UnreachableError,
+    )
   })
 })
 
@@ -216,5 +220,5 @@ test.for([
     `http://a.example/${'a'.repeat(2_000)}`,
   ],
 ])('%s is rejected as the URL of a webhook', (url) => {
-  expect(urlFault(url, new Reach(['0.0.0.0/0', '::/0']))).toMatch(/^must /)
+  expect(findUrlError(url, new EgressPolicy(['0.0.0.0/0', '::/0']))).toMatch(/^must /)
 })

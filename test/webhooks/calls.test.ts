@@ -8,10 +8,10 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { call, type Outgoing } from '../../src/service/egress/call.js'
-import { pauseAfter } from '../../src/service/webhooks/delivery-worker.js'
-import { systemResolve, type Resolve } from '../../src/service/egress/destination.js'
-import { Reach } from '../../src/service/egress/egress-policy.js'
+import { callWebhook, type EgressOptions } from '../../src/service/egress/call.js'
+import { computeBackoff } from '../../src/service/webhooks/delivery-worker.js'
+import { resolveHost, type HostResolver } from '../../src/service/egress/destination.js'
+import { EgressPolicy } from '../../src/service/egress/egress-policy.js'
 import { callByName } from '../mutants/webhooks.js'
 import { IDENTITY } from './identity.js'
 import { Receiver } from './receiver.js'
@@ -22,10 +22,10 @@ beforeEach(async () => {
 })
 afterEach(() => receiver.close())
 
-const outgoing = (more: Partial<Outgoing> = {}): Outgoing => ({
+const outgoing = (more: Partial<EgressOptions> = {}): EgressOptions => ({
   ...{
-    reach: new Reach(['127.0.0.1']),
-    resolve: systemResolve,
+    egressPolicy: new EgressPolicy(['127.0.0.1']),
+    resolve: resolveHost,
     timeoutMs: 10_000,
     userAgent: 'test',
     ...more,
@@ -34,7 +34,7 @@ const outgoing = (more: Partial<Outgoing> = {}): Outgoing => ({
 const message = (url: string) => ({ url, headers: { 'x-more': 'a' }, body: '{"webhook":1,"data":"ü"}' })
 
 test('a webhook call delivers its URL, headers and body unchanged', async () => {
-  expect(await call(outgoing(), message(`${receiver.url}?a=b%20c`))).toMatchObject({
+  expect(await callWebhook(outgoing(), message(`${receiver.url}?a=b%20c`))).toMatchObject({
     status: 204,
     error: null,
   })
@@ -59,7 +59,7 @@ test.for([
       response.writeHead(status, { location: receiver.url }).end()
       return undefined
     }
-    expect(await call(outgoing(), message(receiver.url))).toMatchObject({ status, error })
+    expect(await callWebhook(outgoing(), message(receiver.url))).toMatchObject({ status, error })
     expect(receiver.calls).toHaveLength(1)
   },
 )
@@ -76,20 +76,22 @@ test('a call stops reading an endless response', async () => {
     more()
     return undefined
   }
-  expect(await call(outgoing(), message(receiver.url))).toMatchObject({ status: 200, error: null })
+  expect(await callWebhook(outgoing(), message(receiver.url))).toMatchObject({ status: 200, error: null })
   expect(written).toBeLessThan(32 * 1024 * 1024)
 })
 
 test('a call to a receiver that never responds fails after the timeout', async () => {
   receiver.answering = () => undefined
-  expect(await call(outgoing({ timeoutMs: 200 }), message(receiver.url))).toMatchObject({
+  expect(await callWebhook(outgoing({ timeoutMs: 200 }), message(receiver.url))).toMatchObject({
     ...{ status: null, error: 'no answer within 0.2 s' },
   })
 })
 
 test('a call whose DNS lookup never ends fails after the timeout', async () => {
-  const resolve: Resolve = async () => new Promise(() => undefined)
-  expect(await call(outgoing({ timeoutMs: 200, resolve }), message('http://hooks.example/'))).toMatchObject({
+  const resolve: HostResolver = async () => new Promise(() => undefined)
+  expect(
+    await callWebhook(outgoing({ timeoutMs: 200, resolve }), message('http://hooks.example/')),
+  ).toMatchObject({
     ...{ status: null, error: 'no answer within 0.2 s' },
   })
 })
@@ -101,14 +103,17 @@ test('a call reports a non-HTTP answer, a refused connection and an unknown host
   )
   await once(strange, 'listening')
   const { port } = strange.address() as AddressInfo
-  expect((await call(outgoing(), message(`http://127.0.0.1:${port}/`)))?.error).toMatch(
+  expect((await callWebhook(outgoing(), message(`http://127.0.0.1:${port}/`)))?.error).toMatch(
     /^the call failed \(HPE_/,
   )
   strange.close()
   await once(strange, 'close')
-  expect((await call(outgoing(), message(`http://127.0.0.1:${port}/`)))?.error).toBe('nobody listens there')
-  const nowhere: Resolve = async () => Promise.reject(Object.assign(new Error(''), { code: 'ENOTFOUND' }))
-  expect((await call(outgoing({ resolve: nowhere }), message('http://hooks.example/')))?.error).toBe(
+  expect((await callWebhook(outgoing(), message(`http://127.0.0.1:${port}/`)))?.error).toBe(
+    'nobody listens there',
+  )
+  const nowhere: HostResolver = async () =>
+    Promise.reject(Object.assign(new Error(''), { code: 'ENOTFOUND' }))
+  expect((await callWebhook(outgoing({ resolve: nowhere }), message('http://hooks.example/')))?.error).toBe(
     'there is no such host',
   )
 })
@@ -128,10 +133,10 @@ async function listenSecurely() {
 
 test('a receiver with an untrusted certificate gets no request, despite NODE_TLS_REJECT_UNAUTHORIZED=0', async () => {
   const { server, calls, port } = await listenSecurely()
-  const resolve: Resolve = async () => Promise.resolve([{ address: '127.0.0.1', family: 4 }])
+  const resolve: HostResolver = async () => Promise.resolve([{ address: '127.0.0.1', family: 4 }])
   process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
   try {
-    const outcome = await call(outgoing({ resolve }), message(`https://hooks.example:${port}/`))
+    const outcome = await callWebhook(outgoing({ resolve }), message(`https://hooks.example:${port}/`))
     expect(outcome?.error).toBe('its certificate is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)')
     expect(calls).toEqual([])
   } finally {
@@ -169,14 +174,14 @@ test('a receiver with a trusted certificate is called, but only under the name o
 })
 
 test('an address that is not allowed is not called, and the outcome says why', async () => {
-  const outcome = await call(outgoing({ reach: new Reach([]) }), message(receiver.url))
+  const outcome = await callWebhook(outgoing({ egressPolicy: new EgressPolicy([]) }), message(receiver.url))
   expect(outcome).toMatchObject({
     status: null,
     error:
       'not called: 127.0.0.1 is a loopback address: start the service with --webhook-allow 127.0.0.1 if that is meant',
   })
-  const resolve: Resolve = async () => Promise.resolve([{ address: '10.0.0.1', family: 4 }])
-  expect((await call(outgoing({ resolve }), message('http://hooks.example/')))?.error).toBe(
+  const resolve: HostResolver = async () => Promise.resolve([{ address: '10.0.0.1', family: 4 }])
+  expect((await callWebhook(outgoing({ resolve }), message('http://hooks.example/')))?.error).toBe(
     'not called: 10.0.0.1, which hooks.example leads to, is a private address: start the service with --webhook-allow hooks.example if that is meant',
   )
   expect(receiver.calls).toEqual([])
@@ -187,11 +192,11 @@ test('a call connects to the address that was checked (DNS rebinding); the mutan
   try {
     let asked = 0
     // The allowed address on the first lookup, another one on every later lookup.
-    const resolve: Resolve = async () =>
+    const resolve: HostResolver = async () =>
       Promise.resolve([{ address: asked++ === 0 ? '127.0.0.2' : '127.0.0.1', family: 4 }])
-    const options = outgoing({ reach: new Reach(['127.0.0.2']), resolve })
+    const options = outgoing({ egressPolicy: new EgressPolicy(['127.0.0.2']), resolve })
     const url = `http://hooks.example:${receiver.port}/hook`
-    expect(await call(options, message(url))).toMatchObject({ status: 204 })
+    expect(await callWebhook(options, message(url))).toMatchObject({ status: 204 })
     expect([asked, checked.calls.length, receiver.calls.length]).toEqual([1, 1, 0])
     asked = 0
     expect(await callByName(options, url, '{}')).toBe(204)
@@ -203,10 +208,10 @@ test('a call connects to the address that was checked (DNS rebinding); the mutan
 
 test('the retry delay of a webhook grows from about 1 second to at most 1 hour, with jitter', () => {
   for (const [failures, seconds] of [1, 2, 4, 8, 16].map((each, index) => [index + 1, each] as const)) {
-    expect(pauseAfter(failures, 0)).toBe(seconds * 750)
-    expect(pauseAfter(failures, 1)).toBe(seconds * 1_000)
+    expect(computeBackoff(failures, 0)).toBe(seconds * 750)
+    expect(computeBackoff(failures, 1)).toBe(seconds * 1_000)
   }
   for (const failures of [13, 20, 1_000, 1_000_000])
-    expect([pauseAfter(failures, 0), pauseAfter(failures, 1)]).toEqual([45 * 60_000, 60 * 60_000])
-  expect(new Set(Array.from({ length: 20 }, () => pauseAfter(20))).size).toBeGreaterThan(1)
+    expect([computeBackoff(failures, 0), computeBackoff(failures, 1)]).toEqual([45 * 60_000, 60 * 60_000])
+  expect(new Set(Array.from({ length: 20 }, () => computeBackoff(20))).size).toBeGreaterThan(1)
 })

@@ -1,11 +1,11 @@
 // Webhooks as administrators manage them: valid values, the secret, and which changes each webhook receives.
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { SERVICE } from '../../src/service/context/principal.js'
-import { create, update } from '../../src/service/records/save.js'
-import { remove } from '../../src/service/records/remove.js'
-import { tidy } from '../../src/service/maintenance/housekeeping.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
+import { createRecord, updateRecord } from '../../src/service/records/save.js'
+import { removeRecord } from '../../src/service/records/remove.js'
+import { removeExpired } from '../../src/service/maintenance/housekeeping.js'
 import { addUser } from '../../src/service/auth/accounts.js'
-import { makeWebhook, stateOf, deliveriesOf } from '../../src/service/webhooks/webhooks.js'
+import { createWebhook, readWebhookState, listDeliveries } from '../../src/service/webhooks/webhooks.js'
 import { readPermissionsVersion } from '../../src/store/auth/permissions-version.js'
 import { raiseRetentionFloor } from '../../src/store/log/feed.js'
 import type { Change, WireRecord } from '../../src/wire.js'
@@ -45,14 +45,14 @@ const send = async (client: HttpClient, method: string, path: string, data?: unk
   return { status: response.status, body: (await response.json()) as Body }
 }
 const contact = async (values: object) =>
-  (await create(service.app, SERVICE, service.app.catalog.get('crm.Contact'), values)).data
+  (await createRecord(service.app, SERVICE_PRINCIPAL, service.app.catalog.get('crm.Contact'), values)).data
 const hookModel = () => service.app.catalog.get('verso.feed.Webhook')
 
 /** Adds a user with one permission and logs in. */
 async function somebody(username: string, permission: object): Promise<{ id: number; client: HttpClient }> {
   const { app } = service
   const role = { name: username, permissions: [{ canRead: true, ...permission }] }
-  await create(app, SERVICE, app.catalog.get('verso.auth.Role'), role)
+  await createRecord(app, SERVICE_PRINCIPAL, app.catalog.get('verso.auth.Role'), role)
   const id = await addUser(app, { username, name: username, password: PASSWORD, roles: [username] })
   return { id, client: await HttpClient.login(service.url, username, PASSWORD) }
 }
@@ -137,7 +137,7 @@ onEveryEngine((engine) => {
 
   test('only administrators can manage webhooks, whatever permissions other users have', async () => {
     await start(engine, false)
-    await makeWebhook(service.app, SERVICE, { name: 'a', url: PUBLIC })
+    await createWebhook(service.app, SERVICE_PRINCIPAL, { name: 'a', url: PUBLIC })
     const editor = await somebody('editor-of-all', {
       model: '*',
       canCreate: true,
@@ -175,22 +175,24 @@ onEveryEngine((engine) => {
   test('a write to a webhook does not change the permissions version', async () => {
     await start(engine, false)
     const before = await readPermissionsVersion(service.app.db.reader)
-    const { record } = await makeWebhook(service.app, SERVICE, { name: 'a', url: PUBLIC })
-    await update(service.app, SERVICE, hookModel(), record.id, { version: 0, paused: true })
+    const { record } = await createWebhook(service.app, SERVICE_PRINCIPAL, { name: 'a', url: PUBLIC })
+    await updateRecord(service.app, SERVICE_PRINCIPAL, hookModel(), record.id, { version: 0, paused: true })
     expect(await readPermissionsVersion(service.app.db.reader)).toBe(before)
   })
 
   test('a webhook receives the changes of its models, or of all declared models by default', async () => {
     await start(engine)
-    await makeWebhook(service.app, SERVICE, { name: 'declared', url: `${receiver.url}?declared` })
-    await makeWebhook(service.app, SERVICE, {
+    await createWebhook(service.app, SERVICE_PRINCIPAL, { name: 'declared', url: `${receiver.url}?declared` })
+    await createWebhook(service.app, SERVICE_PRINCIPAL, {
       name: 'roles',
       url: receiver.url,
       models: ['verso.auth.Role', 'test.Note'],
     })
-    await create(service.app, SERVICE, service.app.catalog.get('verso.auth.Role'), { name: 'new' })
+    await createRecord(service.app, SERVICE_PRINCIPAL, service.app.catalog.get('verso.auth.Role'), {
+      name: 'new',
+    })
     await contact({ firstName: 'Ada' })
-    await create(service.app, SERVICE, service.app.catalog.get('test.Note'), { title: 'a' })
+    await createRecord(service.app, SERVICE_PRINCIPAL, service.app.catalog.get('test.Note'), { title: 'a' })
     const toldTo = (webhook: number) =>
       receiver.calls
         .filter(({ message }) => message.webhook === webhook)
@@ -210,7 +212,7 @@ onEveryEngine((engine) => {
       readable: ['firstName', 'lastName'],
     }
     const { id: userId } = await somebody('grace', permission)
-    const { record } = await makeWebhook(service.app, SERVICE, {
+    const { record } = await createWebhook(service.app, SERVICE_PRINCIPAL, {
       name: 'a',
       url: receiver.url,
       user: { id: userId },
@@ -218,8 +220,10 @@ onEveryEngine((engine) => {
     const secret = { email: 'hidden@example.org', notes: 'hidden' }
     const { id } = await contact({ firstName: 'Grace', lastName: 'Hopper', ...secret })
     await contact({ firstName: 'Ada', lastName: 'Lovelace', ...secret })
-    await create(service.app, SERVICE, service.app.catalog.get('test.Note'), { title: 'not for her' })
-    await update(service.app, SERVICE, service.app.catalog.get('crm.Contact'), id, {
+    await createRecord(service.app, SERVICE_PRINCIPAL, service.app.catalog.get('test.Note'), {
+      title: 'not for her',
+    })
+    await updateRecord(service.app, SERVICE_PRINCIPAL, service.app.catalog.get('crm.Contact'), id, {
       version: 0,
       firstName: 'G.',
     })
@@ -230,14 +234,14 @@ onEveryEngine((engine) => {
     ])
     expect(receiver.calls.map(({ body }) => body).join()).not.toMatch(/hidden|Lovelace|not for her/)
     const user = service.app.catalog.user
-    await update(service.app, SERVICE, user, userId, { version: 0, disabled: true })
+    await updateRecord(service.app, SERVICE_PRINCIPAL, user, userId, { version: 0, disabled: true })
     await contact({ firstName: 'Rear', lastName: 'Hopper' })
     await expect
-      .poll(async () => (await stateOf(service.app, record.id)).failures, PATIENTLY)
+      .poll(async () => (await readWebhookState(service.app, record.id)).failures, PATIENTLY)
       .toBeGreaterThan(0)
-    const { data } = await deliveriesOf(service.app, record.id, { offset: 0, limit: 1 })
+    const { data } = await listDeliveries(service.app, record.id, { offset: 0, limit: 1 })
     expect(data).toMatchObject([{ status: null, error: 'its user is disabled', changes: 0 }])
-    await update(service.app, SERVICE, user, userId, { version: 1, disabled: false })
+    await updateRecord(service.app, SERVICE_PRINCIPAL, user, userId, { version: 1, disabled: false })
     service.clock.advance(3_600_000)
     await receiver.until(({ taken }) => taken.length === 3)
   })
@@ -245,8 +249,8 @@ onEveryEngine((engine) => {
   test('a webhook from the beginning receives the whole change log, one from the end only later changes', async () => {
     await start(engine)
     const early = await contact({ firstName: 'Early' })
-    await makeWebhook(service.app, SERVICE, { name: 'a', url: receiver.url, from: 'beginning' })
-    await makeWebhook(service.app, SERVICE, { name: 'b', url: receiver.url })
+    await createWebhook(service.app, SERVICE_PRINCIPAL, { name: 'a', url: receiver.url, from: 'beginning' })
+    await createWebhook(service.app, SERVICE_PRINCIPAL, { name: 'b', url: receiver.url })
     const late = await contact({ firstName: 'Late' })
     await receiver.until(({ taken }) => taken.length === 3)
     const told = (webhook: number) =>
@@ -259,12 +263,16 @@ onEveryEngine((engine) => {
   test('large changes are split over several calls, and an oversized change is sent alone', async () => {
     await start(engine)
     receiver.answering = () => 503
-    const { record } = await makeWebhook(service.app, SERVICE, { name: 'a', url: receiver.url, paused: true })
+    const { record } = await createWebhook(service.app, SERVICE_PRINCIPAL, {
+      name: 'a',
+      url: receiver.url,
+      paused: true,
+    })
     const notes = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(letter === 'c' ? 1_048_576 : 400_000))
     const made: WireRecord[] = []
     for (const each of notes) made.push(await contact({ notes: each }))
     receiver.answering = () => 200
-    await update(service.app, SERVICE, hookModel(), record.id, { version: 0, paused: false })
+    await updateRecord(service.app, SERVICE_PRINCIPAL, hookModel(), record.id, { version: 0, paused: false })
     await receiver.until(({ taken }) => taken.length === 4)
     const lengths = receiver.calls.map(({ message: { data = [] } }) => data.length)
     expect(lengths).toEqual([2, 1, 1])
@@ -274,9 +282,11 @@ onEveryEngine((engine) => {
   test('a response of 410 pauses the webhook on behalf of the service', async () => {
     await start(engine)
     receiver.answering = () => 410
-    const { record } = await makeWebhook(service.app, SERVICE, { name: 'a', url: receiver.url })
+    const { record } = await createWebhook(service.app, SERVICE_PRINCIPAL, { name: 'a', url: receiver.url })
     await contact({ firstName: 'Ada' })
-    await expect.poll(async () => (await stateOf(service.app, record.id)).paused, PATIENTLY).toBe(true)
+    await expect
+      .poll(async () => (await readWebhookState(service.app, record.id)).paused, PATIENTLY)
+      .toBe(true)
     expect((await send(admin, 'GET', `${HOOKS}/${record.id}`)).body.data[0]).toMatchObject({
       ...{ version: 1, paused: true, updatedBy: null },
     })
@@ -285,11 +295,15 @@ onEveryEngine((engine) => {
 
   test('a webhook whose cursor is below the retention floor gets a resync message, then later changes', async () => {
     await start(engine)
-    const { record } = await makeWebhook(service.app, SERVICE, { name: 'a', url: receiver.url, paused: true })
+    const { record } = await createWebhook(service.app, SERVICE_PRINCIPAL, {
+      name: 'a',
+      url: receiver.url,
+      paused: true,
+    })
     await contact({ firstName: 'Ada' })
-    const { last } = await stateOf(service.app, record.id)
+    const { last } = await readWebhookState(service.app, record.id)
     await service.app.db.transaction((tx) => raiseRetentionFloor(tx, last))
-    await update(service.app, SERVICE, hookModel(), record.id, { version: 0, paused: false })
+    await updateRecord(service.app, SERVICE_PRINCIPAL, hookModel(), record.id, { version: 0, paused: false })
     await receiver.until(({ calls }) => calls.length === 1)
     expect(receiver.calls[0]?.message).toEqual({ webhook: record.id, resync: true, next: last + 1 })
     const { id } = await contact({ firstName: 'Grace' })
@@ -299,7 +313,11 @@ onEveryEngine((engine) => {
 
   test('a ping calls a webhook immediately, even a paused one, and returns the outcome', async () => {
     await start(engine)
-    const made = await makeWebhook(service.app, SERVICE, { name: 'a', url: receiver.url, paused: true })
+    const made = await createWebhook(service.app, SERVICE_PRINCIPAL, {
+      name: 'a',
+      url: receiver.url,
+      paused: true,
+    })
     const path = `/ws/webhooks/${made.record.id}`
     const { body } = await send(admin, 'POST', `${path}/ping`)
     expect(body.data).toMatchObject([
@@ -329,7 +347,7 @@ onEveryEngine((engine) => {
 
   test('the delivery log of a webhook is bounded, and is deleted with the webhook', async () => {
     await start(engine, false)
-    const { record } = await makeWebhook(service.app, SERVICE, { name: 'a', url: PUBLIC })
+    const { record } = await createWebhook(service.app, SERVICE_PRINCIPAL, { name: 'a', url: PUBLIC })
     const { db } = service.app
     const day = 24 * 60 * 60_000
     await db.transaction(async (tx) => {
@@ -339,11 +357,11 @@ onEveryEngine((engine) => {
           [i < 5 ? 77 : record.id, `m${i}`, Date.now() - (i < 105 ? 31 : 29) * day],
         )
     })
-    await tidy(service.app)
-    const { total, data } = await deliveriesOf(service.app, record.id, { offset: 0, limit: 1 })
+    await removeExpired(service.app)
+    const { total, data } = await listDeliveries(service.app, record.id, { offset: 0, limit: 1 })
     expect([total, data[0]?.message]).toEqual([1_000, 'm1204'])
     expect(await db.reader.all('select id from verso_webhook_delivery where webhook = 77')).toEqual([])
-    await remove(service.app, SERVICE, hookModel(), record.id)
+    await removeRecord(service.app, SERVICE_PRINCIPAL, hookModel(), record.id)
     for (const table of ['verso_webhook', 'verso_webhook_delivery'])
       expect(await db.reader.all(`select * from ${table}`)).toEqual([])
   })

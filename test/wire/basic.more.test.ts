@@ -8,10 +8,10 @@ import { fileURLToPath } from 'node:url'
 import { hash } from '@node-rs/argon2'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { USER_SYSTEM_MODEL } from '../../src/model/catalog/system-models.js'
-import { pairKey } from '../../src/service/auth/throttle.js'
-import { SERVICE } from '../../src/service/context/principal.js'
-import { addUser, changePassword, setDisabled } from '../../src/service/auth/accounts.js'
-import { remove } from '../../src/service/records/remove.js'
+import { buildPairKey } from '../../src/service/auth/throttle.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
+import { addUser, changePassword, setUserDisabled } from '../../src/service/auth/accounts.js'
+import { removeRecord } from '../../src/service/records/remove.js'
 import { findCredentials } from '../../src/store/auth/accounts.js'
 import { findLoginFailures } from '../../src/store/auth/login-failures.js'
 import { newPlace, onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
@@ -102,7 +102,7 @@ onEveryEngine((engine) => {
     })
     const [row] = await service.app.db.reader.all(
       'select count(*) as "n" from verso_login_failure where key = ?',
-      [pairKey('ada', '127.0.0.1')],
+      [buildPairKey('ada', '127.0.0.1')],
     )
     expect(Number(row?.['n'])).toBe(0)
   })
@@ -201,11 +201,11 @@ onEveryEngine((engine) => {
   test('a disabled or deleted account loses Basic access immediately', async () => {
     const { id, username, password } = await newUser()
     expect((await get(basic(username, password))).status).toBe(200)
-    await setDisabled(service.app, username, true)
+    await setUserDisabled(service.app, username, true)
     expect((await get(basic(username, password))).status).toBe(401)
-    await setDisabled(service.app, username, false)
+    await setUserDisabled(service.app, username, false)
     expect((await get(basic(username, password))).status).toBe(200)
-    await remove(service.app, SERVICE, USER_SYSTEM_MODEL, id)
+    await removeRecord(service.app, SERVICE_PRINCIPAL, USER_SYSTEM_MODEL, id)
     expect(await findCredentials(service.app.db.reader, username)).toBeUndefined()
     expect((await get(basic(username, password))).status).toBe(401)
     // A new account of the same name is another account.

@@ -103,13 +103,13 @@ onEveryEngine((engine) => {
   })
 
   test('a long poll that starts right after a commit is answered', async () => {
-    const { waiting, db } = service.app
+    const { changeWaiters, db } = service.app
     const { signal } = new AbortController()
     await client.create(MODEL, {})
-    await waiting.wait(0, WAIT_MS, signal)
+    await changeWaiters.wait(0, WAIT_MS, signal)
     const begunMs = performance.now()
     ;(db.commits as CommitNotifier).publish()
-    await waiting.wait(0, WAIT_MS, signal)
+    await changeWaiters.wait(0, WAIT_MS, signal)
     expect(performance.now() - begunMs).toBeLessThan(WAIT_MS)
   })
 

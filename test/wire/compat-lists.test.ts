@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { HABITS } from '../../src/http/compat/axelor.js'
 import { contextFrom } from '../../src/http/compat/axelor-lists.js'
 import { MAX_TERMS } from '../../src/model/query/condition.js'
-import { SERVICE } from '../../src/service/context/principal.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import { openSession } from './exchange.js'
@@ -165,7 +165,7 @@ onEveryEngine((engine) => {
           },
         }))
         const { app } = loose
-        HABITS.axelor(app).search(SERVICE, app.catalog.user, { data: { _domains } })
+        HABITS.axelor(app).search(SERVICE_PRINCIPAL, app.catalog.user, { data: { _domains } })
         expect(read).toBeLessThan(3 * (MAX_TERMS + 1))
       })
 

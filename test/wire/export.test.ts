@@ -3,8 +3,8 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { formatCsvLine } from '../../src/formats/csv.js'
-import { SERVICE } from '../../src/service/context/principal.js'
-import { exportFound } from '../../src/service/transfer/export.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
+import { exportSearch } from '../../src/service/transfer/export.js'
 import { importRecords } from '../../src/service/transfer/import.js'
 import type { Database, Queryable, QueryPool } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -237,7 +237,7 @@ onEveryEngine((engine) => {
       const hasty = http.createServer((_, response) => {
         void (async () => {
           const model = modelOf(service.app, 'crm.Contact')
-          const { pages } = exportFound(service.app, SERVICE, model, { fields: ['id', 'notes'] })
+          const { pages } = exportSearch(service.app, SERVICE_PRINCIPAL, model, { fields: ['id', 'notes'] })
           for await (const page of pages)
             response.write(page.map((record) => `${String(record['notes'])}\r\n`).join(''))
           response.end()

@@ -1,6 +1,6 @@
 // /ws/public/app/info, the first request of a client; its response has no envelope.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { setDisabled } from '../../src/service/auth/accounts.js'
+import { setUserDisabled } from '../../src/service/auth/accounts.js'
 import { onEveryEngine, startService, USERNAME, type Service } from '../targets.js'
 import { expectRefusal, json, JSON_BODY, openSession, send, withServer } from './exchange.js'
 
@@ -38,9 +38,9 @@ onEveryEngine((engine) => {
       api: { pagination: { maxPerPage: 1_000, defaultPerPage: 40 } },
       data: { upload: { maxSize: 25 } },
     })
-    await setDisabled(service.app, USERNAME, true)
+    await setUserDisabled(service.app, USERNAME, true)
     expect((await ask({ cookie })).text).toBe(OPEN)
-    await setDisabled(service.app, USERNAME, false)
+    await setUserDisabled(service.app, USERNAME, false)
   })
 
   test('info respects the base path and answers only GET, HEAD and OPTIONS; other public paths are 401', async () => {

@@ -1,8 +1,8 @@
 // API keys: creation, permissions and expiry.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { addUser } from '../../src/service/auth/accounts.js'
-import { SERVICE } from '../../src/service/context/principal.js'
-import { makeKey } from '../../src/service/auth/keys.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
+import { createKey } from '../../src/service/auth/keys.js'
 import { findCredentials } from '../../src/store/auth/accounts.js'
 import { changesBetween } from '../log.js'
 import { HttpClient } from '../http-client.js'
@@ -327,11 +327,11 @@ onEveryEngine((engine) => {
     test('an administrator cannot create a key for another user over HTTP, the command line can', async () => {
       const found = await findCredentials(service.app.db.reader, USERNAME)
       if (!found) throw new Error('the account of the tests is missing')
-      const by = await service.app.gate.callerOf(found.user)
-      await expect(makeKey(service.app, by, { user: bobId, name: 'x' })).rejects.toMatchObject({
+      const by = await service.app.authorizer.resolvePrincipal(found.user)
+      await expect(createKey(service.app, by, { user: bobId, name: 'x' })).rejects.toMatchObject({
         kind: 'forbidden',
       })
-      const { key } = await makeKey(service.app, SERVICE, { user: bobId, name: 'by nobody' })
+      const { key } = await createKey(service.app, SERVICE_PRINCIPAL, { user: bobId, name: 'by nobody' })
       expect(await statusOf(key)).toBe(200)
     })
   })

@@ -1,6 +1,6 @@
 // Every kind of error, provoked over HTTP, with its status and its envelope.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { pairKey } from '../../src/service/auth/throttle.js'
+import { buildPairKey } from '../../src/service/auth/throttle.js'
 import { raiseRetentionFloor } from '../../src/store/log/feed.js'
 import { VersoError, ERROR_KINDS, type ErrorKind } from '../../src/errors.js'
 import { newPlace, onEveryEngine, startService, type Place, type Service } from '../targets.js'
@@ -96,7 +96,7 @@ onEveryEngine((engine) => {
     await user.ask('POST', `${CONTACTS}/${id}`, { version: 0 })
     await user.create('test.Limited', { code: 'TAKE' })
     await user.create('crm.Contact', { firstName: 'A' }, { 'idempotency-key': 'used' })
-    const failures = [pairKey('throttled', '127.0.0.1'), service.clock.now(), 30]
+    const failures = [buildPairKey('throttled', '127.0.0.1'), service.clock.now(), 30]
     await database.transaction((tx) =>
       tx.run('insert into verso_login_failure (key, since_ms, failures) values (?, ?, ?)', failures),
     )

@@ -1,10 +1,10 @@
 // The events of logins: no typed text, and not more events than a person can read.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { EVENT_MODEL } from '../../src/model/catalog/auth-models.js'
-import { pairKey } from '../../src/service/auth/throttle.js'
+import { buildPairKey } from '../../src/service/auth/throttle.js'
 import { USER_SYSTEM_MODEL } from '../../src/model/catalog/system-models.js'
-import { SERVICE } from '../../src/service/context/principal.js'
-import { recordsOf } from '../../src/service/records/records.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
+import { recordsForPrincipal } from '../../src/service/records/records.js'
 import { changesSince } from '../log.js'
 import { onEveryEngine, startService, USERNAME, type Service } from '../targets.js'
 import { asUser, credentials, login, openSession } from './exchange.js'
@@ -27,7 +27,7 @@ onEveryEngine((engine) => {
 
   const events = async () => {
     const criteria = [{ fieldName: 'id', operator: '>', value: since }]
-    const found = await recordsOf(service.app, SERVICE).search(EVENT_MODEL, {
+    const found = await recordsForPrincipal(service.app, SERVICE_PRINCIPAL).search(EVENT_MODEL, {
       data: { criteria },
       sortBy: ['id'],
       limit: 500,
@@ -90,8 +90,8 @@ onEveryEngine((engine) => {
   })
 
   test('rejected logins are recorded once a minute for each address, on all nodes together', async () => {
-    await setCount(pairKey('ada', '10.0.0.1'), 30)
-    await setCount(pairKey('ada', '10.0.0.2'), 30)
+    await setCount(buildPairKey('ada', '10.0.0.1'), 30)
+    await setCount(buildPairKey('ada', '10.0.0.2'), 30)
     const other = await startService(engine, { http: { trustProxy: ['127.0.0.1'] }, place: service.place })
     // Nodes whose clocks differ by more than a window would each start their own.
     other.clock.advance(service.clock.now() - other.clock.now())
@@ -111,7 +111,7 @@ onEveryEngine((engine) => {
   })
 
   test('fifty concurrent logins change only lastLoginOn of the user, without a new version', async () => {
-    const records = recordsOf(service.app, SERVICE)
+    const records = recordsForPrincipal(service.app, SERVICE_PRINCIPAL)
     const [{ id } = { id: 0 }] = (
       await records.search(USER_SYSTEM_MODEL.name, {
         data: { criteria: [{ fieldName: 'username', operator: '=', value: USERNAME }] },

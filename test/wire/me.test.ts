@@ -6,11 +6,11 @@ import {
   PERMISSION_MODEL,
   ROLE_MODEL,
 } from '../../src/model/catalog/auth-models.js'
-import { pairKey } from '../../src/service/auth/throttle.js'
-import { addUser, setDisabled } from '../../src/service/auth/accounts.js'
-import { SERVICE } from '../../src/service/context/principal.js'
-import { recordsOf } from '../../src/service/records/records.js'
-import { create } from '../../src/service/records/save.js'
+import { buildPairKey } from '../../src/service/auth/throttle.js'
+import { addUser, setUserDisabled } from '../../src/service/auth/accounts.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
+import { recordsForPrincipal } from '../../src/service/records/records.js'
+import { createRecord } from '../../src/service/records/save.js'
 import type { OpenSession } from '../../src/service/auth/open-sessions.js'
 import type { OwnAccount } from '../../src/service/auth/own-account.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
@@ -38,7 +38,7 @@ onEveryEngine((engine) => {
   beforeAll(async () => {
     service = await startService(engine, TRUSTING)
     const { app } = service
-    const role = await create(app, SERVICE, app.catalog.get(ROLE_MODEL), { name: 'clerk' })
+    const role = await createRecord(app, SERVICE_PRINCIPAL, app.catalog.get(ROLE_MODEL), { name: 'clerk' })
     for (const permission of [
       { model: 'crm.Contact', canRead: true, readable: ['email', 'firstName'] },
       {
@@ -51,7 +51,7 @@ onEveryEngine((engine) => {
       },
       { model: 'test.Note', canRead: true, canCreate: true, canExport: true },
     ])
-      await create(app, SERVICE, app.catalog.get(PERMISSION_MODEL), {
+      await createRecord(app, SERVICE_PRINCIPAL, app.catalog.get(PERMISSION_MODEL), {
         role: { id: role.data.id },
         ...permission,
       })
@@ -72,7 +72,7 @@ onEveryEngine((engine) => {
   }
   const eventsOf = async (userId: number) => {
     const criteria = [{ fieldName: 'user', operator: '=', value: userId }]
-    const found = await recordsOf(service.app, SERVICE).search(EVENT_MODEL, {
+    const found = await recordsForPrincipal(service.app, SERVICE_PRINCIPAL).search(EVENT_MODEL, {
       data: { criteria },
       sortBy: ['id'],
     })
@@ -119,7 +119,10 @@ onEveryEngine((engine) => {
           writable: ['email', 'fullName', 'pin'],
         },
       ]
-      await create(app, SERVICE, app.catalog.get(ROLE_MODEL), { name: 'outsider', permissions })
+      await createRecord(app, SERVICE_PRINCIPAL, app.catalog.get(ROLE_MODEL), {
+        name: 'outsider',
+        permissions,
+      })
       const { cookie } = await newUser(['outsider'])
       const [me] = dataOf<OwnAccount>(await asUser(service.url, cookie).get('/ws/me'))
       const fieldsOf = (name: string) => me?.permissions.find(({ model }) => model === name)
@@ -215,7 +218,7 @@ onEveryEngine((engine) => {
       const { cookie, username } = await newUser()
       const from = { 'x-forwarded-for': '10.1.1.1' }
       expectRefusal(await change(cookie, { old: 'wrong', new: NEW_PASSWORD }, from), 403, 'forbidden')
-      const key = pairKey(username, '10.1.1.1')
+      const key = buildPairKey(username, '10.1.1.1')
       const counted = await service.app.db.reader.all(
         'select failures from verso_login_failure where key = ?',
         [key],
@@ -364,10 +367,10 @@ onEveryEngine((engine) => {
 
     test('a reset link cannot be created for a disabled account', async () => {
       const { id, username } = await newUser()
-      await setDisabled(service.app, username, true)
+      await setUserDisabled(service.app, username, true)
       const admin = asUser(service.url, await openSession(service.url))
       expectRefusal(await admin.ask('POST', `/ws/users/${id}/reset`), 422, 'invalid')
-      await setDisabled(service.app, username, false)
+      await setUserDisabled(service.app, username, false)
       expect((await get((await makeLink(id)).path)).status).toBe(200)
     })
 
@@ -388,9 +391,9 @@ onEveryEngine((engine) => {
       await asUser(service.url, cookie).ask('POST', '/ws/me/password', { old: PASSWORD, new: NEW_PASSWORD })
       expect((await get(second.path)).status).toBe(404)
       const third = await makeLink(id)
-      await setDisabled(service.app, username, true)
+      await setUserDisabled(service.app, username, true)
       expect((await get(third.path)).status).toBe(404)
-      await setDisabled(service.app, username, false)
+      await setUserDisabled(service.app, username, false)
       expect((await get(third.path)).status).toBe(404)
       const fourth = await makeLink(id)
       service.clock.advance(24 * 60 * 60_000)
@@ -410,7 +413,7 @@ onEveryEngine((engine) => {
         expectRefusal(await get(guess, from), 404, 'not-found')
       await service.app.db.transaction((tx) =>
         tx.run('update verso_login_failure set failures = 30 where key = ?', [
-          pairKey('reset link', '10.3.3.3'),
+          buildPairKey('reset link', '10.3.3.3'),
         ]),
       )
       expectRefusal(await get(path, from), 429, 'too-many')

@@ -1,8 +1,8 @@
 // /ws/rest/:model/perms: what a user may do, before they try.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addUser } from '../../src/service/auth/accounts.js'
-import { SERVICE } from '../../src/service/context/principal.js'
-import { recordsOf } from '../../src/service/records/records.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
+import { recordsForPrincipal } from '../../src/service/records/records.js'
 import type { Records } from '../../src/wire.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import { asUser, credentials, expectRefusal, json, openSession } from './exchange.js'
@@ -19,7 +19,7 @@ onEveryEngine((engine) => {
 
   beforeAll(async () => {
     service = await startService(engine)
-    const records: Records = recordsOf(service.app, SERVICE)
+    const records: Records = recordsForPrincipal(service.app, SERVICE_PRINCIPAL)
     await records.create('verso.auth.Role', {
       name: 'clerk',
       permissions: [

@@ -6,8 +6,8 @@ import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
 import type { ModelSource } from '../../src/model/catalog/catalog.js'
 import { changePassword } from '../../src/service/auth/accounts.js'
-import { SERVICE } from '../../src/service/context/principal.js'
-import { makeKey } from '../../src/service/auth/keys.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
+import { createKey } from '../../src/service/auth/keys.js'
 import { findCredentials } from '../../src/store/auth/accounts.js'
 import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -235,7 +235,7 @@ async function liveWithKeys(
   life.secret('a key', key)
   life.secret(
     'a key of the command line',
-    (await makeKey(life.service.app, SERVICE, { user: 2, name: 'x' })).key,
+    (await createKey(life.service.app, SERVICE_PRINCIPAL, { user: 2, name: 'x' })).key,
   )
   const used = {
     method: 'PUT',

@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { USER_SYSTEM_MODEL } from '../../src/model/catalog/system-models.js'
-import { SERVICE } from '../../src/service/context/principal.js'
-import { addUser, changePassword, setDisabled } from '../../src/service/auth/accounts.js'
-import { remove } from '../../src/service/records/remove.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
+import { addUser, changePassword, setUserDisabled } from '../../src/service/auth/accounts.js'
+import { removeRecord } from '../../src/service/records/remove.js'
 import type { Queryable } from '../../src/store/engine/database.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import { asUser, credentials, expectRefusal, login, openSession, sessionIdOf } from './exchange.js'
@@ -158,21 +158,21 @@ onEveryEngine((engine) => {
 
     test('a disabled user is logged out and cannot log in; enabling restores no session', async () => {
       const { cookie } = await newUser('dave')
-      await setDisabled(service.app, 'dave', true)
+      await setUserDisabled(service.app, 'dave', true)
       expect(await statusOf(cookie)).toBe(401)
       const disabled = await login(service.url, {}, credentials('dave', SECRET))
       const wrong = await login(service.url, {}, credentials('dave', 'wrong'))
       const textOf = (answer: typeof wrong) =>
         answer.text.replace(String(answer.headers['x-request-id']), 'ID')
       expect([disabled.status, textOf(disabled)]).toEqual([401, textOf(wrong)])
-      await setDisabled(service.app, 'dave', false)
+      await setUserDisabled(service.app, 'dave', false)
       expect(await statusOf(cookie)).toBe(401)
       expect((await login(service.url, {}, credentials('dave', SECRET))).status).toBe(200)
     })
 
     test('a deleted user is logged out and cannot log in', async () => {
       const { id, cookie } = await newUser('erin')
-      await remove(service.app, SERVICE, USER_SYSTEM_MODEL, id)
+      await removeRecord(service.app, SERVICE_PRINCIPAL, USER_SYSTEM_MODEL, id)
       expect(await statusOf(cookie)).toBe(401)
       expect((await login(service.url, {}, credentials('erin', SECRET))).status).toBe(401)
     })
@@ -186,8 +186,11 @@ onEveryEngine((engine) => {
         expect([await statusOf(cookie), await statusOf(cookie, other.url)]).toEqual([401, 401])
         for (const end of [
           () => changePassword(service.app, 'frank', SECRET),
-          () => setDisabled(service.app, 'frank', true).then(() => setDisabled(service.app, 'frank', false)),
-          () => remove(service.app, SERVICE, USER_SYSTEM_MODEL, id),
+          () =>
+            setUserDisabled(service.app, 'frank', true).then(() =>
+              setUserDisabled(service.app, 'frank', false),
+            ),
+          () => removeRecord(service.app, SERVICE_PRINCIPAL, USER_SYSTEM_MODEL, id),
         ]) {
           const here = await openSession(service.url, {}, credentials('frank', SECRET))
           await end()

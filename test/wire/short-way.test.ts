@@ -12,7 +12,7 @@ import { shortReads } from '../../src/http/short-reads.js'
 import { withShortWay, type Listed, type Reader } from '../../src/http/short-way.js'
 import { shortWrites } from '../../src/http/short-writes.js'
 import { addUser } from '../../src/service/auth/accounts.js'
-import { memoryBytes } from '../../src/service/context/answer-limits.js'
+import { computeMemoryLimit } from '../../src/service/context/answer-limits.js'
 import { onEveryEngine, PASSWORD, startService, type Service } from '../targets.js'
 import {
   asUser,
@@ -212,7 +212,7 @@ onEveryEngine((engine) => {
       ...{ app, settings, isStopping: () => false, logRequest: makeRequestLog(app.log) },
       ...{ limits: makeLimits(app, settings), checkHost: makeHostCheck(settings) },
       errors: { log: app.log, habits: CONTRACT, schemes: ['Session'] },
-      waitingBodies: new WaitingBodies(app.staging, memoryBytes(app.settings)),
+      waitingBodies: new WaitingBodies(app.staging, computeMemoryLimit(app.settings)),
     }
     const count = { routed: 0 }
     const routing = (request: http.IncomingMessage, response: http.ServerResponse) => {

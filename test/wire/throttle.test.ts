@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { pairKey } from '../../src/service/auth/throttle.js'
+import { buildPairKey } from '../../src/service/auth/throttle.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import { credentials, expectRefusal, login, withServer, type Answer } from './exchange.js'
 
@@ -46,22 +46,22 @@ onEveryEngine((engine) => {
     await fail(1, '10.0.0.2', '{}')
     expect((await login(service.url, from('10.0.0.1'))).status).toBe(200)
     expect(await countsOf()).toEqual({
-      [pairKey('ada', '10.0.0.1')]: 3,
-      [pairKey('nobody', '10.0.0.1')]: 1,
+      [buildPairKey('ada', '10.0.0.1')]: 3,
+      [buildPairKey('nobody', '10.0.0.1')]: 1,
       '10.0.0.1': 4,
-      [pairKey('', '10.0.0.2')]: 1,
+      [buildPairKey('', '10.0.0.2')]: 1,
       '10.0.0.2': 1,
     })
   })
 
   test('a failed login is delayed from the sixth on, a successful one is not', async () => {
-    await setCount(pairKey('ada', '10.0.0.1'), 15)
+    await setCount(buildPairKey('ada', '10.0.0.1'), 15)
     const began = performance.now()
     const failed = await login(service.url, from('10.0.0.1'), wrong)
     expect(failed.status).toBe(401)
     // A timer may fire a millisecond early.
     expect(performance.now() - began).toBeGreaterThan(498)
-    expect((await countsOf())[pairKey('ada', '10.0.0.1')]).toBe(16)
+    expect((await countsOf())[buildPairKey('ada', '10.0.0.1')]).toBe(16)
     expect((await login(service.url, from('10.0.0.1'))).status).toBe(200)
   })
 
@@ -69,7 +69,7 @@ onEveryEngine((engine) => {
     const times: Record<4 | 5, number[]> = { 4: [], 5: [] }
     for (let round = 0; round < 9; round++) {
       for (const earlier of [4, 5] as const) {
-        await setCount(pairKey('ada', `10.${earlier}.0.${round}`), earlier)
+        await setCount(buildPairKey('ada', `10.${earlier}.0.${round}`), earlier)
         const began = performance.now()
         expect((await login(service.url, from(`10.${earlier}.0.${round}`), wrong)).status).toBe(401)
         times[earlier].push(performance.now() - began)
@@ -94,7 +94,7 @@ onEveryEngine((engine) => {
   })
 
   test('in the demo a login is never 429', async () => {
-    await setCount(pairKey('ada', '10.0.0.1'), 1_000)
+    await setCount(buildPairKey('ada', '10.0.0.1'), 1_000)
     await setCount('10.0.0.1', 10_000)
     const demo = await startService(engine, { ...TRUSTING, place: service.place, settings: { isDemo: true } })
     try {
@@ -108,10 +108,10 @@ onEveryEngine((engine) => {
   test('two nodes count failed logins together', async () => {
     const other = await startService(engine, { ...TRUSTING, place: service.place })
     try {
-      await setCount(pairKey('ada', '10.0.0.1'), 26)
+      await setCount(buildPairKey('ada', '10.0.0.1'), 26)
       const answers = await Promise.all([fail(3, '10.0.0.1'), fail(3, '10.0.0.1', wrong, other)])
       expect(statusesOf(answers.flat())).toEqual([401, 401, 401, 401, 429, 429])
-      expect((await countsOf())[pairKey('ada', '10.0.0.1')]).toBeGreaterThanOrEqual(30)
+      expect((await countsOf())[buildPairKey('ada', '10.0.0.1')]).toBeGreaterThanOrEqual(30)
     } finally {
       await other.close()
     }
@@ -123,11 +123,11 @@ onEveryEngine((engine) => {
         await fail(1, '10.0.0.1', wrong, { url })
         await fail(1, '10.0.0.2', wrong, { url })
       })
-      expect(await countsOf()).toEqual({ [pairKey('ada', '127.0.0.1')]: 2, '127.0.0.1': 2 })
+      expect(await countsOf()).toEqual({ [buildPairKey('ada', '127.0.0.1')]: 2, '127.0.0.1': 2 })
     })
 
     test('invented addresses do not bypass the limit of failed logins', async () => {
-      await setCount(pairKey('ada', '127.0.0.1'), 28)
+      await setCount(buildPairKey('ada', '127.0.0.1'), 28)
       await withServer(service, {}, async (url) => {
         const answers = await Promise.all(
           Array.from({ length: 6 }, (_, index) => {
@@ -154,11 +154,11 @@ onEveryEngine((engine) => {
       await fail(1, '::ffff:10.0.0.1')
       await fail(1, '10.0.0.1')
       expect(await countsOf()).toEqual({
-        [pairKey('ada', '2001:db8:1:2::/64')]: 2,
+        [buildPairKey('ada', '2001:db8:1:2::/64')]: 2,
         '2001:db8:1:2::/64': 2,
-        [pairKey('ada', '2001:db8:1:3::/64')]: 1,
+        [buildPairKey('ada', '2001:db8:1:3::/64')]: 1,
         '2001:db8:1:3::/64': 1,
-        [pairKey('ada', '10.0.0.1')]: 2,
+        [buildPairKey('ada', '10.0.0.1')]: 2,
         '10.0.0.1': 2,
       })
     })
@@ -167,23 +167,23 @@ onEveryEngine((engine) => {
       for (const ip of ['1.1.1.1', '2.2.2.2']) {
         await fail(1, '10.0.0.1', JSON.stringify({ username: VICTIM, password: 'wrong', ip, address: ip }))
       }
-      expect(await countsOf()).toEqual({ [pairKey('ada', '10.0.0.1')]: 2, '10.0.0.1': 2 })
+      expect(await countsOf()).toEqual({ [buildPairKey('ada', '10.0.0.1')]: 2, '10.0.0.1': 2 })
     })
   })
 
   test('spellings of one user name count as one', async () => {
     for (const username of ['ada', 'ADA', 'Ada']) await fail(1, '10.0.0.1', credentials(username, 'wrong'))
-    expect(await countsOf()).toEqual({ [pairKey('ada', '10.0.0.1')]: 3, '10.0.0.1': 3 })
+    expect(await countsOf()).toEqual({ [buildPairKey('ada', '10.0.0.1')]: 3, '10.0.0.1': 3 })
     for (const username of ['zo\u00e9', 'zoe\u0301', 'ZO\u00c9', 'ZOE\u0301'])
       await fail(1, '10.0.0.2', credentials(username, 'wrong'))
-    expect((await countsOf())[pairKey('zo\u00e9', '10.0.0.2')]).toBe(4)
+    expect((await countsOf())[buildPairKey('zo\u00e9', '10.0.0.2')]).toBe(4)
   })
 
   test('after 30 failures in a minute a login is 429 with Retry-After, even with the right password', async () => {
-    await setCount(pairKey('ada', '10.0.0.1'), 27)
+    await setCount(buildPairKey('ada', '10.0.0.1'), 27)
     const answers = await fail(5, '10.0.0.1')
     expect(statusesOf(answers)).toEqual([401, 401, 401, 429, 429])
-    expect((await countsOf())[pairKey('ada', '10.0.0.1')]).toBeGreaterThanOrEqual(30)
+    expect((await countsOf())[buildPairKey('ada', '10.0.0.1')]).toBeGreaterThanOrEqual(30)
     const refused = await login(service.url, from('10.0.0.1'))
     expectRefusal(refused, 429, 'too-many')
     const seconds = Number(refused.headers['retry-after'])

@@ -1,6 +1,6 @@
 // A login takes equally long with an unknown user, a wrong password and a disabled account.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { addUser, setDisabled } from '../../src/service/auth/accounts.js'
+import { addUser, setUserDisabled } from '../../src/service/auth/accounts.js'
 import { findCredentials } from '../../src/store/auth/accounts.js'
 import { PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import {
@@ -27,7 +27,7 @@ beforeAll(async () => {
   service = await startService('sqlite', { isNew: true })
   real = loginTo(service)
   await addUser(service.app, { username: 'gone', password: PASSWORD, roles: ['editor'] })
-  await setDisabled(service.app, 'gone', true)
+  await setUserDisabled(service.app, 'gone', true)
 })
 afterAll(() => service.close())
 

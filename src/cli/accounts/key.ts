@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { ConfigError } from '../../errors.js'
 import type { App } from '../../service/context/app.js'
-import { SERVICE } from '../../service/context/principal.js'
-import { keysOf, makeKey, revokeKey } from '../../service/auth/keys.js'
-import { namesIn, userNamed, userRecords } from '../../service/auth/user-records.js'
+import { SERVICE_PRINCIPAL } from '../../service/context/principal.js'
+import { listApiKeys, createKey, revokeKey } from '../../service/auth/keys.js'
+import { readNames, requireUserByName, listUserRecords } from '../../service/auth/user-records.js'
 import { collect, idFrom, say, subcommand, withAccounts } from '../app-command.js'
 import { inColumns, shownMoment } from '../terminal/columns.js'
 import { duration } from '../settings/setting-types.js'
@@ -61,15 +61,15 @@ export function addKeyCommands(program: Command): void {
 }
 
 async function add(app: App, username: string, { name, role }: AddFlags, lifeMs: number): Promise<void> {
-  const { id: user } = await userNamed(app, username)
+  const { id: user } = await requireUserByName(app, username)
   const expiresOn = new Date(app.clock.now() + lifeMs).toISOString()
-  const { key, record } = await makeKey(app, SERVICE, {
+  const { key, record } = await createKey(app, SERVICE_PRINCIPAL, {
     user,
     name,
     expiresOn,
     ...(role ? { roles: role } : {}),
   })
-  const roles = namesIn(record['roles']).join(', ') || 'no roles, so that it may do nothing'
+  const roles = readNames(record['roles']).join(', ') || 'no roles, so that it may do nothing'
   const words = `key ${record.id} of ${username}, good for ${roles}, until ${shownMoment(expiresOn)}; it is not shown again`
   // The key alone is on stdout, to be piped.
   process.stderr.write(`${words}\n`)
@@ -77,13 +77,16 @@ async function add(app: App, username: string, { name, role }: AddFlags, lifeMs:
 }
 
 async function listing(app: App, username: string | undefined): Promise<string> {
-  const keys = await keysOf(app, username === undefined ? undefined : (await userNamed(app, username)).id)
+  const keys = await listApiKeys(
+    app,
+    username === undefined ? undefined : (await requireUserByName(app, username)).id,
+  )
   if (keys.length === 0) return 'there is no key; to make one, run: verso key add'
-  const users = new Map((await userRecords(app)).map((user) => [user.id, String(user['username'])]))
+  const users = new Map((await listUserRecords(app)).map((user) => [user.id, String(user['username'])]))
   const now = new Date(app.clock.now()).toISOString()
   const rows = keys.map((key) => [
     ...[String(key.id), users.get((key['user'] as { readonly id: number }).id) ?? '', String(key['name'])],
-    ...[`${String(key['prefix'])}…`, namesIn(key['roles']).join(', ') || 'none'],
+    ...[`${String(key['prefix'])}…`, readNames(key['roles']).join(', ') || 'none'],
     ...[`${shownMoment(key['expiresOn'])}${String(key['expiresOn']) <= now ? ' (over)' : ''}`],
     shownMoment(key['lastUsedOn']),
   ])

@@ -5,14 +5,14 @@ import { PERMISSION_ACTIONS, type PermissionAction } from '../../model/access/pe
 import type { App } from '../../service/context/app.js'
 import {
   addRole,
-  forbid,
-  permissionsOf,
-  permit,
+  removePermission,
+  listPermissions,
+  addPermission,
   removeRole,
-  roleNamed,
+  requireRole,
 } from '../../service/auth/role-records.js'
-import { allRoles } from '../../service/auth/roles.js'
-import { namesIn, userRecords } from '../../service/auth/user-records.js'
+import { listRoles } from '../../service/auth/roles.js'
+import { readNames, listUserRecords } from '../../service/auth/user-records.js'
 import type { WireRecord } from '../../wire.js'
 import { idFrom, say, subcommand, withAccounts } from '../app-command.js'
 import { inColumns } from '../terminal/columns.js'
@@ -81,7 +81,7 @@ export function addRoleCommands(program: Command): void {
     async (name: string, id: string, flags: Flags) => {
       const permission = idFrom(id)
       await withAccounts('role', flags, async (app) => {
-        await forbid(app, name, permission)
+        await removePermission(app, name, permission)
         say(`${name} no longer has permission ${permission}`)
       })
     },
@@ -120,7 +120,7 @@ function addPermit(role: Command): void {
         ...Object.fromEntries(actions.map((action) => [ACTION_FIELDS[action], true])),
       }
       await withAccounts('role', flags, async (app) => {
-        const { id } = await permit(app, name, permission)
+        const { id } = await addPermission(app, name, permission)
         say(`${name} has permission ${id}: ${actions.join(', ')} ${model}${limitsOf(permission)}`)
         if (app.catalog.models.length === 0) process.stderr.write(`${UNCHECKED}\n`)
       })
@@ -153,7 +153,7 @@ function fieldsIn(text: string | undefined): readonly string[] | null {
 }
 
 async function listing(app: App): Promise<string> {
-  const rows = (await allRoles(app)).map((role) => [
+  const rows = (await listRoles(app)).map((role) => [
     String(role.id),
     String(role['name']),
     role['admin'] === true ? 'everything' : countOf(role['permissions']),
@@ -168,10 +168,10 @@ function countOf(list: unknown): string {
 }
 
 async function showing(app: App, name: string): Promise<string> {
-  const role = await roleNamed(app, name)
+  const role = await requireRole(app, name)
   const head = `${name}: ${textOf(role['description']) || 'no description'}`
-  const permissions = await permissionsOf(app, role)
-  const people = (await userRecords(app)).filter((user) => namesIn(user['roles']).includes(name))
+  const permissions = await listPermissions(app, role)
+  const people = (await listUserRecords(app)).filter((user) => readNames(user['roles']).includes(name))
   const permitted =
     role['admin'] === true
       ? 'permits everything'

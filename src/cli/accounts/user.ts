@@ -1,17 +1,17 @@
 import type { Command } from 'commander'
 import { ConfigError } from '../../errors.js'
 import { pluralize } from '../../model/values/plural.js'
-import { addUser, changePassword, setDisabled } from '../../service/auth/accounts.js'
+import { addUser, changePassword, setUserDisabled } from '../../service/auth/accounts.js'
 import type { App } from '../../service/context/app.js'
-import { openSessions } from '../../service/auth/open-sessions.js'
-import { ADMINISTRATOR } from '../../service/auth/roles.js'
+import { listOpenSessions } from '../../service/auth/open-sessions.js'
+import { ADMINISTRATOR_ROLE } from '../../service/auth/roles.js'
 import {
-  changeRolesOf,
-  endSessionsOf,
-  namesIn,
-  requireFreeName,
-  userNamed,
-  userRecords,
+  changeUserRoles,
+  endUserSessions,
+  readNames,
+  requireFreeUsername,
+  requireUserByName,
+  listUserRecords,
 } from '../../service/auth/user-records.js'
 import { collect, say, subcommand, withAccounts } from '../app-command.js'
 import { inColumns, shownMoment } from '../terminal/columns.js'
@@ -55,7 +55,7 @@ export function addUserCommands(program: Command): void {
     .option('--remove <role>', 'one role less; may be given several times', collect)
     .action(async (username: string, flags: RolesFlags) => {
       await withAccounts('user', flags, async (app) => {
-        const before = namesIn((await userNamed(app, username))['roles'])
+        const before = readNames((await requireUserByName(app, username))['roles'])
         const roles = await rolesOf(app, username, flags)
         const strange = (flags.remove ?? []).filter((role) => !before.includes(role))
         const told = strange.length === 0 ? '' : `; ${strange.join(', ')} could not be taken: they had it not`
@@ -74,9 +74,9 @@ function addMaking(user: Command): void {
     .option('--role <role>', 'what the user may do; may be given several times', collect)
     .option('--password-stdin', 'read the password from standard input')
     .action(async (username: string, flags: AddFlags) => {
-      const roles = [...new Set([...(flags.admin ? [ADMINISTRATOR] : []), ...(flags.role ?? [])])]
+      const roles = [...new Set([...(flags.admin ? [ADMINISTRATOR_ROLE] : []), ...(flags.role ?? [])])]
       const add = async (app: App) => {
-        await requireFreeName(app, username, roles)
+        await requireFreeUsername(app, username, roles)
         const password = await askPassword(username, flags.passwordStdin)
         await addUser(app, { username, name: flags.name, password, roles })
         say(`added ${username}, ${saidOf(roles)}`)
@@ -87,7 +87,7 @@ function addMaking(user: Command): void {
     .option('--password-stdin', 'read the password from standard input')
     .action(async (username: string, flags: AddFlags) => {
       await withAccounts('user', flags, async (app) => {
-        await userNamed(app, username)
+        await requireUserByName(app, username)
         await changePassword(app, username, await askPassword(username, flags.passwordStdin))
         say(`${username} has another password; every session of theirs is over`)
       })
@@ -113,24 +113,24 @@ function addDoors(user: Command): void {
     'disable',
     'keep a user from logging in; ends their sessions, and their keys rest',
     async (app, username) => {
-      await setDisabled(app, username, true)
+      await setUserDisabled(app, username, true)
       return `${username} can no longer log in; every session of theirs is over`
     },
   )
   each('enable', 'let a disabled user log in again', async (app, username) => {
-    await setDisabled(app, username, false)
+    await setUserDisabled(app, username, false)
     return `${username} can log in`
   })
   each('sessions', 'list the sessions of a user', sessionListing)
   each('logout', 'end all sessions of a user; keys stay', async (app, username) => {
-    const ended = await endSessionsOf(app, username)
+    const ended = await endUserSessions(app, username)
     return `${username} is logged out: ${pluralize(ended, 'session')} ended`
   })
 }
 
 function saidOf(roles: readonly string[]): string {
   if (roles.length === 0) return 'who may do nothing yet: give them a role with verso user roles'
-  return roles.length === 1 && roles[0] === ADMINISTRATOR
+  return roles.length === 1 && roles[0] === ADMINISTRATOR_ROLE
     ? 'an administrator'
     : `with the roles ${roles.join(', ')}`
 }
@@ -139,17 +139,17 @@ async function rolesOf(app: App, username: string, { add = [], remove = [] }: Ro
   const both = add.filter((role) => remove.includes(role))
   if (both.length > 0)
     throw new ConfigError('Nothing was changed', [`${both.join(', ')}: either added or removed, not both`])
-  if (add.length + remove.length > 0) return changeRolesOf(app, username, { add, remove })
-  return namesIn((await userNamed(app, username))['roles'])
+  if (add.length + remove.length > 0) return changeUserRoles(app, username, { add, remove })
+  return readNames((await requireUserByName(app, username))['roles'])
 }
 
 async function listing(app: App): Promise<string> {
-  const users = await userRecords(app)
+  const users = await listUserRecords(app)
   if (users.length === 0)
     return `there is no user in ${shownDatabase(app.settings.db)}; to add one, run: verso user add`
   const rows = users.map((user) => [
     ...[String(user.id), String(user['username']), typeof user['name'] === 'string' ? user['name'] : ''],
-    namesIn(user['roles']).join(', ') || 'none',
+    readNames(user['roles']).join(', ') || 'none',
     user['disabled'] === true ? 'disabled' : 'enabled',
     shownMoment(user['lastLoginOn']),
   ])
@@ -157,8 +157,8 @@ async function listing(app: App): Promise<string> {
 }
 
 async function sessionListing(app: App, username: string): Promise<string> {
-  const { id } = await userNamed(app, username)
-  const open = await openSessions(app, id)
+  const { id } = await requireUserByName(app, username)
+  const open = await listOpenSessions(app, id)
   if (open.length === 0) return `${username} has no session`
   const rows = open.map(({ createdOn, lastSeenOn, address, agent }) => [
     ...[shownMoment(createdOn), shownMoment(lastSeenOn)],

@@ -10,8 +10,8 @@ import type { Model } from '../../model/definition/model.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
 import { sortTargetsFirst, listTransferFields, listTransferredModels } from '../../formats/transfer-fields.js'
 import { formatLine } from '../../formats/ndjson.js'
-import { exportAll } from '../../service/transfer/export.js'
-import type { Reading } from '../../service/transfer/export-files.js'
+import { exportModel } from '../../service/transfer/export.js'
+import type { ExportApp } from '../../service/transfer/export-files.js'
 import { countRows } from '../../store/records/bulk.js'
 import { makeFolder } from '../../store/sqlite/blob-folder.js'
 import { PRIVATE_FILE_MODE } from '../../store/engine/private-files.js'
@@ -116,7 +116,7 @@ export function collect(value: string, before: readonly string[] = []): readonly
  * although each file is of its own moment.
  */
 async function exportModels(
-  app: Reading,
+  app: ExportApp,
   models: readonly Model[],
   { out, format, spreadsheet = false }: ExportFlags,
 ): Promise<void> {
@@ -131,7 +131,7 @@ async function exportModels(
     const records = await writeWhole(file, async (handle) => {
       await handle.write(print.heading)
       let count = 0
-      for await (const page of exportAll(app, model, (file, opened) => contents.keep(file, opened))) {
+      for await (const page of exportModel(app, model, (file, opened) => contents.keep(file, opened))) {
         await handle.write(page.map(print.record).join(''))
         count += page.length
         progress.advance(page.length, page.length)

@@ -6,7 +6,7 @@ import { Catalog } from '../../model/catalog/catalog.js'
 import { pluralize } from '../../model/values/plural.js'
 import { listTransferredModels } from '../../formats/transfer-fields.js'
 import type { App } from '../../service/context/app.js'
-import { importRecords, type Imported } from '../../service/transfer/import.js'
+import { importRecords, type ImportResult } from '../../service/transfer/import.js'
 import type { ImportSource } from '../../service/transfer/import-source.js'
 import { ContentFolder } from './content-folder.js'
 import { readCsv } from './csv-file.js'
@@ -104,15 +104,15 @@ function sourceOf({ file, model }: ModelFile, onBytes: (bytes: number) => void):
   }
 }
 
-function summaryOf({ made, there, users }: Imported, seconds: number): string {
-  const rate = Math.round((made + there) / Math.max(seconds, 0.001))
+function summaryOf({ created, existing, createdUsers }: ImportResult, seconds: number): string {
+  const rate = Math.round((created + existing) / Math.max(seconds, 0.001))
   const lines = [
-    `imported ${pluralize(made, 'record')}, ${there} ${there === 1 ? 'was' : 'were'} there already, in ${seconds.toFixed(1)} s (${rate} a second)`,
-    ...(users.length > 0
+    `imported ${pluralize(created, 'record')}, ${existing} ${existing === 1 ? 'was' : 'were'} there already, in ${seconds.toFixed(1)} s (${rate} a second)`,
+    ...(createdUsers.length > 0
       ? [
-          `made ${pluralize(users.length, 'user')} who ${users.length === 1 ? 'was' : 'were'} named and not there, disabled: ` +
-            users.slice(0, 10).join(', ') +
-            (users.length > 10 ? ' …' : ''),
+          `made ${pluralize(createdUsers.length, 'user')} who ${createdUsers.length === 1 ? 'was' : 'were'} named and not there, disabled: ` +
+            createdUsers.slice(0, 10).join(', ') +
+            (createdUsers.length > 10 ? ' …' : ''),
         ]
       : []),
   ]

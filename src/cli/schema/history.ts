@@ -4,10 +4,10 @@ import { ConfigError } from '../../errors.js'
 import { pluralize } from '../../model/values/plural.js'
 import type { Model } from '../../model/definition/model.js'
 import type { App } from '../../service/context/app.js'
-import { compact } from '../../service/maintenance/retention.js'
-import { history } from '../../service/log/history.js'
-import { purge } from '../../service/maintenance/purge.js'
-import { SERVICE } from '../../service/context/principal.js'
+import { compactLog } from '../../service/maintenance/retention.js'
+import { readHistory } from '../../service/log/history.js'
+import { purgeHistory } from '../../service/maintenance/purge.js'
+import { SERVICE_PRINCIPAL } from '../../service/context/principal.js'
 import type { Change } from '../../wire.js'
 import { idFrom, say, subcommand, withAccounts } from '../app-command.js'
 import { inColumns, shownMoment } from '../terminal/columns.js'
@@ -39,7 +39,13 @@ export function addHistoryCommands(program: Command): void {
     .action(async (name: string, id: string, { limit, ...flags }: ShowFlags) => {
       const record = idFrom(id, UNSHOWN)
       const show = async (app: App) => {
-        const { data, total } = await history(app, SERVICE, modelOf(app, name, UNSHOWN), record, { limit })
+        const { data, total } = await readHistory(
+          app,
+          SERVICE_PRINCIPAL,
+          modelOf(app, name, UNSHOWN),
+          record,
+          { limit },
+        )
         say(listing(data))
         if (total > data.length) say(`and ${total - data.length} more`)
       }
@@ -52,7 +58,7 @@ export function addHistoryCommands(program: Command): void {
       await withAccounts('history', flags, async (app) => {
         const model = modelOf(app, name, UNCHANGED)
         if (!flags.yes) await confirm(`Remove what ${name} ${record} held in the past, for good?`)
-        const { changes, isThere } = await purge(app, model, record)
+        const { changes, isThere } = await purgeHistory(app, model, record)
         say(`what ${pluralize(changes, 'Change')} told of ${name} ${record} was removed`)
         say(isThere ? 'the record itself stays as it is' : 'it was deleted, and cannot come back')
         say(
@@ -69,7 +75,7 @@ export function addHistoryCommands(program: Command): void {
     const { history: retention } = readSettings('compact', flags, process.env)
     await withAccounts('compact', flags, async (app) => {
       if (retention === 'all') say('nothing to do: --history is all')
-      else say(`${pluralize(await compact(app, undefined, retention), 'Change')} removed`)
+      else say(`${pluralize(await compactLog(app, undefined, retention), 'Change')} removed`)
     })
   })
 }

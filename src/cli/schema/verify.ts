@@ -3,16 +3,16 @@ import { pluralize } from '../../model/values/plural.js'
 import type { Model } from '../../model/definition/model.js'
 import type { App } from '../../service/context/app.js'
 import {
-  counterDifferences,
+  findCounterDifferences,
   rebuildCounters,
   type CounterMismatch,
 } from '../../service/maintenance/counters.js'
 import {
   checkIntegrity,
-  CHECKS,
-  runCheck,
-  type Check,
-  type Checked,
+  STORAGE_CHECKS,
+  runStorageCheck,
+  type StorageCheck,
+  type StorageCheckResult,
 } from '../../service/maintenance/verification.js'
 import { say, withAccounts } from '../app-command.js'
 import { inColumns } from '../terminal/columns.js'
@@ -46,23 +46,24 @@ export function addVerify(program: Command): void {
     requireDatabase(url)
     const settings = { statementTimeoutMs: STATEMENT_MS }
     // It needs no tables: where they cannot be read, it says why.
-    tell(await withDatabase(url, (db) => runCheck('integrity', checkIntegrity, db), settings))
+    tell(await withDatabase(url, (db) => runStorageCheck('integrity', checkIntegrity, db), settings))
     const work = async (app: App) => {
-      for (const [name, check] of Object.entries(CHECKS)) tell(await runCheck(name, check, app))
-      const counters: Check<App> = (_, findings) =>
+      for (const [name, check] of Object.entries(STORAGE_CHECKS))
+        tell(await runStorageCheck(name, check, app))
+      const counters: StorageCheck<App> = (_, findings) =>
         checkCounters(app, rebuild, (fault) => {
           findings.add(fault)
         })
-      tell(await runCheck('totals', counters, app))
+      tell(await runStorageCheck('totals', counters, app))
     }
     await withAccounts('verify', flags, work, { heading: 'Only the integrity was checked', settings })
   })
 }
 
-function tell({ name, words, findings }: Checked): void {
+function tell({ name, summary, findings }: StorageCheckResult): void {
   const { count, lines } = findings
   if (count > 0) process.exitCode = FAILED
-  say(`${name}: ${words}, ${count === 0 ? 'all is right' : pluralize(count, 'fault')}`)
+  say(`${name}: ${summary}, ${count === 0 ? 'all is right' : pluralize(count, 'fault')}`)
   for (const line of lines) say(`  - ${line}`)
 }
 
@@ -74,13 +75,13 @@ async function checkCounters(app: App, mayRebuild: boolean, add: (fault: string)
 
 /** Whether the counters of the model are right, in the end. */
 async function verify(app: App, model: Model, mayRebuild: boolean): Promise<boolean> {
-  const differences = await counterDifferences(app, model)
+  const differences = await findCounterDifferences(app, model)
   if (differences.length === 0) return true
   say(`${model.name}: ${pluralize(differences.length, 'difference')}`)
   say(listing(differences))
   if (!mayRebuild) return false
   await rebuildCounters(app, model)
-  const left = await counterDifferences(app, model)
+  const left = await findCounterDifferences(app, model)
   say(left.length === 0 ? `${model.name} is right now` : `${model.name} still differs:\n${listing(left)}`)
   return left.length === 0
 }

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import type { Model } from '../../model/definition/model.js'
 import { DEMO_PASSWORD, DEMO_USERNAME } from '../../service/auth/account-rules.js'
-import { allUsers, ensureDemoAccount, hasDemoPassword } from '../../service/auth/accounts.js'
-import type { Actor } from '../../service/context/identity.js'
+import { listAllUsers, ensureDemoAccount, hasDemoPassword } from '../../service/auth/accounts.js'
+import type { UserIdentity } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
 import { recordsFor } from '../../service/records/records.js'
 import type { Page } from '../../wire.js'
@@ -48,8 +48,8 @@ function sampleModel(app: App): Model | undefined {
 }
 
 /** The demo's account, or whichever took its place. */
-async function demoActor(app: App): Promise<Actor | null> {
-  const users = await allUsers(app)
+async function demoActor(app: App): Promise<UserIdentity | null> {
+  const users = await listAllUsers(app)
   return users.find((user) => user.username === DEMO_USERNAME) ?? users[0] ?? null
 }
 

@@ -1,10 +1,10 @@
 // Sample contacts: the same ones everywhere, of our own making. No address and no telephone number can be anybody's.
 import type { Model } from '../../model/definition/model.js'
-import type { Actor } from '../../service/context/identity.js'
+import type { UserIdentity } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
-import { SERVICE } from '../../service/context/principal.js'
+import { SERVICE_PRINCIPAL } from '../../service/context/principal.js'
 import { recordsFor } from '../../service/records/records.js'
-import { create } from '../../service/records/save.js'
+import { createRecord } from '../../service/records/save.js'
 import { CIRCLES, COMPANIES, DOMAINS, NOTES, PEOPLE, PHONES } from './sample-lists.js'
 
 const PACKAGE = 'com.axelor.contact.db'
@@ -26,7 +26,12 @@ export interface SampleContact {
 }
 
 /** Makes contacts until there are so many; never removes one. */
-export async function makeSample(app: App, actor: Actor | null, model: Model, count: number): Promise<void> {
+export async function makeSample(
+  app: App,
+  actor: UserIdentity | null,
+  model: Model,
+  count: number,
+): Promise<void> {
   const there = actor ? (await recordsFor(app, actor).find(model.name, { limit: 0 })).total : 0
   if (there >= count) return
   const companies = model.fields.has('company')
@@ -39,15 +44,15 @@ export async function makeSample(app: App, actor: Actor | null, model: Model, co
       ...sampleContact(start + index),
       ...placeOf(start + index, companies, circles),
     }))
-    const by = actor ? await app.gate.callerOf(actor) : SERVICE
-    await Promise.all(chunk.map((contact) => create(app, by, model, contact)))
+    const by = actor ? await app.authorizer.resolvePrincipal(actor) : SERVICE_PRINCIPAL
+    await Promise.all(chunk.map((contact) => createRecord(app, by, model, contact)))
   }
 }
 
 /** The records of a small model, made if there are none; answers their ids. */
 async function makeAll(
   app: App,
-  actor: Actor | null,
+  actor: UserIdentity | null,
   name: string,
   samples: readonly object[],
 ): Promise<number[]> {
@@ -56,8 +61,8 @@ async function makeAll(
   const { data } = await recordsFor(app, actor).find(name, { limit: samples.length })
   if (data.length > 0) return data.map(({ id }) => id)
   const ids: number[] = []
-  const by = await app.gate.callerOf(actor)
-  for (const sample of samples) ids.push((await create(app, by, model, sample)).data.id)
+  const by = await app.authorizer.resolvePrincipal(actor)
+  for (const sample of samples) ids.push((await createRecord(app, by, model, sample)).data.id)
   return ids
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import type { ServerOptions } from '../../http/server.js'
-import { ensureFirstAdmin, isWithoutAdministrator } from '../../service/auth/accounts.js'
+import { ensureFirstAdmin, lacksAdministrator } from '../../service/auth/accounts.js'
 import type { App } from '../../service/context/app.js'
 import { loadReported } from '../models/models.js'
 import { run } from './run.js'
@@ -41,7 +41,5 @@ async function prepareAccount(app: App, password: string | undefined): Promise<S
   if (password !== undefined && (await ensureFirstAdmin(app, FIRST_ADMIN, password))) {
     app.log.warn({ user: FIRST_ADMIN }, 'the first administrator was made')
   }
-  return (await isWithoutAdministrator(app))
-    ? { setupToken: randomBytes(TOKEN_BYTES).toString('base64url') }
-    : {}
+  return (await lacksAdministrator(app)) ? { setupToken: randomBytes(TOKEN_BYTES).toString('base64url') } : {}
 }

@@ -4,7 +4,7 @@ import { VersoError } from '../../errors.js'
 import { API_KEY_MODEL } from '../../model/catalog/auth-models.js'
 import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
-import { keysOf, makeKey, removeOwnKey } from '../../service/auth/keys.js'
+import { listApiKeys, createKey, removeOwnKey } from '../../service/auth/keys.js'
 import type { WireRecord } from '../../wire.js'
 import { callerOf, personIn, type Guards } from '../route/guard.js'
 import { idOf } from '../route/record-request.js'
@@ -17,7 +17,7 @@ export function keyResources(app: App, guards: Guards): readonly Resource[] {
       ...{ ...shared, path: '/ws/me/keys' },
       handlers: {
         GET: async (request, reply) => {
-          const data = (await keysOf(app, personIn(request).id)).map(shownKey)
+          const data = (await listApiKeys(app, personIn(request).id)).map(shownKey)
           return sendJson(reply, JSON.stringify({ status: 0, total: data.length, data }))
         },
         POST: async (request, reply) => {
@@ -27,7 +27,7 @@ export function keyResources(app: App, guards: Guards): readonly Resource[] {
               'bad-request',
               'A key is shown once: its answer cannot be kept under an Idempotency-Key',
             )
-          const { record, key } = await makeKey(app, callerOf(request), { ...dataOf(request), user })
+          const { record, key } = await createKey(app, callerOf(request), { ...dataOf(request), user })
           return sendJson(reply, JSON.stringify({ status: 0, data: [{ ...shownKey(record), key }] }))
         },
       },

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import { isObject } from '../../model/values/value.js'
-import { accountOf } from '../../service/context/identity.js'
+import { toAccount } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
 import { login, logout } from '../../service/auth/sessions.js'
 import { basicCredentialsOf } from '../request/basic.js'
@@ -22,15 +22,15 @@ export function loginResources(
     const body = isObject(request.body) ? request.body : {}
     const isInBody = body['username'] !== undefined || body['password'] !== undefined
     const credentials = (basicAuth && !isInBody && basicCredentialsOf(request)) || body
-    const { sessionId, actor } = await login(
+    const { sessionId, user } = await login(
       ...([app, credentials, request.ip, sessionIdOf(request), request.headers['user-agent']] as const),
     )
     setSessionCookies(request, reply, cookiePath, {
       sessionId,
       csrfToken: randomBytes(24).toString('base64url'),
     })
-    const { roles } = await app.gate.callerOf(actor)
-    return sendJson(reply, JSON.stringify({ status: 0, data: [accountOf(actor, roles)] }))
+    const { roles } = await app.authorizer.resolvePrincipal(user)
+    return sendJson(reply, JSON.stringify({ status: 0, data: [toAccount(user, roles)] }))
   }
   const writeGuards = [guards.sameSite, guards.notThrottled]
   const shared = { guards: [], writeGuards, handlers: { POST } }

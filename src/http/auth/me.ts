@@ -4,9 +4,9 @@ import { VersoError } from '../../errors.js'
 import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
 import { changeOwnPassword } from '../../service/auth/new-password.js'
-import { endSession, endSessions, openSessions } from '../../service/auth/open-sessions.js'
-import { ownAccount, type OwnAccount } from '../../service/auth/own-account.js'
-import { hashOfToken } from '../../service/auth/tokens.js'
+import { endSession, endSessions, listOpenSessions } from '../../service/auth/open-sessions.js'
+import { readOwnAccount, type OwnAccount } from '../../service/auth/own-account.js'
+import { hashToken } from '../../service/auth/tokens.js'
 import { basicCredentialsOf } from '../request/basic.js'
 import { sessionIdOf } from '../request/cookies.js'
 import { actorIn, callerOf, personIn, type Guards } from '../route/guard.js'
@@ -17,7 +17,7 @@ export function meResources(app: App, guards: Guards, settings: HttpSettings): r
   const shared = { guards: [guards.session, guards.parameters], writeGuards: [guards.sameSite] }
   const currentOf = (request: FastifyRequest) => currentSession(request, viaOf(request, settings))
   const show: Handler = async (request, reply) => {
-    const account = await ownAccount(app, callerOf(request), actorIn(request), viaOf(request, settings))
+    const account = await readOwnAccount(app, callerOf(request), actorIn(request), viaOf(request, settings))
     return answer(reply, [account])
   }
   const changePassword: Handler = async (request, reply) => {
@@ -26,7 +26,7 @@ export function meResources(app: App, guards: Guards, settings: HttpSettings): r
     return answer(reply, [])
   }
   const listSessions: Handler = async (request, reply) =>
-    answer(reply, await openSessions(app, personIn(request).id, currentOf(request)))
+    answer(reply, await listOpenSessions(app, personIn(request).id, currentOf(request)))
   const endOthers: Handler = async (request, reply) => {
     const { id } = personIn(request)
     // Who has no session of their own here ends them all.
@@ -53,7 +53,7 @@ function viaOf(request: FastifyRequest, { basicAuth }: HttpSettings): OwnAccount
 
 function currentSession(request: FastifyRequest, via: OwnAccount['via']): string | undefined {
   const id = via === 'session' ? sessionIdOf(request) : undefined
-  return id === undefined ? undefined : hashOfToken(id)
+  return id === undefined ? undefined : hashToken(id)
 }
 
 /** In `data` as everywhere, or bare. */

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
-import { resetPassword, userOfLink } from '../../service/auth/new-password.js'
+import { resetPassword, findResetLinkUser } from '../../service/auth/new-password.js'
 import type { Guards } from '../route/guard.js'
 import { afterPassword, sendPasswordPage } from './password-page.js'
 import type { Resource } from '../route/resource.js'
@@ -16,7 +16,7 @@ export function resetResource(app: App, guards: Guards): Resource {
     writeGuards: [guards.sameSite, guards.notThrottled],
     handlers: {
       GET: async (request, reply) => {
-        await userOfLink(app, tokenIn(request), request.ip)
+        await findResetLinkUser(app, tokenIn(request), request.ip)
         return sendPasswordPage(reply, { title: 'A new password', button: 'Set the password' })
       },
       POST: async (request, reply) => {

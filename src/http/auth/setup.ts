@@ -3,7 +3,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import { isObject } from '../../model/values/value.js'
-import { ensureFirstAdmin, isWithoutAdministrator } from '../../service/auth/accounts.js'
+import { ensureFirstAdmin, lacksAdministrator } from '../../service/auth/accounts.js'
 import type { App } from '../../service/context/app.js'
 import type { Guards } from '../route/guard.js'
 import { afterPassword, sendPasswordPage, type PasswordPage } from './password-page.js'
@@ -13,7 +13,7 @@ export function setupResource(app: App, guards: Guards, token: string): Resource
   const check = async (request: FastifyRequest) => {
     const { token: given } = request.query as Readonly<Record<string, unknown>>
     const isRight = typeof given === 'string' && timingSafeEqual(digest(given), digest(token))
-    if (!isRight || !(await isWithoutAdministrator(app)))
+    if (!isRight || !(await lacksAdministrator(app)))
       throw new VersoError('not-found', 'There is nothing here')
   }
   return {

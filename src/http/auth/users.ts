@@ -2,8 +2,8 @@
 import type { FastifyRequest } from 'fastify'
 import { requireUser } from '../../service/auth/accounts.js'
 import type { App } from '../../service/context/app.js'
-import { makeResetLink } from '../../service/auth/new-password.js'
-import { endSessions, openSessions } from '../../service/auth/open-sessions.js'
+import { createResetLink } from '../../service/auth/new-password.js'
+import { endSessions, listOpenSessions } from '../../service/auth/open-sessions.js'
 import { requireAdmin } from '../../service/access/permission-checks.js'
 import { callerOf, type Guards } from '../route/guard.js'
 import { idOf } from '../route/record-request.js'
@@ -20,13 +20,13 @@ export function userResources(app: App, guards: Guards, settings: HttpSettings):
   }
   const userIn = (request: FastifyRequest) => requireUser(app, idOf(app.catalog.user, request))
   const listSessions: Handler = async (request, reply) =>
-    answer(reply, await openSessions(app, await userIn(request)))
+    answer(reply, await listOpenSessions(app, await userIn(request)))
   const endAll: Handler = async (request, reply) => {
     await endSessions(app, callerOf(request), await userIn(request))
     return answer(reply, [])
   }
   const makeLink: Handler = async (request, reply) => {
-    const { token, expiresOn } = await makeResetLink(app, callerOf(request), await userIn(request))
+    const { token, expiresOn } = await createResetLink(app, callerOf(request), await userIn(request))
     return answer(reply, [{ link: `${baseOf(request, settings)}/reset?token=${token}`, expiresOn }])
   }
   return [

@@ -12,10 +12,10 @@ import { isRef } from '../../model/write/refs.js'
 import type { Visibility } from '../../model/query/visibility.js'
 import { META_FILE } from '../../model/catalog/system-models.js'
 import { isObject } from '../../model/values/value.js'
-import type { Actor } from '../../service/context/identity.js'
+import type { UserIdentity } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
-import { sightOf } from '../../service/context/principal.js'
-import { nowOf } from '../../service/context/context.js'
+import { getVisibility } from '../../service/context/principal.js'
+import { getTimestamp } from '../../service/context/context.js'
 import { contextFrom, criterionFrom } from './axelor-lists.js'
 import { CONTRACT, type Asked, type Compatibility, type Habits } from './protocol.js'
 
@@ -32,11 +32,11 @@ type Data = Readonly<Record<string, unknown>>
 
 function axelorHabits(app: App): Habits {
   return {
-    record: (by, model, data) => recordFrom(sightOf(app, by), model, data),
-    wanted: (by, model, wanted) => wantedFrom(sightOf(app, by), model, wanted),
+    record: (by, model, data) => recordFrom(getVisibility(app, by), model, data),
+    wanted: (by, model, wanted) => wantedFrom(getVisibility(app, by), model, wanted),
     parameters: pickKnownParameters,
     search: (by, model, request) =>
-      searchFrom(sightOf(app, by), model, request, magicOf(by.actor, nowOf(app))),
+      searchFrom(getVisibility(app, by), model, request, magicOf(by.user, getTimestamp(app))),
     // A file that stands for itself has one content, whatever a form calls it.
     uploadField: (model, named) => (model === META_FILE ? undefined : named),
     createsSave: true,
@@ -228,7 +228,7 @@ function criteriaFrom(criteria: unknown, criterion: (node: Data) => Data): unkno
 }
 
 /** What a `_domain` may name without sending it. */
-function magicOf(actor: Actor | null, now: string): Data {
+function magicOf(actor: UserIdentity | null, now: string): Data {
   return {
     ...(actor ? { __user__: { id: actor.id } } : {}),
     __date__: now.slice(0, 10),

@@ -3,7 +3,7 @@ import type { Model } from '../../model/definition/model.js'
 import type { QueryParameterSet } from '../../model/query/parameters.js'
 import type { SearchRequest } from '../../model/query/search.js'
 import type { FieldSelection } from '../../model/query/selection.js'
-import type { Caller } from '../../service/context/principal.js'
+import type { Principal } from '../../service/context/principal.js'
 import type { SearchOptions } from '../../wire.js'
 
 export const COMPATIBILITIES = ['none', 'axelor'] as const
@@ -11,12 +11,12 @@ export type Compatibility = (typeof COMPATIBILITIES)[number]
 
 export interface Habits {
   /** What was sent for a record. */
-  readonly record: (by: Caller, model: Model, data: unknown) => unknown
+  readonly record: (by: Principal, model: Model, data: unknown) => unknown
   /** What an answer is to show of a record. */
-  readonly wanted: (by: Caller, model: Model, wanted: FieldSelection) => FieldSelection
+  readonly wanted: (by: Principal, model: Model, wanted: FieldSelection) => FieldSelection
   /** What a query string says. Parameters that are left and unknown are refused. */
   readonly parameters: <T extends object>(query: T, parameters: QueryParameterSet) => T
-  readonly search: (by: Caller, model: Model, request: unknown) => Asked
+  readonly search: (by: Principal, model: Model, request: unknown) => Asked
   /** The binary field that an upload names. */
   readonly uploadField: (model: Model, named: string | undefined) => string | undefined
   /** A create of a record that has an id is an update. */

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import type { Caller } from '../../service/context/principal.js'
+import type { Principal } from '../../service/context/principal.js'
 
 export interface AnsweredRequest {
   readonly requestId: string
@@ -11,7 +11,7 @@ export interface AnsweredRequest {
   readonly status: number
   /** When it arrived, as `performance.now()` told it. */
   readonly startMs: number
-  readonly caller: Caller | null
+  readonly caller: Principal | null
   readonly address: string | undefined
 }
 
@@ -40,7 +40,7 @@ export function makeRequestLog(log: Logger): LogRequest {
   const requests = log.child({}, { redact: [] })
   const known = new Map<string, Logger>()
   const loggerOf = ({ method, route, model, caller, address }: AnsweredRequest): Logger => {
-    const { username: user, keyId: key } = caller?.actor ?? {}
+    const { username: user, keyId: key } = caller?.user ?? {}
     const named = model?.slice(0, 100)
     // What a client may have made up comes last, so that it is nobody else's line.
     const who = `${method} ${String(route)} ${String(user)} ${String(key)} ${String(address)} ${String(named)}`

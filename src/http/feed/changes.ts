@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import type { App } from '../../service/context/app.js'
-import { followingChanges, followingFrom, type Following } from '../../service/log/feed.js'
+import { waitForChanges, parseFeedRequest, type FeedRequest } from '../../service/log/feed.js'
 import type { FeedQuery } from '../../wire.js'
 import { EventStream } from './event-stream.js'
 import { actorIn, type Guards } from '../route/guard.js'
@@ -41,10 +41,10 @@ async function sendChanges(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const { app, guards, limits } = context
-  const following = followingFrom(app, request.query as FeedQuery)
+  const following = parseFeedRequest(app, request.query as FeedQuery)
   if (following.waitMs > 0) limits.setAside(reply)
   const signal = AbortSignal.any([context.stopping, goneSignal(reply)])
-  const { data, next } = await followingChanges(app, () => guards.still(request), following, signal)
+  const { data, next } = await waitForChanges(app, () => guards.still(request), following, signal)
   return sendJson(reply, JSON.stringify({ status: 0, data, next }))
 }
 
@@ -57,20 +57,20 @@ async function stream(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const { app, guards, limits, stopping } = context
-  const asked = followingFrom(app, sinceLastEvent(request))
+  const asked = parseFeedRequest(app, sinceLastEvent(request))
   const first = { ...asked, waitMs: 0 }
   const signal = AbortSignal.any([stopping, goneSignal(reply)])
   // Whatever is wrong from the start is still an ordinary refusal.
-  let page = await followingChanges(app, () => guards.still(request), first, signal)
+  let page = await waitForChanges(app, () => guards.still(request), first, signal)
   limits.setAside(reply)
   const events = new EventStream(reply)
   const isOpen = () => !signal.aborted && !reply.raw.destroyed
   try {
-    for (let following: Following = { ...asked, waitMs: HEARTBEAT_MS }; isOpen();) {
+    for (let following: FeedRequest = { ...asked, waitMs: HEARTBEAT_MS }; isOpen();) {
       for (const change of page.data) await events.send(change.seq, 'change', change)
       if (page.data.at(-1)?.seq !== page.next) await events.position(page.next)
       following = { ...following, since: page.next }
-      page = await followingChanges(app, () => guards.still(request), following, signal)
+      page = await waitForChanges(app, () => guards.still(request), following, signal)
     }
   } catch (error) {
     if (!(error instanceof VersoError) && !reply.raw.destroyed)

@@ -50,9 +50,9 @@ function mustWrite(query: unknown): boolean {
   return isObject(query) && Object.hasOwn(query, 'write')
 }
 
-async function lookAt({ db, shapes, log }: App): Promise<Readiness> {
+async function lookAt({ db, snapshots, log }: App): Promise<Readiness> {
   try {
-    if (await isSchemaCurrent(db.reader, shapes, [...shapes.keys()]))
+    if (await isSchemaCurrent(db.reader, snapshots, [...snapshots.keys()]))
       return { unwritable: await db.writability() }
     return { trouble: 'The tables have changed since this node started: restart it with the new models' }
   } catch (error) {

@@ -1,7 +1,7 @@
 // What a client asks before anything else: who answers here, and whether its session is still alive.
 import { VersoError } from '../../errors.js'
 import { DEFAULT_PAGE_RECORDS } from '../../model/query/search.js'
-import type { Actor } from '../../service/context/identity.js'
+import type { UserIdentity } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
 import type { Guards } from '../route/guard.js'
 import { sendJson, type Resource } from '../route/resource.js'
@@ -21,8 +21,8 @@ export function infoResource(app: App, guards: Guards, settings: HttpSettings): 
           application: { name: 'Verso' },
           authentication: { callbackUrl: `${settings.basePath}/callback` },
         }
-        const body = caller?.actor
-          ? { ...open, ...forUser(app, caller.actor, caller.rights === undefined) }
+        const body = caller?.user
+          ? { ...open, ...forUser(app, caller.user, caller.permissions === undefined) }
           : open
         return sendJson(reply, JSON.stringify(body))
       },
@@ -30,7 +30,7 @@ export function infoResource(app: App, guards: Guards, settings: HttpSettings): 
   }
 }
 
-function forUser({ settings }: App, { id, username, name }: Actor, isAdmin: boolean): object {
+function forUser({ settings }: App, { id, username, name }: UserIdentity, isAdmin: boolean): object {
   return {
     user: { id, login: username, name: name ?? username, nameField: 'name', lang: 'en', technical: isAdmin },
     api: { pagination: { maxPerPage: settings.maxLimit, defaultPerPage: DEFAULT_PAGE_RECORDS } },

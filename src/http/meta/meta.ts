@@ -2,16 +2,16 @@
 import { describeModel, type ModelDescription } from '../../model/query/describe.js'
 import type { Model } from '../../model/definition/model.js'
 import type { App } from '../../service/context/app.js'
-import { sightOf, type Caller } from '../../service/context/principal.js'
-import { actionsOf, modelsKnownTo } from '../../service/access/permission-checks.js'
+import { getVisibility, type Principal } from '../../service/context/principal.js'
+import { listActions, listPermittedModels } from '../../service/access/permission-checks.js'
 import { callerOf, type Guards } from '../route/guard.js'
 import { modelOf } from '../route/record-request.js'
 import { aboutRecords, sendJson, type Resource } from '../route/resource.js'
 
 /** The protocol calls an update a write. */
-function permsOf(by: Caller, model: Model): ModelDescription['perms'] {
-  if (!by.rights) return null
-  const may = new Set(actionsOf(by, model))
+function permsOf(by: Principal, model: Model): ModelDescription['perms'] {
+  if (!by.permissions) return null
+  const may = new Set(listActions(by, model))
   return {
     ...{ read: may.has('read'), write: may.has('update'), create: may.has('create') },
     ...{ remove: may.has('remove'), export: may.has('export') },
@@ -25,7 +25,7 @@ export function metaResources(app: App, guards: Guards): readonly Resource[] {
       ...{ ...shared, path: '/ws/meta/models' },
       handlers: {
         GET: async (request, reply) => {
-          const known = modelsKnownTo(app, callerOf(request))
+          const known = listPermittedModels(app, callerOf(request))
           const data = known.map(({ name }) => name).sort()
           return sendJson(reply, JSON.stringify({ status: 0, total: data.length, data }))
         },
@@ -38,7 +38,7 @@ export function metaResources(app: App, guards: Guards): readonly Resource[] {
         GET: async (request, reply) => {
           const by = callerOf(request)
           const model = modelOf(app, request)
-          const data = describeModel(sightOf(app, by), model, permsOf(by, model))
+          const data = describeModel(getVisibility(app, by), model, permsOf(by, model))
           return sendJson(reply, JSON.stringify({ status: 0, data }))
         },
       },

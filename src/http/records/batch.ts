@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify'
 import { MAX_BATCH_REQUESTS } from '../../model/write/batch.js'
 import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
-import { recordsOf } from '../../service/records/records.js'
-import { modelsKnownTo } from '../../service/access/permission-checks.js'
+import { recordsForPrincipal } from '../../service/records/records.js'
+import { listPermittedModels } from '../../service/access/permission-checks.js'
 import type { WireRecord } from '../../wire.js'
 import { callerOf, type Guards } from '../route/guard.js'
 import type { Habits } from '../compat/protocol.js'
@@ -21,7 +21,7 @@ export function batchResource(app: App, guards: Guards, habits: Habits): Resourc
       POST: async (request, reply) => {
         refuseIfMatch(request)
         const requests = requestsIn(app, habits, request)
-        const records = recordsOf(app, callerOf(request))
+        const records = recordsForPrincipal(app, callerOf(request))
         const written = await records.batch(requests, { ...keyOf(request), ...mergeOf(request) })
         if (requests.some((sent, index) => isMergedUpdate(sent, written.data[index]))) sayMerged(reply)
         return sendWritten(reply, written)
@@ -36,7 +36,7 @@ function requestsIn(app: App, habits: Habits, { body, caller }: FastifyRequest):
   // What is no list, or too long, is refused further on.
   if (!caller || !Array.isArray(requests)) return []
   if (requests.length > MAX_BATCH_REQUESTS) return requests
-  const models = new Map(modelsKnownTo(app, caller).map((model) => [model.name, model]))
+  const models = new Map(listPermittedModels(app, caller).map((model) => [model.name, model]))
   return requests.map((request: unknown) => {
     const name = isObject(request) ? request['model'] : undefined
     const model = typeof name === 'string' ? models.get(name) : undefined

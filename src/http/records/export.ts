@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { formatCsvLine, quoteCell, formatReadableCell } from '../../formats/csv.js'
 import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
-import { exportFound, type FoundTable } from '../../service/transfer/export.js'
+import { exportSearch, type ExportTable } from '../../service/transfer/export.js'
 import type { WireRecord } from '../../wire.js'
 import { callerOf, type Guards } from '../route/guard.js'
 import type { Habits } from '../compat/protocol.js'
@@ -30,7 +30,7 @@ async function sendTable(
   const { request: asked } = habits.search(callerOf(request), model, body ?? undefined)
   // A habit may set a limit that nobody sent.
   const { offset, limit } = isObject(body) ? body : {}
-  const table = exportFound(
+  const table = exportSearch(
     app,
     callerOf(request),
     model,
@@ -48,7 +48,7 @@ async function sendTable(
 
 /** An error in here ends the connection: a table that stopped short would look like a whole one. */
 async function* linesOf(
-  { columns, pages }: FoundTable,
+  { columns, pages }: ExportTable,
   first: readonly WireRecord[],
 ): AsyncGenerator<string> {
   const print = (record: WireRecord) =>

@@ -2,9 +2,14 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import type { App } from '../../service/context/app.js'
-import { discard, receive, requireBinary, uploadReceived } from '../../service/records/files.js'
-import { writable } from '../../service/context/ids.js'
-import { recordsOf } from '../../service/records/records.js'
+import {
+  discardContent,
+  receiveContent,
+  requireBinaryField,
+  saveUpload,
+} from '../../service/records/files.js'
+import { requireWritableModel } from '../../service/context/ids.js'
+import { recordsForPrincipal } from '../../service/records/records.js'
 import type { PendingBlob } from '../../store/engine/database.js'
 import type { Download } from '../../wire.js'
 import { readForm, type Keeper } from './form.js'
@@ -32,8 +37,8 @@ export function uploadResource(
 ): Resource {
   const limitBytes = app.settings.uploadLimitBytes + bodyLimitBytes + FORM_BYTES
   const keeper: Keeper<PendingBlob> = {
-    receive: (content) => receive(app, content),
-    discard: (incoming) => discard(app, incoming),
+    receive: (content) => receiveContent(app, content),
+    discard: (incoming) => discardContent(app, incoming),
   }
   return {
     ...aboutRecords(guards),
@@ -41,20 +46,20 @@ export function uploadResource(
     handlers: {
       // Nothing of the body has been read yet: what can be refused without it is refused first.
       POST: async (request, reply) => {
-        const model = writable(modelOf(app, request))
-        requireBinary(model, callerOf(request))
+        const model = requireWritableModel(modelOf(app, request))
+        requireBinaryField(model, callerOf(request))
         const options = { ...keyOf(request), ...ifMatchOf(request) }
         if (Number(request.headers['content-length'] ?? 0) > limitBytes)
           throw new VersoError('too-large', 'The file is larger than this service takes (--upload-limit)')
         const form = await readForm(request.raw, bodyLimitBytes, keeper)
         await guards.again(request, reply)
-        const { fileName: name, file: incoming } = form
+        const { fileName: name, file: blob } = form
         const field = habits.uploadField(model, form.field)
-        const received = { data: habits.record(callerOf(request), model, form.data), field, name, incoming }
+        const received = { data: habits.record(callerOf(request), model, form.data), field, name, blob }
         const wanted = form.wanted ? { wanted: habits.wanted(callerOf(request), model, form.wanted) } : {}
         return sendRecord(
           reply,
-          await uploadReceived(app, callerOf(request), model, received, { ...options, ...wanted }),
+          await saveUpload(app, callerOf(request), model, received, { ...options, ...wanted }),
         )
       },
     },
@@ -74,7 +79,7 @@ export function fileResource(app: App, guards: Guards, habits: Habits): Resource
         const model = modelOf(app, request)
         const { field } = request.params as Params
         const id = idOf(model, request)
-        const file = await recordsOf(app, callerOf(request)).download(model.name, id, field)
+        const file = await recordsForPrincipal(app, callerOf(request)).download(model.name, id, field)
         return file ? sendFile(request, reply, file) : reply.code(204).send()
       },
       DELETE: async (request, reply) => {
@@ -84,7 +89,7 @@ export function fileResource(app: App, guards: Guards, habits: Habits): Resource
         const options = { ...keyOf(request), ...ifMatchOf(request), ...versionOf(request, habits) }
         return sendRecord(
           reply,
-          await recordsOf(app, callerOf(request)).clear(model.name, id, field, options),
+          await recordsForPrincipal(app, callerOf(request)).clear(model.name, id, field, options),
         )
       },
     },

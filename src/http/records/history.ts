@@ -4,8 +4,8 @@ import { VersoError } from '../../errors.js'
 import { PAGING_PARAMETERS } from '../../model/query/search.js'
 import { isVersion } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
-import { printWithin } from '../../service/context/answer-limits.js'
-import { recordsOf } from '../../service/records/records.js'
+import { stringifyRecord } from '../../service/context/answer-limits.js'
+import { recordsForPrincipal } from '../../service/records/records.js'
 import { dataOf } from '../request/bodies.js'
 import { callerOf } from '../route/guard.js'
 import type { Habits } from '../compat/protocol.js'
@@ -18,7 +18,7 @@ export function makePast(
   habits: Habits,
   basePath: string,
 ): Record<'history' | 'version' | 'revert', Handler> {
-  const records = (request: FastifyRequest) => recordsOf(app, callerOf(request))
+  const records = (request: FastifyRequest) => recordsForPrincipal(app, callerOf(request))
   return {
     history: async (request, reply) => {
       const model = modelOf(app, request)
@@ -35,7 +35,7 @@ export function makePast(
       const model = modelOf(app, request)
       const id = idOf(model, request)
       const was = await records(request).readAt(model.name, id, versionIn(request))
-      return sendJson(reply, printWithin(app, { status: 0, data: [was] }))
+      return sendJson(reply, stringifyRecord(app, { status: 0, data: [was] }))
     },
     revert: async (request, reply) => {
       const model = modelOf(app, request)

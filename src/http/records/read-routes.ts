@@ -4,9 +4,14 @@ import type { PermissionAction } from '../../model/access/permissions.js'
 import { FIND_PARAMETERS } from '../../model/query/search.js'
 import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
-import { permittedActions } from '../../service/access/permission-checks.js'
-import { printWithin } from '../../service/context/answer-limits.js'
-import { printedPage, printedRecord, printedSearch, recordsOf } from '../../service/records/records.js'
+import { listPermittedActions } from '../../service/access/permission-checks.js'
+import { stringifyRecord } from '../../service/context/answer-limits.js'
+import {
+  findPageJson,
+  readRecordJson,
+  searchPageJson,
+  recordsForPrincipal,
+} from '../../service/records/records.js'
 import { dataOf } from '../request/bodies.js'
 import { callerOf } from '../route/guard.js'
 import type { Habits } from '../compat/protocol.js'
@@ -36,19 +41,19 @@ function refuseUnless(words: readonly string[], action: unknown): void {
 }
 
 export function makeReading(app: App, habits: Habits, basePath: string): Record<Verb, Handler> {
-  const records = (request: FastifyRequest) => recordsOf(app, callerOf(request))
+  const records = (request: FastifyRequest) => recordsForPrincipal(app, callerOf(request))
   return {
     find: async (request, reply) => {
       const model = modelOf(app, request)
       const query = habits.parameters(request.query as Query, FIND_PARAMETERS)
-      const page = await printedPage(app, callerOf(request), model, query)
+      const page = await findPageJson(app, callerOf(request), model, query)
       const [body, headers] = printPage(`${basePath}/ws/rest/${model.name}`, page, query)
       return sendJson(reply.headers(headers), body)
     },
     search: async (request, reply) => {
       const model = modelOf(app, request)
       const asked = habits.search(callerOf(request), model, request.body ?? undefined)
-      const page = await printedSearch(app, callerOf(request), model, asked)
+      const page = await searchPageJson(app, callerOf(request), model, asked)
       return sendJson(reply.header('x-commit-seq', page.seq), printPageBody(page))
     },
     fetch: async (request, reply) => {
@@ -66,10 +71,10 @@ export function makeReading(app: App, habits: Habits, basePath: string): Record<
       const id = idOf(model, request)
       const { was, now } = await readWith(request, habits, READ, async ({ asOf }) =>
         asOf === undefined
-          ? { now: await printedRecord(app, callerOf(request), model, id) }
+          ? { now: await readRecordJson(app, callerOf(request), model, id) }
           : { was: await records(request).readAt(model.name, id, asOf) },
       )
-      if (!now) return sendJson(reply, printWithin(app, { status: 0, data: [was] }))
+      if (!now) return sendJson(reply, stringifyRecord(app, { status: 0, data: [was] }))
       const [body, etag] = printBody(now)
       void reply.header('etag', etag)
       if (matchesAny(request.headers['if-none-match'], etag)) return reply.code(304).send()
@@ -78,7 +83,7 @@ export function makeReading(app: App, habits: Habits, basePath: string): Record<
     copy: async (request, reply) => {
       const model = modelOf(app, request)
       const copy = await records(request).copy(model.name, idOf(model, request))
-      return sendJson(reply, printWithin(app, { status: 0, data: [copy] }))
+      return sendJson(reply, stringifyRecord(app, { status: 0, data: [copy] }))
     },
     /** The name of a record, or another field of it. */
     details: async (request, reply) => {
@@ -93,7 +98,7 @@ export function makeReading(app: App, habits: Habits, basePath: string): Record<
     perms: async (request, reply) => {
       const model = modelOf(app, request)
       const data = await readWith(request, habits, PERMS, async ({ id, action }) => {
-        const actions = await permittedActions(app, callerOf(request), model, idIn(model, id))
+        const actions = await listPermittedActions(app, callerOf(request), model, idIn(model, id))
         const words = actions.map((each) => WORDS[each])
         if (action === undefined) return words
         refuseUnless(words, action)

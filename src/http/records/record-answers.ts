@@ -1,7 +1,7 @@
 // Answers about records.
 import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
-import type { PrintedPage } from '../../service/records/records.js'
+import type { JsonAnswerPage } from '../../service/records/records.js'
 import type { RecordJson } from '../../store/records/records.js'
 import { StagedFile } from '../../store/engine/staging.js'
 import type { HistoryPage, NextPage, Page, WireRecord, WriteResult } from '../../wire.js'
@@ -19,7 +19,7 @@ export function sendPage(
 /** The body of a find and its headers. */
 export function printPage(
   path: string,
-  page: PrintedPage,
+  page: JsonAnswerPage,
   query: Query,
 ): [body: Body, headers: Readonly<Record<string, string | number>>] {
   const { seq } = page
@@ -27,7 +27,7 @@ export function printPage(
   return [printPageBody(page), link === '' ? { 'x-commit-seq': seq } : { 'x-commit-seq': seq, link }]
 }
 
-export function printPageBody({ offset, total, text }: PrintedPage): Body {
+export function printPageBody({ offset, total, text }: JsonAnswerPage): Body {
   const start = `{"status":0,"offset":${offset},"total":${total},"data":[`
   if (typeof text === 'string') return `${start}${text}]}`
   if (text instanceof StagedFile) return new StagedBody(text, start, ']}')
@@ -79,7 +79,7 @@ export const LINK_LIMITS = { allBytes: 4_096, nextBytes: 8_192 }
  */
 export function linksOf(
   path: string,
-  { offset, limit, total, next }: Omit<PrintedPage, 'text' | 'seq'>,
+  { offset, limit, total, next }: Omit<JsonAnswerPage, 'text' | 'seq'>,
   query: Query,
   { allBytes, nextBytes } = LINK_LIMITS,
 ): string {

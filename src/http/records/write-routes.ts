@@ -3,7 +3,7 @@ import { VersoError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
 import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
-import { recordsOf } from '../../service/records/records.js'
+import { recordsForPrincipal } from '../../service/records/records.js'
 import type { RemoveOptions, SaveOptions, UpdateOptions } from '../../wire.js'
 import { dataOf, patchOf } from '../request/bodies.js'
 import { callerOf } from '../route/guard.js'
@@ -20,7 +20,7 @@ type Verb = 'create' | 'update' | 'patch' | 'save' | 'updateMass' | 'remove' | '
 const REPRESENTATION = 'return=representation'
 
 export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
-  const records = (request: FastifyRequest) => recordsOf(app, callerOf(request))
+  const records = (request: FastifyRequest) => recordsForPrincipal(app, callerOf(request))
   const optionsOf = (model: Model, request: FastifyRequest): SaveOptions => {
     const wanted = wantedIn(request.body)
     return {

@@ -2,13 +2,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
-import type { Actor } from '../../service/context/identity.js'
+import type { UserIdentity } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
-import { BasicLogins } from '../../service/auth/basic-logins.js'
-import type { Caller } from '../../service/context/principal.js'
-import { authenticateKey, noteWrongKey } from '../../service/auth/key-logins.js'
+import { BasicAuthCache } from '../../service/auth/basic-logins.js'
+import type { Principal } from '../../service/context/principal.js'
+import { authenticateKey, recordInvalidKey } from '../../service/auth/key-logins.js'
 import { authenticate } from '../../service/auth/sessions.js'
-import { addressKeys, refuseIfThrottled } from '../../service/auth/throttle.js'
+import { buildAddressKeys, refuseIfThrottled } from '../../service/auth/throttle.js'
 import { basicCredentialsOf } from '../request/basic.js'
 import { sessionIdOf } from '../request/cookies.js'
 import { sentKeyOf } from '../request/key-header.js'
@@ -19,7 +19,7 @@ import type { HttpSettings } from '../settings.js'
 declare module 'fastify' {
   interface FastifyRequest {
     /** Whoever a guard found; null on routes that are open to all. */
-    caller: Caller | null
+    caller: Principal | null
     /** Whether its body was still on its way when they were found. */
     isAwaited: boolean
   }
@@ -33,7 +33,7 @@ export interface Guards {
   /** Once the body is there: whoever takes their time with it may be nobody by then, or may do less. */
   readonly again: Guard
   /** For what takes long: whoever it is for, as they are now; 401 once they are nobody. */
-  readonly still: (request: FastifyRequest) => Promise<Caller>
+  readonly still: (request: FastifyRequest) => Promise<Principal>
   /** For routes that are open to all and tell more to those who are known. */
   readonly anybody: Guard
   /** For what proves who somebody is: not from an address that has failed too often. Before anything of the body is read. */
@@ -47,19 +47,19 @@ export interface Guards {
 }
 
 export function makeGuards(app: App, settings: HttpSettings): Guards {
-  const logins = settings.basicAuth ? new BasicLogins(app) : undefined
-  const find = async (request: FastifyRequest, isUse = true): Promise<Caller | undefined> => {
+  const logins = settings.basicAuth ? new BasicAuthCache(app) : undefined
+  const find = async (request: FastifyRequest, isUse = true): Promise<Principal | undefined> => {
     const key = sentKeyOf(request)
     if (key !== undefined) {
       const caller = await authenticateKey(app, key)
-      if (!caller) await noteWrongKey(app, request.ip)
+      if (!caller) await recordInvalidKey(app, request.ip)
       // Nobody else, if it is wrong: whoever sends a key does not mean the cookie.
       return caller
     }
     const basic = logins && basicCredentialsOf(request)
     if (basic) {
       const actor = await logins.authenticate(basic.username, basic.password, request.ip)
-      return actor && app.gate.callerOf(actor)
+      return actor && app.authorizer.resolvePrincipal(actor)
     }
     // Pages of other origins authenticate by key, never by cookie.
     const sessionId = isAllowedOrigin(request, settings) ? undefined : sessionIdOf(request)
@@ -86,7 +86,7 @@ export function makeGuards(app: App, settings: HttpSettings): Guards {
     },
     notThrottled: async ({ ip }: { readonly ip: string | undefined }) => {
       // A client that has gone has no address any more, and nobody to answer.
-      if (ip !== undefined) await refuseIfThrottled(app, addressKeys(ip), ip)
+      if (ip !== undefined) await refuseIfThrottled(app, buildAddressKeys(ip), ip)
     },
     sameSite: async (request) => {
       refuseOtherSite(request, settings)
@@ -115,20 +115,20 @@ function unknownBecause(request: FastifyRequest, hasBasic: boolean): string {
     : `${login}. Basic is off here; --basic-auth turns it on`
 }
 
-export function callerOf(request: FastifyRequest): Caller {
+export function callerOf(request: FastifyRequest): Principal {
   if (!request.caller) throw new Error(`${request.routeOptions.url ?? 'a route'} has no guard`)
   return request.caller
 }
 
 /** Who has come; over HTTP nobody acts as nobody. */
-export function actorIn(request: FastifyRequest): Actor {
-  const { actor } = callerOf(request)
-  if (!actor) throw new Error('whoever comes over HTTP is somebody')
-  return actor
+export function actorIn(request: FastifyRequest): UserIdentity {
+  const { user } = callerOf(request)
+  if (!user) throw new Error('whoever comes over HTTP is somebody')
+  return user
 }
 
 /** For what people do with their own account: a key stands for a part of what its user may do, and has nothing to say there. */
-export function personIn(request: FastifyRequest): Actor {
+export function personIn(request: FastifyRequest): UserIdentity {
   const actor = actorIn(request)
   if (actor.keyId === undefined) return actor
   throw new VersoError(

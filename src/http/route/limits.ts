@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import type { App } from '../../service/context/app.js'
-import { networkOf } from '../../service/auth/network.js'
-import type { Caller } from '../../service/context/principal.js'
+import { toNetwork } from '../../service/auth/network.js'
+import type { Principal } from '../../service/context/principal.js'
 import type { Gauges } from '../../store/engine/database.js'
 import type { Guards } from './guard.js'
 import { Load } from '../connection/load.js'
@@ -20,9 +20,9 @@ export interface Limits {
   /** The same guards; who they find is counted by account, and no more by address. */
   readonly counted: (guards: Guards) => Guards
   /** Whether a request of somebody who is known may go on; if not, nothing is counted, and `check` says why. */
-  readonly admit: (response: ServerResponse, caller: Caller) => boolean
+  readonly admit: (response: ServerResponse, caller: Principal) => boolean
   /** It is checked again, from the beginning. */
-  readonly readmit: (response: ServerResponse, caller: Caller) => void
+  readonly readmit: (response: ServerResponse, caller: Principal) => void
   /** From here on the request only waits. */
   readonly setAside: (reply: FastifyReply) => void
   /** Counts a request that may wait, for its account; refuses those beyond the most. */
@@ -46,10 +46,10 @@ export function makeLimits({ clock }: App, settings: HttpSettings): Limits {
     if (!rates) return guard
     return async (request, reply) => {
       await guard(request, reply)
-      const { actor } = request.caller ?? {}
-      if (!actor) return
+      const { user } = request.caller ?? {}
+      if (!user) return
       rates.byAddress.giveBack(placeOf(request))
-      rates.byAccount.take(actor.id)
+      rates.byAccount.take(user.id)
     }
   }
   return {
@@ -64,19 +64,19 @@ export function makeLimits({ clock }: App, settings: HttpSettings): Limits {
       session: countAccount(guards.session),
       anybody: countAccount(guards.anybody),
     }),
-    admit: (response, { actor }) => {
-      if (load.isTooMuch || !actor) return false
+    admit: (response, { user }) => {
+      if (load.isTooMuch || !user) return false
       try {
-        if (rates) rates.byAccount.take(actor.id)
+        if (rates) rates.byAccount.take(user.id)
       } catch {
         return false
       }
       load.add(response)
       return true
     },
-    readmit: (response, { actor }) => {
+    readmit: (response, { user }) => {
       load.setAside(response)
-      if (actor) rates?.byAccount.giveBack(actor.id)
+      if (user) rates?.byAccount.giveBack(user.id)
     },
     setAside: (reply) => {
       load.setAside(reply.raw)
@@ -120,7 +120,7 @@ export class WaitingRequests {
 
 /** Whoever has gone already has no address any more. */
 function placeOf({ ip }: { readonly ip: string | undefined }): string {
-  return networkOf(ip ?? '')
+  return toNetwork(ip ?? '')
 }
 
 function isAlwaysAnswered({ routeOptions }: FastifyRequest): boolean {

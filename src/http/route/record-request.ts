@@ -5,7 +5,7 @@ import type { Model } from '../../model/definition/model.js'
 import type { FieldSelection } from '../../model/query/selection.js'
 import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
-import { modelFor } from '../../service/access/permission-checks.js'
+import { requireKnownModel } from '../../service/access/permission-checks.js'
 import { callerOf } from './guard.js'
 
 export interface Params {
@@ -16,7 +16,7 @@ export type Query = Readonly<Record<string, unknown>>
 
 /** Before the body is looked at: a model that is not there is 404, whatever was sent, and so is one that may not be known. */
 export function modelOf(app: App, request: FastifyRequest): Model {
-  return modelFor(app, callerOf(request), (request.params as Params).model)
+  return requireKnownModel(app, callerOf(request), (request.params as Params).model)
 }
 
 export function idOf(model: Model, request: FastifyRequest): number {

@@ -4,10 +4,10 @@ import { isWritable } from '../../model/definition/model.js'
 import { getReferenceId, isSameValue, type Value, type Values } from '../../model/values/value.js'
 import { getDefaultValue, toValues } from '../../model/definition/record-values.js'
 import type { WireRecord } from '../../wire.js'
-import type { Permit } from './record-access.js'
+import type { GrantedAccess } from './record-access.js'
 
 /** What a new record holds that it would not hold by itself. */
-export function namesSet({ model, lists }: Draft, sent: Values, now: string): string[] {
+export function listSetFields({ model, lists }: Draft, sent: Values, now: string): string[] {
   const own = Object.entries(sent).filter(([name, value]) => {
     const field = model.fields.get(name)
     return value !== null && field && isWritable(field) && !isSameValue(value, getDefaultValue(field, now))
@@ -20,23 +20,27 @@ export function namesSet({ model, lists }: Draft, sent: Values, now: string): st
  * What is to become different: its own values, and who is in its lists. What is sent for a field that is hidden in the record counts,
  * whatever it holds: nobody is to find out by sending it.
  */
-export function namesChanged(
+export function listChangedFields(
   { model, lists }: Draft,
   before: WireRecord,
   sent: Values,
-  { shown }: Permit,
+  { readableFields }: GrantedAccess,
 ): string[] {
   const old = toValues(model, before)
-  const isHidden = (name: string) => shown !== undefined && !shown.has(name)
+  const isHidden = (name: string) => readableFields !== undefined && !readableFields.has(name)
   const own = Object.entries(sent).filter(([name, value]) => {
     const field = model.fields.get(name)
     // Of what is not shown with a record nobody knows here whether it is the same.
-    const isBlind = field?.secret !== undefined || field?.type === 'binary'
-    return field && isWritable(field) && (isBlind || isHidden(name) || !isSameValue(old[name] ?? null, value))
+    const isUnreadable = field?.secret !== undefined || field?.type === 'binary'
+    return (
+      field && isWritable(field) && (isUnreadable || isHidden(name) || !isSameValue(old[name] ?? null, value))
+    )
   })
   const membership = [...lists].filter(([name, members]) => {
-    const there = old[name]
-    const ids = new Set(Array.isArray(there) ? there.map((item: Value) => getReferenceId(item)) : [])
+    const currentMembers = old[name]
+    const ids = new Set(
+      Array.isArray(currentMembers) ? currentMembers.map((item: Value) => getReferenceId(item)) : [],
+    )
     const isNew = (id: number | undefined) => id === undefined || !ids.has(id)
     return isHidden(name) || members.length !== ids.size || members.some((member) => isNew(memberId(member)))
   })

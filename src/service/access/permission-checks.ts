@@ -7,55 +7,64 @@ import { PERMISSION_ACTIONS, type PermissionAction } from '../../model/access/pe
 import { isReadOnly } from '../../model/catalog/system-models.js'
 import * as store from '../../store/records/records.js'
 import type { App } from '../context/app.js'
-import type { Caller } from '../context/principal.js'
-import { missing } from '../context/ids.js'
+import type { Principal } from '../context/principal.js'
+import { throwNotFound } from '../context/ids.js'
 
 /** The model of that name. One that the caller may do nothing with is like one that is not there. */
-export function modelFor(app: Pick<App, 'catalog'>, { rights }: Caller, name: string): Model {
+export function requireKnownModel(
+  app: Pick<App, 'catalog'>,
+  { permissions }: Principal,
+  name: string,
+): Model {
   const model = app.catalog.get(name)
-  if (rights && !rights.of(model).isVisible) throw createUnknownModelError(name)
+  if (permissions && !permissions.of(model).isVisible) throw createUnknownModelError(name)
   return model
 }
 
-export function requirePermitted({ rights }: Caller, action: PermissionAction, model: Model): void {
-  if (!rights || rights.of(model).can(action)) return
+export function requirePermission({ permissions }: Principal, action: PermissionAction, model: Model): void {
+  if (!permissions || permissions.of(model).can(action)) return
   throw new VersoError('forbidden', `You may not ${action} records of ${model.name}`)
 }
 
 /** Those that the caller may do anything with. */
-export function modelsKnownTo({ catalog }: Pick<App, 'catalog'>, { rights }: Caller): readonly Model[] {
-  return catalog.storedModels.filter((model) => !rights || rights.of(model).isVisible)
+export function listPermittedModels(
+  { catalog }: Pick<App, 'catalog'>,
+  { permissions }: Principal,
+): readonly Model[] {
+  return catalog.storedModels.filter((model) => !permissions || permissions.of(model).isVisible)
 }
 
 /** What may be done with some record of the model. */
-export function actionsOf({ rights }: Caller, model: Model): readonly PermissionAction[] {
+export function listActions({ permissions }: Principal, model: Model): readonly PermissionAction[] {
   const isPossible = (action: PermissionAction) =>
     action === 'read' || action === 'export' || !isReadOnly(model)
   return PERMISSION_ACTIONS.filter(
-    (action) => isPossible(action) && (!rights || rights.of(model).can(action)),
+    (action) => isPossible(action) && (!permissions || permissions.of(model).can(action)),
   )
 }
 
 /** The same, or what may be done with this one as it is now. */
-export async function permittedActions(
+export async function listPermittedActions(
   app: App,
-  by: Caller,
+  principal: Principal,
   model: Model,
   id?: number,
 ): Promise<PermissionAction[]> {
-  const permitted = [...actionsOf(by, model)]
+  const permitted = [...listActions(principal, model)]
   if (id === undefined) return permitted
-  const rights = by.rights?.of(model)
+  const permissions = principal.permissions?.of(model)
   const table = app.tables.of(model)
-  const rows = permitted.map((action) => rights?.criteriaFor(action))
-  const asked = [rights?.criteriaFor('read'), ...rows].map((row) => row ?? EVERYTHING)
-  const [isSeen, ...holds] = (await store.evaluateCriteria(app.db.queryPool, table, id, asked)) ?? [false]
-  return isSeen === true ? permitted.filter((_, index) => holds[index]) : missing(model, id)
+  const rows = permitted.map((action) => permissions?.criteriaFor(action))
+  const conditions = [permissions?.criteriaFor('read'), ...rows].map((row) => row ?? ALWAYS_TRUE)
+  const [isSeen, ...holds] = (await store.evaluateCriteria(app.db.queryPool, table, id, conditions)) ?? [
+    false,
+  ]
+  return isSeen === true ? permitted.filter((_, index) => holds[index]) : throwNotFound(model, id)
 }
 
-const EVERYTHING: Criteria = { kind: 'and', criteria: [] }
+const ALWAYS_TRUE: Criteria = { kind: 'and', criteria: [] }
 
 /** For what concerns the accounts of others. */
-export function requireAdmin({ rights }: Caller): void {
-  if (rights) throw new VersoError('forbidden', 'This is for administrators')
+export function requireAdmin({ permissions }: Principal): void {
+  if (permissions) throw new VersoError('forbidden', 'This is for administrators')
 }

@@ -7,113 +7,125 @@ import type { PermissionAction } from '../../model/access/permissions.js'
 import type { Queryable } from '../../store/engine/database.js'
 import * as store from '../../store/records/records.js'
 import type { Table } from '../../store/sql/table.js'
-import { missing } from '../context/ids.js'
-import type { Work } from '../context/context.js'
+import { throwNotFound } from '../context/ids.js'
+import type { WriteContext } from '../context/context.js'
 
 /** What may be done with one record as it is now. */
-export interface Permit {
-  readonly isSeen: boolean
+export interface GrantedAccess {
+  readonly isVisible: boolean
   /** The fields that are shown of it; all of them if undefined. */
-  readonly shown: ReadonlySet<string> | undefined
+  readonly readableFields: ReadonlySet<string> | undefined
   /** Whether any grant for the action holds. */
   readonly isGranted: boolean
   /** The fields that those grants are for; all of them if undefined. */
-  readonly fields: ReadonlySet<string> | undefined
+  readonly writableFields: ReadonlySet<string> | undefined
 }
 
-const EVERYTHING: Permit = { isSeen: true, shown: undefined, isGranted: true, fields: undefined }
+const FULL_ACCESS: GrantedAccess = {
+  isVisible: true,
+  readableFields: undefined,
+  isGranted: true,
+  writableFields: undefined,
+}
 
 /** A write that has to be looked at again. */
-interface Pending {
+interface PendingCheck {
   readonly table: Table
   readonly id: number
   readonly action: 'create' | 'update'
   readonly names: readonly string[]
-  readonly place: string
+  readonly path: string
 }
 
-export class Permits {
-  #pending: Pending[] = []
+export class RecordAccess {
+  #pending: PendingCheck[] = []
 
-  constructor(private readonly work: Work) {}
+  constructor(private readonly context: WriteContext) {}
 
-  async of(action: PermissionAction, table: Table, id: number): Promise<Permit> {
-    const rights = this.work.rights?.of(table.model)
-    if (!rights) return EVERYTHING
-    const [reading, acting] = [rights.grantsFor('read'), rights.grantsFor(action)]
-    const asked = [...reading, ...acting].map(({ where }) => where)
-    const holds = await holding(this.work.tx, table, id, asked)
-    const showing = reading.filter((_, index) => holds[index])
-    const held = acting.filter((_, index) => holds[reading.length + index])
+  async evaluate(action: PermissionAction, table: Table, id: number): Promise<GrantedAccess> {
+    const permissions = this.context.permissions?.of(table.model)
+    if (!permissions) return FULL_ACCESS
+    const [reading, acting] = [permissions.grantsFor('read'), permissions.grantsFor(action)]
+    const conditions = [...reading, ...acting].map(({ where }) => where)
+    const holds = await evaluateOptionalCriteria(this.context.tx, table, id, conditions)
+    const readGrants = reading.filter((_, index) => holds[index])
+    const heldGrants = acting.filter((_, index) => holds[reading.length + index])
     return {
-      ...{ isSeen: showing.length > 0, shown: union(showing.map(({ readable }) => readable)) },
-      ...{ isGranted: held.length > 0, fields: union(held.map(({ writable }) => writable)) },
+      ...{
+        isVisible: readGrants.length > 0,
+        readableFields: unionFields(readGrants.map(({ readable }) => readable)),
+      },
+      ...{
+        isGranted: heldGrants.length > 0,
+        writableFields: unionFields(heldGrants.map(({ writable }) => writable)),
+      },
     }
   }
 
   /** Before a record goes. One that stands for itself and may not be seen is not there; one that is part of another keeps that one. */
   async requireRemovable(table: Table, id: number, isPart: boolean): Promise<void> {
-    const { isSeen, isGranted } = await this.of('remove', table, id)
+    const { isVisible, isGranted } = await this.evaluate('remove', table, id)
     const { model } = table
-    if (!isSeen && !isPart) missing(model, id)
-    if (isSeen && isGranted) return
-    const what = isSeen ? `${model.name} ${id}` : 'all that is part of this record'
+    if (!isVisible && !isPart) throwNotFound(model, id)
+    if (isVisible && isGranted) return
+    const what = isVisible ? `${model.name} ${id}` : 'all that is part of this record'
     throw new VersoError('forbidden', `You may not remove ${what}: nothing was deleted`)
   }
 
   /** Judged at the end: its lists are not there yet. */
-  made(table: Table, id: number, names: readonly string[], place: string): void {
-    if (this.work.rights) this.#pending.push({ table, id, action: 'create', names, place })
+  addCreated(table: Table, id: number, names: readonly string[], path: string): void {
+    if (this.context.permissions) this.#pending.push({ table, id, action: 'create', names, path })
   }
 
   /** What is to be changed in a record, as it was permitted before; judged again at the end. */
-  changing(table: Table, id: number, permit: Permit, names: readonly string[], place: string): void {
-    if (!this.work.rights) return
-    requireGranted(permit, table, id)
-    refuseFields('update', table.model, permit.fields, names, place)
-    this.#pending.push({ table, id, action: 'update', names, place })
+  addUpdate(table: Table, id: number, access: GrantedAccess, names: readonly string[], path: string): void {
+    if (!this.context.permissions) return
+    requireGranted(access, table, id)
+    refuseForbiddenFields('update', table.model, access.writableFields, names, path)
+    this.#pending.push({ table, id, action: 'update', names, path })
   }
 
   /** One that is about to be written once more: it is judged as it is now. */
-  async settle(model: Model, id: number): Promise<void> {
-    const isMeant = (pending: Pending) => pending.table.model === model && pending.id === id
-    await this.#judge(this.#pending.filter(isMeant))
-    this.#pending = this.#pending.filter((pending) => !isMeant(pending))
+  async checkRecord(model: Model, id: number): Promise<void> {
+    const isSameRecord = (pending: PendingCheck) => pending.table.model === model && pending.id === id
+    await this.#check(this.#pending.filter(isSameRecord))
+    this.#pending = this.#pending.filter((pending) => !isSameRecord(pending))
   }
 
   /** Once everything is written. */
-  async finish(): Promise<void> {
-    await this.#judge(this.#pending)
+  async checkAll(): Promise<void> {
+    await this.#check(this.#pending)
   }
 
-  async #judge(all: readonly Pending[]): Promise<void> {
-    for (const { table, id, action, names, place } of all) {
-      const { isGranted, fields } = await this.of(action, table, id)
-      if (!isGranted) throw forbidden(action, table.model, id, place)
-      refuseFields(action, table.model, fields, names, place)
+  async #check(all: readonly PendingCheck[]): Promise<void> {
+    for (const { table, id, action, names, path } of all) {
+      const { isGranted, writableFields } = await this.evaluate(action, table, id)
+      if (!isGranted) throw createForbiddenError(action, table.model, id, path)
+      refuseForbiddenFields(action, table.model, writableFields, names, path)
     }
   }
 }
 
 /** Before anything is said of its version. */
-export function requireGranted({ isGranted }: Permit, { model }: Table, id: number): void {
-  if (!isGranted) throw forbidden('update', model, id)
+export function requireGranted({ isGranted }: GrantedAccess, { model }: Table, id: number): void {
+  if (!isGranted) throw createForbiddenError('update', model, id)
 }
 
 /** Which of these are true of a record; one that is undefined is true of all. */
-export async function holding(
+export async function evaluateOptionalCriteria(
   db: Queryable,
   table: Table,
   id: number,
   criteria: readonly (Criteria | undefined)[],
 ): Promise<boolean[]> {
-  const asked = criteria.filter((each) => each !== undefined)
-  const answers = asked.length === 0 ? [] : ((await store.evaluateCriteria(db, table, id, asked)) ?? [])
-  return criteria.map((each) => each === undefined || answers[asked.indexOf(each)] === true)
+  const conditions = criteria.filter((each) => each !== undefined)
+  const results =
+    conditions.length === 0 ? [] : ((await store.evaluateCriteria(db, table, id, conditions)) ?? [])
+  return criteria.map((each) => each === undefined || results[conditions.indexOf(each)] === true)
 }
 
 /** One that is undefined has everything. */
-function union(lists: readonly (ReadonlySet<string> | undefined)[]): ReadonlySet<string> | undefined {
+function unionFields(lists: readonly (ReadonlySet<string> | undefined)[]): ReadonlySet<string> | undefined {
   const names = new Set<string>()
   for (const list of lists) {
     if (!list) return undefined
@@ -122,22 +134,27 @@ function union(lists: readonly (ReadonlySet<string> | undefined)[]): ReadonlySet
   return names
 }
 
-function forbidden(action: 'create' | 'update', { name }: Model, id: number, path = ''): VersoError {
+function createForbiddenError(
+  action: 'create' | 'update',
+  { name }: Model,
+  id: number,
+  path = '',
+): VersoError {
   const what = action === 'create' ? `make such a ${name}` : `change ${name} ${id} in this way`
   return new VersoError('forbidden', `You may not ${what}: nothing was written`, { path })
 }
 
-function refuseFields(
+function refuseForbiddenFields(
   action: 'create' | 'update',
   { name: model }: Model,
   fields: ReadonlySet<string> | undefined,
   names: readonly string[],
-  place: string,
+  path: string,
 ): void {
   const refused = fields ? names.filter((name) => !fields.has(name)) : []
   if (refused.length === 0) return
   const verb = action === 'create' ? 'set' : 'change'
-  const errors = Object.fromEntries(refused.map((name) => [place + name, `you may not ${verb} it`]))
-  const message = `You may not ${verb} ${refused.map((name) => place + name).join(', ')} of this ${model}: nothing was written`
+  const errors = Object.fromEntries(refused.map((name) => [path + name, `you may not ${verb} it`]))
+  const message = `You may not ${verb} ${refused.map((name) => path + name).join(', ')} of this ${model}: nothing was written`
   throw new VersoError('forbidden', message, { errors })
 }

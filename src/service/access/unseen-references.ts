@@ -5,16 +5,16 @@ import type { Field } from '../../model/values/field-types.js'
 import { buildStep } from '../../model/query/path.js'
 import { getReferenceId, type Value } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
-import { seenAmong } from './visible-records.js'
-import type { Work } from '../context/context.js'
+import { filterVisibleIds } from './visible-records.js'
+import type { WriteContext } from '../context/context.js'
 
 /** Also where nothing changes by it: nobody is to find out by naming a record where others lead. */
-export async function refuseUnseen(
-  work: Work,
+export async function refuseHiddenReferences(
+  context: WriteContext,
   { model, path, values, related, lists }: Draft,
 ): Promise<void> {
-  if (!work.rights) return
-  const faults = new FieldErrors()
+  if (!context.permissions) return
+  const errors = new FieldErrors()
   for (const field of model.fields.values()) {
     const { name } = field
     const value = values[name] ?? null
@@ -30,30 +30,34 @@ export async function refuseUnseen(
       members.flatMap(({ member, at }) => (member.draft ? [] : [{ at, id: member.id }])),
     )
   }
-  faults.refuseIfAny(model)
+  errors.refuseIfAny(model)
   async function check(field: Field, named: readonly { at: string; id: number }[]): Promise<void> {
-    if (!work.rights || named.length === 0) return
-    const step = buildStep(work.rights, model, field)
+    if (!context.permissions || named.length === 0) return
+    const step = buildStep(context.permissions, model, field)
     const { target } = step
     const ids = named.map(({ id }) => id)
-    const seen = await seenAmong(work.app, work, work.tx, target, ids, step.seen)
-    for (const { at, id } of named) if (!seen.has(id)) faults.add(at, `there is no ${target.name} ${id}`)
+    const seen = await filterVisibleIds(context.app, context, context.tx, target, ids, step.seen)
+    for (const { at, id } of named) if (!seen.has(id)) errors.add(at, `there is no ${target.name} ${id}`)
   }
 }
 
 /** The draft with the members that its sender does not see: who leaves them out has not dropped them. */
-export async function keepUnseen(work: Work, draft: Draft, before: WireRecord): Promise<Draft> {
-  if (!work.rights || draft.lists.size === 0) return draft
+export async function keepHiddenMembers(
+  context: WriteContext,
+  draft: Draft,
+  before: WireRecord,
+): Promise<Draft> {
+  if (!context.permissions || draft.lists.size === 0) return draft
   const lists = new Map<string, readonly DraftMember[]>()
   for (const [name, members] of draft.lists) {
     const field = draft.model.fields.get(name)
-    const there = before[name]
-    if (!field || !Array.isArray(there)) continue
-    const ids = there.map((member: Value) => getReferenceId(member))
-    const step = buildStep(work.rights, draft.model, field)
-    const seen = await seenAmong(work.app, work, work.tx, step.target, ids, step.seen)
-    const named = new Set(members.map(memberId))
-    const unseen = ids.filter((id) => !seen.has(id) && !named.has(id))
+    const currentMembers = before[name]
+    if (!field || !Array.isArray(currentMembers)) continue
+    const ids = currentMembers.map((member: Value) => getReferenceId(member))
+    const step = buildStep(context.permissions, draft.model, field)
+    const seen = await filterVisibleIds(context.app, context, context.tx, step.target, ids, step.seen)
+    const sentIds = new Set(members.map(memberId))
+    const unseen = ids.filter((id) => !seen.has(id) && !sentIds.has(id))
     lists.set(name, [...members, ...unseen.map((id) => ({ id }))])
   }
   return { ...draft, lists }

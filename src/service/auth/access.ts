@@ -6,27 +6,27 @@ import type { Queryable } from '../../store/engine/database.js'
 import { readRevocationCount } from '../../store/auth/permissions-version.js'
 import type { NewChange } from '../../store/log/log.js'
 import type { App } from '../context/app.js'
-import type { Caller } from '../context/principal.js'
+import type { Principal } from '../context/principal.js'
 
-type Composed = Pick<App, 'known'>
+type AccessApp = Pick<App, 'sessionCache'>
 
 /** `ends` is what the transaction reads. As long as it does not grow, everybody whom this node knows is still let in. */
-export async function refuseIfEnded(
-  { known }: Composed,
+export async function refuseEndedAccess(
+  { sessionCache }: AccessApp,
   db: Queryable,
-  { access }: Caller,
-  ends: number,
+  { access }: Principal,
+  revocations: number,
 ): Promise<void> {
-  if (!access || access.ends === ends) return
-  known.forgetBefore(ends)
+  if (!access || access.revocations === revocations) return
+  sessionCache.clearBefore(revocations)
   if (await access.isOpen(db)) return
   const message = 'This session or key has ended: log in again, or use another key. Nothing was written'
   throw new VersoError('unauthenticated', message)
 }
 
 /** The same where no other statement has brought the number along. */
-export async function requireAccess(app: Composed, db: Queryable, by: Caller): Promise<void> {
-  if (by.access) await refuseIfEnded(app, db, by, await readRevocationCount(db))
+export async function requireAccess(app: AccessApp, db: Queryable, principal: Principal): Promise<void> {
+  if (principal.access) await refuseEndedAccess(app, db, principal, await readRevocationCount(db))
 }
 
 /** Whether a session, a key or an account may end with it: those that it keeps are looked up again, and stay. */

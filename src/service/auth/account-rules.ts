@@ -8,58 +8,64 @@ import type { Values } from '../../model/values/value.js'
 import { findUserWithOlderSpelling, findUser } from '../../store/auth/accounts.js'
 import * as store from '../../store/records/records.js'
 import type { App } from '../context/app.js'
-import type { Caller } from '../context/principal.js'
+import type { Principal } from '../context/principal.js'
 
 /** The one account that may have a password which everybody knows, in the demo alone. */
 export const DEMO_USERNAME = 'admin'
 export const DEMO_PASSWORD = 'admin'
 
 /** The draft with its user name in the one spelling that it is kept in. */
-export async function checkAccount(app: App, by: Caller, draft: Draft, faults: FieldErrors): Promise<Draft> {
+export async function validateUser(
+  app: App,
+  principal: Principal,
+  draft: Draft,
+  errors: FieldErrors,
+): Promise<Draft> {
   const { values, path } = draft
   const { password } = values
-  const normal = await checkUsername(app, by, draft, faults)
+  const normal = await checkNewUsername(app, principal, draft, errors)
   const checked: Draft = normal === undefined ? draft : { ...draft, values: { ...values, username: normal } }
-  if (typeof password === 'string' && !isOfDemo(app, by, password)) {
-    const fault = validatePassword(password, await completed(app, checked))
-    if (fault !== undefined) faults.add(`${path}password`, fault)
+  if (typeof password === 'string' && !isDemoPassword(app, principal, password)) {
+    const error = validatePassword(password, await readMergedValues(app, checked))
+    if (error !== undefined) errors.add(`${path}password`, error)
   }
   return checked
 }
 
 /** In the spelling that new names are kept in; undefined where it has a fault, or stays as it is. */
-async function checkUsername(
+async function checkNewUsername(
   app: App,
-  by: Caller,
+  principal: Principal,
   draft: Draft,
-  faults: FieldErrors,
+  errors: FieldErrors,
 ): Promise<string | undefined> {
   const { key, values, path } = draft
   const { username } = values
   if (typeof username !== 'string') return undefined
-  const there = key && (await findUser(app.db.reader, key.id))
+  const stored = key && (await findUser(app.db.reader, key.id))
   // Accounts of earlier releases keep their names, whatever is asked of new ones.
-  if (there?.username === username) return undefined
-  const normal = listUsernameSpellings(username).at(-1)
-  const fault = by.keepsNames && normal !== undefined ? undefined : validateNewUsername(username)
-  if (fault !== undefined) faults.add(`${path}username`, fault)
-  if (normal === undefined || fault !== undefined) return undefined
-  const taken = await findUserWithOlderSpelling(app.db.reader, normal, key?.id)
-  if (taken) throw takenBy(taken.username, `${path}username`)
-  return normal
+  if (stored?.username === username) return undefined
+  const normalized = listUsernameSpellings(username).at(-1)
+  const error =
+    principal.allowsLegacyUsernames && normalized !== undefined ? undefined : validateNewUsername(username)
+  if (error !== undefined) errors.add(`${path}username`, error)
+  if (normalized === undefined || error !== undefined) return undefined
+  const taken = await findUserWithOlderSpelling(app.db.reader, normalized, key?.id)
+  if (taken) throw createUsernameTakenError(taken.username, `${path}username`)
+  return normalized
 }
 
-function takenBy(username: string, place: string): VersoError {
+function createUsernameTakenError(username: string, path: string): VersoError {
   const message = `There is a user "${username}" already, whose name differs only in the form of its letters`
-  return new VersoError('not-unique', message, { errors: { [place]: 'must be unique' } })
+  return new VersoError('not-unique', message, { errors: { [path]: 'must be unique' } })
 }
 
 /** What a record will hold once the draft is written: what was sent, and what is there. */
-export async function completed(app: App, { model, key, values }: Draft): Promise<Values> {
+export async function readMergedValues(app: App, { model, key, values }: Draft): Promise<Values> {
   const there = key && (await store.read(app.db.reader, app.tables.of(model), key.id))
   return { ...(there as Values | undefined), ...values }
 }
 
-function isOfDemo({ settings }: App, { actor }: Caller, password: string): boolean {
-  return settings.isDemo && actor === null && password === DEMO_PASSWORD
+function isDemoPassword({ settings }: App, { user }: Principal, password: string): boolean {
+  return settings.isDemo && user === null && password === DEMO_PASSWORD
 }

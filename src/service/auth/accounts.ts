@@ -12,14 +12,14 @@ import {
 import type { WriteOptions } from '../../wire.js'
 import { DEMO_PASSWORD, DEMO_USERNAME } from './account-rules.js'
 import type { App } from '../context/app.js'
-import { SERVICE } from '../context/principal.js'
-import { missing } from '../context/ids.js'
+import { SERVICE_PRINCIPAL } from '../context/principal.js'
+import { throwNotFound } from '../context/ids.js'
 import { verifyPassword } from '../write/password-hash.js'
-import { administratorRole, changeRoles, rolesNamed } from './roles.js'
-import { userNamed } from './user-records.js'
-import { create, update } from '../records/save.js'
+import { ensureAdministratorRole, changeRoles, resolveRoles } from './roles.js'
+import { requireUserByName } from './user-records.js'
+import { createRecord, updateRecord } from '../records/save.js'
 
-const FIRST_ACCOUNT = 'the first administrator after account'
+const FIRST_ADMIN_KEY_PREFIX = 'the first administrator after account'
 
 export interface NewUser {
   readonly username: string
@@ -36,57 +36,59 @@ export async function addUser(
 ): Promise<number> {
   const normal = normalizeUsername(username) ?? username
   try {
-    const user = { username: normal, name: name ?? normal, password, roles: await rolesNamed(app, roles) }
-    const { data } = await create(app, SERVICE, app.catalog.user, user, options)
+    const user = { username: normal, name: name ?? normal, password, roles: await resolveRoles(app, roles) }
+    const { data } = await createRecord(app, SERVICE_PRINCIPAL, app.catalog.user, user, options)
     return data.id
   } catch (error) {
-    if (!(error instanceof VersoError) || error.kind !== 'not-unique') throw inWords(error)
+    if (!(error instanceof VersoError) || error.kind !== 'not-unique') throw toReadableError(error)
     throw new VersoError('not-unique', `There is a user "${normal}" already`, error.details)
   }
 }
 
-const WORDS: Readonly<Record<string, string>> = { username: 'The user name', password: 'The password' }
+const FIELD_LABELS: Readonly<Record<string, string>> = { username: 'The user name', password: 'The password' }
 
 /** Whoever makes an account was asked for a user name and a password, not for a record. */
-function inWords(error: unknown): unknown {
+function toReadableError(error: unknown): unknown {
   if (!(error instanceof VersoError) || error.kind !== 'invalid') return error
   const parts = Object.entries(error.details.errors ?? {}).map(
-    ([name, fault]) => `${WORDS[name] ?? name} ${fault}`,
+    ([name, message]) => `${FIELD_LABELS[name] ?? name} ${message}`,
   )
   return new VersoError('invalid', parts.join('; '), error.details)
 }
 
 /** Ends every session of the user, on every node. */
 export async function changePassword(app: App, username: string, password: string): Promise<void> {
-  const { id, version } = await userNamed(app, username)
-  await update(app, SERVICE, app.catalog.user, id, { version, password }).catch((error: unknown) => {
-    throw inWords(error)
-  })
+  const { id, version } = await requireUserByName(app, username)
+  await updateRecord(app, SERVICE_PRINCIPAL, app.catalog.user, id, { version, password }).catch(
+    (error: unknown) => {
+      throw toReadableError(error)
+    },
+  )
 }
 
 /** A disabled user cannot log in, and every session of theirs is over. */
-export async function setDisabled(app: App, username: string, disabled: boolean): Promise<void> {
-  const { id, version } = await userNamed(app, username)
-  await update(app, SERVICE, app.catalog.user, id, { version, disabled })
+export async function setUserDisabled(app: App, username: string, disabled: boolean): Promise<void> {
+  const { id, version } = await requireUserByName(app, username)
+  await updateRecord(app, SERVICE_PRINCIPAL, app.catalog.user, id, { version, disabled })
 }
 
 /** The id of an account, which must be there. */
 export async function requireUser(app: App, id: number): Promise<number> {
-  return (await findUser(app.db.reader, id))?.id ?? missing(app.catalog.user, id)
+  return (await findUser(app.db.reader, id))?.id ?? throwNotFound(app.catalog.user, id)
 }
 
-export async function allUsers(app: App): Promise<UserRow[]> {
+export async function listAllUsers(app: App): Promise<UserRow[]> {
   return listUsers(app.db.reader)
 }
 
 /** There may be users all the same: those of an import are disabled, and nobody knows their passwords. */
-export async function isWithoutAdministrator(app: App): Promise<boolean> {
+export async function lacksAdministrator(app: App): Promise<boolean> {
   return !(await hasAdministrator(app.db.reader))
 }
 
 /** The account of the demo, if there is no administrator yet. */
 export async function ensureDemoAccount(app: App): Promise<void> {
-  await ensureFirst(app, {
+  await ensureFirstAccount(app, {
     username: DEMO_USERNAME,
     name: 'Administrator',
     password: DEMO_PASSWORD,
@@ -95,21 +97,21 @@ export async function ensureDemoAccount(app: App): Promise<void> {
 
 /** The first administrator, if there is none; answers whether it was made. An account of that name becomes it. */
 export async function ensureFirstAdmin(app: App, username: string, password: string): Promise<boolean> {
-  return ensureFirst(app, { username, password })
+  return ensureFirstAccount(app, { username, password })
 }
 
-async function ensureFirst(app: App, first: Omit<NewUser, 'roles'>): Promise<boolean> {
+async function ensureFirstAccount(app: App, first: Omit<NewUser, 'roles'>): Promise<boolean> {
   // Read first: an administrator that is made after this has a larger id, or the next statement sees it.
   const newest = await findNewestUserId(app.db.reader)
-  if (!(await isWithoutAdministrator(app))) return false
+  if (!(await lacksAdministrator(app))) return false
   try {
-    const role = await administratorRole(app)
+    const role = await ensureAdministratorRole(app)
     const user = { ...first, roles: [role] }
-    const there = await findCredentialsByTypedName(app.db.reader, user.username)
-    if (there && there.user.id > newest) return false
-    if (there) await takeOver(app, there.user, user, role)
+    const existing = await findCredentialsByTypedName(app.db.reader, user.username)
+    if (existing && existing.user.id > newest) return false
+    if (existing) await promoteExistingUser(app, existing.user, user, role)
     // One key for all who try at once: there is one first administrator.
-    else await addUser(app, user, { idempotencyKey: `${FIRST_ACCOUNT} ${newest}` })
+    else await addUser(app, user, { idempotencyKey: `${FIRST_ADMIN_KEY_PREFIX} ${newest}` })
     return true
   } catch (error) {
     const isOvertaken =
@@ -119,15 +121,15 @@ async function ensureFirst(app: App, first: Omit<NewUser, 'roles'>): Promise<boo
   }
 }
 
-async function takeOver(
+async function promoteExistingUser(
   app: App,
   { id, version }: UserRow,
   { password }: NewUser,
   role: string,
 ): Promise<void> {
   const again = { version, password, disabled: false }
-  await update(app, SERVICE, app.catalog.user, id, again).catch((error: unknown) => {
-    throw inWords(error)
+  await updateRecord(app, SERVICE_PRINCIPAL, app.catalog.user, id, again).catch((error: unknown) => {
+    throw toReadableError(error)
   })
   await changeRoles(app, id, { add: [role], remove: [] })
 }

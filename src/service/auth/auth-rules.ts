@@ -5,60 +5,72 @@ import { FieldErrors, createFieldError } from '../../model/definition/field-erro
 import { USER_MODEL, type Model } from '../../model/definition/model.js'
 import { isServiceModel } from '../../model/catalog/system-models.js'
 import { WEBHOOK_MODEL } from '../../model/catalog/webhook-models.js'
-import { checkAccount } from './account-rules.js'
+import { validateUser } from './account-rules.js'
 import type { App } from '../context/app.js'
-import type { Caller } from '../context/principal.js'
-import { checkWebhook, JUDGED_ALONE } from '../webhooks/rules.js'
-import { checkPermission, JUDGED_TOGETHER } from './permission-rules.js'
+import type { Principal } from '../context/principal.js'
+import { validateWebhook, WEBHOOK_SINGLE_RECORD_FIELDS } from '../webhooks/rules.js'
+import { validatePermission, PERMISSION_DEPENDENT_FIELDS } from './permission-rules.js'
 
 /** The drafts as they may be written, or one Refusal that names every fault. Before secrets are hashed: nobody could judge them then. */
-export async function keepRules(
+export async function validateSystemDrafts(
   app: App,
-  by: Caller,
+  principal: Principal,
   model: Model,
   drafts: readonly Draft[],
 ): Promise<Draft[]> {
-  const faults = new FieldErrors()
-  const kept: Draft[] = []
-  for (const draft of drafts) kept.push(await keepRulesIn(app, by, draft, faults))
-  faults.refuseIfAny(model)
-  return kept
+  const errors = new FieldErrors()
+  const validated: Draft[] = []
+  for (const draft of drafts) validated.push(await validateDraftTree(app, principal, draft, errors))
+  errors.refuseIfAny(model)
+  return validated
 }
 
-async function keepRulesIn(app: App, by: Caller, sent: Draft, faults: FieldErrors): Promise<Draft> {
-  const draft = isServiceModel(sent.model) ? await checked(app, by, sent, faults) : sent
+async function validateDraftTree(
+  app: App,
+  principal: Principal,
+  sent: Draft,
+  errors: FieldErrors,
+): Promise<Draft> {
+  const draft = isServiceModel(sent.model) ? await validateSystemDraft(app, principal, sent, errors) : sent
   if (!hasNestedDrafts(draft)) return draft
   const related = new Map<string, Draft>()
-  for (const [name, neighbour] of draft.related)
-    related.set(name, await keepRulesIn(app, by, neighbour, faults))
+  for (const [name, relatedRecord] of draft.related)
+    related.set(name, await validateDraftTree(app, principal, relatedRecord, errors))
   const lists = new Map<string, readonly DraftMember[]>()
   for (const [name, members] of draft.lists) {
-    const kept: DraftMember[] = []
+    const validated: DraftMember[] = []
     for (const member of members)
-      kept.push(member.draft ? { draft: await keepRulesIn(app, by, member.draft, faults) } : member)
-    lists.set(name, kept)
+      validated.push(
+        member.draft ? { draft: await validateDraftTree(app, principal, member.draft, errors) } : member,
+      )
+    lists.set(name, validated)
   }
   return { ...draft, related, lists }
 }
 
-async function checked(app: App, by: Caller, draft: Draft, faults: FieldErrors): Promise<Draft> {
+async function validateSystemDraft(
+  app: App,
+  principal: Principal,
+  draft: Draft,
+  errors: FieldErrors,
+): Promise<Draft> {
   const { name } = draft.model
-  if (name === USER_MODEL) return checkAccount(app, by, draft, faults)
+  if (name === USER_MODEL) return validateUser(app, principal, draft, errors)
   // Nobody else may write one, and what is wrong with it would tell them of models and fields.
-  if (name === PERMISSION_MODEL && !by.rights) await checkPermission(app, draft, faults)
-  if (name === WEBHOOK_MODEL && !by.rights) return checkWebhook(app, draft, faults)
+  if (name === PERMISSION_MODEL && !principal.permissions) await validatePermission(app, draft, errors)
+  if (name === WEBHOOK_MODEL && !principal.permissions) return validateWebhook(app, draft, errors)
   return draft
 }
 
 /** What is judged together with the rest of its record. */
-const SINGLE: Readonly<Record<string, readonly string[]>> = {
+const SINGLE_RECORD_FIELDS: Readonly<Record<string, readonly string[]>> = {
   [USER_MODEL]: ['username'],
-  [PERMISSION_MODEL]: JUDGED_TOGETHER,
-  [WEBHOOK_MODEL]: JUDGED_ALONE,
+  [PERMISSION_MODEL]: PERMISSION_DEPENDENT_FIELDS,
+  [WEBHOOK_MODEL]: WEBHOOK_SINGLE_RECORD_FIELDS,
 }
 
-export function refuseInMany({ model, values }: Draft): void {
-  const name = SINGLE[model.name]?.find((each) => Object.hasOwn(values, each))
+export function refuseMassUpdateFields({ model, values }: Draft): void {
+  const name = SINGLE_RECORD_FIELDS[model.name]?.find((each) => Object.hasOwn(values, each))
   if (name !== undefined)
     throw createFieldError(
       model,

@@ -4,15 +4,15 @@ import type { Values } from '../../model/values/value.js'
 import type { Transaction } from '../../store/engine/database.js'
 import { appendChanges, type NewChange } from '../../store/log/log.js'
 import * as store from '../../store/records/records.js'
-import { userOf, type Actor } from '../context/identity.js'
+import { toUserReference, type UserIdentity } from '../context/identity.js'
 import type { App } from '../context/app.js'
-import { differences } from '../write/changes.js'
-import { nowOf } from '../context/context.js'
+import { diffValues } from '../write/changes.js'
+import { getTimestamp } from '../context/context.js'
 
-const MAX_ADDRESS = 100
-const MAX_NOTE = 255
+const MAX_ADDRESS_LENGTH = 100
+const MAX_NOTE_LENGTH = 255
 
-export interface NewEvent {
+export interface NewAuthEvent {
   readonly kind: EventKind
   /** The account that it is about, if there is one. */
   readonly userId?: number | undefined
@@ -21,21 +21,21 @@ export interface NewEvent {
   /** Never what somebody typed: people type passwords into the wrong field. */
   readonly note?: string | undefined
   /** Who did it; the service itself if nobody is named. */
-  readonly by?: Actor | null
+  readonly by?: UserIdentity | null
 }
 
-type Composed = Pick<App, 'catalog' | 'db' | 'tables' | 'clock'>
+type EventApp = Pick<App, 'catalog' | 'db' | 'tables' | 'clock'>
 
 /** In the caller's transaction, as the last thing that it does. */
-export async function noteEvent(app: Composed, tx: Transaction, event: NewEvent): Promise<void> {
-  await appendChanges(tx, app.tables, [await storeEvent(app, tx, event)])
+export async function appendEvent(app: EventApp, tx: Transaction, event: NewAuthEvent): Promise<void> {
+  await appendChanges(tx, app.tables, [await insertEvent(app, tx, event)])
 }
 
 /** For a transaction that has more to append to the Log: stores the record and answers its Change. */
-export async function storeEvent(
-  app: Composed,
+export async function insertEvent(
+  app: EventApp,
   tx: Transaction,
-  { kind, userId, address, note, by = null }: NewEvent,
+  { kind, userId, address, note, by: actingUser = null }: NewAuthEvent,
 ): Promise<NewChange> {
   const model = app.catalog.get(EVENT_MODEL)
   const user = userId === undefined ? null : { id: userId }
@@ -43,15 +43,22 @@ export async function storeEvent(
     ...{
       kind,
       user,
-      address: address?.slice(0, MAX_ADDRESS) ?? null,
-      note: note?.slice(0, MAX_NOTE) ?? null,
+      address: address?.slice(0, MAX_ADDRESS_LENGTH) ?? null,
+      note: note?.slice(0, MAX_NOTE_LENGTH) ?? null,
     },
-    ...{ createdOn: nowOf(app), createdBy: userOf(by) },
+    ...{ createdOn: getTimestamp(app), createdBy: toUserReference(actingUser) },
   }
   const [id = 0] = await store.insert(tx, app.tables.of(model), [values])
   return {
-    ...{ model: model.name, id, version: 0, action: 'create', by: by?.id ?? null, atMs: app.clock.now() },
+    ...{
+      model: model.name,
+      id,
+      version: 0,
+      action: 'create',
+      by: actingUser?.id ?? null,
+      atMs: app.clock.now(),
+    },
     // The service keeps this reference, so that an account can go while its events stay.
-    changes: { ...differences(model, {}, values), ...(user ? { user: { before: null, after: user } } : {}) },
+    changes: { ...diffValues(model, {}, values), ...(user ? { user: { before: null, after: user } } : {}) },
   }
 }

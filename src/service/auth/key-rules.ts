@@ -8,15 +8,15 @@ import { isObject, type Values } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
 
 export const DAY_MS = 24 * 60 * 60_000
-const MAX_DAYS = 400
-export const TOO_LATE = `must be at most ${MAX_DAYS} days from now`
+const MAX_KEY_DAYS = 400
+export const EXPIRY_TOO_LATE = `must be at most ${MAX_KEY_DAYS} days from now`
 
-export function latestExpiry(nowMs: number): number {
-  return nowMs + MAX_DAYS * DAY_MS
+export function computeLatestExpiry(nowMs: number): number {
+  return nowMs + MAX_KEY_DAYS * DAY_MS
 }
 
 /** Before a word about its fields: with no others could it be made so. */
-export function refuseNewKey({ name }: Model): void {
+export function refuseDirectKeyCreate({ name }: Model): void {
   if (name === API_KEY_MODEL)
     throw new VersoError(
       'forbidden',
@@ -25,7 +25,7 @@ export function refuseNewKey({ name }: Model): void {
 }
 
 /** It is made where a key is made, stays with its user, and does not last for ever. `before` is undefined for a new one. */
-export function refuseStrangeKey(
+export function refuseInvalidKeyWrite(
   { model, path }: Draft,
   sent: Values,
   now: string,
@@ -33,17 +33,17 @@ export function refuseStrangeKey(
 ): void {
   if (model.name !== API_KEY_MODEL) return
   const { expiresOn = null, user = null } = sent
-  if (!before && !('hash' in sent)) refuseNewKey(model)
-  if (before && user !== null && userIn(before) !== userIn(sent))
+  if (!before && !('hash' in sent)) refuseDirectKeyCreate(model)
+  if (before && user !== null && readUserId(before) !== readUserId(sent))
     throw createFieldError(
       model,
       `${path}user`,
       'stays who it is: whoever has the key would become somebody else',
     )
-  if (typeof expiresOn === 'string' && Date.parse(expiresOn) > latestExpiry(Date.parse(now)))
-    throw createFieldError(model, `${path}expiresOn`, TOO_LATE)
+  if (typeof expiresOn === 'string' && Date.parse(expiresOn) > computeLatestExpiry(Date.parse(now)))
+    throw createFieldError(model, `${path}expiresOn`, EXPIRY_TOO_LATE)
 }
 
-function userIn({ user }: Readonly<Record<string, unknown>>): unknown {
+function readUserId({ user }: Readonly<Record<string, unknown>>): unknown {
   return isObject(user) ? user['id'] : undefined
 }

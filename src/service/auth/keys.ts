@@ -11,28 +11,28 @@ import { isObject } from '../../model/values/value.js'
 import * as store from '../../store/records/records.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
-import { SERVICE, type Caller } from '../context/principal.js'
-import { storeEvent, type NewEvent } from './events.js'
-import { checkId, missing } from '../context/ids.js'
-import { DAY_MS, latestExpiry, TOO_LATE } from './key-rules.js'
-import { remove } from '../records/remove.js'
-import { saveWith, type Addition } from '../records/save.js'
-import { hashOfToken, isToken, newToken } from './tokens.js'
+import { SERVICE_PRINCIPAL, type Principal } from '../context/principal.js'
+import { insertEvent, type NewAuthEvent } from './events.js'
+import { requireId, throwNotFound } from '../context/ids.js'
+import { DAY_MS, computeLatestExpiry, EXPIRY_TOO_LATE } from './key-rules.js'
+import { removeRecord } from '../records/remove.js'
+import { saveWithAddition, type WriteAddition } from '../records/save.js'
+import { hashToken, isTokenFormat, createToken } from './tokens.js'
 
-const MARK = 'vk_'
+const API_KEY_PREFIX = 'vk_'
 /** Of the key in plain, so that its owner recognises it: too few characters to guess the others from. */
-const PREFIX_LENGTH = 9
-const USUAL_DAYS = 90
-const PAGE = 1_000
-const INPUT = ['name', 'roles', 'expiresOn']
+const SHOWN_PREFIX_LENGTH = 9
+const DEFAULT_KEY_DAYS = 90
+const KEY_PAGE_ROWS = 1_000
+const KEY_INPUT_FIELDS = ['name', 'roles', 'expiresOn']
 
-export interface NewKey {
+export interface NewApiKey {
   readonly user: number
   /** As they were sent: `name`, and `roles` by name or id, `expiresOn`. */
   readonly [field: string]: unknown
 }
 
-export interface MadeKey {
+export interface CreatedKey {
   readonly record: WireRecord
   /** Nobody can read it again. */
   readonly key: string
@@ -42,114 +42,124 @@ export interface MadeKey {
  * A key for a user: by themselves, or by the command line. Without `roles` it has those that the user has now.
  * Never under an Idempotency-Key, where the answer would be kept.
  */
-export async function makeKey(app: App, by: Caller, { user: userId, ...sent }: NewKey): Promise<MadeKey> {
-  refuseOthers(by, userId)
+export async function createKey(
+  app: App,
+  principal: Principal,
+  { user: userId, ...sent }: NewApiKey,
+): Promise<CreatedKey> {
+  requireOwnKeys(principal, userId)
   const model = app.catalog.get(API_KEY_MODEL)
   const table = app.tables.of(app.catalog.user)
   const user = await store.read(app.db.reader, table, userId, table.full)
-  if (!user) return missing(app.catalog.user, userId)
-  const data = checked(app, model, user, sent)
-  const key = MARK + newToken()
-  const kept = { user: { id: userId }, ...keptOf(key) }
-  const maker: Caller = { ...by, rights: undefined }
-  const addition: Addition = {
-    valuesIn: async (tx, changes) => {
-      const event: NewEvent = { kind: 'key-made', userId, note: kept.prefix, by: by.actor }
-      changes.push(await storeEvent(app, tx, event))
-      return kept
+  if (!user) return throwNotFound(app.catalog.user, userId)
+  const data = validateKeyInput(app, model, user, sent)
+  const key = API_KEY_PREFIX + createToken()
+  const storedKey = { user: { id: userId }, ...toStoredKey(key) }
+  const maker: Principal = { ...principal, permissions: undefined }
+  const addition: WriteAddition = {
+    prepareValues: async (tx, changes) => {
+      const event: NewAuthEvent = { kind: 'key-made', userId, note: storedKey.prefix, by: principal.user }
+      changes.push(await insertEvent(app, tx, event))
+      return storedKey
     },
   }
-  const made = await saveWith(app, maker, model, data, addition, {})
-  return { record: made.data, key }
+  const written = await saveWithAddition(app, maker, model, data, addition, {})
+  return { record: written.data, key }
 }
 
 /** Those of one user, the oldest first; of everybody if none is named. */
-export async function keysOf(app: App, userId: number | undefined): Promise<readonly WireRecord[]> {
+export async function listApiKeys(app: App, userId: number | undefined): Promise<readonly WireRecord[]> {
   const model = app.catalog.get(API_KEY_MODEL)
-  const where = userId === undefined ? undefined : ofUser(app, model, userId)
+  const where = userId === undefined ? undefined : buildUserCriteria(app, model, userId)
   const all: WireRecord[] = []
   for (;;) {
-    const page = { after: all.at(-1)?.id ?? 0, limit: PAGE, ...(where ? { where } : {}) }
+    const page = { after: all.at(-1)?.id ?? 0, limit: KEY_PAGE_ROWS, ...(where ? { where } : {}) }
     const keys = await store.scanById(app.db.reader, app.tables.of(model), page)
     all.push(...keys)
-    if (keys.length < PAGE) return all
+    if (keys.length < KEY_PAGE_ROWS) return all
   }
 }
 
-function ofUser(app: App, model: Model, id: number): Criteria {
+function buildUserCriteria(app: App, model: Model, id: number): Criteria {
   const user = model.fields.get('user')
   const steps = user ? [buildStep(app.catalog, model, user)] : []
   return { kind: 'comparison', steps, field: ID_FIELD, operator: 'in', values: [id] }
 }
 
 /** One that is somebody else's is not there. */
-export async function removeOwnKey(app: App, by: Caller, id: number): Promise<number> {
+export async function removeOwnKey(app: App, principal: Principal, id: number): Promise<number> {
   const model = app.catalog.get(API_KEY_MODEL)
-  const record = await store.read(app.db.reader, app.tables.of(model), checkId(model, id))
+  const record = await store.read(app.db.reader, app.tables.of(model), requireId(model, id))
   const owner = record?.['user']
-  if (!by.actor || !isObject(owner) || owner['id'] !== by.actor.id) return missing(model, id)
-  refuseOthers(by, by.actor.id)
-  return (await remove(app, { ...by, rights: undefined }, model, id)).data
+  if (!principal.user || !isObject(owner) || owner['id'] !== principal.user.id)
+    return throwNotFound(model, id)
+  requireOwnKeys(principal, principal.user.id)
+  return (await removeRecord(app, { ...principal, permissions: undefined }, model, id)).data
 }
 
 export async function revokeKey(app: App, id: number): Promise<number> {
-  return (await remove(app, SERVICE, app.catalog.get(API_KEY_MODEL), id)).data
+  return (await removeRecord(app, SERVICE_PRINCIPAL, app.catalog.get(API_KEY_MODEL), id)).data
 }
 
 /** What is stored of a key, and what it is found by. */
-export function keptOf(key: string): { readonly prefix: string; readonly hash: string } {
-  return { prefix: key.slice(0, PREFIX_LENGTH), hash: hashOfToken(key) }
+export function toStoredKey(key: string): { readonly prefix: string; readonly hash: string } {
+  return { prefix: key.slice(0, SHOWN_PREFIX_LENGTH), hash: hashToken(key) }
 }
 
 /** Whether it could be a key at all. */
-export function isKey(text: string): boolean {
-  return text.startsWith(MARK) && isToken(text.slice(MARK.length))
+export function isKeyFormat(text: string): boolean {
+  return text.startsWith(API_KEY_PREFIX) && isTokenFormat(text.slice(API_KEY_PREFIX.length))
 }
 
-function refuseOthers({ actor }: Caller, userId: number): void {
-  if (!actor) return
-  if (actor.keyId !== undefined)
+function requireOwnKeys({ user }: Principal, userId: number): void {
+  if (!user) return
+  if (user.keyId !== undefined)
     throw new VersoError('forbidden', 'A key makes no keys: log in with a password')
-  if (actor.id !== userId) throw new VersoError('forbidden', 'A key is made by its own user')
+  if (user.id !== userId) throw new VersoError('forbidden', 'A key is made by its own user')
 }
 
-type Input = Readonly<Record<string, unknown>>
+type KeyInput = Readonly<Record<string, unknown>>
 
 /** What is stored of what was sent, or every fault of it. */
-function checked(app: App, model: Model, user: WireRecord, sent: Input): object {
-  const faults = new FieldErrors()
+function validateKeyInput(app: App, model: Model, user: WireRecord, sent: KeyInput): object {
+  const errors = new FieldErrors()
   for (const name of Object.keys(sent))
-    if (!INPUT.includes(name)) faults.add(name, `cannot be set${didYouMean(name, INPUT)}`)
-  const name = valueOf(model, 'name', sent['name'], faults)
-  const roles = rolesFor(user, sent['roles'], faults)
+    if (!KEY_INPUT_FIELDS.includes(name))
+      errors.add(name, `cannot be set${didYouMean(name, KEY_INPUT_FIELDS)}`)
+  const name = parseKeyField(model, 'name', sent['name'], errors)
+  const roles = selectKeyRoles(user, sent['roles'], errors)
   const now = app.clock.now()
-  const usual = new Date(now + USUAL_DAYS * DAY_MS).toISOString()
-  const expiresOn = valueOf(model, 'expiresOn', sent['expiresOn'] ?? usual, faults)
+  const defaultExpiry = new Date(now + DEFAULT_KEY_DAYS * DAY_MS).toISOString()
+  const expiresOn = parseKeyField(model, 'expiresOn', sent['expiresOn'] ?? defaultExpiry, errors)
   const expiresMs = Date.parse(String(expiresOn))
-  if (expiresMs <= now) faults.add('expiresOn', 'must be in the future')
-  if (expiresMs > latestExpiry(now)) faults.add('expiresOn', TOO_LATE)
-  faults.refuseIfAny(model)
+  if (expiresMs <= now) errors.add('expiresOn', 'must be in the future')
+  if (expiresMs > computeLatestExpiry(now)) errors.add('expiresOn', EXPIRY_TOO_LATE)
+  errors.refuseIfAny(model)
   return { name, roles, expiresOn }
 }
 
-function valueOf(model: Model, name: string, input: unknown, faults: FieldErrors): unknown {
+function parseKeyField(model: Model, name: string, input: unknown, errors: FieldErrors): unknown {
   const field = model.fields.get(name)
   if (!field || input === undefined || input === null) {
-    faults.add(name, 'is required')
+    errors.add(name, 'is required')
     return undefined
   }
   const value = parseValue(field, input)
   if (!(value instanceof FieldError)) return value
-  faults.add(name, value.message)
+  errors.add(name, value.message)
   return undefined
 }
 
 /** Names, or objects with an id; all that the user has if nothing was said, none if the list is empty. */
-function rolesFor(user: WireRecord, input: unknown, faults: FieldErrors): readonly { readonly id: number }[] {
+function selectKeyRoles(
+  user: WireRecord,
+  input: unknown,
+  errors: FieldErrors,
+): readonly { readonly id: number }[] {
   const own = (user['roles'] ?? []) as readonly { readonly id: number; readonly name: string }[]
   if (input === undefined) return own.map(({ id }) => ({ id }))
   if (!Array.isArray(input)) {
-    faults.add('roles', 'must be a list of names; an empty one means none')
+    errors.add('roles', 'must be a list of names; an empty one means none')
     return []
   }
   const chosen = new Set<number>()
@@ -157,7 +167,7 @@ function rolesFor(user: WireRecord, input: unknown, faults: FieldErrors): readon
     const role = own.find(({ id, name }) => (isObject(item) ? item['id'] === id : item === name))
     if (role) chosen.add(role.id)
     else
-      faults.add(
+      errors.add(
         `roles[${index}]`,
         own.length === 0
           ? 'must be a role of this user, who has none'

@@ -4,24 +4,24 @@ import { readUpdateDraft } from '../../model/write/draft.js'
 import { lockCredentials, lockUser, type UserRow } from '../../store/auth/accounts.js'
 import type { Transaction } from '../../store/engine/database.js'
 import { findResetLink, saveResetLink, consumeResetLink } from '../../store/auth/reset-links.js'
-import { actorOf, type Actor } from '../context/identity.js'
+import { toUserIdentity, type UserIdentity } from '../context/identity.js'
 import type { App } from '../context/app.js'
-import type { Caller } from '../context/principal.js'
+import type { Principal } from '../context/principal.js'
 import { requireAccess } from './access.js'
-import { noteEvent } from './events.js'
-import { missing } from '../context/ids.js'
-import { keepRules } from './auth-rules.js'
-import { provePassword } from './password-proof.js'
-import { Saving } from '../write/record-writer.js'
+import { appendEvent } from './events.js'
+import { throwNotFound } from '../context/ids.js'
+import { validateSystemDrafts } from './auth-rules.js'
+import { verifyCredentials } from './password-proof.js'
+import { RecordWriter } from '../write/record-writer.js'
 import { hashSecrets } from '../write/secrets.js'
-import { noteFailure, refuseIfThrottled, throttleKeys } from './throttle.js'
-import { nowOf } from '../context/context.js'
-import { write } from '../write/transaction.js'
-import { hashOfToken, newToken } from './tokens.js'
+import { recordFailure, refuseIfThrottled, buildThrottleKeys } from './throttle.js'
+import { getTimestamp } from '../context/context.js'
+import { writeInTransaction } from '../write/transaction.js'
+import { hashToken, createToken } from './tokens.js'
 
-const LINK_MS = 24 * 60 * 60_000
+const RESET_LINK_TTL_MS = 24 * 60 * 60_000
 /** No user name has a space. */
-const LINKS = 'reset link'
+const RESET_LINK_THROTTLE_NAME = 'reset link'
 
 export interface PasswordChange {
   readonly old: unknown
@@ -33,60 +33,61 @@ export interface PasswordChange {
 
 export async function changeOwnPassword(
   app: App,
-  actor: Actor,
-  { access }: Caller,
+  user: UserIdentity,
+  { access }: Principal,
   change: PasswordChange,
 ): Promise<void> {
-  if (actor.keyId !== undefined)
+  if (user.keyId !== undefined)
     throw new VersoError('forbidden', 'A key changes no password: log in with the old one')
-  const { username } = actor
-  const proved = await provePassword(app, { username, password: change.old }, change.address)
-  if (!proved) throw wrongOld()
+  const { username } = user
+  const verified = await verifyCredentials(app, { username, password: change.old }, change.address)
+  if (!verified) throw createWrongPasswordError()
   if (change.new === change.old) {
     const fault = 'must be another than the old one'
     throw new VersoError('invalid', `The new password ${fault}`, { errors: { new: fault } })
   }
-  const by: Caller = { actor, rights: undefined, roles: [], ...(access ? { access } : {}) }
-  await setPassword(app, by, change.new, 'new', async (tx, set) => {
-    const still = await lockCredentials(tx, app.db.dialect, username)
+  const principal: Principal = { user, permissions: undefined, roles: [], ...(access ? { access } : {}) }
+  await writePassword(app, principal, change.new, 'new', async (tx, set) => {
+    const current = await lockCredentials(tx, app.db.dialect, username)
     // It may have been changed while it was being checked.
-    if (still?.passwordHash !== proved.passwordHash || still.user.disabled) throw wrongOld()
+    if (current?.passwordHash !== verified.passwordHash || current.user.disabled)
+      throw createWrongPasswordError()
     // It is left alone, not opened again: it may have been ended meanwhile.
-    await set(still.user, change.session)
+    await set(current.user, change.session)
   })
 }
 
-export interface NewLink {
+export interface NewResetLink {
   readonly token: string
   readonly expiresOn: string
 }
 
 /** A token that sets the password of this user once. The one before it is over. */
-export async function makeResetLink(app: App, by: Caller, userId: number): Promise<NewLink> {
-  const token = newToken()
-  const expiresMs = app.clock.now() + LINK_MS
+export async function createResetLink(app: App, principal: Principal, userId: number): Promise<NewResetLink> {
+  const token = createToken()
+  const expiresMs = app.clock.now() + RESET_LINK_TTL_MS
   await app.db.transaction(async (tx) => {
-    await requireAccess(app, tx, by)
-    const user = (await lockUser(tx, app.db.dialect, userId)) ?? missing(app.catalog.user, userId)
+    await requireAccess(app, tx, principal)
+    const user = (await lockUser(tx, app.db.dialect, userId)) ?? throwNotFound(app.catalog.user, userId)
     if (user.disabled)
       throw new VersoError(
         'invalid',
         `${user.username} is disabled, and a link would open nothing: enable the account first`,
       )
-    await saveResetLink(tx, userId, { hash: hashOfToken(token), expiresMs })
-    await noteEvent(app, tx, { kind: 'reset-link-made', userId, by: by.actor })
+    await saveResetLink(tx, userId, { hash: hashToken(token), expiresMs })
+    await appendEvent(app, tx, { kind: 'reset-link-made', userId, by: principal.user })
   })
   return { token, expiresOn: new Date(expiresMs).toISOString() }
 }
 
 /** Whose password the token sets. One that is wrong, used or over is counted as a failed login of its address. */
-export async function userOfLink(app: App, token: unknown, address: string): Promise<UserRow> {
-  const keys = throttleKeys(LINKS, address)
+export async function findResetLinkUser(app: App, token: unknown, address: string): Promise<UserRow> {
+  const keys = buildThrottleKeys(RESET_LINK_THROTTLE_NAME, address)
   await refuseIfThrottled(app, keys, address)
-  const found = await findResetLink(app.db.reader, hashOfToken(typeof token === 'string' ? token : ''))
+  const found = await findResetLink(app.db.reader, hashToken(typeof token === 'string' ? token : ''))
   if (found && found.expiresMs > app.clock.now() && !found.user.disabled) return found.user
-  await noteFailure(app, keys)
-  throw linkIsOver()
+  await recordFailure(app, keys)
+  throw createInvalidLinkError()
 }
 
 /** Ends the link, and every session. */
@@ -96,60 +97,60 @@ export async function resetPassword(
   password: unknown,
   address: string,
 ): Promise<void> {
-  const user = await userOfLink(app, token, address)
-  const by: Caller = { actor: actorOf(user), rights: undefined, roles: [] }
-  await setPassword(app, by, password, 'password', async (tx, set) => {
-    const still = await lockUser(tx, app.db.dialect, user.id)
-    if (!still || still.disabled || !(await consumeResetLink(tx, hashOfToken(String(token)))))
-      throw linkIsOver()
-    await set(still)
+  const user = await findResetLinkUser(app, token, address)
+  const principal: Principal = { user: toUserIdentity(user), permissions: undefined, roles: [] }
+  await writePassword(app, principal, password, 'password', async (tx, set) => {
+    const current = await lockUser(tx, app.db.dialect, user.id)
+    if (!current || current.disabled || !(await consumeResetLink(tx, hashToken(String(token)))))
+      throw createInvalidLinkError()
+    await set(current)
   })
 }
 
-type Set = (still: UserRow, keptSession?: string) => Promise<void>
+type PasswordSetter = (still: UserRow, keptSession?: string) => Promise<void>
 
 /** By the user, whatever their rights are: the account is theirs. `name` is what the password was called where it was sent. */
-async function setPassword(
+async function writePassword(
   app: App,
-  by: Caller,
+  principal: Principal,
   password: unknown,
   name: string,
-  work: (tx: Transaction, set: Set) => Promise<void>,
+  run: (tx: Transaction, set: PasswordSetter) => Promise<void>,
 ): Promise<void> {
   const { user: model } = app.catalog
-  const now = nowOf(app)
-  const hashed = await draftOf(app, by, password ?? '', now).catch((error: unknown) => {
-    throw renamed(error, name)
+  const now = getTimestamp(app)
+  const hashed = await preparePasswordDraft(app, principal, password ?? '', now).catch((error: unknown) => {
+    throw renameErrorField(error, name)
   })
-  const request = { action: 'update', model: model.name, id: by.actor?.id } as const
-  await write(app, by, request, undefined, async ({ tx, changes }) => {
-    await work(tx, async ({ id, version }, keptSession) => {
+  const request = { action: 'update', model: model.name, id: principal.user?.id } as const
+  await writeInTransaction(app, principal, request, undefined, async ({ tx, changes }) => {
+    await run(tx, async ({ id, version }, keptSessionHash) => {
       const draft = { ...hashed, key: { id, version } }
-      const saving = new Saving({ app, ...by, tx, now, keptSession }, [draft])
-      await saving.update(draft, draft.key, { version, by: 'version' })
-      changes.push(...(await saving.finish()))
+      const writer = new RecordWriter({ app, ...principal, tx, now, keptSessionHash }, [draft])
+      await writer.update(draft, draft.key, { version, source: 'version' })
+      changes.push(...(await writer.finish()))
     })
   })
 }
 
-async function draftOf(app: App, by: Caller, password: unknown, now: string) {
+async function preparePasswordDraft(app: App, principal: Principal, password: unknown, now: string) {
   const { user: model } = app.catalog
-  const key = { id: by.actor?.id ?? 0, version: by.actor?.version ?? 0 }
+  const key = { id: principal.user?.id ?? 0, version: principal.user?.version ?? 0 }
   const draft = readUpdateDraft(app.catalog, model, { password }, key, now)
-  const [kept = draft] = await keepRules(app, by, model, [draft])
-  return hashSecrets(kept)
+  const [validated = draft] = await validateSystemDrafts(app, principal, model, [draft])
+  return hashSecrets(validated)
 }
 
-function renamed(error: unknown, name: string): unknown {
-  const fault = error instanceof VersoError ? error.details.errors?.['password'] : undefined
-  if (fault === undefined) return error
-  return new VersoError('invalid', `The new password ${fault}`, { errors: { [name]: fault } })
+function renameErrorField(error: unknown, name: string): unknown {
+  const message = error instanceof VersoError ? error.details.errors?.['password'] : undefined
+  if (message === undefined) return error
+  return new VersoError('invalid', `The new password ${message}`, { errors: { [name]: message } })
 }
 
-function wrongOld(): VersoError {
+function createWrongPasswordError(): VersoError {
   return new VersoError('forbidden', 'The old password is wrong: nothing was changed')
 }
 
-function linkIsOver(): VersoError {
+function createInvalidLinkError(): VersoError {
   return new VersoError('not-found', 'There is nothing here: the link is wrong, used or over')
 }

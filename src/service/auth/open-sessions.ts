@@ -4,12 +4,12 @@ import { VersoError } from '../../errors.js'
 import * as store from '../../store/auth/sessions.js'
 import { incrementRevocationCount } from '../../store/auth/permissions-version.js'
 import type { App } from '../context/app.js'
-import type { Caller } from '../context/principal.js'
+import type { Principal } from '../context/principal.js'
 import { requireAccess } from './access.js'
-import { noteEvent } from './events.js'
-import { isAlive } from './sessions.js'
+import { appendEvent } from './events.js'
+import { isSessionAlive } from './sessions.js'
 
-const ID_LENGTH = 16
+const PUBLIC_ID_LENGTH = 16
 
 /** A session as its user sees it. */
 export interface OpenSession {
@@ -24,48 +24,55 @@ export interface OpenSession {
 }
 
 /** `current` is what the session that asks is kept under. */
-export async function openSessions(app: App, userId: number, current?: string): Promise<OpenSession[]> {
+export async function listOpenSessions(app: App, userId: number, current?: string): Promise<OpenSession[]> {
   const alive = (await store.listSessionRows(app.db.reader, userId)).filter((session) =>
-    isAlive(app, session),
+    isSessionAlive(app, session),
   )
   return alive.map(({ hash: key, createdMs, seenMs, address, agent }) => ({
-    ...{ id: publicId(key), createdOn: textOf(createdMs), lastSeenOn: textOf(seenMs) },
+    ...{ id: derivePublicId(key), createdOn: toIsoText(createdMs), lastSeenOn: toIsoText(seenMs) },
     ...{ address, agent, current: key === current },
   }))
 }
 
-export async function endSession(app: App, by: Caller, userId: number, id: string): Promise<void> {
+export async function endSession(app: App, principal: Principal, userId: number, id: string): Promise<void> {
   await app.db.transaction(async (tx) => {
-    await requireAccess(app, tx, by)
-    const session = (await store.listSessionRows(tx, userId)).find(({ hash: key }) => publicId(key) === id)
+    await requireAccess(app, tx, principal)
+    const session = (await store.listSessionRows(tx, userId)).find(
+      ({ hash: key }) => derivePublicId(key) === id,
+    )
     const isEnded = session && (await store.deleteSession(tx, session.hash)) !== undefined
     if (!isEnded) throw new VersoError('not-found', 'There is no such session, or it is over already')
     await incrementRevocationCount(tx)
-    await noteEvent(app, tx, { kind: 'sessions-ended', userId, note: 'one', by: by.actor })
+    await appendEvent(app, tx, { kind: 'sessions-ended', userId, note: 'one', by: principal.user })
   })
-  app.known.forget()
+  app.sessionCache.clear()
 }
 
 /** All of them, or all but one; answers how many. */
-export async function endSessions(app: App, by: Caller, userId: number, except?: string): Promise<number> {
+export async function endSessions(
+  app: App,
+  principal: Principal,
+  userId: number,
+  except?: string,
+): Promise<number> {
   const ended = await app.db.transaction(async (tx) => {
-    await requireAccess(app, tx, by)
+    await requireAccess(app, tx, principal)
     const count = await store.deleteUserSessions(tx, userId, except)
     if (count === 0) return count
     const note = except === undefined ? 'all' : 'all but one'
     await incrementRevocationCount(tx)
-    await noteEvent(app, tx, { kind: 'sessions-ended', userId, note, by: by.actor })
+    await appendEvent(app, tx, { kind: 'sessions-ended', userId, note, by: principal.user })
     return count
   })
-  app.known.forget()
+  app.sessionCache.clear()
   return ended
 }
 
 /** Of the hash that it is kept under: nobody gets from here to the hash, and nobody from the hash to the session. */
-function publicId(key: string): string {
-  return hash('sha256', `public ${key}`, 'base64url').slice(0, ID_LENGTH)
+function derivePublicId(key: string): string {
+  return hash('sha256', `public ${key}`, 'base64url').slice(0, PUBLIC_ID_LENGTH)
 }
 
-function textOf(ms: number): string {
+function toIsoText(ms: number): string {
   return new Date(ms).toISOString()
 }

@@ -5,14 +5,14 @@ import { ID_FIELD, VERSION_FIELD } from '../../model/query/path.js'
 import type { Grant, PermissionAction, Permissions } from '../../model/access/permissions.js'
 import { isReadOnly } from '../../model/catalog/system-models.js'
 import * as store from '../../store/records/records.js'
-import type { Actor } from '../context/identity.js'
+import type { UserIdentity } from '../context/identity.js'
 import type { App } from '../context/app.js'
-import type { Caller } from '../context/principal.js'
-import { actionsOf, modelsKnownTo } from '../access/permission-checks.js'
+import type { Principal } from '../context/principal.js'
+import { listActions, listPermittedModels } from '../access/permission-checks.js'
 
-type Actions = Readonly<Record<PermissionAction, boolean>>
+type ActionFlags = Readonly<Record<PermissionAction, boolean>>
 
-export interface ModelPermission extends Actions {
+export interface ModelPermission extends ActionFlags {
   readonly model: string
   /** The fields that may be read in some record; all of them if null. */
   readonly readable: readonly string[] | null
@@ -33,30 +33,30 @@ export interface OwnAccount {
   readonly permissions: readonly ModelPermission[]
 }
 
-export async function ownAccount(
+export async function readOwnAccount(
   app: App,
-  by: Caller,
-  { id, version, username, name }: Actor,
+  principal: Principal,
+  { id, version, username, name }: UserIdentity,
   via: OwnAccount['via'],
 ): Promise<OwnAccount> {
   const user = await store.read(app.db.reader, app.tables.of(app.catalog.user), id)
   const lastLoginOn = (user?.['lastLoginOn'] ?? null) as string | null
-  const { rights, roles } = by
-  const permissions = modelsKnownTo(app, by).map((model) => ({
+  const { permissions: modelPermissions, roles } = principal
+  const permissions = listPermittedModels(app, principal).map((model) => ({
     model: model.name,
-    ...actionsIn(by, model),
-    ...(rights
-      ? granted(model, rights)
+    ...buildActionFlags(principal, model),
+    ...(modelPermissions
+      ? summarizeGrants(model, modelPermissions)
       : { readable: null, writable: isReadOnly(model) ? [] : null, conditional: false }),
   }))
   return {
-    ...{ id, version, username, name, roles, admin: rights === undefined, lastLoginOn, via },
+    ...{ id, version, username, name, roles, admin: modelPermissions === undefined, lastLoginOn, via },
     permissions: permissions.sort((a, b) => (a.model < b.model ? -1 : 1)),
   }
 }
 
-function actionsIn(by: Caller, model: Model): Actions {
-  const may = new Set(actionsOf(by, model))
+function buildActionFlags(principal: Principal, model: Model): ActionFlags {
+  const may = new Set(listActions(principal, model))
   return {
     ...{
       read: may.has('read'),
@@ -69,39 +69,41 @@ function actionsIn(by: Caller, model: Model): Actions {
   }
 }
 
-function granted(model: Model, all: Permissions): Omit<ModelPermission, 'model' | PermissionAction> {
-  const rights = all.of(model)
-  const writing = isReadOnly(model) ? [] : [...rights.grantsFor('create'), ...rights.grantsFor('update')]
+function summarizeGrants(model: Model, all: Permissions): Omit<ModelPermission, 'model' | PermissionAction> {
+  const permissions = all.of(model)
+  const writing = isReadOnly(model)
+    ? []
+    : [...permissions.grantsFor('create'), ...permissions.grantsFor('update')]
   return {
-    readable: named(
-      rights.grantsFor('read').map(({ readable }) => readable),
+    readable: collectFieldNames(
+      permissions.grantsFor('read').map(({ readable }) => readable),
       (name) => ALWAYS_READABLE.includes(name) || all.findReadable(model, name) !== undefined,
     ),
-    writable: named(
+    writable: collectFieldNames(
       writing.map(({ writable }) => writable),
-      (name) => isWritable(model, all, name),
+      (name) => isFieldWritable(model, all, name),
     ),
-    conditional: rights.grants.some(({ where }) => where !== undefined),
+    conditional: permissions.grants.some(({ where }) => where !== undefined),
   }
 }
 
 const ALWAYS_READABLE = [ID_FIELD.name, VERSION_FIELD.name]
 
 /** A relation to records that they may not read is no field for them, whatever is granted. */
-function isWritable(model: Model, rights: Permissions, name: string): boolean {
+function isFieldWritable(model: Model, permissions: Permissions, name: string): boolean {
   const field = model.fields.get(name)
-  return field !== undefined && rights.canWrite(model, field) && rights.isVisible(model, field)
+  return field !== undefined && permissions.canWrite(model, field) && permissions.isVisible(model, field)
 }
 
 /** Of the names in the lists those that mean something: a grant may name fields that other models of its package have. */
-function named(
+function collectFieldNames(
   lists: readonly Grant['readable'][],
-  isMeant: (name: string) => boolean,
+  isIncluded: (name: string) => boolean,
 ): readonly string[] | null {
   const names = new Set<string>()
   for (const list of lists) {
     if (!list) return null
-    for (const name of list) if (isMeant(name)) names.add(name)
+    for (const name of list) if (isIncluded(name)) names.add(name)
   }
   return [...names].sort()
 }

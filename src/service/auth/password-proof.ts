@@ -2,7 +2,7 @@ import { listUsernameSpellings } from '../../model/catalog/auth-models.js'
 import { findCredentialsByTypedName, type AccountCredentials } from '../../store/auth/accounts.js'
 import type { App } from '../context/app.js'
 import { verifyPassword } from '../write/password-hash.js'
-import { noteFailure, refuseIfThrottled, throttleKeys } from './throttle.js'
+import { recordFailure, refuseIfThrottled, buildThrottleKeys } from './throttle.js'
 
 export interface Credentials {
   readonly username?: unknown
@@ -10,14 +10,14 @@ export interface Credentials {
 }
 
 /** The account that these open; undefined if none, which is counted and takes as long. */
-export async function provePassword(
+export async function verifyCredentials(
   app: App,
   { username, password }: Credentials,
   address: string,
 ): Promise<AccountCredentials | undefined> {
   const typed = typeof username === 'string' ? username : ''
   // All spellings of a name share one count.
-  const keys = throttleKeys(listUsernameSpellings(typed).at(-1) ?? '', address)
+  const keys = buildThrottleKeys(listUsernameSpellings(typed).at(-1) ?? '', address)
   await refuseIfThrottled(app, keys, address)
   const found = await findCredentialsByTypedName(app.db.reader, typed)
   const stored = typeof password === 'string' ? found?.passwordHash : undefined
@@ -26,6 +26,6 @@ export async function provePassword(
     refuseIfThrottled(app, keys, address),
   )
   if (found && isRight && !found.user.disabled) return found
-  await noteFailure(app, keys, { address, userId: found?.user.id })
+  await recordFailure(app, keys, { address, userId: found?.user.id })
   return undefined
 }

@@ -14,58 +14,63 @@ import {
 } from '../../model/access/permission-record.js'
 import { buildSampleUser } from '../../model/access/sample-user.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
-import { completed } from './account-rules.js'
+import { readMergedValues } from './account-rules.js'
 import type { App } from '../context/app.js'
 
 const FIELD_LISTS = ['readable', 'writable'] as const
-const ACTIONS = Object.values(ACTION_FIELDS)
+const ACTION_FIELD_NAMES = Object.values(ACTION_FIELDS)
 /** What is judged together: one of them makes no sense without the others. */
-export const JUDGED_TOGETHER: readonly string[] = ['model', 'condition', ...FIELD_LISTS, ...ACTIONS]
+export const PERMISSION_DEPENDENT_FIELDS: readonly string[] = [
+  'model',
+  'condition',
+  ...FIELD_LISTS,
+  ...ACTION_FIELD_NAMES,
+]
 /** What a permission speaks of: all models, a package, or one. */
-const NAMED = /^(\*|[A-Za-z]\w*(\.[A-Za-z]\w*)*\.(\*|[A-Za-z]\w*))$/
+const MODEL_PATTERN = /^(\*|[A-Za-z]\w*(\.[A-Za-z]\w*)*\.(\*|[A-Za-z]\w*))$/
 const ALWAYS_READABLE = ['id', 'version']
-const MAX_NAME = 100
+const MAX_SHOWN_NAME_LENGTH = 100
 
 /** Faults of what was sent, seen together with what is there. */
-export async function checkPermission(app: App, draft: Draft, faults: FieldErrors): Promise<void> {
+export async function validatePermission(app: App, draft: Draft, errors: FieldErrors): Promise<void> {
   const { values, path } = draft
-  if (!JUDGED_TOGETHER.some((name) => Object.hasOwn(values, name))) return
-  const all = await completed(app, draft)
+  if (!PERMISSION_DEPENDENT_FIELDS.some((name) => Object.hasOwn(values, name))) return
+  const all = await readMergedValues(app, draft)
   const named = typeof all['model'] === 'string' ? all['model'] : ''
-  const models = modelsNamed(app, named)
+  const models = findModelsMatching(app, named)
   if (models.length === 0) {
-    const fault = nameFault(app, named)
-    if (fault !== undefined) faults.add(`${path}model`, fault)
+    const error = findModelNameError(app, named)
+    if (error !== undefined) errors.add(`${path}model`, error)
   }
   // Whoever knows no model of it can still say whether it is a condition at all, and whether a list is one.
-  const isKnown = models.length > 0 && !isBare(app)
-  const condition = conditionFault(app, isKnown ? models : [], all['condition'])
-  if (condition !== undefined) faults.add(`${path}condition`, condition)
+  const isKnown = models.length > 0 && !hasNoModels(app)
+  const condition = findConditionError(app, isKnown ? models : [], all['condition'])
+  if (condition !== undefined) errors.add(`${path}condition`, condition)
   for (const name of FIELD_LISTS) {
-    const fault = listFault(isKnown ? models : [], all[name], name)
-    if (fault !== undefined) faults.add(path + name, fault)
+    const error = findFieldListError(isKnown ? models : [], all[name], name)
+    if (error !== undefined) errors.add(path + name, error)
   }
-  if (!ACTIONS.some((name) => all[name] === true))
-    faults.add(
+  if (!ACTION_FIELD_NAMES.some((name) => all[name] === true))
+    errors.add(
       `${path}canRead`,
-      `or another of the actions must be true, or it permits nothing: ${ACTIONS.join(', ')}`,
+      `or another of the actions must be true, or it permits nothing: ${ACTION_FIELD_NAMES.join(', ')}`,
     )
 }
 
 /** Opened for a command that needs no models. */
-function isBare({ catalog }: App): boolean {
+function hasNoModels({ catalog }: App): boolean {
   return catalog.models.length === 0
 }
 
-function modelsNamed({ catalog }: App, named: string): readonly Model[] {
+function findModelsMatching({ catalog }: App, named: string): readonly Model[] {
   return catalog.storedModels.filter((model) => model.name === named || coversModel(named, model))
 }
 
-function nameFault(app: App, named: string): string | undefined {
-  if (!NAMED.test(named)) return 'must be the name of a model, a package such as crm.*, or *'
-  if (isBare(app)) return undefined
+function findModelNameError(app: App, named: string): string | undefined {
+  if (!MODEL_PATTERN.test(named)) return 'must be the name of a model, a package such as crm.*, or *'
+  if (hasNoModels(app)) return undefined
   const names = app.catalog.storedModels.map(({ name }) => name)
-  const shown = named.slice(0, MAX_NAME)
+  const shown = named.slice(0, MAX_SHOWN_NAME_LENGTH)
   if (!isModelPattern(named)) return `names no model: there is no ${shown}${didYouMean(named, names)}`
   const packages = new Set(
     app.catalog.storedModels.filter((model) => coversModel('*', model)).map(getPackageName),
@@ -78,19 +83,19 @@ function nameFault(app: App, named: string): string | undefined {
 }
 
 /** For several models it is enough that one of them understands it. */
-function conditionFault(app: App, models: readonly Model[], condition: unknown): string | undefined {
+function findConditionError(app: App, models: readonly Model[], condition: unknown): string | undefined {
   if (typeof condition !== 'string' || condition.trim() === '') return undefined
-  const sample = buildSampleUser(app.catalog, isBare(app) ? namesOfUser(condition) : [])
+  const sample = buildSampleUser(app.catalog, hasNoModels(app) ? listUserFieldNames(condition) : [])
   try {
     const parsed = parseFilter(condition, { user: sample }, 'condition')
     const all = models.map((model) => {
       const faults: string[] = []
       const criteria = bindCondition(app.catalog, model, parsed, faults)
-      const fault = criteria && validateConditionReach(criteria)
-      return fault === undefined ? faults : [...faults, fault]
+      const message = criteria && validateConditionReach(criteria)
+      return message === undefined ? faults : [...faults, message]
     })
     const [first] = all
-    if (!first || all.some((faults) => faults.length === 0)) return undefined
+    if (!first || all.some((errors) => errors.length === 0)) return undefined
     const which = models.length > 1 ? ', by none of these models' : ''
     return `is not understood${which}: ${first.join('; ')}`
   } catch (error) {
@@ -100,11 +105,11 @@ function conditionFault(app: App, models: readonly Model[], condition: unknown):
 }
 
 /** The fields of users that a condition asks for, whoever may have added them. */
-function namesOfUser(condition: string): string[] {
+function listUserFieldNames(condition: string): string[] {
   return [...condition.matchAll(/:user[.$](\w+)/g)].map(([, name = '']) => name)
 }
 
-function listFault(models: readonly Model[], list: unknown, option: string): string | undefined {
+function findFieldListError(models: readonly Model[], list: unknown, option: string): string | undefined {
   if (list === null || list === undefined) return undefined
   if (!Array.isArray(list) || !list.every((name) => typeof name === 'string'))
     return 'must be a list of names of fields, or null for all of them'
@@ -119,7 +124,8 @@ function listFault(models: readonly Model[], list: unknown, option: string): str
   return unknown
     .slice(0, 5)
     .map(
-      (name) => `has "${name.slice(0, MAX_NAME)}", which is no field of ${whose}${didYouMean(name, known)}`,
+      (name) =>
+        `has "${name.slice(0, MAX_SHOWN_NAME_LENGTH)}", which is no field of ${whose}${didYouMean(name, known)}`,
     )
     .join(' and ')
 }

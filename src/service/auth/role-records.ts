@@ -6,15 +6,15 @@ import { ID_FIELD, buildStep } from '../../model/query/path.js'
 import * as store from '../../store/records/records.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
-import { SERVICE } from '../context/principal.js'
-import { missing } from '../context/ids.js'
-import { remove } from '../records/remove.js'
-import { allRoles, rolesNamed } from './roles.js'
-import { create } from '../records/save.js'
-import { namesIn, userRecords } from './user-records.js'
+import { SERVICE_PRINCIPAL } from '../context/principal.js'
+import { throwNotFound } from '../context/ids.js'
+import { removeRecord } from '../records/remove.js'
+import { listRoles, resolveRoles } from './roles.js'
+import { createRecord } from '../records/save.js'
+import { readNames, listUserRecords } from './user-records.js'
 
 /** More than any role has. */
-const MAX_PERMISSIONS = 10_000
+const MAX_ROLE_PERMISSIONS = 10_000
 
 export interface NewRole {
   readonly name: string
@@ -25,60 +25,62 @@ export interface NewRole {
 export async function addRole(app: App, { name, description = '', admin = false }: NewRole): Promise<number> {
   const data = { name, description: description === '' ? null : description, admin }
   try {
-    return (await create(app, SERVICE, app.catalog.get(ROLE_MODEL), data)).data.id
+    return (await createRecord(app, SERVICE_PRINCIPAL, app.catalog.get(ROLE_MODEL), data)).data.id
   } catch (error) {
     if (!(error instanceof VersoError) || error.kind !== 'not-unique') throw error
     throw new VersoError('not-unique', `There is a role "${name}" already`, error.details)
   }
 }
 
-export async function roleNamed(app: App, name: string): Promise<WireRecord> {
-  const [reference] = await rolesNamed(app, [name])
-  const role = (await allRoles(app)).find(({ id }) => id === reference?.id)
-  return role ?? missing(app.catalog.get(ROLE_MODEL), reference?.id ?? 0)
+export async function requireRole(app: App, name: string): Promise<WireRecord> {
+  const [reference] = await resolveRoles(app, [name])
+  const role = (await listRoles(app)).find(({ id }) => id === reference?.id)
+  return role ?? throwNotFound(app.catalog.get(ROLE_MODEL), reference?.id ?? 0)
 }
 
-export async function permissionsOf(app: App, role: WireRecord): Promise<readonly WireRecord[]> {
+export async function listPermissions(app: App, role: WireRecord): Promise<readonly WireRecord[]> {
   const model = app.catalog.get(PERMISSION_MODEL)
   const field = model.fields.get('role')
   if (!field) return []
   const steps = [buildStep(app.catalog, model, field)]
   const where: Criteria = { kind: 'comparison', steps, field: ID_FIELD, operator: 'in', values: [role.id] }
-  return store.scanById(app.db.reader, app.tables.of(model), { after: 0, limit: MAX_PERMISSIONS, where })
+  return store.scanById(app.db.reader, app.tables.of(model), { after: 0, limit: MAX_ROLE_PERMISSIONS, where })
 }
 
 /** One more permission of a role. */
-export async function permit(app: App, name: string, permission: object): Promise<WireRecord> {
-  const [role] = await rolesNamed(app, [name])
-  return (await create(app, SERVICE, app.catalog.get(PERMISSION_MODEL), { ...permission, role })).data
+export async function addPermission(app: App, name: string, permission: object): Promise<WireRecord> {
+  const [role] = await resolveRoles(app, [name])
+  return (
+    await createRecord(app, SERVICE_PRINCIPAL, app.catalog.get(PERMISSION_MODEL), { ...permission, role })
+  ).data
 }
 
-export async function forbid(app: App, name: string, id: number): Promise<void> {
-  const role = await roleNamed(app, name)
-  const permissions = await permissionsOf(app, role)
+export async function removePermission(app: App, name: string, id: number): Promise<void> {
+  const role = await requireRole(app, name)
+  const permissions = await listPermissions(app, role)
   if (!permissions.some((each) => each.id === id)) {
     const ids = permissions.map((each) => each.id)
     const there = ids.length === 0 ? 'it has none' : `it has ${ids.join(', ')}`
     throw new VersoError('not-found', `The role "${name}" has no permission ${id}; ${there}`)
   }
-  await remove(app, SERVICE, app.catalog.get(PERMISSION_MODEL), id)
+  await removeRecord(app, SERVICE_PRINCIPAL, app.catalog.get(PERMISSION_MODEL), id)
 }
 
 /** With its permissions. Whoever had it has it no more. */
 export async function removeRole(app: App, name: string): Promise<void> {
-  const role = await roleNamed(app, name)
-  if (role['admin'] === true && !(await isAdministeredWithout(app, name)))
+  const role = await requireRole(app, name)
+  if (role['admin'] === true && !(await hasAdministratorWithout(app, name)))
     throw new VersoError(
       'forbidden',
       `Without the role "${name}" nobody would be left who can log in and may do everything. Give somebody another first: verso role add <role> --admin, then verso user roles <name> --add <role>`,
     )
-  await remove(app, SERVICE, app.catalog.get(ROLE_MODEL), role.id)
+  await removeRecord(app, SERVICE_PRINCIPAL, app.catalog.get(ROLE_MODEL), role.id)
 }
 
 /** Whether somebody who can log in has another role that permits everything. */
-async function isAdministeredWithout(app: App, name: string): Promise<boolean> {
-  const others = (await allRoles(app)).filter((role) => role['admin'] === true && role['name'] !== name)
+async function hasAdministratorWithout(app: App, name: string): Promise<boolean> {
+  const others = (await listRoles(app)).filter((role) => role['admin'] === true && role['name'] !== name)
   const names = new Set(others.map((role) => String(role['name'])))
-  const users = (await userRecords(app)).filter((user) => user['disabled'] !== true)
-  return users.some((user) => namesIn(user['roles']).some((each) => names.has(each)))
+  const users = (await listUserRecords(app)).filter((user) => user['disabled'] !== true)
+  return users.some((user) => readNames(user['roles']).some((each) => names.has(each)))
 }

@@ -6,20 +6,20 @@ import * as store from '../../store/records/records.js'
 import { listIds } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
-import { SERVICE } from '../context/principal.js'
-import { create, save, update } from '../records/save.js'
+import { SERVICE_PRINCIPAL } from '../context/principal.js'
+import { createRecord, saveRecords, updateRecord } from '../records/save.js'
 
-export const ADMINISTRATOR = 'administrator'
+export const ADMINISTRATOR_ROLE = 'administrator'
 /** What everybody could do before there were permissions. */
-const EDITOR = 'editor'
+const EDITOR_ROLE = 'editor'
 
-const EVERYTHING = { canRead: true, canCreate: true, canUpdate: true, canRemove: true, canExport: true }
-const FIRST_ROLES = [
-  { name: ADMINISTRATOR, description: 'May do everything.', admin: true },
+const ALL_ACTIONS = { canRead: true, canCreate: true, canUpdate: true, canRemove: true, canExport: true }
+const DEFAULT_ROLES = [
+  { name: ADMINISTRATOR_ROLE, description: 'May do everything.', admin: true },
   {
-    name: EDITOR,
+    name: EDITOR_ROLE,
     description: 'Reads and writes all records.',
-    permissions: [{ model: '*', ...EVERYTHING }],
+    permissions: [{ model: '*', ...ALL_ACTIONS }],
   },
   {
     name: 'reader',
@@ -30,7 +30,7 @@ const FIRST_ROLES = [
 
 const MAX_ROLES = 10_000
 
-export async function allRoles(app: App): Promise<readonly WireRecord[]> {
+export async function listRoles(app: App): Promise<readonly WireRecord[]> {
   return store.scanById(app.db.reader, app.tables.of(app.catalog.get(ROLE_MODEL)), {
     after: 0,
     limit: MAX_ROLES,
@@ -38,30 +38,32 @@ export async function allRoles(app: App): Promise<readonly WireRecord[]> {
 }
 
 /** The roles of these names, as references; refuses names that there are no roles of. */
-export async function rolesNamed(app: App, names: readonly string[]): Promise<{ readonly id: number }[]> {
+export async function resolveRoles(app: App, names: readonly string[]): Promise<{ readonly id: number }[]> {
   if (names.length === 0) return []
-  const all = new Map((await allRoles(app)).map((role) => [role['name'], role.id]))
+  const all = new Map((await listRoles(app)).map((role) => [role['name'], role.id]))
   const unknown = names.filter((name) => !all.has(name))
   if (unknown.length > 0)
     throw new VersoError(
       'not-found',
-      `There is no role ${unknown.map((name) => `"${name}"`).join(', ')}; there are ${[...all.keys()].join(', ')}${hintFor(unknown)}`,
+      `There is no role ${unknown.map((name) => `"${name}"`).join(', ')}; there are ${[...all.keys()].join(', ')}${buildRoleHint(unknown)}`,
     )
   return names.map((name) => ({ id: all.get(name) ?? 0 }))
 }
 
 /** Without this one nobody could be made an administrator: it is said how to have it again. */
-function hintFor(unknown: readonly string[]): string {
-  return unknown.includes(ADMINISTRATOR) ? `. To make it, run: verso role add ${ADMINISTRATOR} --admin` : ''
+function buildRoleHint(unknown: readonly string[]): string {
+  return unknown.includes(ADMINISTRATOR_ROLE)
+    ? `. To make it, run: verso role add ${ADMINISTRATOR_ROLE} --admin`
+    : ''
 }
 
 /** At start: roles where there are none at all, and for each account of a time before them the one that permits what it could do. */
-export async function ensureRoles(app: App): Promise<void> {
-  if ((await allRoles(app)).length === 0) await makeFirstRoles(app)
+export async function ensureDefaultRoles(app: App): Promise<void> {
+  if ((await listRoles(app)).length === 0) await createDefaultRoles(app)
   const former = await listFormerAccounts(app.db.reader)
-  const there = new Set((await allRoles(app)).map((role) => role['name']))
+  const there = new Set((await listRoles(app)).map((role) => role['name']))
   for (const { id, isAdmin } of former) {
-    const name = isAdmin ? ADMINISTRATOR : EDITOR
+    const name = isAdmin ? ADMINISTRATOR_ROLE : EDITOR_ROLE
     if (there.has(name)) await changeRoles(app, id, { add: [name], remove: [] })
     else
       app.log.warn(
@@ -72,24 +74,24 @@ export async function ensureRoles(app: App): Promise<void> {
 }
 
 /** All of them or none: several nodes may start at once, and one may be ended in the middle. */
-async function makeFirstRoles(app: App): Promise<void> {
+async function createDefaultRoles(app: App): Promise<void> {
   try {
-    await save(app, SERVICE, app.catalog.get(ROLE_MODEL), FIRST_ROLES)
+    await saveRecords(app, SERVICE_PRINCIPAL, app.catalog.get(ROLE_MODEL), DEFAULT_ROLES)
   } catch (error) {
     if (!(error instanceof VersoError) || error.kind !== 'not-unique') throw error
   }
 }
 
 /** The name of a role that permits everything; made if there is none. */
-export async function administratorRole(app: App): Promise<string> {
-  const roles = await allRoles(app)
+export async function ensureAdministratorRole(app: App): Promise<string> {
+  const roles = await listRoles(app)
   const there = roles.find((role) => role['admin'] === true)
   if (there) return String(there['name'])
   const taken = new Set(roles.map((role) => role['name']))
-  const names = [ADMINISTRATOR, `${ADMINISTRATOR} of everything`]
-  const [first] = FIRST_ROLES
-  const name = names.find((each) => !taken.has(each)) ?? ADMINISTRATOR
-  await create(app, SERVICE, app.catalog.get(ROLE_MODEL), { ...first, name })
+  const names = [ADMINISTRATOR_ROLE, `${ADMINISTRATOR_ROLE} of everything`]
+  const [first] = DEFAULT_ROLES
+  const name = names.find((each) => !taken.has(each)) ?? ADMINISTRATOR_ROLE
+  await createRecord(app, SERVICE_PRINCIPAL, app.catalog.get(ROLE_MODEL), { ...first, name })
   return name
 }
 
@@ -105,8 +107,8 @@ export async function changeRoles(
   changes: RoleChanges,
 ): Promise<WireRecord | undefined> {
   const { user } = app.catalog
-  const added = listIds(await rolesNamed(app, changes.add))
-  const removed = new Set(listIds(await rolesNamed(app, changes.remove)))
+  const added = listIds(await resolveRoles(app, changes.add))
+  const removed = new Set(listIds(await resolveRoles(app, changes.remove)))
   const table = app.tables.of(user)
   for (;;) {
     const record = await store.read(app.db.reader, table, userId, table.full)
@@ -116,7 +118,8 @@ export async function changeRoles(
     if (ids.join() === before.join()) return record
     try {
       const roles = ids.map((id) => ({ id }))
-      return (await update(app, SERVICE, user, userId, { version: record.version, roles })).data
+      return (await updateRecord(app, SERVICE_PRINCIPAL, user, userId, { version: record.version, roles }))
+        .data
     } catch (error) {
       // Somebody changed the account at the same time: with what they wrote in it, once more.
       if (!(error instanceof VersoError) || error.kind !== 'conflict') throw error

@@ -9,22 +9,22 @@ import {
   updateSessionSeen,
   type SessionRow,
 } from '../../store/auth/sessions.js'
-import { actorOf, type Actor } from '../context/identity.js'
+import { toUserIdentity, type UserIdentity } from '../context/identity.js'
 import type { App } from '../context/app.js'
-import type { Caller } from '../context/principal.js'
+import type { Principal } from '../context/principal.js'
 import type { Settings } from '../context/settings.js'
-import { noteEvent } from './events.js'
-import type { Known } from '../context/session-cache.js'
-import { provePassword, type Credentials } from './password-proof.js'
-import { hashOfToken, isToken, newToken } from './tokens.js'
+import { appendEvent } from './events.js'
+import type { CachedSession } from '../context/session-cache.js'
+import { verifyCredentials, type Credentials } from './password-proof.js'
+import { hashToken, isTokenFormat, createToken } from './tokens.js'
 
 /** How often a session in use is marked as seen, at most: a write for every request would cost too much. */
-const MAX_TOUCH_MS = 60_000
-const MAX_AGENT = 200
+const MAX_TOUCH_INTERVAL_MS = 60_000
+const MAX_AGENT_LENGTH = 200
 
-export interface LoggedIn {
+export interface LoginResult {
   readonly sessionId: string
-  readonly actor: Actor
+  readonly user: UserIdentity
 }
 
 /** A new session, and the end of the one that the request came with. */
@@ -34,27 +34,34 @@ export async function login(
   address: string,
   oldSessionId: string | undefined,
   agent = '',
-): Promise<LoggedIn> {
-  const found = await provePassword(app, credentials, address)
-  if (!found) throw wrongCredentials()
-  const sessionId = newToken()
+): Promise<LoginResult> {
+  const found = await verifyCredentials(app, credentials, address)
+  if (!found) throw createWrongCredentialsError()
+  const sessionId = createToken()
   const now = app.clock.now()
   const user = await app.db.transaction(async (tx) => {
     // The password may have been changed while it was being checked.
-    const still = await lockCredentials(tx, app.db.dialect, found.user.username)
-    if (!still || still.passwordHash !== found.passwordHash || still.user.disabled) throw wrongCredentials()
+    const current = await lockCredentials(tx, app.db.dialect, found.user.username)
+    if (!current || current.passwordHash !== found.passwordHash || current.user.disabled)
+      throw createWrongCredentialsError()
     const isEnd =
-      oldSessionId !== undefined && (await deleteSession(tx, hashOfToken(oldSessionId))) !== undefined
-    await saveLastLogin(tx, app.db.dialect, still.user.id, now)
-    const opened = { userId: still.user.id, createdMs: now, seenMs: now, address, agent: shortened(agent) }
-    await insertSession(tx, { hash: hashOfToken(sessionId), ...opened })
-    const by = actorOf(still.user)
+      oldSessionId !== undefined && (await deleteSession(tx, hashToken(oldSessionId))) !== undefined
+    await saveLastLogin(tx, app.db.dialect, current.user.id, now)
+    const opened = {
+      userId: current.user.id,
+      createdMs: now,
+      seenMs: now,
+      address,
+      agent: cleanUserAgent(agent),
+    }
+    await insertSession(tx, { hash: hashToken(sessionId), ...opened })
+    const identity = toUserIdentity(current.user)
     if (isEnd) await incrementRevocationCount(tx)
-    await noteEvent(app, tx, { kind: 'login', userId: by.id, address, by })
-    return still.user
+    await appendEvent(app, tx, { kind: 'login', userId: identity.id, address, by: identity })
+    return current.user
   })
-  app.known.forget()
-  return { sessionId, actor: actorOf(user) }
+  app.sessionCache.clear()
+  return { sessionId, user: toUserIdentity(user) }
 }
 
 /** Who a session belongs to; undefined if it is none, or over. */
@@ -63,54 +70,61 @@ export async function authenticate(
   sessionId: string | undefined,
   /** What only waits does not keep a session from becoming idle. */
   { isUse = true }: { readonly isUse?: boolean } = {},
-): Promise<Caller | undefined> {
-  if (sessionId === undefined || !isToken(sessionId)) return undefined
-  const known = await app.known.find(sessionId, () => lookUp(app, sessionId))
-  return known && callerNow(app, known, isUse)
+): Promise<Principal | undefined> {
+  if (sessionId === undefined || !isTokenFormat(sessionId)) return undefined
+  const session = await app.sessionCache.find(sessionId, () => loadSession(app, sessionId))
+  return session && resolveCachedPrincipal(app, session, isUse)
 }
 
 /** The same at once, if it was looked up a moment ago. */
-export function authenticateKnown(app: App, sessionId: string): Caller | undefined {
-  const known = app.known.get(sessionId)
-  return known && callerNow(app, known, true)
+export function authenticateCached(app: App, sessionId: string): Principal | undefined {
+  const known = app.sessionCache.get(sessionId)
+  return known && resolveCachedPrincipal(app, known, true)
 }
 
-function callerNow({ clock }: App, { caller, isAlive, use }: Known, isUse: boolean): Caller | undefined {
+function resolveCachedPrincipal(
+  { clock }: App,
+  { principal, isAlive, markUsed }: CachedSession,
+  isUse: boolean,
+): Principal | undefined {
   const now = clock.now()
   if (!isAlive(now)) return undefined
-  if (isUse) use(now)
-  return caller
+  if (isUse) markUsed(now)
+  return principal
 }
 
-async function lookUp(app: App, sessionId: string): Promise<Known | undefined> {
-  const key = hashOfToken(sessionId)
+async function loadSession(app: App, sessionId: string): Promise<CachedSession | undefined> {
+  const key = hashToken(sessionId)
   const found = await findSession(app.db.reader, key)
   if (!found || found.user.disabled) return undefined
   const { createdMs } = found.session
   let { seenMs } = found.session
   const { sessionIdleMs } = app.settings
-  const access = { ends: found.ends, isOpen: (db: Queryable) => isOpen(db, key) }
+  const access = { revocations: found.ends, isOpen: (db: Queryable) => isSessionOpen(db, key) }
   return {
-    caller: { ...(await app.gate.callerOf(actorOf(found.user), found.epoch)), access },
-    isAlive: (now) => isAliveAt(now, app.settings, { createdMs, seenMs }),
-    use: (now) => {
-      if (now - seenMs <= Math.min(MAX_TOUCH_MS, sessionIdleMs / 4)) return
+    principal: {
+      ...(await app.authorizer.resolvePrincipal(toUserIdentity(found.user), found.epoch)),
+      access,
+    },
+    isAlive: (now) => isSessionAliveAt(now, app.settings, { createdMs, seenMs }),
+    markUsed: (now) => {
+      if (now - seenMs <= Math.min(MAX_TOUCH_INTERVAL_MS, sessionIdleMs / 4)) return
       seenMs = now
-      markSeen(app, key, now)
+      markSessionSeen(app, key, now)
     },
   }
 }
 
-async function isOpen(db: Queryable, key: string): Promise<boolean> {
+async function isSessionOpen(db: Queryable, key: string): Promise<boolean> {
   const found = await findSession(db, key)
   return found !== undefined && !found.user.disabled
 }
 
-export function isAlive({ clock, settings }: App, session: SessionRow): boolean {
-  return isAliveAt(clock.now(), settings, session)
+export function isSessionAlive({ clock, settings }: App, session: SessionRow): boolean {
+  return isSessionAliveAt(clock.now(), settings, session)
 }
 
-function isAliveAt(
+function isSessionAliveAt(
   now: number,
   settings: Settings,
   { createdMs, seenMs }: Pick<SessionRow, 'createdMs' | 'seenMs'>,
@@ -119,18 +133,18 @@ function isAliveAt(
 }
 
 export async function logout(app: App, sessionId: string | undefined, address?: string): Promise<void> {
-  if (sessionId === undefined || !isToken(sessionId)) return
+  if (sessionId === undefined || !isTokenFormat(sessionId)) return
   await app.db.transaction(async (tx) => {
-    const userId = await deleteSession(tx, hashOfToken(sessionId))
+    const userId = await deleteSession(tx, hashToken(sessionId))
     if (userId === undefined) return
     await incrementRevocationCount(tx)
-    await noteEvent(app, tx, { kind: 'logout', userId, address })
+    await appendEvent(app, tx, { kind: 'logout', userId, address })
   })
-  app.known.forget()
+  app.sessionCache.clear()
 }
 
 /** Beside the request: a reader is not to wait for a writer, nor to fail with it. */
-function markSeen(app: App, key: string, now: number): void {
+function markSessionSeen(app: App, key: string, now: number): void {
   app.db
     .transaction((tx) => updateSessionSeen(tx, key, now))
     .catch((error: unknown) => {
@@ -138,12 +152,12 @@ function markSeen(app: App, key: string, now: number): void {
     })
 }
 
-function shortened(agent: string): string | null {
+function cleanUserAgent(agent: string): string | null {
   // Whole characters only; what is no text is not kept.
-  const text = Array.from(agent.replace(/\p{C}/gu, ' ')).slice(0, MAX_AGENT).join('').trim()
+  const text = Array.from(agent.replace(/\p{C}/gu, ' ')).slice(0, MAX_AGENT_LENGTH).join('').trim()
   return text === '' ? null : text
 }
 
-function wrongCredentials(): VersoError {
+function createWrongCredentialsError(): VersoError {
   return new VersoError('unauthenticated', 'The user name or the password is wrong')
 }

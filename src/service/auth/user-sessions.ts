@@ -5,28 +5,28 @@ import type { Transaction } from '../../store/engine/database.js'
 import type { NewChange } from '../../store/log/log.js'
 import { deleteResetLink } from '../../store/auth/reset-links.js'
 import { deleteUserSessions } from '../../store/auth/sessions.js'
-import { storeEvent } from './events.js'
-import type { Work } from '../context/context.js'
+import { insertEvent } from './events.js'
+import type { WriteContext } from '../context/context.js'
 
 /** `changed` is what becomes different. Answers what is to go into the Log besides. */
-export async function endSessionsIfChanged(
-  { app, tx, actor, keptSession }: Work,
+export async function endSessionsAfterUpdate(
+  { app, tx, user, keptSessionHash }: WriteContext,
   model: Model,
   id: number,
   changed: Values,
 ): Promise<readonly NewChange[]> {
-  const isOver = 'password' in changed || 'username' in changed || changed['disabled'] === true
-  if (model.name !== USER_MODEL || !isOver) return []
-  await endAll(tx, id, keptSession)
+  const endsSessions = 'password' in changed || 'username' in changed || changed['disabled'] === true
+  if (model.name !== USER_MODEL || !endsSessions) return []
+  await endAllSessions(tx, id, keptSessionHash)
   if (!('password' in changed)) return []
-  return [await storeEvent(app, tx, { kind: 'password-changed', userId: id, by: actor })]
+  return [await insertEvent(app, tx, { kind: 'password-changed', userId: id, by: user })]
 }
 
-export async function endSessionsIfRemoved(tx: Transaction, model: Model, id: number): Promise<void> {
-  if (model.name === USER_MODEL) await endAll(tx, id)
+export async function endSessionsAfterRemove(tx: Transaction, model: Model, id: number): Promise<void> {
+  if (model.name === USER_MODEL) await endAllSessions(tx, id)
 }
 
-async function endAll(tx: Transaction, id: number, except?: string): Promise<void> {
+async function endAllSessions(tx: Transaction, id: number, except?: string): Promise<void> {
   await deleteUserSessions(tx, id, except)
   await deleteResetLink(tx, id)
 }

@@ -4,11 +4,11 @@ import type { Database } from '../../store/engine/database.js'
 import type { Referrer } from '../../store/records/references.js'
 import type { StagingArea } from '../../store/engine/staging.js'
 import type { Tables } from '../../store/sql/table.js'
-import type { KnownCallers } from './session-cache.js'
-import type { Waiting } from './change-waiters.js'
-import type { Gate } from './authorizer.js'
+import type { SessionCache } from './session-cache.js'
+import type { ChangeWaiters } from './change-waiters.js'
+import type { Authorizer } from './authorizer.js'
 import type { Settings } from './settings.js'
-import type { Outgoing } from '../egress/call.js'
+import type { EgressOptions } from '../egress/call.js'
 
 export interface Clock {
   /** Milliseconds since 1970. */
@@ -24,17 +24,17 @@ export interface App {
   readonly db: Database
   readonly tables: Tables
   /** What the tables looked like when this node started. */
-  readonly shapes: ReadonlyMap<string, string>
+  readonly snapshots: ReadonlyMap<string, string>
   /** The relations of stored models that this node does not know. */
-  readonly undeclared: readonly Referrer[]
-  readonly gate: Gate
-  readonly known: KnownCallers
+  readonly undeclaredReferrers: readonly Referrer[]
+  readonly authorizer: Authorizer
+  readonly sessionCache: SessionCache
   /** Those who wait for the next Change. */
-  readonly waiting: Waiting
+  readonly changeWaiters: ChangeWaiters
   /** Where large answers wait for their clients. */
   readonly staging: StagingArea
   /** How others are called. */
-  readonly outgoing: Outgoing
+  readonly outgoing: EgressOptions
   readonly clock: Clock
   readonly log: Logger
   close(): Promise<void>

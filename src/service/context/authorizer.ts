@@ -14,96 +14,103 @@ import { readPermissionsVersion } from '../../store/auth/permissions-version.js'
 import * as store from '../../store/records/records.js'
 import type { Tables } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
-import type { Actor } from './identity.js'
-import { builtInGrants } from './built-in-grants.js'
-import type { Caller } from './principal.js'
+import type { UserIdentity } from './identity.js'
+import { listBuiltInGrants } from './built-in-grants.js'
+import type { Principal } from './principal.js'
 
-interface Composed {
+interface AuthorizerApp {
   readonly catalog: Catalog
   readonly db: Database
   readonly tables: Tables
 }
 
-const MAX_KEPT = 10_000
+const MAX_CACHED_PRINCIPALS = 10_000
 /** More than anybody has. */
-const MAX_READ = 10_000
-const MAX_ATTEMPTS = 10
+const MAX_READ_ROWS = 10_000
+const MAX_LOAD_ATTEMPTS = 10
 
-interface Kept {
-  readonly epoch: number
-  readonly caller: Promise<Omit<Caller, 'actor' | 'epoch'>>
+interface CachedPrincipal {
+  readonly permissionsVersion: number
+  readonly principal: Promise<Omit<Principal, 'user' | 'permissionsVersion'>>
 }
 
-export class Gate {
-  readonly #kept = new Map<string, Kept>()
+export class Authorizer {
+  readonly #cache = new Map<string, CachedPrincipal>()
 
-  constructor(private readonly app: Composed) {}
+  constructor(private readonly app: AuthorizerApp) {}
 
-  /** `epoch` as a request has just read it; it is read here otherwise. */
-  async callerOf(actor: Actor, epoch?: number): Promise<Caller> {
-    const now = epoch ?? (await readPermissionsVersion(this.app.db.reader))
-    const key = `${actor.id} ${actor.keyId ?? ''}`
-    const known = this.#kept.get(key)
-    if (known?.epoch === now) return { actor, epoch: now, ...(await known.caller) }
-    const kept = { epoch: now, caller: this.#settled(actor, now) }
-    this.#keep(key, kept)
+  /** Reads the permissions version unless the request has just read it. */
+  async resolvePrincipal(user: UserIdentity, permissionsVersion?: number): Promise<Principal> {
+    const currentVersion = permissionsVersion ?? (await readPermissionsVersion(this.app.db.reader))
+    const key = `${user.id} ${user.keyId ?? ''}`
+    const known = this.#cache.get(key)
+    if (known?.permissionsVersion === currentVersion)
+      return { user, permissionsVersion: currentVersion, ...(await known.principal) }
+    const entry: CachedPrincipal = {
+      permissionsVersion: currentVersion,
+      principal: this.#loadConsistent(user, currentVersion),
+    }
+    this.#insert(key, entry)
     try {
-      return { actor, epoch: now, ...(await kept.caller) }
+      return { user, permissionsVersion: currentVersion, ...(await entry.principal) }
     } catch (error) {
-      if (this.#kept.get(key) === kept) this.#kept.delete(key)
+      if (this.#cache.get(key) === entry) this.#cache.delete(key)
       throw error
     }
   }
 
-  #keep(key: string, kept: Kept): void {
-    this.#kept.delete(key)
-    const [oldest] = this.#kept.keys()
-    if (oldest !== undefined && this.#kept.size >= MAX_KEPT) this.#kept.delete(oldest)
-    this.#kept.set(key, kept)
+  #insert(key: string, entry: CachedPrincipal): void {
+    this.#cache.delete(key)
+    const [oldest] = this.#cache.keys()
+    if (oldest !== undefined && this.#cache.size >= MAX_CACHED_PRINCIPALS) this.#cache.delete(oldest)
+    this.#cache.set(key, entry)
   }
 
   /** Read in several statements: what was changed between them is not to be mixed, so they are read again. */
-  async #settled(actor: Actor, epoch: number): Promise<Omit<Caller, 'actor' | 'epoch'>> {
-    let before = epoch
-    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
-      const caller = await this.#work(actor)
+  async #loadConsistent(
+    user: UserIdentity,
+    permissionsVersion: number,
+  ): Promise<Omit<Principal, 'user' | 'permissionsVersion'>> {
+    let before = permissionsVersion
+    for (let attempt = 1; attempt <= MAX_LOAD_ATTEMPTS; attempt++) {
+      const principal = await this.#load(user)
       const after = await readPermissionsVersion(this.app.db.reader)
-      if (after === before) return caller
+      if (after === before) return principal
       before = after
     }
     throw new VersoError('busy', 'Who may do what is being changed: try again', { retryAfterS: 1 })
   }
 
-  async #work(actor: Actor): Promise<Omit<Caller, 'actor' | 'epoch'>> {
+  async #load(identity: UserIdentity): Promise<Omit<Principal, 'user' | 'permissionsVersion'>> {
     const { catalog, db, tables } = this.app
-    const user = await store.read(db.reader, tables.of(catalog.user), actor.id)
-    const roles = await this.#rolesOf(user, actor.keyId)
+    const user = await store.read(db.reader, tables.of(catalog.user), identity.id)
+    const roles = await this.#readRoles(user, identity.keyId)
     const names = roles.map((role) => String(role['name']))
-    if (roles.some((role) => role['admin'] === true)) return { rights: undefined, roles: names }
+    if (roles.some((role) => role['admin'] === true)) return { permissions: undefined, roles: names }
     // Of the neighbours of a user who they are: what they hold may change without anybody noticing here.
     const asParameter = user ? { id: user.id, ...toValues(catalog.user, user) } : {}
-    const permissions = await this.#permissionsOf(roles.map(({ id }) => id))
-    const rights: Permissions = new Permissions(catalog, (model): readonly Grant[] => [
+    const permissions = await this.#readPermissions(roles.map(({ id }) => id))
+    const modelPermissions: Permissions = new Permissions(catalog, (model): readonly Grant[] => [
       ...permissions.flatMap((each) => buildGrant(catalog, model, each, asParameter) ?? []),
-      ...builtInGrants(catalog, model, (other) => rights.of(other).isVisible),
+      ...listBuiltInGrants(catalog, model, (other) => modelPermissions.of(other).isVisible),
     ])
-    return { rights, roles: names }
+    return { permissions: modelPermissions, roles: names }
   }
 
   /** Of a key those that its user has, too: who loses a role loses it in all their keys. */
-  async #rolesOf(user: WireRecord | undefined, keyId: number | undefined): Promise<WireRecord[]> {
+  async #readRoles(user: WireRecord | undefined, keyId: number | undefined): Promise<WireRecord[]> {
     const own = listIds(user?.['roles'])
-    if (keyId === undefined) return this.#recordsOf(ROLE_MODEL, own)
+    if (keyId === undefined) return this.#readRecords(ROLE_MODEL, own)
     const { catalog, db, tables } = this.app
     const key = await store.read(db.reader, tables.of(catalog.get(API_KEY_MODEL)), keyId)
     const scope = new Set(listIds(key?.['roles']))
-    return this.#recordsOf(
+    return this.#readRecords(
       ROLE_MODEL,
       own.filter((id) => scope.has(id)),
     )
   }
 
-  async #permissionsOf(roles: readonly number[]): Promise<Permission[]> {
+  async #readPermissions(roles: readonly number[]): Promise<Permission[]> {
     const model = this.app.catalog.get(PERMISSION_MODEL)
     const role = model.fields.get('role')
     if (!role) return []
@@ -112,13 +119,13 @@ export class Gate {
     return (await this.#walk(model, where)).map(parsePermission)
   }
 
-  async #recordsOf(name: string, ids: readonly number[]): Promise<WireRecord[]> {
+  async #readRecords(name: string, ids: readonly number[]): Promise<WireRecord[]> {
     const where: Criteria = { kind: 'comparison', steps: [], field: ID_FIELD, operator: 'in', values: ids }
     return this.#walk(this.app.catalog.get(name), where)
   }
 
   async #walk(model: Model, where: Criteria): Promise<WireRecord[]> {
     const { db, tables } = this.app
-    return store.scanById(db.reader, tables.of(model), { after: 0, limit: MAX_READ, where })
+    return store.scanById(db.reader, tables.of(model), { after: 0, limit: MAX_READ_ROWS, where })
   }
 }

@@ -5,7 +5,7 @@ import type { Grant } from '../../model/access/permissions.js'
 import { META_MODEL } from '../../model/catalog/system-models.js'
 
 /** Of the models they see those that they may do anything with; nobody is told that there are others. */
-export function builtInGrants(
+export function listBuiltInGrants(
   catalog: Catalog,
   model: Model,
   knows: (model: Model) => boolean,

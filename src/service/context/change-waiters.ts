@@ -1,17 +1,17 @@
 import type { Database } from '../../store/engine/database.js'
 import { readLastSeq } from '../../store/log/feed.js'
 
-interface Reader {
+interface WaitingReader {
   readonly since: number
   readonly wake: () => void
 }
 
 /** Those who wait for the next Change: one look at the Log for all of them, whenever something may have been committed. */
-export class Waiting {
-  readonly #readers = new Set<Reader>()
-  #stop: (() => void) | undefined
-  #looking: Promise<void> | undefined
-  #isAsked = false
+export class ChangeWaiters {
+  readonly #readers = new Set<WaitingReader>()
+  #stopListening: (() => void) | undefined
+  #checking: Promise<void> | undefined
+  #isCheckRequested = false
   #isClosed = false
 
   constructor(private readonly db: Database) {}
@@ -23,8 +23,8 @@ export class Waiting {
   /** Until there is a Change after this one, the time is over, or the signal says so. It may end early, and never late. */
   async wait(since: number, ms: number, signal: AbortSignal): Promise<void> {
     if (ms <= 0 || signal.aborted || this.#isClosed) return
-    this.#stop ??= this.db.commits.listen(() => {
-      this.#look()
+    this.#stopListening ??= this.db.commits.listen(() => {
+      this.#requestCheck()
     })
     await new Promise<void>((resolve) => {
       const end = () => {
@@ -38,26 +38,26 @@ export class Waiting {
       signal.addEventListener('abort', end)
       this.#readers.add(reader)
       // Something may have come since the reader looked.
-      this.#look()
+      this.#requestCheck()
     })
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
-    this.#stop?.()
+    this.#stopListening?.()
     for (const { wake } of [...this.#readers]) wake()
-    await this.#looking
+    await this.#checking
   }
 
   /** One at a time; what is committed meanwhile is looked for again. Where nobody waits, whoever comes looks. */
-  #look(): void {
-    this.#isAsked = true
-    if (this.#readers.size > 0) this.#looking ??= this.#lookWhileAsked()
+  #requestCheck(): void {
+    this.#isCheckRequested = true
+    if (this.#readers.size > 0) this.#checking ??= this.#checkWhileRequested()
   }
 
-  async #lookWhileAsked(): Promise<void> {
-    while (this.#isAsked && this.#readers.size > 0) {
-      this.#isAsked = false
+  async #checkWhileRequested(): Promise<void> {
+    while (this.#isCheckRequested && this.#readers.size > 0) {
+      this.#isCheckRequested = false
       try {
         const last = await readLastSeq(this.db.reader)
         for (const { since, wake } of [...this.#readers]) if (since < last) wake()
@@ -67,6 +67,6 @@ export class Waiting {
       }
     }
     // At once: whoever asks a moment later would rely on a look that is over.
-    this.#looking = undefined
+    this.#checking = undefined
   }
 }

@@ -3,7 +3,7 @@ import type { UserRow } from '../../store/auth/accounts.js'
 import type { Account } from '../../wire.js'
 
 /** Who acts. The service itself, and the command line, act as nobody: null. */
-export interface Actor {
+export interface UserIdentity {
   readonly id: number
   readonly version: number
   readonly username: string
@@ -12,15 +12,15 @@ export interface Actor {
   readonly keyId?: number
 }
 
-export function actorOf({ id, version, username, name }: UserRow): Actor {
+export function toUserIdentity({ id, version, username, name }: UserRow): UserIdentity {
   return { id, version, username, name }
 }
 
-export function accountOf({ id, version, username, name }: Actor, roles: readonly string[]): Account {
+export function toAccount({ id, version, username, name }: UserIdentity, roles: readonly string[]): Account {
   return { id, version, username, name, roles }
 }
 
 /** The actor as a reference. */
-export function userOf(actor: Actor | null): Value {
-  return actor && { id: actor.id, $version: actor.version, name: actor.name }
+export function toUserReference(user: UserIdentity | null): Value {
+  return user && { id: user.id, $version: user.version, name: user.name }
 }

@@ -4,16 +4,16 @@ import { isReadOnly } from '../../model/catalog/system-models.js'
 import { isId } from '../../model/values/value.js'
 
 /** Ids are whole numbers from 1: what is no id has no record. */
-export function checkId(model: Model, id: number): number {
-  return isId(id) ? id : missing(model, id)
+export function requireId(model: Model, id: number): number {
+  return isId(id) ? id : throwNotFound(model, id)
 }
 
-export function missing(model: Model, id: number): never {
+export function throwNotFound(model: Model, id: number): never {
   throw new VersoError('not-found', `There is no ${model.name} with id ${id}`)
 }
 
 /** The model, unless only the service writes it. */
-export function writable(model: Model): Model {
+export function requireWritableModel(model: Model): Model {
   if (!isReadOnly(model)) return model
   throw new VersoError('forbidden', `${model.name} is kept by the service: it can only be read`)
 }

@@ -2,25 +2,31 @@
 import { request as httpRequest, type ClientRequest, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
-import { addressesOf, hostOf, NotReachable, type Address, type Resolve } from './destination.js'
-import type { Reach } from './egress-policy.js'
+import {
+  resolveAddresses,
+  readHost,
+  UnreachableError,
+  type HostAddress,
+  type HostResolver,
+} from './destination.js'
+import type { EgressPolicy } from './egress-policy.js'
 
 /** What all calls of a service share. */
-export interface Outgoing {
-  readonly reach: Reach
-  readonly resolve: Resolve
+export interface EgressOptions {
+  readonly egressPolicy: EgressPolicy
+  readonly resolve: HostResolver
   /** From the look-up of the name to the end of the answer. */
   readonly timeoutMs: number
   readonly userAgent: string
 }
 
-export interface Call {
+export interface WebhookCall {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
-export interface Outcome {
+export interface CallOutcome {
   /** Null where nothing was answered. */
   readonly status: number | null
   /** In short words; null where it has arrived. */
@@ -29,47 +35,50 @@ export interface Outcome {
 }
 
 /** What is answered does not matter; whoever answers at length is cut off. */
-const MAX_ANSWER_BYTES = 64 * 1024
+const MAX_RESPONSE_BYTES = 64 * 1024
 
 /** Undefined if the signal has cut it off. */
-export async function call(
-  outgoing: Outgoing,
-  sent: Call,
+export async function callWebhook(
+  outgoing: EgressOptions,
+  sent: WebhookCall,
   signal?: AbortSignal,
-): Promise<Outcome | undefined> {
+): Promise<CallOutcome | undefined> {
   const begun = performance.now()
-  const outcome = (status: number | null, error: string | null): Outcome => ({
+  const outcome = (status: number | null, error: string | null): CallOutcome => ({
     ...{ status, error, ms: Math.round(performance.now() - begun) },
   })
   const timeout = AbortSignal.timeout(outgoing.timeoutMs)
   const ended = signal ? AbortSignal.any([signal, timeout]) : timeout
   try {
     const url = new URL(sent.url)
-    const addresses = await beforeEnd(addressesOf(hostOf(url), outgoing.reach, outgoing.resolve), ended)
-    const status = await statusOf(requestTo(url, addresses, outgoing, sent, ended), sent.body)
-    return outcome(status, faultOf(status))
+    const addresses = await rejectOnAbort(
+      resolveAddresses(readHost(url), outgoing.egressPolicy, outgoing.resolve),
+      ended,
+    )
+    const status = await readStatus(openRequest(url, addresses, outgoing, sent, ended), sent.body)
+    return outcome(status, describeStatusError(status))
   } catch (error) {
     if (signal?.aborted) return undefined
     return outcome(
       null,
-      timeout.aborted ? `no answer within ${outgoing.timeoutMs / 1_000} s` : wordsFor(error),
+      timeout.aborted ? `no answer within ${outgoing.timeoutMs / 1_000} s` : describeCallError(error),
     )
   }
 }
 
-function requestTo(
+function openRequest(
   url: URL,
-  addresses: readonly Address[],
-  { userAgent }: Outgoing,
-  { headers, body }: Call,
+  addresses: readonly HostAddress[],
+  { userAgent }: EgressOptions,
+  { headers, body }: WebhookCall,
   signal: AbortSignal,
 ): ClientRequest {
-  const host = hostOf(url)
+  const host = readHost(url)
   const options: RequestOptions & { readonly rejectUnauthorized: boolean; readonly servername?: string } = {
     ...{ host, port: url.port, path: url.pathname + url.search, method: 'POST', signal },
     // A connection of its own: none that others have left open, no proxy of the environment.
     agent: false,
-    lookup: lookupAmong(addresses),
+    lookup: createPinnedLookup(addresses),
     rejectUnauthorized: true,
     ...(isIP(host) > 0 ? {} : { servername: host }),
     headers: {
@@ -84,7 +93,7 @@ function requestTo(
 }
 
 /** Whoever connects asks for the name once more, and is told what was checked. */
-function lookupAmong(addresses: readonly Address[]): LookupFunction {
+function createPinnedLookup(addresses: readonly HostAddress[]): LookupFunction {
   return (_, { all }, answer) => {
     if (all) {
       answer(null, [...addresses])
@@ -95,7 +104,7 @@ function lookupAmong(addresses: readonly Address[]): LookupFunction {
   }
 }
 
-async function statusOf(request: ClientRequest, body: string): Promise<number> {
+async function readStatus(request: ClientRequest, body: string): Promise<number> {
   return new Promise((resolve, reject) => {
     request.on('error', reject)
     request.on('response', (response) => {
@@ -105,7 +114,7 @@ async function statusOf(request: ClientRequest, body: string): Promise<number> {
       let bytes = 0
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length
-        if (bytes > MAX_ANSWER_BYTES) response.destroy()
+        if (bytes > MAX_RESPONSE_BYTES) response.destroy()
       })
       // What was answered counts, however its body ended.
       response.on('error', end)
@@ -115,7 +124,7 @@ async function statusOf(request: ClientRequest, body: string): Promise<number> {
   })
 }
 
-function faultOf(status: number): string | null {
+function describeStatusError(status: number): string | null {
   if (status >= 200 && status < 300) return null
   return status >= 300 && status < 400
     ? 'answered with a redirect, which is not followed'
@@ -123,19 +132,19 @@ function faultOf(status: number): string | null {
 }
 
 /** The name is looked up by the system, which knows no end. */
-async function beforeEnd<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+async function rejectOnAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const end = () => {
       reject(new Error('cut off'))
     }
     signal.addEventListener('abort', end, { once: true })
-    work.then(resolve, reject).finally(() => {
+    promise.then(resolve, reject).finally(() => {
       signal.removeEventListener('abort', end)
     })
   })
 }
 
-const WORDS: Readonly<Record<string, string>> = {
+const NETWORK_ERROR_MESSAGES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nobody listens there',
   ECONNRESET: 'the connection was cut off',
   EPIPE: 'the connection was cut off',
@@ -146,11 +155,11 @@ const WORDS: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'the name of the host could not be looked up',
 }
 
-function wordsFor(error: unknown): string {
-  if (error instanceof NotReachable) return error.message
+function describeCallError(error: unknown): string {
+  if (error instanceof UnreachableError) return error.message
   // Several addresses were tried.
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error
   const code = first instanceof Error && 'code' in first ? String(first.code) : ''
   if (/CERT|ALTNAME|SIGNATURE|ISSUER/.test(code)) return `its certificate is not trusted (${code})`
-  return WORDS[code] ?? (code === '' ? 'the call failed' : `the call failed (${code})`)
+  return NETWORK_ERROR_MESSAGES[code] ?? (code === '' ? 'the call failed' : `the call failed (${code})`)
 }

@@ -2,23 +2,23 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { MAX_WEBHOOK_URL_CHARACTERS } from '../../model/catalog/webhook-models.js'
-import type { Reach } from './egress-policy.js'
+import type { EgressPolicy } from './egress-policy.js'
 
-export interface Address {
+export interface HostAddress {
   readonly address: string
   readonly family: number
 }
 
 /** All addresses that a name has. */
-export type Resolve = (host: string) => Promise<readonly Address[]>
+export type HostResolver = (host: string) => Promise<readonly HostAddress[]>
 
-export const systemResolve: Resolve = async (host) => lookup(host, { all: true, order: 'verbatim' })
+export const resolveHost: HostResolver = async (host) => lookup(host, { all: true, order: 'verbatim' })
 
 /** A receiver that no call may go to, or that cannot be found; the message is short and for the delivery log. */
-export class NotReachable extends Error {}
+export class UnreachableError extends Error {}
 
 /** Why this cannot be the url of a receiver, as far as it can be told without looking its name up. */
-export function urlFault(text: string, reach: Reach): string | undefined {
+export function findUrlError(text: string, egressPolicy: EgressPolicy): string | undefined {
   if (!/^https?:\/\//i.test(text) || /[\s\p{Cc}]/u.test(text) || !URL.canParse(text))
     return 'must begin with http:// or https:// and be a whole address'
   if (text.length > MAX_WEBHOOK_URL_CHARACTERS)
@@ -26,14 +26,15 @@ export function urlFault(text: string, reach: Reach): string | undefined {
   const url = new URL(text)
   if (url.username !== '' || url.password !== '' || text.includes('#'))
     return 'must have no user name, no password and no fragment'
-  const host = hostOf(url)
+  const host = readHost(url)
   const literal = isIP(host) > 0 ? host : isLocalName(host) ? '127.0.0.1' : undefined
-  const what = literal === undefined || reach.allowsHost(host) ? undefined : reach.faultOf(literal)
-  return what && `leads to ${what}: ${howToAllow(host)}`
+  const blockReason =
+    literal === undefined || egressPolicy.allowsHost(host) ? undefined : egressPolicy.findBlockReason(literal)
+  return blockReason && `leads to ${blockReason}: ${describeAllowOption(host)}`
 }
 
 /** Without brackets, and without the dot at its end. */
-export function hostOf({ hostname }: URL): string {
+export function readHost({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
 }
 
@@ -42,23 +43,29 @@ function isLocalName(host: string): boolean {
 }
 
 /** The name is looked up once: the call goes to one of these and nowhere else, whatever the name leads to a moment later. */
-export async function addressesOf(host: string, reach: Reach, resolve: Resolve): Promise<readonly Address[]> {
+export async function resolveAddresses(
+  host: string,
+  egressPolicy: EgressPolicy,
+  resolve: HostResolver,
+): Promise<readonly HostAddress[]> {
   const family = isIP(host)
   const addresses = family > 0 ? [{ address: host, family }] : await resolve(host)
-  if (addresses.length === 0) throw new NotReachable('the host has no address')
-  const isAllowed = reach.allowsHost(host)
+  if (addresses.length === 0) throw new UnreachableError('the host has no address')
+  const isAllowed = egressPolicy.allowsHost(host)
   for (const { address } of addresses) {
-    const what = isAllowed ? undefined : reach.faultOf(address)
-    if (what !== undefined)
-      throw new NotReachable(`not called: ${shownHost(host, address)} is ${what}: ${howToAllow(host)}`)
+    const blockReason = isAllowed ? undefined : egressPolicy.findBlockReason(address)
+    if (blockReason !== undefined)
+      throw new UnreachableError(
+        `not called: ${formatHost(host, address)} is ${blockReason}: ${describeAllowOption(host)}`,
+      )
   }
   return addresses
 }
 
-function howToAllow(host: string): string {
+function describeAllowOption(host: string): string {
   return `start the service with --webhook-allow ${host.slice(0, 100)} if that is meant`
 }
 
-function shownHost(host: string, address: string): string {
+function formatHost(host: string, address: string): string {
   return host === address ? address : `${address}, which ${host.slice(0, 100)} leads to,`
 }

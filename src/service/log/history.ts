@@ -5,53 +5,64 @@ import { MAX_HISTORY_PAGE_BYTES, readHistoryPage, findLastVersion } from '../../
 import { walkBack } from '../../store/log/past.js'
 import type { Change, HistoryPage } from '../../wire.js'
 import type { App } from '../context/app.js'
-import { checkId, missing } from '../context/ids.js'
-import type { Caller } from '../context/principal.js'
-import { isSeen } from '../access/visible-records.js'
-import { askedOf, changesFor, momentsFor, seesAllAlike } from './visible-changes.js'
+import { requireId, throwNotFound } from '../context/ids.js'
+import type { Principal } from '../context/principal.js'
+import { isRecordVisible } from '../access/visible-records.js'
+import {
+  toRevisionQueries,
+  filterVisibleChanges,
+  filterVisibleRevisions,
+  seesAllRecordsAlike,
+} from './visible-changes.js'
 
 /** Who does not see everything of a record is shown no more than its last Changes: each of them has to be looked into. */
-const MAX_WALKED = 10_000
+const MAX_SCANNED_CHANGES = 10_000
 
-export async function history(
+export async function readHistory(
   app: App,
-  by: Caller,
+  principal: Principal,
   model: Model,
   id: number,
   query: Pick<FindQuery, 'offset' | 'limit'>,
 ): Promise<HistoryPage> {
   const page = parsePageQuery(query, app.settings.maxLimit)
-  checkId(model, id)
-  if (by.rights && !by.rights.of(model).can('read')) missing(model, id)
+  requireId(model, id)
+  if (principal.permissions && !principal.permissions.of(model).can('read')) throwNotFound(model, id)
   const db = app.db.queryPool
   const { total, lastSeq, changes, nextOffset } = await readHistoryPage(
     ...([db, model.name, id] as const),
-    seesAllAlike(by, model) ? page : { offset: 0, limit: 0 },
+    seesAllRecordsAlike(principal, model) ? page : { offset: 0, limit: 0 },
   )
-  if (seesAllAlike(by, model)) {
-    if (total === 0) await requireSeen(app, by, model, id)
-    return { ...page, total, seq: lastSeq, next: nextOffset, data: await changesFor(app, by, db, changes) }
+  if (seesAllRecordsAlike(principal, model)) {
+    if (total === 0) await requireVisibleRecord(app, principal, model, id)
+    return {
+      ...page,
+      total,
+      seq: lastSeq,
+      next: nextOffset,
+      data: await filterVisibleChanges(app, principal, db, changes),
+    }
   }
-  const seen = await walkedPage(app, by, model, id, page)
-  if (seen.total === 0) await requireSeen(app, by, model, id)
+  const seen = await scanHistoryPage(app, principal, model, id, page)
+  if (seen.total === 0) await requireVisibleRecord(app, principal, model, id)
   return { ...page, ...seen, seq: lastSeq }
 }
 
 /** Those that the caller sees, newest first. All are counted, and no more are kept than are shown. */
-async function walkedPage(
+async function scanHistoryPage(
   app: App,
-  by: Caller,
+  principal: Principal,
   model: Model,
   id: number,
   { offset, limit }: Pick<HistoryPage, 'offset' | 'limit'>,
 ): Promise<Pick<HistoryPage, 'total' | 'data' | 'next'>> {
   const db = app.db.queryPool
   const last = (await findLastVersion(db, model.name, id)) ?? 0
-  const from = Math.max(0, last - MAX_WALKED + 1)
+  const from = Math.max(0, last - MAX_SCANNED_CHANGES + 1)
   const data: Change[] = []
   let [total, size] = [0, 0]
   for await (const walked of walkBack(db, app.tables.of(model), id, from)) {
-    for (const change of await momentsFor(app, by, db, model, askedOf(walked))) {
+    for (const change of await filterVisibleRevisions(app, principal, db, model, toRevisionQueries(walked))) {
       if (++total <= offset || data.length >= limit || size >= MAX_HISTORY_PAGE_BYTES) continue
       data.push(change)
       size += JSON.stringify(change.changes).length
@@ -62,6 +73,6 @@ async function walkedPage(
 }
 
 /** What is there may have no past any more; what never was is not there, and neither is what may not be seen. */
-async function requireSeen(app: App, by: Caller, model: Model, id: number): Promise<void> {
-  if (!(await isSeen(app, by, app.db.queryPool, { model, id }))) missing(model, id)
+async function requireVisibleRecord(app: App, principal: Principal, model: Model, id: number): Promise<void> {
+  if (!(await isRecordVisible(app, principal, app.db.queryPool, { model, id }))) throwNotFound(model, id)
 }

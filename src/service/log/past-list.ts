@@ -19,38 +19,45 @@ import { isKnownIn, valueIn, type RecordState } from '../../store/log/past.js'
 import { findPage, resolveSelect } from '../../store/find/pages.js'
 import type { Page, WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
-import { refuseLargePast, roomFor, tooLarge } from '../context/answer-limits.js'
-import { sightOf, type Caller } from '../context/principal.js'
-import { seenBy, selectFor } from '../access/visible-records.js'
-import { momentFrom, seqOf } from './point-in-time.js'
-import { neighboursOf, toldOf, type Viewing } from './past-record.js'
+import { refuseLargePastPage, computeAnswerRoom, createPageTooLargeError } from '../context/answer-limits.js'
+import { getVisibility, type Principal } from '../context/principal.js'
+import { getVisibleCriteria, getSelect } from '../access/visible-records.js'
+import { parseTimelineTime, resolveSeqAt } from './point-in-time.js'
+import { readRelatedRecords, toVisibleValue, type ReadContext } from './past-record.js'
 
-export async function findAt(app: App, by: Caller, model: Model, query: FindQuery): Promise<Page> {
-  const asked = parseFindQuery(sightOf(app, by), model, query, app.settings.maxLimit)
-  const at = momentFrom(query.asOf)
-  refuseNeighbours(asked)
-  const search = { ...asked, seen: seenBy(by, model) }
+export async function findPageAt(
+  app: App,
+  principal: Principal,
+  model: Model,
+  query: FindQuery,
+): Promise<Page> {
+  const requested = parseFindQuery(getVisibility(app, principal), model, query, app.settings.maxLimit)
+  const at = parseTimelineTime(query.asOf)
+  refuseRelatedPaths(requested)
+  const search = { ...requested, seen: getVisibleCriteria(principal, model) }
   const table = app.tables.of(model)
   // Whatever is committed meanwhile: what is read of the Log and of the table belongs together.
   return app.db.queryPool.snapshot(async (db) => {
-    const seq = await seqOf(db, at)
-    const changed = testable(by, model, await changedSince(db, table, seq))
-    const list = selectFor(app, by, model, 'list')
+    const seq = await resolveSeqAt(db, at)
+    const changed = hideUntestable(principal, model, await changedSince(db, table, seq))
+    const list = getSelect(app, principal, model, 'list')
     const past = tableWith(table, changed)
-    await refuseLargePast(app.settings, db, past, { search, select: resolveSelect(past, search, list) })
+    await refuseLargePastPage(app.settings, db, past, { search, select: resolveSelect(past, search, list) })
     const { total, records, nextCursor } = await findPage(db, past, search, list)
-    const { entries } = search.selection ?? selectListFields(sightOf(app, by), model)
-    const data = await withNeighbours({ app, by, db, model }, entries, changed, records)
+    const { entries } = search.selection ?? selectListFields(getVisibility(app, principal), model)
+    const data = await addRelatedRecords({ app, principal, db, model }, entries, changed, records)
     const { offset, limit } = search
     return { offset, limit, total, seq, data, next: nextCursor && { offset: offset + limit } }
   })
 }
 
 /** Of its neighbours a record knows who they were; what they held then is not looked up. */
-function refuseNeighbours({ where, sort, selection }: Search): void {
-  const faults = [
-    ...(where ? waysIn(where) : []),
-    ...sort.flatMap(({ steps, field }) => (isOwn(steps, field === ID_FIELD) ? [] : [pathOf(steps)])),
+function refuseRelatedPaths({ where, sort, selection }: Search): void {
+  const errors = [
+    ...(where ? collectRelatedPaths(where) : []),
+    ...sort.flatMap(({ steps, field }) =>
+      isOwnField(steps, field === ID_FIELD) ? [] : [formatSteps(steps)],
+    ),
   ].map(
     (path) =>
       `asOf: "${path}" leads to other records: filter, q and sortBy look at fields of the record itself`,
@@ -58,23 +65,23 @@ function refuseNeighbours({ where, sort, selection }: Search): void {
   const views = (selection?.entries ?? [])
     .filter(({ steps, field }) => steps.length === 0 && isInverse(field))
     .map(({ key }) => `asOf: "${key}" is held by other records, and cannot be shown as it was`)
-  const all = [...new Set([...faults, ...views])]
+  const all = [...new Set([...errors, ...views])]
   if (all.length > 0) throw new VersoError('bad-request', all.slice(0, 10).join('; '))
 }
 
-function waysIn(criteria: Criteria): string[] {
-  if (criteria.kind !== 'comparison') return [criteria.criteria].flat().flatMap(waysIn)
+function collectRelatedPaths(criteria: Criteria): string[] {
+  if (criteria.kind !== 'comparison') return [criteria.criteria].flat().flatMap(collectRelatedPaths)
   const { steps, field } = criteria
-  return isOwn(steps, field === ID_FIELD) ? [] : [pathOf(steps)]
+  return isOwnField(steps, field === ID_FIELD) ? [] : [formatSteps(steps)]
 }
 
 /** The id of a neighbour stands in the record. */
-function isOwn(steps: readonly PathStep[], isId: boolean): boolean {
+function isOwnField(steps: readonly PathStep[], isId: boolean): boolean {
   const [step, ...further] = steps
   return !step || (isId && further.length === 0 && isReference(step.field))
 }
 
-function pathOf(steps: readonly PathStep[]): string {
+function formatSteps(steps: readonly PathStep[]): string {
   return steps.map(({ field }) => field.name).join('.')
 }
 
@@ -82,12 +89,12 @@ function pathOf(steps: readonly PathStep[]): string {
  * Who was in a list in the past cannot be asked. Where the caller's rights ask it, a record whose list has changed since is not said
  * to be theirs.
  */
-function testable(
-  { rights }: Caller,
+function hideUntestable(
+  { permissions }: Principal,
   model: Model,
   changed: ReadonlyMap<number, Changed>,
 ): ReadonlyMap<number, Changed> {
-  const conditions = (rights?.of(model).grantsFor('read') ?? []).flatMap(({ where }) => where ?? [])
+  const conditions = (permissions?.of(model).grantsFor('read') ?? []).flatMap(({ where }) => where ?? [])
   const lists = conditions.flatMap(findOwnFields).filter((field) => isOwnedList(field))
   if (lists.length === 0) return changed
   const isSame = ({ was, today }: Changed) =>
@@ -98,37 +105,41 @@ function testable(
 }
 
 /** Whether nobody knows what the field held. */
-function isLost(was: RecordState | undefined, field: Field): boolean {
+function isValueLost(was: RecordState | undefined, field: Field): boolean {
   return typeof was === 'object' && isReadByDefault(field) && !isKnownIn(was, field.name)
 }
 
 /** Records that have changed since are shown with the neighbours that they had. */
-async function withNeighbours(
-  viewing: Viewing,
+async function addRelatedRecords(
+  context: ReadContext,
   entries: readonly SelectionEntry[],
   changed: ReadonlyMap<number, Changed>,
   records: readonly WireRecord[],
 ): Promise<readonly WireRecord[]> {
-  const { model } = viewing
-  const { settings } = viewing.app
+  const { model } = context
+  const { settings } = context.app
   // An estimate, as for every list of the past.
   const tooHeavy = (bytes: number) =>
-    tooLarge(settings, Math.min(records.length - 1, Math.floor((records.length * roomFor(settings)) / bytes)))
+    createPageTooLargeError(
+      settings,
+      Math.min(records.length - 1, Math.floor((records.length * computeAnswerRoom(settings)) / bytes)),
+    )
   const shown = new Map(
     records.map((record) => [record.id, { ...record } as Record<string, Value> & WireRecord]),
   )
   for (const { key, field, steps, related } of entries) {
     if (steps.length === 0 && model.fields.get(field.name) === field)
       for (const [id, record] of shown)
-        if (isLost(changed.get(id)?.was, field)) Reflect.deleteProperty(record, key)
+        if (isValueLost(changed.get(id)?.was, field)) Reflect.deleteProperty(record, key)
     if (!related || steps.length > 0 || isInverse(field)) continue
     // What is left out is hidden.
-    const others = [...shown.values()].filter(
+    const changedRecords = [...shown.values()].filter(
       (record) => changed.has(record.id) && Object.hasOwn(record, key),
     )
     const valueOf = ({ id }: WireRecord) => valueIn(changed.get(id)?.was ?? 'gone', field.name)
-    const neighbours = await neighboursOf(viewing, field, others.map(valueOf), tooHeavy)
-    for (const record of others) record[key] = toldOf(field, valueOf(record), neighbours) ?? null
+    const relatedRecords = await readRelatedRecords(context, field, changedRecords.map(valueOf), tooHeavy)
+    for (const record of changedRecords)
+      record[key] = toVisibleValue(field, valueOf(record), relatedRecords) ?? null
   }
   return [...shown.values()]
 }

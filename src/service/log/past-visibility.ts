@@ -8,8 +8,8 @@ import { findOwnFields, evaluateAgainstValues } from '../../store/sql/evaluate-v
 import type { Queryable } from '../../store/engine/database.js'
 import { valueIn, type RecordState } from '../../store/log/past.js'
 import type { App } from '../context/app.js'
-import type { Caller } from '../context/principal.js'
-import { seenAmong } from '../access/visible-records.js'
+import type { Principal } from '../context/principal.js'
+import { filterVisibleIds } from '../access/visible-records.js'
 
 export interface PastState {
   readonly id: number
@@ -20,18 +20,18 @@ export interface PastState {
 }
 
 /** The names of the fields that are shown; all of them where it is undefined, and nothing where the record is not seen. */
-export type Shown = ReadonlySet<string> | undefined | 'nothing'
+export type PastVisibility = ReadonlySet<string> | undefined | 'nothing'
 
 /** Of each state, what is shown of it. */
-export async function shownOf(
+export async function evaluatePastVisibility(
   app: App,
-  { rights }: Caller,
+  { permissions }: Principal,
   db: Queryable,
   model: Model,
   states: readonly PastState[],
-): Promise<Shown[]> {
-  if (!rights) return states.map(({ state }) => (state === 'gone' ? 'nothing' : undefined))
-  const grants = rights.of(model).grantsFor('read')
+): Promise<PastVisibility[]> {
+  if (!permissions) return states.map(({ state }) => (state === 'gone' ? 'nothing' : undefined))
+  const grants = permissions.of(model).grantsFor('read')
   const conditions = [...new Set(grants.flatMap(({ where }) => where ?? []))]
   const known = states.flatMap(({ state, ...rest }) =>
     typeof state === 'string' ? [] : [{ ...rest, values: state }],
@@ -42,10 +42,10 @@ export async function shownOf(
   return states.map((past) => {
     if (past.state === 'gone') return 'nothing'
     // Of what is no longer known no condition is said to hold.
-    const holds = past.state === 'unknown' ? undefined : tested[next++]
+    const results = past.state === 'unknown' ? undefined : tested[next++]
     const isHeld = ({ where }: Grant) =>
-      !where || (holds?.[conditions.indexOf(where)] === true && isTestable(where, past))
-    return namesOf(rights, model, grants.filter(isHeld))
+      !where || (results?.[conditions.indexOf(where)] === true && isTestable(where, past))
+    return listReadableFields(permissions, model, grants.filter(isHeld))
   })
 }
 
@@ -55,46 +55,50 @@ function isTestable(where: NonNullable<Grant['where']>, { state, today }: PastSt
   return lists.every(({ name }) => isSameValue(valueIn(state, name), valueIn(today, name)))
 }
 
-function namesOf(rights: Permissions, model: Model, grants: readonly Grant[]): Shown {
+function listReadableFields(
+  permissions: Permissions,
+  model: Model,
+  grants: readonly Grant[],
+): PastVisibility {
   if (grants.length === 0) return 'nothing'
   const isRead = (name: string) => grants.some(({ readable }) => !readable || readable.has(name))
   const isThere = (name: string, type: string) =>
-    type === 'binary' || rights.findReadable(model, name) !== undefined
+    type === 'binary' || permissions.findReadable(model, name) !== undefined
   const fields = [...model.fields.values()].filter(({ name, type }) => isRead(name) && isThere(name, type))
   return new Set(fields.map(({ name }) => name))
 }
 
 /** The values without neighbours that the caller does not see; a list of all of them, so that each neighbour is looked for once. */
-export async function withoutUnseen(
+export async function removeUnseenRelated(
   app: App,
-  by: Caller,
+  principal: Principal,
   db: Queryable,
   model: Model,
   all: readonly Values[],
 ): Promise<Values[]> {
-  const { rights } = by
-  if (!rights) return [...all]
+  const { permissions } = principal
+  if (!permissions) return [...all]
   const pruned = all.map((values) => ({ ...values }))
   for (const field of model.fields.values()) {
     if (!field.relation) continue
-    const ids = new Set(all.flatMap((values) => neighboursIn(values[field.name] ?? null).map(getReferenceId)))
+    const ids = new Set(all.flatMap((values) => toValueList(values[field.name] ?? null).map(getReferenceId)))
     if (ids.size === 0) continue
-    const step = buildStep(rights, model, field)
-    const seen = await seenAmong(app, by, db, step.target, [...ids], step.seen)
+    const step = buildStep(permissions, model, field)
+    const seen = await filterVisibleIds(app, principal, db, step.target, [...ids], step.seen)
     for (const values of pruned) {
       const value = values[field.name]
-      if (value !== undefined) values[field.name] = onlySeen(value, seen)
+      if (value !== undefined) values[field.name] = keepVisible(value, seen)
     }
   }
   return pruned
 }
 
-function neighboursIn(value: Value): readonly Value[] {
+function toValueList(value: Value): readonly Value[] {
   if (value === null) return []
   return Array.isArray(value) ? (value as readonly Value[]) : [value]
 }
 
-function onlySeen(value: Value, seen: ReadonlySet<number>): Value {
-  const told = neighboursIn(value).filter((neighbour) => seen.has(getReferenceId(neighbour)))
-  return Array.isArray(value) ? told : (told[0] ?? null)
+function keepVisible(value: Value, seen: ReadonlySet<number>): Value {
+  const visible = toValueList(value).filter((related) => seen.has(getReferenceId(related)))
+  return Array.isArray(value) ? visible : (visible[0] ?? null)
 }

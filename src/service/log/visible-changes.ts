@@ -13,16 +13,21 @@ import {
 import type { Table } from '../../store/sql/table.js'
 import type { Change } from '../../wire.js'
 import type { App } from '../context/app.js'
-import type { Caller } from '../context/principal.js'
-import { shownOf, withoutUnseen, type PastState, type Shown } from './past-visibility.js'
+import type { Principal } from '../context/principal.js'
+import {
+  evaluatePastVisibility,
+  removeUnseenRelated,
+  type PastState,
+  type PastVisibility,
+} from './past-visibility.js'
 
 /** Each may be as large as it is. */
-const RECORDS_AT_ONCE = 50
+const RECORDS_PER_BATCH = 50
 
 /** Those that the caller sees, in the same order. */
-export async function changesFor(
+export async function filterVisibleChanges(
   app: App,
-  by: Caller,
+  principal: Principal,
   db: Queryable,
   changes: readonly Change[],
 ): Promise<Change[]> {
@@ -31,8 +36,8 @@ export async function changesFor(
     const model = app.catalog.find(name)
     if (!model) continue
     const some = changes.filter((change) => change.model === name)
-    const seen = by.rights
-      ? await changesOfModel(app, by, db, model, some)
+    const seen = principal.permissions
+      ? await filterModelChanges(app, principal, db, model, some)
       : some.map((each) => inTodaysNames(app.tables.of(model), each))
     for (const change of seen) shown.set(change.seq, change)
   }
@@ -40,45 +45,46 @@ export async function changesFor(
 }
 
 /** Whether the caller sees the same of every record: then it does not matter what one held. */
-export function seesAllAlike({ rights }: Caller, model: Model): boolean {
-  if (!rights) return true
-  const reading = rights.of(model).grantsFor('read')
+export function seesAllRecordsAlike({ permissions }: Principal, model: Model): boolean {
+  if (!permissions) return true
+  const reading = permissions.of(model).grantsFor('read')
   return reading.length > 0 && reading.every(({ where }) => !where)
 }
 
-async function changesOfModel(
+async function filterModelChanges(
   app: App,
-  by: Caller,
+  principal: Principal,
   db: Queryable,
   model: Model,
   changes: readonly Change[],
 ): Promise<Change[]> {
-  if (by.rights?.of(model).can('read') !== true) return []
-  if (seesAllAlike(by, model))
-    return momentsFor(
+  if (principal.permissions?.of(model).can('read') !== true) return []
+  if (seesAllRecordsAlike(principal, model))
+    return filterVisibleRevisions(
       app,
-      by,
+      principal,
       db,
       model,
-      changes.map((change) => ({ moment: bareMoment(app.tables.of(model), change), today: 'unknown' })),
+      changes.map((change) => ({ revision: toBareRevision(app.tables.of(model), change), today: 'unknown' })),
     )
-  const wanted = new Map<number, Set<number>>()
-  for (const { id, version } of changes) wanted.set(id, (wanted.get(id) ?? new Set()).add(version))
-  const told: Change[] = []
-  for (let start = 0; start < wanted.size; start += RECORDS_AT_ONCE) {
-    const some = new Map([...wanted].slice(start, start + RECORDS_AT_ONCE))
-    const asked = (await momentsOf(db, app.tables.of(model), some)).flatMap(askedOf)
-    told.push(...(await momentsFor(app, by, db, model, asked)))
+  const versionsById = new Map<number, Set<number>>()
+  for (const { id, version } of changes)
+    versionsById.set(id, (versionsById.get(id) ?? new Set()).add(version))
+  const visible: Change[] = []
+  for (let start = 0; start < versionsById.size; start += RECORDS_PER_BATCH) {
+    const some = new Map([...versionsById].slice(start, start + RECORDS_PER_BATCH))
+    const queries = (await momentsOf(db, app.tables.of(model), some)).flatMap(toRevisionQueries)
+    visible.push(...(await filterVisibleRevisions(app, principal, db, model, queries)))
   }
-  return told
+  return visible
 }
 
-export function askedOf({ moments, today }: Walked): Asked[] {
-  return moments.map((moment) => ({ moment, today }))
+export function toRevisionQueries({ moments, today }: Walked): RevisionQuery[] {
+  return moments.map((revision) => ({ revision, today }))
 }
 
 /** A Change of a record of which nothing else is known. */
-function bareMoment(table: Table, logged: Change): Moment {
+function toBareRevision(table: Table, logged: Change): Moment {
   const change = inTodaysNames(table, logged)
   return {
     change,
@@ -87,33 +93,38 @@ function bareMoment(table: Table, logged: Change): Moment {
   }
 }
 
-interface Asked {
-  readonly moment: Moment
+interface RevisionQuery {
+  readonly revision: Moment
   readonly today: RecordState
 }
 
 /** The Changes of one model that the caller sees, with the records before and after them known. */
-export async function momentsFor(
+export async function filterVisibleRevisions(
   app: App,
-  by: Caller,
+  principal: Principal,
   db: Queryable,
   model: Model,
-  asked: readonly Asked[],
+  queries: readonly RevisionQuery[],
 ): Promise<Change[]> {
-  const states = asked.flatMap(({ moment: { change, before, after }, today }): PastState[] => [
+  const states = queries.flatMap(({ revision: { change, before, after }, today }): PastState[] => [
     { id: change.id, version: change.version - 1, state: before, today },
     { id: change.id, version: change.version, state: after, today },
   ])
-  const shown = await shownOf(app, by, db, model, states)
-  const told = asked.flatMap(({ moment }, index) => {
-    const change = tell(model, moment, shown[2 * index], shown[2 * index + 1])
+  const shown = await evaluatePastVisibility(app, principal, db, model, states)
+  const visible = queries.flatMap(({ revision }, index) => {
+    const change = buildVisibleChange(model, revision, shown[2 * index], shown[2 * index + 1])
     return change ? [change] : []
   })
-  return seenIn(app, by, db, model, told)
+  return hideUnseenRelated(app, principal, db, model, visible)
 }
 
-function tell(model: Model, { change, before, after }: Moment, was: Shown, is: Shown): Change | undefined {
-  if (was === 'nothing' && is === 'nothing') return undefined
+function buildVisibleChange(
+  model: Model,
+  { change, before, after }: Moment,
+  visibleBefore: PastVisibility,
+  visibleAfter: PastVisibility,
+): Change | undefined {
+  if (visibleBefore === 'nothing' && visibleAfter === 'nothing') return undefined
   const changes: Record<string, { before: Value; after: Value }> = {}
   for (const field of model.fields.values()) {
     const { name } = field
@@ -122,48 +133,52 @@ function tell(model: Model, { change, before, after }: Moment, was: Shown, is: S
     if (field.kept && change.changes[name] === undefined) continue
     const logged = change.changes[name]
     const told = {
-      before: isIn(was, name) ? valueOf(before, name, logged?.before) : null,
-      after: isIn(is, name) ? valueOf(after, name, logged?.after) : null,
+      before: isFieldVisible(visibleBefore, name) ? readStateValue(before, name, logged?.before) : null,
+      after: isFieldVisible(visibleAfter, name) ? readStateValue(after, name, logged?.after) : null,
     }
-    if (!isSameValue(told.before, told.after) && !isNothing(told.before, told.after)) changes[name] = told
+    if (!isSameValue(told.before, told.after) && !areEmptyLists(told.before, told.after)) changes[name] = told
   }
   const action =
-    is === 'nothing' ? 'delete' : was === 'nothing' && change.action !== 'create' ? 'update' : change.action
+    visibleAfter === 'nothing'
+      ? 'delete'
+      : visibleBefore === 'nothing' && change.action !== 'create'
+        ? 'update'
+        : change.action
   return { ...change, action, changes }
 }
 
-function valueOf(state: RecordState, name: string, logged: Value = null): Value {
+function readStateValue(state: RecordState, name: string, logged: Value = null): Value {
   return state === 'unknown' ? logged : valueIn(state, name)
 }
 
-function isIn(shown: Shown, name: string): boolean {
+function isFieldVisible(shown: PastVisibility, name: string): boolean {
   return shown !== 'nothing' && (shown === undefined || shown.has(name))
 }
 
 /** A list that is not there, and one without members. */
-function isNothing(before: Value, after: Value): boolean {
+function areEmptyLists(before: Value, after: Value): boolean {
   return [before ?? [], after ?? []].every((value) => Array.isArray(value) && value.length === 0)
 }
 
 /** Neighbours that the caller does not see are not told: what is then the same before and after has not changed. */
-async function seenIn(
+async function hideUnseenRelated(
   app: App,
-  by: Caller,
+  principal: Principal,
   db: Queryable,
   model: Model,
   changes: readonly Change[],
 ): Promise<Change[]> {
-  const sides = changes.flatMap((change) => [sideOf(change, 'before'), sideOf(change, 'after')])
-  const seen = await withoutUnseen(app, by, db, model, sides)
+  const sides = changes.flatMap((change) => [pickSide(change, 'before'), pickSide(change, 'after')])
+  const seen = await removeUnseenRelated(app, principal, db, model, sides)
   return changes.map((change, index) => {
     const [before = {}, after = {}] = [seen[2 * index], seen[2 * index + 1]]
-    const told = Object.keys(change.changes)
+    const visible = Object.keys(change.changes)
       .map((name) => [name, { before: before[name] ?? null, after: after[name] ?? null }] as const)
       .filter(([, each]) => !isSameValue(each.before, each.after))
-    return { ...change, changes: Object.fromEntries(told) }
+    return { ...change, changes: Object.fromEntries(visible) }
   })
 }
 
-function sideOf({ changes }: Change, side: 'before' | 'after'): Values {
+function pickSide({ changes }: Change, side: 'before' | 'after'): Values {
   return Object.fromEntries(Object.entries(changes).map(([name, each]) => [name, each[side]]))
 }

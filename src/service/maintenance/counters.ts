@@ -14,13 +14,13 @@ import type { App } from '../context/app.js'
 
 export type { CounterMismatch } from '../../store/counters/counter-check.js'
 
-type Composed = Pick<App, 'db'>
+type CounterApp = Pick<App, 'db'>
 
 /** Waits for others a little longer than a write does. */
-const LONG = { isLong: true }
+const LONG_TRANSACTION = { isLong: true }
 
 /** All of one moment. */
-export async function counterDifferences({ db }: Composed, model: Model): Promise<CounterMismatch[]> {
+export async function findCounterDifferences({ db }: CounterApp, model: Model): Promise<CounterMismatch[]> {
   return db.queryPool.snapshot(async (snapshot) => [
     ...(await findBlockMismatches(snapshot, model)),
     ...(await findValueMismatches(snapshot, model)),
@@ -28,32 +28,38 @@ export async function counterDifferences({ db }: Composed, model: Model): Promis
 }
 
 /** Each portion is a transaction of its own: whoever writes waits for one of them at most. */
-export async function rebuildCounters(app: Composed, model: Model): Promise<void> {
+export async function rebuildCounters(app: CounterApp, model: Model): Promise<void> {
   const { db } = app
-  const inTurn = (work: (tx: Transaction) => Promise<void>) => db.transaction(work, LONG)
+  const inTurn = (work: (tx: Transaction) => Promise<void>) => db.transaction(work, LONG_TRANSACTION)
   for await (const portion of iterateIdBatches(db.queryPool, model))
     await inTurn((tx) => rebuild.rebuildIdBatch(tx, db.dialect, model, portion))
   await inTurn((tx) => rebuild.rebuildLargeBlocks(tx, db.dialect, model))
-  for (const field of listCountedFields(model)) await rebuildValues(app, model, field)
+  for (const field of listCountedFields(model)) await rebuildValueCounters(app, model, field)
   await inTurn((tx) => rebuild.deleteStrayCounters(tx, db.dialect, model))
 }
 
-async function rebuildValues({ db }: Composed, model: Model, field: Field): Promise<void> {
+async function rebuildValueCounters({ db }: CounterApp, model: Model, field: Field): Promise<void> {
   const { dialect, queryPool } = db
   let after: SqlValue = null
   for (let isLast = false; !isLast;) {
     const end: SqlValue | undefined = await rebuild.findValueBatchEnd(queryPool, model, field, after)
     const range = [after, end] as const
-    await db.transaction((tx) => rebuild.rebuildValueRange(tx, dialect, model, field, range), LONG)
+    await db.transaction(
+      (tx) => rebuild.rebuildValueRange(tx, dialect, model, field, range),
+      LONG_TRANSACTION,
+    )
     isLast = end === undefined
     after = end ?? null
   }
-  await db.transaction((tx) => rebuild.rebuildNullCounter(tx, dialect, model, field), LONG)
+  await db.transaction((tx) => rebuild.rebuildNullCounter(tx, dialect, model, field), LONG_TRANSACTION)
   for (let from = ''; ;) {
     const stale = await rebuild.findStaleValues(queryPool, dialect, model, field, from)
     const last = stale.at(-1)
     if (last === undefined) return
-    await db.transaction((tx) => rebuild.deleteStaleValues(tx, dialect, model, field, stale), LONG)
+    await db.transaction(
+      (tx) => rebuild.deleteStaleValues(tx, dialect, model, field, stale),
+      LONG_TRANSACTION,
+    )
     from = last
   }
 }

@@ -5,28 +5,28 @@ import { deleteLoginFailuresBefore } from '../../store/auth/login-failures.js'
 import { deleteExpiredResetLinks } from '../../store/auth/reset-links.js'
 import { deleteExpiredSessions } from '../../store/auth/sessions.js'
 import type { App } from '../context/app.js'
-import { compact } from './retention.js'
-import { IDEMPOTENCY_KEPT_MS } from '../write/transaction.js'
+import { compactLog } from './retention.js'
+import { IDEMPOTENCY_TTL_MS } from '../write/transaction.js'
 import { FAILURE_WINDOW_MS } from '../auth/throttle.js'
 
 const HOUSEKEEPING_FAILED = 'housekeeping failed; it is tried again later'
-const EVERY_MS = 5 * 60_000
-const DELIVERIES_KEPT_MS = 30 * 24 * 60 * 60_000
+const EXPIRY_INTERVAL_MS = 5 * 60_000
+const DELIVERY_RETENTION_MS = 30 * 24 * 60 * 60_000
 /** Of each webhook. */
-const DELIVERIES_KEPT = 1_000
+const MAX_DELIVERIES_PER_WEBHOOK = 1_000
 
-type Kept = Pick<App, 'db' | 'clock' | 'settings' | 'log'>
+type HousekeepingApp = Pick<App, 'db' | 'clock' | 'settings' | 'log'>
 
 /** Looking for what may go takes longer than the rest. */
-const COMPACT_EVERY_MS = 60 * 60_000
+const COMPACT_INTERVAL_MS = 60 * 60_000
 
 /** Removes what has expired, now and then; answers how to stop. */
-export function startHousekeeping(app: Kept): () => Promise<void> {
+export function startHousekeeping(app: HousekeepingApp): () => Promise<void> {
   const stopping = new AbortController()
   const stops = [
-    every(app, EVERY_MS, () => tidy(app)),
-    every(app, COMPACT_EVERY_MS, async () => {
-      const removed = await compact(app, stopping.signal)
+    runEvery(app, EXPIRY_INTERVAL_MS, () => removeExpired(app)),
+    runEvery(app, COMPACT_INTERVAL_MS, async () => {
+      const removed = await compactLog(app, stopping.signal)
       if (removed > 0) app.log.info({ removed }, 'the Log was compacted')
     }),
   ]
@@ -36,15 +36,19 @@ export function startHousekeeping(app: Kept): () => Promise<void> {
   }
 }
 
-function every({ log }: Kept, ms: number, work: () => Promise<void>): () => Promise<void> {
+function runEvery(
+  { log }: HousekeepingApp,
+  intervalMs: number,
+  run: () => Promise<void>,
+): () => Promise<void> {
   let running = Promise.resolve()
   const timer = setInterval(() => {
-    running = running.then(work).catch((error: unknown) => {
+    running = running.then(run).catch((error: unknown) => {
       // A refusal is no defect: the disk is full, or the database takes no writes.
       if (error instanceof VersoError) log.warn(summarizeError(error), HOUSEKEEPING_FAILED)
       else log.error({ err: error }, HOUSEKEEPING_FAILED)
     })
-  }, ms)
+  }, intervalMs)
   timer.unref()
   return async () => {
     clearInterval(timer)
@@ -52,14 +56,14 @@ function every({ log }: Kept, ms: number, work: () => Promise<void>): () => Prom
   }
 }
 
-export async function tidy({ db, clock, settings }: Kept): Promise<void> {
+export async function removeExpired({ db, clock, settings }: HousekeepingApp): Promise<void> {
   const now = clock.now()
   await db.transaction(async (tx) => {
     await deleteExpiredSessions(tx, now - settings.sessionIdleMs, now - settings.sessionMaxMs)
-    await deleteResponsesBefore(tx, now - IDEMPOTENCY_KEPT_MS)
+    await deleteResponsesBefore(tx, now - IDEMPOTENCY_TTL_MS)
     await deleteLoginFailuresBefore(tx, now - FAILURE_WINDOW_MS)
     await deleteExpiredResetLinks(tx, now)
-    await deleteOldDeliveries(tx, now - DELIVERIES_KEPT_MS, DELIVERIES_KEPT)
+    await deleteOldDeliveries(tx, now - DELIVERY_RETENTION_MS, MAX_DELIVERIES_PER_WEBHOOK)
   })
   await db.blobs.recover()
 }

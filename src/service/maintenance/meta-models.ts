@@ -8,75 +8,77 @@ import * as store from '../../store/records/records.js'
 import { toReferrer, findReferringRecords } from '../../store/records/references.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
-import { differences } from '../write/changes.js'
+import { diffValues } from '../write/changes.js'
 
-type Composed = Pick<App, 'catalog' | 'db' | 'tables' | 'clock' | 'undeclared'>
+type MetaModelApp = Pick<App, 'catalog' | 'db' | 'tables' | 'clock' | 'undeclaredReferrers'>
 
 /** More than anybody serves. */
-const MAX_MODELS = 100_000
-const ALL = { after: 0, limit: MAX_MODELS }
+const MAX_STORED_MODELS = 100_000
+const ALL_RECORDS = { after: 0, limit: MAX_STORED_MODELS }
 /** Waits for the lock of a node that may be changing tables. */
-const LONG = { isLong: true }
+const LONG_TRANSACTION = { isLong: true }
 
 /** Brings the records to what is served. Where nothing has changed since the last start it only looks. */
-export async function keepMetaModels(app: Composed): Promise<void> {
+export async function syncMetaModels(app: MetaModelApp): Promise<void> {
   const { catalog, db } = app
   // A command that needs no models, to add a user for one, knows nothing of those that are served.
   if (catalog.models.length === 0) return
   const table = app.tables.of(META_MODEL)
-  const wanted = catalog.storedModels.map(({ name }) => name)
-  if (isAsWanted(await store.scanById(db.reader, table, ALL), wanted)) return
+  const names = catalog.storedModels.map(({ name }) => name)
+  if (isInSync(await store.scanById(db.reader, table, ALL_RECORDS), names)) return
   await db.transaction(async (tx) => {
     for (const lock of db.dialect.lockSchema) await tx.run(lock)
-    const stored = await store.scanById(tx, table, ALL)
+    const stored = await store.scanById(tx, table, ALL_RECORDS)
     const gone: WireRecord[] = []
     for (const record of stored) {
-      const isWanted = wanted.includes(String(record['fullName']))
-      if (!isWanted && !(await isReferredTo(app, tx, record.id))) gone.push(record)
+      const isWanted = names.includes(String(record['fullName']))
+      if (!isWanted && !(await isReferenced(app, tx, record.id))) gone.push(record)
     }
     const known = new Set(stored.map(({ fullName }) => fullName))
-    const rows = wanted.filter((name) => !known.has(name)).map((name) => rowOf(name, app.clock.now()))
+    const rows = names
+      .filter((name) => !known.has(name))
+      .map((name) => buildMetaModelRow(name, app.clock.now()))
     await store.remove(tx, table, gone)
     const ids = await store.insert(tx, table, rows)
-    const about = { model: META_MODEL.name, by: null, atMs: app.clock.now() }
+    const common = { model: META_MODEL.name, by: null, atMs: app.clock.now() }
     await appendChanges(tx, app.tables, [
-      ...gone.map((record) => ({ ...about, ...deletionOf(record) })),
-      ...ids.map((id, index) => ({ ...about, ...creationOf(id, rows[index] ?? {}) })),
+      ...gone.map((record) => ({ ...common, ...buildDeletion(record) })),
+      ...ids.map((id, index) => ({ ...common, ...buildCreation(id, rows[index] ?? {}) })),
     ])
-  }, LONG)
+  }, LONG_TRANSACTION)
 }
 
 /** Records may say which model they are about: as long as one does, that model stays known by its name. */
-async function isReferredTo(
-  { catalog, db, undeclared }: Composed,
+async function isReferenced(
+  { catalog, db, undeclaredReferrers }: MetaModelApp,
   tx: Transaction,
   id: number,
 ): Promise<boolean> {
   const referrers = [
     ...catalog.referencesTo(META_MODEL).map(toReferrer),
     ...catalog.linksTo(META_MODEL).map((list) => ({ ...toReferrer(list), isLink: true })),
-    ...undeclared.filter(({ target }) => target === META_MODEL.name),
+    ...undeclaredReferrers.filter(({ target }) => target === META_MODEL.name),
   ]
   for (const referrer of referrers)
     if ((await findReferringRecords(tx, db.dialect, referrer, [id])).total > 0) return true
   return false
 }
 
-function isAsWanted(stored: readonly WireRecord[], wanted: readonly string[]): boolean {
+function isInSync(stored: readonly WireRecord[], wanted: readonly string[]): boolean {
   const names = new Set(stored.map(({ fullName }) => fullName))
   return names.size === wanted.length && wanted.every((name) => names.has(name))
 }
 
-function rowOf(fullName: string, nowMs: number): Values {
+function buildMetaModelRow(fullName: string, nowMs: number): Values {
   const [, packageName = '', name = fullName] = /^(.*)\.([^.]*)$/.exec(fullName) ?? []
   return { name, fullName, packageName, createdOn: new Date(nowMs).toISOString() }
 }
 
-function deletionOf(record: WireRecord): Pick<NewChange, 'id' | 'version' | 'action' | 'changes'> {
-  const changes = differences(META_MODEL, toValues(META_MODEL, record), {})
+function buildDeletion(record: WireRecord): Pick<NewChange, 'id' | 'version' | 'action' | 'changes'> {
+  const changes = diffValues(META_MODEL, toValues(META_MODEL, record), {})
   return { id: record.id, version: record.version + 1, action: 'delete', changes }
 }
 
-function creationOf(id: number, row: Values): Pick<NewChange, 'id' | 'version' | 'action' | 'changes'> {
-  return { id, version: 0, action: 'create', changes: differences(META_MODEL, {}, row) }
+function buildCreation(id: number, row: Values): Pick<NewChange, 'id' | 'version' | 'action' | 'changes'> {
+  return { id, version: 0, action: 'create', changes: diffValues(META_MODEL, {}, row) }
 }

@@ -5,13 +5,13 @@ import { purgeChangeValues, replaceChangeValues } from '../../store/log/retentio
 import { findLastVersion } from '../../store/log/history.js'
 import { appendChanges } from '../../store/log/log.js'
 import * as store from '../../store/records/records.js'
-import { storeEvent } from '../auth/events.js'
+import { insertEvent } from '../auth/events.js'
 import type { App } from '../context/app.js'
-import { differences } from '../write/changes.js'
-import { fileValues } from '../write/held-files.js'
-import { checkId, missing } from '../context/ids.js'
+import { diffValues } from '../write/changes.js'
+import { readFileValues } from '../write/held-files.js'
+import { requireId, throwNotFound } from '../context/ids.js'
 
-export interface Purged {
+export interface PurgeResult {
   /** How many Changes have lost their values. */
   readonly changes: number
   /** Whether the record is still there. */
@@ -22,22 +22,22 @@ export interface Purged {
  * Numbers, versions, who and when stay, so that nobody who follows the Log misses anything. The newest Change of a record that is
  * there tells all that it holds: whoever puts the Changes together from anywhere still ends with the record.
  */
-export async function purge(app: App, model: Model, id: number): Promise<Purged> {
-  checkId(model, id)
+export async function purgeHistory(app: App, model: Model, id: number): Promise<PurgeResult> {
+  requireId(model, id)
   const table = app.tables.of(model)
   return app.db.transaction(async (tx) => {
     const record = await store.readForUpdate(tx, table, id)
     const newest = await findLastVersion(tx, model.name, id)
-    if (newest === undefined) missing(model, id)
+    if (newest === undefined) throwNotFound(model, id)
     const emptied = await purgeChangeValues(tx, model.name, id, newest)
-    const files = record ? Object.entries(await fileValues(tx, table, id)) : []
+    const files = record ? Object.entries(await readFileValues(tx, table, id)) : []
     const held = files.flatMap(([name, after]) =>
       after === null ? [] : [[name, { before: null, after }] as const],
     )
-    const values = record ? differences(model, {}, toValues(model, record)) : {}
+    const values = record ? diffValues(model, {}, toValues(model, record)) : {}
     await replaceChangeValues(tx, model.name, id, newest, { ...values, ...Object.fromEntries(held) })
     const note = `${model.name} ${id}`
-    await appendChanges(tx, app.tables, [await storeEvent(app, tx, { kind: 'history-purged', note })])
+    await appendChanges(tx, app.tables, [await insertEvent(app, tx, { kind: 'history-purged', note })])
     return { changes: emptied + 1, isThere: record !== undefined }
   })
 }

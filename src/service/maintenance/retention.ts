@@ -6,35 +6,35 @@ import type { Retention } from '../context/settings.js'
 
 const DAY_MS = 24 * 60 * 60_000
 /** In one transaction: it is over before anybody notices. */
-const CHANGES_AT_ONCE = 200
+const CHANGES_PER_TRANSACTION = 200
 /** How many times as long as the work the pause after it is. */
-const REST = 4
-const LEAST_PAUSE_MS = 20
+const PAUSE_FACTOR = 4
+const MIN_PAUSE_MS = 20
 
-type Composed = Pick<App, 'db' | 'clock' | 'settings'>
+type CompactionApp = Pick<App, 'db' | 'clock' | 'settings'>
 
 /** Answers how many Changes went. Several nodes may do it at once: then each finds less to do. */
-export async function compact(
-  { db, clock, settings }: Composed,
+export async function compactLog(
+  { db, clock, settings }: CompactionApp,
   signal: AbortSignal = new AbortController().signal,
   retention: Retention = settings.history,
 ): Promise<number> {
-  const removable = removableBy(retention, clock.now())
+  const removable = computeRemovable(retention, clock.now())
   let removed = 0
   for (let last = 0; removable && !signal.aborted;) {
-    const seqs = await findRemovableChanges(db.queryPool, removable, last, CHANGES_AT_ONCE)
+    const seqs = await findRemovableChanges(db.queryPool, removable, last, CHANGES_PER_TRANSACTION)
     if (seqs.length === 0) break
     last = seqs.at(-1) ?? last
     const since = performance.now()
     removed += await db.transaction((tx) => deleteChanges(tx, db.dialect, seqs))
-    const pauseMs = Math.max(LEAST_PAUSE_MS, REST * (performance.now() - since))
+    const pauseMs = Math.max(MIN_PAUSE_MS, PAUSE_FACTOR * (performance.now() - since))
     await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => undefined)
   }
   return removed
 }
 
 /** Undefined where everything is kept. What is younger than a day stays, whatever its version. */
-function removableBy(retention: Retention, nowMs: number): RetentionLimit | undefined {
+function computeRemovable(retention: Retention, nowMs: number): RetentionLimit | undefined {
   if (retention === 'all') return undefined
   if ('days' in retention) return { beforeMs: nowMs - retention.days * DAY_MS, keptPerRecord: 1 }
   return { beforeMs: nowMs - DAY_MS, keptPerRecord: retention.versions }

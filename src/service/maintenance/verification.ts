@@ -11,19 +11,19 @@ import { checkRecordsAgainstLog } from '../../store/verify/log-check.js'
 import { parseSnapshots, readSnapshotTexts } from '../../store/schema/stored-snapshots.js'
 import type { App } from '../context/app.js'
 
-type Composed = Pick<App, 'db' | 'catalog' | 'tables'>
+type VerificationApp = Pick<App, 'db' | 'catalog' | 'tables'>
 
 /** Whoever sees so many has seen enough. */
-const MAX_FAULTS = 100
+const MAX_LISTED_FINDINGS = 100
 
 /** What was found, up to a limit. */
 export class Findings {
-  readonly #faults: string[] = []
+  readonly #messages: string[] = []
   #count = 0
 
-  add(...faults: readonly string[]): void {
-    this.#count += faults.length
-    this.#faults.push(...faults.slice(0, MAX_FAULTS - this.#faults.length))
+  add(...errors: readonly string[]): void {
+    this.#count += errors.length
+    this.#messages.push(...errors.slice(0, MAX_LISTED_FINDINGS - this.#messages.length))
   }
 
   get count(): number {
@@ -32,31 +32,38 @@ export class Findings {
 
   /** One line each. */
   get lines(): readonly string[] {
-    const more = this.#count - this.#faults.length
-    return more > 0 ? [...this.#faults, `and ${more} more`] : this.#faults
+    const more = this.#count - this.#messages.length
+    return more > 0 ? [...this.#messages, `and ${more} more`] : this.#messages
   }
 }
 
 /** Answers in words what it has checked; adds what is wrong. */
-export type Check<A> = (app: A, findings: Findings) => Promise<string>
+export type StorageCheck<A> = (app: A, findings: Findings) => Promise<string>
 
-export interface Checked {
+export interface StorageCheckResult {
   readonly name: string
-  readonly words: string
+  readonly summary: string
   readonly findings: Findings
 }
 
 /** By name, in the order in which they are run. */
-export const CHECKS: Readonly<Record<string, Check<Composed>>> = { Log: checkLog, files: checkFiles }
+export const STORAGE_CHECKS: Readonly<Record<string, StorageCheck<VerificationApp>>> = {
+  Log: checkLog,
+  files: checkFiles,
+}
 
 /** An error is a finding: the database may be damaged where a check reads it. */
-export async function runCheck<A>(name: string, check: Check<A>, app: A): Promise<Checked> {
+export async function runStorageCheck<A>(
+  name: string,
+  check: StorageCheck<A>,
+  app: A,
+): Promise<StorageCheckResult> {
   const findings = new Findings()
   try {
-    return { name, findings, words: await check(app, findings) }
+    return { name, findings, summary: await check(app, findings) }
   } catch (error) {
     findings.add(`could not be checked to the end: ${error instanceof Error ? error.message : String(error)}`)
-    return { name, findings, words: 'something was checked' }
+    return { name, findings, summary: 'something was checked' }
   }
 }
 
@@ -72,7 +79,7 @@ export async function checkIntegrity(
 }
 
 /** Each portion is a snapshot of its own: a record and its Changes are in the same one. */
-async function checkLog({ db, catalog, tables }: Composed, findings: Findings): Promise<string> {
+async function checkLog({ db, catalog, tables }: VerificationApp, findings: Findings): Promise<string> {
   let [records, changes] = [0, 0]
   for (const model of catalog.storedModels) {
     const table = tables.of(model)
@@ -91,7 +98,7 @@ async function checkLog({ db, catalog, tables }: Composed, findings: Findings): 
   return `${pluralize(records, 'record')} of ${pluralize(catalog.storedModels.length, 'model')} and ${pluralize(changes, 'Change')} were compared`
 }
 
-async function checkFiles({ db }: Composed, findings: Findings): Promise<string> {
+async function checkFiles({ db }: VerificationApp, findings: Findings): Promise<string> {
   // Of models that are not declared, too: their files are kept.
   const columns = listFileColumns(parseSnapshots(await readSnapshotTexts(db.reader)))
   let files = 0
@@ -100,8 +107,8 @@ async function checkFiles({ db }: Composed, findings: Findings): Promise<string>
     const portion = await db.queryPool.snapshot((snapshot) => checkFileRows(snapshot, db, columns, from))
     findings.add(...portion.errors)
     for (const file of portion.files) {
-      const fault = await checkFileContent(db, file)
-      if (fault !== undefined) findings.add(fault)
+      const error = await checkFileContent(db, file)
+      if (error !== undefined) findings.add(error)
     }
     files += portion.files.length
     after = portion.lastId

@@ -3,24 +3,25 @@ import { VersoError } from '../../errors.js'
 import { parseRequestIndex } from '../../model/write/batch.js'
 
 /** One after the other; a refusal says which of them it is about. */
-export async function each<T, R>(
+export async function mapRequests<T, R>(
   all: readonly T[],
-  work: (one: T, index: number) => R | Promise<R>,
+  run: (item: T, index: number) => R | Promise<R>,
 ): Promise<R[]> {
   const results: R[] = []
-  for (const [index, one] of all.entries()) results.push(await located(index, async () => work(one, index)))
+  for (const [index, one] of all.entries())
+    results.push(await withRequestIndex(index, async () => run(one, index)))
   return results
 }
 
 /** Where the number is not known, the refusal may tell it by its place. */
-export async function located<T>(index: number | undefined, work: () => Promise<T>): Promise<T> {
+export async function withRequestIndex<T>(index: number | undefined, run: () => Promise<T>): Promise<T> {
   try {
-    return await work()
+    return await run()
   } catch (error) {
     if (!(error instanceof VersoError)) throw error
     const { data, ...details } = error.details
-    const place = details.path ?? Object.keys(details.errors ?? {})[0]
-    const found = index ?? parseRequestIndex(place)
+    const path = details.path ?? Object.keys(details.errors ?? {})[0]
+    const found = index ?? parseRequestIndex(path)
     if (found === undefined || data?.['index'] !== undefined) throw error
     throw new VersoError(error.kind, error.message, { ...details, data: { ...data, index: found } })
   }

@@ -5,72 +5,81 @@ import { createDraftReader, type Draft, type BatchDraftReader } from '../../mode
 import type { Model } from '../../model/definition/model.js'
 import type { Refs } from '../../model/write/refs.js'
 import { isServiceModel } from '../../model/catalog/system-models.js'
-import { refuseNewKey } from '../auth/key-rules.js'
+import { refuseDirectKeyCreate } from '../auth/key-rules.js'
 import type { App } from '../context/app.js'
-import { each, located } from './batch-paths.js'
-import { writable } from '../context/ids.js'
-import type { Identity } from '../write/lock-order.js'
-import { sightOf, type Caller } from '../context/principal.js'
-import { modelFor, requirePermitted } from '../access/permission-checks.js'
-import { ready, requireUpdatable, shownTo, type Shown } from './save.js'
-import type { Expected } from '../write/versions.js'
+import { mapRequests, withRequestIndex } from './batch-paths.js'
+import { requireWritableModel } from '../context/ids.js'
+import type { RecordIdentity } from '../write/lock-order.js'
+import { getVisibility, type Principal } from '../context/principal.js'
+import { requireKnownModel, requirePermission } from '../access/permission-checks.js'
+import { prepareDraft, requireUpdatable, buildResultReader, type ResultReader } from './save.js'
+import type { ExpectedVersion } from '../write/versions.js'
 
-export interface Save {
+export interface SaveTask {
   readonly op: 'save'
   readonly ref: string | undefined
   readonly draft: Draft
-  readonly shown: Shown
+  readonly readResult: ResultReader
 }
 
 /** By its id; what an earlier request makes, by what stands for it. */
-export interface Delete extends Identity {
+export interface DeleteTask extends RecordIdentity {
   readonly op: 'delete'
-  readonly expected?: Expected
+  readonly expected?: ExpectedVersion
 }
 
-export interface Assert extends Identity {
+export interface AssertTask extends RecordIdentity {
   readonly op: 'assert'
   readonly version: number
 }
 
-export type Task = Save | Delete | Assert
+export type BatchTask = SaveTask | DeleteTask | AssertTask
 
 /** Whether each may be asked for, then the values of all of them, with every fault of theirs. */
-export async function tasksOf(
+export async function prepareTasks(
   app: App,
-  by: Caller,
+  principal: Principal,
   requests: readonly BatchRequest[],
   refs: Refs,
   now: string,
-): Promise<Task[]> {
-  const models = await each(requests, (request) => permitted(app, by, request))
-  const drafting = createDraftReader(sightOf(app, by), refs, now)
-  const tasks = await each(requests, async (request, index) =>
-    taskOf(app, by, request, modelAt(models, index), drafting, refs, index),
+): Promise<BatchTask[]> {
+  const models = await mapRequests(requests, (request) => requirePermittedRequest(app, principal, request))
+  const drafting = createDraftReader(getVisibility(app, principal), refs, now)
+  const tasks = await mapRequests(requests, async (request, index) =>
+    prepareTask(app, principal, request, requireModelAt(models, index), drafting, refs, index),
   )
-  await located(undefined, async () => {
+  await withRequestIndex(undefined, async () => {
     drafting.finish()
   })
-  return each(tasks, async (task) =>
-    task.op === 'save' ? { ...task, draft: await ready(app, by, task.draft) } : task,
+  return mapRequests(tasks, async (task) =>
+    task.op === 'save' ? { ...task, draft: await prepareDraft(app, principal, task.draft) } : task,
   )
 }
 
 /** The model, if such a request about it is permitted at all. */
-async function permitted(app: App, by: Caller, request: BatchRequest): Promise<Model> {
-  const model = modelFor(app, by, request.model)
-  if (request.op !== 'assert') writable(model)
+async function requirePermittedRequest(
+  app: App,
+  principal: Principal,
+  request: BatchRequest,
+): Promise<Model> {
+  const model = requireKnownModel(app, principal, request.model)
+  if (request.op !== 'assert') requireWritableModel(model)
   if (request.op === 'create') {
-    requirePermitted(by, 'create', model)
-    refuseNewKey(model)
+    requirePermission(principal, 'create', model)
+    refuseDirectKeyCreate(model)
   }
-  if (request.op === 'update') await requireChangeable(app, by, model, request.id)
+  if (request.op === 'update') await requireBatchUpdatable(app, principal, model, request.id)
   return model
 }
 
-async function requireChangeable(app: App, by: Caller, model: Model, id: BatchTarget): Promise<void> {
-  if (typeof id === 'number') return requireUpdatable(app, by, model, id)
-  requirePermitted(by, 'update', model)
+async function requireBatchUpdatable(
+  app: App,
+  principal: Principal,
+  model: Model,
+  id: BatchTarget,
+): Promise<void> {
+  if (typeof id === 'number') return requireUpdatable(app, principal, model, id)
+  requirePermission(principal, 'update', model)
   // Their rules look at a whole record before anything is written, and there is none yet.
   if (isServiceModel(model))
     throw new VersoError(
@@ -79,31 +88,31 @@ async function requireChangeable(app: App, by: Caller, model: Model, id: BatchTa
     )
 }
 
-function taskOf(
+function prepareTask(
   app: App,
-  by: Caller,
+  principal: Principal,
   request: BatchRequest,
   model: Model,
   drafting: BatchDraftReader,
   refs: Refs,
   index: number,
-): Task {
+): BatchTask {
   const { op } = request
   const idOf = (named: BatchTarget) => (typeof named === 'number' ? named : refs.getTemporaryId(named.$ref))
   if (op === 'assert') return { op, model, id: idOf(request.id), version: request.version }
   if (op === 'delete') {
     const { version } = request
     const id = idOf(request.id)
-    return { op, model, id, ...(version === undefined ? {} : { expected: { version, by: 'version' } }) }
+    return { op, model, id, ...(version === undefined ? {} : { expected: { version, source: 'version' } }) }
   }
   const key = op === 'update' ? { id: idOf(request.id), version: request.version } : undefined
   const draft = drafting.read(model, { data: request.data, key }, formatRequestPath(index))
   const ref = op === 'create' ? request.ref : undefined
   if (ref !== undefined) refs.add(ref, model)
-  return { op: 'save', ref, draft, shown: shownTo(app, by, model, {}) }
+  return { op: 'save', ref, draft, readResult: buildResultReader(app, principal, model, {}) }
 }
 
-function modelAt(models: readonly Model[], index: number): Model {
+function requireModelAt(models: readonly Model[], index: number): Model {
   const model = models[index]
   if (!model) throw new Error(`request ${index} has no model`)
   return model

@@ -3,39 +3,39 @@ import { readBatch, type BatchRequest } from '../../model/write/batch.js'
 import { Refs } from '../../model/write/refs.js'
 import type { BatchOptions, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
-import { each, located } from './batch-paths.js'
-import { Running, type Answer } from './batch-run.js'
-import { tasksOf } from './batch-tasks.js'
-import type { Caller } from '../context/principal.js'
-import { writtenKey } from './save.js'
-import { withoutSecrets } from '../write/secrets.js'
-import { nowOf } from '../context/context.js'
-import { write, type WriteRequest } from '../write/transaction.js'
-import { WrittenAnswers } from '../write/written-answers.js'
+import { mapRequests, withRequestIndex } from './batch-paths.js'
+import { BatchRun, type BatchAnswer } from './batch-run.js'
+import { prepareTasks } from './batch-tasks.js'
+import type { Principal } from '../context/principal.js'
+import { readRecordKey } from './save.js'
+import { redactSecrets } from '../write/secrets.js'
+import { getTimestamp } from '../context/context.js'
+import { writeInTransaction, type WriteRequest } from '../write/transaction.js'
+import { AnswerCollector } from '../write/written-answers.js'
 
-export async function batch(
+export async function runBatch(
   app: App,
-  by: Caller,
+  principal: Principal,
   sent: unknown,
   options: BatchOptions = {},
-): Promise<WriteResult<readonly Answer[]>> {
-  const now = nowOf(app)
+): Promise<WriteResult<readonly BatchAnswer[]>> {
+  const now = getTimestamp(app)
   const requests = readBatch(sent)
   const refs = new Refs()
-  const tasks = await tasksOf(app, by, requests, refs, now)
-  const request = await requestOf(app, requests, options)
-  return write(app, by, request, options.idempotencyKey, async ({ tx, changes }) => {
-    const running = new Running({ app, ...by, tx, now }, tasks, refs, options.merge === 'fields')
-    await running.lock()
-    await each(tasks, (task) => running.refuseStale(task))
-    const written = await each(tasks, (task, index) => running.do(task, index))
-    changes.push(...(await located(undefined, () => running.finish())))
-    const answers = new WrittenAnswers<Answer>(app)
-    await each(tasks, async (task, index) => {
+  const tasks = await prepareTasks(app, principal, requests, refs, now)
+  const request = await buildBatchWriteRequest(app, requests, options)
+  return writeInTransaction(app, principal, request, options.idempotencyKey, async ({ tx, changes }) => {
+    const run = new BatchRun({ app, ...principal, tx, now }, tasks, refs, options.merge === 'fields')
+    await run.lock()
+    await mapRequests(tasks, (task) => run.refuseStale(task))
+    const written = await mapRequests(tasks, (task, index) => run.execute(task, index))
+    changes.push(...(await withRequestIndex(undefined, () => run.finish())))
+    const answers = new AnswerCollector<BatchAnswer>(app)
+    await mapRequests(tasks, async (task, index) => {
       const id = written[index] ?? 0
       const isKey = answers.isFull && task.op === 'save'
       answers.add(
-        await (isKey ? writtenKey(app, tx, task.draft.model, id) : running.answerOf(task, id, index)),
+        await (isKey ? readRecordKey(app, tx, task.draft.model, id) : run.readAnswer(task, id, index)),
       )
     })
     return answers.all()
@@ -43,7 +43,7 @@ export async function batch(
 }
 
 /** What a repeat under the same key must be equal to. */
-async function requestOf(
+async function buildBatchWriteRequest(
   app: App,
   requests: readonly BatchRequest[],
   { idempotencyKey, merge }: BatchOptions,
@@ -53,7 +53,7 @@ async function requestOf(
     model: app.catalog.get(request.model),
     data: 'data' in request ? request.data : null,
   }))
-  const { data, secret } = await withoutSecrets(app.catalog, sent, idempotencyKey)
+  const { data, secret } = await redactSecrets(app.catalog, sent, idempotencyKey)
   return {
     action: 'batch',
     data: requests.map((request, index) => ({ ...request, data: data[index] })),

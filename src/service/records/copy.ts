@@ -12,42 +12,47 @@ import type { Select } from '../../store/sql/select.js'
 import type { Table } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
-import { sightOf, type Caller } from '../context/principal.js'
-import { checkId, missing } from '../context/ids.js'
-import { copyTooLarge, fitsAnswer, memoryBytes, roomFor } from '../context/answer-limits.js'
-import { isSeen, readToAnswer, selectFor } from '../access/visible-records.js'
+import { getVisibility, type Principal } from '../context/principal.js'
+import { requireId, throwNotFound } from '../context/ids.js'
+import {
+  createCopyTooLargeError,
+  fitsAnswer,
+  computeMemoryLimit,
+  computeAnswerRoom,
+} from '../context/answer-limits.js'
+import { isRecordVisible, readIfFits, getSelect } from '../access/visible-records.js'
 
-const MARK = ' (copy)'
+const COPY_SUFFIX = ' (copy)'
 
 /** Makes the data that creates an equal record: no ids, no versions, and copies of the owned records. Weighs the record first, and refuses one that is larger than an answer. */
-export async function copy(app: App, by: Caller, model: Model, id: number): Promise<Values> {
+export async function copyRecord(app: App, principal: Principal, model: Model, id: number): Promise<Values> {
   const db = app.db.reader
-  const record = await readToAnswer(app, by, db, { model, id: checkId(model, id) })
-  if (!record && !(await isSeen(app, by, db, { model, id }))) missing(model, id)
-  const copied = record && (await new Copying(app, by).copyOf(model, record, undefined, 1))
-  if (!copied || !fitsAnswer(app, copied)) throw copyTooLarge(app.settings)
+  const record = await readIfFits(app, principal, db, { model, id: requireId(model, id) })
+  if (!record && !(await isRecordVisible(app, principal, db, { model, id }))) throwNotFound(model, id)
+  const copied = record && (await new RecordCopier(app, principal).copyValues(model, record, undefined, 1))
+  if (!copied || !fitsAnswer(app, copied)) throw createCopyTooLargeError(app.settings)
   return copied
 }
 
-class Copying {
+class RecordCopier {
   /** How many records the copy has, in all its lists. */
-  #records = 0
+  #recordCount = 0
   /** How many bytes those in its lists take. */
-  #bytes = 0
+  #memberBytes = 0
 
   constructor(
     private readonly app: App,
-    private readonly by: Caller,
+    private readonly principal: Principal,
   ) {}
 
-  async copyOf(
+  async copyValues(
     model: Model,
     record: WireRecord,
     /** The reference to the owner, which the list decides. */
     owner: string | undefined,
     depth: number,
   ): Promise<Values> {
-    this.#count(model, depth)
+    this.#countRecord(model, depth)
     const values: Values = {}
     for (const field of model.fields.values()) {
       if (!isCopied(model, field) || field.name === owner || !Object.hasOwn(record, field.name)) continue
@@ -56,7 +61,7 @@ class Copying {
         ? await this.#copyMembers(model, field, record, depth)
         : ((record[field.name] ?? null) as Value)
     }
-    return differing(model, values, owner)
+    return changeUniqueValues(model, values, owner)
   }
 
   async #copyMembers(model: Model, field: Field, owner: WireRecord, depth: number): Promise<Value> {
@@ -67,28 +72,29 @@ class Copying {
     if (!reference) return []
     const steps = [buildStep(app.catalog, target, reference)]
     const where: Criteria = { kind: 'comparison', steps, field: ID_FIELD, operator: '=', values: [owner.id] }
-    const { seen } = buildStep(sightOf(app, this.by), model, field)
-    const shown = { seen, select: selectFor(app, this.by, target, 'full') }
-    const walk = { after: 0, limit: MAX_DRAFT_RECORDS - this.#records + 1, where, ...shown }
+    const { seen } = buildStep(getVisibility(app, this.principal), model, field)
+    const shown = { seen, select: getSelect(app, this.principal, target, 'full') }
+    const walk = { after: 0, limit: MAX_DRAFT_RECORDS - this.#recordCount + 1, where, ...shown }
     const table = app.tables.of(target)
-    await this.#weigh(table, walk)
+    await this.#measureMembers(table, walk)
     const copies: Values[] = []
     const members = await store.scanById(app.db.queryPool, table, walk)
-    for (const member of inOrderOf(owner[field.name], members))
-      copies.push(await this.copyOf(target, member, back, depth + 1))
+    for (const member of sortLikeList(owner[field.name], members))
+      copies.push(await this.copyValues(target, member, back, depth + 1))
     return copies
   }
 
-  async #weigh(table: Table, walk: store.IdScan & { readonly select: Select }): Promise<void> {
+  async #measureMembers(table: Table, walk: store.IdScan & { readonly select: Select }): Promise<void> {
     const { db, settings } = this.app
-    if (walk.select.maxBytes * walk.limit <= memoryBytes(settings)) return
-    for (const { bytes } of await measureScan(db.queryPool, table, walk, walk.select)) this.#bytes += bytes
-    if (this.#bytes > roomFor(settings)) throw copyTooLarge(settings)
+    if (walk.select.maxBytes * walk.limit <= computeMemoryLimit(settings)) return
+    for (const { bytes } of await measureScan(db.queryPool, table, walk, walk.select))
+      this.#memberBytes += bytes
+    if (this.#memberBytes > computeAnswerRoom(settings)) throw createCopyTooLargeError(settings)
   }
 
   /** A copy that cannot be sent back is of no use, and one without its last members would lose them unseen. */
-  #count(model: Model, depth: number): void {
-    if (++this.#records > MAX_DRAFT_RECORDS || depth > MAX_DRAFT_DEPTH)
+  #countRecord(model: Model, depth: number): void {
+    if (++this.#recordCount > MAX_DRAFT_RECORDS || depth > MAX_DRAFT_DEPTH)
       throw new VersoError(
         'bad-request',
         `This ${model.name} has too much inside to be copied at once: at most ${MAX_DRAFT_RECORDS} records, ${MAX_DRAFT_DEPTH} levels deep`,
@@ -97,7 +103,7 @@ class Copying {
 }
 
 /** As the list shows them: the copies are made in this order. Who has joined since comes last. */
-function inOrderOf(list: unknown, members: readonly WireRecord[]): readonly WireRecord[] {
+function sortLikeList(list: unknown, members: readonly WireRecord[]): readonly WireRecord[] {
   const shown = new Map([list].flat().map((member, rank) => [getReferenceId(member as Value), rank]))
   const rankOf = ({ id }: WireRecord) => shown.get(id) ?? shown.size
   return members.toSorted((a, b) => rankOf(a) - rankOf(b))
@@ -114,25 +120,26 @@ function isCopied(model: Model, field: Field): boolean {
 }
 
 /** What is unique cannot be the same: a text is marked, all else is left to be chosen. */
-function differing(model: Model, values: Values, owner: string | undefined): Values {
+function changeUniqueValues(model: Model, values: Values, owner: string | undefined): Values {
   const changed = { ...values }
   for (const set of model.unique) {
     // The new owner makes the difference, and so does whatever is empty or given anew.
     const isOther = set.some((name) => name === owner || (changed[name] ?? null) === null)
     const isMarked = set.some((name) => changed[name] !== values[name])
     const fields = set.flatMap((name) => model.fields.get(name) ?? [])
-    const field = fields.find(canBeMarked) ?? fields.findLast(({ required }) => !required) ?? fields[0]
-    if (!isOther && !isMarked && field) changed[field.name] = another(field, changed[field.name] ?? null)
+    const field = fields.find(canTakeSuffix) ?? fields.findLast(({ required }) => !required) ?? fields[0]
+    if (!isOther && !isMarked && field)
+      changed[field.name] = createDistinctValue(field, changed[field.name] ?? null)
   }
   return changed
 }
 
-function canBeMarked({ type, maxLength, selection }: Field): boolean {
-  return type === 'string' && selection === undefined && maxLength > MARK.length
+function canTakeSuffix({ type, maxLength, selection }: Field): boolean {
+  return type === 'string' && selection === undefined && maxLength > COPY_SUFFIX.length
 }
 
-function another(field: Field, value: Value): Value {
-  if (typeof value !== 'string' || !canBeMarked(field)) return null
-  const kept = Array.from(value).slice(0, field.maxLength - MARK.length)
-  return kept.join('') + MARK
+function createDistinctValue(field: Field, value: Value): Value {
+  if (typeof value !== 'string' || !canTakeSuffix(field)) return null
+  const kept = Array.from(value).slice(0, field.maxLength - COPY_SUFFIX.length)
+  return kept.join('') + COPY_SUFFIX
 }

@@ -14,82 +14,82 @@ import { findRecordFiles, insertFile } from '../../store/records/files.js'
 import * as store from '../../store/records/records.js'
 import type { Download, RemoveOptions, UpdateOptions, Upload, WireRecord, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
-import type { Caller } from '../context/principal.js'
-import { checkId, missing } from '../context/ids.js'
-import { saveWith } from './save.js'
+import type { Principal } from '../context/principal.js'
+import { requireId, throwNotFound } from '../context/ids.js'
+import { saveWithAddition } from './save.js'
 
 /** A file that has arrived, in the place of its content. */
-export interface Received extends Omit<Upload, 'content'> {
-  readonly incoming: PendingBlob
+export interface ReceivedUpload extends Omit<Upload, 'content'> {
+  readonly blob: PendingBlob
 }
 
-const MAX_ATTEMPTS = 3
+const MAX_DOWNLOAD_ATTEMPTS = 3
 
-export async function upload(
+export async function uploadFile(
   app: App,
-  by: Caller,
+  principal: Principal,
   model: Model,
   { content, ...rest }: Upload,
   options: UpdateOptions = {},
 ): Promise<WriteResult<WireRecord>> {
-  binaryField(model, rest.field, by)
-  const incoming = await receive(app, content)
-  return uploadReceived(app, by, model, { ...rest, incoming }, options)
+  findBinaryField(model, rest.field, principal)
+  const blob = await receiveContent(app, content)
+  return saveUpload(app, principal, model, { ...rest, blob }, options)
 }
 
 /** Content that comes before it is known what to do with it. It is to be given to `uploadReceived`, or to `discard`. */
-export async function receive(app: App, content: AsyncIterable<Uint8Array>): Promise<PendingBlob> {
+export async function receiveContent(app: App, content: AsyncIterable<Uint8Array>): Promise<PendingBlob> {
   return app.db.blobs.receive(content, app.settings.uploadLimitBytes)
 }
 
-export async function discard(app: App, incoming: PendingBlob): Promise<void> {
-  await app.db.blobs.finish(incoming)
+export async function discardContent(app: App, blob: PendingBlob): Promise<void> {
+  await app.db.blobs.finish(blob)
 }
 
-export async function uploadReceived(
+export async function saveUpload(
   app: App,
-  by: Caller,
+  principal: Principal,
   model: Model,
-  { data = {}, field: named, name, incoming }: Received,
+  { data = {}, field: fieldName, name, blob }: ReceivedUpload,
   options: UpdateOptions = {},
 ): Promise<WriteResult<WireRecord>> {
   try {
-    const field = binaryField(model, named, by)
+    const field = findBinaryField(model, fieldName, principal)
     const facts: FileMetadata = {
-      ...{ name: sanitizeFileName(name), type: detectContentType(incoming.head) },
-      ...{ size: incoming.size, sha256: incoming.sha256 },
+      ...{ name: sanitizeFileName(name), type: detectContentType(blob.head) },
+      ...{ size: blob.size, sha256: blob.sha256 },
     }
     const file = { field: field.name, ...facts }
-    const valuesIn = async (tx: Transaction): Promise<Values> => {
-      const id = await insertFile(tx, facts, incoming.key, app.clock.now())
-      await app.db.blobs.store(tx, id, incoming)
+    const prepareValues = async (tx: Transaction): Promise<Values> => {
+      const id = await insertFile(tx, facts, blob.key, app.clock.now())
+      await app.db.blobs.store(tx, id, blob)
       return { [field.name]: { id, ...pickFileMetadata(facts) }, ...deriveMetaFileValues(model, facts) }
     }
-    const sent = withFileName(model, data, facts)
-    return await saveWith(app, by, model, sent, { file, valuesIn }, options)
+    const sent = addFileName(model, data, facts)
+    return await saveWithAddition(app, principal, model, sent, { file, prepareValues }, options)
   } finally {
-    await app.db.blobs.finish(incoming)
+    await app.db.blobs.finish(blob)
   }
 }
 
 /** What a binary field holds; undefined if it is empty. */
-export async function download(
+export async function downloadFile(
   app: App,
-  by: Caller,
+  principal: Principal,
   model: Model,
   id: number,
-  named: string,
+  fieldName: string,
 ): Promise<Download | undefined> {
-  const field = binaryField(model, named, by)
-  checkId(model, id)
-  await refuseUnseen(app, by, model, id, field)
+  const field = findBinaryField(model, fieldName, principal)
+  requireId(model, id)
+  await refuseHiddenFile(app, principal, model, id, field)
   const table = app.tables.of(model)
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
-    const files = (await findRecordFiles(app.db.reader, table, id)) ?? missing(model, id)
+  for (let attempt = 1; attempt <= MAX_DOWNLOAD_ATTEMPTS; attempt++) {
+    const files = (await findRecordFiles(app.db.reader, table, id)) ?? throwNotFound(model, id)
     const file = files.get(field.name)
     if (!file) return undefined
     const { type, size, sha256 } = file
-    const name = await nameOf(app, model, id, file.name)
+    const name = await readFileName(app, model, id, file.name)
     const content = await app.db.blobs.open(file)
     if (content) return { name, type, size, sha256, content }
     // Replaced or removed in between: then there is another one by now, or none.
@@ -98,71 +98,81 @@ export async function download(
 }
 
 /** A file of a record that may not be seen, or in a field that is hidden in it, is not there. */
-async function refuseUnseen(app: App, by: Caller, model: Model, id: number, field: Field): Promise<void> {
-  if (!by.rights) return
-  const rights = by.rights.of(model)
-  if (!rights.canRead(field.name)) throw unknownBinary(model, field.name, [])
-  const seen = andCriteria(rights.criteriaFor('read'), rights.mask(field.name))
+async function refuseHiddenFile(
+  app: App,
+  principal: Principal,
+  model: Model,
+  id: number,
+  field: Field,
+): Promise<void> {
+  if (!principal.permissions) return
+  const permissions = principal.permissions.of(model)
+  if (!permissions.canRead(field.name)) throw createUnknownBinaryFieldError(model, field.name, [])
+  const seen = andCriteria(permissions.criteriaFor('read'), permissions.mask(field.name))
   const [isSeen] = (seen &&
     (await store.evaluateCriteria(app.db.queryPool, app.tables.of(model), id, [seen]))) ?? [!seen]
-  if (!isSeen) missing(model, id)
+  if (!isSeen) throwNotFound(model, id)
 }
 
 /** Empties a binary field. */
-export async function clear(
+export async function clearFile(
   app: App,
-  by: Caller,
+  principal: Principal,
   model: Model,
   id: number,
-  named: string,
+  fieldName: string,
   { version, ...options }: RemoveOptions,
 ): Promise<WriteResult<WireRecord>> {
-  const field = binaryField(model, named, by)
+  const field = findBinaryField(model, fieldName, principal)
   const file = { field: field.name, cleared: true }
-  const valuesIn = async (): Promise<Values> => ({
+  const prepareValues = async (): Promise<Values> => ({
     [field.name]: null,
     ...deriveMetaFileValues(model, undefined),
   })
-  return saveWith(app, by, model, { id, version }, { file, valuesIn }, options)
+  return saveWithAddition(app, principal, model, { id, version }, { file, prepareValues }, options)
 }
 
 /** Whether anything can be uploaded to the model at all. */
-export function requireBinary(model: Model, by: Caller): void {
-  if (binaryFields(model, by).length === 0)
+export function requireBinaryField(model: Model, principal: Principal): void {
+  if (listBinaryFields(model, principal).length === 0)
     throw new VersoError('not-found', `${model.name} has no binary field`)
 }
 
 /** The binary field of that name; without a name the only one. */
-function binaryField(model: Model, name: string | undefined, by: Caller): Field {
-  requireBinary(model, by)
-  const fields = binaryFields(model, by)
+function findBinaryField(model: Model, name: string | undefined, principal: Principal): Field {
+  requireBinaryField(model, principal)
+  const fields = listBinaryFields(model, principal)
   const names = fields.map((field) => field.name)
   if (name === undefined && fields.length > 1)
     throw new VersoError('bad-request', `Name the binary field of ${model.name}: ${names.join(', ')}`)
   const field = name === undefined ? fields[0] : fields.find((each) => each.name === name)
   if (field) return field
-  throw unknownBinary(model, name ?? '', names)
+  throw createUnknownBinaryFieldError(model, name ?? '', names)
 }
 
-function unknownBinary({ name: model }: Model, wrong: string, names: readonly string[]): VersoError {
+function createUnknownBinaryFieldError(
+  { name: model }: Model,
+  wrong: string,
+  names: readonly string[],
+): VersoError {
   const message = `"${wrong.slice(0, 100)}" is no binary field of ${model}${didYouMean(wrong, names)}`
   return new VersoError('not-found', message)
 }
 
 /** Those that may be known. */
-function binaryFields(model: Model, { rights }: Caller): Field[] {
+function listBinaryFields(model: Model, { permissions }: Principal): Field[] {
   const fields = [...model.fields.values()].filter(({ type }) => type === 'binary')
-  return fields.filter((field) => !rights || rights.isVisible(model, field))
+  return fields.filter((field) => !permissions || permissions.isVisible(model, field))
 }
 
 /** A file that stands for itself is called as it was where it came from, unless it is given another name. */
-function withFileName(model: Model, data: unknown, { name }: FileMetadata): unknown {
+function addFileName(model: Model, data: unknown, { name }: FileMetadata): unknown {
   if (model !== META_FILE || !isObject(data)) return data
   return { ...data, fileName: data['fileName'] ?? name }
 }
 
 /** Such a file may have been renamed since. */
-async function nameOf(app: App, model: Model, id: number, name: string): Promise<string> {
+async function readFileName(app: App, model: Model, id: number, name: string): Promise<string> {
   if (model !== META_FILE) return name
   const record = await store.read(app.db.reader, app.tables.of(model), id)
   return record ? sanitizeFileName(String(record['fileName'])) : name

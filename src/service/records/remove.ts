@@ -5,105 +5,105 @@ import { isObject } from '../../model/values/value.js'
 import * as store from '../../store/records/records.js'
 import type { RemoveOptions, RemovedRecord, WriteOptions, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
-import type { Caller } from '../context/principal.js'
-import { conflict, refuseIfStale } from '../write/conflict.js'
-import { checkId, missing } from '../context/ids.js'
-import { lockToRemove } from '../write/lock-order.js'
-import { Saving } from '../write/record-writer.js'
-import { versionIn, versionToRemove, type Expected } from '../write/versions.js'
-import { nowOf, type Work } from '../context/context.js'
-import { requestOf, write } from '../write/transaction.js'
+import type { Principal } from '../context/principal.js'
+import { createConflictError, refuseIfStale } from '../write/conflict.js'
+import { requireId, throwNotFound } from '../context/ids.js'
+import { lockForRemove } from '../write/lock-order.js'
+import { RecordWriter } from '../write/record-writer.js'
+import { parseVersion, parseRemoveVersion, type ExpectedVersion } from '../write/versions.js'
+import { getTimestamp, type WriteContext } from '../context/context.js'
+import { buildWriteRequest, writeInTransaction } from '../write/transaction.js'
 
 const MAX_REMOVALS = 1_000
 
-export async function remove(
+export async function removeRecord(
   app: App,
-  by: Caller,
+  principal: Principal,
   model: Model,
   id: number,
   options: RemoveOptions = {},
 ): Promise<WriteResult<number>> {
-  checkId(model, id)
-  const expected = versionToRemove(options)
-  const now = nowOf(app)
-  const request = await requestOf(app, model, 'delete', { id, version: expected?.version }, options)
-  return write(app, by, request, options.idempotencyKey, async ({ tx, changes }) => {
-    const saving = new Saving({ app, ...by, tx, now })
-    await removeOne({ app, tx, ...by }, saving, model, id, expected)
-    changes.push(...(await saving.finish()))
+  requireId(model, id)
+  const expected = parseRemoveVersion(options)
+  const now = getTimestamp(app)
+  const request = await buildWriteRequest(app, model, 'delete', { id, version: expected?.version }, options)
+  return writeInTransaction(app, principal, request, options.idempotencyKey, async ({ tx, changes }) => {
+    const writer = new RecordWriter({ app, ...principal, tx, now })
+    await removeInTransaction({ app, tx, ...principal }, writer, model, id, expected)
+    changes.push(...(await writer.finish()))
     return id
   })
 }
 
-interface Removal {
+interface RemovalRequest {
   readonly id: number
   /** Undefined where any version will do. */
-  readonly expected: Expected | undefined
+  readonly expected: ExpectedVersion | undefined
 }
 
 /** All of them are removed, or none. */
-export async function removeAll(
+export async function removeListedRecords(
   app: App,
-  by: Caller,
+  principal: Principal,
   model: Model,
   records: readonly unknown[],
   options: WriteOptions = {},
 ): Promise<WriteResult<readonly RemovedRecord[]>> {
-  const now = nowOf(app)
-  const removals = removalsFrom(model, records)
-  const request = await requestOf(app, model, 'delete-all', { data: records }, options)
-  return write(app, by, request, options.idempotencyKey, async ({ tx, changes }) => {
-    const saving = new Saving({ app, ...by, tx, now })
+  const now = getTimestamp(app)
+  const removals = parseRemovals(model, records)
+  const request = await buildWriteRequest(app, model, 'delete-all', { data: records }, options)
+  return writeInTransaction(app, principal, request, options.idempotencyKey, async ({ tx, changes }) => {
+    const writer = new RecordWriter({ app, ...principal, tx, now })
     const ids = removals.map(({ id }) => id)
-    await lockToRemove({ app, tx }, model, ids)
-    for (const { id } of removals) await saving.requireRemovable(app.tables.of(model), id)
-    await refuseStale({ app, tx, ...by }, model, removals)
+    await lockForRemove({ app, tx }, model, ids)
+    for (const { id } of removals) await writer.requireRemovable(app.tables.of(model), id)
+    await refuseStaleRemovals({ app, tx, ...principal }, model, removals)
     const versions = new Map<number, number>()
     for (const { id, expected } of removals)
-      versions.set(id, await removeOne({ app, tx, ...by }, saving, model, id, expected))
-    changes.push(...(await saving.finish()))
+      versions.set(id, await removeInTransaction({ app, tx, ...principal }, writer, model, id, expected))
+    changes.push(...(await writer.finish()))
     return removals.map(({ id }) => ({ id, version: versions.get(id) ?? 0 }))
   })
 }
 
 /** Before any of them goes: so that a conflict shows them as they are, and not as we would leave them. */
-async function refuseStale(
-  work: Omit<Work, 'now'>,
+async function refuseStaleRemovals(
+  context: Omit<WriteContext, 'now'>,
   model: Model,
-  removals: readonly Removal[],
+  removals: readonly RemovalRequest[],
 ): Promise<void> {
-  const table = work.app.tables.of(model)
+  const table = context.app.tables.of(model)
   for (const { id, expected } of removals) {
-    if (expected) await refuseIfStale(work, work.tx, table, id, expected, null)
+    if (expected) await refuseIfStale(context, context.tx, table, id, expected, null)
   }
 }
 
 /** Answers the version that it had. */
-export async function removeOne(
-  work: Omit<Work, 'now'>,
-  saving: Saving,
+export async function removeInTransaction(
+  context: Omit<WriteContext, 'now'>,
+  writer: RecordWriter,
   model: Model,
   id: number,
-  expected: Expected | undefined,
+  expected: ExpectedVersion | undefined,
   /** Where in the request that is asked for. */
-  place = '',
+  path = '',
 ): Promise<number> {
-  const { app, tx } = work
+  const { app, tx } = context
   const table = app.tables.of(model)
   // A member of one that was removed before it.
-  const gone = saving.goneFrom(model, id)
+  const removed = writer.findRemoved(model, id)
   for (;;) {
-    const record = gone ?? (await store.read(tx, table, id)) ?? missing(model, id)
+    const record = removed ?? (await store.read(tx, table, id)) ?? throwNotFound(model, id)
     // Between the read and the guarded delete: it was at this version all the time, and so was what is permitted.
-    if (!gone) await saving.requireRemovable(table, id)
+    if (!removed) await writer.requireRemovable(table, id)
     if (expected && record.version !== expected.version)
-      throw await conflict(work, tx, table, record, expected, null)
+      throw await createConflictError(context, tx, table, record, expected, null)
     // Somebody was faster: the record is read again, and by now it is locked.
-    if (gone ?? (await saving.remove(table, record, place))) return record.version
+    if (removed ?? (await writer.remove(table, record, path))) return record.version
   }
 }
 
-function removalsFrom(model: Model, records: readonly unknown[]): Removal[] {
+function parseRemovals(model: Model, records: readonly unknown[]): RemovalRequest[] {
   if (records.length > MAX_REMOVALS)
     throw new VersoError('bad-request', `At most ${MAX_REMOVALS} records can be removed at once`)
   const seen = new Set<number>()
@@ -114,12 +114,12 @@ function removalsFrom(model: Model, records: readonly unknown[]): Removal[] {
         'bad-request',
         `records[${index}] must be an object such as { "id": 5, "version": 2 }`,
       )
-    if (seen.has(checkId(model, id)))
+    if (seen.has(requireId(model, id)))
       throw new VersoError('bad-request', `records[${index}] names ${id} again`)
     seen.add(id)
     // As it was read, in a list for one, it has its version under the other name.
     const { $version, version: named = $version } = isObject(record) ? record : {}
-    const version = versionIn({ version: named }, `records[${index}]`)
-    return { id, expected: version === undefined ? undefined : { version, by: 'version' } }
+    const version = parseVersion({ version: named }, `records[${index}]`)
+    return { id, expected: version === undefined ? undefined : { version, source: 'version' } }
   })
 }

@@ -18,62 +18,74 @@ import { compileSelection } from '../../store/sql/select.js'
 import type { SaveOptions, UpdateOptions, WireRecord, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
 import { createBare, isBare, updateBare } from '../write/bare-saves.js'
-import { sightOf, type Caller } from '../context/principal.js'
-import { checkId, missing } from '../context/ids.js'
-import { refuseNewKey } from '../auth/key-rules.js'
-import { isLight } from '../context/answer-limits.js'
+import { getVisibility, type Principal } from '../context/principal.js'
+import { requireId, throwNotFound } from '../context/ids.js'
+import { refuseDirectKeyCreate } from '../auth/key-rules.js'
+import { isAlwaysInMemory } from '../context/answer-limits.js'
 import { lockInOrder } from '../write/lock-order.js'
-import { keepRules } from '../auth/auth-rules.js'
+import { validateSystemDrafts } from '../auth/auth-rules.js'
 import { plainOf } from '../write/plain.js'
-import { requirePermitted } from '../access/permission-checks.js'
-import { Saving } from '../write/record-writer.js'
+import { requirePermission } from '../access/permission-checks.js'
+import { RecordWriter } from '../write/record-writer.js'
 import { hashSecrets } from '../write/secrets.js'
-import { isSeen, readToAnswer, seesWhole, selectFor, withMemberNames } from '../access/visible-records.js'
-import { versionIn, versionToUpdate, type Expected } from '../write/versions.js'
-import { nowOf } from '../context/context.js'
-import { requestOf, write, type Writing } from '../write/transaction.js'
-import { shortened, WrittenAnswers } from '../write/written-answers.js'
+import {
+  isRecordVisible,
+  readIfFits,
+  seesWholeRecords,
+  getSelect,
+  addMemberNames,
+} from '../access/visible-records.js'
+import { parseVersion, parseUpdateVersion, type ExpectedVersion } from '../write/versions.js'
+import { getTimestamp } from '../context/context.js'
+import { buildWriteRequest, writeInTransaction, type TransactionScope } from '../write/transaction.js'
+import { toShortenedKey, AnswerCollector } from '../write/written-answers.js'
 import { hasMembers } from '../access/written-record.js'
 
-export async function create(
+export async function createRecord(
   app: App,
-  by: Caller,
+  principal: Principal,
   model: Model,
   data: unknown,
   options: SaveOptions = {},
 ): Promise<WriteResult<WireRecord>> {
-  requirePermitted(by, 'create', model)
-  refuseNewKey(model)
-  return writeOne(app, by, await creationOf(app, by, model, data), { data }, options)
+  requirePermission(principal, 'create', model)
+  refuseDirectKeyCreate(model)
+  return writeRecord(app, principal, await prepareCreate(app, principal, model, data), { data }, options)
 }
 
-export async function update(
+export async function updateRecord(
   app: App,
-  by: Caller,
+  principal: Principal,
   model: Model,
   id: number,
   data: unknown,
   options: UpdateOptions = {},
 ): Promise<WriteResult<WireRecord>> {
-  const told = { data, ...(options.patch ? { patch: true } : {}) }
-  return writeOne(app, by, await updateOf(app, by, model, id, data, options), told, options)
+  const sent = { data, ...(options.patch ? { patch: true } : {}) }
+  return writeRecord(
+    app,
+    principal,
+    await prepareUpdate(app, principal, model, id, data, options),
+    sent,
+    options,
+  )
 }
 
 /** What a record gets besides what was sent for it: a file that has arrived, what only the service sets. */
-export interface Addition {
+export interface WriteAddition {
   /** What a repeat must be equal to. */
   readonly file?: object
   /** What it changes beside the record goes into the same part of the Log. */
-  readonly valuesIn: (tx: Transaction, changes: NewChange[]) => Promise<Values>
+  readonly prepareValues: (tx: Transaction, changes: NewChange[]) => Promise<Values>
 }
 
 /** Made, or changed if it has an id. */
-export async function saveWith(
+export async function saveWithAddition(
   app: App,
-  by: Caller,
+  principal: Principal,
   model: Model,
   data: unknown,
-  { file, valuesIn }: Addition,
+  { file, prepareValues }: WriteAddition,
   options: UpdateOptions,
 ): Promise<WriteResult<WireRecord>> {
   const id = isObject(data) ? (data['id'] ?? null) : null
@@ -82,181 +94,217 @@ export async function saveWith(
   if (id === null && options.ifMatch !== undefined)
     throw new VersoError('bad-request', 'A new record has no version yet: name the id of the record, too')
   const save =
-    id === null ? await creationOf(app, by, model, data) : await updateOf(app, by, model, id, data, options)
-  return writeOne(app, by, save, { data, ...(file ? { file } : {}) }, options, valuesIn)
+    id === null
+      ? await prepareCreate(app, principal, model, data)
+      : await prepareUpdate(app, principal, model, id, data, options)
+  return writeRecord(app, principal, save, { data, ...(file ? { file } : {}) }, options, prepareValues)
 }
 
 /** A checked request to write one record; one that is made is expected at no version. */
-interface Save {
+interface RecordSave {
   readonly draft: Draft
-  readonly expected: Expected | undefined
+  readonly expected: ExpectedVersion | undefined
   readonly now: string
 }
 
-async function creationOf(app: App, by: Caller, model: Model, data: unknown): Promise<Save> {
-  requirePermitted(by, 'create', model)
-  refuseKeysOfARecord(data)
-  const now = nowOf(app)
-  const draft = readCreateDraft(sightOf(app, by), model, data, now)
-  return { draft: await ready(app, by, draft), expected: undefined, now }
+async function prepareCreate(
+  app: App,
+  principal: Principal,
+  model: Model,
+  data: unknown,
+): Promise<RecordSave> {
+  requirePermission(principal, 'create', model)
+  refuseRecordKeys(data)
+  const now = getTimestamp(app)
+  const draft = readCreateDraft(getVisibility(app, principal), model, data, now)
+  return { draft: await prepareDraft(app, principal, draft), expected: undefined, now }
 }
 
-async function updateOf(
+async function prepareUpdate(
   app: App,
-  by: Caller,
+  principal: Principal,
   model: Model,
   id: number,
   data: unknown,
   options: UpdateOptions,
-): Promise<Save> {
-  checkId(model, id)
-  await requireUpdatable(app, by, model, id)
-  const expected = versionToUpdate(data, id, options)
-  const now = nowOf(app)
+): Promise<RecordSave> {
+  requireId(model, id)
+  await requireUpdatable(app, principal, model, id)
+  const expected = parseUpdateVersion(data, id, options)
+  const now = getTimestamp(app)
   const key = { id, version: expected.version }
-  const draft = readUpdateDraft(sightOf(app, by), model, data, key, now)
-  return { draft: await ready(app, by, options.patch ? markPatchedFields(draft) : draft), expected, now }
+  const draft = readUpdateDraft(getVisibility(app, principal), model, data, key, now)
+  return {
+    draft: await prepareDraft(app, principal, options.patch ? markPatchedFields(draft) : draft),
+    expected,
+    now,
+  }
 }
 
 /** As it may be stored. */
-export async function ready(app: App, by: Caller, draft: Draft): Promise<Draft> {
-  const [kept = draft] = await keepRules(app, by, draft.model, [draft])
-  return hashSecrets(kept)
+export async function prepareDraft(app: App, principal: Principal, draft: Draft): Promise<Draft> {
+  const [validated = draft] = await validateSystemDrafts(app, principal, draft.model, [draft])
+  return hashSecrets(validated)
 }
 
 /** Who may change no record of this model is told so, if there is one to be changed. */
-export async function requireUpdatable(app: App, by: Caller, model: Model, id: number): Promise<void> {
-  if (!by.rights || by.rights.of(model).can('update')) return
-  if (!(await isSeen(app, by, app.db.reader, { model, id }))) missing(model, id)
-  requirePermitted(by, 'update', model)
+export async function requireUpdatable(
+  app: App,
+  principal: Principal,
+  model: Model,
+  id: number,
+): Promise<void> {
+  if (!principal.permissions || principal.permissions.of(model).can('update')) return
+  if (!(await isRecordVisible(app, principal, app.db.reader, { model, id }))) throwNotFound(model, id)
+  requirePermission(principal, 'update', model)
 }
 
-async function writeOne(
+async function writeRecord(
   app: App,
-  by: Caller,
-  { draft: sent, expected, now }: Save,
-  told: { readonly data: unknown; readonly file?: object; readonly patch?: boolean },
+  principal: Principal,
+  { draft: sent, expected, now }: RecordSave,
+  sentBody: { readonly data: unknown; readonly file?: object; readonly patch?: boolean },
   options: SaveOptions,
-  valuesIn?: Addition['valuesIn'],
+  prepareValues?: WriteAddition['prepareValues'],
 ): Promise<WriteResult<WireRecord>> {
   const { model, key } = sent
-  const request = await requestOf(app, model, key ? 'update' : 'create', { ...key, ...told }, options)
-  const plain = plainOf(by, sent, options, valuesIn !== undefined)
-  if (plain && options.wanted === undefined && isBare(app, by, sent)) {
-    const saveOne = async ({ tx, changes }: Writing) => {
-      const work = { app, ...by, tx, now }
+  const request = await buildWriteRequest(
+    app,
+    model,
+    key ? 'update' : 'create',
+    { ...key, ...sentBody },
+    options,
+  )
+  const plain = plainOf(principal, sent, options, prepareValues !== undefined)
+  if (plain && options.wanted === undefined && isBare(app, principal, sent)) {
+    const saveOne = async ({ tx, changes }: TransactionScope) => {
+      const work = { app, ...principal, tx, now }
       const saving = key && expected ? updateBare(work, sent, key, expected) : createBare(work, sent)
       const { record, change } = await saving
       changes.push(change)
-      return hasMembers(model, record) ? named(app, by, tx, { model, record }) : record
+      return hasMembers(model, record) ? addNamesOrShorten(app, principal, tx, { model, record }) : record
     }
-    return write(app, by, request, undefined, saveOne, plain)
+    return writeInTransaction(app, principal, request, undefined, saveOne, plain)
   }
-  const shown = shownTo(app, by, model, options)
-  const work = async ({ tx, changes }: Writing) => {
-    const draft = valuesIn ? { ...sent, values: { ...sent.values, ...(await valuesIn(tx, changes)) } } : sent
+  const readResult = buildResultReader(app, principal, model, options)
+  const work = async ({ tx, changes }: TransactionScope) => {
+    const draft = prepareValues
+      ? { ...sent, values: { ...sent.values, ...(await prepareValues(tx, changes)) } }
+      : sent
     const merges = options.merge === 'fields'
-    const saving = new Saving({ app, ...by, tx, now }, [draft], { merges })
+    const writer = new RecordWriter({ app, ...principal, tx, now }, [draft], { merges })
     await lockInOrder({ app, tx }, [draft], merges)
-    if (!key) await saving.refuseStaleInside(draft)
-    const id = key && expected ? await saving.update(draft, key, expected) : await saving.create(draft)
-    changes.push(...(await saving.finish()))
-    return shown(saving, tx, id)
+    if (!key) await writer.refuseStaleInside(draft)
+    const id = key && expected ? await writer.update(draft, key, expected) : await writer.create(draft)
+    changes.push(...(await writer.finish()))
+    return readResult(writer, tx, id)
   }
-  return write(app, by, request, options.idempotencyKey, work, plain)
+  return writeInTransaction(app, principal, request, options.idempotencyKey, work, plain)
 }
 
 /** Several at once: those without an id are made, the others changed from the version that they name. All of them or none. */
-export async function save(
+export async function saveRecords(
   app: App,
-  by: Caller,
+  principal: Principal,
   model: Model,
   records: readonly unknown[],
   options: SaveOptions = {},
 ): Promise<WriteResult<readonly WireRecord[]>> {
-  const now = nowOf(app)
-  const sent = records.map((data, index) => ({ data, key: keyIn(model, data, `records[${index}]`) }))
-  if (sent.some(({ key }) => !key)) refuseNewKey(model)
+  const now = getTimestamp(app)
+  const sent = records.map((data, index) => ({ data, key: parseRecordKey(model, data, `records[${index}]`) }))
+  if (sent.some(({ key }) => !key)) refuseDirectKeyCreate(model)
   const drafts: Draft[] = []
-  const asked = readSaveDrafts(sightOf(app, by), model, sent, now)
-  for (const draft of await keepRules(app, by, model, asked)) drafts.push(await hashSecrets(draft))
-  const shown = shownTo(app, by, model, options)
-  const request = await requestOf(app, model, 'save', { data: records }, options)
-  return write(app, by, request, options.idempotencyKey, async ({ tx, changes }) => {
+  const read = readSaveDrafts(getVisibility(app, principal), model, sent, now)
+  for (const draft of await validateSystemDrafts(app, principal, model, read))
+    drafts.push(await hashSecrets(draft))
+  const readResult = buildResultReader(app, principal, model, options)
+  const request = await buildWriteRequest(app, model, 'save', { data: records }, options)
+  return writeInTransaction(app, principal, request, options.idempotencyKey, async ({ tx, changes }) => {
     const merges = options.merge === 'fields'
-    const saving = new Saving({ app, ...by, tx, now }, drafts, { merges })
+    const writer = new RecordWriter({ app, ...principal, tx, now }, drafts, { merges })
     await lockInOrder({ app, tx }, drafts, merges)
-    await saving.refuseStale(drafts)
+    await writer.refuseStale(drafts)
     const ids: number[] = []
-    for (const draft of drafts) ids.push(await saving.save(draft))
-    changes.push(...(await saving.finish()))
-    const answers = new WrittenAnswers<WireRecord>(app)
+    for (const draft of drafts) ids.push(await writer.save(draft))
+    changes.push(...(await writer.finish()))
+    const answers = new AnswerCollector<WireRecord>(app)
     for (const id of ids)
-      answers.add(await (answers.isFull ? writtenKey(app, tx, model, id) : shown(saving, tx, id)))
+      answers.add(await (answers.isFull ? readRecordKey(app, tx, model, id) : readResult(writer, tx, id)))
     return answers.all()
   })
 }
 
 /** Which record is to be changed, and from which version; undefined for a new one. */
-function keyIn(model: Model, data: unknown, place: string): VersionedId | undefined {
+function parseRecordKey(model: Model, data: unknown, path: string): VersionedId | undefined {
   if (!isObject(data) || (data['id'] ?? null) === null) {
-    refuseKeysOfARecord(data, `${place}: `)
+    refuseRecordKeys(data, `${path}: `)
     return undefined
   }
   const { id } = data
-  if (typeof id !== 'number') throw new VersoError('bad-request', `${place}.id must be a whole number from 1`)
-  const version = versionIn(data, place)
-  if (version !== undefined) return { id: checkId(model, id), version }
+  if (typeof id !== 'number') throw new VersoError('bad-request', `${path}.id must be a whole number from 1`)
+  const version = parseVersion(data, path)
+  if (version !== undefined) return { id: requireId(model, id), version }
   throw new VersoError(
     'bad-request',
-    `${place} has an id: it must name the version that it was made from, too`,
+    `${path} has an id: it must name the version that it was made from, too`,
   )
 }
 
 /** All that is told of a record where there is no room for more. */
-export async function writtenKey(app: App, tx: Transaction, model: Model, id: number): Promise<WireRecord> {
-  return { id, version: (await store.findVersion(tx, app.tables.of(model), id)) ?? missing(model, id) }
+export async function readRecordKey(
+  app: App,
+  tx: Transaction,
+  model: Model,
+  id: number,
+): Promise<WireRecord> {
+  return { id, version: (await store.findVersion(tx, app.tables.of(model), id)) ?? throwNotFound(model, id) }
 }
 
-export type Shown = (saving: Saving, tx: Transaction, id: number) => Promise<WireRecord>
+export type ResultReader = (saving: RecordWriter, tx: Transaction, id: number) => Promise<WireRecord>
 
 /** What the answer shows of a record that was written. */
-export function shownTo(app: App, by: Caller, model: Model, { wanted }: SaveOptions): Shown {
-  if (wanted === undefined && seesWhole(app, by, model))
-    return async (saving, tx, id) => {
-      const record = await saving.recordOf(model, id)
-      return hasMembers(model, record) ? named(app, by, tx, { model, record }) : record
+export function buildResultReader(
+  app: App,
+  principal: Principal,
+  model: Model,
+  { wanted: fields }: SaveOptions,
+): ResultReader {
+  if (fields === undefined && seesWholeRecords(app, principal, model))
+    return async (writer, tx, id) => {
+      const record = await writer.readRecord(model, id)
+      return hasMembers(model, record) ? addNamesOrShorten(app, principal, tx, { model, record }) : record
     }
-  const select = wanted
-    ? compileSelection(app.db.dialect, parseRecordSelection(sightOf(app, by), model, wanted))
-    : selectFor(app, by, model, 'full')
+  const select = fields
+    ? compileSelection(app.db.dialect, parseRecordSelection(getVisibility(app, principal), model, fields))
+    : getSelect(app, principal, model, 'full')
   return async (_, tx, id) => {
-    const key = await writtenKey(app, tx, model, id)
-    const record = await readToAnswer(app, by, tx, { model, id, select })
+    const key = await readRecordKey(app, tx, model, id)
+    const record = await readIfFits(app, principal, tx, { model, id, select })
     if (record) return record
-    const isLarge = !isLight(app, select) && (await isSeen(app, by, tx, { model, id }))
+    const isLarge =
+      !isAlwaysInMemory(app, select) && (await isRecordVisible(app, principal, tx, { model, id }))
     // Who may write what they may not see is told that it was written.
-    return isLarge ? shortened(key) : key
+    return isLarge ? toShortenedKey(key) : key
   }
 }
 
 /** With the names of its list members; the id and the version of one that is larger than an answer. */
-async function named(
+async function addNamesOrShorten(
   app: App,
-  by: Caller,
+  principal: Principal,
   tx: Transaction,
   written: { readonly model: Model; readonly record: WireRecord },
 ): Promise<WireRecord> {
-  return (await withMemberNames(app, by, tx, written)) ?? shortened(written.record)
+  return (await addMemberNames(app, principal, tx, written)) ?? toShortenedKey(written.record)
 }
 
-function refuseKeysOfARecord(data: unknown, place = ''): void {
+function refuseRecordKeys(data: unknown, path = ''): void {
   if (!isObject(data)) return
   const given = ['id', 'version'].filter((key) => data[key] !== undefined && data[key] !== null)
   if (given.length > 0) {
     throw new VersoError(
       'bad-request',
-      `${place}A new record has no ${given.join(' and no ')} yet: leave it out, or update with POST`,
+      `${path}A new record has no ${given.join(' and no ')} yet: leave it out, or update with POST`,
     )
   }
 }

@@ -7,56 +7,63 @@ import { isId, isObject, isVersion } from '../../model/values/value.js'
 import type { Queryable } from '../../store/engine/database.js'
 import * as store from '../../store/records/records.js'
 import type { App } from '../context/app.js'
-import { sightOf, type Caller } from '../context/principal.js'
+import { getVisibility, type Principal } from '../context/principal.js'
 import { refuseIfStale } from '../write/conflict.js'
-import { missing } from '../context/ids.js'
-import { holding } from '../access/record-access.js'
-import { seenBy } from '../access/visible-records.js'
+import { throwNotFound } from '../context/ids.js'
+import { evaluateOptionalCriteria } from '../access/record-access.js'
+import { getVisibleCriteria } from '../access/visible-records.js'
 
-const MAX_VERIFIED = 1_000
+const MAX_VERIFIED_RECORDS = 1_000
 
-interface Claimed {
+interface VersionClaim {
   readonly model: Model
   readonly id: number
   readonly version: number
 }
 
 /** Refuses if the record, or a neighbour inside of it, is no longer at the version that is named, or no longer there. */
-export async function verify(app: App, by: Caller, model: Model, data: unknown): Promise<void> {
+export async function verifyVersions(
+  app: App,
+  principal: Principal,
+  model: Model,
+  data: unknown,
+): Promise<void> {
   if (!isObject(data)) throw new VersoError('bad-request', '"data" must be a record with its id and version')
-  const claims: Claimed[] = []
-  collect(sightOf(app, by), model, data, claims, { records: 0 })
+  const claims: VersionClaim[] = []
+  collectClaims(getVisibility(app, principal), model, data, claims, { records: 0 })
   if (claims.length === 0)
     throw new VersoError('bad-request', '"data" must name the id and the version of at least one record')
   for (const { model: claimed, id, version } of claims) {
-    const [isSeen] = await holding(app.db.queryPool, app.tables.of(claimed), id, [seenBy(by, claimed)])
-    if (!isSeen) missing(claimed, id)
-    await requireVersion({ app, ...by }, app.db.reader, claimed, { id, version })
+    const [isSeen] = await evaluateOptionalCriteria(app.db.queryPool, app.tables.of(claimed), id, [
+      getVisibleCriteria(principal, claimed),
+    ])
+    if (!isSeen) throwNotFound(claimed, id)
+    await requireVersion({ app, ...principal }, app.db.reader, claimed, { id, version })
   }
 }
 
 /** Refuses unless the record is there and at the version. Whether it may be seen is for the caller to say. */
 export async function requireVersion(
-  refused: Caller & { readonly app: App },
+  context: Principal & { readonly app: App },
   db: Queryable,
   model: Model,
   { id, version }: VersionedId,
 ): Promise<void> {
-  const table = refused.app.tables.of(model)
-  await refuseIfStale(refused, db, table, id, { version, by: 'version' }, null)
-  if ((await store.findVersion(db, table, id)) === undefined) missing(model, id)
+  const table = context.app.tables.of(model)
+  await refuseIfStale(context, db, table, id, { version, source: 'version' }, null)
+  if ((await store.findVersion(db, table, id)) === undefined) throwNotFound(model, id)
 }
 
-function collect(
-  sight: Visibility,
+function collectClaims(
+  visibility: Visibility,
   model: Model,
   data: Readonly<Record<string, unknown>>,
-  claims: Claimed[],
+  claims: VersionClaim[],
   seen: { records: number },
 ): void {
   // Also those that claim nothing: each is looked through.
-  if (++seen.records > MAX_VERIFIED)
-    throw new VersoError('bad-request', `At most ${MAX_VERIFIED} records can be verified at once`)
+  if (++seen.records > MAX_VERIFIED_RECORDS)
+    throw new VersoError('bad-request', `At most ${MAX_VERIFIED_RECORDS} records can be verified at once`)
   const { id = null } = data
   const version = data['version'] ?? data['$version'] ?? null
   // What is left out is not claimed; what is misspelled must not pass for verified.
@@ -69,11 +76,11 @@ function collect(
     claims.push({ model, id, version })
   }
   for (const { name, relation } of model.fields.values()) {
-    if (!relation || !Object.hasOwn(data, name) || !sight.findReadable(model, name)) continue
-    const target = sight.getTarget(relation)
+    if (!relation || !Object.hasOwn(data, name) || !visibility.findReadable(model, name)) continue
+    const target = visibility.getTarget(relation)
     // Who made a record, and who keeps it, is no part of what was read of it.
     if (target.name === USER_MODEL) continue
-    for (const neighbour of [data[name]].flat())
-      if (isObject(neighbour)) collect(sight, target, neighbour, claims, seen)
+    for (const related of [data[name]].flat())
+      if (isObject(related)) collectClaims(visibility, target, related, claims, seen)
   }
 }

@@ -12,34 +12,34 @@ import type { WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
 
 /** What it takes to read: a command that only looks has no more. */
-export type Reading = Pick<App, 'catalog' | 'db' | 'tables'>
+export type ExportApp = Pick<App, 'catalog' | 'db' | 'tables'>
 
 /** Puts content away, if it is not there already; false if there is none to be opened. */
-export type KeepContent = (file: FileMetadata, open: () => Promise<Readable | undefined>) => Promise<boolean>
+export type ContentSink = (file: FileMetadata, open: () => Promise<Readable | undefined>) => Promise<boolean>
 
-type Known = ReadonlyMap<number, StoredFile>
+type FilesById = ReadonlyMap<number, StoredFile>
 
-const MAX_ATTEMPTS = 5
+const MAX_READ_ATTEMPTS = 5
 
 /** Records as they were selected, with what their files are in the place of ids. A file that is gone stands as its id. */
-export async function withFacts(
+export async function addFileFacts(
   db: Queryable,
   table: Table,
   records: readonly WireRecord[],
 ): Promise<readonly WireRecord[]> {
   if (table.fileFields.length === 0) return records
-  const known = await findFilesById(db, table.dialect, fileIds(table, records))
-  return records.map((record) => fill(table, record, known))
+  const known = await findFilesById(db, table.dialect, listFileIds(table, records))
+  return records.map((record) => replaceFileIds(table, record, known))
 }
 
 export class FileExport {
   readonly #select: Select
 
   constructor(
-    private readonly app: Reading,
+    private readonly app: ExportApp,
     private readonly table: Table,
     selection: Selection,
-    private readonly keep: KeepContent = async () => Promise.resolve(true),
+    private readonly sink: ContentSink = async () => Promise.resolve(true),
   ) {
     this.#select = compileSelection(app.db.dialect, selection)
   }
@@ -49,17 +49,17 @@ export class FileExport {
     const known = await this.#find(page)
     const complete: WireRecord[] = []
     for (const record of page) {
-      const kept = (await this.#keepAll(record, known)) ?? (await this.#readAgain(record.id))
-      if (kept) complete.push(kept)
+      const saved = (await this.#saveContents(record, known)) ?? (await this.#readAgain(record.id))
+      if (saved) complete.push(saved)
     }
     return complete
   }
 
   async #readAgain(id: number): Promise<WireRecord | undefined> {
-    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+    for (let attempt = 1; attempt <= MAX_READ_ATTEMPTS; attempt++) {
       const record = await read(this.app.db.reader, this.table, id, this.#select)
       if (!record) return undefined
-      const kept = await this.#keepAll(record, await this.#find([record]))
+      const kept = await this.#saveContents(record, await this.#find([record]))
       if (kept) return kept
     }
     throw new ConfigError('The export has stopped', [
@@ -68,18 +68,18 @@ export class FileExport {
   }
 
   /** Undefined if the record does not hold these files any more. */
-  async #keepAll(record: WireRecord, known: Known): Promise<WireRecord | undefined> {
-    for (const id of fileIds(this.table, [record])) {
+  async #saveContents(record: WireRecord, known: FilesById): Promise<WireRecord | undefined> {
+    for (const id of listFileIds(this.table, [record])) {
       const file = known.get(id)
-      if (!file || !(await this.#keepOne(file))) return undefined
+      if (!file || !(await this.#saveContent(file))) return undefined
     }
-    return fill(this.table, record, known)
+    return replaceFileIds(this.table, record, known)
   }
 
-  async #keepOne(file: StoredFile): Promise<boolean> {
+  async #saveContent(file: StoredFile): Promise<boolean> {
     const { db } = this.app
     try {
-      return await this.keep(file, () => db.blobs.open(file))
+      return await this.sink(file, () => db.blobs.open(file))
     } catch (error) {
       // It may have been removed while it was read.
       if ((await findFilesById(db.reader, db.dialect, [file.id])).has(file.id)) throw error
@@ -87,18 +87,18 @@ export class FileExport {
     }
   }
 
-  async #find(records: readonly WireRecord[]): Promise<Known> {
+  async #find(records: readonly WireRecord[]): Promise<FilesById> {
     const { db } = this.app
-    return findFilesById(db.reader, db.dialect, fileIds(this.table, records))
+    return findFilesById(db.reader, db.dialect, listFileIds(this.table, records))
   }
 }
 
-function fileIds({ fileFields }: Table, records: readonly WireRecord[]): number[] {
+function listFileIds({ fileFields }: Table, records: readonly WireRecord[]): number[] {
   const ids = records.flatMap((record) => fileFields.map(({ name }) => record[name] ?? null))
   return ids.filter((id) => id !== null).map(Number)
 }
 
-function fill({ fileFields }: Table, record: WireRecord, known: Known): WireRecord {
+function replaceFileIds({ fileFields }: Table, record: WireRecord, known: FilesById): WireRecord {
   const files = fileFields.map(({ name }) => {
     const file = known.get(Number(record[name] ?? 0))
     return [name, file ? pickFileMetadata(file) : (record[name] ?? null)] as const

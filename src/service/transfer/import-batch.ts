@@ -9,18 +9,18 @@ import { readMaxId, insertWithIds, readVersions, type RowWithId } from '../../st
 import type { Transaction } from '../../store/engine/database.js'
 import { insert } from '../../store/records/records.js'
 import { takeNextNumber } from '../../store/records/sequences.js'
-import { SERVICE } from '../context/principal.js'
-import { differences } from '../write/changes.js'
-import { fileChanges } from '../write/held-files.js'
-import { sequencesOf } from './import-check.js'
-import { ArrivedContents } from './import-contents.js'
+import { SERVICE_PRINCIPAL } from '../context/principal.js'
+import { diffValues } from '../write/changes.js'
+import { diffFiles } from '../write/held-files.js'
+import { listSequenceFields } from './import-check.js'
+import { ReceivedBlobs } from './import-contents.js'
 import { findExisting, type NumberedLine } from './import-existing.js'
-import { holdAll, storeLinks, type Neighbourhood } from './import-related.js'
-import { LineRefused, type ImportSource } from './import-source.js'
-import { Touched } from '../write/change-set.js'
-import { write } from '../write/transaction.js'
+import { lockReferencedRecords, insertRecordLinks, type ImportReferences } from './import-related.js'
+import { LineError, type ImportSource } from './import-source.js'
+import { ChangeSet } from '../write/change-set.js'
+import { writeInTransaction } from '../write/transaction.js'
 
-export interface BatchContext extends Neighbourhood {
+export interface ImportContext extends ImportReferences {
   /** The ids of users by their names. */
   readonly users: ReadonlyMap<string, number>
   /** Owners of lists that this run has made. */
@@ -28,33 +28,33 @@ export interface BatchContext extends Neighbourhood {
   readonly now: string
 }
 
-export interface Outcome {
-  readonly made: number
-  readonly there: number
+export interface ImportCounts {
+  readonly created: number
+  readonly existing: number
 }
 
-export async function writeBatch(
-  context: BatchContext,
+export async function writeImportBatch(
+  context: ImportContext,
   source: ImportSource,
   reader: LineReader,
   lines: readonly NumberedLine[],
-): Promise<Outcome> {
-  const contents = new ArrivedContents(context.app, reader)
+): Promise<ImportCounts> {
+  const contents = new ReceivedBlobs(context.app, reader)
   try {
-    await receiveAll(context, contents, source, reader, lines)
-    const ids = await attempt(context, contents, reader, lines, false).catch(async (error: unknown) => {
+    await receiveContents(context, contents, source, reader, lines)
+    const ids = await attemptBatch(context, contents, reader, lines, false).catch(async (error: unknown) => {
       if (!(error instanceof VersoError) || error.kind !== 'not-unique') throw error
       // The engine names the index and not the row: one by one, the row is known.
-      return attempt(context, contents, reader, lines, true)
+      return attemptBatch(context, contents, reader, lines, true)
     })
-    noteWritten(context, reader.model, ids)
-    return { made: ids.length, there: lines.length - ids.length }
+    rememberOwners(context, reader.model, ids)
+    return { created: ids.length, existing: lines.length - ids.length }
   } finally {
-    await contents.settle()
+    await contents.finish()
   }
 }
 
-function noteWritten({ written }: BatchContext, model: Model, ids: readonly number[]): void {
+function rememberOwners({ written }: ImportContext, model: Model, ids: readonly number[]): void {
   if (![...model.fields.values()].some(isOwnedList)) return
   const owners = written.get(model) ?? new IdSet()
   for (const id of ids) owners.add(id)
@@ -62,9 +62,9 @@ function noteWritten({ written }: BatchContext, model: Model, ids: readonly numb
 }
 
 /** Before the transaction, which may be run again; and not for records that are there already. */
-async function receiveAll(
-  { app }: BatchContext,
-  contents: ArrivedContents,
+async function receiveContents(
+  { app }: ImportContext,
+  contents: ReceivedBlobs,
   source: ImportSource,
   reader: LineReader,
   lines: readonly NumberedLine[],
@@ -76,9 +76,9 @@ async function receiveAll(
 }
 
 /** The ids of those that were made. */
-async function attempt(
-  context: BatchContext,
-  contents: ArrivedContents,
+async function attemptBatch(
+  context: ImportContext,
+  contents: ReceivedBlobs,
   reader: LineReader,
   lines: readonly NumberedLine[],
   isOneByOne: boolean,
@@ -86,39 +86,52 @@ async function attempt(
   const { app } = context
   const { model } = reader
   const request = { action: 'create', model: model.name } as const
-  const { data } = await write(app, SERVICE, request, undefined, async ({ tx, changes }) => {
-    const fresh = await leaveOutExisting(context, tx, reader, lines)
-    const touched = new Touched({ app, ...SERVICE, tx, now: context.now })
-    const rows = fresh.map((line) => ({
-      line,
-      values: reader.resolveUsers(line, (name) => idOf(context, name)),
-    }))
-    await touched.lockOwners(await ownersFromBefore(context, tx, model, rows))
-    const stored = await store(context, tx, reader.hasFiles ? contents : undefined, model, rows, isOneByOne)
-    await storeLinks(tx, app.tables.of(model), stored)
-    await holdAll(context, tx, reader, fresh)
-    const atMs = Date.parse(context.now)
-    const table = app.tables.of(model)
-    for (const { id, version, values } of stored) {
-      const plain = differences(model, {}, values)
-      const made = reader.hasFiles ? { ...plain, ...fileChanges(table, new Map(), values) } : plain
-      changes.push({ model: model.name, id, version, action: 'create', by: null, atMs, changes: made })
-    }
-    changes.push(...(await touched.finish()))
-    return stored.map(({ id }) => id)
-  })
+  const { data } = await writeInTransaction(
+    app,
+    SERVICE_PRINCIPAL,
+    request,
+    undefined,
+    async ({ tx, changes }) => {
+      const newLines = await skipExisting(context, tx, reader, lines)
+      const changeSet = new ChangeSet({ app, ...SERVICE_PRINCIPAL, tx, now: context.now })
+      const rows = newLines.map((line) => ({
+        line,
+        values: reader.resolveUsers(line, (name) => findUserId(context, name)),
+      }))
+      await changeSet.lockOwners(await findExistingOwners(context, tx, model, rows))
+      const stored = await storeRows(
+        context,
+        tx,
+        reader.hasFiles ? contents : undefined,
+        model,
+        rows,
+        isOneByOne,
+      )
+      await insertRecordLinks(tx, app.tables.of(model), stored)
+      await lockReferencedRecords(context, tx, reader, newLines)
+      const atMs = Date.parse(context.now)
+      const table = app.tables.of(model)
+      for (const { id, version, values } of stored) {
+        const plain = diffValues(model, {}, values)
+        const made = reader.hasFiles ? { ...plain, ...diffFiles(table, new Map(), values) } : plain
+        changes.push({ model: model.name, id, version, action: 'create', by: null, atMs, changes: made })
+      }
+      changes.push(...(await changeSet.finish()))
+      return stored.map(({ id }) => id)
+    },
+  )
   return data
 }
 
-function idOf({ users }: BatchContext, username: string): number {
+function findUserId({ users }: ImportContext, username: string): number {
   const id = users.get(username)
   if (id === undefined) throw new Error(`the user ${username} was made and is not there`)
   return id
 }
 
 /** Whoever runs an import again goes on where it stopped. */
-async function leaveOutExisting(
-  { app }: BatchContext,
+async function skipExisting(
+  { app }: ImportContext,
   tx: Transaction,
   reader: LineReader,
   lines: readonly NumberedLine[],
@@ -126,9 +139,9 @@ async function leaveOutExisting(
   // Most come in the order of their ids, after all that is there: then nothing has to be looked up.
   const last = await readMaxId(tx, app.tables.of(reader.model))
   const known = lines.filter(({ id }) => id !== undefined && id <= last)
-  const { ids, faults } = await findExisting(tx, app, reader, known)
-  const [fault] = faults
-  if (fault) throw new LineRefused(fault.line, fault.message)
+  const { ids, errors } = await findExisting(tx, app, reader, known)
+  const [error] = errors
+  if (error) throw new LineError(error.line, error.message)
   return ids.size === 0 ? lines : lines.filter(({ id }) => id === undefined || !ids.has(id))
 }
 
@@ -138,11 +151,11 @@ async function leaveOutExisting(
  * nothing: an earlier run may have made them, and somebody may have read them since. Those that are still to come will have the
  * version of their line, with all of their members.
  */
-async function ownersFromBefore(
-  { app, written }: BatchContext,
+async function findExistingOwners(
+  { app, written }: ImportContext,
   tx: Transaction,
   model: Model,
-  rows: readonly Row[],
+  rows: readonly ImportRow[],
 ): Promise<{ model: Model; id: number }[]> {
   const owners: { model: Model; id: number }[] = []
   for (const field of model.fields.values()) {
@@ -152,41 +165,41 @@ async function ownersFromBefore(
       const owner = (values[field.name] ?? null) as { readonly id: number } | null
       return owner && !written.get(list.model)?.has(owner.id) ? [owner.id] : []
     })
-    const there = await readVersions(tx, app.tables.of(list.model), [...new Set(ids)])
-    for (const id of there.keys()) owners.push({ model: list.model, id })
+    const existing = await readVersions(tx, app.tables.of(list.model), [...new Set(ids)])
+    for (const id of existing.keys()) owners.push({ model: list.model, id })
   }
   return owners
 }
 
-interface Row {
+interface ImportRow {
   readonly line: NumberedLine
   readonly values: Values
 }
 
-async function store(
-  { app }: BatchContext,
+async function storeRows(
+  { app }: ImportContext,
   tx: Transaction,
   /** Undefined for a model that has none. */
-  contents: ArrivedContents | undefined,
+  contents: ReceivedBlobs | undefined,
   model: Model,
-  rows: readonly Row[],
+  rows: readonly ImportRow[],
   isOneByOne: boolean,
 ): Promise<readonly RowWithId[]> {
   const table = app.tables.of(model)
-  const sequences = sequencesOf(model)
+  const sequences = listSequenceFields(model)
   const stored: RowWithId[] = []
   const given: RowWithId[] = []
   for (const { line, values } of rows) {
     const held = contents ? await contents.store(tx, line, values) : values
-    const numbered = sequences.length > 0 ? await number(tx, model, sequences, held) : held
+    const numbered = sequences.length > 0 ? await assignNumbers(tx, model, sequences, held) : held
     const { id, version } = line
     if (id === undefined) {
-      const [made = 0] = await naming(line, () => insert(tx, table, [numbered]))
+      const [made = 0] = await withLineNumber(line, () => insert(tx, table, [numbered]))
       stored.push({ id: made, version, values: numbered })
       continue
     }
     const row = { id, version, values: numbered }
-    if (isOneByOne) await naming(line, () => insertWithIds(tx, table, [row]))
+    if (isOneByOne) await withLineNumber(line, () => insertWithIds(tx, table, [row]))
     else given.push(row)
     stored.push(row)
   }
@@ -195,7 +208,7 @@ async function store(
 }
 
 /** Numbers that did not come with the line. */
-async function number(
+async function assignNumbers(
   tx: Transaction,
   model: Model,
   sequences: readonly Field[],
@@ -206,13 +219,13 @@ async function number(
   return numbered
 }
 
-async function naming<T>({ line }: NumberedLine, work: () => Promise<T>): Promise<T> {
+async function withLineNumber<T>({ line }: NumberedLine, run: () => Promise<T>): Promise<T> {
   try {
-    return await work()
+    return await run()
   } catch (error) {
     if (!(error instanceof VersoError) || error.kind !== 'not-unique') throw error
     const errors = Object.entries(error.details.errors ?? {})
-    const faults = errors.map(([name, fault]) => `${name} ${fault}`)
-    throw new LineRefused(line, faults.join('; ') || 'another record has the same id')
+    const messages = errors.map(([name, message]) => `${name} ${message}`)
+    throw new LineError(line, messages.join('; ') || 'another record has the same id')
   }
 }

@@ -8,12 +8,12 @@ import { readMaxId, readVersions } from '../../store/records/bulk.js'
 import { findLastLoggedId, findLastVersions } from '../../store/log/log.js'
 import { parseSequenceNumber } from '../../store/records/sequences.js'
 import type { App } from '../context/app.js'
-import { contentFault } from './import-contents.js'
-import { findExisting, numberedLine, type NumberedLine } from './import-existing.js'
-import { LineFaults, type ImportSource, type RawLine } from './import-source.js'
+import { findImportContentError } from './import-contents.js'
+import { findExisting, toNumberedLine, type NumberedLine } from './import-existing.js'
+import { LineErrors, type ImportSource, type RawLine } from './import-source.js'
 
 /** What the second pass has to know. */
-export interface Checked {
+export interface CheckedImport {
   /** The ids in the files, by model. */
   readonly ids: ReadonlyMap<Model, IdSet>
   readonly greatest: ReadonlyMap<Model, number>
@@ -23,28 +23,28 @@ export interface Checked {
 }
 
 /** A reference that is not known yet. */
-interface Pending {
+interface PendingReference {
   readonly source: ImportSource
   readonly line: number
   readonly field: Field
   readonly id: number
 }
 
-const LOOKED_UP_AT_ONCE = 1_000
+const LOOKUP_BATCH_ROWS = 1_000
 
-export class Check {
-  readonly #faults = new LineFaults()
+export class ImportCheck {
+  readonly #errors = new LineErrors()
   readonly #ids = new Map<Model, IdSet>()
   readonly #greatest = new Map<Model, number>()
   readonly #numbers = new Map<Model, Map<Field, number>>()
   readonly #usernames = new Set<string>()
   /** Ids that were found in the database: nobody asks for them again. */
-  readonly #there = new Map<Model, IdSet>()
+  readonly #existingIds = new Map<Model, IdSet>()
   /** References into models whose files are not read to the end yet. */
-  readonly #later = new Map<Model, Pending[]>()
+  readonly #deferred = new Map<Model, PendingReference[]>()
   /** References that only the database can know. */
-  readonly #unknown = new Map<Model, Pending[]>()
-  readonly #left = new Map<Model, number>()
+  readonly #unknown = new Map<Model, PendingReference[]>()
+  readonly #remainingSources = new Map<Model, number>()
 
   constructor(
     private readonly app: App,
@@ -52,19 +52,19 @@ export class Check {
     private readonly onProgress: (model: Model, lines: number) => void,
   ) {}
 
-  async run(sources: readonly ImportSource[]): Promise<Checked> {
+  async run(sources: readonly ImportSource[]): Promise<CheckedImport> {
     for (const { model } of sources) {
       this.#ids.set(model, new IdSet())
-      this.#left.set(model, (this.#left.get(model) ?? 0) + 1)
+      this.#remainingSources.set(model, (this.#remainingSources.get(model) ?? 0) + 1)
     }
     for (const model of this.#ids.keys())
-      for (const obstacle of new LineReader(model).listObstacles()) this.#faults.addText(obstacle)
+      for (const obstacle of new LineReader(model).listObstacles()) this.#errors.addText(obstacle)
     for (const source of sources) {
       await this.#readSource(source)
       await this.#finishSource(source.model)
     }
-    for (const model of this.#unknown.keys()) await this.#lookUp(model)
-    this.#faults.refuseIfAny(`Nothing was imported: ${pluralize(this.#faults.count, 'fault')}`)
+    for (const model of this.#unknown.keys()) await this.#lookUpReferences(model)
+    this.#errors.refuseIfAny(`Nothing was imported: ${pluralize(this.#errors.count, 'fault')}`)
     return {
       ...{ ids: this.#ids, greatest: this.#greatest, numbers: this.#numbers },
       usernames: this.#usernames,
@@ -82,18 +82,18 @@ export class Check {
       const lines: NumberedLine[] = []
       for (const raw of portion) {
         const line = this.#readLine(source, reader, raw)
-        if (line) lines.push(numberedLine(raw.line, line))
+        if (line) lines.push(toNumberedLine(raw.line, line))
       }
       const known = lines.filter(({ id }) => id !== undefined && id <= last)
-      const there = await this.#compare(source, reader, known)
+      const existing = await this.#compareWithStored(source, reader, known)
       if (reader.hasFiles)
         await this.#checkContents(
           source,
           reader,
-          lines.filter(({ id = 0 }) => !there.has(id)),
+          lines.filter(({ id = 0 }) => !existing.has(id)),
         )
       for (const [target, pending] of this.#unknown)
-        if (pending.length >= LOOKED_UP_AT_ONCE) await this.#lookUp(target)
+        if (pending.length >= LOOKUP_BATCH_ROWS) await this.#lookUpReferences(target)
       this.onProgress(model, portion.length)
     }
   }
@@ -101,14 +101,14 @@ export class Check {
   #readLine(
     source: ImportSource,
     reader: LineReader,
-    { line, input, fault }: RawLine,
+    { line, input, fault: error }: RawLine,
   ): ImportLine | undefined {
-    if (fault !== undefined) {
-      this.#faults.add(source, line, fault)
+    if (error !== undefined) {
+      this.#errors.add(source, line, error)
       return undefined
     }
-    const read = reader.read(input, this.now, (place, message) => {
-      this.#faults.add(source, line, place === '' ? message : `${place} ${message}`)
+    const read = reader.read(input, this.now, (path, message) => {
+      this.#errors.add(source, line, path === '' ? message : `${path} ${message}`)
     })
     if (!read) return undefined
     this.#noteId(source, line, read)
@@ -123,12 +123,12 @@ export class Check {
   #noteId(source: ImportSource, line: number, { id }: ImportLine): void {
     if (id === undefined) return
     const { model } = source
-    if (!this.#ids.get(model)?.add(id)) this.#faults.add(source, line, `id ${id} comes twice in the files`)
+    if (!this.#ids.get(model)?.add(id)) this.#errors.add(source, line, `id ${id} comes twice in the files`)
     if (id > (this.#greatest.get(model) ?? 0)) this.#greatest.set(model, id)
   }
 
   #noteNumbers(model: Model, { values }: ImportLine): void {
-    for (const field of sequencesOf(model)) {
+    for (const field of listSequenceFields(model)) {
       const text = values[field.name]
       const number = typeof text === 'string' ? parseSequenceNumber(field, text) : undefined
       if (number === undefined) continue
@@ -139,44 +139,44 @@ export class Check {
   }
 
   #isKnown(field: Field, id: number): boolean {
-    const target = this.#targetOf(field)
-    return this.#ids.get(target)?.has(id) === true || this.#there.get(target)?.has(id) === true
+    const target = this.#findTarget(field)
+    return this.#ids.get(target)?.has(id) === true || this.#existingIds.get(target)?.has(id) === true
   }
 
-  #noteUnknown(reference: Pending): void {
-    const target = this.#targetOf(reference.field)
-    const isComing = (this.#left.get(target) ?? 0) > 0
-    addTo(isComing ? this.#later : this.#unknown, target, reference)
+  #noteUnknown(reference: PendingReference): void {
+    const target = this.#findTarget(reference.field)
+    const isComing = (this.#remainingSources.get(target) ?? 0) > 0
+    addToList(isComing ? this.#deferred : this.#unknown, target, reference)
   }
 
   /** Whatever is not in the files by now must be in the database. */
   async #finishSource(model: Model): Promise<void> {
-    const left = (this.#left.get(model) ?? 1) - 1
-    this.#left.set(model, left)
+    const left = (this.#remainingSources.get(model) ?? 1) - 1
+    this.#remainingSources.set(model, left)
     if (left > 0) return
-    for (const reference of this.#later.get(model) ?? []) {
+    for (const reference of this.#deferred.get(model) ?? []) {
       if (this.#isKnown(reference.field, reference.id)) continue
       this.#noteUnknown(reference)
-      if ((this.#unknown.get(model)?.length ?? 0) >= LOOKED_UP_AT_ONCE) await this.#lookUp(model)
+      if ((this.#unknown.get(model)?.length ?? 0) >= LOOKUP_BATCH_ROWS) await this.#lookUpReferences(model)
     }
-    this.#later.delete(model)
+    this.#deferred.delete(model)
   }
 
-  async #lookUp(target: Model): Promise<void> {
+  async #lookUpReferences(target: Model): Promise<void> {
     const pending = this.#unknown.get(target) ?? []
     this.#unknown.delete(target)
     const ids = [...new Set(pending.map(({ id }) => id))]
-    const there = await readVersions(this.app.db.reader, this.app.tables.of(target), ids)
-    const known = this.#there.get(target) ?? new IdSet()
-    for (const id of there.keys()) known.add(id)
-    this.#there.set(target, known)
+    const existing = await readVersions(this.app.db.reader, this.app.tables.of(target), ids)
+    const known = this.#existingIds.get(target) ?? new IdSet()
+    for (const id of existing.keys()) known.add(id)
+    this.#existingIds.set(target, known)
     for (const { source, line, field, id } of pending) {
-      if (!there.has(id)) this.#faults.add(source, line, `${field.name} there is no ${target.name} ${id}`)
+      if (!existing.has(id)) this.#errors.add(source, line, `${field.name} there is no ${target.name} ${id}`)
     }
   }
 
   /** What is there already must be the same; a record that was removed does not come back unseen. Tells which are there. */
-  async #compare(
+  async #compareWithStored(
     source: ImportSource,
     reader: LineReader,
     lines: readonly NumberedLine[],
@@ -184,8 +184,8 @@ export class Check {
     if (lines.length === 0) return new Set()
     const { db } = this.app
     const { name } = source.model
-    const { ids, faults } = await findExisting(db.reader, this.app, reader, lines)
-    for (const { line, message } of faults) this.#faults.add(source, line, message)
+    const { ids, errors } = await findExisting(db.reader, this.app, reader, lines)
+    for (const { line, message } of errors) this.#errors.add(source, line, message)
     const missing = lines.filter(({ id = 0 }) => !ids.has(id))
     if (missing.length === 0) return ids
     const given = missing.map(({ id = 0 }) => id)
@@ -193,7 +193,7 @@ export class Check {
     for (const { id = 0, version, line } of missing) {
       const last = logged.get(id) ?? -1
       if (last >= version)
-        this.#faults.add(source, line, `${name} ${id} was removed here, at version ${last}`)
+        this.#errors.add(source, line, `${name} ${id} was removed here, at version ${last}`)
     }
     return ids
   }
@@ -206,30 +206,30 @@ export class Check {
   ): Promise<void> {
     for (const line of lines) {
       for (const { field, facts } of reader.listFiles(line)) {
-        const fault = await contentFault(source, facts)
-        if (fault !== undefined) this.#faults.add(source, line.line, `${field.name} ${fault}`)
+        const error = await findImportContentError(source, facts)
+        if (error !== undefined) this.#errors.add(source, line.line, `${field.name} ${error}`)
       }
     }
   }
 
-  #targetOf({ relation }: Field): Model {
+  #findTarget({ relation }: Field): Model {
     if (!relation) throw new Error('only references are looked up')
     return this.app.catalog.getTarget(relation)
   }
 }
 
-const SEQUENCES = new WeakMap<Model, readonly Field[]>()
+const SEQUENCE_FIELDS = new WeakMap<Model, readonly Field[]>()
 
 /** The fields whose numbers the service gives. */
-export function sequencesOf(model: Model): readonly Field[] {
-  const known = SEQUENCES.get(model)
+export function listSequenceFields(model: Model): readonly Field[] {
+  const known = SEQUENCE_FIELDS.get(model)
   if (known) return known
   const fields = [...model.fields.values()].filter(({ sequence }) => sequence)
-  SEQUENCES.set(model, fields)
+  SEQUENCE_FIELDS.set(model, fields)
   return fields
 }
 
-function addTo<K, T>(lists: Map<K, T[]>, key: K, item: T): void {
+function addToList<K, T>(lists: Map<K, T[]>, key: K, item: T): void {
   const list = lists.get(key)
   if (list) list.push(item)
   else lists.set(key, [item])

@@ -9,26 +9,26 @@ import type { PendingBlob, Transaction } from '../../store/engine/database.js'
 import { insertFile } from '../../store/records/files.js'
 import type { App } from '../context/app.js'
 import type { NumberedLine } from './import-existing.js'
-import { LineRefused, type ImportSource } from './import-source.js'
+import { LineError, type ImportSource } from './import-source.js'
 
 /** How much comes in one transaction: each content that waits for it is an open file. */
-const FILES_AT_ONCE = 64
-const BYTES_AT_ONCE = 64 * 1024 * 1024
+const MAX_BATCH_FILES = 64
+const MAX_BATCH_CONTENT_BYTES = 64 * 1024 * 1024
 
 /** What is wrong with the content that a line names, or undefined. */
-export async function contentFault(
+export async function findImportContentError(
   source: ImportSource,
   { size, sha256 }: FileMetadata,
 ): Promise<string | undefined> {
   const content = await source.content?.(sha256)
   if (!content) return `its content ${sha256} is missing`
   const digest = createHash('sha256')
-  let there = 0
+  let bytes = 0
   for await (const chunk of content) {
     digest.update(chunk)
-    there += chunk.length
+    bytes += chunk.length
   }
-  if (there !== size) return `its content ${sha256} has ${there} bytes, not ${size}`
+  if (bytes !== size) return `its content ${sha256} has ${bytes} bytes, not ${size}`
   return digest.digest('hex') === sha256 ? undefined : `its content ${sha256} is another one`
 }
 
@@ -46,7 +46,7 @@ export function* splitByContents(
   for (const line of lines) {
     const held = reader.listFiles(line)
     const more = held.reduce((sum, { facts }) => sum + facts.size, 0)
-    const isFull = files + held.length > FILES_AT_ONCE || bytes + more > BYTES_AT_ONCE
+    const isFull = files + held.length > MAX_BATCH_FILES || bytes + more > MAX_BATCH_CONTENT_BYTES
     if (held.length > 0 && files > 0 && isFull) {
       yield portion
       portion = []
@@ -60,7 +60,7 @@ export function* splitByContents(
 }
 
 /** Contents that have arrived for the lines of one portion. To be settled after its transaction, however that ended. */
-export class ArrivedContents {
+export class ReceivedBlobs {
   readonly #byLine = new Map<NumberedLine, ReadonlyMap<string, PendingBlob>>()
 
   constructor(
@@ -72,23 +72,23 @@ export class ArrivedContents {
   async receive(
     source: ImportSource,
     lines: readonly NumberedLine[],
-    there: ReadonlySet<number>,
+    existing: ReadonlySet<number>,
   ): Promise<void> {
     for (const line of lines) {
       const files = this.reader.listFiles(line)
-      if (files.length === 0 || there.has(line.id ?? 0)) continue
-      const arrived = new Map<string, PendingBlob>()
+      if (files.length === 0 || existing.has(line.id ?? 0)) continue
+      const received = new Map<string, PendingBlob>()
       // From now on it is settled, also if the next one does not arrive.
-      this.#byLine.set(line, arrived)
+      this.#byLine.set(line, received)
       for (const { field, facts } of files) {
         const content = await source.content?.(facts.sha256)
-        if (!content) throw hasChanged(line, field.name)
+        if (!content) throw createContentChangedError(line, field.name)
         // As long as it was when it was checked: the limit of uploads is for those who send something new.
-        const incoming = await this.app.db.blobs.receive(content, facts.size).catch((error: unknown) => {
-          throw isTooLarge(error) ? hasChanged(line, field.name) : error
+        const blob = await this.app.db.blobs.receive(content, facts.size).catch((error: unknown) => {
+          throw isTooLargeError(error) ? createContentChangedError(line, field.name) : error
         })
-        arrived.set(field.name, incoming)
-        if (incoming.sha256 !== facts.sha256) throw hasChanged(line, field.name)
+        received.set(field.name, blob)
+        if (blob.sha256 !== facts.sha256) throw createContentChangedError(line, field.name)
       }
     }
   }
@@ -98,12 +98,12 @@ export class ArrivedContents {
     const { app, reader } = this
     let stored = values
     for (const { field, facts } of reader.listFiles(line)) {
-      const incoming = this.#byLine.get(line)?.get(field.name)
-      if (!incoming) throw new LineRefused(line.line, 'was there a moment ago, and is not any more')
+      const blob = this.#byLine.get(line)?.get(field.name)
+      if (!blob) throw new LineError(line.line, 'was there a moment ago, and is not any more')
       // By the content, as for an upload: what a file claims to be would decide what a browser does with it.
-      const known = { ...facts, type: detectContentType(incoming.head) }
-      const id = await insertFile(tx, known, incoming.key, app.clock.now())
-      await app.db.blobs.store(tx, id, incoming)
+      const known = { ...facts, type: detectContentType(blob.head) }
+      const id = await insertFile(tx, known, blob.key, app.clock.now())
+      await app.db.blobs.store(tx, id, blob)
       stored = {
         ...stored,
         [field.name]: { id, ...pickFileMetadata(known) },
@@ -113,17 +113,17 @@ export class ArrivedContents {
     return stored
   }
 
-  async settle(): Promise<void> {
+  async finish(): Promise<void> {
     for (const arrived of this.#byLine.values())
-      for (const incoming of arrived.values()) await this.app.db.blobs.finish(incoming)
+      for (const blob of arrived.values()) await this.app.db.blobs.finish(blob)
     this.#byLine.clear()
   }
 }
 
-function isTooLarge(error: unknown): boolean {
+function isTooLargeError(error: unknown): boolean {
   return error instanceof VersoError && error.kind === 'too-large'
 }
 
-function hasChanged({ line }: NumberedLine, field: string): LineRefused {
-  return new LineRefused(line, `${field} its content has changed since it was checked`)
+function createContentChangedError({ line }: NumberedLine, field: string): LineError {
+  return new LineError(line, `${field} its content has changed since it was checked`)
 }

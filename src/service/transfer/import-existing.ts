@@ -17,21 +17,21 @@ import type { Queryable } from '../../store/engine/database.js'
 import { findAnonymousUpdates, type LoggedUpdate } from '../../store/log/log.js'
 import { compileSelection } from '../../store/sql/select.js'
 import type { App } from '../context/app.js'
-import { withFacts } from './export-files.js'
+import { addFileFacts } from './export-files.js'
 
 /** A line and its number in the file. */
 export interface NumberedLine extends ImportLine {
   readonly line: number
 }
 
-export function numberedLine(line: number, { id, version, values, keys }: ImportLine): NumberedLine {
+export function toNumberedLine(line: number, { id, version, values, keys }: ImportLine): NumberedLine {
   return { line, id, version, values, keys }
 }
 
-export interface Existing {
+export interface ExistingRecords {
   /** The ids that are there, whatever they hold. */
   readonly ids: ReadonlySet<number>
-  readonly faults: readonly { readonly line: number; readonly message: string }[]
+  readonly errors: readonly { readonly line: number; readonly message: string }[]
 }
 
 /**
@@ -43,37 +43,37 @@ export async function findExisting(
   app: App,
   { model }: LineReader,
   lines: readonly NumberedLine[],
-): Promise<Existing> {
+): Promise<ExistingRecords> {
   const table = app.tables.of(model)
   const versions = await readVersions(
     db,
     table,
     lines.flatMap(({ id }) => id ?? []),
   )
-  if (versions.size === 0) return { ids: new Set(), faults: [] }
-  const faults: { line: number; message: string }[] = []
+  if (versions.size === 0) return { ids: new Set(), errors: [] }
+  const errors: { line: number; message: string }[] = []
   const alike: NumberedLine[] = []
-  const raised = await raisedByImports(db, app, model, lines, versions)
+  const raised = await findOwnersUpdatedByImports(db, app, model, lines, versions)
   for (const line of lines) {
     const here = line.id === undefined ? undefined : versions.get(line.id)
     if (here === line.version || raised.has(line.id ?? 0)) alike.push(line)
     else if (here !== undefined) {
       const message = `${model.name} ${line.id} is at version ${here} here, not ${line.version}`
-      faults.push({ line: line.line, message })
+      errors.push({ line: line.line, message })
     }
   }
-  faults.push(...(await compareValues(db, app, model, alike, raised)))
-  return { ids: new Set(versions.keys()), faults }
+  errors.push(...(await compareWithStored(db, app, model, alike, raised)))
+  return { ids: new Set(versions.keys()), errors }
 }
 
 /** What a raise changes, besides the list. */
-const RAISED: readonly string[] = ['updatedOn', 'updatedBy']
+const OWNER_UPDATE_FIELDS: readonly string[] = ['updatedOn', 'updatedBy']
 
 /**
  * Owners that are later here than in the files, only because imports have added members to their lists: they are still those of
  * the files, or an import that was interrupted after it raised them could not go on.
  */
-async function raisedByImports(
+async function findOwnersUpdatedByImports(
   db: Queryable,
   app: App,
   model: LineReader['model'],
@@ -93,7 +93,7 @@ async function raisedByImports(
   return new Set(raised.map(({ id = 0 }) => id))
 }
 
-async function compareValues(
+async function compareWithStored(
   db: Queryable,
   app: App,
   model: LineReader['model'],
@@ -104,17 +104,17 @@ async function compareValues(
   const select = compileSelection(app.db.dialect, selectTransferFields(app.catalog, model))
   const ids = lines.map(({ id = 0 }) => id)
   const table = app.tables.of(model)
-  const here = await withFacts(db, table, await readByIds(db, table, ids, select))
+  const here = await addFileFacts(db, table, await readByIds(db, table, ids, select))
   const records = new Map(here.map((each) => [each.id, each]))
-  const fields = listTransferFields(model).filter((field) => !isFollowing(model, field))
+  const fields = listTransferFields(model).filter((field) => !isDerivedField(model, field))
   return lines.flatMap(({ id = 0, line, keys, values }) => {
     const record = records.get(id)
     const here = record && toLine(fields, record)
     const other = fields.find(
       (field) =>
         keys.includes(field.name) &&
-        !(raised.has(id) && RAISED.includes(field.name)) &&
-        !isSame(field, (here?.[field.name] ?? null) as Value, values[field.name] ?? null),
+        !(raised.has(id) && OWNER_UPDATE_FIELDS.includes(field.name)) &&
+        !isSameImportValue(field, (here?.[field.name] ?? null) as Value, values[field.name] ?? null),
     )
     if (!other) return []
     return [{ line, message: `${model.name} ${id} is here already, with another ${other.name}` }]
@@ -122,19 +122,20 @@ async function compareValues(
 }
 
 /** What follows from other fields, which are compared. */
-function isFollowing(model: LineReader['model'], { name, computed }: Field): boolean {
+function isDerivedField(model: LineReader['model'], { name, computed }: Field): boolean {
   return computed !== undefined || name in deriveMetaFileValues(model, undefined)
 }
 
-function isSame(field: Field, here: Value, there: Value): boolean {
+function isSameImportValue(field: Field, here: Value, there: Value): boolean {
   if (isFileField(field)) return isSameFile(here, there)
   // A name of the files may have led to an account in another spelling of it.
   return (
-    isSameValue(here, there) || (isUserReference(field) && isSameValue(foldedUsers(here), foldedUsers(there)))
+    isSameValue(here, there) ||
+    (isUserReference(field) && isSameValue(foldUsernames(here), foldUsernames(there)))
   )
 }
 
-function foldedUsers(value: Value): Value {
+function foldUsernames(value: Value): Value {
   const names = listUsernames([value ?? []].flat()).map((name) => listUsernameSpellings(name).at(-1) ?? name)
   return [...new Set(names)].sort()
 }

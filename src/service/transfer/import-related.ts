@@ -8,20 +8,20 @@ import type { Transaction } from '../../store/engine/database.js'
 import { lockReferenced } from '../../store/records/references.js'
 import type { Table } from '../../store/sql/table.js'
 import type { App } from '../context/app.js'
-import type { Checked } from './import-check.js'
+import type { CheckedImport } from './import-check.js'
 import type { NumberedLine } from './import-existing.js'
-import { LineRefused } from './import-source.js'
+import { LineError } from './import-source.js'
 
 /** Which records there are, or will be. */
-export interface Neighbourhood {
+export interface ImportReferences {
   readonly app: App
-  readonly checked: Checked
+  readonly checked: CheckedImport
   /** The models of which nothing more is to come. */
   readonly complete: ReadonlySet<Model>
 }
 
 /** The links that new records hold. */
-export async function storeLinks(
+export async function insertRecordLinks(
   tx: Transaction,
   { model, dialect }: Table,
   rows: readonly RowWithId[],
@@ -36,28 +36,28 @@ export async function storeLinks(
 }
 
 /** What is referred to is there and stays, or it is in the files and still to come: then what refers to it was checked. */
-export async function holdAll(
-  { app, checked, complete }: Neighbourhood,
+export async function lockReferencedRecords(
+  { app, checked, complete }: ImportReferences,
   tx: Transaction,
   reader: LineReader,
   lines: readonly NumberedLine[],
 ): Promise<void> {
-  const wanted = new Map<Model, Map<number, readonly [NumberedLine, Field]>>()
+  const references = new Map<Model, Map<number, readonly [NumberedLine, Field]>>()
   for (const line of lines) {
     reader.forEachReference(line, (field, id) => {
       const target = field.relation && app.catalog.getTarget(field.relation)
       if (!target) return
-      const ids = wanted.get(target) ?? new Map<number, readonly [NumberedLine, Field]>()
+      const ids = references.get(target) ?? new Map<number, readonly [NumberedLine, Field]>()
       if (!ids.has(id)) ids.set(id, [line, field])
-      wanted.set(target, ids)
+      references.set(target, ids)
     })
   }
-  for (const [target, ids] of wanted) {
-    const there = await lockReferenced(tx, app.tables.of(target), [...ids.keys()])
+  for (const [target, ids] of references) {
+    const existing = await lockReferenced(tx, app.tables.of(target), [...ids.keys()])
     for (const [id, [{ line }, field]] of ids) {
       const isToCome = !complete.has(target) && checked.ids.get(target)?.has(id) === true
-      if (!there.has(id) && !isToCome)
-        throw new LineRefused(line, `${field.name} there is no ${target.name} ${id}`)
+      if (!existing.has(id) && !isToCome)
+        throw new LineError(line, `${field.name} there is no ${target.name} ${id}`)
     }
   }
 }

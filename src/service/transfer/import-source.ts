@@ -22,7 +22,7 @@ export interface ImportSource {
 }
 
 /** What is wrong with one line, found while it was written: the whole portion is undone. */
-export class LineRefused extends Error {
+export class LineError extends Error {
   constructor(
     readonly line: number,
     message: string,
@@ -32,11 +32,11 @@ export class LineRefused extends Error {
   }
 }
 
-const MAX_NAMED = 100
+const MAX_LISTED_ERRORS = 100
 
 /** Every fault by its line: the first ones in words, the rest as a number. */
-export class LineFaults {
-  readonly #named: string[] = []
+export class LineErrors {
+  readonly #messages: string[] = []
   #count = 0
 
   get count(): number {
@@ -48,12 +48,12 @@ export class LineFaults {
   }
 
   addText(text: string): void {
-    if (++this.#count <= MAX_NAMED) this.#named.push(text)
+    if (++this.#count <= MAX_LISTED_ERRORS) this.#messages.push(text)
   }
 
   refuseIfAny(what: string): void {
     if (this.#count === 0) return
-    const more = this.#count - this.#named.length
-    throw new ConfigError(what, [...this.#named, ...(more > 0 ? [`and ${more} more`] : [])])
+    const more = this.#count - this.#messages.length
+    throw new ConfigError(what, [...this.#messages, ...(more > 0 ? [`and ${more} more`] : [])])
   }
 }

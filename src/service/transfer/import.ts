@@ -10,25 +10,25 @@ import { listUsers } from '../../store/auth/accounts.js'
 import { advanceIds } from '../../store/records/bulk.js'
 import { reserveNumbersUpTo } from '../../store/records/sequences.js'
 import type { App } from '../context/app.js'
-import { writeBatch, type BatchContext } from './import-batch.js'
-import { Check, type Checked } from './import-check.js'
+import { writeImportBatch, type ImportContext } from './import-batch.js'
+import { ImportCheck, type CheckedImport } from './import-check.js'
 import { splitByContents } from './import-contents.js'
-import { numberedLine, type NumberedLine } from './import-existing.js'
-import { LineRefused, type ImportSource, type RawLine } from './import-source.js'
-import { IMPORTER } from '../context/principal.js'
-import { create } from '../records/save.js'
+import { toNumberedLine, type NumberedLine } from './import-existing.js'
+import { LineError, type ImportSource, type RawLine } from './import-source.js'
+import { IMPORT_PRINCIPAL } from '../context/principal.js'
+import { createRecord } from '../records/save.js'
 
 export interface ImportOptions {
   /** Told after each portion. */
   readonly onProgress?: (stage: 'check' | 'write', model: Model, lines: number) => void
 }
 
-export interface Imported {
-  readonly made: number
+export interface ImportResult {
+  readonly created: number
   /** Those that were there already, at the same version. */
-  readonly there: number
+  readonly existing: number
   /** Users who were named and not there: made, disabled, with a password that nobody knows. */
-  readonly users: readonly string[]
+  readonly createdUsers: readonly string[]
 }
 
 /**
@@ -39,34 +39,34 @@ export async function importRecords(
   app: App,
   sources: readonly ImportSource[],
   { onProgress = () => undefined }: ImportOptions = {},
-): Promise<Imported> {
+): Promise<ImportResult> {
   const now = new Date(app.clock.now()).toISOString()
   const models = sortMembersFirst(app.catalog, [...new Set(sources.map(({ model }) => model))])
   const ordered = models.flatMap((model) => sources.filter((source) => source.model === model))
-  const check = new Check(app, now, (model, lines) => {
+  const check = new ImportCheck(app, now, (model, lines) => {
     onProgress('check', model, lines)
   })
   const checked = await check.run(ordered)
-  await passAll(app, checked)
-  const { users, made: madeUsers } = await knowUsers(app, [...checked.usernames])
+  await reserveIds(app, checked)
+  const { users, made: madeUsers } = await resolveUsers(app, [...checked.usernames])
   const complete = new Set(app.catalog.storedModels.filter((model) => !checked.ids.has(model)))
-  const context: BatchContext = { app, checked, users, complete, written: new Map(), now }
-  let [made, there] = [0, 0]
+  const context: ImportContext = { app, checked, users, complete, written: new Map(), now }
+  let [created, existing] = [0, 0]
   for (const [index, source] of ordered.entries()) {
     const { model } = source
-    const told = (lines: number) => {
+    const report = (lines: number) => {
       onProgress('write', model, lines)
     }
-    const outcome = await writeSource(context, source, made, told)
-    made += outcome.made
-    there += outcome.there
+    const outcome = await writeSource(context, source, created, report)
+    created += outcome.made
+    existing += outcome.there
     if (ordered[index + 1]?.model !== model) complete.add(model)
   }
-  return { made, there, users: madeUsers }
+  return { created, existing, createdUsers: madeUsers }
 }
 
 /** Before the first record: whoever writes meanwhile gets none of the ids and numbers that are to come. */
-async function passAll(app: App, { greatest, numbers }: Checked): Promise<void> {
+async function reserveIds(app: App, { greatest, numbers }: CheckedImport): Promise<void> {
   for (const [model, id] of greatest) {
     await app.db.transaction((tx) => advanceIds(tx, app.tables.of(model), id))
   }
@@ -77,7 +77,7 @@ async function passAll(app: App, { greatest, numbers }: Checked): Promise<void> 
 }
 
 /** The ids of users by name; who is not there is made, so that it is not lost who wrote a record. */
-async function knowUsers(
+async function resolveUsers(
   app: App,
   usernames: readonly string[],
 ): Promise<{ users: ReadonlyMap<string, number>; made: readonly string[] }> {
@@ -91,7 +91,7 @@ async function knowUsers(
     const folded = listUsernameSpellings(username).at(-1) ?? username
     let id = users.get(username) ?? users.get(folded)
     if (id === undefined) {
-      id = await makeUser(app, folded)
+      id = await createDisabledUser(app, folded)
       users.set(folded, id)
       made.push(folded)
     }
@@ -100,15 +100,15 @@ async function knowUsers(
   return { users, made }
 }
 
-async function makeUser(app: App, username: string): Promise<number> {
+async function createDisabledUser(app: App, username: string): Promise<number> {
   const password = randomBytes(32).toString('base64url')
   const user = { username, name: username, password, disabled: true }
-  return (await create(app, IMPORTER, app.catalog.user, user)).data.id
+  return (await createRecord(app, IMPORT_PRINCIPAL, app.catalog.user, user)).data.id
 }
 
 /** The next portion is read, and its lines too, while one is written. */
 async function writeSource(
-  context: BatchContext,
+  context: ImportContext,
   source: ImportSource,
   before: number,
   onWritten: (lines: number) => void,
@@ -118,15 +118,15 @@ async function writeSource(
   const portions = readPortions(source, reader, context.now)
   for (let next = await portions.next(); next.done !== true;) {
     const lines = next.value
-    const following = portions.next()
-    following.catch(() => undefined)
-    const outcome = await writeBatch(context, source, reader, lines).catch((error: unknown) => {
-      throw stopped(source, error, before + made)
+    const upcoming = portions.next()
+    upcoming.catch(() => undefined)
+    const outcome = await writeImportBatch(context, source, reader, lines).catch((error: unknown) => {
+      throw createStoppedError(source, error, before + made)
     })
-    made += outcome.made
-    there += outcome.there
+    made += outcome.created
+    there += outcome.existing
     onWritten(lines.length)
-    next = await following
+    next = await upcoming
   }
   return { made, there }
 }
@@ -139,30 +139,30 @@ async function* readPortions(
   for await (const portion of source.read())
     yield* splitByContents(
       reader,
-      portion.map((raw) => readChecked(source, reader, raw, now)),
+      portion.map((raw) => readCheckedLine(source, reader, raw, now)),
     )
 }
 
-function readChecked(
+function readCheckedLine(
   source: ImportSource,
   reader: LineReader,
-  { line, input, fault }: RawLine,
+  { line, input, fault: error }: RawLine,
   now: string,
 ): NumberedLine {
-  const read = fault === undefined ? reader.read(input, now, () => undefined) : undefined
+  const read = error === undefined ? reader.read(input, now, () => undefined) : undefined
   if (!read)
     throw new ConfigError('The import has stopped', [
       `${source.name}:${line}: has changed since it was checked`,
     ])
-  return numberedLine(line, read)
+  return toNumberedLine(line, read)
 }
 
-function stopped(source: ImportSource, error: unknown, made: number): unknown {
-  const isOfLine = error instanceof LineRefused
+function createStoppedError(source: ImportSource, error: unknown, made: number): unknown {
+  const isOfLine = error instanceof LineError
   if (!isOfLine && !(error instanceof VersoError)) return error
-  const place = isOfLine ? `${source.name}:${error.line}` : source.name
+  const location = isOfLine ? `${source.name}:${error.line}` : source.name
   return new ConfigError('The import has stopped', [
-    `${place}: ${error.message}`,
+    `${location}: ${error.message}`,
     `${pluralize(made, 'record')} ${made === 1 ? 'was' : 'were'} imported before; mend it and run the same again, it goes on after them`,
   ])
 }

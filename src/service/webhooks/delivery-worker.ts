@@ -8,126 +8,126 @@ import * as records from '../../store/records/records.js'
 import * as store from '../../store/webhooks/webhooks.js'
 import type { Webhook } from '../../store/webhooks/webhooks.js'
 import type { App } from '../context/app.js'
-import { SERVICE } from '../context/principal.js'
-import { update } from '../records/save.js'
-import { call, type Outcome } from '../egress/call.js'
-import { nextMessage, type Message } from './message.js'
-import { signatureHeaders } from './signature.js'
+import { SERVICE_PRINCIPAL } from '../context/principal.js'
+import { updateRecord } from '../records/save.js'
+import { callWebhook, type CallOutcome } from '../egress/call.js'
+import { readNextMessage, type WebhookMessage } from './message.js'
+import { buildSignatureHeaders } from './signature.js'
 
 /** How long it goes without looking at its record: whoever pauses it need not wait longer. */
-const LOOK_MS = 1_000
+const WORKER_POLL_MS = 1_000
 /** Of what is passed over, a note is made at most so often. */
-const NOTE_MS = 5_000
+const CURSOR_SAVE_INTERVAL_MS = 5_000
 /** What a call may take beyond its time-out before another node makes it. */
 const LEASE_MARGIN_MS = 5_000
-const FIRST_PAUSE_MS = 1_000
-const MAX_PAUSE_MS = 60 * 60_000
-const GONE = 410
-const NO_SECRET = 'it has no secret: make one with POST /ws/webhooks/:id/secret'
+const MIN_BACKOFF_MS = 1_000
+const MAX_BACKOFF_MS = 60 * 60_000
+const HTTP_GONE = 410
+const NO_SECRET_ERROR = 'it has no secret: make one with POST /ws/webhooks/:id/secret'
 
 /** When to stop: without another call, or in the middle of one. */
-export interface Ending {
+export interface DeliveryShutdown {
   readonly stopping: AbortSignal
-  readonly cut: AbortSignal
+  readonly abort: AbortSignal
 }
 
 /** The pause after so many failures in a row, each about twice as long as the one before: never the same for two. */
-export function pauseAfter(failures: number, chance = Math.random()): number {
-  const doubled = FIRST_PAUSE_MS * 2 ** Math.min(failures - 1, 30)
-  return Math.round(Math.min(MAX_PAUSE_MS, doubled) * (0.75 + chance / 4))
+export function computeBackoff(failures: number, random = Math.random()): number {
+  const doubled = MIN_BACKOFF_MS * 2 ** Math.min(failures - 1, 30)
+  return Math.round(Math.min(MAX_BACKOFF_MS, doubled) * (0.75 + random / 4))
 }
 
-export class Courier {
+export class DeliveryWorker {
   /** What was looked at and is not for this webhook, beyond what is noted of it. */
-  #seen = 0
-  #notedMs = 0
+  #scannedSeq = 0
+  #cursorSavedMs = 0
 
   constructor(
     private readonly app: App,
     private readonly id: number,
-    private readonly ending: Ending,
+    private readonly shutdown: DeliveryShutdown,
   ) {}
 
   /** Until the webhook is paused or removed, or the service stops. */
   async run(): Promise<void> {
-    while (!this.ending.stopping.aborted) {
+    while (!this.shutdown.stopping.aborted) {
       try {
-        if (!(await this.#goOn())) return
+        if (!(await this.#step())) return
       } catch (error) {
         this.app.log.warn(
           { webhook: this.id, ...summarizeError(error) },
           'a webhook could not be looked after',
         )
-        await this.#rest(LOOK_MS)
+        await this.#sleep(WORKER_POLL_MS)
       }
     }
   }
 
   /** One step; false when there is nothing left to look after. */
-  async #goOn(): Promise<boolean> {
+  async #step(): Promise<boolean> {
     const { app, id } = this
     const webhook = await store.findWebhook(app.db.reader, app.db.dialect, id)
     if (!webhook || webhook.isPaused) return false
     const restMs = Math.max(webhook.nextAttemptMs, webhook.leasedUntilMs) - app.clock.now()
     if (restMs > 0) {
-      await this.#rest(Math.min(restMs, LOOK_MS))
+      await this.#sleep(Math.min(restMs, WORKER_POLL_MS))
       return true
     }
-    const next = await nextMessage(app, webhook, Math.max(webhook.cursor, this.#seen))
-    if (next.kind === 'nothing') await this.#passOver(webhook, next.next, next.isLast)
+    const next = await readNextMessage(app, webhook, Math.max(webhook.cursor, this.#scannedSeq))
+    if (next.kind === 'nothing') await this.#skipChanges(webhook, next.next, next.isLast)
     else if (next.kind === 'message') await this.#deliver(webhook, next.message, next.next)
     else await this.#deliver(webhook, undefined, webhook.cursor, next.error)
     return true
   }
 
-  async #passOver(webhook: Webhook, next: number, isLast: boolean): Promise<void> {
-    this.#seen = next
+  async #skipChanges(webhook: Webhook, next: number, isLast: boolean): Promise<void> {
+    this.#scannedSeq = next
     const now = performance.now()
-    if (next > webhook.cursor && now - this.#notedMs > NOTE_MS) {
-      this.#notedMs = now
+    if (next > webhook.cursor && now - this.#cursorSavedMs > CURSOR_SAVE_INTERVAL_MS) {
+      this.#cursorSavedMs = now
       await this.app.db.transaction((tx) => store.skipChanges(tx, webhook.id, webhook.cursor, next))
     }
-    if (isLast) await this.app.waiting.wait(next, LOOK_MS, this.ending.stopping)
+    if (isLast) await this.app.changeWaiters.wait(next, WORKER_POLL_MS, this.shutdown.stopping)
   }
 
   async #deliver(
     webhook: Webhook,
-    message: Message | undefined,
+    message: WebhookMessage | undefined,
     next: number,
-    fault?: string,
+    error?: string,
   ): Promise<void> {
     const { app } = this
     const lease = { id: webhook.id, token: randomUUID() }
     const atMs = app.clock.now()
     const untilMs = atMs + app.outgoing.timeoutMs + LEASE_MARGIN_MS
-    const wanted = { from: webhook.cursor, until: next, nowMs: atMs, untilMs }
-    if (!(await app.db.transaction((tx) => store.takeLease(tx, lease, wanted)))) return
+    const leaseRange = { from: webhook.cursor, until: next, nowMs: atMs, untilMs }
+    if (!(await app.db.transaction((tx) => store.takeLease(tx, lease, leaseRange)))) return
     const outcome = message
-      ? await send(app, webhook, message, this.ending.cut)
-      : { status: null, error: fault ?? '', ms: 0 }
+      ? await sendMessage(app, webhook, message, this.shutdown.abort)
+      : { status: null, error: error ?? '', ms: 0 }
     if (!outcome) return app.db.transaction((tx) => store.releaseLease(tx, lease))
     const failures = webhook.failures + 1
-    const row = { ...rowOf(webhook, message, outcome, atMs), attempt: failures }
+    const row = { ...buildDeliveryRow(webhook, message, outcome, atMs), attempt: failures }
     await app.db.transaction(async (tx) => {
       // Only now: what has not arrived is sent again, wherever a process ends.
       const isOurs =
         outcome.error === null
           ? await store.advanceWebhookCursor(tx, lease, next)
-          : await store.postponeDelivery(tx, lease, app.clock.now() + pauseAfter(failures))
+          : await store.postponeDelivery(tx, lease, app.clock.now() + computeBackoff(failures))
       if (isOurs) await deliveries.insertDelivery(tx, row)
     })
-    if (outcome.status === GONE) await pause(app, webhook.id)
+    if (outcome.status === HTTP_GONE) await pauseWebhook(app, webhook.id)
   }
 
-  async #rest(ms: number): Promise<void> {
-    await sleep(ms, undefined, { signal: this.ending.stopping }).catch(() => undefined)
+  async #sleep(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.shutdown.stopping }).catch(() => undefined)
   }
 }
 
-export function rowOf(
+export function buildDeliveryRow(
   { id }: Pick<Webhook, 'id'>,
-  message: Message | undefined,
-  { status, error, ms }: Outcome,
+  message: WebhookMessage | undefined,
+  { status, error, ms }: CallOutcome,
   atMs: number,
 ): deliveries.DeliveryRow {
   const { id: name = '', firstSeq = null, lastSeq = null, changes = 0 } = message ?? {}
@@ -135,26 +135,26 @@ export function rowOf(
 }
 
 /** Signs a message and sends it; undefined if it was cut off. */
-export async function send(
+export async function sendMessage(
   { outgoing, clock }: Pick<App, 'outgoing' | 'clock'>,
   { url, secret }: Webhook,
-  { id, body }: Message,
-  cut?: AbortSignal,
-): Promise<Outcome | undefined> {
-  if (secret === null) return { status: null, error: NO_SECRET, ms: 0 }
+  { id, body }: WebhookMessage,
+  abort?: AbortSignal,
+): Promise<CallOutcome | undefined> {
+  if (secret === null) return { status: null, error: NO_SECRET_ERROR, ms: 0 }
   const timestampS = Math.floor(clock.now() / 1_000)
-  const headers = signatureHeaders(secret, { id, timestampS, body })
-  return call(outgoing, { url, headers, body }, cut)
+  const headers = buildSignatureHeaders(secret, { id, timestampS, body })
+  return callWebhook(outgoing, { url, headers, body }, abort)
 }
 
 /** The receiver is gone for good, as it says itself: an ordinary update, in the service's own name. */
-async function pause(app: App, id: number): Promise<void> {
+async function pauseWebhook(app: App, id: number): Promise<void> {
   const model = app.catalog.get(WEBHOOK_MODEL)
   for (;;) {
     const record = await records.read(app.db.reader, app.tables.of(model), id)
     if (!record || record['paused'] === true) return
     try {
-      await update(app, SERVICE, model, id, { version: record.version, paused: true })
+      await updateRecord(app, SERVICE_PRINCIPAL, model, id, { version: record.version, paused: true })
       app.log.warn({ webhook: id }, 'a receiver has said that it is gone: its webhook is paused')
     } catch (error) {
       // Somebody changed it at the same time: with what they wrote in it, once more.

@@ -2,49 +2,49 @@
 import { summarizeError } from '../../errors.js'
 import { listActiveWebhooks } from '../../store/webhooks/webhooks.js'
 import type { App } from '../context/app.js'
-import { Courier } from './delivery-worker.js'
+import { DeliveryWorker } from './delivery-worker.js'
 
-const LOOK_MS = 1_000
+const DISCOVERY_INTERVAL_MS = 1_000
 /** How long a call that is under way may take to its end when the service stops. */
-const GRACE_MS = 3_000
+const SHUTDOWN_GRACE_MS = 3_000
 
 /** Answers how to stop. */
-export function startDelivery(app: App): () => Promise<void> {
+export function startDeliveryWorkers(app: App): () => Promise<void> {
   const stopping = new AbortController()
-  const cut = new AbortController()
-  const ending = { stopping: stopping.signal, cut: cut.signal }
-  const couriers = new Map<number, Promise<void>>()
-  const look = async () => {
+  const abort = new AbortController()
+  const shutdown = { stopping: stopping.signal, abort: abort.signal }
+  const workers = new Map<number, Promise<void>>()
+  const startNewWorkers = async () => {
     for (const id of await listActiveWebhooks(app.db.reader)) {
-      if (couriers.has(id) || stopping.signal.aborted) continue
-      const courier = new Courier(app, id, ending).run()
-      couriers.set(
+      if (workers.has(id) || stopping.signal.aborted) continue
+      const worker = new DeliveryWorker(app, id, shutdown).run()
+      workers.set(
         id,
-        courier.finally(() => couriers.delete(id)),
+        worker.finally(() => workers.delete(id)),
       )
     }
   }
-  let looking: Promise<void> | undefined
-  const lookAgain = () => {
-    looking ??= look()
+  let starting: Promise<void> | undefined
+  const poll = () => {
+    starting ??= startNewWorkers()
       .catch((error: unknown) => {
         app.log.warn(summarizeError(error), 'the webhooks could not be looked for; it is tried again')
       })
       .finally(() => {
-        looking = undefined
+        starting = undefined
       })
   }
-  lookAgain()
-  const timer = setInterval(lookAgain, LOOK_MS)
+  poll()
+  const timer = setInterval(poll, DISCOVERY_INTERVAL_MS)
   timer.unref()
   return async () => {
     clearInterval(timer)
     stopping.abort()
-    await looking
+    await starting
     const grace = setTimeout(() => {
-      cut.abort()
-    }, GRACE_MS)
-    await Promise.all(couriers.values())
+      abort.abort()
+    }, SHUTDOWN_GRACE_MS)
+    await Promise.all(workers.values())
     clearTimeout(grace)
   }
 }

@@ -5,16 +5,16 @@ import { findUser } from '../../store/auth/accounts.js'
 import { readLastSeq } from '../../store/log/feed.js'
 import type { Webhook } from '../../store/webhooks/webhooks.js'
 import type { Change } from '../../wire.js'
-import { actorOf } from '../context/identity.js'
+import { toUserIdentity } from '../context/identity.js'
 import type { App } from '../context/app.js'
-import { followingPage } from '../log/feed.js'
-import { SERVICE, type Caller } from '../context/principal.js'
+import { readVisibleFeedPage } from '../log/feed.js'
+import { SERVICE_PRINCIPAL, type Principal } from '../context/principal.js'
 
-const MAX_CHANGES = 100
+const MAX_MESSAGE_CHANGES = 100
 /** A Change that is larger goes alone. */
 const MAX_BODY_BYTES = 1024 * 1024
 
-export interface Message {
+export interface WebhookMessage {
   /** The same for the same body, and for no other: whoever has seen it may drop it. */
   readonly id: string
   readonly body: string
@@ -23,63 +23,68 @@ export interface Message {
   readonly lastSeq: number | null
 }
 
-export type Next =
-  | { readonly kind: 'message'; readonly message: Message; readonly next: number }
+export type NextMessage =
+  | { readonly kind: 'message'; readonly message: WebhookMessage; readonly next: number }
   | { readonly kind: 'nothing'; readonly next: number; readonly isLast: boolean }
   /** Why it cannot be told anything. */
   | { readonly kind: 'fault'; readonly error: string }
 
 /** The Changes after this one that are for the webhook, as a whole call. A call that is repeated ends where it ended before. */
-export async function nextMessage(app: App, webhook: Webhook, since: number): Promise<Next> {
-  const by = await callerFor(app, webhook)
-  if (!by) return { kind: 'fault', error: 'its user is disabled' }
-  const models = modelsFor(app, by, webhook)
+export async function readNextMessage(app: App, webhook: Webhook, since: number): Promise<NextMessage> {
+  const principal = await resolveWebhookPrincipal(app, webhook)
+  if (!principal) return { kind: 'fault', error: 'its user is disabled' }
+  const models = listWebhookModels(app, principal, webhook)
   // Nothing may be seen, so nothing is missed.
   if (models.length === 0) return { kind: 'nothing', next: await readLastSeq(app.db.reader), isLast: true }
   try {
-    const page = await followingPage(app, by, { since, limit: MAX_CHANGES, models, waitMs: 0 })
+    const page = await readVisibleFeedPage(app, principal, {
+      since,
+      limit: MAX_MESSAGE_CHANGES,
+      models,
+      waitMs: 0,
+    })
     if (page.data.length === 0) return { kind: 'nothing', next: page.next, isLast: page.isLast }
-    return batchOf(webhook, page.data, page.next)
+    return buildBatchMessage(webhook, page.data, page.next)
   } catch (error) {
     if (!(error instanceof VersoError) || error.kind !== 'gone') throw error
-    return resyncOf(webhook, error)
+    return buildResync(webhook, error)
   }
 }
 
 /** A message that says nothing, to see whether it arrives. */
-export function pingOf({ id }: Pick<Webhook, 'id'>, nowMs: number): Message {
-  return messageOf({ webhook: id, ping: true, on: new Date(nowMs).toISOString() }, [])
+export function buildPing({ id }: Pick<Webhook, 'id'>, nowMs: number): WebhookMessage {
+  return buildMessage({ webhook: id, ping: true, on: new Date(nowMs).toISOString() }, [])
 }
 
-async function callerFor(app: App, { userId }: Webhook): Promise<Caller | undefined> {
-  if (userId === null) return SERVICE
+async function resolveWebhookPrincipal(app: App, { userId }: Webhook): Promise<Principal | undefined> {
+  if (userId === null) return SERVICE_PRINCIPAL
   const user = await findUser(app.db.reader, userId)
-  return user && !user.disabled ? app.gate.callerOf(actorOf(user)) : undefined
+  return user && !user.disabled ? app.authorizer.resolvePrincipal(toUserIdentity(user)) : undefined
 }
 
 /** Those that are named, or else those that people declare; as far as they are there and may be seen. */
-function modelsFor({ catalog }: App, { rights }: Caller, { models }: Webhook): string[] {
+function listWebhookModels({ catalog }: App, { permissions }: Principal, { models }: Webhook): string[] {
   const named = models ? models.flatMap((name) => catalog.find(name) ?? []) : catalog.models
-  return named.filter((model) => !rights || rights.of(model).can('read')).map(({ name }) => name)
+  return named.filter((model) => !permissions || permissions.of(model).can('read')).map(({ name }) => name)
 }
 
-function batchOf(webhook: Webhook, changes: readonly Change[], next: number): Next {
+function buildBatchMessage(webhook: Webhook, changes: readonly Change[], next: number): NextMessage {
   const { retryUntilSeq } = webhook
   const isRepeat =
     retryUntilSeq !== null && retryUntilSeq < next && changes.some(({ seq }) => seq <= retryUntilSeq)
   const within = isRepeat ? changes.filter(({ seq }) => seq <= retryUntilSeq) : changes
-  const fitting = within.slice(0, countFitting(within))
+  const fitting = within.slice(0, countFittingChanges(within))
   const end = isRepeat ? retryUntilSeq : next
   const last = fitting.length < within.length ? (fitting.at(-1)?.seq ?? end) : end
   return {
     kind: 'message',
-    message: messageOf({ webhook: webhook.id, data: fitting, next: last }, fitting),
+    message: buildMessage({ webhook: webhook.id, data: fitting, next: last }, fitting),
     next: last,
   }
 }
 
 /** As many as fit into one call, and one at least. */
-function countFitting(changes: readonly Change[]): number {
+function countFittingChanges(changes: readonly Change[]): number {
   let bytes = 0
   const tooMany = changes.findIndex((change) => {
     bytes += Buffer.byteLength(JSON.stringify(change)) + 1
@@ -89,15 +94,18 @@ function countFitting(changes: readonly Change[]): number {
 }
 
 /** The past that it needs is gone: it is told to read the records anew. */
-function resyncOf(webhook: Webhook, { details }: VersoError): Next {
-  const { horizon, last } = details.data as { readonly horizon: number; readonly last: number }
+function buildResync(webhook: Webhook, { details }: VersoError): NextMessage {
+  const { horizon: retentionFloor, last } = details.data as {
+    readonly horizon: number
+    readonly last: number
+  }
   const { retryUntilSeq } = webhook
   const next =
-    retryUntilSeq !== null && retryUntilSeq >= horizon && retryUntilSeq <= last ? retryUntilSeq : last
-  return { kind: 'message', message: messageOf({ webhook: webhook.id, resync: true, next }, []), next }
+    retryUntilSeq !== null && retryUntilSeq >= retentionFloor && retryUntilSeq <= last ? retryUntilSeq : last
+  return { kind: 'message', message: buildMessage({ webhook: webhook.id, resync: true, next }, []), next }
 }
 
-function messageOf(content: object, changes: readonly Change[]): Message {
+function buildMessage(content: object, changes: readonly Change[]): WebhookMessage {
   const body = JSON.stringify(content)
   return {
     ...{ id: `msg_${hash('sha256', body, 'base64url')}`, body, changes: changes.length },

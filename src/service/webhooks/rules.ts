@@ -4,38 +4,38 @@ import type { FieldErrors } from '../../model/definition/field-errors.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
 import * as store from '../../store/records/records.js'
 import type { App } from '../context/app.js'
-import { urlFault } from '../egress/destination.js'
-import { isSecret, newSecret, SECRET_RULE } from './signature.js'
+import { findUrlError } from '../egress/destination.js'
+import { isValidSecret, createSecret, SECRET_RULE } from './signature.js'
 
-const MAX_MODELS = 100
-const MAX_NAME = 100
+const MAX_WEBHOOK_MODELS = 100
+const MAX_SHOWN_NAME_LENGTH = 100
 
 /** What is looked at record by record. */
-export const JUDGED_ALONE: readonly string[] = ['url', 'models', 'from']
+export const WEBHOOK_SINGLE_RECORD_FIELDS: readonly string[] = ['url', 'models', 'from']
 
 /** The draft with a secret, where a new webhook comes without one. */
-export async function checkWebhook(app: App, draft: Draft, faults: FieldErrors): Promise<Draft> {
+export async function validateWebhook(app: App, draft: Draft, errors: FieldErrors): Promise<Draft> {
   const { model, key, values, path } = draft
   const { url, models, secret, from } = values
-  const add = (name: string, fault: string | undefined) => {
-    if (fault !== undefined) faults.add(path + name, fault)
+  const add = (name: string, error: string | undefined) => {
+    if (error !== undefined) errors.add(path + name, error)
   }
-  if (typeof url === 'string') add('url', urlFault(url, app.outgoing.reach))
-  if (models !== undefined && models !== null) add('models', modelsFault(app, models))
-  if (typeof secret === 'string' && !isSecret(secret)) add('secret', SECRET_RULE)
+  if (typeof url === 'string') add('url', findUrlError(url, app.outgoing.egressPolicy))
+  if (models !== undefined && models !== null) add('models', findModelsError(app, models))
+  if (typeof secret === 'string' && !isValidSecret(secret)) add('secret', SECRET_RULE)
   if (key && secret === null) add('secret', 'cannot be taken away: nobody could tell whose calls they are')
   const before = key && from !== undefined && (await store.read(app.db.reader, app.tables.of(model), key.id))
   if (before && before['from'] !== from) add('from', 'is where it began, and stays as it is')
   const isMissing = !key && (secret === undefined || secret === null)
-  return isMissing ? { ...draft, values: { ...values, secret: newSecret() } } : draft
+  return isMissing ? { ...draft, values: { ...values, secret: createSecret() } } : draft
 }
 
-function modelsFault({ catalog }: App, models: unknown): string | undefined {
+function findModelsError({ catalog }: App, models: unknown): string | undefined {
   if (!Array.isArray(models) || !models.every((name) => typeof name === 'string'))
     return 'must be a list of names of models, or empty for all that people declare'
-  if (models.length > MAX_MODELS) return `has at most ${MAX_MODELS} names`
+  if (models.length > MAX_WEBHOOK_MODELS) return `has at most ${MAX_WEBHOOK_MODELS} names`
   const unknown = models.find((name) => !catalog.find(name))
   if (unknown === undefined) return undefined
   const names = catalog.storedModels.map(({ name }) => name)
-  return `names no model: there is no ${unknown.slice(0, MAX_NAME)}${didYouMean(unknown, names)}`
+  return `names no model: there is no ${unknown.slice(0, MAX_SHOWN_NAME_LENGTH)}${didYouMean(unknown, names)}`
 }

@@ -9,10 +9,11 @@ import {
 } from '../../store/webhooks/webhooks.js'
 
 /** What is kept beside the records of webhooks begins, is mended and ends with them, in the same transaction. */
-export async function keepFollowing(tx: Transaction, changes: readonly NewChange[]): Promise<void> {
-  for (const { model, id, action, changes: made } of changes) {
+export async function syncWebhookCursors(tx: Transaction, changes: readonly NewChange[]): Promise<void> {
+  for (const { model, id, action, changes: fieldChanges } of changes) {
     if (model !== WEBHOOK_MODEL) continue
-    if (action === 'create') await createWebhookCursor(tx, id, made['from']?.after === WEBHOOK_FROM_BEGINNING)
+    if (action === 'create')
+      await createWebhookCursor(tx, id, fieldChanges['from']?.after === WEBHOOK_FROM_BEGINNING)
     else if (action === 'update') await resetWebhookFailures(tx, id)
     else {
       await deleteWebhookCursor(tx, id)

@@ -10,37 +10,37 @@ import { findWebhook, type Webhook } from '../../store/webhooks/webhooks.js'
 import type { Delivery, WebhookState, WireRecord } from '../../wire.js'
 import { requireAccess } from '../auth/access.js'
 import type { App } from '../context/app.js'
-import { missing } from '../context/ids.js'
-import type { Caller } from '../context/principal.js'
-import { create, update } from '../records/save.js'
-import { rowOf, send } from './delivery-worker.js'
-import { pingOf } from './message.js'
-import { newSecret } from './signature.js'
+import { throwNotFound } from '../context/ids.js'
+import type { Principal } from '../context/principal.js'
+import { createRecord, updateRecord } from '../records/save.js'
+import { buildDeliveryRow, sendMessage } from './delivery-worker.js'
+import { buildPing } from './message.js'
+import { createSecret } from './signature.js'
 
-export interface MadeWebhook {
+export interface CreatedWebhook {
   readonly record: WireRecord
   /** Nobody can read it again. */
   readonly secret: string
 }
 
 /** Never under an Idempotency-Key, where the answer would be kept. */
-export async function makeWebhook(app: App, by: Caller, data: unknown): Promise<MadeWebhook> {
+export async function createWebhook(app: App, principal: Principal, data: unknown): Promise<CreatedWebhook> {
   if (!isObject(data)) throw new VersoError('bad-request', 'Send { "data": { "name": …, "url": … } }')
-  const secret = typeof data['secret'] === 'string' ? data['secret'] : newSecret()
+  const secret = typeof data['secret'] === 'string' ? data['secret'] : createSecret()
   const sent = { ...data, secret: data['secret'] ?? secret }
-  const made = await create(app, by, modelOf(app), sent)
+  const made = await createRecord(app, principal, getWebhookModel(app), sent)
   return { record: made.data, secret }
 }
 
 /** Another secret from the next call on: an ordinary update of the record. */
-export async function renewSecret(app: App, by: Caller, id: number): Promise<MadeWebhook> {
-  const model = modelOf(app)
-  const secret = newSecret()
+export async function rotateSecret(app: App, principal: Principal, id: number): Promise<CreatedWebhook> {
+  const model = getWebhookModel(app)
+  const secret = createSecret()
   for (;;) {
     const record = await records.read(app.db.reader, app.tables.of(model), id)
-    if (!record) return missing(model, id)
+    if (!record) return throwNotFound(model, id)
     try {
-      const { data } = await update(app, by, model, id, { version: record.version, secret })
+      const { data } = await updateRecord(app, principal, model, id, { version: record.version, secret })
       return { record: data, secret }
     } catch (error) {
       // Somebody changed it at the same time: with what they wrote in it, once more.
@@ -50,8 +50,8 @@ export async function renewSecret(app: App, by: Caller, id: number): Promise<Mad
 }
 
 /** How far it has come. */
-export async function stateOf(app: App, id: number): Promise<WebhookState> {
-  const { cursor, failures, nextAttemptMs, isPaused } = await webhookOf(app, id)
+export async function readWebhookState(app: App, id: number): Promise<WebhookState> {
+  const { cursor, failures, nextAttemptMs, isPaused } = await requireWebhook(app, id)
   const last = await readLastSeq(app.db.reader)
   return {
     ...{ id, paused: isPaused, position: cursor, last, lag: Math.max(0, last - cursor), failures },
@@ -60,34 +60,34 @@ export async function stateOf(app: App, id: number): Promise<WebhookState> {
 }
 
 /** The newest first. */
-export async function deliveriesOf(
+export async function listDeliveries(
   app: App,
   id: number,
   page: { readonly offset: number; readonly limit: number },
 ): Promise<{ readonly total: number; readonly data: readonly Delivery[] }> {
-  await webhookOf(app, id)
+  await requireWebhook(app, id)
   const { total, rows } = await deliveries.listDeliveryRows(app.db.reader, id, page)
   return { total, data: rows.map(toDelivery) }
 }
 
 /** A call at once that tells nothing, also of one that is paused; it changes nothing of how far the webhook has come. */
-export async function ping(app: App, by: Caller, id: number): Promise<Delivery> {
-  await requireAccess(app, app.db.reader, by)
-  const webhook = await webhookOf(app, id)
+export async function pingWebhook(app: App, principal: Principal, id: number): Promise<Delivery> {
+  await requireAccess(app, app.db.reader, principal)
+  const webhook = await requireWebhook(app, id)
   const atMs = app.clock.now()
-  const message = pingOf(webhook, atMs)
-  const outcome = await send(app, webhook, message)
-  const row = rowOf(webhook, message, outcome ?? { status: null, error: 'cut off', ms: 0 }, atMs)
+  const message = buildPing(webhook, atMs)
+  const outcome = await sendMessage(app, webhook, message)
+  const row = buildDeliveryRow(webhook, message, outcome ?? { status: null, error: 'cut off', ms: 0 }, atMs)
   await app.db.transaction((tx) => deliveries.insertDelivery(tx, row))
   return toDelivery(row)
 }
 
-function modelOf({ catalog }: App): Model {
+function getWebhookModel({ catalog }: App): Model {
   return catalog.get(WEBHOOK_MODEL)
 }
 
-async function webhookOf(app: App, id: number): Promise<Webhook> {
-  return (await findWebhook(app.db.reader, app.db.dialect, id)) ?? missing(modelOf(app), id)
+async function requireWebhook(app: App, id: number): Promise<Webhook> {
+  return (await findWebhook(app.db.reader, app.db.dialect, id)) ?? throwNotFound(getWebhookModel(app), id)
 }
 
 function toDelivery({ webhook: _, atMs, firstSeq, lastSeq, ...rest }: deliveries.DeliveryRow): Delivery {

@@ -7,23 +7,23 @@ import { computeValues, toValues } from '../../model/definition/record-values.js
 import type { NewChange } from '../../store/log/log.js'
 import * as store from '../../store/records/records.js'
 import type { WireRecord } from '../../wire.js'
-import { userOf } from '../context/identity.js'
+import { toUserReference } from '../context/identity.js'
 import type { App } from '../context/app.js'
-import { changeOf } from './changes.js'
-import { conflict, refuseStale } from './conflict.js'
-import { missing } from '../context/ids.js'
+import { buildChange } from './changes.js'
+import { createConflictError, refuseStaleWrite } from './conflict.js'
+import { throwNotFound } from '../context/ids.js'
 import { inPlace } from './in-place.js'
-import type { Caller } from '../context/principal.js'
-import { seesWhole } from '../access/visible-records.js'
-import type { Expected } from './versions.js'
-import type { Work } from '../context/context.js'
+import type { Principal } from '../context/principal.js'
+import { seesWholeRecords } from '../access/visible-records.js'
+import type { ExpectedVersion } from './versions.js'
+import type { WriteContext } from '../context/context.js'
 import { emptyLists, recordOf } from '../access/written-record.js'
 
 /** Of a write that is plain. */
-export function isBare(app: App, by: Caller, { model, key, values, copies, patched }: Draft): boolean {
+export function isBare(app: App, by: Principal, { model, key, values, copies, patched }: Draft): boolean {
   if (copies.size > 0 || patched !== undefined || !maySaveAny(by, model, key ? 'update' : 'create'))
     return false
-  if (!seesWhole(app, by, model)) return false
+  if (!seesWholeRecords(app, by, model)) return false
   for (const { name, relation } of model.fields.values()) {
     // A record may be its own neighbour, which then has a new version, and its members may be ordered by what it holds.
     if (relation?.target === model.name || relation?.orderBy) return false
@@ -33,9 +33,9 @@ export function isBare(app: App, by: Caller, { model, key, values, copies, patch
   return true
 }
 
-function maySaveAny({ rights }: Caller, model: Model, action: 'create' | 'update'): boolean {
+function maySaveAny({ permissions }: Principal, model: Model, action: 'create' | 'update'): boolean {
   return (
-    rights
+    permissions
       ?.of(model)
       .grantsFor(action)
       .some(({ where, writable }) => !where && !writable) ?? true
@@ -47,8 +47,8 @@ export interface Saved {
   readonly change: NewChange
 }
 
-export async function createBare(work: Work, draft: Draft): Promise<Saved> {
-  const { app, actor, tx, now } = work
+export async function createBare(work: WriteContext, draft: Draft): Promise<Saved> {
+  const { app, user, tx, now } = work
   const { model, path } = draft
   const values: Values = Object.assign(
     emptyLists(model),
@@ -56,37 +56,37 @@ export async function createBare(work: Work, draft: Draft): Promise<Saved> {
     computeValues(model, draft.values, path),
   )
   values['createdOn'] = now
-  values['createdBy'] = userOf(actor)
+  values['createdBy'] = toUserReference(user)
   values['updatedOn'] = values['updatedBy'] = null
   const [id = 0] = await inPlace(work, draft, () => store.insert(tx, app.tables.of(model), [values]))
   const record = recordOf(model, id, 0, values)
-  return { record, change: changeOf(work, model, undefined, record) }
+  return { record, change: buildChange(work, model, undefined, record) }
 }
 
 /** One guarded statement decides, as everywhere. */
 export async function updateBare(
-  work: Work,
+  work: WriteContext,
   draft: Draft,
   { id }: VersionedId,
-  expected: Expected,
+  expected: ExpectedVersion,
 ): Promise<Saved> {
-  const { app, actor, tx, now } = work
+  const { app, user, tx, now } = work
   const { model, path, values: sent } = draft
   const table = app.tables.of(model)
-  const before = (await store.read(tx, table, id)) ?? missing(model, id)
+  const before = (await store.read(tx, table, id)) ?? throwNotFound(model, id)
   const { version } = before
-  if (version !== expected.version) await refuseStale(work, tx, table, before, expected, draft, false)
+  if (version !== expected.version) await refuseStaleWrite(work, tx, table, before, expected, draft, false)
   const raised = computeValues(model, Object.assign(toValues(model, before), sent), path)
   raised['updatedOn'] = now
-  raised['updatedBy'] = userOf(actor)
+  raised['updatedBy'] = toUserReference(user)
   const updates = [{ id, version, values: Object.assign({}, sent, raised) }]
   const [isDone] = await inPlace(work, draft, () => store.update(tx, table, updates))
   if (!isDone) {
-    const theirs = (await store.read(tx, table, id)) ?? missing(model, id)
-    throw await conflict(work, tx, table, theirs, expected, draft)
+    const theirs = (await store.read(tx, table, id)) ?? throwNotFound(model, id)
+    throw await createConflictError(work, tx, table, theirs, expected, draft)
   }
   const record = recordOf(model, id, version + 1, Object.assign(changed(before, sent), raised))
-  return { record, change: changeOf(work, model, before, record) }
+  return { record, change: buildChange(work, model, before, record) }
 }
 
 /** What was sent and is there already stays as it was read. */

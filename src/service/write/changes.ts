@@ -4,14 +4,14 @@ import { isSameValue, type Value, type Values } from '../../model/values/value.j
 import { toValues } from '../../model/definition/record-values.js'
 import type { NewChange } from '../../store/log/log.js'
 import type { Change, WireRecord } from '../../wire.js'
-import type { Work } from '../context/context.js'
+import type { WriteContext } from '../context/context.js'
 
 /** What the service writes beside the version of a record, or what follows from its Changes. */
-const UNLOGGED = ['createdOn', 'createdBy', 'updatedOn', 'updatedBy', 'lastLoginOn', 'lastUsedOn']
+const UNLOGGED_FIELDS = ['createdOn', 'createdBy', 'updatedOn', 'updatedBy', 'lastLoginOn', 'lastUsedOn']
 
 /** The Change that a transaction made of a record: one of the two is missing where it was made, or is gone. */
-export function changeOf(
-  { actor, now }: Pick<Work, 'actor' | 'now'>,
+export function buildChange(
+  { user, now }: Pick<WriteContext, 'user' | 'now'>,
   model: Model,
   before: WireRecord | undefined,
   after: WireRecord | undefined,
@@ -19,51 +19,52 @@ export function changeOf(
   files?: Change['changes'],
 ): NewChange {
   const action = !after ? 'delete' : before ? 'update' : 'create'
-  const [old, held] = [before ? toValues(model, before) : {}, after ? toValues(model, after) : {}]
-  const made = differences(model, old, held)
+  const [old, current] = [before ? toValues(model, before) : {}, after ? toValues(model, after) : {}]
+  const fieldChanges = diffValues(model, old, current)
   return {
     model: model.name,
     id: (after ?? before)?.id ?? 0,
     action,
-    by: actor?.id ?? null,
+    by: user?.id ?? null,
     atMs: Date.parse(now),
     version: after ? after.version : (before?.version ?? 0) + 1,
-    changes: files ? { ...made, ...files } : made,
-    currentValues: action === 'update' ? held : undefined,
+    changes: files ? { ...fieldChanges, ...files } : fieldChanges,
+    currentValues: action === 'update' ? current : undefined,
   }
 }
 
 /** What came, what went, or before and after of what changed; never a secret, nor what follows from who made the Change and when. */
-export function differences(
+export function diffValues(
   model: Model,
   before: Readonly<Values>,
   after: Readonly<Values>,
 ): Change['changes'] {
   const changes: Record<string, { before: Value; after: Value }> = {}
-  for (const name of loggedNames(model)) {
+  for (const name of listLoggedFields(model)) {
     const change = { before: before[name] ?? null, after: after[name] ?? null }
-    if (!isSameValue(change.before, change.after) && !isNothing(model.fields.get(name), change))
+    if (!isSameValue(change.before, change.after) && !isEmptyListChange(model.fields.get(name), change))
       changes[name] = change
   }
   return changes
 }
 
-const LOGGED = new WeakMap<Model, readonly string[]>()
+const LOGGED_FIELD_NAMES = new WeakMap<Model, readonly string[]>()
 
-function loggedNames(model: Model): readonly string[] {
-  const known = LOGGED.get(model)
+function listLoggedFields(model: Model): readonly string[] {
+  const known = LOGGED_FIELD_NAMES.get(model)
   if (known) return known
-  const isLogged = (field: Field) => !(field.kept && UNLOGGED.includes(field.name)) && isReadByDefault(field)
+  const isLogged = (field: Field) =>
+    !(field.kept && UNLOGGED_FIELDS.includes(field.name)) && isReadByDefault(field)
   const names = [...model.fields.values()].filter(isLogged).map(({ name }) => name)
-  LOGGED.set(model, names)
+  LOGGED_FIELD_NAMES.set(model, names)
   return names
 }
 
 /** A list of records that is not there yet, or no longer, and one without members. An empty array of JSON is a value like others. */
-function isNothing(field: Field | undefined, { before, after }: Change['changes'][string]): boolean {
-  return field?.relation?.isList === true && isEmpty(before) && isEmpty(after)
+function isEmptyListChange(field: Field | undefined, { before, after }: Change['changes'][string]): boolean {
+  return field?.relation?.isList === true && isEmptyList(before) && isEmptyList(after)
 }
 
-function isEmpty(value: Value): boolean {
+function isEmptyList(value: Value): boolean {
   return value === null || (Array.isArray(value) && value.length === 0)
 }

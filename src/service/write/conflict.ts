@@ -10,72 +10,75 @@ import type { StoredFile } from '../../store/records/files.js'
 import * as store from '../../store/records/records.js'
 import type { Table } from '../../store/sql/table.js'
 import type { ConflictData, WireRecord } from '../../wire.js'
-import { mergeVisible, pick, visibleFields } from './conflict-view.js'
-import { fileValues } from './held-files.js'
+import { mergeVisibleFields, pickFields, readVisibleFields } from './conflict-view.js'
+import { readFileValues } from './held-files.js'
 import { fitsAnswer } from '../context/answer-limits.js'
-import { holding } from '../access/record-access.js'
-import { isSeen, seenBy, withMemberNames } from '../access/visible-records.js'
-import type { Expected } from './versions.js'
-import type { Work } from '../context/context.js'
+import { evaluateOptionalCriteria } from '../access/record-access.js'
+import { isRecordVisible, getVisibleCriteria, addMemberNames } from '../access/visible-records.js'
+import type { ExpectedVersion } from './versions.js'
+import type { WriteContext } from '../context/context.js'
 
 /** Whoever is refused, and sees of the record what they may. */
-type Refused = Omit<Work, 'tx' | 'now'>
+type ConflictContext = Omit<WriteContext, 'tx' | 'now'>
 
 /** The refusal of a write whose version is not the current one, with all that its sender needs to go on. */
-export async function conflict(
-  refused: Refused,
+export async function createConflictError(
+  context: ConflictContext,
   db: Queryable,
   table: Table,
   record: WireRecord,
-  expected: Expected,
+  expected: ExpectedVersion,
   /** What was to be written; null for a delete. */
   draft: Draft | null,
 ): Promise<VersoError> {
-  const { data } = await compare(refused, db, table, record, expected, draft)
-  return refusalWith(refused, db, table, { data, expected })
+  const { data } = await compareWithCurrent(context, db, table, record, expected, draft)
+  return createStaleError(context, db, table, { data, expected })
 }
 
 /** Refuses what is not made from the current version; one that may be merged, only if somebody changed since what is sent. */
-export async function refuseStale(
-  refused: Refused,
+export async function refuseStaleWrite(
+  context: ConflictContext,
   db: Queryable,
   table: Table,
   record: WireRecord,
-  expected: Expected,
+  expected: ExpectedVersion,
   draft: Draft | null,
   mayMerge: boolean,
 ): Promise<void> {
-  const { data, isOnTop } = await compare(refused, db, table, record, expected, draft)
-  if (!mayMerge || !isOnTop) throw await refusalWith(refused, db, table, { data, expected })
+  const { data, appliesOnTop } = await compareWithCurrent(context, db, table, record, expected, draft)
+  if (!mayMerge || !appliesOnTop) throw await createStaleError(context, db, table, { data, expected })
 }
 
-interface Comparison {
+interface ConflictComparison {
   /** `theirs` is without the names of list members: a write that can be merged needs none. */
   readonly data: ConflictData
   /** Whether what was sent can be written as if it had been made from the record as it is. */
-  readonly isOnTop: boolean
+  readonly appliesOnTop: boolean
 }
 
-async function compare(
-  refused: Refused,
+async function compareWithCurrent(
+  context: ConflictContext,
   db: Queryable,
   table: Table,
   record: WireRecord,
-  expected: Expected,
+  expected: ExpectedVersion,
   draft: Draft | null,
-): Promise<Comparison> {
+): Promise<ConflictComparison> {
   const { model } = table
   const { id, version } = record
-  const sent = draft ? sentOf(draft) : {}
-  const visible = await visibleFields(refused, db, table, record)
+  const sent = draft ? toLoggedValues(draft) : {}
+  const visible = await readVisibleFields(context, db, table, record)
   const { theirs } = visible
-  const files = await fileValues(db, table, id)
+  const files = await readFileValues(db, table, id)
   const full = { ...toValues(model, record), ...files }
-  const now = pick(visible.names, theirs === record ? full : { ...toValues(model, theirs), ...files })
+  const current = pickFields(
+    visible.names,
+    theirs === record ? full : { ...toValues(model, theirs), ...files },
+  )
   const past = { version, values: full }
   const base = await rewindValues(db, table, id, past, expected.version)
-  const sides = { base, sent, patched: draft?.patched, now, full }
-  const merged = await mergeVisible(refused, db, visible, sides)
+  const sides = { base, sent, patched: draft?.patched, current, full }
+  const merged = await mergeVisibleFields(context, db, visible, sides)
   // A delete takes their changes with it, and who changed what is not shown is not told: neither can stand beside the other.
   const isBlind = draft === null || Object.keys(sent).some((name) => !visible.names.has(name))
   const mergeable = merged.mergeable && !isBlind
@@ -91,38 +94,38 @@ async function compare(
     changedOn: (theirs['updatedOn'] ?? theirs['createdOn'] ?? null) as string | null,
     theirs,
   }
-  return { data, isOnTop: mergeable && canApplyOurs(merged, sent) }
+  return { data, appliesOnTop: mergeable && canApplyOurs(merged, sent) }
 }
 
-interface Stale {
+interface StaleWrite {
   readonly data: ConflictData
-  readonly expected: Expected
+  readonly expected: ExpectedVersion
 }
 
-async function refusalWith(
-  refused: Refused,
+async function createStaleError(
+  context: ConflictContext,
   db: Queryable,
   { model }: Table,
-  { data, expected: { by } }: Stale,
+  { data, expected: { source } }: StaleWrite,
 ): Promise<VersoError> {
-  const { app } = refused
+  const { app } = context
   const { entityName, entityId, current, expected } = data
-  const kind = by === 'if-match' ? 'stale-match' : 'conflict'
+  const kind = source === 'if-match' ? 'stale-match' : 'conflict'
   const message = `${entityName} ${entityId} is at version ${current}, not ${expected}: nothing was written`
-  const named = await withMemberNames(app, refused, db, { model, record: data.theirs })
+  const named = await addMemberNames(app, context, db, { model, record: data.theirs })
   // Somebody may have written or removed the record between the two reads: the version and the values of a conflict belong together.
   const isOther = named
     ? named.version !== current
-    : !(await isSeen(app, refused, db, { model, id: entityId }))
+    : !(await isRecordVisible(app, context, db, { model, id: entityId }))
   const theirs = isOther ? data.theirs : named
   const whole = theirs && { ...data, theirs }
   if (whole && fitsAnswer(app, whole)) return new VersoError(kind, message, { data: whole })
   const more = 'Its values are too large for this answer: read those that you need with "fields"'
-  return new VersoError(kind, `${message}. ${more}`, { data: shortened(data) })
+  return new VersoError(kind, `${message}. ${more}`, { data: shortenConflictData(data) })
 }
 
 /** Which fields clash, without what they hold. */
-function shortened(data: ConflictData): Readonly<Record<string, unknown>> {
+function shortenConflictData(data: ConflictData): Readonly<Record<string, unknown>> {
   const verdicts = Object.entries(data.fields).map(([name, { verdict }]) => [name, { verdict }] as const)
   const theirs = { id: data.entityId, version: data.current }
   return { ...data, theirs, fields: Object.fromEntries(verdicts), isShortened: true }
@@ -130,44 +133,46 @@ function shortened(data: ConflictData): Readonly<Record<string, unknown>> {
 
 /** Refuses unless the record is at this version. What is no longer there, or may not be seen, is for the caller to say. */
 export async function refuseIfStale(
-  refused: Refused,
+  context: ConflictContext,
   db: Queryable,
   table: Table,
   id: number,
-  expected: Expected,
+  expected: ExpectedVersion,
   draft: Draft | null,
   mayMerge = false,
 ): Promise<void> {
   const version = await store.findVersion(db, table, id)
   if (version === undefined || version === expected.version) return
-  const [isVisible] = await holding(db, table, id, [seenBy(refused, table.model)])
+  const [isVisible] = await evaluateOptionalCriteria(db, table, id, [
+    getVisibleCriteria(context, table.model),
+  ])
   const record = isVisible ? await store.read(db, table, id) : undefined
-  if (record) await refuseStale(refused, db, table, record, expected, draft, mayMerge)
+  if (record) await refuseStaleWrite(context, db, table, record, expected, draft, mayMerge)
 }
 
 /** What was to be written, in the form that the Log knows it. */
-function sentOf({ model, values, related, lists }: Draft): Values {
+function toLoggedValues({ model, values, related, lists }: Draft): Values {
   const sent: Values = { ...values }
   for (const [name, value] of Object.entries(values)) {
     if (value !== null && model.fields.get(name)?.type === 'binary')
       sent[name] = pickFileMetadata(value as unknown as StoredFile)
   }
-  for (const [name, neighbour] of related) sent[name] = identityOf({ draft: neighbour })
-  for (const [name, members] of lists) sent[name] = members.map(identityOf).sort(byId)
+  for (const [name, relatedRecord] of related) sent[name] = toMemberIdentity({ draft: relatedRecord })
+  for (const [name, members] of lists) sent[name] = members.map(toMemberIdentity).sort(compareById)
   return sent
 }
 
 /** Who it is; of one that is yet to be made, what it is to hold. */
-function identityOf(member: DraftMember): Value {
+function toMemberIdentity(member: DraftMember): Value {
   if (!member.draft) return { id: member.id }
   const { model, key, values } = member.draft
   if (key) return { id: key.id }
-  const isTold = ([name]: readonly [string, Value]) => model.fields.get(name)?.secret === undefined
-  return Object.fromEntries(Object.entries(values).filter(isTold))
+  const isPublic = ([name]: readonly [string, Value]) => model.fields.get(name)?.secret === undefined
+  return Object.fromEntries(Object.entries(values).filter(isPublic))
 }
 
 /** As lists are read; what has no id yet comes last. */
-function byId(a: Value, b: Value): number {
+function compareById(a: Value, b: Value): number {
   const [left, right] = [a, b].map((value) => (value as { readonly id?: number }).id ?? Infinity)
   return left === right ? 0 : (left ?? 0) - (right ?? 0)
 }

@@ -5,43 +5,43 @@ import type { Queryable, Transaction } from '../../store/engine/database.js'
 import { findRecordFiles, removeFile, type StoredFile } from '../../store/records/files.js'
 import type { Table } from '../../store/sql/table.js'
 import type { Change } from '../../wire.js'
-import type { Work } from '../context/context.js'
+import type { WriteContext } from '../context/context.js'
 
-export type Files = ReadonlyMap<string, StoredFile>
+export type StoredFiles = ReadonlyMap<string, StoredFile>
 
 /**
  * Those that these values take the place of; all, where the record itself goes. To be asked between the read of the record and its
  * guarded write: if that one is done, the record was at its version all the time, and these were its files.
  */
-export async function filesToReplace(
+export async function findReplacedFiles(
   tx: Transaction,
   table: Table,
   id: number,
   values?: Values,
-): Promise<Files> {
+): Promise<StoredFiles> {
   const isReplaced = (name: string) => !values || Object.hasOwn(values, name)
   if (!table.fileFields.some(({ name }) => isReplaced(name))) return new Map()
   const files = await findRecordFiles(tx, table, id)
   return new Map([...(files ?? [])].filter(([name]) => isReplaced(name)))
 }
 
-export async function letGo({ app, tx }: Work, files: Iterable<StoredFile>): Promise<void> {
+export async function releaseFiles({ app, tx }: WriteContext, files: Iterable<StoredFile>): Promise<void> {
   for (const file of files) await removeFile(tx, app.db.blobs, file)
 }
 
 /** What came and what went, as the Log knows it. */
-export function fileChanges({ fileFields }: Table, before: Files, after: Values = {}): Change['changes'] {
+export function diffFiles({ fileFields }: Table, before: StoredFiles, after: Values = {}): Change['changes'] {
   const changes: Record<string, { before: Value; after: Value }> = {}
   for (const { name } of fileFields) {
     const old = before.get(name)
-    const change = { before: old ? pickFileMetadata(old) : null, after: factsIn(after[name]) }
+    const change = { before: old ? pickFileMetadata(old) : null, after: toLoggedFile(after[name]) }
     if (!isSameValue(change.before, change.after)) changes[name] = change
   }
   return changes
 }
 
 /** As the Log knows them; null where a field is empty. */
-export async function fileValues(db: Queryable, table: Table, id: number): Promise<Values> {
+export async function readFileValues(db: Queryable, table: Table, id: number): Promise<Values> {
   const files = table.fileFields.length === 0 ? undefined : await findRecordFiles(db, table, id)
   const valueOf = (name: string) => {
     const file = files?.get(name)
@@ -50,6 +50,6 @@ export async function fileValues(db: Queryable, table: Table, id: number): Promi
   return Object.fromEntries(table.fileFields.map(({ name }) => [name, valueOf(name)]))
 }
 
-function factsIn(value: Value | undefined): Value {
+function toLoggedFile(value: Value | undefined): Value {
   return isObject(value) ? pickFileMetadata(value as unknown as StoredFile) : null
 }

@@ -9,85 +9,85 @@ import type { Transaction } from '../../store/engine/database.js'
 import { findOwnersOfAny } from '../../store/records/list-members.js'
 import * as store from '../../store/records/records.js'
 import type { App } from '../context/app.js'
-import type { Work } from '../context/context.js'
+import type { WriteContext } from '../context/context.js'
 
 type LockSet = Map<Model, Set<number>>
 
-type Locking = Pick<Work, 'app' | 'tx'>
+type LockContext = Pick<WriteContext, 'app' | 'tx'>
 
 /** Where one record alone is written there is no order to keep, unless it is held while it is looked at. */
 export async function lockInOrder(
-  locking: Locking,
+  context: LockContext,
   drafts: readonly Draft[],
   areHeld = false,
 ): Promise<void> {
   const isAlone = drafts.length === 1 && drafts.every((draft) => listNestedDrafts(draft).length === 0)
-  if (!isAlone || areHeld) await lockToChange(locking, drafts)
+  if (!isAlone || areHeld) await lockForUpdate(context, drafts)
 }
 
 /** From here on nobody else changes what these drafts name. */
-export async function lockToChange(locking: Locking, drafts: readonly Draft[]): Promise<void> {
-  const { app, tx } = locking
+export async function lockForUpdate(context: LockContext, drafts: readonly Draft[]): Promise<void> {
+  const { app, tx } = context
   const { dialect } = app.db
   if (dialect.lockForUpdate === '') return
-  const wanted = await changedBy(locking, drafts)
-  for (const model of [...wanted.keys()].sort(byRank(app.catalog)))
-    await store.lockRecords(tx, app.tables.of(model), [...(wanted.get(model) ?? [])], dialect.lockForUpdate)
+  const lockSet = await collectChangedRecords(context, drafts)
+  for (const model of [...lockSet.keys()].sort(compareByRank(app.catalog)))
+    await store.lockRecords(tx, app.tables.of(model), [...(lockSet.get(model) ?? [])], dialect.lockForUpdate)
 }
 
-async function changedBy({ app, tx }: Locking, drafts: readonly Draft[]): Promise<LockSet> {
-  const wanted: LockSet = new Map()
-  for (const draft of drafts) collect(app, draft, wanted)
-  for (const [model, ids] of [...wanted]) {
-    for (const list of listsOf(app, model)) {
+async function collectChangedRecords({ app, tx }: LockContext, drafts: readonly Draft[]): Promise<LockSet> {
+  const lockSet: LockSet = new Map()
+  for (const draft of drafts) collectDraftRecords(app, draft, lockSet)
+  for (const [model, ids] of [...lockSet]) {
+    for (const list of findOwnerLists(app, model)) {
       // Where they are now: a member that moves changes the list that it leaves, too.
       for (const owner of await findOwnersOfAny(tx, app.db.dialect, list, [...ids]))
-        want(wanted, list.model, owner)
+        addToLockSet(lockSet, list.model, owner)
     }
   }
-  return wanted
+  return lockSet
 }
 
 /** Records that are about to go: first those whose lists they are in, which change with it, then they themselves. */
-export async function lockToRemove(
-  { app, tx }: Locking,
+export async function lockForRemove(
+  { app, tx }: LockContext,
   model: Model,
   ids: readonly number[],
 ): Promise<void> {
   const { dialect } = app.db
   if (dialect.lockForRemoval === '') return
-  const owners = await ownersOfThese(app, tx, model, ids)
+  const owners = await findListOwners(app, tx, model, ids)
   const own = owners.get(model) ?? new Set()
   owners.delete(model)
-  for (const other of [...owners.keys()].sort(byRank(app.catalog)))
+  for (const other of [...owners.keys()].sort(compareByRank(app.catalog)))
     await store.lockRecords(tx, app.tables.of(other), [...(owners.get(other) ?? [])], dialect.lockForUpdate)
   await store.lockRecords(tx, app.tables.of(model), [...own, ...ids], dialect.lockForRemoval)
 }
 
-export interface Identity {
+export interface RecordIdentity {
   readonly model: Model
   readonly id: number
 }
 
 /** What a batch names. */
-export interface Named {
+export interface BatchTargets {
   readonly drafts: readonly Draft[]
-  readonly removed: readonly Identity[]
+  readonly removed: readonly RecordIdentity[]
   /** Nobody else may change these, though we do not either. */
-  readonly asserted: readonly Identity[]
+  readonly asserted: readonly RecordIdentity[]
 }
 
 /** Weakest first: what is named for two reasons is locked once, for the stronger one. */
-const REASONS = ['lockForReference', 'lockForShare', 'lockForUpdate', 'lockForRemoval'] as const
-type Reason = (typeof REASONS)[number]
+const LOCK_STRENGTHS = ['lockForReference', 'lockForShare', 'lockForUpdate', 'lockForRemoval'] as const
+type LockStrength = (typeof LOCK_STRENGTHS)[number]
 
 /** All that a batch names is locked in one go, each as it needs to be: whatever the order of its requests, others have the same. */
-export async function lockNamed(locking: Locking, named: Named): Promise<void> {
-  const { app, tx } = locking
+export async function lockBatch(context: LockContext, targets: BatchTargets): Promise<void> {
+  const { app, tx } = context
   const { dialect } = app.db
   if (dialect.lockForUpdate === '') return
-  const locks = await locksFor(locking, named)
-  const all = inLockOrder(
+  const locks = await collectLocks(context, targets)
+  const all = sortInLockOrder(
     app.catalog,
     [...locks].flatMap(([model, ids]) => [...ids].map(([id, reason]) => ({ model, id, reason }))),
   )
@@ -100,34 +100,34 @@ export async function lockNamed(locking: Locking, named: Named): Promise<void> {
   }
 }
 
-async function locksFor(locking: Locking, { drafts, removed, asserted }: Named) {
-  const { app, tx } = locking
-  const locks = new Map<Model, Map<number, Reason>>()
-  const lock = (model: Model, ids: Iterable<number>, reason: Reason) => {
-    const reasons = locks.get(model) ?? new Map<number, Reason>()
+async function collectLocks(context: LockContext, { drafts, removed, asserted }: BatchTargets) {
+  const { app, tx } = context
+  const locks = new Map<Model, Map<number, LockStrength>>()
+  const lock = (model: Model, ids: Iterable<number>, reason: LockStrength) => {
+    const reasons = locks.get(model) ?? new Map<number, LockStrength>()
     locks.set(model, reasons)
     for (const id of ids) {
       const other = reasons.get(id)
-      const isWeaker = other !== undefined && REASONS.indexOf(other) >= REASONS.indexOf(reason)
+      const isWeaker = other !== undefined && LOCK_STRENGTHS.indexOf(other) >= LOCK_STRENGTHS.indexOf(reason)
       // What is yet to be made is known to nobody else.
       if (id > 0 && !isWeaker) reasons.set(id, reason)
     }
   }
   for (const { model, id } of asserted) lock(model, [id], 'lockForShare')
-  for (const [model, ids] of await changedBy(locking, drafts)) lock(model, ids, 'lockForUpdate')
+  for (const [model, ids] of await collectChangedRecords(context, drafts)) lock(model, ids, 'lockForUpdate')
   for (const draft of drafts)
-    for (const { model, id } of referredTo(app.catalog, draft)) lock(model, [id], 'lockForReference')
-  const going: LockSet = new Map()
-  for (const { model, id } of removed) want(going, model, id)
-  for (const [model, ids] of going) {
+    for (const { model, id } of collectReferences(app.catalog, draft)) lock(model, [id], 'lockForReference')
+  const removedIds: LockSet = new Map()
+  for (const { model, id } of removed) addToLockSet(removedIds, model, id)
+  for (const [model, ids] of removedIds) {
     lock(model, ids, 'lockForRemoval')
-    for (const [owner, owners] of await ownersOfThese(app, tx, model, [...ids]))
+    for (const [owner, owners] of await findListOwners(app, tx, model, [...ids]))
       lock(owner, owners, 'lockForUpdate')
   }
   return locks
 }
 
-function referredTo(catalog: Catalog, draft: Draft): Identity[] {
+function collectReferences(catalog: Catalog, draft: Draft): RecordIdentity[] {
   const { model, values, lists } = draft
   const named = [...model.fields.values()].flatMap(({ name, relation }) => {
     if (!relation) return []
@@ -136,49 +136,50 @@ function referredTo(catalog: Catalog, draft: Draft): Identity[] {
     const ids = value === null ? members : [getReferenceId(value), ...members]
     return ids.map((id) => ({ model: catalog.getTarget(relation), id }))
   })
-  return [...named, ...listNestedDrafts(draft).flatMap((inner) => referredTo(catalog, inner))]
+  return [...named, ...listNestedDrafts(draft).flatMap((inner) => collectReferences(catalog, inner))]
 }
 
 /** Those whose lists have them. */
-async function ownersOfThese(
+async function findListOwners(
   app: App,
   tx: Transaction,
   model: Model,
   ids: readonly number[],
 ): Promise<LockSet> {
   const owners: LockSet = new Map()
-  for (const list of [...listsOf(app, model), ...app.catalog.linksTo(model)])
-    for (const owner of await findOwnersOfAny(tx, app.db.dialect, list, ids)) want(owners, list.model, owner)
+  for (const list of [...findOwnerLists(app, model), ...app.catalog.linksTo(model)])
+    for (const owner of await findOwnersOfAny(tx, app.db.dialect, list, ids))
+      addToLockSet(owners, list.model, owner)
   return owners
 }
 
 /** Owners before members, then by the name of the model, then by id. */
-export function inLockOrder<T extends Identity>(catalog: Catalog, records: readonly T[]): T[] {
-  const compare = byRank(catalog)
+export function sortInLockOrder<T extends RecordIdentity>(catalog: Catalog, records: readonly T[]): T[] {
+  const compare = compareByRank(catalog)
   return [...records].sort((a, b) => compare(a.model, b.model) || a.id - b.id)
 }
 
-function byRank(catalog: Catalog): (a: Model, b: Model) => number {
+function compareByRank(catalog: Catalog): (a: Model, b: Model) => number {
   return (a, b) =>
     catalog.getOwnershipDepth(a) - catalog.getOwnershipDepth(b) ||
     (a.name < b.name ? -1 : Number(a.name > b.name))
 }
 
-function collect(app: App, draft: Draft, wanted: LockSet): void {
+function collectDraftRecords(app: App, draft: Draft, lockSet: LockSet): void {
   const { model, key, values } = draft
-  if (key) want(wanted, model, key.id)
-  for (const list of listsOf(app, model)) {
+  if (key) addToLockSet(lockSet, model, key.id)
+  for (const list of findOwnerLists(app, model)) {
     const owner = values[list.field.relation?.mappedBy ?? '']
-    if (owner) want(wanted, list.model, getReferenceId(owner))
+    if (owner) addToLockSet(lockSet, list.model, getReferenceId(owner))
   }
-  for (const inner of listNestedDrafts(draft)) collect(app, inner, wanted)
+  for (const inner of listNestedDrafts(draft)) collectDraftRecords(app, inner, lockSet)
 }
 
-function want(wanted: LockSet, model: Model, id: number): void {
-  wanted.set(model, (wanted.get(model) ?? new Set<number>()).add(id))
+function addToLockSet(lockSet: LockSet, model: Model, id: number): void {
+  lockSet.set(model, (lockSet.get(model) ?? new Set<number>()).add(id))
 }
 
 /** The owned lists that a record of this model may be a member of, by one of its references. */
-function listsOf(app: App, model: Model): ModelField[] {
+function findOwnerLists(app: App, model: Model): ModelField[] {
   return [...model.fields.values()].flatMap((field) => app.catalog.findOwner(model, field) ?? [])
 }

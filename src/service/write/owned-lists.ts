@@ -7,24 +7,24 @@ import { addMembers, findMembers, removeMembers } from '../../store/records/list
 import { lockReferenced } from '../../store/records/references.js'
 import * as store from '../../store/records/records.js'
 import type { Table } from '../../store/sql/table.js'
-import type { Removing } from './record-deleter.js'
-import { seenAmong } from '../access/visible-records.js'
-import type { Work } from '../context/context.js'
+import type { RecordDeleter } from './record-deleter.js'
+import { filterVisibleIds } from '../access/visible-records.js'
+import type { WriteContext } from '../context/context.js'
 
 /** The list that a record is written for: it decides one of the record's references. */
-export interface Parent {
+export interface ListOwner {
   readonly list: ModelField
   readonly id: number
 }
 
 /** A Draft that changes nothing by itself. */
-const NOTHING = { values: {}, related: new Map(), lists: new Map(), copies: new Map() } as const
+const EMPTY_DRAFT = { values: {}, related: new Map(), lists: new Map(), copies: new Map() } as const
 
-export class Lists {
+export class OwnedListWriter {
   constructor(
-    private readonly work: Work,
-    private readonly removing: Removing,
-    private readonly write: (draft: Draft, parent?: Parent) => Promise<number>,
+    private readonly context: WriteContext,
+    private readonly deleter: RecordDeleter,
+    private readonly write: (draft: Draft, parent?: ListOwner) => Promise<number>,
   ) {}
 
   async save(draft: Draft, id: number): Promise<void> {
@@ -45,35 +45,35 @@ export class Lists {
     id: number,
     members: readonly DraftMember[],
   ): Promise<void> {
-    const table = this.#targetOf(list)
-    const current = new Set(await findMembers(this.work.tx, list, id))
+    const table = this.#findTargetTable(list)
+    const current = new Set(await findMembers(this.context.tx, list, id))
     const staying = new Set(members.map(memberId))
     for (const member of current) {
-      if (!staying.has(member)) await this.removing.removeMember(table, member, draft.path)
+      if (!staying.has(member)) await this.deleter.removeMember(table, member, draft.path)
     }
     for (const [index, member] of members.entries()) {
       if (member.draft) await this.write(member.draft, { list, id })
       else if (!current.has(member.id))
-        await this.#adopt(table, { list, id }, member.id, `${draft.path}${list.field.name}[${index}]`)
+        await this.#adoptMember(table, { list, id }, member.id, `${draft.path}${list.field.name}[${index}]`)
     }
   }
 
   /** A record that is in no list of this kind yet may be referred to; from another one it moves only under its own version. */
-  async #adopt(table: Table, parent: Parent, id: number, place: string): Promise<void> {
+  async #adoptMember(table: Table, parent: ListOwner, id: number, path: string): Promise<void> {
     const { model } = table
-    const seen = await seenAmong(this.work.app, this.work, this.work.tx, model, [id])
-    const record = seen.has(id) ? await store.readForUpdate(this.work.tx, table, id) : undefined
+    const seen = await filterVisibleIds(this.context.app, this.context, this.context.tx, model, [id])
+    const record = seen.has(id) ? await store.readForUpdate(this.context.tx, table, id) : undefined
     const owner = record?.[parent.list.field.relation?.mappedBy ?? '']
-    if (!record) throw createFieldError(model, place, `there is no ${model.name} ${id}`)
+    if (!record) throw createFieldError(model, path, `there is no ${model.name} ${id}`)
     if (isObject(owner)) {
       // Whose list it is may not be told to everybody.
-      const whose = this.work.rights
+      const whose = this.context.permissions
         ? 'another list'
         : `the list of ${parent.list.model.name} ${String(owner['id'])}`
-      throw createFieldError(model, place, `is in ${whose}: send its "version" to move it`)
+      throw createFieldError(model, path, `is in ${whose}: send its "version" to move it`)
     }
     const key = { id, version: record.version }
-    await this.write({ ...NOTHING, model, key, path: `${place}.` }, parent)
+    await this.write({ ...EMPTY_DRAFT, model, key, path: `${path}.` }, parent)
   }
 
   async #saveLinks(
@@ -82,34 +82,34 @@ export class Lists {
     id: number,
     members: readonly DraftMember[],
   ): Promise<void> {
-    const { tx } = this.work
+    const { tx } = this.context
     const current = new Set(await findMembers(tx, list, id))
     const ids: number[] = []
     for (const member of members) ids.push(member.draft ? await this.write(member.draft) : member.id)
-    const table = this.#targetOf(list)
+    const table = this.#findTargetTable(list)
     const added = ids.filter((member) => !current.has(member))
-    const held = await lockReferenced(tx, table, added)
-    const there = await seenAmong(this.work.app, this.work, tx, table.model, [...held])
-    const faults = new FieldErrors()
+    const locked = await lockReferenced(tx, table, added)
+    const visible = await filterVisibleIds(this.context.app, this.context, tx, table.model, [...locked])
+    const errors = new FieldErrors()
     for (const [index, member] of ids.entries()) {
-      if (!current.has(member) && !there.has(member))
-        faults.add(`${draft.path}${list.field.name}[${index}]`, `there is no ${table.model.name} ${member}`)
+      if (!current.has(member) && !visible.has(member))
+        errors.add(`${draft.path}${list.field.name}[${index}]`, `there is no ${table.model.name} ${member}`)
     }
-    faults.refuseIfAny(draft.model)
+    errors.refuseIfAny(draft.model)
     const staying = new Set(ids)
     const dropped = [...current].filter((member) => !staying.has(member))
     await removeMembers(tx, table.dialect, list, id, dropped)
     await addMembers(tx, table.dialect, list, id, added)
   }
 
-  #targetOf({ field }: ModelField): Table {
+  #findTargetTable({ field }: ModelField): Table {
     if (!field.relation) throw new Error(`${field.name} is no list`)
-    return this.work.app.tables.of(this.work.app.catalog.getTarget(field.relation))
+    return this.context.app.tables.of(this.context.app.catalog.getTarget(field.relation))
   }
 }
 
 /** The reference to the owner, for a member of a one-to-many. */
-export function backReference(parent: Parent | undefined): Values {
+export function buildBackReference(parent: ListOwner | undefined): Values {
   const reference = parent?.list.field.relation?.mappedBy
   return parent && reference !== undefined ? { [reference]: { id: parent.id } } : {}
 }

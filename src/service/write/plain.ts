@@ -7,14 +7,14 @@ import { isServiceModel } from '../../model/catalog/system-models.js'
 import type { Value } from '../../model/values/value.js'
 import type { GroupableWrite } from '../../store/engine/database.js'
 import type { SaveOptions } from '../../wire.js'
-import type { Caller } from '../context/principal.js'
+import type { Principal } from '../context/principal.js'
 
 /** All of them are in memory at once, and travel in one statement. */
 const MAX_CHARACTERS = 20_000
 
 /** Undefined for a write that needs a transaction of its own. */
 export function plainOf(
-  { rights }: Caller,
+  { permissions }: Principal,
   draft: Draft,
   { idempotencyKey, merge }: SaveOptions,
   hasAddition: boolean,
@@ -35,7 +35,7 @@ export function plainOf(
     // Rights, webhooks, accounts: what follows from them is looked up and written in the same transaction.
     !isServiceModel(model) &&
     // A condition is asked of the database before and after the write: there it would see what others have not committed.
-    (rights?.of(model).grants.every(({ where }) => where === undefined) ?? true) &&
+    (permissions?.of(model).grants.every(({ where }) => where === undefined) ?? true) &&
     [...model.fields.values()].every((field) => (key ? mayChange(draft, field) : mayMake(draft, field))) &&
     sizeOf(Object.values(draft.values)) <= MAX_CHARACTERS
   return isPlain ? { record: key && `${model.name} ${key.id}` } : undefined

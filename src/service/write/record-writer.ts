@@ -16,122 +16,141 @@ import * as store from '../../store/records/records.js'
 import { takeNextNumber } from '../../store/records/sequences.js'
 import type { Table } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
-import { userOf } from '../context/identity.js'
-import { namesChanged, namesSet } from '../access/changed-fields.js'
-import { conflict, refuseIfStale, refuseStale } from './conflict.js'
-import { fileChanges, filesToReplace, letGo } from './held-files.js'
-import { missing } from '../context/ids.js'
+import { toUserReference } from '../context/identity.js'
+import { listChangedFields, listSetFields } from '../access/changed-fields.js'
+import { createConflictError, refuseIfStale, refuseStaleWrite } from './conflict.js'
+import { diffFiles, findReplacedFiles, releaseFiles } from './held-files.js'
+import { throwNotFound } from '../context/ids.js'
 import { inPlace } from './in-place.js'
 import { refuseChangedInverses } from './sent-inverses.js'
-import { refuseStrangeKey } from '../auth/key-rules.js'
-import { backReference, Lists, type Parent } from './owned-lists.js'
-import type { Identity } from './lock-order.js'
-import { requirePermitted } from '../access/permission-checks.js'
-import { Permits, requireGranted } from '../access/record-access.js'
-import { Removing } from './record-deleter.js'
-import { seenAmong } from '../access/visible-records.js'
+import { refuseInvalidKeyWrite } from '../auth/key-rules.js'
+import { buildBackReference, OwnedListWriter, type ListOwner } from './owned-lists.js'
+import type { RecordIdentity } from './lock-order.js'
+import { requirePermission } from '../access/permission-checks.js'
+import { RecordAccess, requireGranted } from '../access/record-access.js'
+import { RecordDeleter } from './record-deleter.js'
+import { filterVisibleIds } from '../access/visible-records.js'
 import { refuseChangedCopies } from './sent-names.js'
-import { Touched } from './change-set.js'
-import { keepUnseen, refuseUnseen } from '../access/unseen-references.js'
-import { endSessionsIfChanged } from '../auth/user-sessions.js'
-import type { Expected } from './versions.js'
-import type { Work } from '../context/context.js'
+import { ChangeSet } from './change-set.js'
+import { keepHiddenMembers, refuseHiddenReferences } from '../access/unseen-references.js'
+import { endSessionsAfterUpdate } from '../auth/user-sessions.js'
+import type { ExpectedVersion } from './versions.js'
+import type { WriteContext } from '../context/context.js'
 import { emptyLists, recordOf, referencesIn } from '../access/written-record.js'
 
-interface HowSaved {
+interface RecordWriterOptions {
   /** Whether the request is about one record and no other; as many as there are roots, if absent. */
-  readonly isOfOne?: boolean
+  readonly isSingleRecord?: boolean
   /** Whether the records that the request is about may be written on top of what others wrote since the versions that they name. */
   readonly merges?: boolean
 }
 
-export class Saving {
+export class RecordWriter {
   readonly #roots: Set<Draft>
-  readonly #touched: Touched
-  readonly #permits: Permits
-  readonly #removing: Removing
-  readonly #lists: Lists
-  readonly #events: NewChange[] = []
+  readonly #changeSet: ChangeSet
+  readonly #access: RecordAccess
+  readonly #deleter: RecordDeleter
+  readonly #listWriter: OwnedListWriter
+  readonly #eventChanges: NewChange[] = []
 
   constructor(
-    private readonly work: Work,
+    private readonly context: WriteContext,
     /** The records that the request is about; none where they are removed. */
     roots: readonly Draft[] = [],
-    private readonly how: HowSaved = {},
+    private readonly options: RecordWriterOptions = {},
   ) {
     this.#roots = new Set(roots)
-    this.#touched = new Touched(work)
-    this.#permits = new Permits(work)
-    this.#removing = new Removing(work, this.#touched, this.#permits)
-    this.#lists = new Lists(work, this.#removing, (draft, parent) => this.#save(draft, parent))
+    this.#changeSet = new ChangeSet(context)
+    this.#access = new RecordAccess(context)
+    this.#deleter = new RecordDeleter(context, this.#changeSet, this.#access)
+    this.#listWriter = new OwnedListWriter(context, this.#deleter, (draft, parent) =>
+      this.#save(draft, parent),
+    )
   }
 
   /** `back` is what a record has already that was deleted and returns. */
-  async create(draft: Draft, parent?: Parent, back?: Return): Promise<number> {
-    const { app, actor, tx, now } = this.work
+  async create(draft: Draft, parent?: ListOwner, restored?: RestoredRecord): Promise<number> {
+    const { app, user, tx, now } = this.context
     const { model, path } = draft
     const table = app.tables.of(model)
-    requirePermitted(this.work, 'create', model)
-    const sent = { ...draft.values, ...(await this.#saveNeighbours(draft)), ...backReference(parent) }
-    refuseStrangeKey(draft, sent, now)
-    await this.#holdReferences(draft, sent, parent, back?.id)
+    requirePermission(this.context, 'create', model)
+    const sent = { ...draft.values, ...(await this.#saveRelated(draft)), ...buildBackReference(parent) }
+    refuseInvalidKeyWrite(draft, sent, now)
+    await this.#lockReferences(draft, sent, parent, restored?.id)
     await this.#lockOwners(model, sent)
-    const numbered = { ...sent, ...(await this.#numbersFor(model, back?.numbers)) }
-    const made = back?.made ?? { createdOn: now, createdBy: userOf(actor) }
-    const kept = { ...made, updatedOn: null, updatedBy: null }
-    const values = { ...numbered, ...computeValues(model, numbered, path), ...kept }
-    const id = await inPlace(this.work, draft, () => insertRecord(tx, table, values, back))
+    const numbered = { ...sent, ...(await this.#assignNumbers(model, restored?.numbers)) }
+    const creation = restored?.creation ?? { createdOn: now, createdBy: toUserReference(user) }
+    const systemFields = { ...creation, updatedOn: null, updatedBy: null }
+    const values = { ...numbered, ...computeValues(model, numbered, path), ...systemFields }
+    const id = await inPlace(this.context, draft, () => insertRow(tx, table, values, restored))
     const isPlain =
-      !back && this.#isAlone(draft) && referencesIn(model, sent).every((value) => value === null)
+      !restored && this.#isOnlyWrite(draft) && referencesIn(model, sent).every((value) => value === null)
     const lists = isPlain ? emptyLists(model) : {}
-    this.#touched.made(table, id, isPlain ? recordOf(model, id, 0, { ...lists, ...values }) : undefined)
-    this.#touched.changedFiles(table, id, fileChanges(table, new Map(), values))
-    this.#permits.made(table, id, namesSet(draft, sent, now), path)
-    await this.#lists.save(draft, id)
+    this.#changeSet.addCreated(
+      table,
+      id,
+      isPlain ? recordOf(model, id, 0, { ...lists, ...values }) : undefined,
+    )
+    this.#changeSet.setFileChanges(table, id, diffFiles(table, new Map(), values))
+    this.#access.addCreated(table, id, listSetFields(draft, sent, now), path)
+    await this.#listWriter.save(draft, id)
     return id
   }
 
   /** The record that a request is about is raised always; one inside of it only if something changes. */
-  async update(asked: Draft, key: VersionedId, expected: Expected, parent?: Parent): Promise<number> {
-    const isRoot = this.#roots.has(asked)
-    const { app, tx, now } = this.work
-    const { model, path } = asked
+  async update(
+    sentDraft: Draft,
+    key: VersionedId,
+    expected: ExpectedVersion,
+    parent?: ListOwner,
+  ): Promise<number> {
+    const isRoot = this.#roots.has(sentDraft)
+    const { app, tx, now } = this.context
+    const { model, path } = sentDraft
     const table = app.tables.of(model)
-    const isMerging = isRoot && this.#mayMerge(asked)
+    const isMerging = isRoot && this.#mayMerge(sentDraft)
     // Where its lists are replaced, nobody may add a member meanwhile, even if the record itself stays as it is. And what is
     // written on top of a record must still be on top of it when it is written.
-    const read = asked.lists.size > 0 || isMerging ? store.readForUpdate : store.read
+    const read = sentDraft.lists.size > 0 || isMerging ? store.readForUpdate : store.read
     const shown = await read(tx, table, key.id)
-    const record = shown && (await this.#removing.withReferences(table, shown))
-    const permit = await this.#permits.of('update', table, key.id)
-    const before = permit.isSeen ? record : undefined
-    if (!before) return isRoot ? missing(model, key.id) : gone(asked, key.id)
-    if (isRoot) requireGranted(permit, table, key.id)
-    this.#refuseSecond(asked, key.id)
+    const record = shown && (await this.#deleter.addLostReferences(table, shown))
+    const access = await this.#access.evaluate('update', table, key.id)
+    const before = access.isVisible ? record : undefined
+    if (!before) return isRoot ? throwNotFound(model, key.id) : throwNoSuchRecord(sentDraft, key.id)
+    if (isRoot) requireGranted(access, table, key.id)
+    this.#refuseSecondWrite(sentDraft, key.id)
     if (before.version !== key.version) {
       // What is told of it takes the whole Log, and time.
       tx.group?.requireExclusive()
-      await refuseStale(this.work, tx, table, before, expected, asked, isMerging)
+      await refuseStaleWrite(this.context, tx, table, before, expected, sentDraft, isMerging)
     }
-    if (isRoot) await this.refuseStaleInside(asked)
-    await refuseChangedCopies(this.work, asked, before)
-    await refuseUnseen(this.work, asked)
-    await refuseChangedInverses(this.work, asked, key.id)
-    const patched = asked.patched ? applyPatchToDraft(asked, toValues(model, before)) : asked
-    const draft = await keepUnseen(this.work, patched, before)
-    const sent = { ...draft.values, ...(await this.#saveNeighbours(draft)), ...backReference(parent) }
-    refuseStrangeKey(draft, sent, now, before)
+    if (isRoot) await this.refuseStaleInside(sentDraft)
+    await refuseChangedCopies(this.context, sentDraft, before)
+    await refuseHiddenReferences(this.context, sentDraft)
+    await refuseChangedInverses(this.context, sentDraft, key.id)
+    const patched = sentDraft.patched ? applyPatchToDraft(sentDraft, toValues(model, before)) : sentDraft
+    const draft = await keepHiddenMembers(this.context, patched, before)
+    const sent = { ...draft.values, ...(await this.#saveRelated(draft)), ...buildBackReference(parent) }
+    refuseInvalidKeyWrite(draft, sent, now, before)
     // One of its neighbours may have had it in a list.
-    this.#refuseSecond(draft, key.id)
-    const changed = namesChanged(draft, before, sent, permit)
-    if (asked.isDuplicate && changed.length > 0)
+    this.#refuseSecondWrite(draft, key.id)
+    const changed = listChangedFields(draft, before, sent, access)
+    if (sentDraft.isDuplicate && changed.length > 0)
       throw createFieldError(model, path, describeAmbiguousChange(`${model.name} ${key.id}`))
-    const isRaised = isRoot || changed.length > 0
-    if (isRaised) {
-      this.#permits.changing(table, key.id, permit, changed, path)
-      await this.#raise(draft, table, before, sent, expected, parent, isRoot && this.#isAlone(asked))
+    const isUpdated = isRoot || changed.length > 0
+    if (isUpdated) {
+      this.#access.addUpdate(table, key.id, access, changed, path)
+      await this.#updateRow(
+        draft,
+        table,
+        before,
+        sent,
+        expected,
+        parent,
+        isRoot && this.#isOnlyWrite(sentDraft),
+      )
     }
-    await this.#lists.save(draft, key.id)
+    await this.#listWriter.save(draft, key.id)
     return key.id
   }
 
@@ -147,17 +166,17 @@ export class Saving {
 
   async #refuseStale(draft: Draft, mayMerge: boolean): Promise<void> {
     const { model, key } = draft
-    const { app, tx } = this.work
+    const { app, tx } = this.context
     if (key) {
-      const expected = { version: key.version, by: 'version' } as const
-      await refuseIfStale(this.work, tx, app.tables.of(model), key.id, expected, draft, mayMerge)
+      const expected = { version: key.version, source: 'version' } as const
+      await refuseIfStale(this.context, tx, app.tables.of(model), key.id, expected, draft, mayMerge)
     }
     await this.refuseStaleInside(draft)
   }
 
   /** The rules of users, roles and permissions look at a whole record before it is written: there every version is the one they looked at. */
   #mayMerge({ model }: Draft): boolean {
-    return this.how.merges === true && !isServiceModel(model)
+    return this.options.merges === true && !isServiceModel(model)
   }
 
   /** What the request is about: a new record, or one that is changed from the version it names. */
@@ -167,105 +186,107 @@ export class Saving {
   }
 
   /** What a record was that is removed already. */
-  goneFrom(model: Model, id: number): WireRecord | undefined {
-    return this.#touched.goneFrom(model, id)
+  findRemoved(model: Model, id: number): WireRecord | undefined {
+    return this.#changeSet.findRemoved(model, id)
   }
 
   /** False if the record is no longer at this version. */
-  async remove(table: Table, record: WireRecord, place = ''): Promise<boolean> {
-    return this.#removing.remove(table, record, place)
+  async remove(table: Table, record: WireRecord, path = ''): Promise<boolean> {
+    return this.#deleter.remove(table, record, path)
   }
 
   /**
    * What was written of this record is done with: it may be written once more, and that is another version with a Change of its own.
    * Answers what this holds for, the parts of the record among them if they may go by what follows.
    */
-  async settle(record: Identity, mayLoseParts: boolean): Promise<Identity[]> {
-    const all = mayLoseParts ? [record, ...(await this.#removing.allPartsOf(record))] : [record]
-    const settled: Identity[] = []
+  async finishRecord(record: RecordIdentity, mayLoseParts: boolean): Promise<RecordIdentity[]> {
+    const all = mayLoseParts ? [record, ...(await this.#deleter.collectParts(record))] : [record]
+    const finished: RecordIdentity[] = []
     for (const { model, id } of all) {
-      if (this.#touched.doneTo(model, id) === undefined) continue
-      await this.#permits.settle(model, id)
-      await this.#touched.settle(model, id)
-      settled.push({ model, id })
+      if (this.#changeSet.findWriteStatus(model, id) === undefined) continue
+      await this.#access.checkRecord(model, id)
+      await this.#changeSet.finishRecord(model, id)
+      finished.push({ model, id })
     }
-    return settled
+    return finished
   }
 
   /** The Changes of all that was written, unless something that is gone is still referred to. */
   async finish(): Promise<NewChange[]> {
-    await this.#removing.refuseIfReferenced()
-    await this.#permits.finish()
-    return [...(await this.#touched.finish()), ...this.#events]
+    await this.#deleter.refuseIfReferenced()
+    await this.#access.checkAll()
+    return [...(await this.#changeSet.finish()), ...this.#eventChanges]
   }
 
   /** Before it is removed, and before anything is said of its version. */
   async requireRemovable(table: Table, id: number): Promise<void> {
-    await this.#permits.requireRemovable(table, id, false)
+    await this.#access.requireRemovable(table, id, false)
   }
 
   /** The record as it is now, without the names of list members. */
-  async recordOf(model: Model, id: number): Promise<WireRecord> {
-    return this.#touched.recordOf(model, id)
+  async readRecord(model: Model, id: number): Promise<WireRecord> {
+    return this.#changeSet.readRecord(model, id)
   }
 
   /** One guarded statement decides: whatever was read before, only a record that is still at its version is written. */
-  async #raise(
+  async #updateRow(
     draft: Draft,
     table: Table,
     before: WireRecord,
     sent: Values,
-    expected: Expected,
-    parent: Parent | undefined,
+    expected: ExpectedVersion,
+    parent: ListOwner | undefined,
     isAlone: boolean,
   ): Promise<void> {
-    const { actor, tx, now } = this.work
+    const { user, tx, now } = this.context
     const { model, path } = draft
     const { id, version } = before
     const old = toValues(model, before)
     const changed = Object.fromEntries(
       Object.entries(sent).filter(([name, value]) => !isSameValue(old[name] ?? null, value)),
     )
-    await this.#holdReferences(draft, changed, parent)
-    await this.#lockOwners(model, pick(old, Object.keys(changed)), changed)
+    await this.#lockReferences(draft, changed, parent)
+    await this.#lockOwners(model, pickValues(old, Object.keys(changed)), changed)
     const computed = computeValues(model, { ...old, ...sent }, path)
-    const values = { ...sent, ...computed, updatedOn: now, updatedBy: userOf(actor) }
-    const files = await filesToReplace(tx, table, id, sent)
-    const [isDone] = await inPlace(this.work, draft, () => store.update(tx, table, [{ id, version, values }]))
+    const values = { ...sent, ...computed, updatedOn: now, updatedBy: toUserReference(user) }
+    const files = await findReplacedFiles(tx, table, id, sent)
+    const [isDone] = await inPlace(this.context, draft, () =>
+      store.update(tx, table, [{ id, version, values }]),
+    )
     if (!isDone) {
-      const theirs = (await store.read(tx, table, id)) ?? missing(model, id)
-      throw await conflict(this.work, tx, table, theirs, expected, draft)
+      const theirs = (await store.read(tx, table, id)) ?? throwNotFound(model, id)
+      throw await createConflictError(this.context, tx, table, theirs, expected, draft)
     }
-    this.#events.push(...(await endSessionsIfChanged(this.work, model, id, changed)))
-    await letGo(this.work, files.values())
+    this.#eventChanges.push(...(await endSessionsAfterUpdate(this.context, model, id, changed)))
+    await releaseFiles(this.context, files.values())
     const isPlain = isAlone && referencesIn(model, changed).length === 0
     // What was sent and is there already stays as it was read: a reference with the name of its neighbour.
-    const written = { ...before, ...changed, ...computed, updatedOn: now, updatedBy: userOf(actor) }
+    const written = { ...before, ...changed, ...computed, updatedOn: now, updatedBy: toUserReference(user) }
     const after = isPlain ? recordOf(model, id, version + 1, written) : undefined
-    this.#touched.raised(table, before, after)
-    this.#touched.changedFiles(table, id, fileChanges(table, files, sent))
+    this.#changeSet.addUpdated(table, before, after)
+    this.#changeSet.setFileChanges(table, id, diffFiles(table, files, sent))
   }
 
   /** Whether nothing but this record is written: then nothing of it has to be looked up again. */
-  #isAlone(draft: Draft): boolean {
+  #isOnlyWrite(draft: Draft): boolean {
     const { model, related, lists } = draft
     // A record may be its own neighbour, which then has a new version, and its members may be ordered by what it holds.
     const isOwnKind = [...model.fields.values()].some(
       ({ relation }) => relation?.target === model.name || relation?.orderBy,
     )
-    const isOnly = (this.how.isOfOne ?? this.#roots.size === 1) && this.#roots.has(draft)
+    const isOnly = (this.options.isSingleRecord ?? this.#roots.size === 1) && this.#roots.has(draft)
     return isOnly && related.size === 0 && lists.size === 0 && !isOwnKind
   }
 
-  async #save(draft: Draft, parent?: Parent): Promise<number> {
+  async #save(draft: Draft, parent?: ListOwner): Promise<number> {
     const { key } = draft
     if (!key) return this.create(draft, parent)
-    return this.update(draft, key, { version: key.version, by: 'version' }, parent)
+    return this.update(draft, key, { version: key.version, source: 'version' }, parent)
   }
 
   /** A list may take in, by its id alone, what is written elsewhere in the request: each record gets one version and one Change. */
-  #refuseSecond({ model, path }: Draft, id: number): void {
-    const done = this.#touched.doneTo(model, id)
+  #refuseSecondWrite({ model, path }: Draft, id: number): void {
+    const done = this.#changeSet.findWriteStatus(model, id)
     if (done === undefined) return
     throw createFieldError(
       model,
@@ -274,22 +295,22 @@ export class Saving {
     )
   }
 
-  async #saveNeighbours({ related }: Draft): Promise<Values> {
+  async #saveRelated({ related }: Draft): Promise<Values> {
     const references: Values = {}
-    for (const [name, neighbour] of related) references[name] = { id: await this.#save(neighbour) }
+    for (const [name, relatedRecord] of related) references[name] = { id: await this.#save(relatedRecord) }
     return references
   }
 
   /** What is referred to is there, and stays until the transaction ends. */
-  async #holdReferences(
+  async #lockReferences(
     draft: Draft,
     values: Values,
-    parent: Parent | undefined,
+    parent: ListOwner | undefined,
     self?: number,
   ): Promise<void> {
     const { model, path, related } = draft
-    const { app, tx } = this.work
-    const faults = new FieldErrors()
+    const { app, tx } = this.context
+    const errors = new FieldErrors()
     for (const [name, value] of Object.entries(values)) {
       const field = model.fields.get(name)
       // A neighbour that was made here is known to nobody else; one that came along unchanged was only read.
@@ -299,10 +320,10 @@ export class Saving {
       const target = app.catalog.getTarget(field.relation)
       if (target === model && getReferenceId(value) === self) continue
       const there = await lockReferenced(tx, app.tables.of(target), [getReferenceId(value)])
-      const seen = await seenAmong(app, this.work, tx, target, [...there])
-      if (seen.size === 0) faults.add(path + name, `there is no ${target.name} ${getReferenceId(value)}`)
+      const seen = await filterVisibleIds(app, this.context, tx, target, [...there])
+      if (seen.size === 0) errors.add(path + name, `there is no ${target.name} ${getReferenceId(value)}`)
     }
-    faults.refuseIfAny(model)
+    errors.refuseIfAny(model)
   }
 
   /** Those whose lists the record leaves or joins by its references. */
@@ -310,42 +331,47 @@ export class Saving {
     const owners = states.flatMap((values) =>
       Object.entries(values).flatMap(([name, value]) => {
         const field = model.fields.get(name)
-        const list = value !== null && field && this.work.app.catalog.findOwner(model, field)
+        const list = value !== null && field && this.context.app.catalog.findOwner(model, field)
         return list ? [{ model: list.model, id: getReferenceId(value) }] : []
       }),
     )
-    await this.#touched.lockOwners(owners)
+    await this.#changeSet.lockOwners(owners)
   }
 
-  async #numbersFor(model: Model, given: Values = {}): Promise<Values> {
+  async #assignNumbers(model: Model, given: Values = {}): Promise<Values> {
     const numbers: Values = {}
     for (const field of model.fields.values()) {
       if (field.sequence)
-        numbers[field.name] = given[field.name] ?? (await takeNextNumber(this.work.tx, model, field))
+        numbers[field.name] = given[field.name] ?? (await takeNextNumber(this.context.tx, model, field))
     }
     return numbers
   }
 }
 
 /** A record that was deleted: it returns under its id, with the next version. */
-export interface Return {
+export interface RestoredRecord {
   readonly id: number
   readonly version: number
   /** When it was made, and by whom. */
-  readonly made: Values
+  readonly creation: Values
   /** What its sequences gave it. */
   readonly numbers: Values
 }
 
-async function insertRecord(tx: Transaction, table: Table, values: Values, back?: Return): Promise<number> {
-  if (back) await insertWithIds(tx, table, [{ id: back.id, version: back.version, values }])
-  return back ? back.id : ((await store.insert(tx, table, [values]))[0] ?? 0)
+async function insertRow(
+  tx: Transaction,
+  table: Table,
+  values: Values,
+  restored?: RestoredRecord,
+): Promise<number> {
+  if (restored) await insertWithIds(tx, table, [{ id: restored.id, version: restored.version, values }])
+  return restored ? restored.id : ((await store.insert(tx, table, [values]))[0] ?? 0)
 }
 
-function pick(values: Values, names: readonly string[]): Values {
+function pickValues(values: Values, names: readonly string[]): Values {
   return Object.fromEntries(names.map((name) => [name, values[name] ?? null]))
 }
 
-function gone({ model, path }: Draft, id: number): never {
+function throwNoSuchRecord({ model, path }: Draft, id: number): never {
   throw createFieldError(model, path, `there is no ${model.name} ${id}`)
 }

@@ -3,7 +3,7 @@ import type { Catalog } from '../../model/catalog/catalog.js'
 import { hasNestedDrafts, type Draft, type DraftMember } from '../../model/write/draft.js'
 import type { Model } from '../../model/definition/model.js'
 import { isObject, type Values } from '../../model/values/value.js'
-import { fingerprint, hashPassword } from './password-hash.js'
+import { fingerprintSecret, hashPassword } from './password-hash.js'
 
 /** Passwords are hashed before the transaction: nothing inside one waits for anything but the database. */
 export async function hashSecrets(draft: Draft): Promise<Draft> {
@@ -14,7 +14,7 @@ export async function hashSecrets(draft: Draft): Promise<Draft> {
       values[name] = await hashPassword(value)
   }
   const related = new Map<string, Draft>()
-  for (const [name, neighbour] of draft.related) related.set(name, await hashSecrets(neighbour))
+  for (const [name, relatedRecord] of draft.related) related.set(name, await hashSecrets(relatedRecord))
   const lists = new Map<string, readonly DraftMember[]>()
   for (const [name, members] of draft.lists) {
     const hashed: DraftMember[] = []
@@ -25,48 +25,51 @@ export async function hashSecrets(draft: Draft): Promise<Draft> {
   return { ...draft, values, related, lists }
 }
 
-const PASSWORDS = new WeakMap<Model, boolean>()
+const HAS_PASSWORD = new WeakMap<Model, boolean>()
 
 function hasPassword(model: Model): boolean {
-  const known = PASSWORDS.get(model) ?? [...model.fields.values()].some(({ secret }) => secret === 'password')
-  PASSWORDS.set(model, known)
+  const known =
+    HAS_PASSWORD.get(model) ?? [...model.fields.values()].some(({ secret }) => secret === 'password')
+  HAS_PASSWORD.set(model, known)
   return known
 }
 
 /** What was sent for a record of the model. */
-export interface SentFor {
+export interface SentRecord {
   readonly model: Model
   readonly data: unknown
 }
 
-export interface Told {
+export interface RedactedData {
   readonly data: readonly unknown[]
   readonly secret?: string | undefined
 }
 
 /** What a repeat must be equal to. The secrets are in it by one fingerprint only: the digest is stored. */
-export async function withoutSecrets(
+export async function redactSecrets(
   catalog: Catalog,
-  sent: readonly SentFor[],
+  sent: readonly SentRecord[],
   salt: string,
-): Promise<Told> {
+): Promise<RedactedData> {
   const secrets: unknown[] = []
-  const told = sent.map(({ model, data }) => strip(catalog, model, data, secrets))
+  const redacted = sent.map(({ model, data }) => redactRecord(catalog, model, data, secrets))
   return {
-    data: told,
-    secret: secrets.length === 0 ? undefined : await fingerprint(JSON.stringify(secrets), salt),
+    data: redacted,
+    secret: secrets.length === 0 ? undefined : await fingerprintSecret(JSON.stringify(secrets), salt),
   }
 }
 
-function strip(catalog: Catalog, model: Model, data: unknown, secrets: unknown[]): unknown {
-  if (Array.isArray(data)) return data.map((item) => strip(catalog, model, item, secrets))
+function redactRecord(catalog: Catalog, model: Model, data: unknown, secrets: unknown[]): unknown {
+  if (Array.isArray(data)) return data.map((item) => redactRecord(catalog, model, item, secrets))
   if (!isObject(data)) return data
-  const told: Record<string, unknown> = {}
+  const redacted: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(data)) {
     const field = model.fields.get(name)
     if (field?.secret !== undefined) secrets.push(name, value)
     else
-      told[name] = field?.relation ? strip(catalog, catalog.getTarget(field.relation), value, secrets) : value
+      redacted[name] = field?.relation
+        ? redactRecord(catalog, catalog.getTarget(field.relation), value, secrets)
+        : value
   }
-  return told
+  return redacted
 }

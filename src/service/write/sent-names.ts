@@ -5,25 +5,29 @@ import type { Draft } from '../../model/write/draft.js'
 import { selectFullRecord, type Selection } from '../../model/query/selection.js'
 import { compileSelection } from '../../store/sql/select.js'
 import type { WireRecord } from '../../wire.js'
-import { missing } from '../context/ids.js'
-import { spellBytes } from '../context/answer-limits.js'
-import { sightOf } from '../context/principal.js'
-import { isSeen, readToAnswer } from '../access/visible-records.js'
-import type { Work } from '../context/context.js'
+import { throwNotFound } from '../context/ids.js'
+import { formatBytes } from '../context/answer-limits.js'
+import { getVisibility } from '../context/principal.js'
+import { isRecordVisible, readIfFits } from '../access/visible-records.js'
+import type { WriteContext } from '../context/context.js'
 
 /** Compares with what the sender is shown: a name that is hidden from them cannot have been changed by them, and must not be guessed. */
-export async function refuseChangedCopies(work: Work, draft: Draft, before: WireRecord): Promise<void> {
+export async function refuseChangedCopies(
+  context: WriteContext,
+  draft: Draft,
+  before: WireRecord,
+): Promise<void> {
   if (draft.copies.size === 0) return
-  const compared = namedCopies(work, draft)
+  const compared = findNamedCopies(context, draft)
   if (compared.length === 0) return
   // The names of references were read with the record, those of list members were not.
   const isKnown = (name: string) => draft.model.fields.get(name)?.relation?.isList !== true
-  const isRead = !work.rights && compared.every(isKnown)
-  refuseEditedCopies(draft, isRead ? before : await shownNames(work, draft, before.id, compared))
+  const isRead = !context.permissions && compared.every(isKnown)
+  refuseEditedCopies(draft, isRead ? before : await readVisibleNames(context, draft, before.id, compared))
 }
 
 /** The relations in which a name was sent: nothing else of a copy can have been changed. */
-function namedCopies({ app }: Work, { model, copies }: Draft): string[] {
+function findNamedCopies({ app }: WriteContext, { model, copies }: Draft): string[] {
   return [...copies].flatMap(([name, sent]) => {
     const relation = model.fields.get(name)?.relation
     const { nameField = '' } = relation ? app.catalog.getTarget(relation) : {}
@@ -32,28 +36,32 @@ function namedCopies({ app }: Work, { model, copies }: Draft): string[] {
 }
 
 /** The record as its sender is shown it, as a whole if it fits an answer; otherwise these relations alone. */
-async function shownNames(
-  work: Work,
+async function readVisibleNames(
+  context: WriteContext,
   { model, path }: Draft,
   id: number,
   names: readonly string[],
 ): Promise<WireRecord> {
-  const { app, tx } = work
-  const whole = await readToAnswer(app, work, tx, { model, id })
+  const { app, tx } = context
+  const whole = await readIfFits(app, context, tx, { model, id })
   if (whole) return whole
-  const full = selectFullRecord(sightOf(app, work), model)
-  const some: Selection = { ...full, entries: full.entries.filter((entry) => names.includes(entry.key)) }
-  const select = compileSelection(app.db.dialect, some)
-  const shown = await readToAnswer(app, work, tx, { model, id, select })
+  const full = selectFullRecord(getVisibility(app, context), model)
+  const selection: Selection = { ...full, entries: full.entries.filter((entry) => names.includes(entry.key)) }
+  const select = compileSelection(app.db.dialect, selection)
+  const shown = await readIfFits(app, context, tx, { model, id, select })
   if (shown) return shown
-  if (!(await isSeen(app, work, tx, { model, id }))) missing(model, id)
-  throw incomparable(work, path, names)
+  if (!(await isRecordVisible(app, context, tx, { model, id }))) throwNotFound(model, id)
+  throw createIncomparableError(context, path, names)
 }
 
 /** Refuses relations whose stored names do not fit an answer. */
-export function incomparable({ app }: Work, place: string, names: readonly string[]): VersoError {
-  const fields = names.map((name) => `"${place}${name}"`).join(', ')
-  const most = spellBytes(app.settings.answerLimitBytes)
+export function createIncomparableError(
+  { app }: WriteContext,
+  path: string,
+  names: readonly string[],
+): VersoError {
+  const fields = names.map((name) => `"${path}${name}"`).join(', ')
+  const most = formatBytes(app.settings.answerLimitBytes)
   const message =
     `The stored names in ${fields} take more than ${most} and cannot be compared with those that were sent. ` +
     'Leave the relation out, or send the "id" of each of its records without the name. Nothing was changed.'

@@ -20,15 +20,15 @@ import { appendChanges, type NewChange } from '../../store/log/log.js'
 import { loadWriteState } from '../../store/schema/stored-snapshots.js'
 import type { Action, SaveOptions, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
-import type { Caller } from '../context/principal.js'
-import { mayEndAccess, refuseIfEnded, requireAccess } from '../auth/access.js'
-import { keepAnAdministrator } from '../auth/last-administrator.js'
-import { withoutSecrets } from './secrets.js'
-import { keepFollowing } from '../webhooks/webhook-cursor.js'
-import { fitWritten, keyOf } from './written-answers.js'
+import type { Principal } from '../context/principal.js'
+import { mayEndAccess, refuseEndedAccess, requireAccess } from '../auth/access.js'
+import { requireRemainingAdministrator } from '../auth/last-administrator.js'
+import { redactSecrets } from './secrets.js'
+import { syncWebhookCursors } from '../webhooks/webhook-cursor.js'
+import { shortenIfTooLarge, toRecordKey } from './written-answers.js'
 
-export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60_000
-const MAX_KEY_LENGTH = 255
+export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60_000
+const MAX_IDEMPOTENCY_KEY_LENGTH = 255
 
 /** What a repeat must be equal to. */
 export interface WriteRequest {
@@ -47,107 +47,113 @@ export interface WriteRequest {
   readonly secret?: string | undefined
 }
 
-export interface Writing {
+export interface TransactionScope {
   readonly tx: Transaction
   /** What the work has changed; goes into the Log. */
   readonly changes: NewChange[]
 }
 
-export async function write<T>(
+export async function writeInTransaction<T>(
   app: App,
-  by: Caller,
+  principal: Principal,
   request: WriteRequest,
   key: string | undefined,
-  work: (writing: Writing) => Promise<T>,
+  run: (writing: TransactionScope) => Promise<T>,
   /** Where it may share a transaction with others. */
   groupable?: GroupableWrite,
 ): Promise<WriteResult<T>> {
-  const claimed = key === undefined ? undefined : claimOf(app, by, request, key)
+  const idempotencyClaim = key === undefined ? undefined : buildIdempotencyClaim(app, principal, request, key)
   const attempt = async (tx: Transaction) => {
-    const stored = claimed && (await claimIdempotencyKey(tx, claimed, IDEMPOTENCY_KEPT_MS))
+    const stored = idempotencyClaim && (await claimIdempotencyKey(tx, idempotencyClaim, IDEMPOTENCY_TTL_MS))
     if (stored) {
-      await requireAccess(app, tx, by)
-      if (stored.digest === claimed.digest)
-        return { data: answerFor(by, stored) as T, replayed: true, changes: [] }
+      await requireAccess(app, tx, principal)
+      if (stored.digest === idempotencyClaim.digest)
+        return { data: replayAnswer(principal, stored) as T, replayed: true, changes: [] }
       throw new VersoError('key-reused', 'This Idempotency-Key was used for another request: make a new one')
     }
     const changes: NewChange[] = []
-    const data = fitWritten(app, await work({ tx, changes }))
-    await requireState(app, tx, by, changes)
+    const data = shortenIfTooLarge(app, await run({ tx, changes }))
+    await requireCurrentState(app, tx, principal, changes)
     if (changes.some(({ model }) => affectsPermissions(model))) await incrementPermissionsVersion(tx)
-    await keepAnAdministrator(tx, by, changes)
-    await keepFollowing(tx, changes)
+    await requireRemainingAdministrator(tx, principal, changes)
+    await syncWebhookCursors(tx, changes)
     if (changes.some(mayEndAccess)) await incrementRevocationCount(tx)
-    if (claimed) await saveResponse(tx, claimed, JSON.stringify(data), by.epoch ?? null)
+    if (idempotencyClaim)
+      await saveResponse(tx, idempotencyClaim, JSON.stringify(data), principal.permissionsVersion ?? null)
     await appendChanges(tx, app.tables, changes)
     return { data, replayed: false, changes }
   }
   const { changes, ...written } = await app.db.transaction(attempt, { groupable })
-  if (changes.some(({ model }) => affectsPermissions(model))) app.known.forget()
+  if (changes.some(({ model }) => affectsPermissions(model))) app.sessionCache.clear()
   if (changes.some(({ model }) => app.catalog.hasFiles(model))) await app.db.blobs.collect()
   return written
 }
 
 /** As it was; but who may see other things by now is shown of each record that it was written, and no more. */
-function answerFor({ rights, epoch }: Caller, stored: StoredResponse): unknown {
+function replayAnswer({ permissions, permissionsVersion }: Principal, stored: StoredResponse): unknown {
   const answer = parseStoredJson(stored.response)
-  if (!rights || stored.permissionsVersion === epoch) return answer
-  return Array.isArray(answer) ? answer.map(keyOf) : keyOf(answer)
+  if (!permissions || stored.permissionsVersion === permissionsVersion) return answer
+  return Array.isArray(answer) ? answer.map(toRecordKey) : toRecordKey(answer)
 }
 
 /** What a repeat under the same key must be equal to. */
-export async function requestOf(
+export async function buildWriteRequest(
   app: App,
   model: Model,
   action: WriteRequest['action'],
   { data, ...rest }: Omit<WriteRequest, 'action' | 'model'>,
-  { idempotencyKey, wanted, merge }: SaveOptions,
+  { idempotencyKey, wanted: fields, merge }: SaveOptions,
 ): Promise<WriteRequest> {
   // Nobody will ask what it was.
   if (idempotencyKey === undefined) return { action, model: model.name }
-  const asked = { ...(wanted ? { wanted } : {}), ...(merge ? { merge } : {}) }
-  const request = { ...rest, action, model: model.name, ...asked }
-  const { data: told, secret } = await withoutSecrets(app.catalog, [{ model, data }], idempotencyKey)
-  return { ...request, data: told[0], secret }
+  const answerOptions = { ...(fields ? { wanted: fields } : {}), ...(merge ? { merge } : {}) }
+  const request = { ...rest, action, model: model.name, ...answerOptions }
+  const { data: redacted, secret } = await redactSecrets(app.catalog, [{ model, data }], idempotencyKey)
+  return { ...request, data: redacted[0], secret }
 }
 
 /**
  * What other nodes have done meanwhile: whoever was shut out writes nothing; and a node with older models would leave out the defaults and
  * computed fields that newer ones have.
  */
-async function requireState(
+async function requireCurrentState(
   app: App,
   tx: Transaction,
-  by: Caller,
+  principal: Principal,
   changes: readonly NewChange[],
 ): Promise<void> {
   const models = [...new Set(changes.map(({ model }) => model))]
-  if (models.length === 0) return requireAccess(app, tx, by)
-  const { isSchemaCurrent, revocationCount } = await loadWriteState(tx, app.shapes, models)
-  await refuseIfEnded(app, tx, by, revocationCount)
+  if (models.length === 0) return requireAccess(app, tx, principal)
+  const { isSchemaCurrent, revocationCount } = await loadWriteState(tx, app.snapshots, models)
+  await refuseEndedAccess(app, tx, principal, revocationCount)
   if (isSchemaCurrent) return
   const message =
     'The tables have changed since this node started: nothing was written. Restart it with the new models'
   throw new VersoError('busy', message, { retryAfterS: 5 })
 }
 
-function claimOf(app: App, by: Caller, request: WriteRequest, key: string): IdempotencyClaim {
-  if (!/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(key) || key.length > MAX_KEY_LENGTH) {
+function buildIdempotencyClaim(
+  app: App,
+  principal: Principal,
+  request: WriteRequest,
+  key: string,
+): IdempotencyClaim {
+  if (!/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(key) || key.length > MAX_IDEMPOTENCY_KEY_LENGTH) {
     throw new VersoError(
       'bad-request',
-      `Idempotency-Key must be 1 to ${MAX_KEY_LENGTH} printable ASCII characters`,
+      `Idempotency-Key must be 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} printable ASCII characters`,
     )
   }
   const digest = createHash('sha256')
-    .update(JSON.stringify(ordered({ ...request, via: by.actor?.keyId } as unknown as Json)))
+    .update(JSON.stringify(sortKeys({ ...request, via: principal.user?.keyId } as unknown as Json)))
     .digest('base64url')
-  return { userId: by.actor?.id ?? 0, key, digest, nowMs: app.clock.now() }
+  return { userId: principal.user?.id ?? 0, key, digest, nowMs: app.clock.now() }
 }
 
 /** The same whatever the order of its keys. */
-function ordered(value: Json): Json {
-  if (Array.isArray(value)) return value.map((item: Json) => ordered(item))
+function sortKeys(value: Json): Json {
+  if (Array.isArray(value)) return value.map((item: Json) => sortKeys(item))
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value as Readonly<Record<string, Json>>)
-  return { object: entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, item]) => [key, ordered(item)]) }
+  return { object: entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, item]) => [key, sortKeys(item)]) }
 }
