@@ -2,7 +2,7 @@
 import path from 'node:path'
 import { createServer, DEFAULT_HTTP_SETTINGS, createApp } from '../dist/index.js'
 import { loadModels } from '../dist/cli/models/models.js'
-import { sampleContact } from '../dist/cli/serve/sample.js'
+import { buildSampleContact } from '../dist/cli/serve/sample.js'
 import { addUser } from '../dist/service/auth/accounts.js'
 import { recordsForPrincipal } from '../dist/service/records/records.js'
 import { SERVICE_PRINCIPAL } from '../dist/service/context/principal.js'
@@ -55,7 +55,9 @@ async function start(url, change) {
   const app = await createApp({ settings: { db: url }, models, database })
   await addUser(app, { ...USER, roles: ['administrator'] })
   const records = recordsForPrincipal(app, SERVICE_PRINCIPAL)
-  await Promise.all(Array.from({ length: ROWS }, (_, index) => records.create(MODEL, sampleContact(index))))
+  await Promise.all(
+    Array.from({ length: ROWS }, (_, index) => records.create(MODEL, buildSampleContact(index))),
+  )
   const http = { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1', port: 0, rateLimitPerMinute: 0, maxLateMs: 0 }
   const server = await createServer(app, http)
   const [address] = await server.listen()

@@ -1,7 +1,7 @@
 // npm run bench:permissions: what permissions cost: the same calls by somebody who may do everything and by somebody with a role with a condition, in turns.
 import path from 'node:path'
 import { loadModels } from '../dist/cli/models/models.js'
-import { sampleContact } from '../dist/cli/serve/sample.js'
+import { buildSampleContact } from '../dist/cli/serve/sample.js'
 import { addUser } from '../dist/service/auth/accounts.js'
 import { SERVICE_PRINCIPAL } from '../dist/service/context/principal.js'
 import { createApp } from '../dist/service/create-app.js'
@@ -46,7 +46,7 @@ async function measurePermissions(rows) {
 async function fill(records, rows) {
   for (let start = 0; start < rows; start += CHUNK) {
     const chunk = Array.from({ length: Math.min(CHUNK, rows - start) }, (_, index) =>
-      sampleContact(start + index),
+      buildSampleContact(start + index),
     )
     await Promise.all(chunk.map((contact) => records.create(MODEL, contact)))
   }

@@ -6,14 +6,19 @@ import type { App } from '../service/context/app.js'
 import type { Settings } from '../service/context/settings.js'
 import { previewSchema } from '../store/schema/schema.js'
 import { loadModels } from './models/models.js'
-import { openApp, requireDatabase, shownDatabase, withDatabase } from './open.js'
-import { addSettings, readSettings, type CommandName, type Flags } from './settings/settings.js'
+import { openApp, requireDatabaseFile, redactDatabaseUrl, withDatabase } from './open.js'
+import { addSettingFlags, readSettings, type CommandName, type Flags } from './settings/settings.js'
 
-export function subcommand(command: Command, name: CommandName, usage: string, description: string): Command {
-  return addSettings(command.command(usage).description(description), name)
+export function addSubcommand(
+  command: Command,
+  name: CommandName,
+  usage: string,
+  description: string,
+): Command {
+  return addSettingFlags(command.command(usage).description(description), name)
 }
 
-export interface Opening {
+export interface AccountCommandOptions {
   /** Makes a database that is not there. */
   readonly mayCreate?: boolean
   /** What faults stand under. */
@@ -22,19 +27,19 @@ export interface Opening {
   readonly settings?: Partial<Settings>
 }
 
-const UNCHANGED = 'Nothing was changed'
+const NOTHING_CHANGED = 'Nothing was changed'
 
 /** Accounts need no models: without them, tables of models stay as they are. With them, they must be as they are already. */
-export async function withAccounts(
+export async function withCommandApp(
   name: CommandName,
   flags: Flags,
   work: (app: App) => Promise<void>,
-  { mayCreate = false, heading = UNCHANGED, settings = {} }: Opening = {},
+  { mayCreate = false, heading = NOTHING_CHANGED, settings = {} }: AccountCommandOptions = {},
 ): Promise<void> {
-  const { db, models: place } = readSettings(name, flags, process.env)
-  if (!mayCreate) requireDatabase(db)
-  const models = place === undefined ? [] : await loadModels(place)
-  if (models.length > 0) await requireTables(db, models, heading)
+  const { db, models: modelsPath } = readSettings(name, flags, process.env)
+  if (!mayCreate) requireDatabaseFile(db)
+  const models = modelsPath === undefined ? [] : await loadModels(modelsPath)
+  if (models.length > 0) await requireMatchingTables(db, models, heading)
   const app = await openApp({ settings: { ...settings, db }, models })
   try {
     await work(app)
@@ -44,25 +49,29 @@ export async function withAccounts(
 }
 
 /** A command about accounts changes no table under a server that runs. */
-async function requireTables(db: string, models: readonly ModelSource[], heading: string): Promise<void> {
+async function requireMatchingTables(
+  db: string,
+  models: readonly ModelSource[],
+  heading: string,
+): Promise<void> {
   const { steps } = await withDatabase(db, (database) => previewSchema(database, Catalog.from(models), []))
   if (steps.length === 0) return
   throw new ConfigError(heading, [
-    `the tables of ${shownDatabase(db)} are not those of the models; to see why, run: verso schema`,
+    `the tables of ${redactDatabaseUrl(db)} are not those of the models; to see why, run: verso schema`,
   ])
 }
 
 /** For a flag that may be given several times. */
-export function collect(value: string, before: readonly string[] = []): readonly string[] {
+export function appendOption(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value]
 }
 
 /** An id as it stands on the command line. */
-export function idFrom(text: string, heading = UNCHANGED): number {
+export function parseIdArgument(text: string, heading = NOTHING_CHANGED): number {
   if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text)
   throw new ConfigError(heading, [`"${text}" is no id: ids are whole numbers from 1`])
 }
 
-export function say(text: string): void {
+export function writeLine(text: string): void {
   process.stdout.write(`${text}\n`)
 }

@@ -1,7 +1,7 @@
 // Errors of the file system in words: people who mistype a path are shown a sentence, not a stack.
 import { ConfigError } from '../errors.js'
 
-const WORDS: Readonly<Record<string, string>> = {
+const SYSTEM_ERROR_TEXTS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file or folder',
   ENOTDIR: 'a part of this path is a file, not a folder',
   EISDIR: 'this is a folder, not a file',
@@ -19,16 +19,16 @@ const WORDS: Readonly<Record<string, string>> = {
 }
 
 /** With the place that the error names. Undefined for an error that the system did not raise. */
-export function fileFault(error: unknown): string | undefined {
-  if (!isOfSystem(error)) return undefined
-  const words = WORDS[error.code]
+export function describeFileError(error: unknown): string | undefined {
+  if (!isSystemError(error)) return undefined
+  const text = SYSTEM_ERROR_TEXTS[error.code]
   // A write to an open file does not name it.
-  return words === undefined ? error.message : `${error.path ?? error.syscall}: ${words}`
+  return text === undefined ? error.message : `${error.path ?? error.syscall}: ${text}`
 }
 
 /** Without the place, where the sentence begins with it already. */
-export function fileWords(error: unknown): string | undefined {
-  return isOfSystem(error) ? (WORDS[error.code] ?? error.message) : undefined
+export function explainFileError(error: unknown): string | undefined {
+  return isSystemError(error) ? (SYSTEM_ERROR_TEXTS[error.code] ?? error.message) : undefined
 }
 
 interface SystemError extends Error {
@@ -37,12 +37,12 @@ interface SystemError extends Error {
   readonly path?: string
 }
 
-function isOfSystem(error: unknown): error is SystemError {
+function isSystemError(error: unknown): error is SystemError {
   return error instanceof Error && 'code' in error && 'syscall' in error
 }
 
 /** The error to throw instead of one of the file system; every other error as it is. */
-export function translateFileFault(heading: string, error: unknown): unknown {
-  const fault = fileFault(error)
-  return fault === undefined ? error : new ConfigError(heading, [fault])
+export function toFileConfigError(heading: string, error: unknown): unknown {
+  const message = describeFileError(error)
+  return message === undefined ? error : new ConfigError(heading, [message])
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander'
 import { VersoError, ConfigError } from '../errors.js'
-import { fileFault } from './file-error.js'
-import { packageVersion } from './package-files.js'
+import { describeFileError } from './file-error.js'
+import { readPackageVersion } from './package-files.js'
 
-const FAILED = 1
-const WRONG_USAGE = 2
+const EXIT_FAILURE = 1
+const EXIT_USAGE = 2
 const STACK_LEVELS: readonly string[] = ['debug', 'trace']
 
 const EXAMPLES = `
@@ -19,31 +19,31 @@ Examples:
 
 const program = new Command('verso')
   .description('Records of your own models over HTTP, versioned: nobody overwrites an edit unseen.')
-  .version(packageVersion())
+  .version(readPackageVersion())
   .addHelpText('after', EXAMPLES)
   .configureHelp({ helpWidth: Math.min(process.stdout.columns || 100, 110) })
   .exitOverride()
 
 // In the order of the help. Each is loaded when it is meant: most need neither a web server nor a compiler.
 const commands: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
-  demo: async () => (await import('./serve/demo.js')).addDemo,
-  serve: async () => (await import('./serve/serve.js')).addServe,
+  demo: async () => (await import('./serve/demo.js')).addDemoCommand,
+  serve: async () => (await import('./serve/serve.js')).addServeCommand,
   user: async () => (await import('./accounts/user.js')).addUserCommands,
   role: async () => (await import('./accounts/role.js')).addRoleCommands,
   key: async () => (await import('./accounts/key.js')).addKeyCommands,
-  schema: async () => (await import('./schema/schema.js')).addSchema,
+  schema: async () => (await import('./schema/schema.js')).addSchemaCommand,
   history: async () => (await import('./schema/history.js')).addHistoryCommands,
-  verify: async () => (await import('./schema/verify.js')).addVerify,
+  verify: async () => (await import('./schema/verify.js')).addVerifyCommand,
   models: async () => (await import('./schema/models-command.js')).addModelsCommands,
-  init: async () => (await import('./schema/init.js')).addInit,
-  export: async () => (await import('./data/export.js')).addExport,
-  import: async () => (await import('./data/import.js')).addImport,
-  prove: async () => (await import('./prove/prove-command.js')).addProve,
+  init: async () => (await import('./schema/init.js')).addInitCommand,
+  export: async () => (await import('./data/export.js')).addExportCommand,
+  import: async () => (await import('./data/import.js')).addImportCommand,
+  prove: async () => (await import('./prove/prove-command.js')).addProveCommand,
 }
-const argv = asFlag(process.argv)
-const [, , meant = ''] = argv
+const argv = expandHelpCommand(process.argv)
+const [, , commandName = ''] = argv
 // Help and whoever makes a slip of the pen are shown all of them.
-for (const name of Object.hasOwn(commands, meant) ? [meant] : Object.keys(commands))
+for (const name of Object.hasOwn(commands, commandName) ? [commandName] : Object.keys(commands))
   (await commands[name]?.())?.(program)
 
 // Whoever reads our words may stop: `verso export … | head -3`. The work goes on to its end.
@@ -54,35 +54,35 @@ for (const stream of [process.stdout, process.stderr])
 
 // A server has its own listener, which writes into its log.
 process.on('uncaughtException', (error) => {
-  if (process.listenerCount('uncaughtException') === 1) process.exit(explain(error))
+  if (process.listenerCount('uncaughtException') === 1) process.exit(reportFailure(error))
 })
 
 try {
   await program.parseAsync(argv)
 } catch (error) {
   // At once: a connection that failed half-way would keep the process alive.
-  process.exit(explain(error))
+  process.exit(reportFailure(error))
 }
 
 /** `verso help user add` is `verso user add --help`: by itself, help knows the first word alone. */
-function asFlag(argv: readonly string[]): string[] {
+function expandHelpCommand(argv: readonly string[]): string[] {
   const [node = '', script = '', first, ...words] = argv
   const isDeep = first === 'help' && words.length > 1
   return isDeep ? [node, script, ...words, '--help'] : [...argv]
 }
 
 /** Says what went wrong, if it was not said already; answers the exit code. */
-function explain(error: unknown): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE
-  process.stderr.write(`${wordsFor(error)}\n`)
-  return FAILED
+function reportFailure(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
+  process.stderr.write(`${describeFailure(error)}\n`)
+  return EXIT_FAILURE
 }
 
 /** A sentence. The stack of an error that nobody expected is for whoever looks for the defect. */
-function wordsFor(error: unknown): string {
+function describeFailure(error: unknown): string {
   if (error instanceof ConfigError || error instanceof VersoError) return error.message
-  const fault = fileFault(error)
-  if (fault !== undefined) return `The command has failed:\n  - ${fault}`
+  const fileError = describeFileError(error)
+  if (fileError !== undefined) return `The command has failed:\n  - ${fileError}`
   if (!(error instanceof Error)) return `The command has failed: ${String(error)}`
   if (STACK_LEVELS.includes(process.env['VERSO_LOG_LEVEL'] ?? '')) return error.stack ?? error.message
   return `The command has failed: ${error.message}. With VERSO_LOG_LEVEL=debug it says where`

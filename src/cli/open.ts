@@ -8,11 +8,11 @@ import type { Database } from '../store/engine/database.js'
 import { openDatabase } from '../store/open.js'
 
 export async function openApp(options: AppOptions): Promise<App> {
-  return orFault(options.settings?.db ?? DEFAULT_SETTINGS.db, () => createApp(options))
+  return translateOpenErrors(options.settings?.db ?? DEFAULT_SETTINGS.db, () => createApp(options))
 }
 
 /** For commands that only look or change: a database that is not there is more likely a slip of the pen. */
-export function requireDatabase(url: string): void {
+export function requireDatabaseFile(url: string): void {
   const file = url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : undefined
   if (file === undefined || existsSync(file)) return
   throw new ConfigError('The database cannot be opened', [`${url}: there is no such file; is --db right?`])
@@ -25,7 +25,7 @@ export async function withDatabase<T>(
   settings: Partial<Settings> = {},
 ): Promise<T> {
   const { poolSize, statementTimeoutMs } = { ...DEFAULT_SETTINGS, ...settings }
-  return orFault(url, async () => {
+  return translateOpenErrors(url, async () => {
     const db = await openDatabase(url, { poolSize, statementTimeoutMs })
     try {
       return await work(db)
@@ -36,42 +36,42 @@ export async function withDatabase<T>(
 }
 
 /** Where the data is, without the password. */
-export function shownDatabase(url: string): string {
+export function redactDatabaseUrl(url: string): string {
   if (!URL.canParse(url) || url.startsWith('sqlite:')) return url
   const { protocol, host, pathname } = new URL(url)
   return `${protocol}//${host}${pathname}`
 }
 
-async function orFault<T>(url: string, work: () => Promise<T>): Promise<T> {
+async function translateOpenErrors<T>(url: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     const isBusy = error instanceof VersoError && error.kind === 'busy'
     const cause = isBusy ? (error.cause ?? error) : error
-    if (!(cause instanceof Error) || (!isBusy && !isFromOutside(cause))) throw error
+    if (!(cause instanceof Error) || (!isBusy && !isEnvironmentError(cause))) throw error
     const meaning = isBusy && cause !== error ? ` (${error.message})` : ''
-    const fault = `${shownDatabase(url)}: ${messageOf(cause)}${meaning}`
-    throw new ConfigError('The database cannot be opened', [fault])
+    const message = `${redactDatabaseUrl(url)}: ${describeOpenError(cause)}${meaning}`
+    throw new ConfigError('The database cannot be opened', [message])
   }
 }
 
-const NO_PASSWORD =
+const PASSWORD_REQUIRED_TEXT =
   'the server asks for a password: write it as postgres://user:password@host/database, in VERSO_DB rather than on the command line'
 
 // The network, the file system, SQLite; and of PostgreSQL: connections, authorization, no such database, resources, operators.
-const OUTSIDE = /^(E[A-Z]+|ERR_SQLITE_ERROR|08...|28...|3D...|42501|53...|57...)$/
+const ENVIRONMENT_ERROR_CODE = /^(E[A-Z]+|ERR_SQLITE_ERROR|08...|28...|3D...|42501|53...|57...)$/
 
-function isFromOutside(error: unknown): error is Error {
+function isEnvironmentError(error: unknown): error is Error {
   if (!(error instanceof Error)) return false
   if (error instanceof VersoError) return error.kind === 'busy'
   const code = 'code' in error ? String(error.code) : ''
-  return OUTSIDE.test(code) || /timeout|terminated/i.test(error.message)
+  return ENVIRONMENT_ERROR_CODE.test(code) || /timeout|terminated/i.test(error.message)
 }
 
-function messageOf(error: Error): string {
+function describeOpenError(error: Error): string {
   // Both addresses of localhost were tried: the error that holds the two has no words of its own.
   const all = error instanceof AggregateError ? (error.errors as Error[]) : [error]
   return all
-    .map(({ message }) => (/password must be a string/.test(message) ? NO_PASSWORD : message))
+    .map(({ message }) => (/password must be a string/.test(message) ? PASSWORD_REQUIRED_TEXT : message))
     .join('; ')
 }

@@ -2,11 +2,13 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-export function packageFile(path: string): string {
+export function resolvePackageFile(path: string): string {
   return fileURLToPath(new URL(`../../${path}`, import.meta.url))
 }
 
-export function packageVersion(): string {
-  const { version } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string }
+export function readPackageVersion(): string {
+  const { version } = JSON.parse(readFileSync(resolvePackageFile('package.json'), 'utf8')) as {
+    version: string
+  }
   return version
 }

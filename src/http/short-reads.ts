@@ -3,8 +3,8 @@ import { VersoError } from '../errors.js'
 import { findPageJson, readRecordJson } from '../service/records/records.js'
 import type { Principal } from '../service/context/principal.js'
 import { requireKnownModel } from '../service/access/permission-checks.js'
-import { printBody, printPage } from './records/record-answers.js'
-import type { Query } from './route/record-request.js'
+import { wrapRecordJson, buildPageResponse } from './records/record-answers.js'
+import type { QueryParameters } from './route/record-request.js'
 import {
   callerKnown,
   ForTheRoutes,
@@ -12,40 +12,42 @@ import {
   LIST,
   listed,
   RECORD,
-  type Asked,
-  type Parts,
-  type Reader,
+  type FastPathRequest,
+  type FastPathParts,
+  type FastPathReader,
 } from './short-way.js'
 
 const PAGE =
   /^(?:(offset|limit)=([0-9]{1,15}))(?:&(offset|limit)=([0-9]{1,15})(?:&after=([A-Za-z0-9_-]+))?)?$/
 
-export function shortReads(parts: Pick<Parts, 'app' | 'settings' | 'checkHost'>): Reader {
+export function shortReads(parts: Pick<FastPathParts, 'app' | 'settings' | 'checkHost'>): FastPathReader {
   const { app, settings } = parts
   const { basePath } = settings
   const prefix = `${basePath}/ws/rest/`
   const [recordRoute, listRoute] = [basePath + RECORD, basePath + LIST]
-  const readOne = (caller: Principal, name: string, id: number): Asked => {
-    const model = requireKnownModel(app, caller, name)
+  const readOne = (principal: Principal, name: string, id: number): FastPathRequest => {
+    const model = requireKnownModel(app, principal, name)
     return {
-      caller,
+      principal,
       model,
       route: recordRoute,
       answer: async () => {
-        const [body, etag] = printBody(await readRecordJson(app, caller, model, id).catch(byTheRoutes))
+        const [body, etag] = wrapRecordJson(
+          await readRecordJson(app, principal, model, id).catch(byTheRoutes),
+        )
         return [body, ['etag', etag]]
       },
     }
   }
-  const readPage = (caller: Principal, name: string, query: Query): Asked => {
-    const model = requireKnownModel(app, caller, name)
+  const readPage = (principal: Principal, name: string, query: QueryParameters): FastPathRequest => {
+    const model = requireKnownModel(app, principal, name)
     return {
-      caller,
+      principal,
       model,
       route: listRoute,
       answer: async () => {
-        const page = await findPageJson(app, caller, model, query).catch(byTheRoutes)
-        const [body, headers] = printPage(prefix + model.name, page, query)
+        const page = await findPageJson(app, principal, model, query).catch(byTheRoutes)
+        const [body, headers] = buildPageResponse(prefix + model.name, page, query)
         return [body, listed(headers)]
       },
     }
@@ -59,14 +61,14 @@ export function shortReads(parts: Pick<Parts, 'app' | 'settings' | 'checkHost'>)
     const id = end < 0 ? '' : url.slice(end + 1)
     const page = question < 0 ? null : PAGE.exec(url.slice(question + 1))
     if (!ID.test(id) && !page) return undefined
-    const caller = callerKnown(parts, request)
-    if (!caller) return undefined
-    if (!page) return readOne(caller, url.slice(prefix.length, end), Number(id))
+    const principal = callerKnown(parts, request)
+    if (!principal) return undefined
+    if (!page) return readOne(principal, url.slice(prefix.length, end), Number(id))
     const [, first = '', one, second, other, after] = page
     if (first === second) return undefined
     const place = second === undefined ? { [first]: one } : { [first]: one, [second]: other }
     const query = after === undefined ? place : { ...place, after }
-    return readPage(caller, url.slice(prefix.length, question), query)
+    return readPage(principal, url.slice(prefix.length, question), query)
   }
 }
 

@@ -7,41 +7,41 @@ import type { Model } from '../model/definition/model.js'
 import type { App } from '../service/context/app.js'
 import { authenticateCached } from '../service/auth/sessions.js'
 import type { Principal } from '../service/context/principal.js'
-import { StagedBody, type Body, type WaitingBodies } from './answer/answer-body.js'
-import { sessionIdOf } from './request/cookies.js'
-import type { CheckHost } from './route/guard.js'
-import type { Limits } from './route/limits.js'
-import { refusalAnswer, type ErrorContext } from './route/errors.js'
-import type { LogRequest } from './connection/request-log.js'
+import { StagedBody, type ResponseBody, type ResponseBuffer } from './answer/answer-body.js'
+import { readSessionId } from './request/cookies.js'
+import type { HostCheck } from './route/guard.js'
+import type { RequestLimits } from './route/limits.js'
+import { buildErrorResponse, type ErrorContext } from './route/errors.js'
+import type { RequestLogger } from './connection/request-log.js'
 import { JSON_TYPE } from './route/resource.js'
-import { headersOverHttp } from './answer/security-headers.js'
+import { buildHttpHeaders } from './answer/security-headers.js'
 import type { HttpSettings } from './settings.js'
-import type { Listener } from './connection/batch-per-tick.js'
+import type { HttpListener } from './connection/batch-per-tick.js'
 
-export interface Parts {
+export interface FastPathParts {
   readonly app: App
   readonly settings: HttpSettings
-  readonly limits: Limits
-  readonly checkHost: CheckHost
-  readonly logRequest: LogRequest
+  readonly limits: RequestLimits
+  readonly checkHost: HostCheck
+  readonly logRequest: RequestLogger
   readonly errors: ErrorContext
   readonly isStopping: () => boolean
-  readonly waitingBodies: WaitingBodies
+  readonly responseBuffer: ResponseBuffer
 }
 
 /** A request that the short way has understood. */
-export interface Asked {
+export interface FastPathRequest {
   readonly model: Model
-  readonly caller: Principal
+  readonly principal: Principal
   readonly route: string
   /** The body of a 200 and its own headers. Nothing has happened where it fails with ForTheRoutes. */
-  readonly answer: () => Promise<[body: Body, headers: Listed]>
+  readonly answer: () => Promise<[body: ResponseBody, headers: Listed]>
 }
 
 /** Names and values by turns, which is the quickest that Node takes. */
 export type Listed = readonly string[]
 /** Undefined for what is not plainly what it takes. */
-export type Reader = (request: IncomingMessage) => Asked | undefined
+export type FastPathReader = (request: IncomingMessage) => FastPathRequest | undefined
 
 /** What a request turns out to be for the routes. */
 export class ForTheRoutes extends Error {}
@@ -59,23 +59,27 @@ const UNUSUAL = [
 ]
 
 /** The same listener, with the short way in front of it. */
-export function withShortWay(routing: Listener, parts: Parts, readers: readonly Reader[]): Listener {
-  const { settings, limits, logRequest, errors, isStopping, waitingBodies } = parts
+export function withShortWay(
+  routing: HttpListener,
+  parts: FastPathParts,
+  readers: readonly FastPathReader[],
+): HttpListener {
+  const { settings, limits, logRequest, errors, isStopping, responseBuffer } = parts
   // Behind a proxy it takes more to know where a request comes from.
   if (settings.trustProxy !== false) return routing
-  const always = headersOverHttp(settings)
+  const always = buildHttpHeaders(settings)
   const answering = listed(always)
   const refusing = listed({ ...always, vary: `${String(always['vary'])}, Accept` })
   return (request, response) => {
     const startMs = performance.now()
     const asked = isStopping() ? undefined : understood(readers, request)
-    if (!asked || !limits.admit(response, asked.caller)) {
+    if (!asked || !limits.admit(response, asked.principal)) {
       routing(request, response)
       return
     }
-    const { caller, model, route } = asked
+    const { principal, model, route } = asked
     const requestId = randomUUID()
-    const send = (status: number, headers: Listed, body: Body) => {
+    const send = (status: number, headers: Listed, body: ResponseBody) => {
       const isText = typeof body === 'string'
       const length = isText ? Buffer.byteLength(body) : body.length
       response.writeHead(status, ['x-request-id', requestId, ...headers, 'content-length', String(length)])
@@ -86,25 +90,34 @@ export function withShortWay(routing: Listener, parts: Parts, readers: readonly 
       else response.end(body)
       const { method = '', socket } = request
       const address = socket.remoteAddress
-      logRequest({ requestId, method, route, model: model.name, status, startMs, caller, address })
+      logRequest({
+        requestId,
+        method,
+        route,
+        model: model.name,
+        status,
+        startMs,
+        principal: principal,
+        address,
+      })
     }
     const refuse = (error: unknown) => {
       if (error instanceof Gone) return
       if (error instanceof ForTheRoutes) {
-        limits.readmit(response, caller)
+        limits.readmit(response, principal)
         // Nothing has happened, and whoever has gone need not be told why.
         if (!response.destroyed) routing(request, response)
         return
       }
       const { accept } = request.headers
       const refused = { requestId, accept, isAboutRecords: true, isPatch: false }
-      const { status, headers, body } = refusalAnswer(errors, error, refused)
-      send(status, [...refusing, ...listed(headers)], waitingBodies.hold(body, response, true))
+      const { status, headers, body } = buildErrorResponse(errors, error, refused)
+      send(status, [...refusing, ...listed(headers)], responseBuffer.buffer(body, response, true))
     }
     asked.answer().then(([content, headers]) => {
-      let body: Body
+      let body: ResponseBody
       try {
-        body = waitingBodies.hold(content, response, request.method !== 'GET')
+        body = responseBuffer.buffer(content, response, request.method !== 'GET')
       } catch (error) {
         refuse(error)
         return
@@ -119,7 +132,10 @@ export function listed(headers: Readonly<Record<string, string | number>>): List
 }
 
 /** A reader may meet what it has not expected: whatever is wrong with that, the routes say. */
-function understood(readers: readonly Reader[], request: IncomingMessage): Asked | undefined {
+function understood(
+  readers: readonly FastPathReader[],
+  request: IncomingMessage,
+): FastPathRequest | undefined {
   try {
     for (const reader of readers) {
       const asked = reader(request)
@@ -133,13 +149,13 @@ function understood(readers: readonly Reader[], request: IncomingMessage): Asked
 
 /** Whoever is known by the cookie alone, and has asked for nothing unusual. */
 export function callerKnown(
-  { app, checkHost }: Pick<Parts, 'app' | 'checkHost'>,
+  { app, checkHost }: Pick<FastPathParts, 'app' | 'checkHost'>,
   request: IncomingMessage,
 ): Principal | undefined {
   const { headers } = request
   for (const name of UNUSUAL) if (headers[name] !== undefined) return undefined
-  const sessionId = sessionIdOf({ headers })
-  const caller = sessionId === undefined ? undefined : authenticateCached(app, sessionId)
-  if (caller) checkHost({ headers, raw: request })
-  return caller
+  const sessionId = readSessionId({ headers })
+  const principal = sessionId === undefined ? undefined : authenticateCached(app, sessionId)
+  if (principal) checkHost({ headers, raw: request })
+  return principal
 }

@@ -5,10 +5,19 @@ import { authenticate } from '../service/auth/sessions.js'
 import { recordsForPrincipal } from '../service/records/records.js'
 import type { Principal } from '../service/context/principal.js'
 import { requireKnownModel } from '../service/access/permission-checks.js'
-import { readJson } from './request/bodies.js'
-import { sessionIdOf } from './request/cookies.js'
-import { print } from './records/record-answers.js'
-import { callerKnown, ForTheRoutes, Gone, ID, LIST, RECORD, type Parts, type Reader } from './short-way.js'
+import { parseJsonBody } from './request/bodies.js'
+import { readSessionId } from './request/cookies.js'
+import { buildRecordBody } from './records/record-answers.js'
+import {
+  callerKnown,
+  ForTheRoutes,
+  Gone,
+  ID,
+  LIST,
+  RECORD,
+  type FastPathParts,
+  type FastPathReader,
+} from './short-way.js'
 
 /** Longer ones are worth the longer way. */
 const MAX_BYTES = 16_384
@@ -18,7 +27,7 @@ const JSON_TYPES: ReadonlySet<string | undefined> = new Set([
   'application/json;charset=utf-8',
 ])
 
-export function shortWrites(parts: Parts): Reader {
+export function shortWrites(parts: FastPathParts): FastPathReader {
   const { app, settings } = parts
   const { basePath } = settings
   const prefix = `${basePath}/ws/rest/`
@@ -33,11 +42,11 @@ export function shortWrites(parts: Parts): Reader {
     const length = Number(headers['content-length'])
     const isSmall = length > 0 && length <= Math.min(MAX_BYTES, settings.bodyLimitBytes)
     if (!isSmall || !JSON_TYPES.has(headers['content-type'])) return undefined
-    const caller = callerKnown(parts, request)
-    if (!caller) return undefined
-    const model = requireKnownModel(app, caller, url.slice(prefix.length, end < 0 ? undefined : end))
+    const principal = callerKnown(parts, request)
+    if (!principal) return undefined
+    const model = requireKnownModel(app, principal, url.slice(prefix.length, end < 0 ? undefined : end))
     return {
-      caller,
+      principal,
       model,
       route: isUpdate ? recordRoute : listRoute,
       answer: async () => {
@@ -49,7 +58,7 @@ export function shortWrites(parts: Parts): Reader {
         const written = isUpdate
           ? await records.update(model.name, Number(id), data)
           : await records.create(model.name, data)
-        const [text, etag] = print(written.data)
+        const [text, etag] = buildRecordBody(written.data)
         return [text, ['etag', etag]]
       },
     }
@@ -82,14 +91,17 @@ async function bodyOf(request: IncomingMessage, length: number): Promise<Buffer>
 }
 
 /** Whoever takes their time with a body may be nobody by then, or may do less. */
-async function callerStill({ app }: Parts, { headers }: IncomingMessage): Promise<Principal | undefined> {
-  return authenticate(app, sessionIdOf({ headers }), { isUse: false })
+async function callerStill(
+  { app }: FastPathParts,
+  { headers }: IncomingMessage,
+): Promise<Principal | undefined> {
+  return authenticate(app, readSessionId({ headers }), { isUse: false })
 }
 
 /** One record and nothing else; undefined for all that the routes know better, also for what is wrong. */
 function dataIn(body: Buffer): object | undefined {
   try {
-    const sent = (readJson(body) ?? {}) as { readonly data?: unknown }
+    const sent = (parseJsonBody(body) ?? {}) as { readonly data?: unknown }
     const [key, ...others] = Object.keys(sent)
     return key === 'data' && others.length === 0 && isObject(sent.data) ? sent.data : undefined
   } catch {

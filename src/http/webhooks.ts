@@ -14,66 +14,68 @@ import {
   readWebhookState,
   type CreatedWebhook,
 } from '../service/webhooks/webhooks.js'
-import { callerOf, type Guards } from './route/guard.js'
-import { idOf } from './route/record-request.js'
-import { answer, sendJson, type Handler, type Resource } from './route/resource.js'
+import { requirePrincipal, type Guards } from './route/guard.js'
+import { readRouteId } from './route/record-request.js'
+import { sendData, sendJson, type RouteHandler, type Resource } from './route/resource.js'
 
-const PLACE = '/ws/webhooks'
+const WEBHOOKS_PATH = '/ws/webhooks'
 
-export function webhookResources(app: App, guards: Guards): readonly Resource[] {
-  const administrator = async (request: FastifyRequest) => {
-    requireAdmin(callerOf(request))
+export function createWebhookResources(app: App, guards: Guards): readonly Resource[] {
+  const adminGuard = async (request: FastifyRequest) => {
+    requireAdmin(requirePrincipal(request))
   }
   const shared = {
-    guards: [guards.session, administrator, guards.parameters],
-    writeGuards: [guards.sameSite],
+    guards: [guards.requireLogin, adminGuard, guards.refuseUnreadParameters],
+    writeGuards: [guards.requireSameSite],
   }
-  const idIn = (request: FastifyRequest) => idOf(app.catalog.get(WEBHOOK_MODEL), request)
-  const make: Handler = async (request, reply) => {
-    refuseKey(request)
+  const readWebhookId = (request: FastifyRequest) => readRouteId(app.catalog.get(WEBHOOK_MODEL), request)
+  const make: RouteHandler = async (request, reply) => {
+    refuseIdempotencyKey(request)
     const data = isObject(request.body) ? request.body['data'] : undefined
-    return answer(reply, [told(await createWebhook(app, callerOf(request), data))])
+    return sendData(reply, [withSecret(await createWebhook(app, requirePrincipal(request), data))])
   }
-  const renew: Handler = async (request, reply) => {
-    refuseKey(request)
-    return answer(reply, [told(await rotateSecret(app, callerOf(request), idIn(request)))])
+  const renew: RouteHandler = async (request, reply) => {
+    refuseIdempotencyKey(request)
+    return sendData(reply, [
+      withSecret(await rotateSecret(app, requirePrincipal(request), readWebhookId(request))),
+    ])
   }
-  const getDeliveries: Handler = async (request, reply) => {
+  const getDeliveries: RouteHandler = async (request, reply) => {
     const page = parsePageQuery(request.query as object, app.settings.maxLimit)
-    const { total, data } = await listDeliveries(app, idIn(request), page)
+    const { total, data } = await listDeliveries(app, readWebhookId(request), page)
     return sendJson(reply, JSON.stringify({ status: 0, offset: page.offset, total, data }))
   }
   return [
-    { ...shared, path: PLACE, handlers: { POST: make } },
+    { ...shared, path: WEBHOOKS_PATH, handlers: { POST: make } },
     {
-      ...{ ...shared, path: `${PLACE}/:id` },
+      ...{ ...shared, path: `${WEBHOOKS_PATH}/:id` },
       handlers: {
-        GET: async (request, reply) => answer(reply, [await readWebhookState(app, idIn(request))]),
+        GET: async (request, reply) => sendData(reply, [await readWebhookState(app, readWebhookId(request))]),
       },
     },
     {
       ...shared,
-      path: `${PLACE}/:id/deliveries`,
+      path: `${WEBHOOKS_PATH}/:id/deliveries`,
       withParameters: ['GET'],
       handlers: { GET: getDeliveries },
     },
-    { ...shared, path: `${PLACE}/:id/secret`, handlers: { POST: renew } },
+    { ...shared, path: `${WEBHOOKS_PATH}/:id/secret`, handlers: { POST: renew } },
     {
-      ...{ ...shared, path: `${PLACE}/:id/ping` },
+      ...{ ...shared, path: `${WEBHOOKS_PATH}/:id/ping` },
       handlers: {
         POST: async (request, reply) =>
-          answer(reply, [await pingWebhook(app, callerOf(request), idIn(request))]),
+          sendData(reply, [await pingWebhook(app, requirePrincipal(request), readWebhookId(request))]),
       },
     },
   ]
 }
 
 /** The only answer that has it. */
-function told({ record, secret }: CreatedWebhook): object {
+function withSecret({ record, secret }: CreatedWebhook): object {
   return { ...record, secret }
 }
 
-function refuseKey({ headers }: FastifyRequest): void {
+function refuseIdempotencyKey({ headers }: FastifyRequest): void {
   if (headers['idempotency-key'] !== undefined)
     throw new VersoError(
       'bad-request',

@@ -165,7 +165,7 @@ onEveryEngine((engine) => {
         await records.remove(PAPER, removed.id)
       }
       isFirst = false
-      return folder.keep(file, opened)
+      return folder.ensure(file, opened)
     })
     const lines: WireRecord[] = []
     for await (const page of pages) lines.push(...page)
@@ -178,7 +178,7 @@ onEveryEngine((engine) => {
     const folder = new ContentFolder(newFolder())
     const exportWith = async (db: Database) => {
       for await (const page of exportModel({ ...app, db }, app.catalog.get(PAPER), (file, opened) =>
-        folder.keep(file, opened),
+        folder.ensure(file, opened),
       ))
         expect(page).not.toEqual([])
     }

@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFil
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { loadModels, loadReported } from '../../src/cli/models/models.js'
+import { loadModels, loadModelsWithReport } from '../../src/cli/models/models.js'
 import { ConfigError } from '../../src/errors.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import { MAX_XML_BYTES } from '../../src/formats/domain-xml/xml.js'
@@ -73,7 +73,7 @@ describe('loading of domain XML', () => {
   })
 
   test('extendModel extends a model of domain XML, as the example shows', async () => {
-    const { sources, report } = await loadReported(LIBRARY)
+    const { sources, report } = await loadModelsWithReport(LIBRARY)
     const catalog = Catalog.from(sources)
     const member = catalog.get('org.example.library.db.Member')
     expect(member.nameField).toBe('fullName')

@@ -15,7 +15,7 @@ import { createJiti } from 'jiti'
 import { afterAll, describe, expect, test } from 'vitest'
 import { findModelFiles, MAX_MODEL_BYTES } from '../../src/cli/models/model-files.js'
 import { importsModelFunctions } from '../../src/cli/models/model-script.js'
-import { loadReported } from '../../src/cli/models/models.js'
+import { loadModelsWithReport } from '../../src/cli/models/models.js'
 import { ConfigError } from '../../src/errors.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { domain } from '../model/domain.js'
@@ -41,19 +41,19 @@ const json = (name: string) => JSON.stringify({ name: `t.${name}`, fields: { a: 
 const code = (name: string) =>
   `import { defineModel } from 'verso'\nexport const ${name} = defineModel({ name: 't.${name}', fields: { a: { type: 'string' } } })\n`
 
-const namesIn = (loaded: Awaited<ReturnType<typeof loadReported>>) =>
+const namesIn = (loaded: Awaited<ReturnType<typeof loadModelsWithReport>>) =>
   loaded.sources.map(({ definition }) => (definition as { name: string }).name).sort()
 
 /** `kind path`, relative to the folder. */
 async function passedOver(root: string): Promise<string[]> {
   const short = (text: string) => text.replaceAll(new RegExp(`\\S*${path.basename(scratch)}/\\d+/?`, 'g'), '')
-  return (await loadReported(root)).passedOver
+  return (await loadModelsWithReport(root)).skipped
     .map(({ kind, location }) => `${kind} ${short(location)}`)
     .sort()
 }
 
 async function faultsOf(place: string): Promise<readonly string[]> {
-  const error: unknown = await loadReported(place).then(
+  const error: unknown = await loadModelsWithReport(place).then(
     () => undefined,
     (reason: unknown) => reason,
   )
@@ -106,7 +106,7 @@ const IN_FOLDERS = ['build', 'dist', 'dot', 'node_modules', 'target', 'test']
 describe('a checkout as model folder', () => {
   test('a checkout yields its models, and none of its scripts runs', async () => {
     const { root, marks } = checkout()
-    expect(namesIn(await loadReported(root))).toEqual(['org.test.db.B', 't.A'])
+    expect(namesIn(await loadModelsWithReport(root))).toEqual(['org.test.db.B', 't.A'])
     expect(marks()).toEqual([])
   })
 
@@ -149,7 +149,7 @@ describe('a checkout as model folder', () => {
     'the ignored folder %s is searched if it is named as the model folder',
     async (below) => {
       const root = folder({ [`${below}/a.ts`]: code('A'), [`${below}/b.json`]: json('B') })
-      expect(namesIn(await loadReported(path.join(root, below)))).toEqual(['t.A', 't.B'])
+      expect(namesIn(await loadModelsWithReport(path.join(root, below)))).toEqual(['t.A', 't.B'])
     },
   )
 
@@ -217,7 +217,7 @@ describe('JSON files in a model folder', () => {
       'schema.json': '{"name": "x", "properties": {"a": {"type": "string"}}}',
       'tsconfig.base.json': '// comments\n{}',
     })
-    expect(namesIn(await loadReported(root))).toEqual(['t.A', 't.B'])
+    expect(namesIn(await loadModelsWithReport(root))).toEqual(['t.A', 't.B'])
     expect(await passedOver(root)).toEqual(
       ['data.json', 'empty.json', 'manifest.json', 'schema.json', 'tsconfig.base.json'].map(
         (name) => `json ${name}`,
@@ -245,7 +245,7 @@ describe('JSON files in a model folder', () => {
 
   test('malformed JSON without fields is ignored, with the position of the error', async () => {
     const root = folder({ 'a.json': json('A'), 'b.json': '{"name": "x",}' })
-    expect((await loadReported(root)).passedOver).toEqual([
+    expect((await loadModelsWithReport(root)).skipped).toEqual([
       {
         kind: 'no-json',
         place: expect.stringMatching(/b\.json$/),
@@ -271,7 +271,7 @@ describe('special files in a model folder', () => {
     writeFileSync(path.join(root, 'c.ts'), `${code('C')}${padding}`)
     writeFileSync(path.join(root, 'd.xml'), `<project>${padding}</project>`)
     expect(await passedOver(root)).toEqual(['large b.json', 'large c.ts', 'xml d.xml'])
-    expect(namesIn(await loadReported(path.join(root, 'b.json')))).toEqual(['t.B'])
+    expect(namesIn(await loadModelsWithReport(path.join(root, 'b.json')))).toEqual(['t.B'])
   })
 
   test('domain XML of more than 8 MiB is rejected', async () => {
@@ -286,7 +286,7 @@ describe('special files in a model folder', () => {
   test('a model folder with too many files is rejected with advice', () => {
     const root = folder({ 'a.json': json('A'), 'b.json': json('B'), 'deep/c.json': json('C') })
     expect(findModelFiles(root, 4).files).toHaveLength(3)
-    expect(findModelFiles(root, 3).faults).toEqual([
+    expect(findModelFiles(root, 3).errors).toEqual([
       expect.stringMatching(/more than 3 files and folders lie below it: name the folder with the models$/),
     ])
   })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
-import { writeStarter } from '../../src/cli/schema/init.js'
+import { writeStarterModels } from '../../src/cli/schema/init.js'
 import { loadCatalogSources, loadModels } from '../../src/cli/models/models.js'
 import { ConfigError } from '../../src/errors.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
@@ -194,30 +194,30 @@ describe('invalid models', () => {
   })
 
   test('an unreadable model file does not hide the others', async () => {
-    const { sources, faults } = await loadCatalogSources(
+    const { sources, errors } = await loadCatalogSources(
       folder({ 'a.json': '{"fields"', 'b.json': json('B') }),
     )
-    expect([sources.length, faults.length]).toEqual([1, 1])
+    expect([sources.length, errors.length]).toEqual([1, 1])
   })
 })
 
 describe('the starter of verso init', () => {
   test('the starter has no errors', async () => {
     const place = path.join(scratch, 'new', 'models')
-    expect(writeStarter(place)).toContain(`verso serve --models ${place}`)
+    expect(writeStarterModels(place)).toContain(`verso serve --models ${place}`)
     expect(await namesOf(place)).toEqual(['todo.Tag', 'todo.Task'])
   })
 
   test('the starter never overwrites a file', () => {
     const place = folder({ 'tag.json': 'mine' })
-    expect(() => writeStarter(place)).toThrow(`tag.json is there already`)
+    expect(() => writeStarterModels(place)).toThrow(`tag.json is there already`)
   })
 
   test('the starter is written completely or not at all, even if a later file cannot be written', () => {
     const place = folder({})
     // A broken link: no file exists there, and none can be created.
     symlinkSync(path.join(place, 'gone', 'tag.json'), path.join(place, 'tag.json'))
-    expect(() => writeStarter(place)).toThrow(/^Nothing was written:\n {2}- .+: .+$/)
+    expect(() => writeStarterModels(place)).toThrow(/^Nothing was written:\n {2}- .+: .+$/)
     expect(readdirSync(place)).toEqual(['tag.json'])
   })
 })

@@ -1,30 +1,30 @@
 // `verso prove` is only as good as its checker: it must find every violation, and none in a correct history.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { FeedChange, State } from '../../src/cli/prove/adapter.js'
-import { check, type History } from '../../src/cli/prove/checker.js'
-import { FeedFold } from '../../src/cli/prove/feed-fold.js'
-import type { Operation } from '../../src/cli/prove/journal.js'
-import { Random } from '../../src/cli/prove/random.js'
-import type { Rule, Violation } from '../../src/cli/prove/violation.js'
+import type { FeedChange, ObservedState } from '../../src/cli/prove/adapter.js'
+import { checkHistory, type RunHistory } from '../../src/cli/prove/checker.js'
+import { FeedReplay } from '../../src/cli/prove/feed-fold.js'
+import type { ClientOperation } from '../../src/cli/prove/journal.js'
+import { SeededRandom } from '../../src/cli/prove/random.js'
+import type { ConsistencyRule, Violation } from '../../src/cli/prove/violation.js'
 import { rightHistory } from './prove-history.js'
 
-type RuleOfFeed = Extract<Rule, `feed-${string}`>
-type Said = Partial<Operation> & Pick<Operation, 'kind' | 'outcome'>
+type RuleOfFeed = Extract<ConsistencyRule, `feed-${string}`>
+type Said = Partial<ClientOperation> & Pick<ClientOperation, 'kind' | 'outcome'>
 
 const rulesOf = (violations: readonly Violation[]) => violations.map(({ rule }) => rule)
 
-function at(invokedMs: number, said: Said): Operation {
+function at(invokedMs: number, said: Said): ClientOperation {
   return { client: 'c0', invokedMs, answeredMs: invokedMs + 1.5, ...said }
 }
 
-function state(...tokens: string[]): State {
+function state(...tokens: string[]): ObservedState {
   return { version: tokens.length, tokens }
 }
 
 const [a, b] = ['a', 'b']
 const repeated = { kind: 'update', record: a, token: 't3', named: 2, key: 'k' } as const
-const OPERATIONS: Record<string, Operation> = {
+const OPERATIONS: Record<string, ClientOperation> = {
   createA: at(0, { kind: 'create', outcome: 'ok', record: a, ...state() }),
   createB: at(2, { kind: 'create', outcome: 'ok', record: b, ...state() }),
   first: at(10, { kind: 'update', outcome: 'ok', record: a, token: 't1', named: 0, ...state('t1') }),
@@ -44,16 +44,17 @@ const OPERATIONS: Record<string, Operation> = {
 
 /** The correct history with some operations changed or added, or with another final state. */
 function history(
-  changed: Record<string, Operation | undefined> = {},
+  changed: Record<string, ClientOperation | undefined> = {},
   end = state('t1', 't2b', 't3'),
-): History {
+): RunHistory {
   const operations = Object.values({ ...OPERATIONS, ...changed }).filter((each) => each !== undefined)
   return { operations, table: new Map([[a, end]]) }
 }
 
-const known = (name: string): Operation => OPERATIONS[name] ?? at(0, { kind: 'total', outcome: 'refused' })
+const known = (name: string): ClientOperation =>
+  OPERATIONS[name] ?? at(0, { kind: 'total', outcome: 'refused' })
 
-const BROKEN: Record<Exclude<Rule, RuleOfFeed>, History> = {
+const BROKEN: Record<Exclude<ConsistencyRule, RuleOfFeed>, RunHistory> = {
   'lost-update': history({}, state('t1', 't2b')),
   'token-twice': history({}, state('t1', 't2b', 't3', 't3')),
   'unknown-token': history({}, state('t1', 't2b', 't3', 'who')),
@@ -87,15 +88,15 @@ const BROKEN: Record<Exclude<Rule, RuleOfFeed>, History> = {
 
 describe('the checker', () => {
   test('the checker finds no violation in a correct history', () => {
-    expect(check(history())).toEqual([])
+    expect(checkHistory(history())).toEqual([])
   })
 
   test.each(Object.entries(BROKEN))('the checker reports a history that violates %s', (rule, broken) => {
-    expect(rulesOf(check(broken))).toContain(rule)
+    expect(rulesOf(checkHistory(broken))).toContain(rule)
   })
 
   test('the checker reports wrong repeats, removals, conflicts before their cause, and unknown records', () => {
-    const more: [Rule, History][] = [
+    const more: [ConsistencyRule, RunHistory][] = [
       ['duplicate', history({ sentAgain: { ...known('sentAgain'), version: 4 } })],
       ['duplicate', history({ x: { ...known('createA'), key: 'c' }, y: { ...known('createB'), key: 'c' } })],
       ['removed', history({ again: { ...known('removal'), invokedMs: 40 } })],
@@ -124,16 +125,16 @@ describe('the checker', () => {
       ['false-conflict', history({ beaten: { ...known('beaten'), invokedMs: 7, answeredMs: 8.5 } })],
       ['total', history({ two: { ...known('two'), total: 3 } })],
     ]
-    for (const [rule, broken] of more) expect(rulesOf(check(broken))).toContain(rule)
+    for (const [rule, broken] of more) expect(rulesOf(checkHistory(broken))).toContain(rule)
   })
 
   test('a total may match any instant of its call, with or without operations of unknown outcome', () => {
     const during = at(27.5, { kind: 'total', outcome: 'ok', total: 0, answeredMs: 31 })
     const lost = at(25, { kind: 'create', outcome: 'unknown' })
-    expect(rulesOf(check(history({ during })))).toEqual(['total'])
-    for (const total of [1, 2]) expect(check(history({ during: { ...during, total } }))).toEqual([])
-    expect(check(history({ lost, one: { ...known('one'), total: 2 } }))).toEqual([])
-    expect(check(history({ lost }))).toEqual([])
+    expect(rulesOf(checkHistory(history({ during })))).toEqual(['total'])
+    for (const total of [1, 2]) expect(checkHistory(history({ during: { ...during, total } }))).toEqual([])
+    expect(checkHistory(history({ lost, one: { ...known('one'), total: 2 } }))).toEqual([])
+    expect(checkHistory(history({ lost }))).toEqual([])
   })
 })
 
@@ -142,22 +143,22 @@ const STEPS = 200
 test('the checker accepts random correct histories', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0 }), (seed) => {
-      expect(check(rightHistory(seed, STEPS))).toEqual([])
+      expect(checkHistory(rightHistory(seed, STEPS))).toEqual([])
     }),
     { numRuns: 200 },
   )
 })
 
-type Corruption = (history: History, random: Random) => History | undefined
+type Corruption = (history: RunHistory, random: SeededRandom) => RunHistory | undefined
 
-function pick<T>(random: Random, all: readonly T[]): T | undefined {
+function pick<T>(random: SeededRandom, all: readonly T[]): T | undefined {
   return all[random.below(all.length)]
 }
 
 /** Replaces one of the operations that fit; undefined if none does. */
 function replacing(
-  fits: (operation: Operation, history: History) => boolean,
-  change: (operation: Operation) => Partial<Operation>,
+  fits: (operation: ClientOperation, history: RunHistory) => boolean,
+  change: (operation: ClientOperation) => Partial<ClientOperation>,
 ): Corruption {
   return (history, random) => {
     const chosen = pick(
@@ -173,7 +174,7 @@ function replacing(
 }
 
 /** Replaces the final state of a record with at least `least` tokens. */
-function ending(least: number, change: (tokens: string[], random: Random) => string[]): Corruption {
+function ending(least: number, change: (tokens: string[], random: SeededRandom) => string[]): Corruption {
   return (history, random) => {
     const chosen = pick(
       random,
@@ -185,7 +186,7 @@ function ending(least: number, change: (tokens: string[], random: Random) => str
   }
 }
 
-const isUpdate = (outcome: Operation['outcome']) => (each: Operation) =>
+const isUpdate = (outcome: ClientOperation['outcome']) => (each: ClientOperation) =>
   each.kind === 'update' && each.outcome === outcome && each.key === undefined
 
 const CORRUPTIONS: Record<string, Corruption> = {
@@ -265,10 +266,10 @@ test.each(Object.entries(CORRUPTIONS))(
     let caught = 0
     fc.assert(
       fc.property(fc.integer({ min: 0 }), (seed) => {
-        const corrupted = corrupt(rightHistory(seed, STEPS), new Random(seed))
+        const corrupted = corrupt(rightHistory(seed, STEPS), new SeededRandom(seed))
         if (!corrupted) return
         caught++
-        expect(check(corrupted).length).toBeGreaterThan(0)
+        expect(checkHistory(corrupted).length).toBeGreaterThan(0)
       }),
       { numRuns: 60 },
     )
@@ -287,8 +288,8 @@ describe('the change feed, folded', () => {
   })
   const RIGHT = [change(3, 0, 'create'), change(5, 1, 'update', 't1'), change(9, 2, 'update', 't1', 't2')]
   const TABLE = new Map([[a, state('t1', 't2')]])
-  const fold = (changes: readonly FeedChange[], table: ReadonlyMap<string, State> = TABLE) => {
-    const folded = new FeedFold()
+  const fold = (changes: readonly FeedChange[], table: ReadonlyMap<string, ObservedState> = TABLE) => {
+    const folded = new FeedReplay()
     for (const each of changes) folded.add(each)
     return rulesOf(folded.finish(table, new Set([a])))
   }

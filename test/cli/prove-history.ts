@@ -1,8 +1,8 @@
 // Histories of a correct service: every operation takes effect at one instant between its request and its response.
-import type { State } from '../../src/cli/prove/adapter.js'
-import type { History } from '../../src/cli/prove/checker.js'
-import type { Operation } from '../../src/cli/prove/journal.js'
-import { Random } from '../../src/cli/prove/random.js'
+import type { ObservedState } from '../../src/cli/prove/adapter.js'
+import type { RunHistory } from '../../src/cli/prove/checker.js'
+import type { ClientOperation } from '../../src/cli/prove/journal.js'
+import { SeededRandom } from '../../src/cli/prove/random.js'
 
 const CLIENTS = 6
 const RECORDS = 3
@@ -11,16 +11,16 @@ const LONGEST = 5
 interface Client {
   readonly name: string
   freeAt: number
-  readonly seen: Map<string, State>
+  readonly seen: Map<string, ObservedState>
 }
 
-export function rightHistory(seed: number, steps: number): History {
-  const random = new Random(seed)
+export function rightHistory(seed: number, steps: number): RunHistory {
+  const random = new SeededRandom(seed)
   const clients: Client[] = Array.from({ length: CLIENTS }, (_, index) => ({
-    ...{ name: `c${index}`, freeAt: 0, seen: new Map<string, State>() },
+    ...{ name: `c${index}`, freeAt: 0, seen: new Map<string, ObservedState>() },
   }))
   const world = new World()
-  const operations: Operation[] = []
+  const operations: ClientOperation[] = []
   for (let now = 1; now <= steps; now++) {
     const client = clients[random.below(CLIENTS)]
     if (!client || client.freeAt > now) continue
@@ -32,7 +32,7 @@ export function rightHistory(seed: number, steps: number): History {
     client.freeAt = times.answeredMs
     const operation = { ...times, ...world.act(random, client, now) }
     operations.push(operation)
-    const isRepeated = operation.key !== undefined && random.happens(0.7)
+    const isRepeated = operation.key !== undefined && random.chance(0.7)
     if (!isRepeated) continue
     const again = { invokedMs: client.freeAt + 0.01, answeredMs: client.freeAt + random.next() + 0.02 }
     client.freeAt = again.answeredMs
@@ -41,15 +41,15 @@ export function rightHistory(seed: number, steps: number): History {
   return { operations, table: new Map(world.table) }
 }
 
-type Deed = Omit<Operation, 'client' | 'invokedMs' | 'answeredMs'>
+type Deed = Omit<ClientOperation, 'client' | 'invokedMs' | 'answeredMs'>
 
 class World {
-  readonly table = new Map<string, State>()
+  readonly table = new Map<string, ObservedState>()
   #made = 0
   #sent = 0
   readonly #effects = new Map<string, Deed>()
 
-  act(random: Random, client: Client, now: number): Deed {
+  act(random: SeededRandom, client: Client, now: number): Deed {
     const alive = [...this.table.keys()]
     const chance = random.next()
     if (alive.length < RECORDS || chance < 0.03) return this.#create(client)
@@ -62,7 +62,7 @@ class World {
   }
 
   /** Answers a repeat with the first response, or with the current state if the first attempt had no effect. */
-  repeat({ key = '', named, record = '' }: Operation): Partial<Operation> {
+  repeat({ key = '', named, record = '' }: ClientOperation): Partial<ClientOperation> {
     const stored = this.#effects.get(key)
     if (stored) return stored
     const state = this.table.get(record)
@@ -87,7 +87,7 @@ class World {
       : { kind: 'read', outcome: 'missing', record }
   }
 
-  #remove(client: Client, record: string, { version: named }: State): Deed {
+  #remove(client: Client, record: string, { version: named }: ObservedState): Deed {
     client.seen.delete(record)
     const about = { kind: 'remove', record, named } as const
     const state = this.table.get(record)
@@ -97,14 +97,14 @@ class World {
     return { ...about, outcome: 'ok' }
   }
 
-  #update(random: Random, client: Client, record: string, known: State, now: number): Deed {
+  #update(random: SeededRandom, client: Client, record: string, known: ObservedState, now: number): Deed {
     const token = `t${++this.#sent}`
-    const key = random.happens(0.2) ? `k${now}` : undefined
+    const key = random.chance(0.2) ? `k${now}` : undefined
     const about = { kind: 'update', record, token, named: known.version, key } as const
     client.seen.delete(record)
     const state = this.table.get(record)
-    const isLost = random.happens(0.1)
-    const isUnknown = isLost || random.happens(0.1)
+    const isLost = random.chance(0.1)
+    const isUnknown = isLost || random.chance(0.1)
     if (isLost) return { ...about, outcome: 'unknown' }
     if (!state) return { ...about, outcome: isUnknown ? 'unknown' : 'missing' }
     if (state.version !== known.version) return { ...about, outcome: isUnknown ? 'unknown' : 'conflict' }

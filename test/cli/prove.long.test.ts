@@ -1,6 +1,6 @@
 // At least 4,000 successful updates and 4,000 conflicts without a lost update. Takes more than 20 seconds on a slow machine.
 import { expect, inject, test } from 'vitest'
-import type { Score } from '../../src/cli/prove/scoreboard.js'
+import type { Scoreboard } from '../../src/cli/prove/scoreboard.js'
 import { createDatabase } from '../postgres.js'
 import { cleanUpAfterwards, verso } from './program.js'
 
@@ -15,7 +15,7 @@ test.each(['SQLite', 'three nodes of PostgreSQL'])(
     // Half of the writes run in their own transaction, half of them in group commits.
     const flags = ['--seconds', '20', '--at-least', String(COUNT), '--keyed', '0.5', '--json']
     const { code, stdout, stderr } = await verso(['prove', ...flags, ...db])
-    const score = JSON.parse(stdout || '{}') as Score
+    const score = JSON.parse(stdout || '{}') as Scoreboard
     expect(score.violations, stderr).toEqual([])
     expect(score.nodes).toBe(place === 'SQLite' ? 1 : 3)
     expect(score.updates).toBeGreaterThanOrEqual(COUNT)

@@ -6,8 +6,8 @@ import { createServer, type AddressInfo } from 'node:net'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, inject, test, vi } from 'vitest'
-import type { Operation } from '../../src/cli/prove/journal.js'
-import type { Score } from '../../src/cli/prove/scoreboard.js'
+import type { ClientOperation } from '../../src/cli/prove/journal.js'
+import type { Scoreboard } from '../../src/cli/prove/scoreboard.js'
 import { HttpClient } from '../http-client.js'
 import { createDatabase } from '../postgres.js'
 import { cleanUpAfterwards, MAIN, newDatabase, PASSWORD, scratch, start, verso } from './program.js'
@@ -22,10 +22,10 @@ const MODEL = 'prove.TokenList'
 /** Enough operations of each kind, even on a slow machine. */
 const TROUBLE = '--at-least 20 --drop 0.1 --duplicates 0.2'.split(' ')
 
-async function prove(...args: string[]): Promise<Score & { readonly code: number }> {
+async function prove(...args: string[]): Promise<Scoreboard & { readonly code: number }> {
   const { code, stdout, stderr } = await verso(['prove', '--json', ...args])
   if (stdout === '') throw new Error(stderr)
-  return { code, ...(JSON.parse(stdout) as Score) }
+  return { code, ...(JSON.parse(stdout) as Scoreboard) }
 }
 
 describe('verso prove', () => {
@@ -76,7 +76,7 @@ test('verso prove reports a feed that omits or repeats changes, and accepts a co
   const rules = async (twin: string) => {
     const flags = ['prove', '--json', '--adapter', file, '--seconds', '1']
     const { stdout } = await verso(flags, '', { FEED_TWIN: twin })
-    const { violations, feedChanges } = JSON.parse(stdout) as Score
+    const { violations, feedChanges } = JSON.parse(stdout) as Scoreboard
     expect(feedChanges).toBeGreaterThan(0)
     return [...new Set(violations.map(({ rule }) => rule))]
   }
@@ -114,7 +114,7 @@ describe('verso prove --url', () => {
     const { data } = await client.find(MODEL)
     expect(data).toEqual([expect.objectContaining({ id: foreign.id, version: 0 })])
     const lines = readFileSync(journal, 'utf8').trimEnd().split('\n')
-    const operations = lines.map((line) => JSON.parse(line) as Operation)
+    const operations = lines.map((line) => JSON.parse(line) as ClientOperation)
     const kinds = operations.map(({ kind }) => kind)
     expect(new Set(kinds)).toEqual(new Set(['create', 'read', 'update', 'remove', 'total']))
     const updates = operations.filter(({ kind }) => kind === 'update')

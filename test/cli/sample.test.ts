@@ -1,17 +1,17 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { loadModels } from '../../src/cli/models/models.js'
-import { DEFAULT_SAMPLE, SAMPLE_MODEL, sampleContact } from '../../src/cli/serve/sample.js'
-import { DOMAINS, PHONES } from '../../src/cli/serve/sample-lists.js'
+import { DEFAULT_SAMPLE_RECORDS, SAMPLE_MODEL, buildSampleContact } from '../../src/cli/serve/sample.js'
+import { EMAIL_DOMAINS, PHONE_PATTERNS } from '../../src/cli/serve/sample-lists.js'
 import { SETTINGS } from '../../src/cli/settings/settings.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import { readCreateDraft } from '../../src/model/write/draft.js'
 import { computeValues } from '../../src/model/definition/record-values.js'
 
-const MANY = Array.from({ length: 3_000 }, (_, index) => sampleContact(index))
+const MANY = Array.from({ length: 3_000 }, (_, index) => buildSampleContact(index))
 
 test('a sample contact depends on its number only', () => {
-  expect(sampleContact(0)).toEqual({
+  expect(buildSampleContact(0)).toEqual({
     firstName: 'Grace',
     lastName: 'Harper',
     email: 'grace.harper@example.com',
@@ -19,7 +19,7 @@ test('a sample contact depends on its number only', () => {
     dateOfBirth: '1948-01-31',
     notes: null,
   })
-  expect(sampleContact(2_999)).toEqual(MANY[2_999])
+  expect(buildSampleContact(2_999)).toEqual(MANY[2_999])
 })
 
 test('every sample contact is valid and has a full name', async () => {
@@ -33,16 +33,18 @@ test('every sample contact is valid and has a full name', async () => {
 })
 
 test('sample contacts use only reserved e-mail domains and telephone ranges', () => {
-  const phones = PHONES.map((range) => new RegExp(`^${range.replace('+', '\\+').replaceAll('#', '\\d')}$`))
+  const phones = PHONE_PATTERNS.map(
+    (range) => new RegExp(`^${range.replace('+', '\\+').replaceAll('#', '\\d')}$`),
+  )
   for (const { email, phone } of MANY) {
     expect(email).toMatch(/^[a-z]+\.[a-z]+\d*@example\.(org|com|net)$/)
     expect(phones.some((range) => range.test(phone))).toBe(true)
   }
-  expect(DOMAINS).toEqual(['example.org', 'example.com', 'example.net'])
+  expect(EMAIL_DOMAINS).toEqual(['example.org', 'example.com', 'example.net'])
 })
 
 test('the first sample contacts have names in many scripts, and no e-mail address repeats', () => {
-  const first = MANY.slice(0, DEFAULT_SAMPLE)
+  const first = MANY.slice(0, DEFAULT_SAMPLE_RECORDS)
   const scripts = [
     /\p{Script=Han}/u,
     /\p{Script=Cyrillic}/u,
@@ -53,5 +55,5 @@ test('the first sample contacts have names in many scripts, and no e-mail addres
   for (const script of scripts)
     expect(first.some(({ firstName, lastName }) => script.test(firstName + lastName))).toBe(true)
   expect(new Set(MANY.map(({ email }) => email)).size).toBe(MANY.length)
-  expect(SETTINGS.sample.default).toBe(String(DEFAULT_SAMPLE))
+  expect(SETTINGS.sample.default).toBe(String(DEFAULT_SAMPLE_RECORDS))
 })

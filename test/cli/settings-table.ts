@@ -1,18 +1,23 @@
 // The settings as the table of docs/settings.md; a test holds the two together.
-import { flagOf, SETTINGS, variablesOf, type SettingName } from '../../src/cli/settings/settings.js'
+import { toFlag, SETTINGS, listVariables, type SettingName } from '../../src/cli/settings/settings.js'
 
 /** Flag, environment, default, meaning. */
-export function settingRows(): string[][] {
+export function buildSettingRows(): string[][] {
   return (Object.keys(SETTINGS) as SettingName[]).map((name) => {
     const setting = SETTINGS[name]
-    const flag = 'isVariableOnly' in setting ? '' : code(flagOf(name))
-    const inDemo = 'demoDefault' in setting ? `, in demo ${code(setting.demoDefault)}` : ''
-    const usual = 'default' in setting ? `${code(setting.default)}${inDemo}` : 'none'
+    const flag = 'isVariableOnly' in setting ? '' : formatCode(toFlag(name))
+    const inDemo = 'demoDefault' in setting ? `, in demo ${formatCode(setting.demoDefault)}` : ''
+    const defaultText = 'default' in setting ? `${formatCode(setting.default)}${inDemo}` : 'none'
     const only = setting.of.length === 1 ? ` Only for \`${setting.of[0]}\`.` : ''
-    return [flag, variablesOf(name).map(code).join(' or '), usual, `${setting.description}${only}`]
+    return [
+      flag,
+      listVariables(name).map(formatCode).join(' or '),
+      defaultText,
+      `${setting.description}${only}`,
+    ]
   })
 }
 
-function code(text: string): string {
+function formatCode(text: string): string {
   return `\`${text}\``
 }

@@ -3,21 +3,21 @@ import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
 import {
-  addSettings,
-  httpSettings,
+  addSettingFlags,
+  toHttpSettings,
   readSettings,
-  serviceSettings,
+  toServiceSettings,
   type CommandName,
   type Environment,
   type SettingValues,
 } from '../../src/cli/settings/settings.js'
-import { settingRows } from './settings-table.js'
+import { buildSettingRows } from './settings-table.js'
 import { ConfigError } from '../../src/errors.js'
 import { DEFAULT_HTTP_SETTINGS } from '../../src/http/settings.js'
 import { DEFAULT_SETTINGS } from '../../src/service/context/settings.js'
 
 function read(command: CommandName, line: string, environment: Environment = {}): SettingValues {
-  const parsed = addSettings(new Command(command), command).parse(line.split(' ').filter(Boolean), {
+  const parsed = addSettingFlags(new Command(command), command).parse(line.split(' ').filter(Boolean), {
     from: 'user',
   })
   return readSettings(command, parsed.opts(), environment)
@@ -36,10 +36,10 @@ function faultsOf(command: CommandName, line: string, environment: Environment =
 describe('settings', () => {
   test('serve without options uses the defaults of the service and of HTTP', () => {
     const values = read('serve', '--models models')
-    expect(serviceSettings(values, false)).toEqual(DEFAULT_SETTINGS)
+    expect(toServiceSettings(values, false)).toEqual(DEFAULT_SETTINGS)
     // The program limits rates and the event-loop delay by default, unlike the library.
     const limits = { rateLimitPerMinute: 300_000, maxLateMs: 1_000 }
-    expect(httpSettings(values)).toEqual({ ...DEFAULT_HTTP_SETTINGS, ...limits })
+    expect(toHttpSettings(values)).toEqual({ ...DEFAULT_HTTP_SETTINGS, ...limits })
     expect(values.logLevel).toBe('info')
   })
 
@@ -165,5 +165,5 @@ test('the table of docs/settings.md equals the table in the code', () => {
       .map((cell) => cell.trim()),
   )
   expect(rows[0]).toEqual(['Flag', 'Environment', 'Default', 'Meaning'])
-  expect(rows.slice(2)).toEqual(settingRows())
+  expect(rows.slice(2)).toEqual(buildSettingRows())
 })

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readCsv } from '../../src/cli/data/csv-file.js'
-import { readLines } from '../../src/cli/data/ndjson-file.js'
-import { Progress } from '../../src/cli/terminal/progress.js'
+import { readNdjson } from '../../src/cli/data/ndjson-file.js'
+import { ProgressBar } from '../../src/cli/terminal/progress.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import { formatExactCell, quoteCell } from '../../src/formats/csv.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
@@ -36,7 +36,7 @@ async function all(portions: AsyncIterable<readonly RawLine[]>): Promise<RawLine
 
 describe('ndjson files', () => {
   const read = (content: string | Buffer, most?: number) =>
-    all(readLines(fileOf(content), () => undefined, most))
+    all(readNdjson(fileOf(content), () => undefined, most))
 
   test('a line that is too long is reported, and the following lines are read', async () => {
     const text = `{"a":1}\n{"b":"${'x'.repeat(2_000_000)}"}\n{"c":3}\n`
@@ -50,7 +50,8 @@ describe('ndjson files', () => {
   test('long lines are read in small portions', async () => {
     const lines = Array.from({ length: 10 }, () => `"${'x'.repeat(1_000_000)}"\n`)
     const sizes: number[] = []
-    for await (const portion of readLines(fileOf(lines.join('')), () => undefined)) sizes.push(portion.length)
+    for await (const portion of readNdjson(fileOf(lines.join('')), () => undefined))
+      sizes.push(portion.length)
     expect(Math.max(...sizes)).toBeLessThan(6)
     expect(sizes.reduce((sum, size) => sum + size)).toBe(10)
   })
@@ -217,7 +218,7 @@ test('IdSet contains exactly the ids that were added', () => {
 test('a progress bar is drawn on a terminal only', () => {
   const drawn: string[] = []
   const draw = (isTTY: boolean) => {
-    const progress = new Progress({ isTTY, write: (text) => drawn.push(text) })
+    const progress = new ProgressBar({ isTTY, write: (text) => drawn.push(text) })
     progress.begin('checking', 10)
     progress.advance(5, 1_234)
     progress.end()

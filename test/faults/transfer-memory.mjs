@@ -2,7 +2,7 @@
 // that reads the file whole.
 import { readFileSync } from 'node:fs'
 import { createApp } from '../../dist/index.js'
-import { readLines } from '../../dist/cli/data/ndjson-file.js'
+import { readNdjson } from '../../dist/cli/data/ndjson-file.js'
 import { importRecords } from '../../dist/service/transfer/import.js'
 
 const [db, models, file, how] = process.argv.slice(2)
@@ -14,7 +14,7 @@ async function* atOnce() {
   yield lines.map((text, index) => ({ line: index + 1, input: JSON.parse(text) }))
 }
 
-const read = how === 'whole' ? atOnce : () => readLines(file, () => undefined)
+const read = how === 'whole' ? atOnce : () => readNdjson(file, () => undefined)
 const { made } = await importRecords(app, [{ name: file, model: app.catalog.get('crm.Contact'), read }])
 process.stdout.write(`made ${made}\n`)
 await app.close()

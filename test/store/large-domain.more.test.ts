@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { convert } from '../../src/cli/schema/models-command.js'
+import { convertModels } from '../../src/cli/schema/models-command.js'
 import { loadModels } from '../../src/cli/models/models.js'
 import { createApp } from '../../src/service/create-app.js'
 import { Catalog, type ModelSource } from '../../src/model/catalog/catalog.js'
@@ -61,7 +61,7 @@ test('it is as large as it should be', () => {
 
 test('it is written as JSON, and loads again to the same definitions', async () => {
   const out = path.join(folder, '..', `${path.basename(folder)}-json`)
-  await convert(folder, 'json', out)
+  await convertModels(folder, 'json', out)
   const byName = (sources: readonly ModelSource[]) =>
     new Map(sources.map(({ definition }) => [(definition as Model).name, definition]))
   expect(byName(await loadModels(out))).toEqual(byName(models))

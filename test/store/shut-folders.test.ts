@@ -5,7 +5,7 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, describe, expect, test, vi } from 'vitest'
 import { ContentFolder } from '../../src/cli/data/content-folder.js'
-import { fileFault } from '../../src/cli/file-error.js'
+import { describeFileError } from '../../src/cli/file-error.js'
 import { openDatabase } from '../../src/store/open.js'
 import { StagingArea } from '../../src/store/engine/staging.js'
 import { asNobody } from '../nobody.js'
@@ -52,7 +52,7 @@ test('on SQLite content lies beside the database file: a folder that may not be 
 test('an export into a folder that may not be written is told in the words of the command', async () => {
   const put = asNobody(scratch, () => new ContentFolder(shut).put(content()))
   const error: unknown = await put.catch((reason: unknown) => reason)
-  expect(fileFault(error)).toMatch(/\.part: the system does not permit this; choose another place/)
+  expect(describeFileError(error)).toMatch(/\.part: the system does not permit this; choose another place/)
 })
 
 /** The refusal of an upload by somebody who may write neither the folder of the database nor this one. */

@@ -5,8 +5,8 @@ import path from 'node:path'
 import { pino } from 'pino'
 import { afterAll, expect, test } from 'vitest'
 import { VersoError } from '../../src/errors.js'
-import { CONTRACT } from '../../src/http/compat/protocol.js'
-import { refusalAnswer } from '../../src/http/route/errors.js'
+import { STRICT } from '../../src/http/compat/protocol.js'
+import { buildErrorResponse } from '../../src/http/route/errors.js'
 import { openConnection, SqliteSession } from '../../src/store/sqlite/connection.js'
 import { translateSqliteError, classifyUnwritable } from '../../src/store/sqlite/errors.js'
 import { damagePages } from '../faults/damaged-file.js'
@@ -97,9 +97,9 @@ test('a read transaction that met damage is over, and the next one sees what was
 
 function expectAnswer(error: unknown, status: number, words: RegExp): void {
   expect(error).toBeInstanceOf(VersoError)
-  const context = { log: pino({ level: 'silent' }), habits: CONTRACT, schemes: [] }
+  const context = { log: pino({ level: 'silent' }), protocol: STRICT, schemes: [] }
   const asked = { requestId: 'r', accept: undefined, isAboutRecords: true, isPatch: false }
-  const answer = refusalAnswer(context, error, asked)
+  const answer = buildErrorResponse(context, error, asked)
   expect([answer.status, answer.body]).toEqual([status, expect.stringMatching(words)])
   expect(answer.headers).toHaveProperty('retry-after')
 }

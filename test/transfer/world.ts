@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import { ContentFolder } from '../../src/cli/data/content-folder.js'
-import { readLines } from '../../src/cli/data/ndjson-file.js'
+import { readNdjson } from '../../src/cli/data/ndjson-file.js'
 import { ConfigError } from '../../src/errors.js'
 import type { Model } from '../../src/model/definition/model.js'
 import { listTransferFields, listTransferredModels } from '../../src/formats/transfer-fields.js'
@@ -132,7 +132,7 @@ export function sourceOf(model: Model, file: string, name = path.basename(file))
   const contents = new ContentFolder(path.dirname(file))
   return {
     ...{ name, model, content: (sha256) => contents.open(sha256) },
-    read: () => readLines(file, () => undefined),
+    read: () => readNdjson(file, () => undefined),
   }
 }
 

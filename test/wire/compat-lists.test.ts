@@ -1,7 +1,7 @@
 // Lists and forms of existing clients, with and without --compat: two servers on one database.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { HABITS } from '../../src/http/compat/axelor.js'
-import { contextFrom } from '../../src/http/compat/axelor-lists.js'
+import { PROTOCOLS } from '../../src/http/compat/axelor.js'
+import { cleanDomainContext } from '../../src/http/compat/axelor-lists.js'
 import { MAX_TERMS } from '../../src/model/query/condition.js'
 import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { HttpClient } from '../http-client.js'
@@ -148,7 +148,7 @@ onEveryEngine((engine) => {
 
       test('reading a domain takes time linear in its length, whatever it contains', () => {
         const { catalog } = strict.app
-        expect(growth((text) => contextFrom(catalog, catalog.user, text, {}))).toBeLessThan(200)
+        expect(growth((text) => cleanDomainContext(catalog, catalog.user, text, {}))).toBeLessThan(200)
       })
 
       test('the mutant pattern with two adjacent runs of spaces is caught by its run time', () => {
@@ -165,7 +165,7 @@ onEveryEngine((engine) => {
           },
         }))
         const { app } = loose
-        HABITS.axelor(app).search(SERVICE_PRINCIPAL, app.catalog.user, { data: { _domains } })
+        PROTOCOLS.axelor(app).convertSearch(SERVICE_PRINCIPAL, app.catalog.user, { data: { _domains } })
         expect(read).toBeLessThan(3 * (MAX_TERMS + 1))
       })
 

@@ -6,8 +6,8 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { StagedBody, WaitingBodies } from '../../src/http/answer/answer-body.js'
-import { Connections } from '../../src/http/connection/connections.js'
+import { StagedBody, ResponseBuffer } from '../../src/http/answer/answer-body.js'
+import { ConnectionTracker } from '../../src/http/connection/connections.js'
 import { VersoError } from '../../src/errors.js'
 import { StagingArea } from '../../src/store/engine/staging.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
@@ -162,21 +162,21 @@ describe('staging files', () => {
 /** A real server that answers with this many bytes. */
 async function serving(
   answer: (response: http.ServerResponse) => void,
-  work: (url: string, connections: Connections) => Promise<void>,
+  work: (url: string, connections: ConnectionTracker) => Promise<void>,
   stallMs?: number,
 ): Promise<void> {
   const server = http.createServer((_, response) => {
     answer(response)
   })
-  const connections = new Connections(100, stallMs)
-  connections.watch(server)
+  const connections = new ConnectionTracker(100, stallMs)
+  connections.track(server)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   try {
     await work(`http://127.0.0.1:${port}`, connections)
   } finally {
     server.closeAllConnections()
-    await connections.end([server])
+    await connections.drain([server])
   }
 }
 
@@ -189,12 +189,12 @@ function askAndReadNothing(url: string): net.Socket {
 describe('waiting bodies', () => {
   test('waiting bodies stay in memory up to a limit, then in files, and are counted until they are read', async () => {
     const staging = new StagingArea({ totalBytes: 100_000_000, queueTimeoutMs: 1_000 })
-    const waiting = new WaitingBodies(staging, 20_000_000, 25_000_000)
+    const waiting = new ResponseBuffer(staging, 20_000_000, 25_000_000)
     const body = Buffer.alloc(12_000_000, 'x')
     const held: boolean[] = []
     await serving(
       (response) => {
-        const sent = waiting.hold(body, response, false)
+        const sent = waiting.buffer(body, response, false)
         held.push(!(sent instanceof StagedBody))
         if (sent instanceof StagedBody)
           sent

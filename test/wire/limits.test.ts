@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { createServer as createHttp, type Server as HttpServer } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Connections } from '../../src/http/connection/connections.js'
-import { Load } from '../../src/http/connection/load.js'
-import { RateLimit } from '../../src/http/connection/rate-limit.js'
+import { ConnectionTracker } from '../../src/http/connection/connections.js'
+import { LoadMonitor } from '../../src/http/connection/load.js'
+import { RateLimiter } from '../../src/http/connection/rate-limit.js'
 import { createServer } from '../../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS } from '../../src/http/settings.js'
 import { addUser } from '../../src/service/auth/accounts.js'
@@ -40,7 +40,7 @@ async function until(ask: () => Promise<Answer>, isIt: (answer: Answer) => boole
 }
 
 describe('rate-limit buckets', () => {
-  const fault = async (limit: RateLimit, key: string) =>
+  const fault = async (limit: RateLimiter, key: string) =>
     refusalOf(
       (async () => {
         limit.take(key)
@@ -49,7 +49,7 @@ describe('rate-limit buckets', () => {
 
   test('a bucket holds one minute of requests, refills evenly, and answers Retry-After', async () => {
     const clock = new StillClock()
-    const limit = new RateLimit(30, clock)
+    const limit = new RateLimiter(30, clock)
     for (let count = 0; count < 30; count++) limit.take('a')
     expect(await fault(limit, 'a')).toMatchObject({ kind: 'too-many', details: { retryAfterS: 2 } })
     limit.take('b')
@@ -63,7 +63,7 @@ describe('rate-limit buckets', () => {
 
   test('a bucket is neither filled nor emptied by a clock that is set back', async () => {
     const clock = new StillClock()
-    const limit = new RateLimit(2, clock)
+    const limit = new RateLimiter(2, clock)
     limit.take('a')
     clock.ms -= 3_600_000
     limit.take('a')
@@ -74,9 +74,9 @@ describe('rate-limit buckets', () => {
 
   test('when there are too many buckets, full ones are dropped first, then the oldest', async () => {
     const clock = new StillClock()
-    const limit = new RateLimit(2, clock, 3)
+    const limit = new RateLimiter(2, clock, 3)
     for (const key of ['empty', 'empty', 'half', 'full']) limit.take(key)
-    limit.giveBack('full')
+    limit.refund('full')
     limit.take('new')
     expect(limit.size).toBe(3)
     expect(await fault(limit, 'empty')).toMatchObject({ kind: 'too-many' })
@@ -93,14 +93,14 @@ describe('rate-limit buckets', () => {
 describe('pipelined requests', () => {
   /** Returns if the load is still too high after the only client has disconnected. */
   const isTooMuchAfterwards = async (watch: (server: HttpServer) => void) => {
-    const load = new Load(6, 0)
+    const load = new LoadMonitor(6, 0)
     let gone: Promise<unknown> | undefined
     let tell: () => void = () => undefined
     const full = new Promise<void>((resolve) => (tell = resolve))
     const server = createHttp((request, response) => {
       gone ??= once(request.socket, 'close')
       load.add(response)
-      if (load.isTooMuch) tell()
+      if (load.isOverloaded) tell()
     })
     watch(server)
     server.listen(0, '127.0.0.1')
@@ -111,13 +111,13 @@ describe('pipelined requests', () => {
     client.destroy()
     await gone
     server.close()
-    return load.isTooMuch
+    return load.isOverloaded
   }
 
   test('pipelined requests no longer count when their connection ends', async () => {
-    const connections = new Connections(10)
+    const connections = new ConnectionTracker(10)
     const watch = (server: HttpServer) => {
-      connections.watch(server)
+      connections.track(server)
     }
     expect(await isTooMuchAfterwards(watch)).toBe(false)
   })

@@ -2,14 +2,14 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { StagedBody, WaitingBodies } from '../../src/http/answer/answer-body.js'
-import { makeHostCheck } from '../../src/http/route/guard.js'
-import { makeLimits } from '../../src/http/route/limits.js'
-import { CONTRACT } from '../../src/http/compat/protocol.js'
-import { makeRequestLog } from '../../src/http/connection/request-log.js'
+import { StagedBody, ResponseBuffer } from '../../src/http/answer/answer-body.js'
+import { createHostCheck } from '../../src/http/route/guard.js'
+import { createRequestLimits } from '../../src/http/route/limits.js'
+import { STRICT } from '../../src/http/compat/protocol.js'
+import { createRequestLogger } from '../../src/http/connection/request-log.js'
 import { DEFAULT_HTTP_SETTINGS } from '../../src/http/settings.js'
 import { shortReads } from '../../src/http/short-reads.js'
-import { withShortWay, type Listed, type Reader } from '../../src/http/short-way.js'
+import { withShortWay, type Listed, type FastPathReader } from '../../src/http/short-way.js'
 import { shortWrites } from '../../src/http/short-writes.js'
 import { addUser } from '../../src/service/auth/accounts.js'
 import { computeMemoryLimit } from '../../src/service/context/answer-limits.js'
@@ -205,14 +205,14 @@ onEveryEngine((engine) => {
   })
 
   /** A fast path in front of the routes, with modified readers. */
-  const shortWay = (changed: (reader: Reader) => Reader) => {
+  const shortWay = (changed: (reader: FastPathReader) => FastPathReader) => {
     const settings = { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1' }
     const { app } = service
     const parts = {
-      ...{ app, settings, isStopping: () => false, logRequest: makeRequestLog(app.log) },
-      ...{ limits: makeLimits(app, settings), checkHost: makeHostCheck(settings) },
-      errors: { log: app.log, habits: CONTRACT, schemes: ['Session'] },
-      waitingBodies: new WaitingBodies(app.staging, computeMemoryLimit(app.settings)),
+      ...{ app, settings, isStopping: () => false, logRequest: createRequestLogger(app.log) },
+      ...{ limits: createRequestLimits(app, settings), checkHost: createHostCheck(settings) },
+      errors: { log: app.log, protocol: STRICT, schemes: ['Session'] },
+      responseBuffer: new ResponseBuffer(app.staging, computeMemoryLimit(app.settings)),
     }
     const count = { routed: 0 }
     const routing = (request: http.IncomingMessage, response: http.ServerResponse) => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { inTurns, type Listener } from '../../src/http/connection/batch-per-tick.js'
+import { batchPerTick, type HttpListener } from '../../src/http/connection/batch-per-tick.js'
 
 let folder: string
 let writer: InstanceType<typeof DatabaseSync>
@@ -31,7 +31,7 @@ const inOneMoment = (work: () => void) => {
   reader.exec('commit')
 }
 
-type Turns = (listener: Listener, inOneMoment: (work: () => void) => void) => Listener
+type Turns = (listener: HttpListener, inOneMoment: (work: () => void) => void) => HttpListener
 
 /** The values that three requests read; another process writes before each of them, in the same tick. */
 async function threeOfATurn(turns: Turns): Promise<{ shown: number[]; moments: number }> {
@@ -59,13 +59,13 @@ async function threeOfATurn(turns: Turns): Promise<{ shown: number[]; moments: n
 const isFresh = ({ shown }: { shown: number[] }) => shown.length === 3 && shown.every((n, index) => n > index)
 
 test('the requests of one tick read one snapshot, taken after the last of them arrived', async () => {
-  expect(await threeOfATurn(inTurns)).toEqual({ shown: [3, 3, 3], moments: 1 })
+  expect(await threeOfATurn(batchPerTick)).toEqual({ shown: [3, 3, 3], moments: 1 })
 })
 
 test('a new tick takes a new snapshot', async () => {
-  expect(isFresh(await threeOfATurn(inTurns))).toBe(true)
+  expect(isFresh(await threeOfATurn(batchPerTick))).toBe(true)
   writer.exec('update t set n = 0')
-  expect(await threeOfATurn(inTurns)).toEqual({ shown: [3, 3, 3], moments: 1 })
+  expect(await threeOfATurn(batchPerTick)).toEqual({ shown: [3, 3, 3], moments: 1 })
 })
 
 test('the mutant that takes the snapshot with the first request of a tick is caught', async () => {

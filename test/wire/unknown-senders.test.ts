@@ -1,7 +1,7 @@
 // Unknown clients cannot make the service read large bodies or do expensive work: requests are rejected by their headers.
 import { fastify } from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readJson } from '../../src/http/request/bodies.js'
+import { parseJsonBody } from '../../src/http/request/bodies.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import { expectRefusal, rawRequest, send, sendRaw, JSON_BODY } from './exchange.js'
 import { routesOf } from './routes.js'
@@ -112,11 +112,11 @@ describe('JSON bodies', () => {
   }
 
   test.for(refused)('a JSON body with %s is rejected', ([, text]) => {
-    expect(isRefused(readJson, text)).toBe(true)
+    expect(isRefused(parseJsonBody, text)).toBe(true)
   })
 
   test.for(taken)('a JSON body with %s is accepted', ([, text]) => {
-    expect(readJson(Buffer.from(text))).toEqual(JSON.parse(text))
+    expect(parseJsonBody(Buffer.from(text))).toEqual(JSON.parse(text))
   })
 
   test('mutant readers that check less of the text are caught', () => {
@@ -127,7 +127,7 @@ describe('JSON bodies', () => {
     ]
     for (const looksBad of twins) {
       const twin = (body: Buffer) => {
-        if (looksBad(body.toString())) return readJson(body)
+        if (looksBad(body.toString())) return parseJsonBody(body)
         return JSON.parse(body.toString()) as unknown
       }
       expect(refused.filter(([, text]) => !isRefused(twin, text))).not.toEqual([])

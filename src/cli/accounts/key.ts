@@ -4,8 +4,8 @@ import type { App } from '../../service/context/app.js'
 import { SERVICE_PRINCIPAL } from '../../service/context/principal.js'
 import { listApiKeys, createKey, revokeKey } from '../../service/auth/keys.js'
 import { readNames, requireUserByName, listUserRecords } from '../../service/auth/user-records.js'
-import { collect, idFrom, say, subcommand, withAccounts } from '../app-command.js'
-import { inColumns, shownMoment } from '../terminal/columns.js'
+import { appendOption, parseIdArgument, writeLine, addSubcommand, withCommandApp } from '../app-command.js'
+import { formatColumns, formatTimestamp } from '../terminal/columns.js'
 import { duration } from '../settings/setting-types.js'
 import type { Flags } from '../settings/settings.js'
 
@@ -18,9 +18,9 @@ Examples:
   $ verso key list
   $ verso key revoke 3`
 
-const LIFE = duration('1m', '400d')
+const KEY_LIFETIME = duration('1m', '400d')
 
-interface AddFlags extends Flags {
+interface KeyAddFlags extends Flags {
   readonly name: string
   readonly role?: readonly string[]
   readonly expires?: string
@@ -30,39 +30,44 @@ export function addKeyCommands(program: Command): void {
   const key = program.command('key').description('make and revoke the keys of programs')
   key.addHelpText('after', EXAMPLES)
 
-  subcommand(key, 'key', 'add <username>', 'make a key for a user')
+  addSubcommand(key, 'key', 'add <username>', 'make a key for a user')
     .requiredOption('--name <text>', 'what it is for')
-    .option('--role <role>', 'only this role of the user; may be given several times', collect)
+    .option('--role <role>', 'only this role of the user; may be given several times', appendOption)
     .option('--expires <time>', 'how long it lasts, at most 400d', '90d')
-    .action(async (username: string, flags: AddFlags) => {
-      const lifeMs = LIFE.parse(flags.expires ?? '')
-      if (lifeMs === undefined)
+    .action(async (username: string, flags: KeyAddFlags) => {
+      const lifetimeMs = KEY_LIFETIME.parse(flags.expires ?? '')
+      if (lifetimeMs === undefined)
         throw new ConfigError('Nothing was made', [
-          `--expires must be ${LIFE.mustBe}, not "${flags.expires ?? ''}"`,
+          `--expires must be ${KEY_LIFETIME.mustBe}, not "${flags.expires ?? ''}"`,
         ])
-      await withAccounts('key', flags, async (app) => {
-        await add(app, username, flags, lifeMs)
+      await withCommandApp('key', flags, async (app) => {
+        await createUserKey(app, username, flags, lifetimeMs)
       })
     })
-  subcommand(key, 'key', 'list [username]', 'list the keys, of one user or of all').action(
+  addSubcommand(key, 'key', 'list [username]', 'list the keys, of one user or of all').action(
     async (username: string | undefined, flags: Flags) => {
-      await withAccounts('key', flags, async (app) => {
-        say(await listing(app, username))
+      await withCommandApp('key', flags, async (app) => {
+        writeLine(await formatKeys(app, username))
       })
     },
   )
-  subcommand(key, 'key', 'revoke <id>', 'end a key at once').action(async (id: string, flags: Flags) => {
-    const keyId = idFrom(id)
-    await withAccounts('key', flags, async (app) => {
+  addSubcommand(key, 'key', 'revoke <id>', 'end a key at once').action(async (id: string, flags: Flags) => {
+    const keyId = parseIdArgument(id)
+    await withCommandApp('key', flags, async (app) => {
       await revokeKey(app, keyId)
-      say(`key ${keyId} is over`)
+      writeLine(`key ${keyId} is over`)
     })
   })
 }
 
-async function add(app: App, username: string, { name, role }: AddFlags, lifeMs: number): Promise<void> {
+async function createUserKey(
+  app: App,
+  username: string,
+  { name, role }: KeyAddFlags,
+  lifetimeMs: number,
+): Promise<void> {
   const { id: user } = await requireUserByName(app, username)
-  const expiresOn = new Date(app.clock.now() + lifeMs).toISOString()
+  const expiresOn = new Date(app.clock.now() + lifetimeMs).toISOString()
   const { key, record } = await createKey(app, SERVICE_PRINCIPAL, {
     user,
     name,
@@ -70,13 +75,13 @@ async function add(app: App, username: string, { name, role }: AddFlags, lifeMs:
     ...(role ? { roles: role } : {}),
   })
   const roles = readNames(record['roles']).join(', ') || 'no roles, so that it may do nothing'
-  const words = `key ${record.id} of ${username}, good for ${roles}, until ${shownMoment(expiresOn)}; it is not shown again`
+  const words = `key ${record.id} of ${username}, good for ${roles}, until ${formatTimestamp(expiresOn)}; it is not shown again`
   // The key alone is on stdout, to be piped.
   process.stderr.write(`${words}\n`)
-  say(key)
+  writeLine(key)
 }
 
-async function listing(app: App, username: string | undefined): Promise<string> {
+async function formatKeys(app: App, username: string | undefined): Promise<string> {
   const keys = await listApiKeys(
     app,
     username === undefined ? undefined : (await requireUserByName(app, username)).id,
@@ -87,8 +92,8 @@ async function listing(app: App, username: string | undefined): Promise<string> 
   const rows = keys.map((key) => [
     ...[String(key.id), users.get((key['user'] as { readonly id: number }).id) ?? '', String(key['name'])],
     ...[`${String(key['prefix'])}…`, readNames(key['roles']).join(', ') || 'none'],
-    ...[`${shownMoment(key['expiresOn'])}${String(key['expiresOn']) <= now ? ' (over)' : ''}`],
-    shownMoment(key['lastUsedOn']),
+    ...[`${formatTimestamp(key['expiresOn'])}${String(key['expiresOn']) <= now ? ' (over)' : ''}`],
+    formatTimestamp(key['lastUsedOn']),
   ])
-  return inColumns(['id', 'user', 'name', 'key', 'roles', 'until', 'last used'], rows)
+  return formatColumns(['id', 'user', 'name', 'key', 'roles', 'until', 'last used'], rows)
 }

@@ -14,8 +14,8 @@ import {
 import { listRoles } from '../../service/auth/roles.js'
 import { readNames, listUserRecords } from '../../service/auth/user-records.js'
 import type { WireRecord } from '../../wire.js'
-import { idFrom, say, subcommand, withAccounts } from '../app-command.js'
-import { inColumns } from '../terminal/columns.js'
+import { parseIdArgument, writeLine, addSubcommand, withCommandApp } from '../app-command.js'
+import { formatColumns } from '../terminal/columns.js'
 import type { Flags } from '../settings/settings.js'
 
 const EXAMPLES = `
@@ -29,21 +29,21 @@ Examples:
   $ verso role forbid assistant 7
   $ verso user roles ada --add assistant`
 
-const UNCHECKED =
+const UNCHECKED_WARNING =
   'whether there are such models and fields was not checked: that needs the models of the server, with --models'
 
-interface AddFlags extends Flags {
+interface RoleAddFlags extends Flags {
   readonly description?: string
   readonly admin?: boolean
 }
 
-interface PermitFlags extends Flags {
+interface RolePermitFlags extends Flags {
   readonly condition?: string
   readonly readable?: string
   readonly writable?: string
 }
 
-const WORDS: Readonly<Record<PermissionAction, string>> = {
+const ACTION_DESCRIPTIONS: Readonly<Record<PermissionAction, string>> = {
   read: 'find and read records',
   create: 'make records',
   update: 'change records',
@@ -55,60 +55,60 @@ export function addRoleCommands(program: Command): void {
   const role = program.command('role').description('say what users may do')
   role.addHelpText('after', EXAMPLES)
 
-  subcommand(role, 'role', 'list', 'list the roles').action(async (flags: Flags) => {
-    await withAccounts('role', flags, async (app) => {
-      say(await listing(app))
+  addSubcommand(role, 'role', 'list', 'list the roles').action(async (flags: Flags) => {
+    await withCommandApp('role', flags, async (app) => {
+      writeLine(await formatRoles(app))
     })
   })
-  subcommand(role, 'role', 'show <role>', 'show what a role permits, and who has it').action(
+  addSubcommand(role, 'role', 'show <role>', 'show what a role permits, and who has it').action(
     async (name: string, flags: Flags) => {
-      await withAccounts('role', flags, async (app) => {
-        say(await showing(app, name))
+      await withCommandApp('role', flags, async (app) => {
+        writeLine(await formatRole(app, name))
       })
     },
   )
-  subcommand(role, 'role', 'add <role>', 'add a role, which permits nothing yet')
+  addSubcommand(role, 'role', 'add <role>', 'add a role, which permits nothing yet')
     .option('--description <text>', 'what it is for')
     .option('--admin', 'permits everything')
-    .action(async (name: string, flags: AddFlags) => {
-      await withAccounts('role', flags, async (app) => {
+    .action(async (name: string, flags: RoleAddFlags) => {
+      await withCommandApp('role', flags, async (app) => {
         await addRole(app, { name, description: flags.description, admin: flags.admin })
-        say(`added the role ${name}${flags.admin ? ', which permits everything' : ''}`)
+        writeLine(`added the role ${name}${flags.admin ? ', which permits everything' : ''}`)
       })
     })
-  addPermit(role)
-  subcommand(role, 'role', 'forbid <role> <permission>', 'take a permission away, by its id').action(
+  addPermitCommand(role)
+  addSubcommand(role, 'role', 'forbid <role> <permission>', 'take a permission away, by its id').action(
     async (name: string, id: string, flags: Flags) => {
-      const permission = idFrom(id)
-      await withAccounts('role', flags, async (app) => {
+      const permission = parseIdArgument(id)
+      await withCommandApp('role', flags, async (app) => {
         await removePermission(app, name, permission)
-        say(`${name} no longer has permission ${permission}`)
+        writeLine(`${name} no longer has permission ${permission}`)
       })
     },
   )
-  subcommand(role, 'role', 'remove <role>', 'remove a role; whoever has it has it no more').action(
+  addSubcommand(role, 'role', 'remove <role>', 'remove a role; whoever has it has it no more').action(
     async (name: string, flags: Flags) => {
-      await withAccounts('role', flags, async (app) => {
+      await withCommandApp('role', flags, async (app) => {
         await removeRole(app, name)
-        say(`removed the role ${name}`)
+        writeLine(`removed the role ${name}`)
       })
     },
   )
 }
 
-function addPermit(role: Command): void {
-  const command = subcommand(
+function addPermitCommand(role: Command): void {
+  const command = addSubcommand(
     role,
     'role',
     'permit <role> <model>',
     'permit something with the records of a model',
   )
-  for (const action of PERMISSION_ACTIONS) command.option(`--${action}`, WORDS[action])
+  for (const action of PERMISSION_ACTIONS) command.option(`--${action}`, ACTION_DESCRIPTIONS[action])
   command
     .option('--condition <filter>', 'only with records that meet it, as in: createdBy = :user')
     .option('--readable <fields>', 'only these fields, separated by commas')
     .option('--writable <fields>', 'only these fields, separated by commas')
-    .action(async (name: string, model: string, flags: PermitFlags) => {
+    .action(async (name: string, model: string, flags: RolePermitFlags) => {
       const actions = PERMISSION_ACTIONS.filter((action) => flags[action] === true)
       if (actions.length === 0)
         throw new ConfigError('Nothing was changed', [
@@ -116,25 +116,27 @@ function addPermit(role: Command): void {
         ])
       const { condition = null, readable, writable } = flags
       const permission = {
-        ...{ model, condition, readable: fieldsIn(readable), writable: fieldsIn(writable) },
+        ...{ model, condition, readable: parseFieldList(readable), writable: parseFieldList(writable) },
         ...Object.fromEntries(actions.map((action) => [ACTION_FIELDS[action], true])),
       }
-      await withAccounts('role', flags, async (app) => {
+      await withCommandApp('role', flags, async (app) => {
         const { id } = await addPermission(app, name, permission)
-        say(`${name} has permission ${id}: ${actions.join(', ')} ${model}${limitsOf(permission)}`)
-        if (app.catalog.models.length === 0) process.stderr.write(`${UNCHECKED}\n`)
+        writeLine(
+          `${name} has permission ${id}: ${actions.join(', ')} ${model}${describePermissionLimits(permission)}`,
+        )
+        if (app.catalog.models.length === 0) process.stderr.write(`${UNCHECKED_WARNING}\n`)
       })
     })
 }
 
-interface Limits {
+interface PermissionLimits {
   readonly condition: string | null
   readonly readable: readonly string[] | null
   readonly writable: readonly string[] | null
 }
 
 /** What keeps it from being about all records and all fields. */
-function limitsOf({ condition, readable, writable }: Limits): string {
+function describePermissionLimits({ condition, readable, writable }: PermissionLimits): string {
   const shown = (list: readonly string[]) => list.join(', ') || 'no field'
   return [
     condition === null ? '' : ` where ${condition}`,
@@ -144,7 +146,7 @@ function limitsOf({ condition, readable, writable }: Limits): string {
 }
 
 /** All of them if nothing was said, none if it was an empty text. */
-function fieldsIn(text: string | undefined): readonly string[] | null {
+function parseFieldList(text: string | undefined): readonly string[] | null {
   if (text === undefined) return null
   return text
     .split(',')
@@ -152,24 +154,24 @@ function fieldsIn(text: string | undefined): readonly string[] | null {
     .filter((name) => name !== '')
 }
 
-async function listing(app: App): Promise<string> {
+async function formatRoles(app: App): Promise<string> {
   const rows = (await listRoles(app)).map((role) => [
     String(role.id),
     String(role['name']),
-    role['admin'] === true ? 'everything' : countOf(role['permissions']),
-    textOf(role['description']),
+    role['admin'] === true ? 'everything' : describePermissionCount(role['permissions']),
+    toText(role['description']),
   ])
-  return inColumns(['id', 'role', 'permits', 'description'], rows)
+  return formatColumns(['id', 'role', 'permits', 'description'], rows)
 }
 
-function countOf(list: unknown): string {
+function describePermissionCount(list: unknown): string {
   const count = Array.isArray(list) ? list.length : 0
   return count === 0 ? 'nothing' : count === 1 ? '1 permission' : `${count} permissions`
 }
 
-async function showing(app: App, name: string): Promise<string> {
+async function formatRole(app: App, name: string): Promise<string> {
   const role = await requireRole(app, name)
-  const head = `${name}: ${textOf(role['description']) || 'no description'}`
+  const head = `${name}: ${toText(role['description']) || 'no description'}`
   const permissions = await listPermissions(app, role)
   const people = (await listUserRecords(app)).filter((user) => readNames(user['roles']).includes(name))
   const permitted =
@@ -177,7 +179,10 @@ async function showing(app: App, name: string): Promise<string> {
       ? 'permits everything'
       : permissions.length === 0
         ? 'permits nothing; to change that, run: verso role permit'
-        : inColumns(['id', 'model', 'actions', 'condition', 'readable', 'writable'], permissions.map(rowOf))
+        : formatColumns(
+            ['id', 'model', 'actions', 'condition', 'readable', 'writable'],
+            permissions.map(toPermissionRow),
+          )
   return [
     head,
     '',
@@ -187,16 +192,16 @@ async function showing(app: App, name: string): Promise<string> {
   ].join('\n')
 }
 
-function rowOf(permission: WireRecord): string[] {
+function toPermissionRow(permission: WireRecord): string[] {
   const actions = PERMISSION_ACTIONS.filter((action) => permission[ACTION_FIELDS[action]] === true)
   const { condition, readable, writable } = permission
   const shown = (list: unknown) => (Array.isArray(list) ? list.join(',') || 'none' : 'all')
   return [
     ...[String(permission.id), String(permission['model']), actions.join(',')],
-    ...[textOf(condition) || 'all', shown(readable), shown(writable)],
+    ...[toText(condition) || 'all', shown(readable), shown(writable)],
   ]
 }
 
-function textOf(value: unknown): string {
+function toText(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }

@@ -13,10 +13,10 @@ import {
   requireUserByName,
   listUserRecords,
 } from '../../service/auth/user-records.js'
-import { collect, say, subcommand, withAccounts } from '../app-command.js'
-import { inColumns, shownMoment } from '../terminal/columns.js'
-import { shownDatabase } from '../open.js'
-import { askPassword } from '../terminal/ask-password.js'
+import { appendOption, writeLine, addSubcommand, withCommandApp } from '../app-command.js'
+import { formatColumns, formatTimestamp } from '../terminal/columns.js'
+import { redactDatabaseUrl } from '../open.js'
+import { readPassword } from '../terminal/ask-password.js'
 import type { Flags } from '../settings/settings.js'
 
 const EXAMPLES = `
@@ -28,14 +28,14 @@ Examples:
   $ verso user list --db postgres://verso@db.example.org/verso
   $ verso user passwd admin --db sqlite:data/demo.db`
 
-interface AddFlags extends Flags {
+interface UserAddFlags extends Flags {
   readonly name?: string
   readonly admin?: boolean
   readonly role?: readonly string[]
   readonly passwordStdin?: boolean
 }
 
-interface RolesFlags extends Flags {
+interface UserRolesFlags extends Flags {
   readonly add?: readonly string[]
   readonly remove?: readonly string[]
 }
@@ -43,73 +43,74 @@ interface RolesFlags extends Flags {
 export function addUserCommands(program: Command): void {
   const user = program.command('user').description('add and change the people who may log in')
   user.addHelpText('after', EXAMPLES)
-  addMaking(user)
+  addAccountCommands(user)
 
-  subcommand(user, 'user', 'list', 'list the users').action(async (flags: Flags) => {
-    await withAccounts('user', flags, async (app) => {
-      say(await listing(app))
+  addSubcommand(user, 'user', 'list', 'list the users').action(async (flags: Flags) => {
+    await withCommandApp('user', flags, async (app) => {
+      writeLine(await formatUsers(app))
     })
   })
-  subcommand(user, 'user', 'roles <username>', 'show the roles of a user, or change them')
-    .option('--add <role>', 'one more role; may be given several times', collect)
-    .option('--remove <role>', 'one role less; may be given several times', collect)
-    .action(async (username: string, flags: RolesFlags) => {
-      await withAccounts('user', flags, async (app) => {
+  addSubcommand(user, 'user', 'roles <username>', 'show the roles of a user, or change them')
+    .option('--add <role>', 'one more role; may be given several times', appendOption)
+    .option('--remove <role>', 'one role less; may be given several times', appendOption)
+    .action(async (username: string, flags: UserRolesFlags) => {
+      await withCommandApp('user', flags, async (app) => {
         const before = readNames((await requireUserByName(app, username))['roles'])
-        const roles = await rolesOf(app, username, flags)
-        const strange = (flags.remove ?? []).filter((role) => !before.includes(role))
-        const told = strange.length === 0 ? '' : `; ${strange.join(', ')} could not be taken: they had it not`
-        say(
-          `${username} has ${roles.length === 0 ? 'no roles, and may do nothing' : roles.join(', ')}${told}`,
+        const roles = await applyRoleFlags(app, username, flags)
+        const missing = (flags.remove ?? []).filter((role) => !before.includes(role))
+        const warning =
+          missing.length === 0 ? '' : `; ${missing.join(', ')} could not be taken: they had it not`
+        writeLine(
+          `${username} has ${roles.length === 0 ? 'no roles, and may do nothing' : roles.join(', ')}${warning}`,
         )
       })
     })
-  addDoors(user)
+  addAccessCommands(user)
 }
 
-function addMaking(user: Command): void {
-  subcommand(user, 'user', 'add <username>', 'add a user')
+function addAccountCommands(user: Command): void {
+  addSubcommand(user, 'user', 'add <username>', 'add a user')
     .option('--name <name>', 'the name that others see')
     .option('--admin', 'an administrator')
-    .option('--role <role>', 'what the user may do; may be given several times', collect)
+    .option('--role <role>', 'what the user may do; may be given several times', appendOption)
     .option('--password-stdin', 'read the password from standard input')
-    .action(async (username: string, flags: AddFlags) => {
+    .action(async (username: string, flags: UserAddFlags) => {
       const roles = [...new Set([...(flags.admin ? [ADMINISTRATOR_ROLE] : []), ...(flags.role ?? [])])]
       const add = async (app: App) => {
         await requireFreeUsername(app, username, roles)
-        const password = await askPassword(username, flags.passwordStdin)
+        const password = await readPassword(username, flags.passwordStdin)
         await addUser(app, { username, name: flags.name, password, roles })
-        say(`added ${username}, ${saidOf(roles)}`)
+        writeLine(`added ${username}, ${describeRoles(roles)}`)
       }
-      await withAccounts('user', flags, add, { mayCreate: true })
+      await withCommandApp('user', flags, add, { mayCreate: true })
     })
-  subcommand(user, 'user', 'passwd <username>', 'give a user another password; ends their sessions')
+  addSubcommand(user, 'user', 'passwd <username>', 'give a user another password; ends their sessions')
     .option('--password-stdin', 'read the password from standard input')
-    .action(async (username: string, flags: AddFlags) => {
-      await withAccounts('user', flags, async (app) => {
+    .action(async (username: string, flags: UserAddFlags) => {
+      await withCommandApp('user', flags, async (app) => {
         await requireUserByName(app, username)
-        await changePassword(app, username, await askPassword(username, flags.passwordStdin))
-        say(`${username} has another password; every session of theirs is over`)
+        await changePassword(app, username, await readPassword(username, flags.passwordStdin))
+        writeLine(`${username} has another password; every session of theirs is over`)
       })
     })
 }
 
 /** What lets people in, and what keeps them out. */
-function addDoors(user: Command): void {
-  const each = (
+function addAccessCommands(user: Command): void {
+  const addCommand = (
     usage: string,
     description: string,
     work: (app: App, username: string) => Promise<string>,
   ) => {
-    subcommand(user, 'user', `${usage} <username>`, description).action(
+    addSubcommand(user, 'user', `${usage} <username>`, description).action(
       async (username: string, flags: Flags) => {
-        await withAccounts('user', flags, async (app) => {
-          say(await work(app, username))
+        await withCommandApp('user', flags, async (app) => {
+          writeLine(await work(app, username))
         })
       },
     )
   }
-  each(
+  addCommand(
     'disable',
     'keep a user from logging in; ends their sessions, and their keys rest',
     async (app, username) => {
@@ -117,25 +118,29 @@ function addDoors(user: Command): void {
       return `${username} can no longer log in; every session of theirs is over`
     },
   )
-  each('enable', 'let a disabled user log in again', async (app, username) => {
+  addCommand('enable', 'let a disabled user log in again', async (app, username) => {
     await setUserDisabled(app, username, false)
     return `${username} can log in`
   })
-  each('sessions', 'list the sessions of a user', sessionListing)
-  each('logout', 'end all sessions of a user; keys stay', async (app, username) => {
+  addCommand('sessions', 'list the sessions of a user', formatSessions)
+  addCommand('logout', 'end all sessions of a user; keys stay', async (app, username) => {
     const ended = await endUserSessions(app, username)
     return `${username} is logged out: ${pluralize(ended, 'session')} ended`
   })
 }
 
-function saidOf(roles: readonly string[]): string {
+function describeRoles(roles: readonly string[]): string {
   if (roles.length === 0) return 'who may do nothing yet: give them a role with verso user roles'
   return roles.length === 1 && roles[0] === ADMINISTRATOR_ROLE
     ? 'an administrator'
     : `with the roles ${roles.join(', ')}`
 }
 
-async function rolesOf(app: App, username: string, { add = [], remove = [] }: RolesFlags): Promise<string[]> {
+async function applyRoleFlags(
+  app: App,
+  username: string,
+  { add = [], remove = [] }: UserRolesFlags,
+): Promise<string[]> {
   const both = add.filter((role) => remove.includes(role))
   if (both.length > 0)
     throw new ConfigError('Nothing was changed', [`${both.join(', ')}: either added or removed, not both`])
@@ -143,26 +148,26 @@ async function rolesOf(app: App, username: string, { add = [], remove = [] }: Ro
   return readNames((await requireUserByName(app, username))['roles'])
 }
 
-async function listing(app: App): Promise<string> {
+async function formatUsers(app: App): Promise<string> {
   const users = await listUserRecords(app)
   if (users.length === 0)
-    return `there is no user in ${shownDatabase(app.settings.db)}; to add one, run: verso user add`
+    return `there is no user in ${redactDatabaseUrl(app.settings.db)}; to add one, run: verso user add`
   const rows = users.map((user) => [
     ...[String(user.id), String(user['username']), typeof user['name'] === 'string' ? user['name'] : ''],
     readNames(user['roles']).join(', ') || 'none',
     user['disabled'] === true ? 'disabled' : 'enabled',
-    shownMoment(user['lastLoginOn']),
+    formatTimestamp(user['lastLoginOn']),
   ])
-  return inColumns(['id', 'user', 'name', 'roles', 'state', 'last login'], rows)
+  return formatColumns(['id', 'user', 'name', 'roles', 'state', 'last login'], rows)
 }
 
-async function sessionListing(app: App, username: string): Promise<string> {
+async function formatSessions(app: App, username: string): Promise<string> {
   const { id } = await requireUserByName(app, username)
   const open = await listOpenSessions(app, id)
   if (open.length === 0) return `${username} has no session`
   const rows = open.map(({ createdOn, lastSeenOn, address, agent }) => [
-    ...[shownMoment(createdOn), shownMoment(lastSeenOn)],
+    ...[formatTimestamp(createdOn), formatTimestamp(lastSeenOn)],
     ...[address ?? 'unknown', agent ?? 'unknown'],
   ])
-  return inColumns(['since', 'last seen', 'address', 'program'], rows)
+  return formatColumns(['since', 'last seen', 'address', 'program'], rows)
 }

@@ -12,7 +12,7 @@ import { PRIVATE_FILE_MODE } from '../../store/engine/private-files.js'
 import { isFileMissing, writeUpload } from '../../store/engine/pending-blob.js'
 
 /** What is known of content that was put away. */
-export type Kept = Omit<FileMetadata, 'name'>
+export type ContentMetadata = Omit<FileMetadata, 'name'>
 
 export class ContentFolder {
   readonly #folder: string
@@ -25,7 +25,7 @@ export class ContentFolder {
   /** Undefined if there is none. */
   async open(sha256: string): Promise<Readable | undefined> {
     try {
-      return (await open(this.#placeOf(sha256), 'r')).createReadStream()
+      return (await open(this.#pathFor(sha256), 'r')).createReadStream()
     } catch (error) {
       if (isFileMissing(error)) return undefined
       throw error
@@ -33,16 +33,16 @@ export class ContentFolder {
   }
 
   /** Content that is known to be this; false if there is none to be opened. What lies there already is read, not believed. */
-  async keep(file: FileMetadata, opened: () => Promise<Readable | undefined>): Promise<boolean> {
-    if (await this.#isWhole(file)) return true
-    const content = await opened()
+  async ensure(file: FileMetadata, openContent: () => Promise<Readable | undefined>): Promise<boolean> {
+    if (await this.#isIntact(file)) return true
+    const content = await openContent()
     if (!content) return false
     await this.put(content, file)
     return true
   }
 
   /** Under another name until it is complete and on the disk: what has a digest for its name has that digest. */
-  async put(content: AsyncIterable<Uint8Array>, expected?: FileMetadata): Promise<Kept> {
+  async put(content: AsyncIterable<Uint8Array>, expected?: FileMetadata): Promise<ContentMetadata> {
     const unfinished = path.join(this.#folder, `${process.pid}.part`)
     this.#makeFolder(this.#folder)
     try {
@@ -54,10 +54,10 @@ export class ContentFolder {
         throw new ConfigError('The export has stopped', [
           `the content of "${expected.name}" has the sha256 ${sha256}, and had ${expected.sha256}`,
         ])
-      const place = this.#placeOf(sha256)
-      this.#makeFolder(path.dirname(place))
-      await rename(unfinished, place)
-      syncFolder(path.dirname(place))
+      const target = this.#pathFor(sha256)
+      this.#makeFolder(path.dirname(target))
+      await rename(unfinished, target)
+      syncFolder(path.dirname(target))
       return { type: detectContentType(head), size, sha256 }
     } catch (error) {
       await rm(unfinished, { force: true }).catch(() => undefined)
@@ -65,11 +65,11 @@ export class ContentFolder {
     }
   }
 
-  async #isWhole({ sha256 }: FileMetadata): Promise<boolean> {
-    const there = await this.open(sha256)
-    if (!there) return false
+  async #isIntact({ sha256 }: FileMetadata): Promise<boolean> {
+    const existing = await this.open(sha256)
+    if (!existing) return false
     const digest = createHash('sha256')
-    for await (const chunk of there as AsyncIterable<Buffer>) digest.update(chunk)
+    for await (const chunk of existing as AsyncIterable<Buffer>) digest.update(chunk)
     return digest.digest('hex') === sha256
   }
 
@@ -79,7 +79,7 @@ export class ContentFolder {
     syncFolder(path.dirname(folder))
   }
 
-  #placeOf(sha256: string): string {
+  #pathFor(sha256: string): string {
     return path.join(this.#folder, sha256.slice(0, 2), sha256)
   }
 }

@@ -19,11 +19,11 @@ import { previewSchema } from '../../store/schema/schema.js'
 import { Tables } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
 import { ContentFolder } from './content-folder.js'
-import { translateFileFault } from '../file-error.js'
+import { toFileConfigError } from '../file-error.js'
 import { loadModels } from '../models/models.js'
-import { requireDatabase, shownDatabase, withDatabase } from '../open.js'
-import { Progress } from '../terminal/progress.js'
-import { addSettings, readSettings, type Flags } from '../settings/settings.js'
+import { requireDatabaseFile, redactDatabaseUrl, withDatabase } from '../open.js'
+import { ProgressBar } from '../terminal/progress.js'
+import { addSettingFlags, readSettings, type Flags } from '../settings/settings.js'
 
 const EXAMPLES = `
 One file for each model: crm.Contact.ndjson. A file appears when it is complete, and replaces one of the same name.
@@ -34,80 +34,80 @@ Examples:
   $ verso export --models models --out tables --format csv --model crm.Contact
   $ verso export --models models --out tables --format csv --spreadsheet`
 
-const NOTHING = 'Nothing was exported'
-const FORMATS = ['ndjson', 'csv'] as const
-type Format = (typeof FORMATS)[number]
+const NOTHING_EXPORTED = 'Nothing was exported'
+const EXPORT_FORMATS = ['ndjson', 'csv'] as const
+type ExportFormat = (typeof EXPORT_FORMATS)[number]
 
 interface ExportFlags extends Flags {
   readonly out: string
-  readonly format: Format
+  readonly format: ExportFormat
   readonly model?: readonly string[]
   readonly spreadsheet?: boolean
 }
 
-export function addExport(program: Command): void {
+export function addExportCommand(program: Command): void {
   const command = program
     .command('export')
     .description('write records into files, all of them or of some models')
-  addSettings(command, 'export')
+  addSettingFlags(command, 'export')
     .requiredOption('--out <folder>', 'where to write the files')
-    .option('--model <name>', 'only this model; may be given several times', collect)
-    .addOption(new Option('--format <word>', 'lines of JSON, or CSV').choices(FORMATS).default('ndjson'))
+    .option('--model <name>', 'only this model; may be given several times', appendOption)
+    .addOption(new Option('--format <word>', 'lines of JSON, or CSV').choices(EXPORT_FORMATS).default('ndjson'))
     .option('--spreadsheet', 'CSV to look at in a spreadsheet, safe from formulas; not to be imported again')
     .addHelpText('after', EXAMPLES)
     .action(async (flags: ExportFlags) => {
       const { db, models } = readSettings('export', flags, process.env)
       if (flags.spreadsheet && flags.format !== 'csv')
-        throw new ConfigError(NOTHING, ['--spreadsheet needs --format csv'])
-      requireFolder(flags.out)
+        throw new ConfigError(NOTHING_EXPORTED, ['--spreadsheet needs --format csv'])
+      requireOutputFolder(flags.out)
       const catalog = Catalog.from(await loadModels(models ?? ''))
-      const chosen = chooseModels(catalog, flags.model)
-      requireDatabase(db)
+      const chosen = selectModels(catalog, flags.model)
+      requireDatabaseFile(db)
       await withDatabase(db, async (database) => {
         const { steps } = await previewSchema(database, catalog, [])
         if (steps.length > 0)
-          throw new ConfigError(NOTHING, [
-            `the tables of ${shownDatabase(db)} are not those of the models; to see why, run: verso schema`,
+          throw new ConfigError(NOTHING_EXPORTED, [
+            `the tables of ${redactDatabaseUrl(db)} are not those of the models; to see why, run: verso schema`,
           ])
         const reading = { catalog, db: database, tables: new Tables(database.dialect, catalog) }
         await exportModels(reading, chosen, flags).catch((error: unknown) => {
-          throw translateFileFault('The export has stopped', error)
+          throw toFileConfigError('The export has stopped', error)
         })
       })
     })
 }
 
-function requireFolder(out: string): void {
+function requireOutputFolder(out: string): void {
   let isFile: boolean
   try {
     isFile = statSync(out, { throwIfNoEntry: false })?.isDirectory() === false
   } catch (error) {
-    throw translateFileFault(NOTHING, error)
+    throw toFileConfigError(NOTHING_EXPORTED, error)
   }
-  if (isFile) throw new ConfigError(NOTHING, [`--out ${out} is a file; name a folder`])
+  if (isFile) throw new ConfigError(NOTHING_EXPORTED, [`--out ${out} is a file; name a folder`])
 }
 
-export function chooseModels(catalog: Catalog, names: readonly string[] | undefined): readonly Model[] {
+export function selectModels(catalog: Catalog, names: readonly string[] | undefined): readonly Model[] {
   const models = listTransferredModels(catalog)
   if (!names) return models
   const known = models.map(({ name }) => name)
-  const faults = names.filter((name) => !known.includes(name))
-  if (faults.length > 0)
+  const unknownNames = names.filter((name) => !known.includes(name))
+  if (unknownNames.length > 0)
     throw new ConfigError(
       'The models are not all known',
-      faults.map((name) => `there is no model "${name}"${meantModel(name, known)}`),
+      unknownNames.map((name) => `there is no model "${name}"${suggestModel(name, known)}`),
     )
   return models.filter(({ name }) => names.includes(name))
 }
 
 /** Who leaves the package out, or misspells the name. */
-export function meantModel(name: string, known: readonly string[]): string {
+export function suggestModel(name: string, known: readonly string[]): string {
   const whole = known.filter((each) => each.toLowerCase().endsWith(`.${name.toLowerCase()}`))
   return whole.length === 1 ? ` (did you mean "${whole.join('')}"?)` : didYouMean(name, known)
 }
 
 /** For an option that takes one value, and may be given again: what comes after it is not its value. */
-export function collect(value: string, before: readonly string[] = []): readonly string[] {
+export function appendOption(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value]
 }
 
@@ -121,18 +121,18 @@ async function exportModels(
   { out, format, spreadsheet = false }: ExportFlags,
 ): Promise<void> {
   makeFolder(out)
-  const progress = new Progress()
+  const progress = new ProgressBar()
   const contents = new ContentFolder(out)
   for (const model of sortTargetsFirst(app.catalog, models).reverse()) {
     const total = process.stderr.isTTY ? await countRows(app.db.queryPool, app.tables.of(model)) : 0
     progress.begin(model.name, total)
     const file = path.join(out, `${model.name}.${format}`)
-    const print = format === 'csv' ? csvPrinter(model, spreadsheet) : linePrinter(model)
-    const records = await writeWhole(file, async (handle) => {
-      await handle.write(print.heading)
+    const formatter = format === 'csv' ? createCsvFormatter(model, spreadsheet) : createNdjsonFormatter(model)
+    const records = await writeAtomically(file, async (handle) => {
+      await handle.write(formatter.header)
       let count = 0
-      for await (const page of exportModel(app, model, (file, opened) => contents.keep(file, opened))) {
-        await handle.write(page.map(print.record).join(''))
+      for await (const page of exportModel(app, model, (file, opened) => contents.ensure(file, opened))) {
+        await handle.write(page.map(formatter.formatRecord).join(''))
         count += page.length
         progress.advance(page.length, page.length)
       }
@@ -143,22 +143,22 @@ async function exportModels(
   }
 }
 
-interface Printer {
-  readonly heading: string
-  readonly record: (record: WireRecord) => string
+interface RecordFormatter {
+  readonly header: string
+  readonly formatRecord: (record: WireRecord) => string
 }
 
-function linePrinter(model: Model): Printer {
+function createNdjsonFormatter(model: Model): RecordFormatter {
   const fields = listTransferFields(model)
-  return { heading: '', record: (record) => `${formatLine(fields, record)}\n` }
+  return { header: '', formatRecord: (record) => `${formatLine(fields, record)}\n` }
 }
 
-function csvPrinter(model: Model, isForSpreadsheet: boolean): Printer {
+function createCsvFormatter(model: Model, isForSpreadsheet: boolean): RecordFormatter {
   const fields = listTransferFields(model)
-  const heading = formatCsvLine(['id', 'version', ...fields.map(({ name }) => name)])
+  const header = formatCsvLine(['id', 'version', ...fields.map(({ name }) => name)])
   return {
-    heading: isForSpreadsheet ? UTF8_BOM + heading : heading,
-    record: (record) =>
+    header: isForSpreadsheet ? UTF8_BOM + header : header,
+    formatRecord: (record) =>
       formatCsvLine([
         ...[String(record.id), String(record.version)],
         ...fields.map((field) => formatExactCell(field, record[field.name], isForSpreadsheet)),
@@ -167,7 +167,7 @@ function csvPrinter(model: Model, isForSpreadsheet: boolean): Printer {
 }
 
 /** Under another name until it is complete and on the disk: a file that is there is whole. */
-async function writeWhole<T>(file: string, write: (handle: FileHandle) => Promise<T>): Promise<T> {
+async function writeAtomically<T>(file: string, write: (handle: FileHandle) => Promise<T>): Promise<T> {
   const unfinished = `${file}.${process.pid}.part`
   const handle = await open(unfinished, 'w', PRIVATE_FILE_MODE)
   try {

@@ -10,15 +10,15 @@ import { importRecords, type ImportResult } from '../../service/transfer/import.
 import type { ImportSource } from '../../service/transfer/import-source.js'
 import { ContentFolder } from './content-folder.js'
 import { readCsv } from './csv-file.js'
-import { collect, meantModel } from './export.js'
-import { fileFault, translateFileFault } from '../file-error.js'
-import { copyFrom, type CopyFlags } from './import-from.js'
-import { readLines } from './ndjson-file.js'
+import { appendOption, suggestModel } from './export.js'
+import { describeFileError, toFileConfigError } from '../file-error.js'
+import { copyFromRemote, type CopyFlags } from './import-from.js'
+import { readNdjson } from './ndjson-file.js'
 import { loadModels } from '../models/models.js'
 import { openApp } from '../open.js'
-import { Progress } from '../terminal/progress.js'
-import { addSettings, readSettings, type Flags } from '../settings/settings.js'
-import type { ModelFile } from './staging.js'
+import { ProgressBar } from '../terminal/progress.js'
+import { addSettingFlags, readSettings, type Flags } from '../settings/settings.js'
+import type { DataFile } from './staging.js'
 
 const EXAMPLES = `
 Files are named after their models: crm.Contact.ndjson, crm.Contact.csv. All lines are checked before the first one is
@@ -29,38 +29,38 @@ Examples:
   $ verso import --models models people.csv --model crm.Contact
   $ VERSO_FROM_PASSWORD=… verso import --models models --from https://old.example.org --username ada --spool copy`
 
-const EXTENSIONS = ['.ndjson', '.csv'] as const
+const DATA_EXTENSIONS = ['.ndjson', '.csv'] as const
 
 type ImportFlags = Flags & CopyFlags
 
-export function addImport(program: Command): void {
+export function addImportCommand(program: Command): void {
   const command = program
     .command('import')
     .description('read records from files or from another service, with their ids and versions')
-  addSettings(command, 'import')
+  addSettingFlags(command, 'import')
     .argument('[files...]', 'files or folders')
     .option(
       '--model <name>',
       'the model of a single file that is named otherwise; with --from, a model to copy, several times for several',
-      collect,
+      appendOption,
     )
     .option('--from <url>', 'a running service whose records are to be copied')
     .option('--username <name>', 'who logs in there')
     .option('--password-stdin', 'read the password from standard input, instead of VERSO_FROM_PASSWORD')
     .option('--spool <folder>', 'where the copy is kept; needed with --from')
     .addHelpText('after', EXAMPLES)
-    .action(async (places: readonly string[], flags: ImportFlags) => {
+    .action(async (inputs: readonly string[], flags: ImportFlags) => {
       const values = readSettings('import', flags, process.env)
       const sources = await loadModels(values.models ?? '')
       const catalog = Catalog.from(sources)
       const files =
         flags.from === undefined
-          ? filesOf(catalog, places, flags.model)
-          : await copyFrom(catalog, places, flags, values.fromPassword)
+          ? findDataFiles(catalog, inputs, flags.model)
+          : await copyFromRemote(catalog, inputs, flags, values.fromPassword)
       const app = await openApp({ settings: { db: values.db }, models: sources })
       try {
         await importFiles(app, files).catch((error: unknown) => {
-          throw translateFileFault('The import has stopped; run it again to go on', error)
+          throw toFileConfigError('The import has stopped; run it again to go on', error)
         })
       } finally {
         await app.close()
@@ -69,12 +69,12 @@ export function addImport(program: Command): void {
 }
 
 /** Imports and says what came of it. */
-async function importFiles(app: App, files: readonly ModelFile[]): Promise<void> {
-  const progress = new Progress()
+async function importFiles(app: App, files: readonly DataFile[]): Promise<void> {
+  const progress = new ProgressBar()
   const bytes = files.reduce((sum, { file }) => sum + statSync(file).size, 0)
   const sources = files.map(({ file, model }) =>
     // The files were found before the database was opened: by another catalog of the same models.
-    sourceOf({ file, model: app.catalog.get(model.name) }, (read) => {
+    createImportSource({ file, model: app.catalog.get(model.name) }, (read) => {
       progress.advance(read, 0)
     }),
   )
@@ -89,22 +89,22 @@ async function importFiles(app: App, files: readonly ModelFile[]): Promise<void>
       },
     })
     progress.end()
-    process.stdout.write(summaryOf(imported, (performance.now() - sinceMs) / 1_000))
+    process.stdout.write(formatImportSummary(imported, (performance.now() - sinceMs) / 1_000))
   } finally {
     progress.end()
   }
 }
 
-function sourceOf({ file, model }: ModelFile, onBytes: (bytes: number) => void): ImportSource {
+function createImportSource({ file, model }: DataFile, onBytes: (bytes: number) => void): ImportSource {
   const isCsv = file.endsWith('.csv')
   const contents = new ContentFolder(path.dirname(file))
   return {
     ...{ name: file, model, content: (sha256) => contents.open(sha256) },
-    read: () => (isCsv ? readCsv(file, model, onBytes) : readLines(file, onBytes)),
+    read: () => (isCsv ? readCsv(file, model, onBytes) : readNdjson(file, onBytes)),
   }
 }
 
-function summaryOf({ created, existing, createdUsers }: ImportResult, seconds: number): string {
+function formatImportSummary({ created, existing, createdUsers }: ImportResult, seconds: number): string {
   const rate = Math.round((created + existing) / Math.max(seconds, 0.001))
   const lines = [
     `imported ${pluralize(created, 'record')}, ${existing} ${existing === 1 ? 'was' : 'were'} there already, in ${seconds.toFixed(1)} s (${rate} a second)`,
@@ -120,54 +120,54 @@ function summaryOf({ created, existing, createdUsers }: ImportResult, seconds: n
 }
 
 /** Files by the models that their names say, every fault at once. */
-export function filesOf(
+export function findDataFiles(
   catalog: Catalog,
-  places: readonly string[],
-  named: readonly string[] | undefined,
-): readonly ModelFile[] {
-  const faults: string[] = []
-  if (places.length === 0) faults.push('name a file or a folder')
-  const files = places.flatMap((place) => filesAt(place, faults))
+  inputs: readonly string[],
+  modelNames: readonly string[] | undefined,
+): readonly DataFile[] {
+  const errors: string[] = []
+  if (inputs.length === 0) errors.push('name a file or a folder')
+  const files = inputs.flatMap((input) => listDataFilesOrReport(input, errors))
   const [only] = files
-  if (named && (files.length !== 1 || named.length !== 1))
-    faults.push(`--model names the model of one file, and there are ${files.length}`)
+  if (modelNames && (files.length !== 1 || modelNames.length !== 1))
+    errors.push(`--model names the model of one file, and there are ${files.length}`)
   const models = listTransferredModels(catalog)
   const known = models.map(({ name }) => name)
   const found = files.flatMap((file) => {
-    const name = named && file === only ? (named[0] ?? '') : path.basename(file, path.extname(file))
+    const name = modelNames && file === only ? (modelNames[0] ?? '') : path.basename(file, path.extname(file))
     const model = models.find((each) => each.name === name)
     if (!model)
-      faults.push(`${file}: there is no model "${name}"${meantModel(name, known)}; --model names it`)
+      errors.push(`${file}: there is no model "${name}"${suggestModel(name, known)}; --model names it`)
     return model ? [{ file, model }] : []
   })
-  if (faults.length > 0) throw new ConfigError('Nothing was imported', faults)
+  if (errors.length > 0) throw new ConfigError('Nothing was imported', errors)
   return found
 }
 
-function filesAt(place: string, faults: string[]): string[] {
+function listDataFilesOrReport(input: string, errors: string[]): string[] {
   try {
-    return foundAt(place, faults)
+    return listDataFiles(input, errors)
   } catch (error) {
-    const fault = fileFault(error)
-    if (fault === undefined) throw error
-    faults.push(fault)
+    const message = describeFileError(error)
+    if (message === undefined) throw error
+    errors.push(message)
     return []
   }
 }
 
-function foundAt(place: string, faults: string[]): string[] {
-  const stats = statSync(place, { throwIfNoEntry: false })
-  if (!stats) faults.push(`${place}: there is no such file or folder`)
+function listDataFiles(input: string, errors: string[]): string[] {
+  const stats = statSync(input, { throwIfNoEntry: false })
+  if (!stats) errors.push(`${input}: there is no such file or folder`)
   if (!stats?.isDirectory()) {
-    if (stats && !isKnown(place)) faults.push(`${place}: a file ends in ${EXTENSIONS.join(' or ')}`)
-    return stats && isKnown(place) ? [place] : []
+    if (stats && !hasDataExtension(input)) errors.push(`${input}: a file ends in ${DATA_EXTENSIONS.join(' or ')}`)
+    return stats && hasDataExtension(input) ? [input] : []
   }
-  const files = readdirSync(place).filter(isKnown).sort()
+  const files = readdirSync(input).filter(hasDataExtension).sort()
   if (files.length === 0)
-    faults.push(`${place}: there is no file in it that ends in ${EXTENSIONS.join(' or ')}`)
-  return files.map((name) => path.join(place, name))
+    errors.push(`${input}: there is no file in it that ends in ${DATA_EXTENSIONS.join(' or ')}`)
+  return files.map((name) => path.join(input, name))
 }
 
-function isKnown(file: string): boolean {
-  return EXTENSIONS.some((extension) => file.endsWith(extension))
+function hasDataExtension(file: string): boolean {
+  return DATA_EXTENSIONS.some((extension) => file.endsWith(extension))
 }

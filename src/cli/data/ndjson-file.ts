@@ -6,43 +6,43 @@ import type { RawLine } from '../../service/transfer/import-source.js'
 /** More than a record can hold, with all its texts at their longest. */
 export const MAX_LINE_BYTES = 64 * 1024 * 1024
 /** How much is handed on at once: lines, or bytes if they are long. */
-export const PORTION_LINES = 1_000
-export const PORTION_BYTES = 4 * 1024 * 1024
+export const MAX_BATCH_LINES = 1_000
+export const MAX_BATCH_BYTES = 4 * 1024 * 1024
 const NEWLINE = 0x0a
-const CHUNK_BYTES = 256 * 1024
+const READ_CHUNK_BYTES = 256 * 1024
 const BOM = '\uFEFF'
 
-export type OnBytes = (bytes: number) => void
+export type BytesListener = (bytes: number) => void
 
 /** The text of a line, or what keeps it from being one. */
-type Text = string | FieldError
+type LineText = string | FieldError
 
 /** Empty lines are passed over. A line at fault is told with its number, and the next one is read. */
-export async function* readLines(
+export async function* readNdjson(
   file: string,
-  onBytes: OnBytes,
+  onBytes: BytesListener,
   maxLineBytes = MAX_LINE_BYTES,
 ): AsyncGenerator<readonly RawLine[]> {
-  let portion: RawLine[] = []
+  let batch: RawLine[] = []
   let [line, length] = [0, 0]
   for await (const texts of splitLines(file, onBytes, maxLineBytes)) {
     for (const text of texts) {
       line++
-      const raw = typeof text === 'string' ? readLine(line, text) : { line, fault: text.message }
+      const raw = typeof text === 'string' ? parseNdjsonLine(line, text) : { line, fault: text.message }
       if (!raw) continue
-      portion.push(raw)
+      batch.push(raw)
       length += typeof text === 'string' ? text.length : 0
-      if (portion.length < PORTION_LINES && length < PORTION_BYTES) continue
-      yield portion
-      portion = []
+      if (batch.length < MAX_BATCH_LINES && length < MAX_BATCH_BYTES) continue
+      yield batch
+      batch = []
       length = 0
     }
   }
-  if (portion.length > 0) yield portion
+  if (batch.length > 0) yield batch
 }
 
 /** Undefined for an empty line. */
-function readLine(line: number, text: string): RawLine | undefined {
+function parseNdjsonLine(line: number, text: string): RawLine | undefined {
   const json = line === 1 && text.startsWith(BOM) ? text.slice(1) : text
   if (json.trim() === '') return undefined
   try {
@@ -56,9 +56,9 @@ function readLine(line: number, text: string): RawLine | undefined {
 /** The lines of a file without their ends, some at once. Of one that is too long nothing is kept. */
 async function* splitLines(
   file: string,
-  onBytes: OnBytes,
+  onBytes: BytesListener,
   maxLineBytes: number,
-): AsyncGenerator<readonly Text[]> {
+): AsyncGenerator<readonly LineText[]> {
   let pieces: Buffer[] = []
   let length = 0
   const add = (piece: Buffer) => {
@@ -66,19 +66,19 @@ async function* splitLines(
     if (length > maxLineBytes) pieces = []
     else pieces.push(piece)
   }
-  const take = (): Text => {
-    const text = length > maxLineBytes ? tooLong(maxLineBytes) : decode(Buffer.concat(pieces))
+  const take = (): LineText => {
+    const text = length > maxLineBytes ? createTooLongError(maxLineBytes) : decodeUtf8(Buffer.concat(pieces))
     pieces = []
     length = 0
     return text
   }
-  for await (const chunk of createReadStream(file, { highWaterMark: CHUNK_BYTES }) as AsyncIterable<Buffer>) {
+  for await (const chunk of createReadStream(file, { highWaterMark: READ_CHUNK_BYTES }) as AsyncIterable<Buffer>) {
     const [first, last] = [chunk.indexOf(NEWLINE), chunk.lastIndexOf(NEWLINE)]
     if (first !== -1) {
       add(chunk.subarray(0, first))
       yield [take()]
     }
-    if (last > first) yield linesOf(chunk.subarray(first + 1, last), maxLineBytes)
+    if (last > first) yield decodeLines(chunk.subarray(first + 1, last), maxLineBytes)
     if (last + 1 < chunk.length) add(chunk.subarray(last + 1))
     onBytes(chunk.length)
   }
@@ -86,29 +86,29 @@ async function* splitLines(
 }
 
 /** Whole lines. They are decoded together: one by one that takes longer than to parse them. */
-function linesOf(bytes: Buffer, maxLineBytes: number): readonly Text[] {
-  const whole = bytes.length > maxLineBytes ? undefined : decode(bytes)
+function decodeLines(bytes: Buffer, maxLineBytes: number): readonly LineText[] {
+  const whole = bytes.length > maxLineBytes ? undefined : decodeUtf8(bytes)
   if (typeof whole === 'string') return whole.split('\n')
-  const lines: Text[] = []
+  const lines: LineText[] = []
   for (let start = 0; start <= bytes.length;) {
     const found = bytes.indexOf(NEWLINE, start)
     const end = found === -1 ? bytes.length : found
-    lines.push(end - start > maxLineBytes ? tooLong(maxLineBytes) : decode(bytes.subarray(start, end)))
+    lines.push(end - start > maxLineBytes ? createTooLongError(maxLineBytes) : decodeUtf8(bytes.subarray(start, end)))
     start = end + 1
   }
   return lines
 }
 
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const utf8Decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-function decode(bytes: Buffer): Text {
+function decodeUtf8(bytes: Buffer): LineText {
   try {
-    return decoder.decode(bytes)
+    return utf8Decoder.decode(bytes)
   } catch {
     return new FieldError('is not valid UTF-8')
   }
 }
 
-function tooLong(maxLineBytes: number): FieldError {
+function createTooLongError(maxLineBytes: number): FieldError {
   return new FieldError(`is longer than ${maxLineBytes} bytes`)
 }

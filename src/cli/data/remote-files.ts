@@ -4,18 +4,18 @@ import { sanitizeFileName } from '../../model/values/file-name.js'
 import type { Model } from '../../model/definition/model.js'
 import { isFileField, listTransferFields } from '../../formats/transfer-fields.js'
 import type { ContentFolder } from './content-folder.js'
-import type { Remote, RemoteRecord } from './remote.js'
+import type { RemoteClient, RemoteRecord } from './remote.js'
 
 /** A record whose files have been fetched: what its line says of them. */
 export type FetchedFiles = Readonly<Record<string, unknown>>
 
-export function hasFiles(model: Model): boolean {
+export function hasFileFields(model: Model): boolean {
   return listTransferFields(model).some(isFileField)
 }
 
-export class RemoteFiles {
+export class RemoteFileFetcher {
   constructor(
-    private readonly remote: Remote,
+    private readonly remote: RemoteClient,
     private readonly model: Model,
     private readonly folder: ContentFolder,
   ) {}

@@ -5,34 +5,34 @@ import { ConfigError } from '../../errors.js'
 import { parseDispositionName } from '../../model/values/file-name.js'
 import { isObject } from '../../model/values/value.js'
 
-const ANSWER_MS = 60_000
-const ATTEMPTS = 5
-const FIRST_WAIT_MS = 300
+const RESPONSE_TIMEOUT_MS = 60_000
+const MAX_REQUEST_ATTEMPTS = 5
+const FIRST_RETRY_MS = 300
 /** Worth another try: whoever answers so may be ready in a moment. */
-const PASSING = new Set([429, 502, 503, 504])
-const TLS_FAULT = /CERT|SSL|TLS|SELF_SIGNED|UNABLE_TO/
+const RETRYABLE_STATUSES = new Set([429, 502, 503, 504])
+const TLS_ERROR_CODE = /CERT|SSL|TLS|SELF_SIGNED|UNABLE_TO/
 
-export interface Credentials {
+export interface RemoteCredentials {
   readonly username: string
   readonly password: string
 }
 
 export type RemoteRecord = Readonly<Record<string, unknown>>
 
-export interface Downloaded<T> {
+export interface RemoteDownload<T> {
   readonly name: string | undefined
   /** What the content has become. */
   readonly result: T
 }
 
-interface Answer {
+interface RemoteResponse {
   readonly status: number
   readonly body: unknown
 }
 
-class BrokenOff extends Error {}
+class DownloadInterruptedError extends Error {}
 
-export class Remote {
+export class RemoteClient {
   readonly #base: string
   readonly #cookies = new Map<string, string>()
   #token: string | undefined
@@ -41,8 +41,8 @@ export class Remote {
 
   constructor(
     url: string,
-    private readonly credentials: Credentials,
-    private readonly firstWaitMs = FIRST_WAIT_MS,
+    private readonly credentials: RemoteCredentials,
+    private readonly firstRetryMs = FIRST_RETRY_MS,
   ) {
     this.#base = url.replace(/\/+$/, '')
   }
@@ -52,18 +52,18 @@ export class Remote {
   }
 
   async login(): Promise<void> {
-    const { status, body } = await this.#ask('/callback', this.credentials)
+    const { status, body } = await this.#postWithRetry('/callback', this.credentials)
     if (status === 401 || status === 403)
-      throw this.#fault(`it does not let ${this.credentials.username} in: is the password right?`)
-    if (status !== 200) throw this.#fault(`the login was answered with ${status}; is this the right address?`)
+      throw this.#createError(`it does not let ${this.credentials.username} in: is the password right?`)
+    if (status !== 200) throw this.#createError(`the login was answered with ${status}; is this the right address?`)
     const route = isObject(body) && isObject(body['route']) ? body['route']['path'] : undefined
-    if (route !== undefined) throw this.#fault(`it asks for more than a password: ${JSON.stringify(route)}`)
+    if (route !== undefined) throw this.#createError(`it asks for more than a password: ${JSON.stringify(route)}`)
     // Only this service says who has logged in; it also has json as it is.
     this.#isJsonText = !(isObject(body) && body['status'] === 0)
   }
 
   /** The next records by id, or undefined if there is no such model. */
-  async next(
+  async readPage(
     model: string,
     fields: readonly string[],
     after: number,
@@ -72,18 +72,18 @@ export class Remote {
     const criteria = [{ fieldName: 'id', operator: '>', value: after }]
     const data = { criteria, operator: 'and', _archived: true }
     const path = `/ws/rest/${encodeURIComponent(model)}/search`
-    const { status, body } = await this.#askLoggedIn(path, { fields, sortBy: ['id'], limit, offset: 0, data })
+    const { status, body } = await this.#postLoggedIn(path, { fields, sortBy: ['id'], limit, offset: 0, data })
     const { data: found, total } = isObject(body) ? body : {}
     const report = isObject(found) ? found : {}
     if (status === 404 || report['kind'] === 'unknown-model' || report['message'] === model) return undefined
     if (status !== 200 || !isObject(body) || body['status'] !== 0) {
       const said = [report['title'], report['message']].filter((text) => typeof text === 'string')
-      throw this.#fault(`${model}: ${said.join(': ') || `it answered with ${status}`}`)
+      throw this.#createError(`${model}: ${said.join(': ') || `it answered with ${status}`}`)
     }
     if (Array.isArray(found)) return found.filter(isObject)
     // A search that failed may be answered as an empty one; its count tells.
     if (typeof total === 'number' && total > 0)
-      throw this.#fault(`${model}: it counts ${total} and shows none`)
+      throw this.#createError(`${model}: it counts ${total} and shows none`)
     return []
   }
 
@@ -93,48 +93,48 @@ export class Remote {
     id: number,
     field: string,
     take: (content: AsyncIterable<Uint8Array>) => Promise<T>,
-  ): Promise<Downloaded<T> | 'gone' | undefined> {
+  ): Promise<RemoteDownload<T> | 'gone' | undefined> {
     const path = `/ws/rest/${encodeURIComponent(model)}/${id}/${encodeURIComponent(field)}/download`
     for (let attempt = 1; ; attempt++) {
-      const answer = await this.#tryToDownload(path, take)
+      const answer = await this.#downloadOnce(path, take)
       if ('result' in answer) return answer
       if (answer.status === 204) return undefined
       if (answer.status === 404) return 'gone'
-      const isPassing = answer.status === 401 || answer.status === 0 || PASSING.has(answer.status)
-      if (!isPassing || attempt === ATTEMPTS) throw this.#fault(`${model} ${id} ${field}: ${answer.trouble}`)
+      const isRetryable = answer.status === 401 || answer.status === 0 || RETRYABLE_STATUSES.has(answer.status)
+      if (!isRetryable || attempt === MAX_REQUEST_ATTEMPTS) throw this.#createError(`${model} ${id} ${field}: ${answer.trouble}`)
       if (answer.status === 401) await this.login()
-      else await sleep(this.firstWaitMs * 2 ** (attempt - 1))
+      else await sleep(this.firstRetryMs * 2 ** (attempt - 1))
     }
   }
 
   /** Status 0: there was none, or the content broke off. */
-  async #tryToDownload<T>(
+  async #downloadOnce<T>(
     path: string,
     take: (content: AsyncIterable<Uint8Array>) => Promise<T>,
-  ): Promise<Downloaded<T> | { readonly status: number; readonly trouble: string }> {
+  ): Promise<RemoteDownload<T> | { readonly status: number; readonly trouble: string }> {
     const idle = new AbortController()
     const timer = setTimeout(() => {
       idle.abort(new Error('it does not go on'))
-    }, ANSWER_MS)
-    const broken = (error: unknown) => new BrokenOff(this.#troubleOf(error))
+    }, RESPONSE_TIMEOUT_MS)
+    const broken = (error: unknown) => new DownloadInterruptedError(this.#describeNetworkError(error))
     try {
       const headers = { ...this.#headers(), accept: '*/*' }
       const asked = fetch(this.#base + path, { headers, redirect: 'manual', signal: idle.signal })
       const response = await asked.catch((error: unknown) => {
         throw broken(error)
       })
-      this.#keep(response)
+      this.#storeCookies(response)
       const { status, body } = response
       if (status !== 200) {
         await body?.cancel()
         return { status, trouble: `it answered with ${status}` }
       }
-      const content = arriving(body ?? [], () => timer.refresh(), broken)
+      const content = streamBody(body ?? [], () => timer.refresh(), broken)
       const name = parseDispositionName(response.headers.get('content-disposition') ?? '')
       return { name, result: await take(content) }
     } catch (error) {
       // What is wrong on our side, a full disk for one, is no better the next time.
-      if (!(error instanceof BrokenOff)) throw error
+      if (!(error instanceof DownloadInterruptedError)) throw error
       return { status: 0, trouble: error.message }
     } finally {
       clearTimeout(timer)
@@ -142,39 +142,39 @@ export class Remote {
   }
 
   /** A session may end in the middle of a long copy. */
-  async #askLoggedIn(path: string, body: object): Promise<Answer> {
-    const answer = await this.#ask(path, body)
+  async #postLoggedIn(path: string, body: object): Promise<RemoteResponse> {
+    const answer = await this.#postWithRetry(path, body)
     if (answer.status !== 401) return answer
     await this.login()
-    return this.#ask(path, body)
+    return this.#postWithRetry(path, body)
   }
 
-  async #ask(path: string, body: object): Promise<Answer> {
+  async #postWithRetry(path: string, body: object): Promise<RemoteResponse> {
     for (let attempt = 1; ; attempt++) {
-      const answer = await this.#try(path, body)
-      if ('status' in answer && !PASSING.has(answer.status)) return answer
-      if (attempt === ATTEMPTS) {
-        if ('status' in answer) throw this.#fault(`it is busy: it answers with ${answer.status}`)
-        throw this.#fault(`it cannot be reached: ${answer.trouble}`)
+      const answer = await this.#post(path, body)
+      if ('status' in answer && !RETRYABLE_STATUSES.has(answer.status)) return answer
+      if (attempt === MAX_REQUEST_ATTEMPTS) {
+        if ('status' in answer) throw this.#createError(`it is busy: it answers with ${answer.status}`)
+        throw this.#createError(`it cannot be reached: ${answer.trouble}`)
       }
-      await sleep(this.firstWaitMs * 2 ** (attempt - 1))
+      await sleep(this.firstRetryMs * 2 ** (attempt - 1))
     }
   }
 
-  async #try(path: string, body: object): Promise<Answer | { readonly trouble: string }> {
+  async #post(path: string, body: object): Promise<RemoteResponse | { readonly trouble: string }> {
     try {
       const response = await fetch(this.#base + path, {
         method: 'POST',
         headers: { ...this.#headers(), 'content-type': 'application/json', accept: 'application/json' },
         body: JSON.stringify(body),
         redirect: 'manual',
-        signal: AbortSignal.timeout(ANSWER_MS),
+        signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
       })
-      this.#keep(response)
+      this.#storeCookies(response)
       const text = await response.text()
-      return { status: response.status, body: parse(text) }
+      return { status: response.status, body: parseJsonOrUndefined(text) }
     } catch (error) {
-      return { trouble: this.#troubleOf(error) }
+      return { trouble: this.#describeNetworkError(error) }
     }
   }
 
@@ -186,7 +186,7 @@ export class Remote {
     }
   }
 
-  #keep(response: Response): void {
+  #storeCookies(response: Response): void {
     for (const cookie of response.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=;]+)=([^;]*)/.exec(cookie) ?? []
       if (/;\s*max-age=0/i.test(cookie)) this.#cookies.delete(name)
@@ -196,25 +196,25 @@ export class Remote {
   }
 
   /** A certificate that is not trusted is no better the next time. */
-  #troubleOf(error: unknown): string {
+  #describeNetworkError(error: unknown): string {
     const cause = error instanceof Error ? (error.cause ?? error) : error
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
     const message = cause instanceof Error ? cause.message : String(cause)
-    if (TLS_FAULT.test(code))
-      throw this.#fault(`its certificate is not trusted (${code}): name its authority in NODE_EXTRA_CA_CERTS`)
+    if (TLS_ERROR_CODE.test(code))
+      throw this.#createError(`its certificate is not trusted (${code}): name its authority in NODE_EXTRA_CA_CERTS`)
     return message || code
   }
 
-  #fault(message: string): ConfigError {
+  #createError(message: string): ConfigError {
     return new ConfigError('Nothing was imported', [`${this.#base}: ${message}`])
   }
 }
 
 /** Content as it comes; what goes wrong with the connection is told apart from what goes wrong with us. */
-async function* arriving(
+async function* streamBody(
   body: AsyncIterable<Uint8Array> | readonly Uint8Array[],
   onChunk: () => void,
-  broken: (error: unknown) => BrokenOff,
+  broken: (error: unknown) => DownloadInterruptedError,
 ): AsyncGenerator<Uint8Array> {
   const chunks = Readable.from(body)[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
   for (;;) {
@@ -227,7 +227,7 @@ async function* arriving(
   }
 }
 
-function parse(text: string): unknown {
+function parseJsonOrUndefined(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

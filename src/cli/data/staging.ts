@@ -8,23 +8,23 @@ import { convertRemoteRecord, listRemoteFields } from '../../formats/remote-reco
 import { makeFolder } from '../../store/sqlite/blob-folder.js'
 import { PRIVATE_FILE_MODE } from '../../store/engine/private-files.js'
 import { ContentFolder } from './content-folder.js'
-import type { Remote, RemoteRecord } from './remote.js'
-import { hasFiles, RemoteFiles } from './remote-files.js'
+import type { RemoteClient, RemoteRecord } from './remote.js'
+import { hasFileFields, RemoteFileFetcher } from './remote-files.js'
 
-const RECORDS_AT_ONCE = 500
+const PAGE_RECORDS = 500
 /** What was fetched since the last whole line is fetched again when a copy goes on. */
-const RECORDS_WITH_FILES_AT_ONCE = 20
-const MAX_ATTEMPTS = 5
+const PAGE_RECORDS_WITH_FILES = 20
+const MAX_FILE_ATTEMPTS = 5
 const NEWLINE = 0x0a
-const LOOK_BACK_BYTES = 64 * 1024
+const TAIL_BYTES = 64 * 1024
 
 /** A file with the records of one model. */
-export interface ModelFile {
+export interface DataFile {
   readonly file: string
   readonly model: Model
 }
 
-export interface Spooled {
+export interface StagedModel {
   readonly model: Model
   /** Undefined if the other side has no such model. */
   readonly file: string | undefined
@@ -32,19 +32,19 @@ export interface Spooled {
 }
 
 /** Goes on after the last whole line of what an earlier try has left; a file under its own name is complete. */
-export async function spoolModel(
-  remote: Remote,
+export async function stageModel(
+  remote: RemoteClient,
   model: Model,
   folder: string,
   onRecords: (count: number) => void,
-): Promise<Spooled> {
+): Promise<StagedModel> {
   makeFolder(folder)
   const file = path.join(folder, `${model.name}.ndjson`)
-  if (await isThere(file)) return { model, file, records: 0 }
+  if (await isExistingFile(file)) return { model, file, records: 0 }
   const unfinished = `${file}.part`
-  const handle = await open(unfinished, (await isThere(unfinished)) ? 'r+' : 'w+', PRIVATE_FILE_MODE)
+  const handle = await open(unfinished, (await isExistingFile(unfinished)) ? 'r+' : 'w+', PRIVATE_FILE_MODE)
   try {
-    const records = await copyAll(remote, model, folder, handle, onRecords)
+    const records = await copyRecords(remote, model, folder, handle, onRecords)
     if (records === undefined) {
       await rm(unfinished)
       return { model, file: undefined, records: 0 }
@@ -57,8 +57,8 @@ export async function spoolModel(
   }
 }
 
-async function copyAll(
-  remote: Remote,
+async function copyRecords(
+  remote: RemoteClient,
   model: Model,
   folder: string,
   handle: FileHandle,
@@ -67,10 +67,10 @@ async function copyAll(
   const fields = listRemoteFields(model)
   // Files are fetched one by one.
   const names = fields.filter((field) => !isFileField(field)).map(({ name }) => name)
-  const files = hasFiles(model) ? new RemoteFiles(remote, model, new ContentFolder(folder)) : undefined
-  const limit = files ? RECORDS_WITH_FILES_AT_ONCE : RECORDS_AT_ONCE
-  const read = (from: number, most: number) => remote.next(model.name, names, from, most)
-  let { end, after } = await endOf(handle)
+  const files = hasFileFields(model) ? new RemoteFileFetcher(remote, model, new ContentFolder(folder)) : undefined
+  const limit = files ? PAGE_RECORDS_WITH_FILES : PAGE_RECORDS
+  const read = (from: number, most: number) => remote.readPage(model.name, names, from, most)
+  let { end, after } = await findResumePoint(handle)
   await handle.truncate(end)
   let records = 0
   for (;;) {
@@ -81,7 +81,7 @@ async function copyAll(
     // Whoever does not sort or does not compare would be asked the same for ever, or leave some out.
     if (!isAscending(after, page))
       throw new ConfigError('Nothing was imported', [`${model.name}: the other side does not answer by id`])
-    const complete = files ? await withFiles(files, model, page, read) : page
+    const complete = files ? await attachFiles(files, model, page, read) : page
     const text = complete.map(
       (record) => `${JSON.stringify(convertRemoteRecord(fields, record, remote.isJsonText))}\n`,
     )
@@ -94,45 +94,45 @@ async function copyAll(
   }
 }
 
-type Read = (after: number, limit: number) => Promise<readonly RemoteRecord[] | undefined>
+type PageReader = (after: number, limit: number) => Promise<readonly RemoteRecord[] | undefined>
 
 /** A record and its files are fetched one after the other: only if it is still at its version afterwards do they belong together. */
-async function withFiles(
-  files: RemoteFiles,
+async function attachFiles(
+  files: RemoteFileFetcher,
   model: Model,
   page: readonly RemoteRecord[],
-  read: Read,
+  read: PageReader,
 ): Promise<readonly RemoteRecord[]> {
   const complete = new Map<unknown, RemoteRecord>()
-  let waiting: readonly RemoteRecord[] = page
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
-    for (const record of waiting) {
+  let pending: readonly RemoteRecord[] = page
+  for (let attempt = 1; attempt <= MAX_FILE_ATTEMPTS; attempt++) {
+    for (const record of pending) {
       const fetched = await files.fetch(record)
       if (fetched) complete.set(record['id'], { ...record, ...fetched })
       else complete.delete(record['id'])
     }
-    const now = await readAgain(page, read)
-    const isAsItWas = ({ id, version }: RemoteRecord) =>
+    const current = await rereadPage(page, read)
+    const isUnchanged = ({ id, version }: RemoteRecord) =>
       complete.has(id) && complete.get(id)?.['version'] === version
-    waiting = now.filter((record) => !isAsItWas(record))
+    pending = current.filter((record) => !isUnchanged(record))
     // By id, as they are now: the last line says where a copy goes on.
-    if (waiting.length === 0) return now.map((record) => complete.get(record['id']) ?? record)
+    if (pending.length === 0) return current.map((record) => complete.get(record['id']) ?? record)
   }
-  const ids = waiting.map(({ id }) => String(id)).join(', ')
+  const ids = pending.map(({ id }) => String(id)).join(', ')
   throw new ConfigError('Nothing was imported', [
     `${model.name} ${ids}: the files cannot be fetched, or change all the time`,
   ])
 }
 
 /** All that is there now from the first to the last of a page: some may be gone, and others may have come. */
-async function readAgain(page: readonly RemoteRecord[], read: Read): Promise<readonly RemoteRecord[]> {
+async function rereadPage(page: readonly RemoteRecord[], read: PageReader): Promise<readonly RemoteRecord[]> {
   const [first, last] = [Number(page[0]?.['id']), Number(page.at(-1)?.['id'])]
   const found: RemoteRecord[] = []
   for (let after = first - 1; after < last;) {
-    const now = (await read(after, page.length)) ?? []
-    if (now.length === 0 || !isAscending(after, now)) break
-    found.push(...now.filter(({ id }) => Number(id) <= last))
-    after = Number(now.at(-1)?.['id'])
+    const current = (await read(after, page.length)) ?? []
+    if (current.length === 0 || !isAscending(after, current)) break
+    found.push(...current.filter(({ id }) => Number(id) <= last))
+    after = Number(current.at(-1)?.['id'])
   }
   return found
 }
@@ -147,9 +147,9 @@ function isAscending(after: number, page: readonly Readonly<Record<string, unkno
 }
 
 /** Where the last whole line ends, and its id. */
-async function endOf(handle: FileHandle): Promise<{ end: number; after: number }> {
+async function findResumePoint(handle: FileHandle): Promise<{ end: number; after: number }> {
   const { size } = await handle.stat()
-  for (let length = Math.min(size, LOOK_BACK_BYTES); length > 0; length = Math.min(size, length * 2)) {
+  for (let length = Math.min(size, TAIL_BYTES); length > 0; length = Math.min(size, length * 2)) {
     const bytes = Buffer.alloc(length)
     await handle.read(bytes, 0, length, size - length)
     const last = bytes.lastIndexOf(NEWLINE)
@@ -163,7 +163,7 @@ async function endOf(handle: FileHandle): Promise<{ end: number; after: number }
   return { end: 0, after: 0 }
 }
 
-async function isThere(file: string): Promise<boolean> {
+async function isExistingFile(file: string): Promise<boolean> {
   return stat(file).then(
     () => true,
     () => false,

@@ -6,59 +6,59 @@ import {
   type DomainDeclarations,
 } from '../../formats/domain-xml/declarations.js'
 import { MAX_XML_BYTES, parseXml, XmlError } from '../../formats/domain-xml/xml.js'
-import type { ModelFile, Reason } from './model-files.js'
+import type { ModelFile, SkipReason } from './model-files.js'
 
 /** How much of a file is looked at to learn its root. */
-const HEAD_BYTES = 64 * 1024
+const XML_HEAD_BYTES = 64 * 1024
 
 /** A folder may hold XML of other kinds, which is passed over; a file that was named by itself may not be one of these. */
-export function readXml(source: ModelFile, declared: DomainDeclarations): Reason | undefined {
-  const { file, shown, isNamed, fault } = source
-  const { root: found, isWide } = rootOf(file)
-  const isOurs = (ROOT_ELEMENTS as readonly string[]).includes(found ?? '')
+export function readDomainFile(source: ModelFile, declared: DomainDeclarations): SkipReason | undefined {
+  const { file, displayPath, isExplicit, reportError } = source
+  const { root: rootName, isWide } = detectXmlRoot(file)
+  const isOurs = (ROOT_ELEMENTS as readonly string[]).includes(rootName ?? '')
   // Other XML is not even parsed.
-  if (!isNamed && !isOurs)
-    return { kind: 'xml', ...(found === undefined ? {} : { detail: `its root is <${found}>` }) }
+  if (!isExplicit && !isOurs)
+    return { kind: 'xml', ...(rootName === undefined ? {} : { detail: `its root is <${rootName}>` }) }
   try {
     if (statSync(file).size > MAX_XML_BYTES) throw new XmlError(`it has more than ${MAX_XML_BYTES} bytes`)
     if (isOurs && isWide) throw new XmlError('it is not UTF-8: save it as UTF-8')
     const root = parseXml(readFileSync(file, 'utf8'))
-    if (!readDomainXml(root, shown, declared, fault))
-      fault(
+    if (!readDomainXml(root, displayPath, declared, reportError))
+      reportError(
         `its root is <${root.name}>: models stand in <${ROOT_ELEMENTS[0]}>, selections in <${ROOT_ELEMENTS[1]}>`,
       )
   } catch (error) {
     if (!(error instanceof XmlError)) throw error
-    fault(error.message)
+    reportError(error.message)
   }
   return undefined
 }
 
-interface Root {
+interface XmlRoot {
   readonly root: string | undefined
   /** In an encoding whose letters have more than one byte, such as UTF-16: without the zeros it can be recognized. */
   readonly isWide: boolean
 }
 
-function rootOf(file: string): Root {
-  const bytes = headOf(file)
+function detectXmlRoot(file: string): XmlRoot {
+  const bytes = readHead(file)
   const isWide = bytes.includes(0)
   const text = isWide ? bytes.toString('latin1').replaceAll('\0', '') : bytes.toString('utf8')
-  return { root: firstElement(text), isWide }
+  return { root: findFirstElement(text), isWide }
 }
 
-function headOf(file: string): Buffer {
+function readHead(file: string): Buffer {
   const handle = openSync(file, 'r')
   try {
-    const head = Buffer.alloc(HEAD_BYTES)
-    return head.subarray(0, readSync(handle, head, 0, HEAD_BYTES, 0))
+    const head = Buffer.alloc(XML_HEAD_BYTES)
+    return head.subarray(0, readSync(handle, head, 0, XML_HEAD_BYTES, 0))
   } finally {
     closeSync(handle)
   }
 }
 
 /** Behind comments, processing instructions and declarations. */
-function firstElement(text: string): string | undefined {
+function findFirstElement(text: string): string | undefined {
   let start = text.indexOf('<')
   while (start >= 0) {
     const end = text.startsWith('<!--', start) ? text.indexOf('-->', start) : start + 1

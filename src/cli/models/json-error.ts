@@ -1,24 +1,24 @@
 // Where a text stops being JSON. The engine says it for some faults, and only as a number of characters.
 
-const TOKEN =
+const JSON_TOKEN =
   /(?<text>"(?:[^"\\\p{Cc}]|\\(?:["\\/bfnrt]|u[\da-f]{4}))*")|(?<word>-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?|true|false|null)|(?<mark>[{}[\],:])/iuy
-const SPACE = /[ \t\r\n]*/y
+const JSON_WHITESPACE = /[ \t\r\n]*/y
 
 /** `line 3, column 14: …` for the error that JSON.parse raised on this text. */
-export function describeJsonFault(text: string, error: Error): string {
-  const told = /at position (\d+)/.exec(error.message)?.[1]
-  const offset = told === undefined ? offsetOfFault(text) : Number(told)
+export function describeJsonError(text: string, error: Error): string {
+  const reportedOffset = /at position (\d+)/.exec(error.message)?.[1]
+  const offset = reportedOffset === undefined ? findErrorOffset(text) : Number(reportedOffset)
   const before = text.slice(0, offset).split('\n')
   const what = error.message.replace(/ in JSON at position.*$|,? \.{0,3}".*$/s, '')
   return `line ${before.length}, column ${(before.at(-1) ?? '').length + 1}: ${what}`
 }
 
 /** What the engine does not place: the end, an unknown word, or a mark where a value should stand. */
-function offsetOfFault(text: string): number {
+function findErrorOffset(text: string): number {
   let previous = ','
-  for (let offset = afterSpace(text, 0); ; offset = afterSpace(text, TOKEN.lastIndex)) {
-    TOKEN.lastIndex = offset
-    const groups = TOKEN.exec(text)?.groups
+  for (let offset = skipWhitespace(text, 0); ; offset = skipWhitespace(text, JSON_TOKEN.lastIndex)) {
+    JSON_TOKEN.lastIndex = offset
+    const groups = JSON_TOKEN.exec(text)?.groups
     if (!groups) return offset
     const mark = groups['mark'] ?? ''
     const isEmptyList = previous === '[' && mark === ']'
@@ -27,8 +27,8 @@ function offsetOfFault(text: string): number {
   }
 }
 
-function afterSpace(text: string, offset: number): number {
-  SPACE.lastIndex = offset
-  SPACE.exec(text)
-  return SPACE.lastIndex
+function skipWhitespace(text: string, offset: number): number {
+  JSON_WHITESPACE.lastIndex = offset
+  JSON_WHITESPACE.exec(text)
+  return JSON_WHITESPACE.lastIndex
 }

@@ -1,13 +1,13 @@
 // Models in JSON: which files hold some, and what they hold.
 import { didYouMean } from '../../model/values/did-you-mean.js'
 import { isObject } from '../../model/values/value.js'
-import { describeJsonFault } from './json-error.js'
-import { readModelFile, type Exported, type ModelFile } from './model-files.js'
+import { describeJsonError } from './json-error.js'
+import { readModelFile, type ModelFileExports, type ModelFile } from './model-files.js'
 
-const FIELDS = 'fields'
+const FIELDS_KEY = 'fields'
 
 /** A slip of the pen in a model below a folder is a fault, and not a reason to pass it over. */
-export function readJson(source: ModelFile): Exported {
+export function readJsonModels(source: ModelFile): ModelFileExports {
   const text = readModelFile(source)
     ?.toString('utf8')
     .replace(/^\uFEFF/, '')
@@ -17,25 +17,27 @@ export function readJson(source: ModelFile): Exported {
     parsed = JSON.parse(text)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    const what = describeJsonFault(text, error)
-    if (!source.isNamed && !text.includes(FIELDS)) return { kind: 'no-json', detail: what }
-    source.fault(what)
+    const what = describeJsonError(text, error)
+    if (!source.isExplicit && !text.includes(FIELDS_KEY)) return { kind: 'no-json', detail: what }
+    source.reportError(what)
     return []
   }
   const values: readonly unknown[] = Array.isArray(parsed) ? parsed : [parsed]
-  if (!source.isNamed && !values.some(isModel)) return { kind: 'json' }
-  if (values.length === 0) source.fault('there is no model in the list')
+  if (!source.isExplicit && !values.some(isModelLike)) return { kind: 'json' }
+  if (values.length === 0) source.reportError('there is no model in the list')
   return values
 }
 
 /** As it is, or with a slip in one of the two names. */
-function isModel(value: unknown): boolean {
+function isModelLike(value: unknown): boolean {
   if (!isObject(value)) return false
-  if (Object.hasOwn(value, 'name') && Object.hasOwn(value, FIELDS)) return true
-  return Object.entries(value).some(([key, held]) => didYouMean(key, [FIELDS]) !== '' && holdsFields(held))
+  if (Object.hasOwn(value, 'name') && Object.hasOwn(value, FIELDS_KEY)) return true
+  return Object.entries(value).some(
+    ([key, held]) => didYouMean(key, [FIELDS_KEY]) !== '' && hasFieldDefinitions(held),
+  )
 }
 
-function holdsFields(value: unknown): boolean {
+function hasFieldDefinitions(value: unknown): boolean {
   if (!isObject(value)) return false
   const fields = Object.values(value)
   return fields.length > 0 && fields.every((field) => isObject(field) && typeof field['type'] === 'string')

@@ -4,20 +4,20 @@ import path from 'node:path'
 import { ConfigError } from '../../errors.js'
 import { makeFolder } from '../../store/sqlite/blob-folder.js'
 import { PUBLIC_FOLDER_MODE } from '../../store/engine/private-files.js'
-import { translateFileFault } from '../file-error.js'
+import { toFileConfigError } from '../file-error.js'
 
-const NOTHING = 'Nothing was written'
+const NOTHING_WRITTEN = 'Nothing was written'
 
-export interface NewFile {
+export interface NewModelFile {
   readonly name: string
   readonly text: string
 }
 
 /** Refuses if anything is in the way. */
-export function writeModels(files: readonly NewFile[], folder: string, place: string): void {
+export function writeModelFiles(files: readonly NewModelFile[], folder: string, sourcePath: string): void {
   const written: string[] = []
   try {
-    refuseInTheWay(files, folder, place)
+    refuseConflictingFiles(files, folder, sourcePath)
     makeFolder(folder, PUBLIC_FOLDER_MODE)
     for (const { name, text } of files) {
       const file = path.join(folder, name)
@@ -26,38 +26,38 @@ export function writeModels(files: readonly NewFile[], folder: string, place: st
     }
   } catch (error) {
     for (const file of written) rmSync(file, { force: true })
-    throw translateFileFault(NOTHING, error)
+    throw toFileConfigError(NOTHING_WRITTEN, error)
   }
 }
 
-function refuseInTheWay(files: readonly NewFile[], folder: string, place: string): void {
-  const faults = isReadFrom(place, folder)
+function refuseConflictingFiles(files: readonly NewModelFile[], folder: string, sourcePath: string): void {
+  const errors = isInsideSource(sourcePath, folder)
     ? [`${folder} is where the models are read from, and would have all of them twice: name another folder`]
-    : faultsInTheWay(files, folder)
-  if (faults.length > 0) throw new ConfigError(NOTHING, faults)
+    : findConflictingFiles(files, folder)
+  if (errors.length > 0) throw new ConfigError(NOTHING_WRITTEN, errors)
 }
 
 /** The folder of the models, or one below: a service would read what is written there, too. */
-function isReadFrom(place: string, folder: string): boolean {
-  const root = statSync(place).isDirectory() ? place : path.dirname(place)
-  const relative = path.relative(realpathSync(root), realPath(path.resolve(folder)))
+function isInsideSource(sourcePath: string, folder: string): boolean {
+  const root = statSync(sourcePath).isDirectory() ? sourcePath : path.dirname(sourcePath)
+  const relative = path.relative(realpathSync(root), resolveRealPath(path.resolve(folder)))
   return relative !== '..' && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative)
 }
 
 /** Also of what is not there yet. */
-function realPath(place: string): string {
-  const parent = path.dirname(place)
-  return parent === place || existsSync(place)
-    ? realpathSync(place)
-    : path.join(realPath(parent), path.basename(place))
+function resolveRealPath(target: string): string {
+  const parent = path.dirname(target)
+  return parent === target || existsSync(target)
+    ? realpathSync(target)
+    : path.join(resolveRealPath(parent), path.basename(target))
 }
 
 /** Many file systems take names that differ only in case for the same. */
-function faultsInTheWay(files: readonly NewFile[], folder: string): string[] {
+function findConflictingFiles(files: readonly NewModelFile[], folder: string): string[] {
   const names = existsSync(folder) ? readdirSync(folder) : []
-  const there = new Map(names.map((name) => [name.toLowerCase(), name]))
+  const existing = new Map(names.map((name) => [name.toLowerCase(), name]))
   return files.flatMap(({ name }) => {
-    const other = names.includes(name) ? name : there.get(name.toLowerCase())
+    const other = names.includes(name) ? name : existing.get(name.toLowerCase())
     if (other === undefined) return []
     const file = path.join(folder, other)
     return [other === name ? `${file} is there already` : `${file} differs from ${name} only in case`]

@@ -14,40 +14,40 @@ import {
 import { USER_MODEL } from '../../model/definition/model.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
 import { isObject } from '../../model/values/value.js'
-import { CodeReader } from './code-models.js'
-import { readXml } from './domain-files.js'
-import { fileWords } from '../file-error.js'
-import { readJson } from './json-models.js'
-import { findModelFiles, shownAs, type ModelFile, type Reason } from './model-files.js'
-import { summarizePassedOver, type PassedOver } from './skipped-files.js'
+import { ModelScriptLoader } from './code-models.js'
+import { readDomainFile } from './domain-files.js'
+import { explainFileError } from '../file-error.js'
+import { readJsonModels } from './json-models.js'
+import { findModelFiles, toDisplayPath, type ModelFile, type SkipReason } from './model-files.js'
+import { summarizeSkipped, type SkippedFile } from './skipped-files.js'
 
-export interface Loaded {
+export interface LoadedModels {
   readonly sources: readonly ModelSource[]
-  readonly faults: readonly string[]
+  readonly errors: readonly string[]
   /** What domain XML says that is not taken over. */
   readonly report: readonly DomainDiagnostic[]
   /** What lies below the folder and is no model. */
-  readonly passedOver: readonly PassedOver[]
+  readonly skipped: readonly SkippedFile[]
 }
 
 /** The models of a file or a folder; refuses with the faults of all of them. */
-export async function loadModels(place: string): Promise<readonly ModelSource[]> {
-  return (await loadReported(place)).sources
+export async function loadModels(modelsPath: string): Promise<readonly ModelSource[]> {
+  return (await loadModelsWithReport(modelsPath)).sources
 }
 
 /** The same, with the report. */
-export async function loadReported(place: string): Promise<Loaded> {
-  const loaded = await loadCatalogSources(place)
-  refuseFaults(loaded)
+export async function loadModelsWithReport(modelsPath: string): Promise<LoadedModels> {
+  const loaded = await loadCatalogSources(modelsPath)
+  refuseModelErrors(loaded)
   return loaded
 }
 
-export function refuseFaults({ faults, sources }: Loaded): void {
-  const all = [...faults, ...faultsOf(sources)]
+export function refuseModelErrors({ errors, sources }: LoadedModels): void {
+  const all = [...errors, ...findCatalogErrors(sources)]
   if (all.length > 0) throw new ConfigError('The models have faults', all)
 }
 
-function faultsOf(sources: readonly ModelSource[]): readonly string[] {
+function findCatalogErrors(sources: readonly ModelSource[]): readonly string[] {
   try {
     Catalog.from(sources)
     return []
@@ -58,14 +58,14 @@ function faultsOf(sources: readonly ModelSource[]): readonly string[] {
 }
 
 /** What could be read, and what was wrong with the rest. */
-export async function loadCatalogSources(place: string): Promise<Loaded> {
-  const { definitions, extensions, declared, passedOver, faults } = await findModels(place)
-  const written = [...definitions.keys()].filter(isUsable)
+export async function loadCatalogSources(modelsPath: string): Promise<LoadedModels> {
+  const { definitions, extensions, declared, skipped, errors } = await parseModelFiles(modelsPath)
+  const written = [...definitions.keys()].filter(isUsableDefinition)
   const others = new Map(written.map(({ name, fields }) => [name, fields]))
-  const byModel = groupByName([...extensions.keys()])
+  const byModel = groupExtensionsByModel([...extensions.keys()])
   const domain = convertDomainModels(declared, { extensions: byModel, others })
   const extended = (definition: unknown) =>
-    isUsable(definition) && byModel.has(definition.name)
+    isUsableDefinition(definition) && byModel.has(definition.name)
       ? applyExtensions(definition, byModel.get(definition.name) ?? [])
       : definition
   const sources = [
@@ -78,37 +78,40 @@ export async function loadCatalogSources(place: string): Promise<Loaded> {
     // The users are a model of the service, which people may add to.
     if (name === USER_MODEL) sources.push({ file, definition: extension })
     else if (!names.has(name))
-      faults.push(`${file}: it extends "${name}"${didYouMean(name, names)}, which is no model`)
+      errors.push(`${file}: it extends "${name}"${didYouMean(name, names)}, which is no model`)
   }
-  if (faults.length === 0 && definitions.size + declared.entities.length === 0)
-    faults.push(describeEmpty(place), ...summarizePassedOver(passedOver))
-  return { sources, faults: [...faults, ...domain.errors], report: domain.report, passedOver }
+  if (errors.length === 0 && definitions.size + declared.entities.length === 0)
+    errors.push(describeMissingModels(modelsPath), ...summarizeSkipped(skipped))
+  return { sources, errors: [...errors, ...domain.errors], report: domain.report, skipped }
 }
 
-function describeEmpty(place: string): string {
-  const shown = shownAs(path.resolve(place))
-  return `${shown}: there is no model in it; to get a starter, run: verso init`
+function describeMissingModels(modelsPath: string): string {
+  const displayPath = toDisplayPath(path.resolve(modelsPath))
+  return `${displayPath}: there is no model in it; to get a starter, run: verso init`
 }
 
 /** Models of XML alone, without what extends them; refuses with all faults, and what a service would refuse. */
-export async function loadDomain(
-  place: string,
+export async function loadDomainModels(
+  modelsPath: string,
 ): Promise<DomainModels & { readonly extensionFiles: readonly string[] }> {
-  await loadReported(place)
-  const { definitions, extensions, declared, faults } = await findModels(place)
-  const others = new Map([...definitions.keys()].filter(isUsable).map(({ name, fields }) => [name, fields]))
+  await loadModelsWithReport(modelsPath)
+  const { definitions, extensions, declared, errors } = await parseModelFiles(modelsPath)
+  const others = new Map(
+    [...definitions.keys()].filter(isUsableDefinition).map(({ name, fields }) => [name, fields]),
+  )
   const domain = convertDomainModels(declared, { extensions: new Map(), others })
-  if (faults.length === 0 && domain.models.length === 0) faults.push(`${place}: there is no domain XML in it`)
-  const all = [...faults, ...domain.errors]
+  if (errors.length === 0 && domain.models.length === 0)
+    errors.push(`${modelsPath}: there is no domain XML in it`)
+  const all = [...errors, ...domain.errors]
   if (all.length > 0) throw new ConfigError('The models have faults', all)
   return { ...domain, extensionFiles: [...new Set(extensions.values())] }
 }
 
-function isUsable(definition: unknown): definition is ModelDefinition {
+function isUsableDefinition(definition: unknown): definition is ModelDefinition {
   return isObject(definition) && typeof definition['name'] === 'string' && isObject(definition['fields'])
 }
 
-function groupByName(extensions: readonly ModelExtension[]): Map<string, ModelExtension[]> {
+function groupExtensionsByModel(extensions: readonly ModelExtension[]): Map<string, ModelExtension[]> {
   const groups = new Map<string, ModelExtension[]>()
   for (const extension of extensions)
     groups.set(extension.name, [...(groups.get(extension.name) ?? []), extension])
@@ -116,50 +119,50 @@ function groupByName(extensions: readonly ModelExtension[]): Map<string, ModelEx
 }
 
 /** What the files of a place hold; a file that passes on the models of another defines no second one. */
-interface Found {
+interface ParsedModelFiles {
   /** As they were written, with the file. */
   readonly definitions: Map<unknown, string>
   readonly extensions: Map<ModelExtension, string>
   readonly declared: DomainDeclarations
-  readonly passedOver: PassedOver[]
-  readonly faults: string[]
+  readonly skipped: SkippedFile[]
+  readonly errors: string[]
 }
 
-async function findModels(place: string): Promise<Found> {
-  const { files, passedOver, faults } = findModelFiles(place)
-  const found: Found = {
+async function parseModelFiles(modelsPath: string): Promise<ParsedModelFiles> {
+  const { files, skipped, errors } = findModelFiles(modelsPath)
+  const found: ParsedModelFiles = {
     ...{ definitions: new Map(), extensions: new Map(), declared: createDeclarations() },
-    ...{ passedOver: [...passedOver], faults: [...faults] },
+    ...{ skipped: [...skipped], errors: [...errors] },
   }
-  const code = new CodeReader()
+  const scripts = new ModelScriptLoader()
   for (const file of files) {
-    const shown = shownAs(file)
-    const fault = (what: string) => found.faults.push(`${shown}: ${what}`)
+    const displayPath = toDisplayPath(file)
+    const reportError = (what: string) => found.errors.push(`${displayPath}: ${what}`)
     try {
-      const isNamed = file === path.resolve(place)
-      const reason = await readInto(found, { file, shown, isNamed, fault }, code)
-      if (reason) found.passedOver.push({ ...reason, location: shown })
+      const isExplicit = file === path.resolve(modelsPath)
+      const reason = await parseModelFileInto(found, { file, displayPath, isExplicit, reportError }, scripts)
+      if (reason) found.skipped.push({ ...reason, location: displayPath })
     } catch (error) {
       if (!(error instanceof Error && 'code' in error)) throw error
-      fault(fileWords(error) ?? error.message)
+      reportError(explainFileError(error) ?? error.message)
     }
   }
   return found
 }
 
 /** Why it was passed over, if it was. */
-async function readInto(
-  { definitions, extensions, declared }: Found,
+async function parseModelFileInto(
+  { definitions, extensions, declared }: ParsedModelFiles,
   source: ModelFile,
-  code: CodeReader,
-): Promise<Reason | undefined> {
-  const { file, shown } = source
-  if (file.endsWith('.xml')) return readXml(source, declared)
-  const exported = file.endsWith('.json') ? readJson(source) : await code.read(source)
+  scripts: ModelScriptLoader,
+): Promise<SkipReason | undefined> {
+  const { file, displayPath } = source
+  if (file.endsWith('.xml')) return readDomainFile(source, declared)
+  const exported = file.endsWith('.json') ? readJsonModels(source) : await scripts.load(source)
   if ('kind' in exported) return exported
   for (const value of exported) {
-    if (isModelExtension(value)) extensions.set(value, extensions.get(value) ?? shown)
-    else definitions.set(value, definitions.get(value) ?? shown)
+    if (isModelExtension(value)) extensions.set(value, extensions.get(value) ?? displayPath)
+    else definitions.set(value, definitions.get(value) ?? displayPath)
   }
   return undefined
 }

@@ -6,7 +6,7 @@ import {
   type DiagnosticTexts,
 } from '../../formats/domain-xml/report.js'
 
-const KINDS = {
+const SKIP_TEXTS = {
   folder: ['folder is not searched', 'folders are not searched'],
   script: [
     'script is not run: it imports neither defineModel nor extendModel from "verso"',
@@ -21,21 +21,21 @@ const KINDS = {
 } as const satisfies Record<string, DiagnosticTexts>
 
 /** A model may be among these by mistake, so the start names them, too. */
-const LOUD: readonly string[] = ['script', 'no-json', 'large', 'link'] satisfies PassedOverKind[]
+const WARNED_KINDS: readonly string[] = ['script', 'no-json', 'large', 'link'] satisfies SkipKind[]
 
-export type PassedOverKind = keyof typeof KINDS
-export type PassedOver = Diagnostic<PassedOverKind>
+export type SkipKind = keyof typeof SKIP_TEXTS
+export type SkippedFile = Diagnostic<SkipKind>
 
 /** For the log of a start. */
-export function warnOfPassedOver(passedOver: readonly PassedOver[]): string[] {
-  return summarizePassedOver(passedOver.filter(({ kind }) => LOUD.includes(kind)))
+export function summarizeSkipWarnings(skipped: readonly SkippedFile[]): string[] {
+  return summarizeSkipped(skipped.filter(({ kind }) => WARNED_KINDS.includes(kind)))
 }
 
 /** One line for each kind. */
-export function summarizePassedOver(passedOver: readonly PassedOver[]): string[] {
-  return summarizeDiagnostics(KINDS, passedOver).map((line) => `passed over: ${line}`)
+export function summarizeSkipped(skipped: readonly SkippedFile[]): string[] {
+  return summarizeDiagnostics(SKIP_TEXTS, skipped).map((line) => `passed over: ${line}`)
 }
 
-export function printPassedOver(passedOver: readonly PassedOver[]): string {
-  return passedOver.length === 0 ? '' : `\nPassed over:\n\n${formatDiagnostics(KINDS, passedOver)}`
+export function formatSkipped(skipped: readonly SkippedFile[]): string {
+  return skipped.length === 0 ? '' : `\nPassed over:\n\n${formatDiagnostics(SKIP_TEXTS, skipped)}`
 }

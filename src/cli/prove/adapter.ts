@@ -7,7 +7,7 @@ export interface HttpRequest {
   readonly body?: unknown
 }
 
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   /** The JSON, or the text if it is none. */
@@ -18,23 +18,23 @@ export interface HttpAnswer {
  * One request to one of the nodes, and its answer. It fails with NotSent, or with Lost: do not catch those, prove knows what they
  * mean.
  */
-export type Send = (method: string, path: string, request?: HttpRequest) => Promise<HttpAnswer>
+export type SendRequest = (method: string, path: string, request?: HttpRequest) => Promise<HttpResponse>
 
 /** Nobody was there to take it: nothing has happened. */
-export class NotSent extends Error {}
+export class NotSentError extends Error {}
 
 /** It was sent, and there was no answer: nobody knows whether it happened. */
-export class Lost extends Error {}
+export class ResponseLostError extends Error {}
 
 /** What is stored: the version is 0 after create, and one more with every update. */
-export interface State {
+export interface ObservedState {
   readonly version: number
   readonly tokens: readonly string[]
 }
 
-export type Other =
+export type FailureResult =
   /** Of an update or a removal: the record is not at the version that was named; what it is now, if the answer tells. */
-  | { readonly outcome: 'conflict'; readonly theirs?: State }
+  | { readonly outcome: 'conflict'; readonly theirs?: ObservedState }
   /** There is no such record. */
   | { readonly outcome: 'missing' }
   /** Nothing was written; it is worth another try. */
@@ -44,11 +44,12 @@ export type Other =
   /** What a service must never answer: a violation, in words. */
   | { readonly outcome: 'unexpected'; readonly message: string }
 
-export type RecordAnswer = ({ readonly outcome: 'ok'; readonly id: string } & State) | Other
-export type RemovalAnswer = { readonly outcome: 'ok' } | Other
-export type TotalAnswer = { readonly outcome: 'ok'; readonly total: number } | Other
-export type ListAnswer =
-  { readonly outcome: 'ok'; readonly records: readonly ({ readonly id: string } & State)[] } | Other
+export type RecordResult = ({ readonly outcome: 'ok'; readonly id: string } & ObservedState) | FailureResult
+export type RemovalResult = { readonly outcome: 'ok' } | FailureResult
+export type TotalResult = { readonly outcome: 'ok'; readonly total: number } | FailureResult
+export type ListResult =
+  | { readonly outcome: 'ok'; readonly records: readonly ({ readonly id: string } & ObservedState)[] }
+  | FailureResult
 
 export interface FeedChange {
   readonly seq: number
@@ -61,11 +62,11 @@ export interface FeedChange {
   readonly after?: readonly string[] | undefined
 }
 
-export type FeedAnswer =
+export type FeedResult =
   | { readonly outcome: 'ok'; readonly changes: readonly FeedChange[]; readonly next: number }
   /** The service has none. */
   | { readonly outcome: 'absent' }
-  | Other
+  | FailureResult
 
 /** What the command line says about the service. */
 export interface AdapterOptions {
@@ -88,23 +89,23 @@ export interface Adapter {
   /** Ends what start has begun. */
   stop?(): Promise<void>
   /** Before all others: a login, a look at what there is. What it throws ends the run. */
-  open?(send: Send): Promise<void>
-  create(send: Send, tokens: readonly string[], key?: string): Promise<RecordAnswer>
-  read(send: Send, id: string): Promise<RecordAnswer>
+  open?(send: SendRequest): Promise<void>
+  create(send: SendRequest, tokens: readonly string[], key?: string): Promise<RecordResult>
+  read(send: SendRequest, id: string): Promise<RecordResult>
   /** Only if the record is at `version`: else `conflict`. */
   update(
-    send: Send,
+    send: SendRequest,
     id: string,
     version: number,
     tokens: readonly string[],
     key?: string,
-  ): Promise<RecordAnswer>
-  remove(send: Send, id: string, version: number, key?: string): Promise<RemovalAnswer>
+  ): Promise<RecordResult>
+  remove(send: SendRequest, id: string, version: number, key?: string): Promise<RemovalResult>
   /** How many records of this run there are now. Without it totals are not checked. */
-  total?(send: Send): Promise<TotalAnswer>
+  total?(send: SendRequest): Promise<TotalResult>
   /** All records of this run. */
-  list?(send: Send): Promise<ListAnswer>
+  list?(send: SendRequest): Promise<ListResult>
   /** What was committed behind `since`, in order; undefined is where this run began. Waits a little if there is nothing. */
-  feed?(send: Send, since: number | undefined, waitSeconds: number): Promise<FeedAnswer>
-  close?(send: Send): Promise<void>
+  feed?(send: SendRequest, since: number | undefined, waitSeconds: number): Promise<FeedResult>
+  close?(send: SendRequest): Promise<void>
 }

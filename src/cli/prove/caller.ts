@@ -1,35 +1,35 @@
 // One client's hands: each operation goes to some node, is perhaps cut off or repeated, and is written down.
 import {
-  Lost,
-  NotSent,
+  ResponseLostError,
+  NotSentError,
   type Adapter,
-  type Other,
-  type RecordAnswer,
-  type Send,
-  type State,
+  type FailureResult,
+  type RecordResult,
+  type SendRequest,
+  type ObservedState,
 } from './adapter.js'
-import type { RemovalAnswer, TotalAnswer } from './adapter.js'
-import type { Connection, Place } from './connection.js'
-import type { Journal, Operation } from './journal.js'
-import type { Random } from './random.js'
+import type { RemovalResult, TotalResult } from './adapter.js'
+import type { HttpConnectionPool, NodeAddress } from './connection.js'
+import type { Journal, ClientOperation } from './journal.js'
+import type { SeededRandom } from './random.js'
 
-const NOBODY_THERE_MS = 50
-const LATEST_CUT_MS = 4
+const UNREACHABLE_RETRY_MS = 50
+const MAX_CUT_DELAY_MS = 4
 /** A create without an answer is repeated for so long. */
-const PATIENCE_MS = 60_000
+const CREATE_RETRY_TIMEOUT_MS = 60_000
 
 /** What all clients share. */
-export interface Ground {
+export interface ClientContext {
   readonly adapter: Adapter
-  readonly connection: Connection
-  readonly places: readonly Place[]
+  readonly connections: HttpConnectionPool
+  readonly addresses: readonly NodeAddress[]
   readonly journal: Journal
   /** Waits so long, or until there is no time left. */
   readonly pause: (milliseconds: number) => Promise<void>
 }
 
 /** How often requests are cut off, carry a key, and are repeated: shares from 0 to 1. */
-export interface Trouble {
+export interface FaultInjection {
   readonly drop: number
   /** Of updates and deletes; creates always carry one. */
   readonly keyed: number
@@ -37,123 +37,135 @@ export interface Trouble {
   readonly duplicates: number
 }
 
-type About = Pick<Operation, 'kind' | 'record' | 'key' | 'token' | 'named'>
+type OperationDetails = Pick<ClientOperation, 'kind' | 'record' | 'key' | 'token' | 'named'>
 /** Only that of a record has an id. */
-type Answer = { readonly outcome: 'ok'; readonly id?: string } | Other
+type OperationResult = { readonly outcome: 'ok'; readonly id?: string } | FailureResult
 
-export class Caller {
+export class ProveClient {
   #keys = 0
   dropped = 0
   repeated = 0
 
   constructor(
-    private readonly ground: Ground,
+    private readonly context: ClientContext,
     readonly name: string,
-    private readonly random: Random,
-    private readonly trouble: Trouble,
+    private readonly random: SeededRandom,
+    private readonly faultInjection: FaultInjection,
     private readonly run: string,
   ) {}
 
   /** With a key, an answer that was lost is asked for again until it is known. */
-  async create(): Promise<RecordAnswer> {
-    const { adapter } = this.ground
-    const about: About = { kind: 'create', ...this.#newKey() }
-    const ask = async (send: Send) => adapter.create(send, [], about.key)
-    let answer = await this.#once(about, ask)
-    if (answer.outcome === 'ok' && about.key !== undefined && this.random.happens(this.trouble.duplicates))
-      await this.#again(about, ask)
+  async create(): Promise<RecordResult> {
+    const { adapter } = this.context
+    const about: OperationDetails = { kind: 'create', ...this.#createKey() }
+    const ask = async (send: SendRequest) => adapter.create(send, [], about.key)
+    let answer = await this.#sendOnce(about, ask)
+    if (
+      answer.outcome === 'ok' &&
+      about.key !== undefined &&
+      this.random.chance(this.faultInjection.duplicates)
+    )
+      await this.#sendAgain(about, ask)
     const isOpen = () => answer.outcome === 'unknown' || answer.outcome === 'refused'
-    const untilMs = performance.now() + PATIENCE_MS
+    const untilMs = performance.now() + CREATE_RETRY_TIMEOUT_MS
     while (about.key !== undefined && isOpen() && performance.now() < untilMs)
-      answer = await this.#once(about, ask)
+      answer = await this.#sendOnce(about, ask)
     return answer
   }
 
-  async read(record: string): Promise<RecordAnswer> {
-    return this.#once({ kind: 'read', record }, (send) => this.ground.adapter.read(send, record))
+  async read(record: string): Promise<RecordResult> {
+    return this.#sendOnce({ kind: 'read', record }, (send) => this.context.adapter.read(send, record))
   }
 
   /** Appends a token of its own to what was read. */
-  async update(record: string, { version, tokens }: State): Promise<RecordAnswer> {
-    const { adapter, journal } = this.ground
+  async update(record: string, { version, tokens }: ObservedState): Promise<RecordResult> {
+    const { adapter, journal } = this.context
     const token = journal.nextToken(this.name)
     const { isTwice, ...key } = this.#chooseKey()
-    const about: About = { kind: 'update', record, token, named: version, ...key }
+    const about: OperationDetails = { kind: 'update', record, token, named: version, ...key }
     return this.#write(about, isTwice, (send) =>
       adapter.update(send, record, version, [...tokens, token], about.key),
     )
   }
 
-  async remove(record: string, version: number): Promise<RemovalAnswer> {
+  async remove(record: string, version: number): Promise<RemovalResult> {
     const { isTwice, ...key } = this.#chooseKey()
-    const about: About = { kind: 'remove', record, named: version, ...key }
-    return this.#write(about, isTwice, async (send): Promise<RemovalAnswer> => {
-      const answer = await this.ground.adapter.remove(send, record, version, about.key)
+    const about: OperationDetails = { kind: 'remove', record, named: version, ...key }
+    return this.#write(about, isTwice, async (send): Promise<RemovalResult> => {
+      const answer = await this.context.adapter.remove(send, record, version, about.key)
       // Some services show once more what they have removed: that is no state of the record.
       return answer.outcome === 'ok' ? { outcome: 'ok' } : answer
     })
   }
 
-  async total(): Promise<TotalAnswer | undefined> {
-    const { adapter } = this.ground
+  async total(): Promise<TotalResult | undefined> {
+    const { adapter } = this.context
     if (!adapter.total) return undefined
-    return this.#once({ kind: 'total' }, async (send) => adapter.total?.(send) ?? { outcome: 'refused' })
+    return this.#sendOnce({ kind: 'total' }, async (send) => adapter.total?.(send) ?? { outcome: 'refused' })
   }
 
-  #newKey(): { readonly key?: string } {
-    return this.ground.adapter.takesKeys ? { key: `${this.run}.${this.name}.${++this.#keys}` } : {}
+  #createKey(): { readonly key?: string } {
+    return this.context.adapter.takesKeys ? { key: `${this.run}.${this.name}.${++this.#keys}` } : {}
   }
 
   /** Whether a write carries a key, and whether it is sent twice with it. */
   #chooseKey(): { readonly key?: string; readonly isTwice: boolean } {
-    const isTwice = this.random.happens(this.trouble.duplicates)
-    const isKeyed = this.random.happens(this.trouble.keyed) || isTwice
-    const key = isKeyed ? this.#newKey() : {}
+    const isTwice = this.random.chance(this.faultInjection.duplicates)
+    const isKeyed = this.random.chance(this.faultInjection.keyed) || isTwice
+    const key = isKeyed ? this.#createKey() : {}
     return { ...key, isTwice: isTwice && 'key' in key }
   }
 
   /** Sends it once; or twice, at the same time or one after the other. */
-  async #write<A extends Answer>(
-    about: About,
+  async #write<A extends OperationResult>(
+    about: OperationDetails,
     isTwice: boolean,
-    ask: (send: Send) => Promise<A>,
-  ): Promise<A | Other> {
-    if (!isTwice) return this.#once(about, ask)
-    const isAtOnce = this.random.happens(0.5)
-    const first = this.#once(about, ask)
+    ask: (send: SendRequest) => Promise<A>,
+  ): Promise<A | FailureResult> {
+    if (!isTwice) return this.#sendOnce(about, ask)
+    const isAtOnce = this.random.chance(0.5)
+    const first = this.#sendOnce(about, ask)
     if (!isAtOnce) await first
-    const second = this.#again(about, ask)
+    const second = this.#sendAgain(about, ask)
     const answers = [await first, await second] as const
     return answers.find(({ outcome }) => outcome === 'ok') ?? answers[1]
   }
 
-  async #again<A extends Answer>(about: About, ask: (send: Send) => Promise<A>): Promise<A | Other> {
+  async #sendAgain<A extends OperationResult>(
+    about: OperationDetails,
+    ask: (send: SendRequest) => Promise<A>,
+  ): Promise<A | FailureResult> {
     this.repeated++
-    return this.#once(about, ask)
+    return this.#sendOnce(about, ask)
   }
 
-  async #once<A extends Answer>(about: About, ask: (send: Send) => Promise<A>): Promise<A | Other> {
-    const { journal, pause } = this.ground
+  async #sendOnce<A extends OperationResult>(
+    about: OperationDetails,
+    ask: (send: SendRequest) => Promise<A>,
+  ): Promise<A | FailureResult> {
+    const { journal, pause } = this.context
     const invokedMs = performance.now()
-    const answer = await this.#ask(ask)
+    const answer = await this.#attempt(ask)
     const times = { invokedMs, answeredMs: performance.now() }
     const record = about.record ?? (answer.outcome === 'ok' ? answer.id : undefined)
     journal.add({ ...about, record, client: this.name, ...times, ...answer })
-    const waitMs = waitOf(answer)
+    const waitMs = readRetryDelay(answer)
     if (waitMs > 0) await pause(waitMs)
     return answer
   }
 
-  async #ask<A extends Answer>(ask: (send: Send) => Promise<A>): Promise<A | Other> {
-    const { connection, places } = this.ground
-    const place = places[this.random.below(places.length)]
-    if (!place) throw new Error('there is no node')
-    const isCut = this.random.happens(this.trouble.drop)
+  async #attempt<A extends OperationResult>(
+    ask: (send: SendRequest) => Promise<A>,
+  ): Promise<A | FailureResult> {
+    const { connections, addresses } = this.context
+    const address = addresses[this.random.below(addresses.length)]
+    if (!address) throw new Error('there is no node')
+    const isCut = this.random.chance(this.faultInjection.drop)
     try {
-      return await ask(connection.to(place, isCut ? this.random.next() * LATEST_CUT_MS : undefined))
+      return await ask(connections.sendTo(address, isCut ? this.random.next() * MAX_CUT_DELAY_MS : undefined))
     } catch (error) {
-      if (error instanceof NotSent) return { outcome: 'refused', retryAfterMs: NOBODY_THERE_MS }
-      if (!(error instanceof Lost)) throw error
+      if (error instanceof NotSentError) return { outcome: 'refused', retryAfterMs: UNREACHABLE_RETRY_MS }
+      if (!(error instanceof ResponseLostError)) throw error
       if (isCut) this.dropped++
       return { outcome: 'unknown' }
     }
@@ -161,6 +173,6 @@ export class Caller {
 }
 
 /** What the service asks for before the next try. */
-function waitOf(answer: Answer): number {
+function readRetryDelay(answer: OperationResult): number {
   return 'retryAfterMs' in answer ? (answer.retryAfterMs ?? 0) : 0
 }

@@ -1,35 +1,38 @@
 // How a record came to be what it is, token by token, and who sent what.
-import type { State } from './adapter.js'
-import type { Operation } from './journal.js'
+import type { ObservedState } from './adapter.js'
+import type { ClientOperation } from './journal.js'
 
 /** One update, however often it was sent. */
-export interface Update {
+export interface TokenUpdate {
   readonly token: string
   readonly named: number
   /** When it was first sent. */
   readonly invokedMs: number
-  readonly operations: readonly Operation[]
+  readonly operations: readonly ClientOperation[]
 }
 
-export interface Chain {
-  readonly operations: readonly Operation[]
+export interface TokenChain {
+  readonly operations: readonly ClientOperation[]
   readonly tokens: readonly string[]
   /** Undefined: it is gone. */
-  readonly final: State | undefined
-  readonly updates: ReadonlyMap<string, Update>
+  readonly final: ObservedState | undefined
+  readonly updates: ReadonlyMap<string, TokenUpdate>
 }
 
-export function chainOf(operations: readonly Operation[], final: State | undefined): Chain {
-  const tokens = final?.tokens ?? lastSeen(operations)
-  return { operations, tokens, final, updates: updatesOf(operations) }
+export function buildChain(
+  operations: readonly ClientOperation[],
+  final: ObservedState | undefined,
+): TokenChain {
+  const tokens = final?.tokens ?? findLongestTokens(operations)
+  return { operations, tokens, final, updates: groupUpdates(operations) }
 }
 
 /** Infinity if there is none. */
-export function earliest(times: readonly number[]): number {
+export function findEarliest(times: readonly number[]): number {
   return times.reduce((first, time) => Math.min(first, time), Infinity)
 }
 
-function lastSeen(operations: readonly Operation[]): readonly string[] {
+function findLongestTokens(operations: readonly ClientOperation[]): readonly string[] {
   let last: readonly string[] = []
   for (const { outcome, tokens = [], theirs } of operations) {
     const shown = outcome === 'ok' ? tokens : (theirs?.tokens ?? [])
@@ -38,8 +41,8 @@ function lastSeen(operations: readonly Operation[]): readonly string[] {
   return last
 }
 
-function updatesOf(operations: readonly Operation[]): Map<string, Update> {
-  const updates = new Map<string, Update & { operations: Operation[] }>()
+function groupUpdates(operations: readonly ClientOperation[]): Map<string, TokenUpdate> {
+  const updates = new Map<string, TokenUpdate & { operations: ClientOperation[] }>()
   for (const operation of operations) {
     const { kind, token, named, invokedMs } = operation
     if (kind !== 'update' || token === undefined || named === undefined) continue

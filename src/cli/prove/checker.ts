@@ -1,18 +1,18 @@
 // Holds what clients were told against what is there at the end. Pure: a history goes in, violations come out, in n log n.
-import type { State } from './adapter.js'
-import type { Operation } from './journal.js'
+import type { ObservedState } from './adapter.js'
+import type { ClientOperation } from './journal.js'
 import { checkRecord } from './record-check.js'
 import { checkTotals } from './total-check.js'
 import type { Violation } from './violation.js'
 
-export interface History {
-  readonly operations: readonly Operation[]
+export interface RunHistory {
+  readonly operations: readonly ClientOperation[]
   /** What is there at the end, by record; those that are gone are not in it. */
-  readonly table: ReadonlyMap<string, State>
+  readonly table: ReadonlyMap<string, ObservedState>
 }
 
-export function check({ operations, table }: History): Violation[] {
-  const byRecord = new Map<string, Operation[]>()
+export function checkHistory({ operations, table }: RunHistory): Violation[] {
+  const byRecord = new Map<string, ClientOperation[]>()
   for (const operation of operations) {
     if (operation.record === undefined) continue
     const known = byRecord.get(operation.record)
@@ -20,14 +20,14 @@ export function check({ operations, table }: History): Violation[] {
     else byRecord.set(operation.record, [operation])
   }
   return [
-    ...unexpected(operations),
+    ...findUnexpected(operations),
     ...checkCreates(operations, table),
     ...[...byRecord].flatMap(([record, all]) => [...checkRecord(record, all, table.get(record))]),
     ...checkTotals(operations, table),
   ]
 }
 
-function* unexpected(operations: readonly Operation[]): Generator<Violation> {
+function* findUnexpected(operations: readonly ClientOperation[]): Generator<Violation> {
   for (const { kind, record, outcome, message = 'no reason was given' } of operations)
     if (outcome === 'unexpected')
       yield { rule: 'unexpected', message: `${kind}${record ? ` of ${record}` : ''}: ${message}` }
@@ -35,8 +35,8 @@ function* unexpected(operations: readonly Operation[]): Generator<Violation> {
 
 /** Each create makes one record of its own, however often it is repeated; and nothing else makes any. */
 function* checkCreates(
-  operations: readonly Operation[],
-  table: ReadonlyMap<string, State>,
+  operations: readonly ClientOperation[],
+  table: ReadonlyMap<string, ObservedState>,
 ): Generator<Violation> {
   const makers = new Map<string, string>()
   const made = new Map<string, string>()
@@ -53,8 +53,8 @@ function* checkCreates(
     made.set(key, record)
     makers.set(record, key)
   }
-  const nobodys = [...table.keys()].filter((record) => !makers.has(record))
+  const unclaimed = [...table.keys()].filter((record) => !makers.has(record))
   const open = [...unanswered].filter((key) => !made.has(key)).length
-  if (nobodys.length > open)
-    yield { rule: 'created', message: `nobody made ${nobodys.slice(open).join(', ')}, and they are there` }
+  if (unclaimed.length > open)
+    yield { rule: 'created', message: `nobody made ${unclaimed.slice(open).join(', ')}, and they are there` }
 }

@@ -1,12 +1,12 @@
 // The feed, applied change by change, must arrive at what the table holds.
-import type { FeedChange, State } from './adapter.js'
+import type { FeedChange, ObservedState } from './adapter.js'
 import type { Violation } from './violation.js'
 
-export class FeedFold {
+export class FeedReplay {
   /** How many changes came. */
   count = 0
   readonly #violations: Violation[] = []
-  readonly #states = new Map<string, State>()
+  readonly #states = new Map<string, ObservedState>()
   readonly #removed = new Set<string>()
   #seq = -Infinity
 
@@ -33,21 +33,21 @@ export class FeedFold {
       this.#removed.add(id)
       return
     }
-    if (before && change.before && !isSame(before.tokens, change.before))
+    if (before && change.before && !hasSameTokens(before.tokens, change.before))
       this.#report('feed-gap', `record ${id}: version ${version} was made from something else`)
     this.#states.set(id, { version, tokens: change.after ?? before?.tokens ?? [] })
   }
 
   /** Whether all that the table holds has come. */
-  isComplete(table: ReadonlyMap<string, State>): boolean {
+  isComplete(table: ReadonlyMap<string, ObservedState>): boolean {
     return [...table].every(([id, { version }]) => (this.#states.get(id)?.version ?? -1) >= version)
   }
 
   /** `own` are the records of this run: others may come and go in the same model. */
-  finish(table: ReadonlyMap<string, State>, own: ReadonlySet<string>): Violation[] {
+  finish(table: ReadonlyMap<string, ObservedState>, own: ReadonlySet<string>): Violation[] {
     for (const [id, { version, tokens }] of table) {
       const folded = this.#states.get(id)
-      if (folded?.version !== version || !isSame(folded.tokens, tokens))
+      if (folded?.version !== version || !hasSameTokens(folded.tokens, tokens))
         this.#report(
           'feed-table',
           `record ${id} is at version ${version}, folded from the feed at ${folded?.version ?? 'none'}`,
@@ -64,6 +64,6 @@ export class FeedFold {
   }
 }
 
-function isSame(left: readonly string[], right: readonly string[]): boolean {
+function hasSameTokens(left: readonly string[], right: readonly string[]): boolean {
   return left.length === right.length && left.every((token, index) => token === right[index])
 }

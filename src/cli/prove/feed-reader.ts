@@ -1,32 +1,32 @@
 // Reads the feed beside the clients, from whichever node, and goes on where it was when one is gone.
-import { Lost, NotSent, type FeedAnswer, type State } from './adapter.js'
-import type { Ground } from './caller.js'
-import { FeedFold } from './feed-fold.js'
+import { ResponseLostError, NotSentError, type FeedResult, type ObservedState } from './adapter.js'
+import type { ClientContext } from './caller.js'
+import { FeedReplay } from './feed-fold.js'
 import type { Violation } from './violation.js'
 
-const WAIT_SECONDS = 1
-const PAUSE_MS = 100
+const LONG_POLL_SECONDS = 1
+const FEED_RETRY_MS = 100
 /** How long the last changes may take to come, when all writes are over. */
-const LATE_MS = 10_000
+const FEED_CATCH_UP_TIMEOUT_MS = 10_000
 
 export class FeedReader {
-  readonly #fold = new FeedFold()
+  readonly #replay = new FeedReplay()
   readonly #unexpected: Violation[] = []
   #since: number | undefined
-  #turn = 0
-  #isOver = false
+  #nextNode = 0
+  #isStopped = false
   #isAbsent = false
   #done: Promise<void> = Promise.resolve()
 
-  constructor(private readonly ground: Ground) {}
+  constructor(private readonly context: ClientContext) {}
 
   get count(): number {
-    return this.#fold.count
+    return this.#replay.count
   }
 
   /** Whether the service has a feed, as far as is known. */
-  get isThere(): boolean {
-    return this.ground.adapter.feed !== undefined && !this.#isAbsent
+  get hasFeed(): boolean {
+    return this.context.adapter.feed !== undefined && !this.#isAbsent
   }
 
   start(): void {
@@ -36,45 +36,45 @@ export class FeedReader {
   }
 
   /** Reads on until all is there that the table holds, and answers what is wrong. */
-  async finish(table: ReadonlyMap<string, State>, own: ReadonlySet<string>): Promise<Violation[]> {
-    this.#isOver = true
+  async finish(table: ReadonlyMap<string, ObservedState>, own: ReadonlySet<string>): Promise<Violation[]> {
+    this.#isStopped = true
     await this.#done
-    const untilMs = performance.now() + LATE_MS
-    while (this.isThere && !this.#fold.isComplete(table) && performance.now() < untilMs) await this.#read()
+    const untilMs = performance.now() + FEED_CATCH_UP_TIMEOUT_MS
+    while (this.hasFeed && !this.#replay.isComplete(table) && performance.now() < untilMs) await this.#read()
     // Deletes change nothing that is in the table: whatever is left.
-    while (this.isThere && (await this.#read()) > 0) continue
-    return this.isThere ? [...this.#unexpected, ...this.#fold.finish(table, own)] : []
+    while (this.hasFeed && (await this.#read()) > 0) continue
+    return this.hasFeed ? [...this.#unexpected, ...this.#replay.finish(table, own)] : []
   }
 
   async #keepReading(): Promise<void> {
-    while (!this.#isOver && this.isThere) await this.#read()
+    while (!this.#isStopped && this.hasFeed) await this.#read()
   }
 
   async #read(): Promise<number> {
-    const { adapter, connection, places, pause } = this.ground
-    const place = places[this.#turn++ % places.length]
-    if (!adapter.feed || !place) return 0
-    const answer = await orLost(
-      adapter.feed(connection.to(place), this.#since, this.#isOver ? 0 : WAIT_SECONDS),
+    const { adapter, connections, addresses, pause } = this.context
+    const address = addresses[this.#nextNode++ % addresses.length]
+    if (!adapter.feed || !address) return 0
+    const answer = await toUnknownIfLost(
+      adapter.feed(connections.sendTo(address), this.#since, this.#isStopped ? 0 : LONG_POLL_SECONDS),
     )
     if (answer.outcome === 'ok') {
-      for (const change of answer.changes) this.#fold.add(change)
+      for (const change of answer.changes) this.#replay.add(change)
       this.#since = answer.next
       return answer.changes.length
     }
     if (answer.outcome === 'absent') this.#isAbsent = true
     else if (answer.outcome === 'unexpected')
       this.#unexpected.push({ rule: 'unexpected', message: `feed: ${answer.message}` })
-    await pause(('retryAfterMs' in answer ? answer.retryAfterMs : undefined) ?? PAUSE_MS)
+    await pause(('retryAfterMs' in answer ? answer.retryAfterMs : undefined) ?? FEED_RETRY_MS)
     return 0
   }
 }
 
-async function orLost(answer: Promise<FeedAnswer>): Promise<FeedAnswer> {
+async function toUnknownIfLost(answer: Promise<FeedResult>): Promise<FeedResult> {
   try {
     return await answer
   } catch (error) {
-    if (error instanceof NotSent || error instanceof Lost) return { outcome: 'unknown' }
+    if (error instanceof NotSentError || error instanceof ResponseLostError) return { outcome: 'unknown' }
     throw error
   }
 }

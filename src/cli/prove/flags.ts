@@ -2,7 +2,7 @@
 import { randomInt } from 'node:crypto'
 import type { Command } from 'commander'
 import * as kinds from '../settings/setting-types.js'
-import type { Kind } from '../settings/setting-types.js'
+import type { OptionType } from '../settings/setting-types.js'
 
 const DEFAULT_NODES = { sqlite: 1, postgres: 3 }
 const SECONDS_BETWEEN_KILLS = 5
@@ -34,7 +34,7 @@ export interface ProveFlags {
 }
 
 /** The same, checked. */
-export interface Wanted {
+export interface ProveOptions {
   /** Undefined: nodes of our own. */
   readonly urls: readonly string[] | undefined
   /** Undefined: SQLite in a temporary folder. */
@@ -51,7 +51,7 @@ export interface Wanted {
   readonly atLeast: number
 }
 
-export function addFlags(command: Command): Command {
+export function addProveFlags(command: Command): Command {
   return command
     .option('--seconds <number>', 'how long', '60')
     .option('--clients <number>', 'how many clients at once', '16')
@@ -84,49 +84,49 @@ export function addFlags(command: Command): Command {
     .option('--json', 'the scoreboard as JSON')
 }
 
-const share: Kind<number> = {
+const shareType: OptionType<number> = {
   mustBe: 'a share from 0 to 1, such as 0.05',
   parse: (text) => (/^(0(\.\d+)?|1(\.0+)?)$/.test(text) ? Number(text) : undefined),
 }
-const address: Kind<string> = {
+const addressType: OptionType<string> = {
   mustBe: 'an address such as http://localhost:8080',
   parse: (text) => (/^https?:\/\//.test(text) && URL.canParse(text) ? text.replace(/\/+$/, '') : undefined),
 }
 
 /** The second list has the faults; as long as it has any, the first is of no use. */
-export function readFlags(flags: ProveFlags): readonly [Wanted, readonly string[]] {
-  const faults: string[] = []
-  const read = <T>(flag: string, kind: Kind<T>, text: string | undefined): T | undefined => {
+export function readProveFlags(flags: ProveFlags): readonly [ProveOptions, readonly string[]] {
+  const errors: string[] = []
+  const read = <T>(flag: string, kind: OptionType<T>, text: string | undefined): T | undefined => {
     const value = text === undefined ? undefined : kind.parse(text)
     if (text !== undefined && value === undefined)
-      faults.push(`--${flag} must be ${kind.mustBe}${kind.isSecret ? '' : `, not "${text}"`}`)
+      errors.push(`--${flag} must be ${kind.mustBe}${kind.isSecret ? '' : `, not "${text}"`}`)
     return value
   }
   const number = (flag: string, text: string | undefined, least: number, most: number) =>
-    read(flag, kinds.whole(least, most), text)
+    read(flag, kinds.boundedInteger(least, most), text)
   const db = read('db', kinds.database, flags.db)
-  const urls = flags.url?.map((url) => read('url', address, url) ?? '')
-  const usualNodes = /^postgres/.test(flags.db ?? '') ? DEFAULT_NODES.postgres : DEFAULT_NODES.sqlite
+  const urls = flags.url?.map((url) => read('url', addressType, url) ?? '')
+  const defaultNodes = /^postgres/.test(flags.db ?? '') ? DEFAULT_NODES.postgres : DEFAULT_NODES.sqlite
   const seconds = number('seconds', flags.seconds, 1, 86_400) ?? 1
-  const usualKills = Math.max(1, Math.floor(seconds / SECONDS_BETWEEN_KILLS))
-  const wanted: Wanted = {
+  const defaultKills = Math.max(1, Math.floor(seconds / SECONDS_BETWEEN_KILLS))
+  const options: ProveOptions = {
     ...{ urls, db, seconds },
-    nodes: urls?.length ?? number('nodes', flags.nodes, 1, 20) ?? usualNodes,
+    nodes: urls?.length ?? number('nodes', flags.nodes, 1, 20) ?? defaultNodes,
     // One client alone never loses anything.
     clients: number('clients', flags.clients, 2, 1_000) ?? 0,
     records: number('records', flags.records, 1, 1_000) ?? 0,
     seed: number('seed', flags.seed, 0, MAX_SEED) ?? randomInt(MAX_SEED),
-    kills: flags.kills === true ? usualKills : (number('kills', flags.kills, 0, 1_000) ?? 0),
-    drop: read('drop', share, flags.drop) ?? 0,
-    keyed: read('keyed', share, flags.keyed) ?? 0,
-    duplicates: read('duplicates', share, flags.duplicates) ?? 0,
+    kills: flags.kills === true ? defaultKills : (number('kills', flags.kills, 0, 1_000) ?? 0),
+    drop: read('drop', shareType, flags.drop) ?? 0,
+    keyed: read('keyed', shareType, flags.keyed) ?? 0,
+    duplicates: read('duplicates', shareType, flags.duplicates) ?? 0,
     atLeast: number('at-least', flags.atLeast, 0, 1_000_000_000) ?? 0,
   }
-  return [wanted, [...faults, ...contradictions(flags)]]
+  return [options, [...errors, ...findContradictions(flags)]]
 }
 
 /** Flags that need or exclude each other. */
-function contradictions(flags: ProveFlags): string[] {
+function findContradictions(flags: ProveFlags): string[] {
   const { url, adapter } = flags
   const given = (...names: readonly (keyof ProveFlags)[]) => names.filter((name) => flags[name] !== undefined)
   const isVerso = adapter === 'verso'

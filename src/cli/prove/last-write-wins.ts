@@ -3,27 +3,27 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
-import type { Adapter, HttpAnswer, Other, RecordAnswer, State } from './adapter.js'
+import type { Adapter, HttpResponse, FailureResult, RecordResult, ObservedState } from './adapter.js'
 
-interface Answer {
+interface StoreResponse {
   readonly status: number
   readonly body?: unknown
 }
 
 /** Records in memory: PUT /, GET, POST and DELETE /<id>, GET / for how many there are. */
-export function startLastWriteWins(): Server {
-  const records = new Map<string, State>()
+export function createLastWriteWinsServer(): Server {
+  const records = new Map<string, ObservedState>()
   let made = 0
-  const answer = async (request: IncomingMessage): Promise<Answer> => {
+  const answer = async (request: IncomingMessage): Promise<StoreResponse> => {
     const id = request.url?.slice(1) ?? ''
     if (request.method === 'PUT') {
-      const { tokens } = (await json(request)) as State
+      const { tokens } = (await json(request)) as ObservedState
       const record = { version: 0, tokens }
       records.set(String(++made), record)
       return { status: 200, body: { id: String(made), ...record } }
     }
     if (id === '') return { status: 200, body: { total: records.size } }
-    const sent = request.method === 'POST' ? ((await json(request)) as State) : undefined
+    const sent = request.method === 'POST' ? ((await json(request)) as ObservedState) : undefined
     const record = records.get(id)
     if (!record) return { status: 404 }
     if (request.method === 'DELETE') records.delete(id)
@@ -40,8 +40,8 @@ export function startLastWriteWins(): Server {
   })
 }
 
-export function lastWriteWins(): Adapter {
-  const server = startLastWriteWins()
+export function createLastWriteWinsAdapter(): Adapter {
+  const server = createLastWriteWinsServer()
   return {
     name: 'last-write-wins',
     start: async () => {
@@ -53,13 +53,13 @@ export function lastWriteWins(): Adapter {
       server.close()
       server.closeAllConnections()
     },
-    create: async (send, tokens) => recordOf(await send('PUT', '/', { body: { tokens } })),
-    read: async (send, id) => recordOf(await send('GET', `/${id}`)),
+    create: async (send, tokens) => toRecordResult(await send('PUT', '/', { body: { tokens } })),
+    read: async (send, id) => toRecordResult(await send('GET', `/${id}`)),
     update: async (send, id, version, tokens) =>
-      recordOf(await send('POST', `/${id}`, { body: { version, tokens } })),
+      toRecordResult(await send('POST', `/${id}`, { body: { version, tokens } })),
     remove: async (send, id) => {
       const answer = await send('DELETE', `/${id}`)
-      return answer.status === 200 ? { outcome: 'ok' } : otherOf(answer)
+      return answer.status === 200 ? { outcome: 'ok' } : toStoreFailure(answer)
     },
     total: async (send) => {
       const answer = await send('GET', '/')
@@ -68,12 +68,12 @@ export function lastWriteWins(): Adapter {
   }
 }
 
-function recordOf(answer: HttpAnswer): RecordAnswer {
-  if (answer.status !== 200) return otherOf(answer)
-  return { outcome: 'ok', ...(answer.body as State & { id: string }) }
+function toRecordResult(answer: HttpResponse): RecordResult {
+  if (answer.status !== 200) return toStoreFailure(answer)
+  return { outcome: 'ok', ...(answer.body as ObservedState & { id: string }) }
 }
 
-function otherOf({ status }: HttpAnswer): Other {
+function toStoreFailure({ status }: HttpResponse): FailureResult {
   if (status === 404) return { outcome: 'missing' }
   return { outcome: 'unexpected', message: `it was answered with ${status}` }
 }

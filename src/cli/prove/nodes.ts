@@ -3,15 +3,15 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { ConfigError } from '../../errors.js'
-import { packageFile } from '../package-files.js'
-import type { Place } from './connection.js'
+import { resolvePackageFile } from '../package-files.js'
+import type { NodeAddress } from './connection.js'
 
-const SCRIPT = fileURLToPath(new URL('../node-process.js', import.meta.url))
-const COMPLAINT_CHARS = 2_000
-const STOP_MS = 5_000
+const NODE_SCRIPT = fileURLToPath(new URL('../node-process.js', import.meta.url))
+const MAX_OUTPUT_CHARS = 2_000
+const STOP_TIMEOUT_MS = 5_000
 
 /** What many quick clients from one address need; lateness is what the test causes. */
-const SETTINGS = {
+const NODE_FLAGS = {
   host: '127.0.0.1',
   port: '0',
   'rate-limit': '0',
@@ -19,18 +19,18 @@ const SETTINGS = {
   'log-level': 'fatal',
 }
 
-export class Nodes {
+export class NodeCluster {
   readonly username = 'admin'
   readonly password = randomBytes(16).toString('base64url')
   kills = 0
-  readonly #nodes: Node[] = []
+  readonly #nodes: NodeProcess[] = []
 
   constructor(private readonly db: string) {
     // Whatever ends this process: nothing is left behind.
-    process.on('exit', this.#endAtOnce)
+    process.on('exit', this.#killAll)
   }
 
-  get places(): readonly Place[] {
+  get addresses(): readonly NodeAddress[] {
     return this.#nodes
   }
 
@@ -51,25 +51,25 @@ export class Nodes {
 
   async stop(): Promise<void> {
     await Promise.all(this.#nodes.map((node) => node.end('SIGTERM')))
-    process.off('exit', this.#endAtOnce)
+    process.off('exit', this.#killAll)
   }
 
-  readonly #endAtOnce = () => {
-    for (const node of this.#nodes) node.endAtOnce()
+  readonly #killAll = () => {
+    for (const node of this.#nodes) node.killNow()
   }
 
   async #add(): Promise<void> {
-    const node = new Node(this.db, this.password)
+    const node = new NodeProcess(this.db, this.password)
     this.#nodes.push(node)
     await node.start()
   }
 }
 
-class Node {
+class NodeProcess {
   url = ''
   #child: ChildProcess | undefined
-  #gone = Promise.resolve()
-  #isOver = false
+  #exited = Promise.resolve()
+  #isStopped = false
 
   constructor(
     private readonly db: string,
@@ -77,54 +77,54 @@ class Node {
   ) {}
 
   async start(): Promise<void> {
-    const flags = Object.entries(SETTINGS).flatMap(([name, value]) => [`--${name}`, value])
-    const models = packageFile('examples/prove')
+    const flags = Object.entries(NODE_FLAGS).flatMap(([name, value]) => [`--${name}`, value])
+    const models = resolvePackageFile('examples/prove')
     // The database comes by the environment: everybody on the machine can read a command line.
     const own = { VERSO_ADMIN_PASSWORD: this.password, VERSO_DB: this.db }
-    const child = fork(SCRIPT, ['serve', '--models', models, ...flags], {
-      ...{ execArgv: [], env: { ...foreignVariables(), ...own } },
+    const child = fork(NODE_SCRIPT, ['serve', '--models', models, ...flags], {
+      ...{ execArgv: [], env: { ...copyForeignEnvironment(), ...own } },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })
     this.#child = child
-    this.#gone = new Promise((resolve) => child.once('exit', () => resolve()))
-    if (this.#isOver) this.endAtOnce()
-    this.url = await listening(child)
+    this.#exited = new Promise((resolve) => child.once('exit', () => resolve()))
+    if (this.#isStopped) this.killNow()
+    this.url = await waitForListening(child)
   }
 
   async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-    const timer = setTimeout(() => this.#child?.kill('SIGKILL'), STOP_MS)
-    this.#isOver = signal === 'SIGTERM'
+    const timer = setTimeout(() => this.#child?.kill('SIGKILL'), STOP_TIMEOUT_MS)
+    this.#isStopped = signal === 'SIGTERM'
     this.#child?.kill(signal)
-    await this.#gone
+    await this.#exited
     clearTimeout(timer)
   }
 
-  endAtOnce(): void {
-    this.#isOver = true
+  killNow(): void {
+    this.#isStopped = true
     this.#child?.kill('SIGKILL')
   }
 }
 
-async function listening(child: ChildProcess): Promise<string> {
-  let [output, complaints] = ['', '']
+async function waitForListening(child: ChildProcess): Promise<string> {
+  let [output, errorOutput] = ['', '']
   child.stderr?.on('data', (chunk: Buffer) => {
-    complaints = (complaints + chunk.toString()).slice(-COMPLAINT_CHARS)
+    errorOutput = (errorOutput + chunk.toString()).slice(-MAX_OUTPUT_CHARS)
   })
   return new Promise((resolve, reject) => {
     child.stdout?.on('data', (chunk: Buffer) => {
-      output = (output + chunk.toString()).slice(-COMPLAINT_CHARS)
+      output = (output + chunk.toString()).slice(-MAX_OUTPUT_CHARS)
       const url = /listening on (\S+)\n/.exec(output)?.[1]
       if (url !== undefined) resolve(url)
     })
     child.once('error', reject)
     child.once('exit', () => {
-      reject(new ConfigError('A node did not start', [complaints.trim() || 'it said nothing']))
+      reject(new ConfigError('A node did not start', [errorOutput.trim() || 'it said nothing']))
     })
   })
 }
 
 /** Without settings that are meant for another service. */
-function foreignVariables(): NodeJS.ProcessEnv {
+function copyForeignEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.entries(process.env).filter(
       ([name]) => !name.startsWith('VERSO_') && name !== 'HOST' && name !== 'PORT',

@@ -6,21 +6,21 @@ import path from 'node:path'
 import type { Command } from 'commander'
 import { ConfigError } from '../../errors.js'
 import { hasInternalTables } from '../../store/schema/internal-tables.js'
-import { shownDatabase, withDatabase } from '../open.js'
-import { Progress } from '../terminal/progress.js'
+import { redactDatabaseUrl, withDatabase } from '../open.js'
+import { ProgressBar } from '../terminal/progress.js'
 import { chooseAdapter } from './adapter-choice.js'
 import type { Adapter, AdapterOptions } from './adapter.js'
-import type { Place } from './connection.js'
-import { addFlags, readFlags, type ProveFlags, type Wanted } from './flags.js'
-import { Nodes } from './nodes.js'
-import { prove, type Plan, type Result } from './proof.js'
-import { printScore, scoreOf } from './scoreboard.js'
-import { OWN_MODEL } from './verso-adapter.js'
+import type { NodeAddress } from './connection.js'
+import { addProveFlags, readProveFlags, type ProveFlags, type ProveOptions } from './flags.js'
+import { NodeCluster } from './nodes.js'
+import { prove, type ProvePlan, type ProveResult } from './proof.js'
+import { formatScoreboard, buildScoreboard } from './scoreboard.js'
+import { PROVE_MODEL } from './verso-adapter.js'
 import { readSettings } from '../settings/settings.js'
 
-const VIOLATED = 1
-const RUN_BYTES = 6
-const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const
+const EXIT_VIOLATED = 1
+const RUN_ID_BYTES = 6
+const SIGNAL_EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const
 
 const EXAMPLES = `
 Exit code 0: nothing was lost. 1: something was, or the run could not be made. 2: the command line has a fault.
@@ -33,46 +33,47 @@ Examples:
   $ verso prove --url http://localhost:8080 --user ada --model crm.Note --field extra`
 
 /** What is tried, and how it ends. */
-interface Service {
+interface ProveTarget {
   readonly adapter: Adapter
-  readonly places: readonly Place[]
-  readonly nodes?: Nodes
+  readonly addresses: readonly NodeAddress[]
+  readonly nodes?: NodeCluster
   readonly name: string
   /** Whether all of it goes with the end of the run. */
-  readonly isPassing: boolean
+  readonly isTemporary: boolean
   stop(): Promise<void>
 }
 
-export function addProve(program: Command): void {
+export function addProveCommand(program: Command): void {
   const command = program
     .command('prove')
     .description('see whether a service loses edits: many clients, dropped connections, kills')
     .addHelpText('after', EXAMPLES)
-  addFlags(command).action(async (flags: ProveFlags) => {
+  addProveFlags(command).action(async (flags: ProveFlags) => {
     const { provePassword: password, proveKey: key } = readSettings('prove', {}, process.env)
-    const [wanted, faults] = readFlags(flags)
-    if (faults.length > 0) command.error(faults.map((fault) => `error: ${fault}`).join('\n'))
-    for (const [signal, code] of Object.entries(SIGNALS)) process.once(signal, () => process.exit(code))
+    const [options, errors] = readProveFlags(flags)
+    if (errors.length > 0) command.error(errors.map((error) => `error: ${error}`).join('\n'))
+    for (const [signal, code] of Object.entries(SIGNAL_EXIT_CODES))
+      process.once(signal, () => process.exit(code))
     const secrets = { password: flags.password ?? password, key: flags.key ?? (flags.user ? undefined : key) }
-    process.exitCode = await run(flags, wanted, secrets)
+    process.exitCode = await runProve(flags, options, secrets)
   })
 }
 
-async function run(
+async function runProve(
   flags: ProveFlags,
-  wanted: Wanted,
+  options: ProveOptions,
   secrets: Pick<AdapterOptions, 'password' | 'key'>,
 ): Promise<number> {
-  if (flags.journal !== undefined) beginJournal(flags.journal)
-  const name = `prove-${randomBytes(RUN_BYTES).toString('hex')}`
-  const service = await startService(flags, wanted, { ...secrets, run: name })
-  const plan: Plan = { ...wanted, run: name, cleansUp: !service.isPassing }
-  const progress = new Progress()
+  if (flags.journal !== undefined) createJournalFile(flags.journal)
+  const name = `prove-${randomBytes(RUN_ID_BYTES).toString('hex')}`
+  const target = await startTarget(flags, options, { ...secrets, run: name })
+  const plan: ProvePlan = { ...options, run: name, removesRecords: !target.isTemporary }
+  const progress = new ProgressBar()
   try {
     let [shownSeconds, shownUpdates] = [0, 0]
-    const result = await prove(service.adapter, service.places, service.nodes, plan, {
+    const result = await prove(target.adapter, target.addresses, target.nodes, plan, {
       onOpen: () => {
-        process.stderr.write(`${service.name}: ${plan.clients} clients for ${plan.seconds} s …\n`)
+        process.stderr.write(`${target.name}: ${plan.clients} clients for ${plan.seconds} s …\n`)
         progress.begin('proving', plan.seconds)
       },
       onTick: (seconds, updates) => {
@@ -81,14 +82,14 @@ async function run(
       },
     })
     progress.end()
-    return report(flags, service, plan, result)
+    return reportScoreboard(flags, target, plan, result)
   } finally {
-    await service.stop()
+    await target.stop()
   }
 }
 
 /** What cannot be written is not to be found out at the end of a long run. */
-function beginJournal(file: string): void {
+function createJournalFile(file: string): void {
   try {
     writeFileSync(file, '')
   } catch (error) {
@@ -97,42 +98,59 @@ function beginJournal(file: string): void {
   }
 }
 
-function report(flags: ProveFlags, { name, places, adapter }: Service, plan: Plan, result: Result): number {
-  const score = scoreOf(name, places.length, adapter.total !== undefined, plan, result)
-  process.stdout.write(flags.json ? `${JSON.stringify(score)}\n` : printScore(score, plan.atLeast))
+function reportScoreboard(
+  flags: ProveFlags,
+  { name, addresses, adapter }: ProveTarget,
+  plan: ProvePlan,
+  result: ProveResult,
+): number {
+  const scoreboard = buildScoreboard(name, addresses.length, adapter.total !== undefined, plan, result)
+  process.stdout.write(
+    flags.json ? `${JSON.stringify(scoreboard)}\n` : formatScoreboard(scoreboard, plan.atLeast),
+  )
   if (flags.journal !== undefined)
     writeFileSync(
       flags.journal,
       result.journal.operations.map((operation) => `${JSON.stringify(operation)}\n`).join(''),
     )
-  return score.violations.length > 0 || !score.isEnough ? VIOLATED : 0
+  return scoreboard.violations.length > 0 || !scoreboard.isEnough ? EXIT_VIOLATED : 0
 }
 
-async function startService(flags: ProveFlags, wanted: Wanted, options: AdapterOptions): Promise<Service> {
-  if (wanted.urls === undefined && flags.adapter === 'verso') return startNodes(wanted, options)
+async function startTarget(
+  flags: ProveFlags,
+  proveOptions: ProveOptions,
+  adapterOptions: AdapterOptions,
+): Promise<ProveTarget> {
+  if (proveOptions.urls === undefined && flags.adapter === 'verso')
+    return startOwnNodes(proveOptions, adapterOptions)
   const { user, model, field, mark } = flags
-  const adapter = await chooseAdapter(flags.adapter, { ...options, user, model, field, mark })
-  const urls = wanted.urls ?? (await adapter.start?.())
+  const adapter = await chooseAdapter(flags.adapter, { ...adapterOptions, user, model, field, mark })
+  const urls = proveOptions.urls ?? (await adapter.start?.())
   if (!urls) throw new ConfigError('Nothing was proved', ['--url is missing: where is the service?'])
   return {
     adapter,
-    places: urls.map((url) => ({ url })),
-    name: wanted.urls ? `${adapter.name} at ${urls.join(', ')}` : `${adapter.name}, started for this run`,
-    isPassing: wanted.urls === undefined,
+    addresses: urls.map((url) => ({ url })),
+    name: proveOptions.urls
+      ? `${adapter.name} at ${urls.join(', ')}`
+      : `${adapter.name}, started for this run`,
+    isTemporary: proveOptions.urls === undefined,
     stop: async () => {
-      if (wanted.urls === undefined) await adapter.stop?.()
+      if (proveOptions.urls === undefined) await adapter.stop?.()
     },
   }
 }
 
-async function startNodes({ db, nodes: count }: Wanted, options: AdapterOptions): Promise<Service> {
-  if (db !== undefined) await refuseUsed(db)
+async function startOwnNodes(
+  { db, nodes: count }: ProveOptions,
+  options: AdapterOptions,
+): Promise<ProveTarget> {
+  if (db !== undefined) await refuseUsedDatabase(db)
   const folder = db === undefined ? mkdtempSync(path.join(tmpdir(), 'verso-prove-')) : undefined
   const discard = () => {
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
   }
   process.once('exit', discard)
-  const nodes = new Nodes(db ?? `sqlite:${path.join(folder ?? '', 'prove.db')}`)
+  const nodes = new NodeCluster(db ?? `sqlite:${path.join(folder ?? '', 'prove.db')}`)
   const stop = async () => {
     await nodes.stop()
     discard()
@@ -140,12 +158,12 @@ async function startNodes({ db, nodes: count }: Wanted, options: AdapterOptions)
   try {
     await nodes.start(count)
     const login = { user: nodes.username, password: nodes.password, key: undefined }
-    const adapter = await chooseAdapter('verso', { ...options, ...OWN_MODEL, ...login })
-    const place = db === undefined ? 'SQLite in a temporary folder' : shownDatabase(db)
+    const adapter = await chooseAdapter('verso', { ...options, ...PROVE_MODEL, ...login })
+    const databaseName = db === undefined ? 'SQLite in a temporary folder' : redactDatabaseUrl(db)
     return {
-      ...{ adapter, nodes, places: nodes.places, stop },
-      name: `verso on ${place}`,
-      isPassing: db === undefined,
+      ...{ adapter, nodes, addresses: nodes.addresses, stop },
+      name: `verso on ${databaseName}`,
+      isTemporary: db === undefined,
     }
   } catch (error) {
     await stop()
@@ -154,11 +172,11 @@ async function startNodes({ db, nodes: count }: Wanted, options: AdapterOptions)
 }
 
 /** Tables and records are made, and an administrator: not beside those of somebody else. */
-async function refuseUsed(db: string): Promise<void> {
+async function refuseUsedDatabase(db: string): Promise<void> {
   const file = db.startsWith('sqlite:') ? db.slice('sqlite:'.length) : undefined
   const isUsed = file === undefined ? await withDatabase(db, hasInternalTables) : existsSync(file)
   if (isUsed)
     throw new ConfigError('Nothing was proved', [
-      `${shownDatabase(db)} is in use already: name an empty one, or the service that runs on it with --url`,
+      `${redactDatabaseUrl(db)} is in use already: name an empty one, or the service that runs on it with --url`,
     ])
 }

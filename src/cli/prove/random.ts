@@ -1,5 +1,5 @@
 /** Chance that can be repeated: the same seed gives the same numbers. */
-export class Random {
+export class SeededRandom {
   #state: number
 
   constructor(seed: number) {
@@ -16,7 +16,7 @@ export class Random {
   }
 
   /** Whether it happens, if it happens so often. */
-  happens(share: number): boolean {
+  chance(share: number): boolean {
     return this.next() < share
   }
 

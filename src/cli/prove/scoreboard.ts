@@ -1,11 +1,11 @@
 // What a run has shown, in a few lines for people and in one for programs.
 import { pluralize } from '../../model/values/plural.js'
-import type { Plan, Result } from './proof.js'
-import { RULES, type Violation } from './violation.js'
+import type { ProvePlan, ProveResult } from './proof.js'
+import { CONSISTENCY_RULES, type Violation } from './violation.js'
 
-const SHOWN = 5
+const MAX_SHOWN_VIOLATIONS = 5
 
-export interface Score {
+export interface Scoreboard {
   readonly service: string
   readonly seed: number
   readonly seconds: number
@@ -29,20 +29,20 @@ export interface Score {
   readonly isEnough: boolean
 }
 
-export function scoreOf(
+export function buildScoreboard(
   service: string,
   nodes: number,
   hasTotals: boolean,
-  plan: Plan,
-  result: Result,
-): Score {
+  plan: ProvePlan,
+  result: ProveResult,
+): Scoreboard {
   const { journal, violations, kills, dropped, duplicates, feedChanges = null } = result
   const [updates, conflicts] = [journal.count('update', 'ok'), journal.count('update', 'conflict')]
   return {
     ...{ service, nodes, kills, updates, conflicts, duplicates, dropped, feedChanges, violations },
     ...{ seed: plan.seed, clients: plan.clients, seconds: Math.round(result.seconds * 10) / 10 },
     records: journal.records.size,
-    unknown: resolved(result),
+    unknown: countResolved(result),
     creates: journal.count('create', 'ok'),
     removals: journal.count('remove', 'ok'),
     finds: hasTotals ? journal.count('total', 'ok') : null,
@@ -51,21 +51,21 @@ export function scoreOf(
 }
 
 /** Updates without an answer that turned out to be there, and those that did not. */
-function resolved({ journal, table }: Result): Score['unknown'] {
-  const there = new Set<string>()
-  for (const { tokens } of table.values()) for (const token of tokens) there.add(token)
+function countResolved({ journal, table }: ProveResult): Scoreboard['unknown'] {
+  const stored = new Set<string>()
+  for (const { tokens } of table.values()) for (const token of tokens) stored.add(token)
   for (const { outcome, tokens = [] } of journal.operations)
-    if (outcome === 'ok' && tokens.length > 0) there.add(tokens.at(-1) ?? '')
+    if (outcome === 'ok' && tokens.length > 0) stored.add(tokens.at(-1) ?? '')
   const unknown = new Set(
     journal.operations.flatMap(({ kind, outcome, token }) =>
       kind === 'update' && outcome === 'unknown' && token !== undefined ? [token] : [],
     ),
   )
-  const done = [...unknown].filter((token) => there.has(token)).length
+  const done = [...unknown].filter((token) => stored.has(token)).length
   return { done, undone: unknown.size - done }
 }
 
-export function printScore(score: Score, atLeast: number): string {
+export function formatScoreboard(score: Scoreboard, atLeast: number): string {
   const { updates, conflicts, unknown, duplicates, dropped, finds, feedChanges, violations } = score
   const rows: [string, number | null, string?][] = [
     ['updates ok', updates],
@@ -81,10 +81,16 @@ export function printScore(score: Score, atLeast: number): string {
     const shown = (value === null ? 'none' : value.toLocaleString('en')).padStart(8)
     return `  ${name.padEnd(18)}${shown}${note === undefined ? '' : `  (${note})`}`
   })
-  return [heading(score), ...lines, ...explain(violations), ...shortage(score, atLeast), ''].join('\n')
+  return [
+    formatHeading(score),
+    ...lines,
+    ...explainViolations(violations),
+    ...explainShortage(score, atLeast),
+    '',
+  ].join('\n')
 }
 
-function heading({ service, clients, nodes, kills, seconds, records, seed }: Score): string {
+function formatHeading({ service, clients, nodes, kills, seconds, records, seed }: Scoreboard): string {
   const what = [
     pluralize(clients, 'client'),
     pluralize(nodes, 'node'),
@@ -96,22 +102,22 @@ function heading({ service, clients, nodes, kills, seconds, records, seed }: Sco
   return `${service}: ${what.join(', ')}`
 }
 
-function explain(violations: readonly Violation[]): string[] {
+function explainViolations(violations: readonly Violation[]): string[] {
   if (violations.length === 0) return []
   // One of each rule first: ten of a kind say no more than one.
   const seen = new Set<string>()
   const isFirst = ({ rule }: Violation) => !seen.has(rule) && seen.add(rule)
-  const ordered = [...violations.filter(isFirst), ...violations].slice(0, SHOWN)
+  const ordered = [...violations.filter(isFirst), ...violations].slice(0, MAX_SHOWN_VIOLATIONS)
   const shown = [...new Set(ordered)]
   const rest = violations.length - shown.length
   return [
     '',
-    ...shown.flatMap(({ rule, message }) => [`  ${rule}: ${RULES[rule]}`, `    ${message}`]),
+    ...shown.flatMap(({ rule, message }) => [`  ${rule}: ${CONSISTENCY_RULES[rule]}`, `    ${message}`]),
     ...(rest > 0 ? [`  and ${rest.toLocaleString('en')} more`] : []),
   ]
 }
 
-function shortage({ isEnough, updates }: Score, atLeast: number): string[] {
+function explainShortage({ isEnough, updates }: Scoreboard, atLeast: number): string[] {
   if (isEnough) return []
   if (updates === 0) return ['', '  Not one update succeeded: nothing is proved.']
   return ['', `  Fewer than ${atLeast.toLocaleString('en')} updates succeeded, or conflicted: too few.`]

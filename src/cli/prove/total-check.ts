@@ -1,31 +1,34 @@
 // A total is right if at some moment of the call there were so many records. When a create or a removal took effect is known only
 // to lie between its request and its answer: at each moment there is a least and a most.
-import type { State } from './adapter.js'
-import type { Operation } from './journal.js'
+import type { ObservedState } from './adapter.js'
+import type { ClientOperation } from './journal.js'
 import type { Violation } from './violation.js'
 
 /** When it may have happened at the earliest, and when it had at the latest. */
-interface Span {
+interface TimeInterval {
   readonly earliestMs: number
   readonly latestMs: number
 }
 
 export function checkTotals(
-  operations: readonly Operation[],
-  table: ReadonlyMap<string, State>,
+  operations: readonly ClientOperation[],
+  table: ReadonlyMap<string, ObservedState>,
 ): Violation[] {
-  const [creates, removals] = [createSpans(operations), removalSpans(operations, table)]
-  const least = new Steps([
+  const [creates, removals] = [findCreateIntervals(operations), findRemovalIntervals(operations, table)]
+  const lowerBound = new StepFunction([
     ...creates.map(({ latestMs }) => ({ atMs: latestMs, by: 1 })),
     ...removals.map(({ earliestMs }) => ({ atMs: earliestMs, by: -1 })),
   ])
-  const most = new Steps([
+  const upperBound = new StepFunction([
     ...creates.map(({ earliestMs }) => ({ atMs: earliestMs, by: 1 })),
     ...removals.map(({ latestMs }) => ({ atMs: latestMs, by: -1 })),
   ])
   return operations.flatMap(({ kind, outcome, total, invokedMs, answeredMs, client }) => {
     if (kind !== 'total' || outcome !== 'ok' || total === undefined) return []
-    const [low, high] = [least.extremes(invokedMs, answeredMs)[0], most.extremes(invokedMs, answeredMs)[1]]
+    const [low, high] = [
+      lowerBound.findExtremes(invokedMs, answeredMs)[0],
+      upperBound.findExtremes(invokedMs, answeredMs)[1],
+    ]
     if (total >= low && total <= high) return []
     const range = low === high ? `${low}` : `${low} to ${high}`
     return [
@@ -35,26 +38,32 @@ export function checkTotals(
 }
 
 /** A create without an answer may have happened at any time, or never. */
-function createSpans(operations: readonly Operation[]): Span[] {
-  const spans = new Map<string, Span>()
+function findCreateIntervals(operations: readonly ClientOperation[]): TimeInterval[] {
+  const intervals = new Map<string, TimeInterval>()
   for (const [index, { kind, outcome, key = `${index}`, invokedMs, answeredMs }] of operations.entries()) {
     if (kind !== 'create' || (outcome !== 'ok' && outcome !== 'unknown')) continue
-    spans.set(key, joined(spans.get(key), invokedMs, outcome === 'ok' ? answeredMs : Infinity))
+    intervals.set(key, mergeInterval(intervals.get(key), invokedMs, outcome === 'ok' ? answeredMs : Infinity))
   }
-  return [...spans.values()]
+  return [...intervals.values()]
 }
 
 /** Of a record that is there at the end, no removal happened. */
-function removalSpans(operations: readonly Operation[], table: ReadonlyMap<string, State>): Span[] {
-  const spans = new Map<string, Span>()
+function findRemovalIntervals(
+  operations: readonly ClientOperation[],
+  table: ReadonlyMap<string, ObservedState>,
+): TimeInterval[] {
+  const intervals = new Map<string, TimeInterval>()
   for (const { kind, outcome, record = '', invokedMs, answeredMs } of operations) {
     if (kind !== 'remove' || (outcome !== 'ok' && outcome !== 'unknown') || table.has(record)) continue
-    spans.set(record, joined(spans.get(record), invokedMs, outcome === 'ok' ? answeredMs : Infinity))
+    intervals.set(
+      record,
+      mergeInterval(intervals.get(record), invokedMs, outcome === 'ok' ? answeredMs : Infinity),
+    )
   }
-  return [...spans.values()]
+  return [...intervals.values()]
 }
 
-function joined(known: Span | undefined, earliestMs: number, latestMs: number): Span {
+function mergeInterval(known: TimeInterval | undefined, earliestMs: number, latestMs: number): TimeInterval {
   return {
     earliestMs: Math.min(known?.earliestMs ?? Infinity, earliestMs),
     latestMs: Math.min(known?.latestMs ?? Infinity, latestMs),
@@ -62,7 +71,7 @@ function joined(known: Span | undefined, earliestMs: number, latestMs: number): 
 }
 
 /** A number that goes up and down, and its least and greatest value in any stretch of time. */
-class Steps {
+class StepFunction {
   readonly #times: number[]
   /** Level n has the extremes of 2^n values from each one on. */
   readonly #levels: (readonly [number, number])[][] = []
@@ -74,19 +83,19 @@ class Steps {
     let level = [[0, 0] as const, ...sorted.map(({ by }) => [(value += by), value] as const)]
     for (let width = 1; level.length > 0; width *= 2) {
       this.#levels.push(level)
-      level = level.slice(width).map((right, index) => widest(level[index], right))
+      level = level.slice(width).map((right, index) => mergeRanges(level[index], right))
     }
   }
 
-  extremes(fromMs: number, toMs: number): readonly [number, number] {
-    const first = this.#lastUntil(fromMs)
-    const last = this.#lastUntil(toMs)
+  findExtremes(fromMs: number, toMs: number): readonly [number, number] {
+    const first = this.#findLastUntil(fromMs)
+    const last = this.#findLastUntil(toMs)
     const depth = 31 - Math.clz32(last - first + 1)
     const level = this.#levels[depth]
-    return widest(level?.[first], level?.[last - 2 ** depth + 1])
+    return mergeRanges(level?.[first], level?.[last - 2 ** depth + 1])
   }
 
-  #lastUntil(atMs: number): number {
+  #findLastUntil(atMs: number): number {
     let [low, high] = [0, this.#times.length - 1]
     while (low < high) {
       const middle = Math.ceil((low + high) / 2)
@@ -97,7 +106,7 @@ class Steps {
   }
 }
 
-function widest(
+function mergeRanges(
   left: readonly [number, number] = [Infinity, -Infinity],
   right: readonly [number, number] = [Infinity, -Infinity],
 ): readonly [number, number] {

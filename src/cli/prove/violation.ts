@@ -1,5 +1,5 @@
 /** What must not happen, by rule. */
-export const RULES = {
+export const CONSISTENCY_RULES = {
   'lost-update': 'an update that was acknowledged is not there',
   'token-twice': 'a token is there more than once',
   'unknown-token': 'a token is there that nobody sent',
@@ -23,14 +23,14 @@ export const RULES = {
   'feed-table': 'the feed, folded, is not what the table holds',
 } as const
 
-export type Rule = keyof typeof RULES
+export type ConsistencyRule = keyof typeof CONSISTENCY_RULES
 
 export interface Violation {
-  readonly rule: Rule
+  readonly rule: ConsistencyRule
   /** In plain words: what was seen. */
   readonly message: string
 }
 
-export function fault(rule: Rule, message: string): Violation {
+export function createViolation(rule: ConsistencyRule, message: string): Violation {
   return { rule, message }
 }

@@ -9,8 +9,8 @@ import { readHistory } from '../../service/log/history.js'
 import { purgeHistory } from '../../service/maintenance/purge.js'
 import { SERVICE_PRINCIPAL } from '../../service/context/principal.js'
 import type { Change } from '../../wire.js'
-import { idFrom, say, subcommand, withAccounts } from '../app-command.js'
-import { inColumns, shownMoment } from '../terminal/columns.js'
+import { parseIdArgument, writeLine, addSubcommand, withCommandApp } from '../app-command.js'
+import { formatColumns, formatTimestamp } from '../terminal/columns.js'
 import { readSettings, type Flags } from '../settings/settings.js'
 
 const EXAMPLES = `
@@ -19,68 +19,68 @@ Examples:
   $ verso history purge crm.Contact 7 --models models
   $ verso history compact --history 90d`
 
-interface ShowFlags extends Flags {
+interface HistoryShowFlags extends Flags {
   readonly limit?: string
 }
 
-interface PurgeFlags extends Flags {
+interface HistoryPurgeFlags extends Flags {
   readonly yes?: boolean
 }
 
 const MAX_VALUE_LENGTH = 40
-const UNSHOWN = 'Nothing is shown'
-const UNCHANGED = 'Nothing was changed'
+const NOTHING_SHOWN = 'Nothing is shown'
+const NOTHING_CHANGED = 'Nothing was changed'
 
 export function addHistoryCommands(program: Command): void {
   const command = program.command('history').description('look at the past of records, and remove it')
   command.addHelpText('after', EXAMPLES)
-  subcommand(command, 'history', 'show <model> <id>', 'show what became of a record, the newest first')
+  addSubcommand(command, 'history', 'show <model> <id>', 'show what became of a record, the newest first')
     .option('--limit <number>', 'how many Changes', '40')
-    .action(async (name: string, id: string, { limit, ...flags }: ShowFlags) => {
-      const record = idFrom(id, UNSHOWN)
+    .action(async (name: string, id: string, { limit, ...flags }: HistoryShowFlags) => {
+      const record = parseIdArgument(id, NOTHING_SHOWN)
       const show = async (app: App) => {
         const { data, total } = await readHistory(
           app,
           SERVICE_PRINCIPAL,
-          modelOf(app, name, UNSHOWN),
+          requireNamedModel(app, name, NOTHING_SHOWN),
           record,
           { limit },
         )
-        say(listing(data))
-        if (total > data.length) say(`and ${total - data.length} more`)
+        writeLine(formatChanges(data))
+        if (total > data.length) writeLine(`and ${total - data.length} more`)
       }
-      await withAccounts('history', flags, show, { heading: UNSHOWN })
+      await withCommandApp('history', flags, show, { heading: NOTHING_SHOWN })
     })
-  subcommand(command, 'history', 'purge <model> <id>', 'remove what a record held in the past, for good')
+  addSubcommand(command, 'history', 'purge <model> <id>', 'remove what a record held in the past, for good')
     .option('--yes', 'do not ask')
-    .action(async (name: string, id: string, flags: PurgeFlags) => {
-      const record = idFrom(id)
-      await withAccounts('history', flags, async (app) => {
-        const model = modelOf(app, name, UNCHANGED)
-        if (!flags.yes) await confirm(`Remove what ${name} ${record} held in the past, for good?`)
+    .action(async (name: string, id: string, flags: HistoryPurgeFlags) => {
+      const record = parseIdArgument(id)
+      await withCommandApp('history', flags, async (app) => {
+        const model = requireNamedModel(app, name, NOTHING_CHANGED)
+        if (!flags.yes) await confirmRemoval(`Remove what ${name} ${record} held in the past, for good?`)
         const { changes, isThere } = await purgeHistory(app, model, record)
-        say(`what ${pluralize(changes, 'Change')} told of ${name} ${record} was removed`)
-        say(isThere ? 'the record itself stays as it is' : 'it was deleted, and cannot come back')
-        say(
+        writeLine(`what ${pluralize(changes, 'Change')} told of ${name} ${record} was removed`)
+        writeLine(isThere ? 'the record itself stays as it is' : 'it was deleted, and cannot come back')
+        writeLine(
           'answers that are kept for repeated requests may still show it, for 24 hours; so do backups and whoever has read it',
         )
       })
     })
-  subcommand(
+  addSubcommand(
     command,
     'compact',
     'compact',
     'remove now what is older than the setting --history keeps',
   ).action(async (flags: Flags) => {
     const { history: retention } = readSettings('compact', flags, process.env)
-    await withAccounts('compact', flags, async (app) => {
-      if (retention === 'all') say('nothing to do: --history is all')
-      else say(`${pluralize(await compactLog(app, undefined, retention), 'Change')} removed`)
+    await withCommandApp('compact', flags, async (app) => {
+      if (retention === 'all') writeLine('nothing to do: --history is all')
+      else writeLine(`${pluralize(await compactLog(app, undefined, retention), 'Change')} removed`)
     })
   })
 }
 
-function modelOf({ catalog }: App, name: string, heading: string): Model {
+function requireNamedModel({ catalog }: App, name: string, heading: string): Model {
   const model = catalog.find(name)
   if (model) return model
   throw new ConfigError(heading, [
@@ -88,33 +88,33 @@ function modelOf({ catalog }: App, name: string, heading: string): Model {
   ])
 }
 
-async function confirm(question: string): Promise<void> {
+async function confirmRemoval(question: string): Promise<void> {
   if (!process.stdin.isTTY)
-    throw new ConfigError(UNCHANGED, ['there is nobody to ask: say --yes to remove it for good'])
+    throw new ConfigError(NOTHING_CHANGED, ['there is nobody to ask: say --yes to remove it for good'])
   const terminal = createInterface({ input: process.stdin, output: process.stdout })
   try {
     const answer = await terminal.question(`${question} (yes/no) `)
-    if (answer.trim() !== 'yes') throw new ConfigError(UNCHANGED, ['the answer was not yes'])
+    if (answer.trim() !== 'yes') throw new ConfigError(NOTHING_CHANGED, ['the answer was not yes'])
   } finally {
     terminal.close()
   }
 }
 
-function listing(changes: readonly Change[]): string {
-  const rows = changes.map(({ version, action, on, by, purged, changes: made }) => [
-    ...[String(version), action, shownMoment(on), by?.name ?? (by ? String(by.id) : 'the service')],
-    purged ? '(purged)' : inShort(made),
+function formatChanges(changes: readonly Change[]): string {
+  const rows = changes.map(({ version, action, on, by, purged, changes: fieldChanges }) => [
+    ...[String(version), action, formatTimestamp(on), by?.name ?? (by ? String(by.id) : 'the service')],
+    purged ? '(purged)' : summarizeFieldChanges(fieldChanges),
   ])
-  return inColumns(['VERSION', 'ACTION', 'WHEN', 'WHO', 'WHAT'], rows)
+  return formatColumns(['VERSION', 'ACTION', 'WHEN', 'WHO', 'WHAT'], rows)
 }
 
-function inShort(made: Change['changes']): string {
-  return Object.entries(made)
-    .map(([name, { before, after }]) => `${name}: ${shown(before)} → ${shown(after)}`)
+function summarizeFieldChanges(fieldChanges: Change['changes']): string {
+  return Object.entries(fieldChanges)
+    .map(([name, { before, after }]) => `${name}: ${truncateValue(before)} → ${truncateValue(after)}`)
     .join('; ')
 }
 
-function shown(value: unknown): string {
+function truncateValue(value: unknown): string {
   const text = JSON.stringify(value)
   return text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH - 1)}…` : text
 }

@@ -1,17 +1,22 @@
 import { Option, type Command } from 'commander'
 import { formatReport, summarizeReport } from '../../formats/domain-xml/report.js'
 import { MODEL_FORMATS, formatModel, type ModelFormat } from '../../formats/model-file.js'
-import { writeModels } from '../models/model-writer.js'
-import { loadCatalogSources, loadDomain, refuseFaults, type Loaded } from '../models/models.js'
-import { printPassedOver } from '../models/skipped-files.js'
-import { addSettings, readSettings, type Flags } from '../settings/settings.js'
+import { writeModelFiles } from '../models/model-writer.js'
+import {
+  loadCatalogSources,
+  loadDomainModels,
+  refuseModelErrors,
+  type LoadedModels,
+} from '../models/models.js'
+import { formatSkipped } from '../models/skipped-files.js'
+import { addSettingFlags, readSettings, type Flags } from '../settings/settings.js'
 
 const EXAMPLES = `
 Examples:
   $ verso models report --models domains
   $ verso models convert domains --to ts --out models`
 
-interface ConvertFlags {
+interface ModelsConvertFlags {
   readonly to: ModelFormat
   readonly out: string
 }
@@ -24,9 +29,9 @@ export function addModelsCommands(program: Command): void {
   const command = models
     .command('report')
     .description('list all that is not taken over: of domain XML, and of the folder')
-  addSettings(command, 'models').action(async (flags: Flags) => {
+  addSettingFlags(command, 'models').action(async (flags: Flags) => {
     const { models: place } = readSettings('models', flags, process.env)
-    await report(place ?? '')
+    await printModelsReport(place ?? '')
   })
   models
     .command('convert')
@@ -34,21 +39,21 @@ export function addModelsCommands(program: Command): void {
     .argument('<place>', 'the file or folder with the XML')
     .addOption(new Option('--to <format>', 'what to write').choices([...MODEL_FORMATS]).makeOptionMandatory())
     .requiredOption('--out <folder>', 'where to write it; nothing is overwritten')
-    .action(async (place: string, { to, out }: ConvertFlags) => {
-      process.stdout.write(await convert(place, to, out))
+    .action(async (sourcePath: string, { to, out }: ModelsConvertFlags) => {
+      process.stdout.write(await convertModels(sourcePath, to, out))
     })
 }
 
-async function report(place: string): Promise<void> {
-  const loaded = await loadCatalogSources(place)
-  const { sources, passedOver } = loaded
+async function printModelsReport(modelsPath: string): Promise<void> {
+  const loaded = await loadCatalogSources(modelsPath)
+  const { sources, skipped } = loaded
   // Somebody who gets no model at all wants to know why, too.
-  if (sources.length === 0) process.stdout.write(printPassedOver(passedOver).trimStart())
-  refuseFaults(loaded)
-  process.stdout.write(`${describeReport(loaded)}${printPassedOver(passedOver)}`)
+  if (sources.length === 0) process.stdout.write(formatSkipped(skipped).trimStart())
+  refuseModelErrors(loaded)
+  process.stdout.write(`${describeModelsReport(loaded)}${formatSkipped(skipped)}`)
 }
 
-function describeReport({ sources, report }: Loaded): string {
+function describeModelsReport({ sources, report }: LoadedModels): string {
   const [models, say] =
     sources.length === 1 ? ['1 model', 'it says'] : [`${sources.length} models`, 'they say']
   if (report.length === 0) return `${models}; all that ${say} is taken over.\n`
@@ -56,13 +61,17 @@ function describeReport({ sources, report }: Loaded): string {
 }
 
 /** Answers what to tell people. Writes nothing if anything is in the way. */
-export async function convert(place: string, format: ModelFormat, folder: string): Promise<string> {
-  const { models, report, extensionFiles } = await loadDomain(place)
+export async function convertModels(
+  sourcePath: string,
+  format: ModelFormat,
+  folder: string,
+): Promise<string> {
+  const { models, report, extensionFiles } = await loadDomainModels(sourcePath)
   const files = models.map(({ definition }) => ({
     name: `${definition.name}.${format}`,
     text: formatModel(definition, format),
   }))
-  writeModels(files, folder, place)
+  writeModelFiles(files, folder, sourcePath)
   const lines = [
     `wrote ${files.length === 1 ? '1 model' : `${files.length} models`} to ${folder}`,
     ...summarizeReport(report).map((line) => `  ${line}`),

@@ -4,8 +4,8 @@ import { Catalog } from '../../model/catalog/catalog.js'
 import { describeStep, type SchemaPlan } from '../../store/schema/plan.js'
 import { applySchema, previewSchema } from '../../store/schema/schema.js'
 import { loadModels } from '../models/models.js'
-import { shownDatabase, withDatabase } from '../open.js'
-import { addSettings, readSettings, type Flags } from '../settings/settings.js'
+import { redactDatabaseUrl, withDatabase } from '../open.js'
+import { addSettingFlags, readSettings, type Flags } from '../settings/settings.js'
 
 const EXAMPLES = `
 Tables follow the models by themselves whenever the service starts, as long as nothing is lost.
@@ -20,11 +20,11 @@ interface SchemaFlags extends Flags {
   readonly drop?: readonly string[]
 }
 
-export function addSchema(program: Command): void {
+export function addSchemaCommand(program: Command): void {
   const command = program
     .command('schema')
     .description('show how the tables would follow the models, and make them')
-  addSettings(command, 'schema')
+  addSettingFlags(command, 'schema')
     .option('--apply', 'do it')
     .option('--drop <name...>', 'a model, or model.field, whose data may be lost')
     .addHelpText('after', EXAMPLES)
@@ -32,15 +32,15 @@ export function addSchema(program: Command): void {
       const { db, models } = readSettings('schema', flags, process.env)
       const catalog = Catalog.from(await loadModels(models ?? ''))
       const drops = flags.drop ?? []
-      const act = flags.apply ? applySchema : previewSchema
-      const plan = await withDatabase(db, async (database) => act(database, catalog, drops))
-      process.stdout.write(report(plan, shownDatabase(db), flags))
+      const run = flags.apply ? applySchema : previewSchema
+      const plan = await withDatabase(db, async (database) => run(database, catalog, drops))
+      process.stdout.write(formatSchemaPlan(plan, redactDatabaseUrl(db), flags))
       if (plan.errors.length > 0)
         throw new ConfigError('The tables cannot follow the models without losing data', plan.errors)
     })
 }
 
-function report(
+function formatSchemaPlan(
   { steps, notes, errors }: SchemaPlan,
   db: string,
   { apply: isDone = false, drop }: SchemaFlags,

@@ -14,26 +14,26 @@ import {
   type StorageCheck,
   type StorageCheckResult,
 } from '../../service/maintenance/verification.js'
-import { say, withAccounts } from '../app-command.js'
-import { inColumns } from '../terminal/columns.js'
-import { requireDatabase, withDatabase } from '../open.js'
-import { addSettings, readSettings, type Flags } from '../settings/settings.js'
+import { writeLine, withCommandApp } from '../app-command.js'
+import { formatColumns } from '../terminal/columns.js'
+import { requireDatabaseFile, withDatabase } from '../open.js'
+import { addSettingFlags, readSettings, type Flags } from '../settings/settings.js'
 
 const EXAMPLES = `
 Examples:
   $ verso verify --models models
   $ verso verify --rebuild --models models`
 
-const FAILED = 1
-const MAX_SHOWN = 20
+const EXIT_FAILURE = 1
+const MAX_SHOWN_DIFFERENCES = 20
 /** A large table takes its time, and nobody waits for an answer. */
-const STATEMENT_MS = 60 * 60_000
+const VERIFY_STATEMENT_TIMEOUT_MS = 60 * 60_000
 
 interface VerifyFlags extends Flags {
   readonly rebuild?: boolean
 }
 
-export function addVerify(program: Command): void {
+export function addVerifyCommand(program: Command): void {
   const command = program
     .command('verify')
     .description(
@@ -41,55 +41,68 @@ export function addVerify(program: Command): void {
     )
     .option('--rebuild', 'put right the totals that differ')
     .addHelpText('after', EXAMPLES)
-  addSettings(command, 'verify').action(async ({ rebuild = false, ...flags }: VerifyFlags) => {
+  addSettingFlags(command, 'verify').action(async ({ rebuild = false, ...flags }: VerifyFlags) => {
     const { db: url } = readSettings('verify', flags, process.env)
-    requireDatabase(url)
-    const settings = { statementTimeoutMs: STATEMENT_MS }
+    requireDatabaseFile(url)
+    const settings = { statementTimeoutMs: VERIFY_STATEMENT_TIMEOUT_MS }
     // It needs no tables: where they cannot be read, it says why.
-    tell(await withDatabase(url, (db) => runStorageCheck('integrity', checkIntegrity, db), settings))
+    printCheckResult(
+      await withDatabase(url, (db) => runStorageCheck('integrity', checkIntegrity, db), settings),
+    )
     const work = async (app: App) => {
       for (const [name, check] of Object.entries(STORAGE_CHECKS))
-        tell(await runStorageCheck(name, check, app))
+        printCheckResult(await runStorageCheck(name, check, app))
       const counters: StorageCheck<App> = (_, findings) =>
-        checkCounters(app, rebuild, (fault) => {
-          findings.add(fault)
+        checkAllCounters(app, rebuild, (error) => {
+          findings.add(error)
         })
-      tell(await runStorageCheck('totals', counters, app))
+      printCheckResult(await runStorageCheck('totals', counters, app))
     }
-    await withAccounts('verify', flags, work, { heading: 'Only the integrity was checked', settings })
+    await withCommandApp('verify', flags, work, { heading: 'Only the integrity was checked', settings })
   })
 }
 
-function tell({ name, summary, findings }: StorageCheckResult): void {
+function printCheckResult({ name, summary, findings }: StorageCheckResult): void {
   const { count, lines } = findings
-  if (count > 0) process.exitCode = FAILED
-  say(`${name}: ${summary}, ${count === 0 ? 'all is right' : pluralize(count, 'fault')}`)
-  for (const line of lines) say(`  - ${line}`)
+  if (count > 0) process.exitCode = EXIT_FAILURE
+  writeLine(`${name}: ${summary}, ${count === 0 ? 'all is right' : pluralize(count, 'fault')}`)
+  for (const line of lines) writeLine(`  - ${line}`)
 }
 
-async function checkCounters(app: App, mayRebuild: boolean, add: (fault: string) => void): Promise<string> {
+async function checkAllCounters(
+  app: App,
+  mayRebuild: boolean,
+  add: (fault: string) => void,
+): Promise<string> {
   for (const model of app.catalog.storedModels)
-    if (!(await verify(app, model, mayRebuild))) add(`the counters of ${model.name} are wrong`)
+    if (!(await verifyCounters(app, model, mayRebuild))) add(`the counters of ${model.name} are wrong`)
   return `the counters of ${pluralize(app.catalog.storedModels.length, 'model')} were compared`
 }
 
 /** Whether the counters of the model are right, in the end. */
-async function verify(app: App, model: Model, mayRebuild: boolean): Promise<boolean> {
+async function verifyCounters(app: App, model: Model, mayRebuild: boolean): Promise<boolean> {
   const differences = await findCounterDifferences(app, model)
   if (differences.length === 0) return true
-  say(`${model.name}: ${pluralize(differences.length, 'difference')}`)
-  say(listing(differences))
+  writeLine(`${model.name}: ${pluralize(differences.length, 'difference')}`)
+  writeLine(formatDifferences(differences))
   if (!mayRebuild) return false
   await rebuildCounters(app, model)
   const left = await findCounterDifferences(app, model)
-  say(left.length === 0 ? `${model.name} is right now` : `${model.name} still differs:\n${listing(left)}`)
+  writeLine(
+    left.length === 0
+      ? `${model.name} is right now`
+      : `${model.name} still differs:\n${formatDifferences(left)}`,
+  )
   return left.length === 0
 }
 
-function listing(differences: readonly CounterMismatch[]): string {
+function formatDifferences(differences: readonly CounterMismatch[]): string {
   // What is counted most says most.
-  const shown = [...differences].reverse().slice(0, MAX_SHOWN)
-  const rows = shown.map(({ what, counted: kept, stored }) => [what, String(kept), String(stored)])
-  const more = differences.length > MAX_SHOWN ? `\nand ${differences.length - MAX_SHOWN} more` : ''
-  return inColumns(['WHAT', 'COUNTED', 'STORED'], rows) + more
+  const shown = [...differences].reverse().slice(0, MAX_SHOWN_DIFFERENCES)
+  const rows = shown.map(({ what, counted: counter, stored }) => [what, String(counter), String(stored)])
+  const more =
+    differences.length > MAX_SHOWN_DIFFERENCES
+      ? `\nand ${differences.length - MAX_SHOWN_DIFFERENCES} more`
+      : ''
+  return formatColumns(['WHAT', 'COUNTED', 'STORED'], rows) + more
 }

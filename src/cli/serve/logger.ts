@@ -3,17 +3,17 @@ import { pino, type Level, type Logger } from 'pino'
 const STDERR = 2
 
 // `detail` is where PostgreSQL quotes the values of a row.
-const SECRETS = ['password', 'passwordHash', 'token', 'secret', 'cookie', 'authorization', 'detail']
+const SECRET_KEYS = ['password', 'passwordHash', 'token', 'secret', 'cookie', 'authorization', 'detail']
 const SECRET_HEADERS = ['set-cookie', 'api-key', 'x-csrf-token']
 
 /** Lines of JSON on stderr. Those of one turn of the event loop are written together, and the last words of a process are not lost. */
-export function openLog(level: Level | 'silent'): Logger {
+export function createLogger(level: Level | 'silent'): Logger {
   const paths = [
-    ...SECRETS.flatMap((key) => [key, `*.${key}`, `*.*.${key}`]),
+    ...SECRET_KEYS.flatMap((key) => [key, `*.${key}`, `*.*.${key}`]),
     ...SECRET_HEADERS.flatMap((key) => [`["${key}"]`, `*["${key}"]`, `*.*["${key}"]`]),
   ]
   const redact = { paths, censor: '[secret]' }
-  const lines = new LinesOfATurn(pino.destination({ dest: STDERR, sync: true }))
+  const lines = new BufferedLogDestination(pino.destination({ dest: STDERR, sync: true }))
   process.on('exit', () => {
     lines.flushSync()
   })
@@ -21,7 +21,7 @@ export function openLog(level: Level | 'silent'): Logger {
 }
 
 /** A call of the system for each line would be a good part of what a request costs. */
-class LinesOfATurn {
+class BufferedLogDestination {
   #lines = ''
 
   constructor(private readonly destination: { write(text: string): unknown }) {}

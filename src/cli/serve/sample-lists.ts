@@ -1,53 +1,56 @@
 // The words that sample contacts are made of. `name|latin` has the spelling for an e-mail address.
 
-export interface People {
+export interface NamePool {
   readonly given: readonly string[]
   readonly family: readonly string[]
 }
 
 /** Names that go together, by place. */
-export const PEOPLE: readonly People[] = [
-  people('Ada Grace Oliver Hazel Miles', 'Whitfield Harper Ashdown Marlowe Penrose'),
-  people('Zoë Élodie François Amélie Étienne', 'Lefèvre Beaumont Noël Rivière Desrosiers'),
-  people('美咲|misaki 陽翔|haruto 結衣|yui 蓮|ren', '佐藤|sato 高橋|takahashi 渡辺|watanabe 小林|kobayashi'),
-  people('José Lucía Íñigo Begoña Andrés', 'Muñoz Ibáñez Peña Gutiérrez Castaño'),
-  people('Amara Chidi Ngozi Tunde Folasade', 'Okafor Adeyemi Balogun Eze Nwosu'),
-  people('Jürgen Käthe Sören Friederike Jörg', 'Müller Groß|gross Schäfer Köhler Böttcher'),
-  people(
+export const NAME_POOLS: readonly NamePool[] = [
+  parseNamePool('Ada Grace Oliver Hazel Miles', 'Whitfield Harper Ashdown Marlowe Penrose'),
+  parseNamePool('Zoë Élodie François Amélie Étienne', 'Lefèvre Beaumont Noël Rivière Desrosiers'),
+  parseNamePool(
+    '美咲|misaki 陽翔|haruto 結衣|yui 蓮|ren',
+    '佐藤|sato 高橋|takahashi 渡辺|watanabe 小林|kobayashi',
+  ),
+  parseNamePool('José Lucía Íñigo Begoña Andrés', 'Muñoz Ibáñez Peña Gutiérrez Castaño'),
+  parseNamePool('Amara Chidi Ngozi Tunde Folasade', 'Okafor Adeyemi Balogun Eze Nwosu'),
+  parseNamePool('Jürgen Käthe Sören Friederike Jörg', 'Müller Groß|gross Schäfer Köhler Böttcher'),
+  parseNamePool(
     'Ольга|olga Дмитрий|dmitri Світлана|svitlana Тарас|taras',
     'Иванова|ivanova Коваль|koval Мельник|melnyk',
   ),
-  people(
+  parseNamePool(
     'Łucja|lucja Paweł|pawel Małgorzata|malgorzata Zbigniew',
     'Wójcik Dąbrowska Żukowski Łukasik|lukasik',
   ),
-  people('ليلى|layla يوسف|yusuf مريم|maryam كريم|karim', 'حداد|haddad منصور|mansour الخطيب|alkhatib'),
-  people(
+  parseNamePool('ليلى|layla يوسف|yusuf مريم|maryam كريم|karim', 'حداد|haddad منصور|mansour الخطيب|alkhatib'),
+  parseNamePool(
     'Søren|soren Åse Bjørn|bjorn Ingrid Freja',
     'Ødegård|odegard Lindqvist Bjørnstad|bjornstad Håkansson',
   ),
-  people('अनन्या|ananya रोहन|rohan मीरा|meera अर्जुन|arjun', 'शर्मा|sharma वर्मा|varma अय्यर|iyer'),
-  people('João Inês Tomé Conceição Davi', 'Gonçalves Araújo Simões Brandão Leitão'),
-  people(
+  parseNamePool('अनन्या|ananya रोहन|rohan मीरा|meera अर्जुन|arjun', 'शर्मा|sharma वर्मा|varma अय्यर|iyer'),
+  parseNamePool('João Inês Tomé Conceição Davi', 'Gonçalves Araújo Simões Brandão Leitão'),
+  parseNamePool(
     'Ελένη|eleni Γιώργος|giorgos Σοφία|sofia Νίκος|nikos',
     'Παπαδάκης|papadakis Γεωργίου|georgiou Νικολάου|nikolaou',
   ),
-  people('Ayşe Çağla|cagla İbrahim|ibrahim Işıl|isil Kerem', 'Yıldız|yildiz Öztürk Şahin Doğan'),
-  people('민준|minjun 서연|seoyeon 지우|jiwoo 하은|haeun', '김|kim 박|park 최|choi 정|jung'),
-  people('Mere Wiremu Aroha Tāne Hine', 'Ngata Parata Tūhoe Rangihuna Kīngi'),
-  people('Nguyệt|nguyet Thảo Đức|duc Hương Quân', 'Trần Phạm Hoàng Đặng|dang Bùi'),
-  people('Jana Ondřej Šárka Vojtěch Ludmila', 'Dvořáková Černý Růžička Němec Havlíček'),
-  people('שרה|sara אורי|uri נועה|noa איתן|eitan', 'כהן|cohen לוי|levi ברק|barak'),
-  people('Siobhán Eoin Caoimhe Pádraig Niamh', "O'Sullivan Byrne Gallagher Doyle Kinsella"),
-  people('秀英|xiuying 伟|wei 芳|fang 思远|siyuan', '王|wang 李|li 张|zhang 陈|chen'),
-  people('Wanjiru Otieno Achieng Kamau Njeri', 'Mwangi Odhiambo Kiprop Wambui Mutua'),
+  parseNamePool('Ayşe Çağla|cagla İbrahim|ibrahim Işıl|isil Kerem', 'Yıldız|yildiz Öztürk Şahin Doğan'),
+  parseNamePool('민준|minjun 서연|seoyeon 지우|jiwoo 하은|haeun', '김|kim 박|park 최|choi 정|jung'),
+  parseNamePool('Mere Wiremu Aroha Tāne Hine', 'Ngata Parata Tūhoe Rangihuna Kīngi'),
+  parseNamePool('Nguyệt|nguyet Thảo Đức|duc Hương Quân', 'Trần Phạm Hoàng Đặng|dang Bùi'),
+  parseNamePool('Jana Ondřej Šárka Vojtěch Ludmila', 'Dvořáková Černý Růžička Němec Havlíček'),
+  parseNamePool('שרה|sara אורי|uri נועה|noa איתן|eitan', 'כהן|cohen לוי|levi ברק|barak'),
+  parseNamePool('Siobhán Eoin Caoimhe Pádraig Niamh', "O'Sullivan Byrne Gallagher Doyle Kinsella"),
+  parseNamePool('秀英|xiuying 伟|wei 芳|fang 思远|siyuan', '王|wang 李|li 张|zhang 陈|chen'),
+  parseNamePool('Wanjiru Otieno Achieng Kamau Njeri', 'Mwangi Odhiambo Kiprop Wambui Mutua'),
 ]
 
 /** Reserved for examples. */
-export const DOMAINS: readonly string[] = ['example.org', 'example.com', 'example.net']
+export const EMAIL_DOMAINS: readonly string[] = ['example.org', 'example.com', 'example.net']
 
 /** Numbers kept free for fiction: North America, Britain, Ireland, France, Germany, Australia, Sweden. */
-export const PHONES: readonly string[] = [
+export const PHONE_PATTERNS: readonly string[] = [
   '+1 202 555 01##',
   '+1 416 555 01##',
   '+44 20 7946 0###',
@@ -71,7 +74,7 @@ export const NOTES: readonly string[] = [
   'Always pays early. 👍',
 ]
 
-function people(given: string, family: string): People {
+function parseNamePool(given: string, family: string): NamePool {
   return { given: given.split(' '), family: family.split(' ') }
 }
 

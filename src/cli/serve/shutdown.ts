@@ -1,38 +1,38 @@
 // How a server ends: on a signal in good order, on a crash at once.
 import type { Logger } from 'pino'
 
-const HARD_LIMIT_MS = 20_000
+const SHUTDOWN_TIMEOUT_MS = 20_000
 /** npm passes Ctrl-C on although the terminal has sent it to everybody already: that is no second one. */
-const ECHO_MS = 300
+const REPEATED_SIGNAL_MS = 300
 
-export interface Ending {
+export interface ShutdownSteps {
   /** To be done before everything that was named so far. */
-  first(step: () => Promise<void>): void
+  prepend(step: () => Promise<void>): void
 }
 
 /** The first signal ends the process when all steps are done, a second one at once. */
-export function endOnSignals(log: Logger): Ending {
+export function shutDownOnSignals(log: Logger): ShutdownSteps {
   const steps: (() => Promise<void>)[] = []
   let sinceMs: number | undefined
   const onSignal = (signal: string) => {
     if (sinceMs === undefined) {
       sinceMs = performance.now()
       log.info({ signal }, 'stopping')
-      void end(log, steps)
-    } else if (performance.now() - sinceMs > ECHO_MS) {
+      void runShutdown(log, steps)
+    } else if (performance.now() - sinceMs > REPEATED_SIGNAL_MS) {
       log.warn({ signal }, 'stopped at once')
       process.exit(1)
     }
   }
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
-  return { first: (step) => steps.unshift(step) }
+  return { prepend: (step) => steps.unshift(step) }
 }
 
-async function end(log: Logger, steps: readonly (() => Promise<void>)[]): Promise<void> {
+async function runShutdown(log: Logger, steps: readonly (() => Promise<void>)[]): Promise<void> {
   setTimeout(() => {
     log.error('what was in flight took too long')
     process.exit(1)
-  }, HARD_LIMIT_MS)
+  }, SHUTDOWN_TIMEOUT_MS)
   try {
     for (const step of steps) await step()
     process.exit(0)
@@ -43,7 +43,7 @@ async function end(log: Logger, steps: readonly (() => Promise<void>)[]): Promis
 }
 
 /** What nobody caught leaves the process in a state that nobody knows. Rejections that nobody handles arrive here too. */
-export function endOnCrash(log: Logger): void {
+export function exitOnCrash(log: Logger): void {
   process.on('uncaughtException', (error) => {
     log.fatal({ err: error }, 'ended by an error that nobody caught')
     process.exit(1)

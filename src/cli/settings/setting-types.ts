@@ -4,7 +4,7 @@ import { MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARACTERS } from '../../model/catalog
 import { countCharacters } from '../../model/values/value.js'
 import type { Retention } from '../../service/context/settings.js'
 
-export interface Kind<T> {
+export interface OptionType<T> {
   /** Stands behind the flag in the help; a flag without one is a switch. */
   readonly placeholder?: string
   readonly parse: (text: string) => T | undefined
@@ -19,10 +19,10 @@ export interface Kind<T> {
 const HOUR_MS = 3_600_000
 const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: HOUR_MS, d: 24 * HOUR_MS } as const
 const UNITS_BYTES = { '': 1, b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 } as const
-const TIMES = ['500ms', '10s', '60m', '12h', '7d']
+const DURATION_EXAMPLES = ['500ms', '10s', '60m', '12h', '7d']
 const PROXY_NAMES = new Set(['loopback', 'linklocal', 'uniquelocal'])
 
-export const host: Kind<string> = {
+export const host: OptionType<string> = {
   placeholder: '<host>',
   mustBe: 'a host name or an IP address, such as localhost or 0.0.0.0',
   parse: (text) => {
@@ -31,7 +31,7 @@ export const host: Kind<string> = {
   },
 }
 
-export const database: Kind<string> = {
+export const database: OptionType<string> = {
   placeholder: '<url>',
   mustBe: 'sqlite:path/to/file or postgres://user@host/database',
   isSecret: true,
@@ -42,13 +42,13 @@ export const database: Kind<string> = {
   },
 }
 
-export const place: Kind<string> = {
+export const fileOrFolder: OptionType<string> = {
   placeholder: '<path>',
   mustBe: 'a file or a folder',
   parse: (text) => text,
 }
 
-export const basePath: Kind<string> = {
+export const basePath: OptionType<string> = {
   placeholder: '<path>',
   mustBe: 'a path such as /verso, of letters, digits and . _ ~ -',
   parse: (text) => {
@@ -57,34 +57,34 @@ export const basePath: Kind<string> = {
   },
 }
 
-export const origin: Kind<string> = {
+export const origin: OptionType<string> = {
   placeholder: '<url>',
   mustBe: 'http:// or https:// with a host, such as https://records.example.org, and no path',
   parse: parseOrigin,
 }
 
-export const origins: Kind<readonly string[]> = {
+export const origins: OptionType<readonly string[]> = {
   placeholder: '<origin>',
   mustBe: 'origins such as https://app.example.org, separated by commas',
   isList: true,
-  parse: list(parseOrigin),
+  parse: commaSeparated(parseOrigin),
 }
 
-export const proxies: Kind<readonly string[]> = {
+export const proxies: OptionType<readonly string[]> = {
   placeholder: '<address>',
   mustBe: 'addresses, networks such as 10.0.0.0/8, loopback, linklocal or uniquelocal, separated by commas',
   isList: true,
-  parse: list((text) => (PROXY_NAMES.has(text) || isNetwork(text) ? text : undefined)),
+  parse: commaSeparated((text) => (PROXY_NAMES.has(text) || isNetwork(text) ? text : undefined)),
 }
 
-export const destinations: Kind<readonly string[]> = {
+export const hosts: OptionType<readonly string[]> = {
   placeholder: '<host>',
   mustBe: 'hosts, addresses or networks such as hooks.internal, 127.0.0.1 or 10.0.0.0/8, separated by commas',
   isList: true,
-  parse: list((text) => (isNetwork(text) || isName(text) ? text.toLowerCase() : undefined)),
+  parse: commaSeparated((text) => (isNetwork(text) || isHostName(text) ? text.toLowerCase() : undefined)),
 }
 
-export const password: Kind<string> = {
+export const password: OptionType<string> = {
   mustBe: `at least ${MIN_PASSWORD_CHARACTERS} characters and at most ${MAX_PASSWORD_BYTES} bytes long`,
   isSecret: true,
   parse: (text) => {
@@ -95,45 +95,47 @@ export const password: Kind<string> = {
 }
 
 /** A password that another service has given: whatever it is. */
-export const foreignPassword: Kind<string> = {
+export const anyPassword: OptionType<string> = {
   mustBe: 'a password',
   isSecret: true,
   parse: (text) => text,
 }
 
-export const toggle: Kind<boolean> = {
+export const toggle: OptionType<boolean> = {
   mustBe: 'true or false',
   parse: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
 }
 
-export function whole(least: number, most: number): Kind<number> {
+export function boundedInteger(least: number, most: number): OptionType<number> {
   return {
     placeholder: '<number>',
     mustBe: `a whole number from ${least} to ${most}`,
-    parse: (text) => within(/^\d{1,15}$/.test(text) ? Number(text) : NaN, least, most),
+    parse: (text) => acceptInRange(/^\d{1,15}$/.test(text) ? Number(text) : NaN, least, most),
   }
 }
 
-export function size(least: string, most: string): Kind<number> {
-  const bounds = [measure(least, UNITS_BYTES), measure(most, UNITS_BYTES)] as const
+export function byteSize(least: string, most: string): OptionType<number> {
+  const bounds = [parseQuantity(least, UNITS_BYTES), parseQuantity(most, UNITS_BYTES)] as const
   return {
     placeholder: '<size>',
     mustBe: `a size from ${least} to ${most}, such as 512kb, 2mb or a number of bytes`,
-    parse: (text) => within(measure(text, UNITS_BYTES), ...bounds),
+    parse: (text) => acceptInRange(parseQuantity(text, UNITS_BYTES), ...bounds),
   }
 }
 
-export function duration(least: string, most: string): Kind<number> {
-  const bounds = [measure(least, UNITS_MS), measure(most, UNITS_MS)] as const
-  const examples = TIMES.filter((text) => within(measure(text, UNITS_MS), ...bounds) !== undefined)
+export function duration(least: string, most: string): OptionType<number> {
+  const bounds = [parseQuantity(least, UNITS_MS), parseQuantity(most, UNITS_MS)] as const
+  const examples = DURATION_EXAMPLES.filter(
+    (text) => acceptInRange(parseQuantity(text, UNITS_MS), ...bounds) !== undefined,
+  )
   return {
     placeholder: '<time>',
     mustBe: `a time from ${least} to ${most}, such as ${examples.slice(0, -1).join(', ')} or ${examples.at(-1) ?? most}`,
-    parse: (text) => within(measure(text, UNITS_MS), ...bounds),
+    parse: (text) => acceptInRange(parseQuantity(text, UNITS_MS), ...bounds),
   }
 }
 
-export const retention: Kind<Retention> = {
+export const retention: OptionType<Retention> = {
   placeholder: '<amount>',
   mustBe: 'all, a number of days such as 90d, or of versions such as 100v',
   parse: (text) => {
@@ -143,7 +145,7 @@ export const retention: Kind<Retention> = {
   },
 }
 
-export function oneOf<const T extends string>(words: readonly T[]): Kind<T> {
+export function choice<const T extends string>(words: readonly T[]): OptionType<T> {
   return {
     placeholder: '<word>',
     mustBe: `one of ${words.join(', ')}`,
@@ -152,16 +154,18 @@ export function oneOf<const T extends string>(words: readonly T[]): Kind<T> {
 }
 
 /** `10s` → 10000; NaN if the number or the unit is none. */
-function measure(text: string, units: Readonly<Record<string, number>>): number {
+function parseQuantity(text: string, units: Readonly<Record<string, number>>): number {
   const [, count, unit = ''] = /^(\d{1,15})([a-z]*)$/i.exec(text) ?? []
   return Number(count) * (units[unit.toLowerCase()] ?? NaN)
 }
 
-function within(value: number, least: number, most: number): number | undefined {
+function acceptInRange(value: number, least: number, most: number): number | undefined {
   return value >= least && value <= most ? value : undefined
 }
 
-function list<T>(parse: (text: string) => T | undefined): (text: string) => readonly T[] | undefined {
+function commaSeparated<T>(
+  parse: (text: string) => T | undefined,
+): (text: string) => readonly T[] | undefined {
   return (text) => {
     const items = text.split(',').map((item) => parse(item.trim()))
     const known = items.filter((item) => item !== undefined)
@@ -176,7 +180,7 @@ function parseOrigin(text: string): string | undefined {
 }
 
 /** What ends in a number is an address, or a slip of the pen. */
-function isName(text: string): boolean {
+function isHostName(text: string): boolean {
   return /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(text) && !/(^|\.)\d+$/.test(text)
 }
 

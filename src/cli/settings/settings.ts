@@ -6,14 +6,14 @@ import type { HttpSettings } from '../../http/settings.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
 import type { Settings } from '../../service/context/settings.js'
 import * as kinds from './setting-types.js'
-import type { Kind } from './setting-types.js'
+import type { OptionType } from './setting-types.js'
 
 export type CommandName =
   | ('demo' | 'serve' | 'user' | 'role' | 'key' | 'schema' | 'models')
   | ('history' | 'compact' | 'verify')
   | ('export' | 'import' | 'prove')
 
-interface Setting<T> extends Kind<T> {
+interface Setting<T> extends OptionType<T> {
   /** The commands that take it. */
   readonly of: readonly CommandName[]
   readonly neededBy?: readonly CommandName[]
@@ -29,128 +29,150 @@ interface Setting<T> extends Kind<T> {
   readonly description: string
 }
 
-const SERVERS = ['serve', 'demo'] as const
+const SERVER_COMMANDS = ['serve', 'demo'] as const
 /** `compact` is the one of them that takes Changes of all records. */
-const HISTORY = ['history', 'compact'] as const
-const TRANSFERS = ['export', 'import'] as const
+const HISTORY_COMMANDS = ['history', 'compact'] as const
+const TRANSFER_COMMANDS = ['export', 'import'] as const
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 /** The flag of `basePath` is `--base-path`, its variable `VERSO_BASE_PATH`. */
 export const SETTINGS = {
   host: {
-    ...{ ...kinds.host, of: SERVERS, default: 'localhost', also: 'HOST' },
+    ...{ ...kinds.host, of: SERVER_COMMANDS, default: 'localhost', also: 'HOST' },
     description: 'Where to listen: localhost is this computer only, 0.0.0.0 every IPv4 address.',
   },
   port: {
-    ...{ ...kinds.whole(0, 65_535), of: SERVERS, default: '8080', also: 'PORT' },
+    ...{ ...kinds.boundedInteger(0, 65_535), of: SERVER_COMMANDS, default: '8080', also: 'PORT' },
     description: 'The port to listen on; 0 is any free one, which is printed.',
   },
   db: {
     ...{
       ...kinds.database,
-      of: [...SERVERS, 'user', 'role', 'key', 'schema', 'verify', ...HISTORY, ...TRANSFERS],
+      of: [
+        ...SERVER_COMMANDS,
+        'user',
+        'role',
+        'key',
+        'schema',
+        'verify',
+        ...HISTORY_COMMANDS,
+        ...TRANSFER_COMMANDS,
+      ],
     },
     ...{ default: 'sqlite:data/verso.db', demoDefault: 'sqlite:data/demo.db' },
     description: 'The database: sqlite:path/to/file or postgres://user:password@host/database.',
   },
   models: {
     ...{
-      ...kinds.place,
-      of: [...SERVERS, 'role', 'schema', 'verify', 'models', ...HISTORY, ...TRANSFERS],
-      neededBy: ['serve', 'schema', 'verify', 'models', ...TRANSFERS],
+      ...kinds.fileOrFolder,
+      of: [
+        ...SERVER_COMMANDS,
+        'role',
+        'schema',
+        'verify',
+        'models',
+        ...HISTORY_COMMANDS,
+        ...TRANSFER_COMMANDS,
+      ],
+      neededBy: ['serve', 'schema', 'verify', 'models', ...TRANSFER_COMMANDS],
     },
     ifMissing: 'name a file or folder with models; to get a starter folder, run: verso init',
     description: 'The file or folder with the models; demo has a sample without it.',
   },
   basePath: {
-    ...{ ...kinds.basePath, of: SERVERS, default: '/' },
+    ...{ ...kinds.basePath, of: SERVER_COMMANDS, default: '/' },
     description: 'A path in front of every other, such as /verso.',
   },
   publicUrl: {
-    ...{ ...kinds.origin, of: SERVERS },
+    ...{ ...kinds.origin, of: SERVER_COMMANDS },
     description: 'Where people reach the service, if not where it listens: https://records.example.org.',
   },
   trustProxy: {
-    ...{ ...kinds.proxies, of: SERVERS },
+    ...{ ...kinds.proxies, of: SERVER_COMMANDS },
     description: 'The proxies whose X-Forwarded headers are believed: addresses, networks, or loopback.',
   },
   allowOrigin: {
-    ...{ ...kinds.origins, of: SERVERS },
+    ...{ ...kinds.origins, of: SERVER_COMMANDS },
     description: 'Origins of other web pages that may call the service, with a key.',
   },
   compat: {
-    ...{ ...kinds.oneOf(COMPATIBILITIES), of: SERVERS, default: 'none' },
+    ...{ ...kinds.choice(COMPATIBILITIES), of: SERVER_COMMANDS, default: 'none' },
     description:
       'Whose habits are served besides the contract: axelor answers record errors as HTTP 200 with status -1, and more.',
   },
   basicAuth: {
-    ...{ ...kinds.toggle, of: SERVERS },
+    ...{ ...kinds.toggle, of: SERVER_COMMANDS },
     description: 'Lets a user name and a password come with every request; on with --compat axelor.',
   },
   bodyLimit: {
-    ...{ ...kinds.size('1kb', '1gb'), of: SERVERS, default: '2mb' },
+    ...{ ...kinds.byteSize('1kb', '1gb'), of: SERVER_COMMANDS, default: '2mb' },
     description: 'The longest request body that is read.',
   },
   uploadLimit: {
-    ...{ ...kinds.size('1kb', '1gb'), of: SERVERS, default: '25mb' },
+    ...{ ...kinds.byteSize('1kb', '1gb'), of: SERVER_COMMANDS, default: '25mb' },
     description: 'The largest file that is taken.',
   },
   rateLimit: {
-    ...{ ...kinds.whole(0, 1_000_000_000), of: SERVERS, default: '300000', demoDefault: '0' },
+    ...{
+      ...kinds.boundedInteger(0, 1_000_000_000),
+      of: SERVER_COMMANDS,
+      default: '300000',
+      demoDefault: '0',
+    },
     description:
       'Requests a minute that each node takes from each account, and from each address without one; 0 is any number.',
   },
   maxInFlight: {
-    ...{ ...kinds.whole(1, 1_000_000), of: SERVERS, default: '1024' },
+    ...{ ...kinds.boundedInteger(1, 1_000_000), of: SERVER_COMMANDS, default: '1024' },
     description: 'Requests that may be under way at once; what is more is answered with 503.',
   },
   maxLate: {
-    ...{ ...kinds.duration('0s', '1h'), of: SERVERS, default: '1s', demoDefault: '0s' },
+    ...{ ...kinds.duration('0s', '1h'), of: SERVER_COMMANDS, default: '1s', demoDefault: '0s' },
     description:
       'While the process is behind by more than this, requests are answered with 503; 0s is however late.',
   },
   maxConnections: {
-    ...{ ...kinds.whole(1, 1_000_000), of: SERVERS, default: '10000' },
+    ...{ ...kinds.boundedInteger(1, 1_000_000), of: SERVER_COMMANDS, default: '10000' },
     description: 'Connections that may be open at once; what is more is closed.',
   },
   maxLimit: {
-    ...{ ...kinds.whole(1, 100_000), of: SERVERS, default: '1000' },
+    ...{ ...kinds.boundedInteger(1, 100_000), of: SERVER_COMMANDS, default: '1000' },
     description: 'The most records that one find answers; a larger limit is lowered to it.',
   },
   answerLimit: {
-    ...{ ...kinds.size('1mb', '1gb'), of: SERVERS, default: '32mb' },
+    ...{ ...kinds.byteSize('1mb', '1gb'), of: SERVER_COMMANDS, default: '32mb' },
     description: 'The largest answer about records: what would be larger is refused with 413.',
   },
   sessionIdle: {
-    ...{ ...kinds.duration('1s', '400d'), of: SERVERS, default: '60m' },
+    ...{ ...kinds.duration('1s', '400d'), of: SERVER_COMMANDS, default: '60m' },
     description: 'A session that is not used for so long is over.',
   },
   sessionMax: {
-    ...{ ...kinds.duration('1s', '400d'), of: SERVERS, default: '12h' },
+    ...{ ...kinds.duration('1s', '400d'), of: SERVER_COMMANDS, default: '12h' },
     description: 'A session is over after so long, used or not.',
   },
   statementTimeout: {
-    ...{ ...kinds.duration('10ms', '1h'), of: SERVERS, default: '10s' },
+    ...{ ...kinds.duration('10ms', '1h'), of: SERVER_COMMANDS, default: '10s' },
     description:
       'A search, and on PostgreSQL any statement, is given up after so long, and the request is answered with 503.',
   },
   poolSize: {
-    ...{ ...kinds.whole(1, 1_000), of: SERVERS, default: '10' },
+    ...{ ...kinds.boundedInteger(1, 1_000), of: SERVER_COMMANDS, default: '10' },
     description:
       'Connections to PostgreSQL, a third each for reading, searching and writing; three at least.',
   },
   webhookAllow: {
-    ...{ ...kinds.destinations, of: SERVERS },
+    ...{ ...kinds.hosts, of: SERVER_COMMANDS },
     description:
       'Hosts, addresses and networks such as 10.0.0.0/8 that webhooks may call although they are not public.',
   },
   history: {
-    ...{ ...kinds.retention, of: [...SERVERS, 'compact'], default: 'all' },
+    ...{ ...kinds.retention, of: [...SERVER_COMMANDS, 'compact'], default: 'all' },
     description:
       'How much of the past is kept: all, the Changes of so many days (90d), or the newest versions of each record (100v).',
   },
   logLevel: {
-    ...{ ...kinds.oneOf(LOG_LEVELS), of: SERVERS, default: 'info', demoDefault: 'warn' },
+    ...{ ...kinds.choice(LOG_LEVELS), of: SERVER_COMMANDS, default: 'info', demoDefault: 'warn' },
     description:
       'How much is logged, as lines of JSON on stderr: fatal, error, warn, info, debug, trace or silent.',
   },
@@ -160,19 +182,19 @@ export const SETTINGS = {
       'The password of the first administrator, called admin, who is made if there is no administrator.',
   },
   fromPassword: {
-    ...{ ...kinds.foreignPassword, of: ['import'], isVariableOnly: true },
+    ...{ ...kinds.anyPassword, of: ['import'], isVariableOnly: true },
     description: 'The password for the service that `--from` names.',
   },
   provePassword: {
-    ...{ ...kinds.foreignPassword, of: ['prove'], isVariableOnly: true },
+    ...{ ...kinds.anyPassword, of: ['prove'], isVariableOnly: true },
     description: 'The password of the user that `--user` names.',
   },
   proveKey: {
-    ...{ ...kinds.foreignPassword, of: ['prove'], isVariableOnly: true },
+    ...{ ...kinds.anyPassword, of: ['prove'], isVariableOnly: true },
     description: 'An API key for the service that `--url` names.',
   },
   sample: {
-    ...{ ...kinds.whole(0, 10_000_000), of: ['demo'], default: '12' },
+    ...{ ...kinds.boundedInteger(0, 10_000_000), of: ['demo'], default: '12' },
     description: 'Sample contacts there are in all: what is missing is made, nothing is ever removed.',
   },
   unsafeOpenDemo: {
@@ -182,41 +204,41 @@ export const SETTINGS = {
 } as const satisfies Record<string, Setting<unknown>>
 
 export type SettingName = keyof typeof SETTINGS
-type Parsed<K extends SettingName> = Exclude<ReturnType<(typeof SETTINGS)[K]['parse']>, undefined>
-type IfMissing<K extends SettingName> = (typeof SETTINGS)[K] extends { readonly default: string }
+type ParsedSetting<K extends SettingName> = Exclude<ReturnType<(typeof SETTINGS)[K]['parse']>, undefined>
+type MissingSetting<K extends SettingName> = (typeof SETTINGS)[K] extends { readonly default: string }
   ? never
   : undefined
 
-export type SettingValues = { readonly [K in SettingName]: Parsed<K> | IfMissing<K> }
+export type SettingValues = { readonly [K in SettingName]: ParsedSetting<K> | MissingSetting<K> }
 
 /** As commander gives them: a text, or true for a switch. */
 export type Flags = Readonly<Record<string, string | boolean | readonly string[] | undefined>>
 export type Environment = Readonly<Record<string, string | undefined>>
 
-const ALL = Object.entries(SETTINGS) as [SettingName, Setting<unknown>][]
+const SETTING_ENTRIES = Object.entries(SETTINGS) as [SettingName, Setting<unknown>][]
 
-export function flagOf(name: SettingName): string {
+export function toFlag(name: SettingName): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }
 
 /** Ours first: it wins over the other. */
-export function variablesOf(name: SettingName): string[] {
+export function listVariables(name: SettingName): string[] {
   const { also }: Setting<unknown> = SETTINGS[name]
   const own = `VERSO_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
   return also === undefined ? [own] : [own, also]
 }
 
 /** Gives a command the flags of all its settings. */
-export function addSettings(command: Command, commandName: CommandName): Command {
-  for (const [name, setting] of ALL) {
+export function addSettingFlags(command: Command, commandName: CommandName): Command {
+  for (const [name, setting] of SETTING_ENTRIES) {
     if (!setting.of.includes(commandName) || setting.isVariableOnly) continue
-    const usual = (commandName === 'demo' ? setting.demoDefault : undefined) ?? setting.default
+    const defaultText = (commandName === 'demo' ? setting.demoDefault : undefined) ?? setting.default
     const details = [
-      ...(usual === undefined ? [] : [`default: ${usual}`]),
-      `env: ${variablesOf(name).join(', ')}`,
+      ...(defaultText === undefined ? [] : [`default: ${defaultText}`]),
+      `env: ${listVariables(name).join(', ')}`,
     ]
     const spelled =
-      setting.placeholder === undefined ? flagOf(name) : `${flagOf(name)} ${setting.placeholder}`
+      setting.placeholder === undefined ? toFlag(name) : `${toFlag(name)} ${setting.placeholder}`
     const option = new Option(spelled, `${setting.description} (${details.join('; ')})`)
     if (setting.isList) {
       option.argParser((text: string, before: string | undefined) =>
@@ -230,41 +252,41 @@ export function addSettings(command: Command, commandName: CommandName): Command
 
 /** The flags, else the environment, else the defaults; every fault at once. */
 export function readSettings(command: CommandName, flags: Flags, environment: Environment): SettingValues {
-  const faults = unknownVariables(environment)
-  const values = ALL.map(([name, setting]) => {
-    const usual = (command === 'demo' ? setting.demoDefault : undefined) ?? setting.default
-    const given = setting.of.includes(command) ? find(name, flags, environment) : undefined
+  const errors = findUnknownVariables(environment)
+  const values = SETTING_ENTRIES.map(([name, setting]) => {
+    const defaultText = (command === 'demo' ? setting.demoDefault : undefined) ?? setting.default
+    const given = setting.of.includes(command) ? findSettingText(name, flags, environment) : undefined
     if (!given && setting.neededBy?.includes(command))
-      faults.push(`${flagOf(name)} is missing: ${setting.ifMissing ?? setting.mustBe}`)
-    const text = given?.text ?? usual
+      errors.push(`${toFlag(name)} is missing: ${setting.ifMissing ?? setting.mustBe}`)
+    const text = given?.text ?? defaultText
     const value = text === undefined ? undefined : setting.parse(text)
     if (given && value === undefined) {
       const instead = setting.isSecret ? '' : `, not "${given.text}"`
-      faults.push(`${given.from} must be ${setting.mustBe}${instead}`)
+      errors.push(`${given.from} must be ${setting.mustBe}${instead}`)
     }
     return [name, value] as const
   })
-  if (faults.length > 0) throw new ConfigError('The settings have faults', faults)
+  if (errors.length > 0) throw new ConfigError('The settings have faults', errors)
   return Object.fromEntries(values) as unknown as SettingValues
 }
 
-function find(name: SettingName, flags: Flags, environment: Environment) {
+function findSettingText(name: SettingName, flags: Flags, environment: Environment) {
   const flag = flags[name]
-  if (flag !== undefined) return { from: flagOf(name), text: String(flag) }
+  if (flag !== undefined) return { from: toFlag(name), text: String(flag) }
   // An empty variable counts as none: that is how a container's file unsets one.
-  const from = variablesOf(name).find((variable) => (environment[variable] ?? '') !== '')
+  const from = listVariables(name).find((variable) => (environment[variable] ?? '') !== '')
   return from === undefined ? undefined : { from, text: environment[from] ?? '' }
 }
 
-function unknownVariables(environment: Environment): string[] {
-  const known = ALL.map(([name]) => variablesOf(name)[0] ?? '')
+function findUnknownVariables(environment: Environment): string[] {
+  const known = SETTING_ENTRIES.map(([name]) => listVariables(name)[0] ?? '')
   const unknown = Object.keys(environment).filter(
     (name) => name.startsWith('VERSO_') && !known.includes(name),
   )
   return unknown.sort().map((name) => `${name} is no setting${didYouMean(name, known)}`)
 }
 
-export function serviceSettings(values: SettingValues, isDemo: boolean): Settings {
+export function toServiceSettings(values: SettingValues, isDemo: boolean): Settings {
   return {
     db: values.db,
     isDemo,
@@ -280,7 +302,7 @@ export function serviceSettings(values: SettingValues, isDemo: boolean): Setting
   }
 }
 
-export function httpSettings(values: SettingValues): HttpSettings {
+export function toHttpSettings(values: SettingValues): HttpSettings {
   return {
     host: values.host,
     port: values.port,

@@ -3,7 +3,7 @@ import { ConfigError } from '../../errors.js'
 import { MIN_PASSWORD_CHARACTERS } from '../../model/catalog/auth-models.js'
 
 /** From standard input if told so, else typed twice, unseen. */
-export async function askPassword(username: string, fromStdin = false): Promise<string> {
+export async function readPassword(username: string, fromStdin = false): Promise<string> {
   if (fromStdin) {
     const given = (await readAll(process.stdin)).replace(/\r?\n$/, '')
     if (given === '') throw new ConfigError('Nothing was changed', ['no password came on standard input'])
@@ -14,12 +14,14 @@ export async function askPassword(username: string, fromStdin = false): Promise<
       'send it with: --password-stdin < file',
     ])
   }
-  const first = await typed(`Password of ${username}, at least ${MIN_PASSWORD_CHARACTERS} characters`)
-  if ((await typed('The same again')) === first) return first
+  const first = await promptPassword(
+    `Password of ${username}, at least ${MIN_PASSWORD_CHARACTERS} characters`,
+  )
+  if ((await promptPassword('The same again')) === first) return first
   throw new ConfigError('Nothing was changed', ['the two passwords differ'])
 }
 
-async function typed(message: string): Promise<string> {
+async function promptPassword(message: string): Promise<string> {
   const { isCancel, password } = await import('@clack/prompts')
   const answer = await password({ message })
   if (isCancel(answer)) throw new ConfigError('Nothing was changed', ['no password was given'])

@@ -1,5 +1,5 @@
 /** Rows of texts as lines of aligned columns, under their headings. */
-export function inColumns(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+export function formatColumns(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [headings, ...rows]
   const widths = headings.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)))
   const lines = all.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
@@ -7,6 +7,6 @@ export function inColumns(headings: readonly string[], rows: readonly (readonly 
 }
 
 /** A moment as people read it, to the minute; `never` if there was none. */
-export function shownMoment(moment: unknown): string {
-  return typeof moment === 'string' ? `${moment.slice(0, 16).replace('T', ' ')} UTC` : 'never'
+export function formatTimestamp(timestamp: unknown): string {
+  return typeof timestamp === 'string' ? `${timestamp.slice(0, 16).replace('T', ' ')} UTC` : 'never'
 }

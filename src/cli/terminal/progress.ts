@@ -1,15 +1,15 @@
 // How far a long command is: a bar that is drawn over on a terminal, nothing elsewhere.
-const DRAWN_EVERY_MS = 100
-const WIDTH = 24
-const CLEAR = '\r\u001B[K'
+const REDRAW_INTERVAL_MS = 100
+const BAR_CHARS = 24
+const CLEAR_LINE = '\r\u001B[K'
 
 interface Terminal {
   readonly isTTY?: boolean
   write(text: string): unknown
 }
 
-export class Progress {
-  #what = ''
+export class ProgressBar {
+  #label = ''
   #total = 0
   #done = 0
   #count = 0
@@ -18,8 +18,8 @@ export class Progress {
   constructor(private readonly terminal: Terminal = process.stderr) {}
 
   /** Of how much, in whatever unit; what is counted beside it is shown as a number. */
-  begin(what: string, total: number): void {
-    this.#what = what
+  begin(label: string, total: number): void {
+    this.#label = label
     this.#total = total
     this.#done = 0
     this.#count = 0
@@ -30,20 +30,20 @@ export class Progress {
     this.#done += done
     this.#count += count
     const now = performance.now()
-    if (!this.terminal.isTTY || now - this.#drawnMs < DRAWN_EVERY_MS) return
+    if (!this.terminal.isTTY || now - this.#drawnMs < REDRAW_INTERVAL_MS) return
     this.#drawnMs = now
-    this.terminal.write(CLEAR + this.#bar())
+    this.terminal.write(CLEAR_LINE + this.#formatBar())
   }
 
   /** Takes the bar away. */
   end(): void {
-    if (this.terminal.isTTY) this.terminal.write(CLEAR)
+    if (this.terminal.isTTY) this.terminal.write(CLEAR_LINE)
   }
 
-  #bar(): string {
+  #formatBar(): string {
     const part = this.#total === 0 ? 1 : Math.min(1, this.#done / this.#total)
-    const full = Math.round(part * WIDTH)
-    const bar = '█'.repeat(full) + '░'.repeat(WIDTH - full)
-    return `${this.#what} ${bar} ${Math.floor(part * 100)} %  ${this.#count.toLocaleString('en')}`
+    const full = Math.round(part * BAR_CHARS)
+    const bar = '█'.repeat(full) + '░'.repeat(BAR_CHARS - full)
+    return `${this.#label} ${bar} ${Math.floor(part * 100)} %  ${this.#count.toLocaleString('en')}`
   }
 }

@@ -4,13 +4,13 @@ import { Readable } from 'node:stream'
 import type { StagingArea, StagedFile } from '../../store/engine/staging.js'
 
 /** Smaller ones are not counted. */
-const SMALL_BYTES = 64 * 1024
+const MIN_COUNTED_BODY_BYTES = 64 * 1024
 /** Bodies that wait in memory for slow clients, all together. */
-const MAX_WAITING_BYTES = 64 * 1024 * 1024
+const MAX_BUFFERED_BODY_BYTES = 64 * 1024 * 1024
 
 /** Text that is JSON already, or its bytes. */
-export type Content = string | Buffer
-export type Body = Content | StagedBody
+export type JsonContent = string | Buffer
+export type ResponseBody = JsonContent | StagedBody
 
 /** A body in a file, with what stands before and behind it. */
 export class StagedBody {
@@ -49,14 +49,14 @@ export class StagedBody {
 }
 
 /** Counts the bodies that wait in memory. */
-export class WaitingBodies {
+export class ResponseBuffer {
   #bytes = 0
 
   constructor(
     private readonly staging: StagingArea,
     /** What is larger does not wait in memory. */
     private readonly memoryBytes: number,
-    private readonly maxBytes = MAX_WAITING_BYTES,
+    private readonly maxBytes = MAX_BUFFERED_BODY_BYTES,
   ) {}
 
   /** How many bytes wait in memory. */
@@ -65,21 +65,21 @@ export class WaitingBodies {
   }
 
   /** The body as it is to be sent. What tells of a write is sent in any case: whoever got a 503 would write again. */
-  hold(body: Body, response: ServerResponse, isWritten: boolean): Body {
+  buffer(body: ResponseBody, response: ServerResponse, isWriteResult: boolean): ResponseBody {
     const isStaged = body instanceof StagedBody
-    if (!isStaged && body.length <= SMALL_BYTES) return body
+    if (!isStaged && body.length <= MIN_COUNTED_BODY_BYTES) return body
     // Nobody waits for it any more, and no `close` will come. `closed` stays false for a response that never had the connection.
     if (response.destroyed) {
       if (isStaged) body.discard()
       return ''
     }
-    if (isStaged) return discardedWith(response, body)
+    if (isStaged) return discardOnClose(response, body)
     const bytes = Buffer.byteLength(body)
     if (bytes > this.memoryBytes || this.#bytes + bytes > this.maxBytes) {
       try {
-        return discardedWith(response, new StagedBody(this.staging.stage(body)))
+        return discardOnClose(response, new StagedBody(this.staging.stage(body)))
       } catch (error) {
-        if (!isWritten) throw error
+        if (!isWriteResult) throw error
       }
     }
     this.#bytes += bytes
@@ -91,7 +91,7 @@ export class WaitingBodies {
 }
 
 /** The file is removed with the response, read to its end or not. */
-function discardedWith(response: ServerResponse, body: StagedBody): StagedBody {
+function discardOnClose(response: ServerResponse, body: StagedBody): StagedBody {
   response.once('close', () => {
     body.discard()
   })

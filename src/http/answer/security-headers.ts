@@ -10,7 +10,7 @@ export const APP_CSP =
   "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; connect-src 'self'"
 
 /** A browser that has seen it asks by https only, for a year. Over plain http it would be ignored. */
-const STRICT_TRANSPORT = 'max-age=31536000; includeSubDomains'
+const STRICT_TRANSPORT_SECURITY = 'max-age=31536000; includeSubDomains'
 
 /** What helmet sends, but for what its test names. */
 export const SECURITY_HEADERS = Object.freeze({
@@ -28,23 +28,23 @@ export const SECURITY_HEADERS = Object.freeze({
 })
 
 /** Whatever says who asks: the answer to one is not for another. */
-const WHO_ASKS = 'Cookie, Authorization, API-KEY'
+const VARY_ON_CREDENTIALS = 'Cookie, Authorization, API-KEY'
 
-export type SetHeaders = (request: FastifyRequest, reply: FastifyReply) => void
+export type HeaderSetter = (request: FastifyRequest, reply: FastifyReply) => void
 
 /** What all answers over plain http have. */
-export function headersOverHttp({ allowOrigins }: HttpSettings): Readonly<Record<string, string>> {
+export function buildHttpHeaders({ allowOrigins }: HttpSettings): Readonly<Record<string, string>> {
   return Object.freeze({
     ...SECURITY_HEADERS,
     'cache-control': 'private, no-cache',
-    vary: allowOrigins.length === 0 ? WHO_ASKS : `${WHO_ASKS}, Origin`,
+    vary: allowOrigins.length === 0 ? VARY_ON_CREDENTIALS : `${VARY_ON_CREDENTIALS}, Origin`,
   })
 }
 
 /** Sets what all answers have. */
-export function makeHeaders(settings: HttpSettings): SetHeaders {
-  const plain = headersOverHttp(settings)
-  const secure = Object.freeze({ ...plain, 'strict-transport-security': STRICT_TRANSPORT })
+export function createHeaderSetter(settings: HttpSettings): HeaderSetter {
+  const plain = buildHttpHeaders(settings)
+  const secure = Object.freeze({ ...plain, 'strict-transport-security': STRICT_TRANSPORT_SECURITY })
   return (request, reply) => {
     void reply.header('x-request-id', request.id)
     void reply.headers(request.protocol === 'https' ? secure : plain)
@@ -52,12 +52,12 @@ export function makeHeaders(settings: HttpSettings): SetHeaders {
 }
 
 /** One more header of the request that the answer goes by. */
-export function varyAlso(reply: FastifyReply, name: string): void {
+export function addVary(reply: FastifyReply, name: string): void {
   const before = reply.getHeader('vary')
   void reply.header('vary', before === undefined ? name : `${String(before)}, ${name}`)
 }
 
 /** For answers about passwords and sessions, which nobody keeps. */
-export function neverStored(reply: FastifyReply): void {
+export function setNoStore(reply: FastifyReply): void {
   void reply.header('cache-control', 'no-store')
 }

@@ -6,29 +6,35 @@ import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
 import { listApiKeys, createKey, removeOwnKey } from '../../service/auth/keys.js'
 import type { WireRecord } from '../../wire.js'
-import { callerOf, personIn, type Guards } from '../route/guard.js'
-import { idOf } from '../route/record-request.js'
+import { requirePrincipal, requireInteractiveUser, type Guards } from '../route/guard.js'
+import { readRouteId } from '../route/record-request.js'
 import { sendJson, type Resource } from '../route/resource.js'
 
-export function keyResources(app: App, guards: Guards): readonly Resource[] {
-  const shared = { guards: [guards.session, guards.parameters], writeGuards: [guards.sameSite] }
+export function createKeyResources(app: App, guards: Guards): readonly Resource[] {
+  const shared = {
+    guards: [guards.requireLogin, guards.refuseUnreadParameters],
+    writeGuards: [guards.requireSameSite],
+  }
   return [
     {
       ...{ ...shared, path: '/ws/me/keys' },
       handlers: {
         GET: async (request, reply) => {
-          const data = (await listApiKeys(app, personIn(request).id)).map(shownKey)
+          const data = (await listApiKeys(app, requireInteractiveUser(request).id)).map(toKeyJson)
           return sendJson(reply, JSON.stringify({ status: 0, total: data.length, data }))
         },
         POST: async (request, reply) => {
-          const { id: user } = personIn(request)
+          const { id: user } = requireInteractiveUser(request)
           if (request.headers['idempotency-key'] !== undefined)
             throw new VersoError(
               'bad-request',
               'A key is shown once: its answer cannot be kept under an Idempotency-Key',
             )
-          const { record, key } = await createKey(app, callerOf(request), { ...dataOf(request), user })
-          return sendJson(reply, JSON.stringify({ status: 0, data: [{ ...shownKey(record), key }] }))
+          const { record, key } = await createKey(app, requirePrincipal(request), {
+            ...readNewKeyData(request),
+            user,
+          })
+          return sendJson(reply, JSON.stringify({ status: 0, data: [{ ...toKeyJson(record), key }] }))
         },
       },
     },
@@ -36,8 +42,12 @@ export function keyResources(app: App, guards: Guards): readonly Resource[] {
       ...{ ...shared, path: '/ws/me/keys/:id' },
       handlers: {
         DELETE: async (request, reply) => {
-          personIn(request)
-          const id = await removeOwnKey(app, callerOf(request), idOf(app.catalog.get(API_KEY_MODEL), request))
+          requireInteractiveUser(request)
+          const id = await removeOwnKey(
+            app,
+            requirePrincipal(request),
+            readRouteId(app.catalog.get(API_KEY_MODEL), request),
+          )
           return sendJson(reply, JSON.stringify({ status: 0, data: [id] }))
         },
       },
@@ -45,7 +55,7 @@ export function keyResources(app: App, guards: Guards): readonly Resource[] {
   ]
 }
 
-function dataOf({ body }: FastifyRequest): Readonly<Record<string, unknown>> {
+function readNewKeyData({ body }: FastifyRequest): Readonly<Record<string, unknown>> {
   const data = isObject(body) ? body['data'] : undefined
   if (!isObject(data)) throw new VersoError('bad-request', 'Send { "data": { "name": … } }')
   if ('user' in data)
@@ -55,7 +65,7 @@ function dataOf({ body }: FastifyRequest): Readonly<Record<string, unknown>> {
   return data
 }
 
-function shownKey(record: WireRecord): object {
+function toKeyJson(record: WireRecord): object {
   const { id, version, name, prefix, expiresOn, lastUsedOn, createdOn } = record
   const roles = (record['roles'] ?? []) as readonly { readonly name: string }[]
   return {

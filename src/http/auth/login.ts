@@ -5,25 +5,25 @@ import { isObject } from '../../model/values/value.js'
 import { toAccount } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
 import { login, logout } from '../../service/auth/sessions.js'
-import { basicCredentialsOf } from '../request/basic.js'
-import { clearSessionCookies, sessionIdOf, setSessionCookies } from '../request/cookies.js'
+import { readBasicCredentials } from '../request/basic.js'
+import { clearSessionCookies, readSessionId, setSessionCookies } from '../request/cookies.js'
 import type { Guards } from '../route/guard.js'
-import { sendJson, type Handler, type Resource } from '../route/resource.js'
+import { sendJson, type RouteHandler, type Resource } from '../route/resource.js'
 import type { HttpSettings } from '../settings.js'
 
 /** Both paths take JSON or a form; their own scope of the server reads the bodies. */
-export function loginResources(
+export function createLoginResources(
   app: App,
   guards: Guards,
   { basicAuth }: HttpSettings,
   cookiePath: string,
 ): readonly Resource[] {
-  const POST: Handler = async (request, reply) => {
+  const POST: RouteHandler = async (request, reply) => {
     const body = isObject(request.body) ? request.body : {}
     const isInBody = body['username'] !== undefined || body['password'] !== undefined
-    const credentials = (basicAuth && !isInBody && basicCredentialsOf(request)) || body
+    const credentials = (basicAuth && !isInBody && readBasicCredentials(request)) || body
     const { sessionId, user } = await login(
-      ...([app, credentials, request.ip, sessionIdOf(request), request.headers['user-agent']] as const),
+      ...([app, credentials, request.ip, readSessionId(request), request.headers['user-agent']] as const),
     )
     setSessionCookies(request, reply, cookiePath, {
       sessionId,
@@ -32,7 +32,7 @@ export function loginResources(
     const { roles } = await app.authorizer.resolvePrincipal(user)
     return sendJson(reply, JSON.stringify({ status: 0, data: [toAccount(user, roles)] }))
   }
-  const writeGuards = [guards.sameSite, guards.notThrottled]
+  const writeGuards = [guards.requireSameSite, guards.refuseThrottled]
   const shared = { guards: [], writeGuards, handlers: { POST } }
   return [
     { ...shared, path: '/callback' },
@@ -40,18 +40,18 @@ export function loginResources(
   ]
 }
 
-export function logoutResource(app: App, guards: Guards, cookiePath: string): Resource {
-  const end: Handler = async (request, reply) => {
+export function createLogoutResource(app: App, guards: Guards, cookiePath: string): Resource {
+  const logOut: RouteHandler = async (request, reply) => {
     refusePrefetch(request)
-    await logout(app, sessionIdOf(request), request.ip)
+    await logout(app, readSessionId(request), request.ip)
     clearSessionCookies(reply, cookiePath)
     return isNavigation(request)
-      ? toStart(reply, cookiePath)
+      ? redirectToRoot(reply, cookiePath)
       : sendJson(reply, JSON.stringify({ status: 0, data: [] }))
   }
   // The GET does something, so it is guarded as a write and has no HEAD.
   return {
-    ...{ path: '/logout', guards: [guards.sameSite], handlers: { GET: end, POST: end } },
+    ...{ path: '/logout', guards: [guards.requireSameSite], handlers: { GET: logOut, POST: logOut } },
     ...{ hasHead: false, isAlwaysAnswered: true },
   }
 }
@@ -60,7 +60,7 @@ function isNavigation(request: FastifyRequest): boolean {
   return request.method === 'GET' && (request.headers.accept?.includes('text/html') ?? false)
 }
 
-function toStart(reply: FastifyReply, cookiePath: string): FastifyReply {
+function redirectToRoot(reply: FastifyReply, cookiePath: string): FastifyReply {
   return reply.redirect(cookiePath === '/' ? '/' : `${cookiePath}/`, 303)
 }
 

@@ -7,36 +7,53 @@ import { changeOwnPassword } from '../../service/auth/new-password.js'
 import { endSession, endSessions, listOpenSessions } from '../../service/auth/open-sessions.js'
 import { readOwnAccount, type OwnAccount } from '../../service/auth/own-account.js'
 import { hashToken } from '../../service/auth/tokens.js'
-import { basicCredentialsOf } from '../request/basic.js'
-import { sessionIdOf } from '../request/cookies.js'
-import { actorIn, callerOf, personIn, type Guards } from '../route/guard.js'
-import { answer, type Handler, type Resource } from '../route/resource.js'
+import { readBasicCredentials } from '../request/basic.js'
+import { readSessionId } from '../request/cookies.js'
+import { requireUserIdentity, requirePrincipal, requireInteractiveUser, type Guards } from '../route/guard.js'
+import { sendData, type RouteHandler, type Resource } from '../route/resource.js'
 import type { HttpSettings } from '../settings.js'
 
-export function meResources(app: App, guards: Guards, settings: HttpSettings): readonly Resource[] {
-  const shared = { guards: [guards.session, guards.parameters], writeGuards: [guards.sameSite] }
-  const currentOf = (request: FastifyRequest) => currentSession(request, viaOf(request, settings))
-  const show: Handler = async (request, reply) => {
-    const account = await readOwnAccount(app, callerOf(request), actorIn(request), viaOf(request, settings))
-    return answer(reply, [account])
+export function createOwnAccountResources(
+  app: App,
+  guards: Guards,
+  settings: HttpSettings,
+): readonly Resource[] {
+  const shared = {
+    guards: [guards.requireLogin, guards.refuseUnreadParameters],
+    writeGuards: [guards.requireSameSite],
   }
-  const changePassword: Handler = async (request, reply) => {
-    const sent = { ...passwordsIn(request.body), address: request.ip, session: currentOf(request) }
-    await changeOwnPassword(app, actorIn(request), callerOf(request), sent)
-    return answer(reply, [])
+  const findSessionHash = (request: FastifyRequest) =>
+    hashCurrentSession(request, detectLoginMethod(request, settings))
+  const show: RouteHandler = async (request, reply) => {
+    const account = await readOwnAccount(
+      app,
+      requirePrincipal(request),
+      requireUserIdentity(request),
+      detectLoginMethod(request, settings),
+    )
+    return sendData(reply, [account])
   }
-  const listSessions: Handler = async (request, reply) =>
-    answer(reply, await listOpenSessions(app, personIn(request).id, currentOf(request)))
-  const endOthers: Handler = async (request, reply) => {
-    const { id } = personIn(request)
+  const changePassword: RouteHandler = async (request, reply) => {
+    const passwordChange = {
+      ...readPasswords(request.body),
+      address: request.ip,
+      session: findSessionHash(request),
+    }
+    await changeOwnPassword(app, requireUserIdentity(request), requirePrincipal(request), passwordChange)
+    return sendData(reply, [])
+  }
+  const listSessions: RouteHandler = async (request, reply) =>
+    sendData(reply, await listOpenSessions(app, requireInteractiveUser(request).id, findSessionHash(request)))
+  const endOthers: RouteHandler = async (request, reply) => {
+    const { id } = requireInteractiveUser(request)
     // Who has no session of their own here ends them all.
-    await endSessions(app, callerOf(request), id, currentOf(request))
-    return answer(reply, [])
+    await endSessions(app, requirePrincipal(request), id, findSessionHash(request))
+    return sendData(reply, [])
   }
-  const endOne: Handler = async (request, reply) => {
+  const endOne: RouteHandler = async (request, reply) => {
     const { id } = request.params as { readonly id: string }
-    await endSession(app, callerOf(request), personIn(request).id, id)
-    return answer(reply, [])
+    await endSession(app, requirePrincipal(request), requireInteractiveUser(request).id, id)
+    return sendData(reply, [])
   }
   return [
     { ...shared, path: '/ws/me', handlers: { GET: show } },
@@ -46,18 +63,18 @@ export function meResources(app: App, guards: Guards, settings: HttpSettings): r
   ]
 }
 
-function viaOf(request: FastifyRequest, { basicAuth }: HttpSettings): OwnAccount['via'] {
-  if (actorIn(request).keyId !== undefined) return 'key'
-  return basicAuth && basicCredentialsOf(request) ? 'basic' : 'session'
+function detectLoginMethod(request: FastifyRequest, { basicAuth }: HttpSettings): OwnAccount['via'] {
+  if (requireUserIdentity(request).keyId !== undefined) return 'key'
+  return basicAuth && readBasicCredentials(request) ? 'basic' : 'session'
 }
 
-function currentSession(request: FastifyRequest, via: OwnAccount['via']): string | undefined {
-  const id = via === 'session' ? sessionIdOf(request) : undefined
+function hashCurrentSession(request: FastifyRequest, via: OwnAccount['via']): string | undefined {
+  const id = via === 'session' ? readSessionId(request) : undefined
   return id === undefined ? undefined : hashToken(id)
 }
 
 /** In `data` as everywhere, or bare. */
-function passwordsIn(body: unknown): { readonly old: unknown; readonly new: unknown } {
+function readPasswords(body: unknown): { readonly old: unknown; readonly new: unknown } {
   const data = isObject(body) && isObject(body['data']) ? body['data'] : body
   if (isObject(data) && typeof data['old'] === 'string' && typeof data['new'] === 'string')
     return { old: data['old'], new: data['new'] }

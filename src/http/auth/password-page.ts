@@ -1,13 +1,13 @@
 // A page with a form where somebody sets a password. The form posts to the address it came from, token and all.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { MIN_PASSWORD_CHARACTERS } from '../../model/catalog/auth-models.js'
-import { answer } from '../route/resource.js'
+import { sendData } from '../route/resource.js'
 
 export interface PasswordPage {
   readonly title: string
   /** What is asked for besides, as HTML. */
-  readonly more?: string
-  readonly button: string
+  readonly extraFieldsHtml?: string
+  readonly buttonLabel: string
 }
 
 /** The address holds a token: no other page is told it. With no referrer at all, browsers would hide the origin of the form, too. */
@@ -19,16 +19,16 @@ export function sendPasswordPage(reply: FastifyReply, page: PasswordPage): Fasti
       `default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'`,
     )
     .header('referrer-policy', 'strict-origin')
-    .send(htmlOf(page))
+    .send(renderPasswordPage(page))
 }
 
 /** What follows a form that was taken, or a request of a program. */
-export function afterPassword(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+export function sendPasswordSaved(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const isForm = request.headers.accept?.includes('text/html') ?? false
-  return isForm ? reply.redirect('./', 303) : answer(reply, [])
+  return isForm ? reply.redirect('./', 303) : sendData(reply, [])
 }
 
-function htmlOf({ title, more = '', button }: PasswordPage): string {
+function renderPasswordPage({ title, extraFieldsHtml = '', buttonLabel }: PasswordPage): string {
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -37,9 +37,9 @@ function htmlOf({ title, more = '', button }: PasswordPage): string {
 input{font:inherit;width:100%;box-sizing:border-box;padding:.4rem}button{font:inherit;padding:.4rem 1rem}</style>
 <h1>${title}</h1>
 <form method="post">
-${more}<label>Password, at least ${MIN_PASSWORD_CHARACTERS} characters
+${extraFieldsHtml}<label>Password, at least ${MIN_PASSWORD_CHARACTERS} characters
 <input name="password" type="password" minlength="${MIN_PASSWORD_CHARACTERS}" autocomplete="new-password" required></label>
-<button>${button}</button>
+<button>${buttonLabel}</button>
 </form>
 </html>
 `

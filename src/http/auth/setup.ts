@@ -6,27 +6,27 @@ import { isObject } from '../../model/values/value.js'
 import { ensureFirstAdmin, lacksAdministrator } from '../../service/auth/accounts.js'
 import type { App } from '../../service/context/app.js'
 import type { Guards } from '../route/guard.js'
-import { afterPassword, sendPasswordPage, type PasswordPage } from './password-page.js'
+import { sendPasswordSaved, sendPasswordPage, type PasswordPage } from './password-page.js'
 import type { Resource } from '../route/resource.js'
 
-export function setupResource(app: App, guards: Guards, token: string): Resource {
-  const check = async (request: FastifyRequest) => {
+export function createSetupResource(app: App, guards: Guards, token: string): Resource {
+  const requireSetupToken = async (request: FastifyRequest) => {
     const { token: given } = request.query as Readonly<Record<string, unknown>>
-    const isRight = typeof given === 'string' && timingSafeEqual(digest(given), digest(token))
-    if (!isRight || !(await lacksAdministrator(app)))
+    const isValid = typeof given === 'string' && timingSafeEqual(hashSha256(given), hashSha256(token))
+    if (!isValid || !(await lacksAdministrator(app)))
       throw new VersoError('not-found', 'There is nothing here')
   }
   return {
     path: '/setup',
     guards: [],
-    writeGuards: [guards.sameSite, guards.notThrottled],
+    writeGuards: [guards.requireSameSite, guards.refuseThrottled],
     handlers: {
       GET: async (request, reply) => {
-        await check(request)
-        return sendPasswordPage(reply, PAGE)
+        await requireSetupToken(request)
+        return sendPasswordPage(reply, SETUP_PAGE)
       },
       POST: async (request, reply) => {
-        await check(request)
+        await requireSetupToken(request)
         const { username, password } = isObject(request.body) ? request.body : {}
         if (typeof username !== 'string' || typeof password !== 'string') {
           throw new VersoError('bad-request', 'Send username and password')
@@ -34,18 +34,19 @@ export function setupResource(app: App, guards: Guards, token: string): Resource
         if (!(await ensureFirstAdmin(app, username, password))) {
           throw new VersoError('not-found', 'There is an administrator already: the link is over')
         }
-        return afterPassword(request, reply)
+        return sendPasswordSaved(request, reply)
       },
     },
   }
 }
 
-function digest(text: string): Buffer {
+function hashSha256(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }
 
-const PAGE: PasswordPage = {
+const SETUP_PAGE: PasswordPage = {
   title: 'The first administrator',
-  more: '<label>User name <input name="username" value="admin" autocomplete="username" required></label>\n',
-  button: 'Make the account',
+  extraFieldsHtml:
+    '<label>User name <input name="username" value="admin" autocomplete="username" required></label>\n',
+  buttonLabel: 'Make the account',
 }

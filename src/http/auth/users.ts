@@ -5,29 +5,34 @@ import type { App } from '../../service/context/app.js'
 import { createResetLink } from '../../service/auth/new-password.js'
 import { endSessions, listOpenSessions } from '../../service/auth/open-sessions.js'
 import { requireAdmin } from '../../service/access/permission-checks.js'
-import { callerOf, type Guards } from '../route/guard.js'
-import { idOf } from '../route/record-request.js'
-import { answer, type Handler, type Resource } from '../route/resource.js'
+import { requirePrincipal, type Guards } from '../route/guard.js'
+import { readRouteId } from '../route/record-request.js'
+import { sendData, type RouteHandler, type Resource } from '../route/resource.js'
 import type { HttpSettings } from '../settings.js'
 
-export function userResources(app: App, guards: Guards, settings: HttpSettings): readonly Resource[] {
-  const administrator = async (request: FastifyRequest) => {
-    requireAdmin(callerOf(request))
+export function createUserResources(app: App, guards: Guards, settings: HttpSettings): readonly Resource[] {
+  const adminGuard = async (request: FastifyRequest) => {
+    requireAdmin(requirePrincipal(request))
   }
   const shared = {
-    guards: [guards.session, administrator, guards.parameters],
-    writeGuards: [guards.sameSite],
+    guards: [guards.requireLogin, adminGuard, guards.refuseUnreadParameters],
+    writeGuards: [guards.requireSameSite],
   }
-  const userIn = (request: FastifyRequest) => requireUser(app, idOf(app.catalog.user, request))
-  const listSessions: Handler = async (request, reply) =>
-    answer(reply, await listOpenSessions(app, await userIn(request)))
-  const endAll: Handler = async (request, reply) => {
-    await endSessions(app, callerOf(request), await userIn(request))
-    return answer(reply, [])
+  const requireUserFromPath = (request: FastifyRequest) =>
+    requireUser(app, readRouteId(app.catalog.user, request))
+  const listSessions: RouteHandler = async (request, reply) =>
+    sendData(reply, await listOpenSessions(app, await requireUserFromPath(request)))
+  const endAll: RouteHandler = async (request, reply) => {
+    await endSessions(app, requirePrincipal(request), await requireUserFromPath(request))
+    return sendData(reply, [])
   }
-  const makeLink: Handler = async (request, reply) => {
-    const { token, expiresOn } = await createResetLink(app, callerOf(request), await userIn(request))
-    return answer(reply, [{ link: `${baseOf(request, settings)}/reset?token=${token}`, expiresOn }])
+  const makeLink: RouteHandler = async (request, reply) => {
+    const { token, expiresOn } = await createResetLink(
+      app,
+      requirePrincipal(request),
+      await requireUserFromPath(request),
+    )
+    return sendData(reply, [{ link: `${buildBaseUrl(request, settings)}/reset?token=${token}`, expiresOn }])
   }
   return [
     { ...shared, path: '/ws/users/:id/sessions', handlers: { GET: listSessions, DELETE: endAll } },
@@ -36,7 +41,7 @@ export function userResources(app: App, guards: Guards, settings: HttpSettings):
 }
 
 /** Where people reach the service: as it was set, or as the administrator has reached it. */
-function baseOf(request: FastifyRequest, { publicUrl, basePath }: HttpSettings): string {
+function buildBaseUrl(request: FastifyRequest, { publicUrl, basePath }: HttpSettings): string {
   const origin = publicUrl === undefined ? `${request.protocol}://${request.host}` : new URL(publicUrl).origin
   return origin + basePath
 }

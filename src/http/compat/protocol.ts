@@ -9,33 +9,33 @@ import type { SearchOptions } from '../../wire.js'
 export const COMPATIBILITIES = ['none', 'axelor'] as const
 export type Compatibility = (typeof COMPATIBILITIES)[number]
 
-export interface Habits {
+export interface Protocol {
   /** What was sent for a record. */
-  readonly record: (by: Principal, model: Model, data: unknown) => unknown
+  readonly convertRecord: (principal: Principal, model: Model, data: unknown) => unknown
   /** What an answer is to show of a record. */
-  readonly wanted: (by: Principal, model: Model, wanted: FieldSelection) => FieldSelection
+  readonly convertFields: (principal: Principal, model: Model, fields: FieldSelection) => FieldSelection
   /** What a query string says. Parameters that are left and unknown are refused. */
-  readonly parameters: <T extends object>(query: T, parameters: QueryParameterSet) => T
-  readonly search: (by: Principal, model: Model, request: unknown) => Asked
+  readonly filterParameters: <T extends object>(query: T, parameters: QueryParameterSet) => T
+  readonly convertSearch: (principal: Principal, model: Model, request: unknown) => ProtocolSearch
   /** The binary field that an upload names. */
-  readonly uploadField: (model: Model, named: string | undefined) => string | undefined
+  readonly chooseUploadField: (model: Model, fieldName: string | undefined) => string | undefined
   /** A create of a record that has an id is an update. */
-  readonly createsSave: boolean
+  readonly createMayUpdate: boolean
   /** What is refused about records is an answer like others, with a status of its own: HTTP 200 and -1. */
-  readonly refusalsAreAnswers: boolean
+  readonly sendsErrorsAs200: boolean
 }
 
-export interface Asked {
+export interface ProtocolSearch {
   readonly request: SearchRequest | undefined
   readonly options?: SearchOptions
 }
 
-export const CONTRACT: Habits = {
-  record: (_by, _model, data) => data,
-  wanted: (_by, _model, wanted) => wanted,
-  parameters: (query) => query,
-  search: (_by, _model, request) => ({ request: request as SearchRequest | undefined }),
-  uploadField: (_model, named) => named,
-  createsSave: false,
-  refusalsAreAnswers: false,
+export const STRICT: Protocol = {
+  convertRecord: (_principal, _model, data) => data,
+  convertFields: (_principal, _model, fields) => fields,
+  filterParameters: (query) => query,
+  convertSearch: (_principal, _model, request) => ({ request: request as SearchRequest | undefined }),
+  chooseUploadField: (_model, named) => named,
+  createMayUpdate: false,
+  sendsErrorsAs200: false,
 }

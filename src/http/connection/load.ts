@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http'
 
-const CHECK_MS = 500
+const LAG_CHECK_INTERVAL_MS = 500
 
 /** How much this process has to do: the requests under way, and whether its event loop keeps up. */
-export class Load {
+export class LoadMonitor {
   #inFlight = 0
   /** Weak: a Set that lives long makes the garbage collector keep responses that were removed from it. */
   readonly #counted = new WeakSet<ServerResponse>()
-  #isLate = false
+  #isLagging = false
   readonly #timer: NodeJS.Timeout | undefined
 
   /** No lateness is too much where `maxLateMs` is 0. */
@@ -16,16 +16,16 @@ export class Load {
     maxLateMs: number,
   ) {
     if (maxLateMs === 0) return
-    let due = performance.now() + CHECK_MS
+    let due = performance.now() + LAG_CHECK_INTERVAL_MS
     this.#timer = setInterval(() => {
       const now = performance.now()
-      this.#isLate = now - due > maxLateMs
-      due = now + CHECK_MS
-    }, CHECK_MS).unref()
+      this.#isLagging = now - due > maxLateMs
+      due = now + LAG_CHECK_INTERVAL_MS
+    }, LAG_CHECK_INTERVAL_MS).unref()
   }
 
-  get isTooMuch(): boolean {
-    return this.#inFlight >= this.maxInFlight || this.#isLate
+  get isOverloaded(): boolean {
+    return this.#inFlight >= this.maxInFlight || this.#isLagging
   }
 
   get inFlight(): number {
@@ -41,12 +41,12 @@ export class Load {
     this.#counted.add(response)
     this.#inFlight++
     response.on('close', () => {
-      this.setAside(response)
+      this.remove(response)
     })
   }
 
   /** What waits for something to happen costs next to nothing: it is not counted any more. */
-  setAside(response: ServerResponse): void {
+  remove(response: ServerResponse): void {
     if (this.#counted.delete(response)) this.#inFlight--
   }
 

@@ -1,22 +1,22 @@
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import { isIP, type Socket } from 'node:net'
 
-const LOOPBACK_NAME = /^(?:localhost|.+\.localhost)$/i
-export const LOOPBACK_4 = '127.0.0.1'
-export const LOOPBACK_6 = '::1'
+const LOOPBACK_HOST_PATTERN = /^(?:localhost|.+\.localhost)$/i
+export const LOOPBACK_IPV4 = '127.0.0.1'
+export const LOOPBACK_IPV6 = '::1'
 
 /** Whether this host can only be reached from this machine. */
 export function isLoopback(host: string): boolean {
   const kind = isIP(host)
   if (kind === 4) return host.startsWith('127.')
-  return kind === 6 ? host === '::1' : LOOPBACK_NAME.test(host)
+  return kind === 6 ? host === '::1' : LOOPBACK_HOST_PATTERN.test(host)
 }
 
 /**
  * `localhost` stands for both loopback addresses, but on many machines the name leads to one only: this makes a server for the
  * other. Undefined where there is no such address, or somebody else has the port there.
  */
-export async function listenOnLoopback6(
+export async function listenOnLoopbackIpv6(
   port: number,
   options: ServerOptions,
   onRequest: RequestListener,
@@ -28,7 +28,7 @@ export async function listenOnLoopback6(
     server.once('error', () => {
       resolve(undefined)
     })
-    server.listen(port, LOOPBACK_6, () => {
+    server.listen(port, LOOPBACK_IPV6, () => {
       resolve(server)
     })
   })

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Principal } from '../../service/context/principal.js'
 
-export interface AnsweredRequest {
+export interface RequestLogEntry {
   readonly requestId: string
   readonly method: string
   /** The route, not the address: what stands behind `?` stays out of the log. */
@@ -11,11 +11,11 @@ export interface AnsweredRequest {
   readonly status: number
   /** When it arrived, as `performance.now()` told it. */
   readonly startMs: number
-  readonly caller: Principal | null
+  readonly principal: Principal | null
   readonly address: string | undefined
 }
 
-export function answeredRequest(request: FastifyRequest, reply: FastifyReply): AnsweredRequest {
+export function buildRequestLogEntry(request: FastifyRequest, reply: FastifyReply): RequestLogEntry {
   const { model } = (request.params ?? {}) as { model?: string }
   return {
     requestId: request.id,
@@ -24,36 +24,36 @@ export function answeredRequest(request: FastifyRequest, reply: FastifyReply): A
     model,
     status: reply.statusCode,
     startMs: performance.now() - reply.elapsedTime,
-    caller: request.caller,
+    principal: request.principal,
     address: request.ip,
   }
 }
 
-export type LogRequest = (answered: AnsweredRequest) => void
+export type RequestLogger = (answered: RequestLogEntry) => void
 
 /** Whoever asks, and for what, is printed once for so many of them. */
-const MAX_KNOWN = 500
+const MAX_CACHED_LOGGERS = 500
 
 /** One line for each request. */
-export function makeRequestLog(log: Logger): LogRequest {
+export function createRequestLogger(log: Logger): RequestLogger {
   // The fields of this line are fixed and hold no secret: looking for one in each would be the dearest part of a read.
   const requests = log.child({}, { redact: [] })
-  const known = new Map<string, Logger>()
-  const loggerOf = ({ method, route, model, caller, address }: AnsweredRequest): Logger => {
-    const { username: user, keyId: key } = caller?.user ?? {}
-    const named = model?.slice(0, 100)
+  const loggers = new Map<string, Logger>()
+  const findLogger = ({ method, route, model, principal, address }: RequestLogEntry): Logger => {
+    const { username: user, keyId: key } = principal?.user ?? {}
+    const modelName = model?.slice(0, 100)
     // What a client may have made up comes last, so that it is nobody else's line.
-    const who = `${method} ${String(route)} ${String(user)} ${String(key)} ${String(address)} ${String(named)}`
-    const found = known.get(who)
+    const cacheKey = `${method} ${String(route)} ${String(user)} ${String(key)} ${String(address)} ${String(modelName)}`
+    const found = loggers.get(cacheKey)
     if (found) return found
-    const logger = requests.child({ method, route, model: named, user, key, address })
-    if (known.size >= MAX_KNOWN) known.clear()
-    known.set(who, logger)
+    const logger = requests.child({ method, route, model: modelName, user, key, address })
+    if (loggers.size >= MAX_CACHED_LOGGERS) loggers.clear()
+    loggers.set(cacheKey, logger)
     return logger
   }
-  return (answered) => {
-    const { requestId, status, startMs } = answered
+  return (entry) => {
+    const { requestId, status, startMs } = entry
     const ms = Math.round((performance.now() - startMs) * 10) / 10
-    loggerOf(answered).info({ requestId, status, ms }, 'request')
+    findLogger(entry).info({ requestId, status, ms }, 'request')
   }
 }

@@ -5,13 +5,13 @@ import type { FastifyReply } from 'fastify'
 import { VersoError } from '../../errors.js'
 
 /** Whoever takes nothing for so long is gone, or as good as gone. */
-const DRAIN_MS = 30_000
+const DRAIN_TIMEOUT_MS = 30_000
 /** When a browser that was cut off comes back. */
-const RETRY_MS = 1_000
+const RECONNECT_DELAY_MS = 1_000
 
 /** One stream. Nothing is written that the reader does not take: it would pile up here. */
 export class EventStream {
-  #isBegun = false
+  #hasStarted = false
 
   constructor(private readonly reply: FastifyReply) {
     reply.hijack()
@@ -22,18 +22,18 @@ export class EventStream {
   }
 
   /** Nothing happens by it in a browser, but it is where it goes on if it comes back. */
-  async position(id: number): Promise<void> {
+  async sendCursor(id: number): Promise<void> {
     await this.#write(`: still here\nid: ${id}\n\n`)
   }
 
   /** The last event: why there are no more. Anything but a refusal is not told. */
-  async refuse(error: unknown): Promise<void> {
+  async sendError(error: unknown): Promise<void> {
     const { raw } = this.reply
     if (raw.destroyed) return
     const kind = error instanceof VersoError ? error.kind : 'internal'
     const message = error instanceof VersoError ? error.message : 'Something went wrong here'
-    const more = error instanceof VersoError ? error.details.data : {}
-    const data = { kind, message, ...more }
+    const errorData = error instanceof VersoError ? error.details.data : {}
+    const data = { kind, message, ...errorData }
     await this.#write(`event: refused\ndata: ${JSON.stringify(data)}\n\n`)
   }
 
@@ -41,7 +41,7 @@ export class EventStream {
     this.reply.raw.end()
   }
 
-  #begin(): void {
+  #start(): void {
     const { raw } = this.reply
     for (const [name, value] of Object.entries(this.reply.getHeaders()))
       if (value !== undefined) raw.setHeader(name, value)
@@ -51,25 +51,25 @@ export class EventStream {
       // Proxies that gather answers would hold events back.
       'x-accel-buffering': 'no',
     })
-    raw.write(`retry: ${RETRY_MS}\n\n`)
-    this.#isBegun = true
+    raw.write(`retry: ${RECONNECT_DELAY_MS}\n\n`)
+    this.#hasStarted = true
   }
 
   async #write(text: string): Promise<void> {
     const { raw } = this.reply
     if (raw.destroyed) return
-    if (!this.#isBegun) this.#begin()
+    if (!this.#hasStarted) this.#start()
     if (raw.write(text)) return
-    const late = new AbortController()
-    const taken = Promise.race([
-      once(raw, 'drain', { signal: late.signal }),
-      once(raw, 'close', { signal: late.signal }),
+    const controller = new AbortController()
+    const drained = Promise.race([
+      once(raw, 'drain', { signal: controller.signal }),
+      once(raw, 'close', { signal: controller.signal }),
     ])
-    const isLate = sleep(DRAIN_MS, 'late', { signal: late.signal, ref: false })
-    const outcome = await Promise.race([taken, isLate])
-    late.abort()
-    taken.catch(() => undefined)
-    isLate.catch(() => undefined)
+    const timeout = sleep(DRAIN_TIMEOUT_MS, 'late', { signal: controller.signal, ref: false })
+    const outcome = await Promise.race([drained, timeout])
+    controller.abort()
+    drained.catch(() => undefined)
+    timeout.catch(() => undefined)
     if (outcome === 'late') raw.destroy()
   }
 }

@@ -7,38 +7,38 @@ import type { Guards } from '../route/guard.js'
 import { sendJson, type Resource } from '../route/resource.js'
 import type { HttpSettings } from '../settings.js'
 
-const MIB = 1024 * 1024
+const BYTES_PER_MIB = 1024 * 1024
 
 /** Open to all, and without an envelope. Whoever has no session is told nothing but where to log in. */
-export function infoResource(app: App, guards: Guards, settings: HttpSettings): Resource {
+export function createInfoResource(app: App, guards: Guards, settings: HttpSettings): Resource {
   return {
     path: '/ws/public/app/info',
-    guards: [guards.anybody],
+    guards: [guards.allowAnonymous],
     handlers: {
       GET: async (request, reply) => {
-        const { caller } = request
-        const open = {
+        const { principal: principal } = request
+        const publicInfo = {
           application: { name: 'Verso' },
           authentication: { callbackUrl: `${settings.basePath}/callback` },
         }
-        const body = caller?.user
-          ? { ...open, ...forUser(app, caller.user, caller.permissions === undefined) }
-          : open
+        const body = principal?.user
+          ? { ...publicInfo, ...buildUserInfo(app, principal.user, principal.permissions === undefined) }
+          : publicInfo
         return sendJson(reply, JSON.stringify(body))
       },
     },
   }
 }
 
-function forUser({ settings }: App, { id, username, name }: UserIdentity, isAdmin: boolean): object {
+function buildUserInfo({ settings }: App, { id, username, name }: UserIdentity, isAdmin: boolean): object {
   return {
     user: { id, login: username, name: name ?? username, nameField: 'name', lang: 'en', technical: isAdmin },
     api: { pagination: { maxPerPage: settings.maxLimit, defaultPerPage: DEFAULT_PAGE_RECORDS } },
-    data: { upload: { maxSize: settings.uploadLimitBytes / MIB } },
+    data: { upload: { maxSize: settings.uploadLimitBytes / BYTES_PER_MIB } },
   }
 }
 
-export function startResource(): Resource {
+export function createRootResource(): Resource {
   const text = 'Verso is running. Log in with POST callback; records are below ws/rest/<model>.\n'
   return {
     path: '/',
@@ -50,9 +50,9 @@ export function startResource(): Resource {
 }
 
 export async function refuseUnknownPath(): Promise<never> {
-  throw unknownPath()
+  throw createUnknownPathError()
 }
 
-export function unknownPath(): VersoError {
+export function createUnknownPathError(): VersoError {
   return new VersoError('not-found', 'There is nothing at this path')
 }

@@ -5,47 +5,60 @@ import type { App } from '../../service/context/app.js'
 import { recordsForPrincipal } from '../../service/records/records.js'
 import { listPermittedModels } from '../../service/access/permission-checks.js'
 import type { WireRecord } from '../../wire.js'
-import { callerOf, type Guards } from '../route/guard.js'
-import type { Habits } from '../compat/protocol.js'
-import { isMerged, mergeOf, sayMerged, versionIn } from '../request/merge-preference.js'
-import { sendWritten } from './record-answers.js'
-import { keyOf, refuseIfMatch } from '../route/record-request.js'
-import { aboutRecords, type Resource } from '../route/resource.js'
+import { requirePrincipal, type Guards } from '../route/guard.js'
+import type { Protocol } from '../compat/protocol.js'
+import {
+  isMerged,
+  readMergePreference,
+  setMergeApplied,
+  readBaseVersion,
+} from '../request/merge-preference.js'
+import { sendWriteResult } from './record-answers.js'
+import { readIdempotencyKey, refuseIfMatch } from '../route/record-request.js'
+import { buildRecordRouteDefaults, type Resource } from '../route/resource.js'
 
 /** Several requests about records of any model, all of them or none. */
-export function batchResource(app: App, guards: Guards, habits: Habits): Resource {
+export function createBatchResource(app: App, guards: Guards, protocol: Protocol): Resource {
   return {
-    ...aboutRecords(guards),
+    ...buildRecordRouteDefaults(guards),
     path: '/ws/batch',
     handlers: {
       POST: async (request, reply) => {
         refuseIfMatch(request)
-        const requests = requestsIn(app, habits, request)
-        const records = recordsForPrincipal(app, callerOf(request))
-        const written = await records.batch(requests, { ...keyOf(request), ...mergeOf(request) })
-        if (requests.some((sent, index) => isMergedUpdate(sent, written.data[index]))) sayMerged(reply)
-        return sendWritten(reply, written)
+        const requests = readBatchRequests(app, protocol, request)
+        const records = recordsForPrincipal(app, requirePrincipal(request))
+        const written = await records.batch(requests, {
+          ...readIdempotencyKey(request),
+          ...readMergePreference(request),
+        })
+        if (requests.some((batchRequest, index) => isMergedUpdate(batchRequest, written.data[index])))
+          setMergeApplied(reply)
+        return sendWriteResult(reply, written)
       },
     },
   }
 }
 
 /** As they were sent, but for what is sent for records: that may be in the habits of existing clients. */
-function requestsIn(app: App, habits: Habits, { body, caller }: FastifyRequest): readonly unknown[] {
+function readBatchRequests(
+  app: App,
+  protocol: Protocol,
+  { body, principal: principal }: FastifyRequest,
+): readonly unknown[] {
   const requests = isObject(body) ? body['requests'] : undefined
   // What is no list, or too long, is refused further on.
-  if (!caller || !Array.isArray(requests)) return []
+  if (!principal || !Array.isArray(requests)) return []
   if (requests.length > MAX_BATCH_REQUESTS) return requests
-  const models = new Map(listPermittedModels(app, caller).map((model) => [model.name, model]))
+  const models = new Map(listPermittedModels(app, principal).map((model) => [model.name, model]))
   return requests.map((request: unknown) => {
     const name = isObject(request) ? request['model'] : undefined
     const model = typeof name === 'string' ? models.get(name) : undefined
     if (!model || !isObject(request) || !isObject(request['data'])) return request
-    return { ...request, data: habits.record(caller, model, request['data']) }
+    return { ...request, data: protocol.convertRecord(principal, model, request['data']) }
   })
 }
 
-function isMergedUpdate(sent: unknown, answer: WireRecord | number | undefined): boolean {
-  if (!isObject(sent) || sent['op'] !== 'update' || typeof answer !== 'object') return false
-  return isMerged(versionIn(sent) ?? versionIn(sent['data']), answer)
+function isMergedUpdate(request: unknown, result: WireRecord | number | undefined): boolean {
+  if (!isObject(request) || request['op'] !== 'update' || typeof result !== 'object') return false
+  return isMerged(readBaseVersion(request) ?? readBaseVersion(request['data']), result)
 }

@@ -5,36 +5,36 @@ import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
 import { exportSearch, type ExportTable } from '../../service/transfer/export.js'
 import type { WireRecord } from '../../wire.js'
-import { callerOf, type Guards } from '../route/guard.js'
-import type { Habits } from '../compat/protocol.js'
-import { modelOf } from '../route/record-request.js'
-import { aboutRecords, type Resource } from '../route/resource.js'
+import { requirePrincipal, type Guards } from '../route/guard.js'
+import type { Protocol } from '../compat/protocol.js'
+import { readRouteModel } from '../route/record-request.js'
+import { buildRecordRouteDefaults, type Resource } from '../route/resource.js'
 
 /** What a search finds, all of it, as a table for spreadsheets. */
-export function exportResource(app: App, guards: Guards, habits: Habits): Resource {
+export function createExportResource(app: App, guards: Guards, protocol: Protocol): Resource {
   return {
-    ...aboutRecords(guards),
+    ...buildRecordRouteDefaults(guards),
     path: '/ws/rest/:model/export',
-    handlers: { POST: async (request, reply) => sendTable(app, habits, request, reply) },
+    handlers: { POST: async (request, reply) => sendCsv(app, protocol, request, reply) },
   }
 }
 
-async function sendTable(
+async function sendCsv(
   app: App,
-  habits: Habits,
+  protocol: Protocol,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const model = modelOf(app, request)
+  const model = readRouteModel(app, request)
   const { body } = request
-  const { request: asked } = habits.search(callerOf(request), model, body ?? undefined)
+  const { request: search } = protocol.convertSearch(requirePrincipal(request), model, body ?? undefined)
   // A habit may set a limit that nobody sent.
   const { offset, limit } = isObject(body) ? body : {}
   const table = exportSearch(
     app,
-    callerOf(request),
+    requirePrincipal(request),
     model,
-    isObject(asked) ? { ...asked, offset, limit } : asked,
+    isObject(search) ? { ...search, offset, limit } : search,
   )
   // Whatever keeps the first page from being read is still an ordinary refusal.
   const first = await table.pages.next()
@@ -43,19 +43,19 @@ async function sendTable(
   return reply
     .header('content-type', 'text/csv; charset=utf-8')
     .header('content-disposition', `attachment; filename="${name}.csv"`)
-    .send(Readable.from(linesOf(table, page)))
+    .send(Readable.from(generateCsvLines(table, page)))
 }
 
 /** An error in here ends the connection: a table that stopped short would look like a whole one. */
-async function* linesOf(
+async function* generateCsvLines(
   { columns, pages }: ExportTable,
   first: readonly WireRecord[],
 ): AsyncGenerator<string> {
-  const print = (record: WireRecord) =>
+  const printLine = (record: WireRecord) =>
     formatCsvLine(columns.map(({ key, field }) => formatReadableCell(field, record[key])))
   try {
-    yield formatCsvLine(columns.map(({ key }) => quoteCell(key))) + first.map(print).join('')
-    for await (const page of pages) if (page.length > 0) yield page.map(print).join('')
+    yield formatCsvLine(columns.map(({ key }) => quoteCell(key))) + first.map(printLine).join('')
+    for await (const page of pages) if (page.length > 0) yield page.map(printLine).join('')
   } finally {
     // Also where the reader has gone before it asked for a second page.
     await pages.return(undefined)

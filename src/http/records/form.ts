@@ -4,22 +4,22 @@ import { Busboy, type BusboyFileStream } from '@fastify/busboy'
 import type { FastifyInstance } from 'fastify'
 import { VersoError } from '../../errors.js'
 import type { FieldSelection } from '../../model/query/selection.js'
-import { checkEncoding, dataOf, readJson } from '../request/bodies.js'
-import { wantedIn } from '../route/record-request.js'
+import { refuseContentEncoding, readDataObject, parseJsonBody } from '../request/bodies.js'
+import { readFieldSelection } from '../route/record-request.js'
 
 /** Nobody needs more than three: more are refused, not read. */
-const MAX_PARTS = 8
-const MAX_HEADER_BYTES = 8_192
-const MAX_HEADERS = 16
-const MAX_FIELD_BYTES = 1_024
+const MAX_FORM_PARTS = 8
+const MAX_PART_HEADER_BYTES = 8_192
+const MAX_PART_HEADERS = 16
+const MAX_FIELD_PART_BYTES = 1_024
 
 /** Nothing is to be decoded. */
 const PLAIN_ENCODINGS = ['7bit', '8bit', 'binary']
 
-const PARTS = ['request', 'field', 'file'] as const
-type PartName = (typeof PARTS)[number]
+const FORM_PARTS = ['request', 'field', 'file'] as const
+type FormPartName = (typeof FORM_PARTS)[number]
 
-export interface Form<F> {
+export interface UploadForm<F> {
   /** What `request` says of the record. */
   readonly data: unknown
   /** What the answer is to show of it. */
@@ -31,7 +31,7 @@ export interface Form<F> {
 }
 
 /** What becomes of the file. */
-export interface Keeper<F> {
+export interface UploadSink<F> {
   receive(content: AsyncIterable<Uint8Array>): Promise<F>
   /** Of one that was received, if the rest of the form is at fault. */
   discard(file: F): Promise<void>
@@ -44,57 +44,59 @@ export function acceptForms(server: FastifyInstance): void {
     done(null)
   })
   server.addContentTypeParser('*', (_, __, done) => {
-    done(noForm())
+    done(createFormTypeError())
   })
 }
 
-function noForm(): VersoError {
+function createFormTypeError(): VersoError {
   return new VersoError('media-type', 'Send the file as multipart/form-data, in a part called "file"')
 }
 
 export async function readForm<F>(
   message: IncomingMessage,
   requestLimitBytes: number,
-  keeper: Keeper<F>,
-): Promise<Form<F>> {
-  if (!/^multipart\/form-data\b/i.test(message.headers['content-type'] ?? '')) throw noForm()
-  checkEncoding(message.headers['content-encoding'])
-  const parser = makeParser(message)
-  const reader = new FormReader(requestLimitBytes, keeper)
-  const { count, delimiters } = countDelimiters(message)
+  sink: UploadSink<F>,
+): Promise<UploadForm<F>> {
+  if (!/^multipart\/form-data\b/i.test(message.headers['content-type'] ?? '')) throw createFormTypeError()
+  refuseContentEncoding(message.headers['content-encoding'])
+  const parser = createFormParser(message)
+  const reader = new FormReader(requestLimitBytes, sink)
+  const { count, delimiters } = createDelimiterCounter(message)
   // The parser passes over a part whose head it cannot read: an update must not become a new record because of that.
-  const unreadHead = () =>
-    delimiters() === reader.parts + 1 ? undefined : malformed('the head of one of its parts cannot be read')
+  const findUnreadHead = () =>
+    delimiters() === reader.partCount + 1
+      ? undefined
+      : createMalformedFormError('the head of one of its parts cannot be read')
   try {
     // One that is closed already says so no more.
-    if (message.destroyed && !message.readableEnded) throw cutOff()
+    if (message.destroyed && !message.readableEnded) throw createTruncatedFormError()
     await new Promise<void>((resolve, reject) => {
       parser.on('file', (name, stream, fileName, encoding) => {
-        reader.take(name, stream, fileName, encoding).catch(reject)
+        reader.readPart(name, stream, fileName, encoding).catch(reject)
       })
       parser.on('partsLimit', () => {
-        reject(malformed(`it has more than ${MAX_PARTS} parts`))
+        reject(createMalformedFormError(`it has more than ${MAX_FORM_PARTS} parts`))
       })
       parser.on('error', (error: unknown) => {
-        reject(malformed('it does not end, or its parts cannot be told apart', error))
+        reject(createMalformedFormError('it does not end, or its parts cannot be told apart', error))
       })
       parser.on('finish', resolve)
       // Also where all of it has arrived, and some of it was not read yet.
       message.once('close', () => {
-        if (!message.readableEnded) reject(cutOff())
+        if (!message.readableEnded) reject(createTruncatedFormError())
       })
       message.on('data', count)
       message.pipe(parser, { end: false })
       message.once('end', () => {
         // Called when every byte was parsed. Of a head that does not end the parser says nothing at all, not even that it is done.
         parser.end(() => {
-          const fault = unreadHead()
+          const fault = findUnreadHead()
           if (fault) reject(fault)
         })
       })
     })
-    const fault = unreadHead()
-    if (fault) throw fault
+    const headError = findUnreadHead()
+    if (headError) throw headError
     return await reader.finish()
   } catch (error) {
     message.off('data', count)
@@ -102,13 +104,13 @@ export async function readForm<F>(
     // The rest is taken off the wire, so that the connection can be used again.
     message.resume()
     // What is under way ends now, and takes back what it has done.
-    await reader.abandon()
+    await reader.abort()
     throw error
   }
 }
 
 /** How often a part begins or the form ends, whatever the parser makes of it. */
-function countDelimiters({ headers }: IncomingMessage) {
+function createDelimiterCounter({ headers }: IncomingMessage) {
   const [, quoted, plain = ''] =
     /\bboundary=(?:"([^"]*)"|([^\s;]*))/i.exec(headers['content-type'] ?? '') ?? []
   const delimiter = Buffer.from(`\r\n--${quoted ?? plain}`, 'latin1')
@@ -125,7 +127,7 @@ function countDelimiters({ headers }: IncomingMessage) {
   }
 }
 
-function makeParser(message: IncomingMessage): InstanceType<typeof Busboy> {
+function createFormParser(message: IncomingMessage): InstanceType<typeof Busboy> {
   const contentType = message.headers['content-type'] ?? ''
   try {
     return new Busboy({
@@ -133,74 +135,82 @@ function makeParser(message: IncomingMessage): InstanceType<typeof Busboy> {
       // Every part as a stream of bytes: what is text is for us to say, and some clients send JSON as a file.
       isPartAFile: () => true,
       preservePath: true,
-      limits: { parts: MAX_PARTS, headerPairs: MAX_HEADERS, headerSize: MAX_HEADER_BYTES },
+      limits: { parts: MAX_FORM_PARTS, headerPairs: MAX_PART_HEADERS, headerSize: MAX_PART_HEADER_BYTES },
     })
   } catch (cause) {
-    throw malformed('its content type names no boundary', cause)
+    throw createMalformedFormError('its content type names no boundary', cause)
   }
 }
 
 class FormReader<F> {
-  parts = 0
-  readonly #streams = new Map<PartName, BusboyFileStream>()
-  readonly #texts = new Map<PartName, Promise<Buffer>>()
+  partCount = 0
+  readonly #streams = new Map<FormPartName, BusboyFileStream>()
+  readonly #texts = new Map<FormPartName, Promise<Buffer>>()
   #file: Promise<F> | undefined
   #fileName: string | undefined
 
   constructor(
     private readonly requestLimitBytes: number,
-    private readonly keeper: Keeper<F>,
+    private readonly sink: UploadSink<F>,
   ) {}
 
   /** Answers when the part has arrived. */
-  async take(
+  async readPart(
     name: string | undefined,
     stream: BusboyFileStream,
     fileName: string | undefined,
     encoding: string,
   ): Promise<void> {
-    this.parts++
+    this.partCount++
     // An error of the stream comes out of whoever reads it; by then nobody may be reading any more.
     stream.on('error', () => undefined)
-    const part = PARTS.find((known) => known === name)
+    const part = FORM_PARTS.find((known) => known === name)
     if (!part || this.#streams.has(part)) {
-      const spelled = name === undefined ? 'a part without a name' : `"${name.slice(0, 100)}"`
-      throw malformed(part ? `it has "${part}" twice` : `it has ${spelled}: there are ${PARTS.join(', ')}`)
+      const label = name === undefined ? 'a part without a name' : `"${name.slice(0, 100)}"`
+      throw createMalformedFormError(
+        part ? `it has "${part}" twice` : `it has ${label}: there are ${FORM_PARTS.join(', ')}`,
+      )
     }
     if (!PLAIN_ENCODINGS.includes(encoding.toLowerCase()))
-      throw malformed(`"${part}" is encoded as ${encoding.slice(0, 100)}: send its bytes as they are`)
+      throw createMalformedFormError(
+        `"${part}" is encoded as ${encoding.slice(0, 100)}: send its bytes as they are`,
+      )
     this.#streams.set(part, stream)
     if (part === 'file') {
       this.#fileName = fileName
-      this.#file = this.keeper.receive(stream)
+      this.#file = this.sink.receive(stream)
       await this.#file
     } else {
-      const limit = part === 'request' ? this.requestLimitBytes : MAX_FIELD_BYTES
-      const text = collect(part, stream, limit)
+      const limit = part === 'request' ? this.requestLimitBytes : MAX_FIELD_PART_BYTES
+      const text = readPartBytes(part, stream, limit)
       this.#texts.set(part, text)
       await text
     }
   }
 
-  async finish(): Promise<Form<F>> {
+  async finish(): Promise<UploadForm<F>> {
     const field = await this.#texts.get('field')
     const request = await this.#texts.get('request')
-    const body = request === undefined ? { data: {} } : readJson(request)
-    const said = { data: dataOf(body), wanted: wantedIn(body), field: field?.toString().trim() }
-    if (!this.#file) throw malformed('it has no part called "file"')
-    return { ...said, file: await this.#file, fileName: this.#fileName }
+    const body = request === undefined ? { data: {} } : parseJsonBody(request)
+    const content = {
+      data: readDataObject(body),
+      wanted: readFieldSelection(body),
+      field: field?.toString().trim(),
+    }
+    if (!this.#file) throw createMalformedFormError('it has no part called "file"')
+    return { ...content, file: await this.#file, fileName: this.#fileName }
   }
 
-  async abandon(): Promise<void> {
+  async abort(): Promise<void> {
     for (const stream of this.#streams.values()) stream.destroy()
     await Promise.allSettled(this.#texts.values())
     const [file] = await Promise.allSettled(this.#file ? [this.#file] : [])
-    if (file?.status === 'fulfilled') await this.keeper.discard(file.value)
+    if (file?.status === 'fulfilled') await this.sink.discard(file.value)
   }
 }
 
-async function collect(
-  part: PartName,
+async function readPartBytes(
+  part: FormPartName,
   stream: AsyncIterable<Uint8Array>,
   limitBytes: number,
 ): Promise<Buffer> {
@@ -214,10 +224,10 @@ async function collect(
   return Buffer.concat(chunks)
 }
 
-function cutOff(): VersoError {
-  return malformed('it was cut off')
+function createTruncatedFormError(): VersoError {
+  return createMalformedFormError('it was cut off')
 }
 
-function malformed(why: string, cause?: unknown): VersoError {
-  return new VersoError('bad-request', `The form cannot be read: ${why}`, { cause })
+function createMalformedFormError(reason: string, cause?: unknown): VersoError {
+  return new VersoError('bad-request', `The form cannot be read: ${reason}`, { cause })
 }

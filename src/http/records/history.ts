@@ -6,53 +6,60 @@ import { isVersion } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
 import { stringifyRecord } from '../../service/context/answer-limits.js'
 import { recordsForPrincipal } from '../../service/records/records.js'
-import { dataOf } from '../request/bodies.js'
-import { callerOf } from '../route/guard.js'
-import type { Habits } from '../compat/protocol.js'
-import { linksOf, sendPage, sendRecord } from './record-answers.js'
-import { idOf, ifMatchOf, keyOf, modelOf, wantedIn, type Query } from '../route/record-request.js'
-import { sendJson, type Handler } from '../route/resource.js'
+import { readDataObject } from '../request/bodies.js'
+import { requirePrincipal } from '../route/guard.js'
+import type { Protocol } from '../compat/protocol.js'
+import { buildPageLinks, sendPage, sendRecord } from './record-answers.js'
+import {
+  readRouteId,
+  readIfMatch,
+  readIdempotencyKey,
+  readRouteModel,
+  readFieldSelection,
+  type QueryParameters,
+} from '../route/record-request.js'
+import { sendJson, type RouteHandler } from '../route/resource.js'
 
-export function makePast(
+export function createHistoryHandlers(
   app: App,
-  habits: Habits,
+  protocol: Protocol,
   basePath: string,
-): Record<'history' | 'version' | 'revert', Handler> {
-  const records = (request: FastifyRequest) => recordsForPrincipal(app, callerOf(request))
+): Record<'history' | 'version' | 'revert', RouteHandler> {
+  const records = (request: FastifyRequest) => recordsForPrincipal(app, requirePrincipal(request))
   return {
     history: async (request, reply) => {
-      const model = modelOf(app, request)
-      const id = idOf(model, request)
-      const query = habits.parameters(request.query as Query, PAGING_PARAMETERS)
+      const model = readRouteModel(app, request)
+      const id = readRouteId(model, request)
+      const query = protocol.filterParameters(request.query as QueryParameters, PAGING_PARAMETERS)
       const page = await records(request).history(model.name, id, query)
       const { next = page.offset + page.limit, total } = page
-      const place = { ...page, next: next < total ? { offset: next } : undefined }
-      const link = linksOf(`${basePath}/ws/rest/${model.name}/${id}/history`, place, {})
+      const linkedPage = { ...page, next: next < total ? { offset: next } : undefined }
+      const link = buildPageLinks(`${basePath}/ws/rest/${model.name}/${id}/history`, linkedPage, {})
       if (link !== '') void reply.header('link', link)
       return sendPage(reply, page)
     },
     version: async (request, reply) => {
-      const model = modelOf(app, request)
-      const id = idOf(model, request)
-      const was = await records(request).readAt(model.name, id, versionIn(request))
-      return sendJson(reply, stringifyRecord(app, { status: 0, data: [was] }))
+      const model = readRouteModel(app, request)
+      const id = readRouteId(model, request)
+      const revision = await records(request).readAt(model.name, id, readVersionSegment(request))
+      return sendJson(reply, stringifyRecord(app, { status: 0, data: [revision] }))
     },
     revert: async (request, reply) => {
-      const model = modelOf(app, request)
-      const id = idOf(model, request)
-      const wanted = wantedIn(request.body)
+      const model = readRouteModel(app, request)
+      const id = readRouteId(model, request)
+      const fields = readFieldSelection(request.body)
       return sendRecord(
         reply,
-        await records(request).revert(model.name, id, dataOf(request.body), {
-          ...{ ...keyOf(request), ...ifMatchOf(request) },
-          ...(wanted ? { wanted: habits.wanted(callerOf(request), model, wanted) } : {}),
+        await records(request).revert(model.name, id, readDataObject(request.body), {
+          ...{ ...readIdempotencyKey(request), ...readIfMatch(request) },
+          ...(fields ? { wanted: protocol.convertFields(requirePrincipal(request), model, fields) } : {}),
         }),
       )
     },
   }
 }
 
-function versionIn(request: FastifyRequest): number {
+function readVersionSegment(request: FastifyRequest): number {
   const { version } = request.params as { readonly version: string }
   if (/^\d{1,16}$/.test(version) && isVersion(Number(version))) return Number(version)
   throw new VersoError('not-found', 'There is no such version: versions are whole numbers from 0')

@@ -5,8 +5,8 @@ import type { JsonAnswerPage } from '../../service/records/records.js'
 import type { RecordJson } from '../../store/records/records.js'
 import { StagedFile } from '../../store/engine/staging.js'
 import type { HistoryPage, NextPage, Page, WireRecord, WriteResult } from '../../wire.js'
-import type { Query } from '../route/record-request.js'
-import { StagedBody, type Body } from '../answer/answer-body.js'
+import type { QueryParameters } from '../route/record-request.js'
+import { StagedBody, type ResponseBody } from '../answer/answer-body.js'
 import { sendJson } from '../route/resource.js'
 
 export function sendPage(
@@ -17,58 +17,58 @@ export function sendPage(
 }
 
 /** The body of a find and its headers. */
-export function printPage(
+export function buildPageResponse(
   path: string,
   page: JsonAnswerPage,
-  query: Query,
-): [body: Body, headers: Readonly<Record<string, string | number>>] {
+  query: QueryParameters,
+): [body: ResponseBody, headers: Readonly<Record<string, string | number>>] {
   const { seq } = page
-  const link = linksOf(path, page, query)
-  return [printPageBody(page), link === '' ? { 'x-commit-seq': seq } : { 'x-commit-seq': seq, link }]
+  const link = buildPageLinks(path, page, query)
+  return [buildPageBody(page), link === '' ? { 'x-commit-seq': seq } : { 'x-commit-seq': seq, link }]
 }
 
-export function printPageBody({ offset, total, text }: JsonAnswerPage): Body {
+export function buildPageBody({ offset, total, text }: JsonAnswerPage): ResponseBody {
   const start = `{"status":0,"offset":${offset},"total":${total},"data":[`
   if (typeof text === 'string') return `${start}${text}]}`
   if (text instanceof StagedFile) return new StagedBody(text, start, ']}')
-  return Buffer.concat([Buffer.from(start), text, PAGE_END])
+  return Buffer.concat([Buffer.from(start), text, PAGE_BODY_END])
 }
 
-const PAGE_END = Buffer.from(']}')
+const PAGE_BODY_END = Buffer.from(']}')
 
 /** What was written, and whether it was answered before. */
-export function sendWritten(
+export function sendWriteResult(
   reply: FastifyReply,
   { data, replayed }: WriteResult<readonly unknown[]>,
-  more: object = {},
+  envelopeFields: object = {},
 ): FastifyReply {
   if (replayed) void reply.header('idempotency-replayed', 'true')
-  return sendJson(reply, JSON.stringify({ status: 0, ...more, data }), true)
+  return sendJson(reply, JSON.stringify({ status: 0, ...envelopeFields, data }), true)
 }
 
 export function sendRecord(reply: FastifyReply, { data, replayed }: WriteResult<WireRecord>): FastifyReply {
-  const [body, etag] = print(data)
+  const [body, etag] = buildRecordBody(data)
   if (replayed) void reply.header('idempotency-replayed', 'true')
   return sendJson(reply.header('etag', etag), body, true)
 }
 
-export function print(record: WireRecord): [body: string, etag: string] {
-  return printBody({ version: record.version, text: JSON.stringify(record) })
+export function buildRecordBody(record: WireRecord): [body: string, etag: string] {
+  return wrapRecordJson({ version: record.version, text: JSON.stringify(record) })
 }
 
 /** The body of one record, and its tag: the version for `If-Match`, all of the body for `If-None-Match`. */
-export function printBody({ version, text }: RecordJson): [body: string, etag: string] {
+export function wrapRecordJson({ version, text }: RecordJson): [body: string, etag: string] {
   const body = `{"status":0,"data":[${text}]}`
   return [body, `"${version}.${hash('sha256', body, 'base64url').slice(0, 16)}"`]
 }
 
-export function matchesAny(header: string | undefined, etag: string): boolean {
+export function matchesEtag(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false
   return header.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
 }
 
 /** What belongs to the question, and so to every page of the answer. */
-const REPEATED = ['fields', 'sortBy', 'filter', 'q', 'archived', 'asOf']
+const LINK_PARAMETERS = ['fields', 'sortBy', 'filter', 'q', 'archived', 'asOf']
 
 /** Clients and proxies refuse longer headers, many of them from 4 or 8 KiB on. */
 export const LINK_LIMITS = { allBytes: 4_096, nextBytes: 8_192 }
@@ -77,21 +77,21 @@ export const LINK_LIMITS = { allBytes: 4_096, nextBytes: 8_192 }
  * The pages around one, where there are others. A long question leaves room for the next page alone; a longer one for its offset, without the
  * position; the longest for none.
  */
-export function linksOf(
+export function buildPageLinks(
   path: string,
   { offset, limit, total, next }: Omit<JsonAnswerPage, 'text' | 'seq'>,
-  query: Query,
+  query: QueryParameters,
   { allBytes, nextBytes } = LINK_LIMITS,
 ): string {
   if (limit === 0) return ''
-  let rest = ''
-  for (const name of REPEATED) {
+  let repeatedQuery = ''
+  for (const name of LINK_PARAMETERS) {
     const value = query[name]
-    if (typeof value === 'string') rest += `&${name}=${encodeURIComponent(value)}`
+    if (typeof value === 'string') repeatedQuery += `&${name}=${encodeURIComponent(value)}`
   }
   const linkTo = (rel: string, start: NextPage) => {
     const after = start.after === undefined ? '' : `&after=${start.after}`
-    return `<${path}?offset=${start.offset}&limit=${limit}${after}${rest}>; rel="${rel}"`
+    return `<${path}?offset=${start.offset}&limit=${limit}${after}${repeatedQuery}>; rel="${rel}"`
   }
   const last = Math.max(0, Math.floor((total - 1) / limit) * limit)
   const all = [

@@ -5,28 +5,41 @@ import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
 import { recordsForPrincipal } from '../../service/records/records.js'
 import type { RemoveOptions, SaveOptions, UpdateOptions } from '../../wire.js'
-import { dataOf, patchOf } from '../request/bodies.js'
-import { callerOf } from '../route/guard.js'
-import type { Habits } from '../compat/protocol.js'
-import { isMerged, mergeOf, sayMerged, versionIn } from '../request/merge-preference.js'
-import { versionOf } from '../request/parameters.js'
-import { prefers, sayApplied } from '../request/preferences.js'
-import { sendRecord, sendWritten } from './record-answers.js'
-import { idOf, ifMatchOf, keyOf, listOf, modelOf, refuseIfMatch, wantedIn } from '../route/record-request.js'
-import type { Handler } from '../route/resource.js'
+import { readDataObject, readPatch } from '../request/bodies.js'
+import { requirePrincipal } from '../route/guard.js'
+import type { Protocol } from '../compat/protocol.js'
+import {
+  isMerged,
+  readMergePreference,
+  setMergeApplied,
+  readBaseVersion,
+} from '../request/merge-preference.js'
+import { readVersionParameter } from '../request/parameters.js'
+import { hasPreference, setPreferenceApplied } from '../request/preferences.js'
+import { sendRecord, sendWriteResult } from './record-answers.js'
+import {
+  readRouteId,
+  readIfMatch,
+  readIdempotencyKey,
+  readRecordList,
+  readRouteModel,
+  refuseIfMatch,
+  readFieldSelection,
+} from '../route/record-request.js'
+import type { RouteHandler } from '../route/resource.js'
 
-type Verb = 'create' | 'update' | 'patch' | 'save' | 'updateMass' | 'remove' | 'removeAll'
+type WriteVerb = 'create' | 'update' | 'patch' | 'save' | 'updateMass' | 'remove' | 'removeAll'
 
-const REPRESENTATION = 'return=representation'
+const RETURN_REPRESENTATION = 'return=representation'
 
-export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
-  const records = (request: FastifyRequest) => recordsForPrincipal(app, callerOf(request))
-  const optionsOf = (model: Model, request: FastifyRequest): SaveOptions => {
-    const wanted = wantedIn(request.body)
+export function createWriteHandlers(app: App, protocol: Protocol): Record<WriteVerb, RouteHandler> {
+  const records = (request: FastifyRequest) => recordsForPrincipal(app, requirePrincipal(request))
+  const readSaveOptions = (model: Model, request: FastifyRequest): SaveOptions => {
+    const fields = readFieldSelection(request.body)
     return {
-      ...keyOf(request),
-      ...mergeOf(request),
-      ...(wanted ? { wanted: habits.wanted(callerOf(request), model, wanted) } : {}),
+      ...readIdempotencyKey(request),
+      ...readMergePreference(request),
+      ...(fields ? { wanted: protocol.convertFields(requirePrincipal(request), model, fields) } : {}),
     }
   }
   const saveAll = async (
@@ -36,36 +49,37 @@ export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
     reply: FastifyReply,
   ) => {
     refuseIfMatch(request)
-    const all = sent.map((data) => habits.record(callerOf(request), model, data))
-    const written = await records(request).save(model.name, all, optionsOf(model, request))
-    if (all.some((data, index) => isMerged(versionIn(data), written.data[index]))) sayMerged(reply)
-    return sendWritten(reply, written)
+    const all = sent.map((data) => protocol.convertRecord(requirePrincipal(request), model, data))
+    const written = await records(request).save(model.name, all, readSaveOptions(model, request))
+    if (all.some((data, index) => isMerged(readBaseVersion(data), written.data[index])))
+      setMergeApplied(reply)
+    return sendWriteResult(reply, written)
   }
   const updateOne = async (
     model: Model,
     id: number,
     data: unknown,
     options: UpdateOptions,
-    [request, reply]: Parameters<Handler>,
+    [request, reply]: Parameters<RouteHandler>,
   ) => {
     const written = await records(request).update(model.name, id, data, options)
-    if (isMerged(options.ifMatch ?? versionIn(data), written.data)) sayMerged(reply)
+    if (isMerged(options.ifMatch ?? readBaseVersion(data), written.data)) setMergeApplied(reply)
     return sendRecord(reply, written)
   }
   /** One record, or several as `records`; `mayUpdate` says what becomes of those that have an id. */
   const save = async (request: FastifyRequest, reply: FastifyReply, mayUpdate: boolean) => {
-    const model = modelOf(app, request)
+    const model = readRouteModel(app, request)
     const { body } = request
     const isList = isObject(body) && body['records'] !== undefined && body['records'] !== null
     if (isList && (body['data'] ?? null) !== null)
       throw new VersoError('bad-request', 'The body has both "data" and "records"')
     if (isList) {
-      const all = listOf(body)
+      const all = readRecordList(body)
       if (!mayUpdate) refuseIds(all)
       return saveAll(model, all, request, reply)
     }
-    const data = habits.record(callerOf(request), model, dataOf(body))
-    const options = { ...optionsOf(model, request), ...ifMatchOf(request) }
+    const data = protocol.convertRecord(requirePrincipal(request), model, readDataObject(body))
+    const options = { ...readSaveOptions(model, request), ...readIfMatch(request) }
     const id = mayUpdate && isObject(data) ? (data['id'] ?? null) : null
     if (id === null && options.ifMatch !== undefined)
       throw new VersoError('bad-request', 'A new record has no version yet: leave If-Match out')
@@ -74,60 +88,75 @@ export function makeWriting(app: App, habits: Habits): Record<Verb, Handler> {
     return updateOne(model, id, data, options, [request, reply])
   }
   return {
-    create: async (request, reply) => save(request, reply, habits.createsSave),
+    create: async (request, reply) => save(request, reply, protocol.createMayUpdate),
     save: async (request, reply) => save(request, reply, true),
     update: async (request, reply) => {
-      const model = modelOf(app, request)
-      const id = idOf(model, request)
-      const data = habits.record(callerOf(request), model, dataOf(request.body))
-      const options = { ...optionsOf(model, request), ...ifMatchOf(request) }
+      const model = readRouteModel(app, request)
+      const id = readRouteId(model, request)
+      const data = protocol.convertRecord(requirePrincipal(request), model, readDataObject(request.body))
+      const options = { ...readSaveOptions(model, request), ...readIfMatch(request) }
       return updateOne(model, id, data, options, [request, reply])
     },
     patch: async (request, reply) => {
-      const model = modelOf(app, request)
-      const id = idOf(model, request)
-      const data = habits.record(callerOf(request), model, patchOf(request))
-      const options = { ...keyOf(request), ...mergeOf(request), ...ifMatchOf(request), patch: true }
+      const model = readRouteModel(app, request)
+      const id = readRouteId(model, request)
+      const data = protocol.convertRecord(requirePrincipal(request), model, readPatch(request))
+      const options = {
+        ...readIdempotencyKey(request),
+        ...readMergePreference(request),
+        ...readIfMatch(request),
+        patch: true,
+      }
       return updateOne(model, id, data, options, [request, reply])
     },
     updateMass: async (request, reply) => {
-      const model = modelOf(app, request)
+      const model = readRouteModel(app, request)
       refuseIfMatch(request)
-      const [values, ...others] = listOf(request.body)
+      const [values, ...others] = readRecordList(request.body)
       if (others.length > 0)
         throw new VersoError('bad-request', 'A mass update takes one record in "records": the values to set')
       const { data, expected } = request.body as { data?: unknown; expected?: unknown }
-      const asked = habits.search(callerOf(request), model, { data })
+      const search = protocol.convertSearch(requirePrincipal(request), model, { data })
       const { data: total, replayed } = await records(request).updateMass(
         model.name,
-        { data: asked.request?.data, values: habits.record(callerOf(request), model, values), expected },
-        keyOf(request),
+        {
+          data: search.request?.data,
+          values: protocol.convertRecord(requirePrincipal(request), model, values),
+          expected,
+        },
+        readIdempotencyKey(request),
       )
-      return sendWritten(reply, { data: [], replayed }, { total })
+      return sendWriteResult(reply, { data: [], replayed }, { total })
     },
     remove: async (request, reply) => {
-      const model = modelOf(app, request)
-      const id = idOf(model, request)
+      const model = readRouteModel(app, request)
+      const id = readRouteId(model, request)
       const options: RemoveOptions = {
-        ...keyOf(request),
-        ...ifMatchOf(request),
-        ...versionOf(request, habits),
+        ...readIdempotencyKey(request),
+        ...readIfMatch(request),
+        ...readVersionParameter(request, protocol),
       }
       const { data, replayed } = await records(request).remove(model.name, id, options)
-      return sendWritten(reply, { data: [wantsObject(request, reply) ? { id: data } : data], replayed })
+      return sendWriteResult(reply, {
+        data: [prefersRepresentation(request, reply) ? { id: data } : data],
+        replayed,
+      })
     },
     removeAll: async (request, reply) => {
-      const model = modelOf(app, request)
+      const model = readRouteModel(app, request)
       refuseIfMatch(request)
-      const all = listOf(request.body)
-      return sendWritten(reply, await records(request).removeAll(model.name, all, keyOf(request)))
+      const all = readRecordList(request.body)
+      return sendWriteResult(
+        reply,
+        await records(request).removeAll(model.name, all, readIdempotencyKey(request)),
+      )
     },
   }
 }
 
 /** A new record has no id: whoever sends one meant an update. */
-function refuseIds(all: readonly unknown[]): void {
-  const index = all.findIndex((each) => isObject(each) && (each['id'] ?? null) !== null)
+function refuseIds(records: readonly unknown[]): void {
+  const index = records.findIndex((each) => isObject(each) && (each['id'] ?? null) !== null)
   if (index >= 0)
     throw new VersoError(
       'bad-request',
@@ -136,8 +165,8 @@ function refuseIds(all: readonly unknown[]): void {
 }
 
 /** Some clients take whatever is in `data` for an object, also what was deleted. */
-function wantsObject(request: FastifyRequest, reply: FastifyReply): boolean {
-  const isWanted = prefers(request, REPRESENTATION)
-  if (isWanted) sayApplied(reply, REPRESENTATION)
-  return isWanted
+function prefersRepresentation(request: FastifyRequest, reply: FastifyReply): boolean {
+  const isPreferred = hasPreference(request, RETURN_REPRESENTATION)
+  if (isPreferred) setPreferenceApplied(reply, RETURN_REPRESENTATION)
+  return isPreferred
 }

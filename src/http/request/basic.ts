@@ -6,7 +6,7 @@ export interface BasicCredentials {
 }
 
 /** `Authorization: Basic …`; undefined if there is none, empty credentials if it cannot be read. */
-export function basicCredentialsOf({ headers }: FastifyRequest): BasicCredentials | undefined {
+export function readBasicCredentials({ headers }: FastifyRequest): BasicCredentials | undefined {
   const encoded = /^basic +(.*)$/i.exec(headers.authorization ?? '')?.[1]
   if (encoded === undefined) return undefined
   const text = Buffer.from(encoded, 'base64').toString('utf8')

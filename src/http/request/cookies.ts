@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-const SESSION = 'JSESSIONID'
-const CSRF = 'CSRF-TOKEN'
-const SESSION_PAIR = /(?:^|;) *JSESSIONID=([^;]*)/
+const SESSION_COOKIE = 'JSESSIONID'
+const CSRF_COOKIE = 'CSRF-TOKEN'
+const SESSION_COOKIE_PATTERN = /(?:^|;) *JSESSIONID=([^;]*)/
 
-export function sessionIdOf({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined {
-  return SESSION_PAIR.exec(headers.cookie ?? '')?.[1]
+export function readSessionId({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined {
+  return SESSION_COOKIE_PATTERN.exec(headers.cookie ?? '')?.[1]
 }
 
 /** The session first: some clients take it from the first Set-Cookie. `Secure` only over https, or plain http loses the session. */
@@ -15,15 +15,18 @@ export function setSessionCookies(
   path: string,
   values: { readonly sessionId: string; readonly csrfToken: string },
 ): void {
-  const tail = `; SameSite=Lax; Path=${path}${request.protocol === 'https' ? '; Secure' : ''}`
+  const attributes = `; SameSite=Lax; Path=${path}${request.protocol === 'https' ? '; Secure' : ''}`
   void reply.header('set-cookie', [
-    `${SESSION}=${values.sessionId}; HttpOnly${tail}`,
-    `${CSRF}=${values.csrfToken}${tail}`,
+    `${SESSION_COOKIE}=${values.sessionId}; HttpOnly${attributes}`,
+    `${CSRF_COOKIE}=${values.csrfToken}${attributes}`,
   ])
   void reply.header('x-csrf-token', values.csrfToken)
 }
 
 export function clearSessionCookies(reply: FastifyReply, path: string): void {
-  const tail = `; Max-Age=0; SameSite=Lax; Path=${path}`
-  void reply.header('set-cookie', [`${SESSION}=; HttpOnly${tail}`, `${CSRF}=${tail}`])
+  const attributes = `; Max-Age=0; SameSite=Lax; Path=${path}`
+  void reply.header('set-cookie', [
+    `${SESSION_COOKIE}=; HttpOnly${attributes}`,
+    `${CSRF_COOKIE}=${attributes}`,
+  ])
 }

@@ -2,14 +2,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isAllowedOrigin } from './guard.js'
 import type { HttpSettings } from '../settings.js'
 
-const REMEMBERED_S = 600
+const PREFLIGHT_MAX_AGE_S = 600
 
 /** Other origins that the settings let in: they may call, with a key. Answers whether the request is done with. */
-export function answerPreflight(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  settings: HttpSettings,
-): boolean {
+export function handleCors(request: FastifyRequest, reply: FastifyReply, settings: HttpSettings): boolean {
   if (!isAllowedOrigin(request, settings)) return false
   void reply.header('access-control-allow-origin', request.headers.origin)
   void reply.header(
@@ -25,7 +21,7 @@ export function answerPreflight(
       'access-control-allow-headers',
       'Accept, API-KEY, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Prefer',
     )
-    .header('access-control-max-age', REMEMBERED_S)
+    .header('access-control-max-age', PREFLIGHT_MAX_AGE_S)
     .send()
   return true
 }

@@ -3,12 +3,12 @@ import type { Socket } from 'node:net'
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { summarizeError, VersoError, type ErrorKind } from '../../errors.js'
-import { MERGE_PATCH, notAPatch } from '../request/bodies.js'
-import type { Habits } from '../compat/protocol.js'
+import { MERGE_PATCH, createPatchTypeError } from '../request/bodies.js'
+import type { Protocol } from '../compat/protocol.js'
 import { JSON_TYPE, sendBody } from './resource.js'
-import { SECURITY_HEADERS, varyAlso } from '../answer/security-headers.js'
+import { SECURITY_HEADERS, addVary } from '../answer/security-headers.js'
 
-const ANSWERS: Readonly<Record<ErrorKind, readonly [status: number, title: string]>> = {
+const STATUS_BY_KIND: Readonly<Record<ErrorKind, readonly [status: number, title: string]>> = {
   'bad-request': [400, 'Bad request'],
   unauthenticated: [401, 'Not logged in'],
   forbidden: [403, 'Not permitted'],
@@ -33,7 +33,7 @@ const ANSWERS: Readonly<Record<ErrorKind, readonly [status: number, title: strin
 const PROBLEM_JSON = 'application/problem+json'
 
 /** Fastify's own words for what a client did wrong. */
-const FASTIFY_KINDS: Readonly<Record<string, readonly [ErrorKind, string]>> = {
+const FASTIFY_ERRORS: Readonly<Record<string, readonly [ErrorKind, string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: [
     'too-large',
     'The body is larger than this service takes (--body-limit; 16 KiB for a login): nothing was changed',
@@ -43,24 +43,24 @@ const FASTIFY_KINDS: Readonly<Record<string, readonly [ErrorKind, string]>> = {
   FST_ERR_BAD_URL: ['bad-request', 'The path is not well formed'],
 }
 
-const NOT_HTTP = ['400 Bad Request', 'bad-request', 'This is not HTTP'] as const
-const CLIENT_ERRORS: Readonly<Record<string, readonly [status: string, kind: ErrorKind, message: string]>> = {
+const NOT_HTTP_ERROR = ['400 Bad Request', 'bad-request', 'This is not HTTP'] as const
+const SOCKET_ERRORS: Readonly<Record<string, readonly [status: string, kind: ErrorKind, message: string]>> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'too-large', 'The headers are too large'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'bad-request', 'The request took too long to arrive'],
 }
 
 /** What is wrong with what was asked for, and not with the way or the service. */
-const RECORD_STATUSES = [400, 404, 409, 412, 422]
+const RECORD_ERROR_STATUSES = [400, 404, 409, 412, 422]
 
 export interface ErrorContext {
   readonly log: Logger
-  readonly habits: Habits
+  readonly protocol: Protocol
   /** How somebody may say who they are. */
   readonly schemes: readonly string[]
 }
 
 /** What was asked, as far as a refusal goes by it. */
-export interface Refused {
+export interface FailedRequest {
   readonly requestId: string
   readonly accept: string | undefined
   readonly isAboutRecords: boolean
@@ -68,46 +68,49 @@ export interface Refused {
   readonly isPatch: boolean
 }
 
-export interface RefusalAnswer {
+export interface ErrorResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | number>>
   readonly body: string
 }
 
 /** Answers a refusal; anything else is a defect, which is logged and not shown. */
-export function answerError(
+export function sendError(
   context: ErrorContext,
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
   const { headers, id: requestId } = request
-  const asked: Refused = {
+  const failedRequest: FailedRequest = {
     ...{ requestId, accept: headers.accept, isPatch: isPatch(request) },
-    isAboutRecords: configOf(request)?.isAboutRecords === true,
+    isAboutRecords: readRouteConfig(request)?.isAboutRecords === true,
   }
-  const refusal = error instanceof VersoError ? error : (fromFastify(error, request) ?? error)
-  const answer = refusalAnswer(context, refusal, asked)
-  varyAlso(reply, 'Accept')
-  sendBody(reply.code(answer.status).headers(answer.headers), answer.body, true)
+  const knownError = error instanceof VersoError ? error : (convertFastifyError(error, request) ?? error)
+  const response = buildErrorResponse(context, knownError, failedRequest)
+  addVary(reply, 'Accept')
+  sendBody(reply.code(response.status).headers(response.headers), response.body, true)
 }
 
 /** The same, whoever sends it; `Vary` has to name `Accept`. */
-export function refusalAnswer(
-  { log, habits, schemes }: ErrorContext,
+export function buildErrorResponse(
+  { log, protocol, schemes }: ErrorContext,
   error: unknown,
-  { requestId, accept, isAboutRecords, isPatch }: Refused,
-): RefusalAnswer {
-  const refusal = error instanceof VersoError ? error : undefined
-  if (!refusal) log.error({ err: error, requestId }, 'a request failed')
-  else if (refusal.kind === 'busy' || refusal.kind === 'storage-full') {
-    log.warn({ ...summarizeError(refusal.cause ?? refusal), kind: refusal.kind, requestId }, refusal.message)
+  { requestId, accept, isAboutRecords, isPatch }: FailedRequest,
+): ErrorResponse {
+  const versoError = error instanceof VersoError ? error : undefined
+  if (!versoError) log.error({ err: error, requestId }, 'a request failed')
+  else if (versoError.kind === 'busy' || versoError.kind === 'storage-full') {
+    log.warn(
+      { ...summarizeError(versoError.cause ?? versoError), kind: versoError.kind, requestId },
+      versoError.message,
+    )
   }
-  const [status, title] = refusal ? ANSWERS[refusal.kind] : ([500, 'Internal error'] as const)
-  const kind = refusal?.kind ?? 'internal'
+  const [status, title] = versoError ? STATUS_BY_KIND[versoError.kind] : ([500, 'Internal error'] as const)
+  const kind = versoError?.kind ?? 'internal'
   const message =
-    refusal?.message ?? 'Something went wrong here; the log of the service says what, under this requestId'
-  const { errors, data, retryAfterS, allow } = refusal?.details ?? {}
+    versoError?.message ?? 'Something went wrong here; the log of the service says what, under this requestId'
+  const { errors, data, retryAfterS, allow } = versoError?.details ?? {}
   const headers = {
     ...(retryAfterS === undefined ? {} : { 'retry-after': retryAfterS }),
     ...(allow ? { allow: allow.join(', ') } : {}),
@@ -116,8 +119,8 @@ export function refusalAnswer(
       ? { 'www-authenticate': schemes.map((scheme) => `${scheme} realm="verso"`).join(', ') }
       : {}),
   }
-  const faults = errors ? { errors } : {}
-  if (wantsProblem(accept)) {
+  const fieldErrors = errors ? { errors } : {}
+  if (acceptsProblemJson(accept)) {
     const problem = {
       type: `urn:verso:${kind}`,
       title,
@@ -125,40 +128,40 @@ export function refusalAnswer(
       detail: message,
       instance: `urn:verso:request:${requestId}`,
     }
-    const body = JSON.stringify({ ...problem, kind, ...faults, ...data })
+    const body = JSON.stringify({ ...problem, kind, ...fieldErrors, ...data })
     return { status, headers: { ...headers, 'content-type': PROBLEM_JSON }, body }
   }
   const report = { kind, title, message, requestId, ...data }
-  const isAnswer = habits.refusalsAreAnswers && RECORD_STATUSES.includes(status) && isAboutRecords
-  const own = kind === 'invalid' && !isAnswer ? -4 : -1
+  const isSentAs200 = protocol.sendsErrorsAs200 && RECORD_ERROR_STATUSES.includes(status) && isAboutRecords
+  const bodyStatus = kind === 'invalid' && !isSentAs200 ? -4 : -1
   return {
-    status: isAnswer ? 200 : status,
+    status: isSentAs200 ? 200 : status,
     headers: { ...headers, 'content-type': JSON_TYPE },
-    body: JSON.stringify({ status: own, ...faults, data: report }),
+    body: JSON.stringify({ status: bodyStatus, ...fieldErrors, data: report }),
   }
 }
 
 /** No route is found for a path that cannot be read. */
-function configOf({ routeOptions }: FastifyRequest): FastifyContextConfig | undefined {
+function readRouteConfig({ routeOptions }: FastifyRequest): FastifyContextConfig | undefined {
   return routeOptions.config
 }
 
 function isPatch(request: FastifyRequest): boolean {
-  return request.method === 'PATCH' && configOf(request)?.hasPatch === true
+  return request.method === 'PATCH' && readRouteConfig(request)?.hasPatch === true
 }
 
-function wantsProblem(accept: string | undefined): boolean {
+function acceptsProblemJson(accept: string | undefined): boolean {
   return accept?.toLowerCase().includes(PROBLEM_JSON) ?? false
 }
 
-function fromFastify(error: unknown, request: FastifyRequest): VersoError | undefined {
+function convertFastifyError(error: unknown, request: FastifyRequest): VersoError | undefined {
   if (!(error instanceof Error)) return undefined
   const [code, status] = [
     'code' in error ? error.code : undefined,
     'statusCode' in error ? error.statusCode : undefined,
   ]
-  const known = typeof code === 'string' ? FASTIFY_KINDS[code] : undefined
-  if (known?.[0] === 'media-type' && isPatch(request)) return notAPatch(error)
+  const known = typeof code === 'string' ? FASTIFY_ERRORS[code] : undefined
+  if (known?.[0] === 'media-type' && isPatch(request)) return createPatchTypeError(error)
   if (known) return new VersoError(known[0], known[1], { cause: error })
   if (typeof status === 'number' && status >= 400 && status < 500) {
     return new VersoError('bad-request', 'The request is not well formed', { cause: error })
@@ -166,18 +169,18 @@ function fromFastify(error: unknown, request: FastifyRequest): VersoError | unde
   return undefined
 }
 
-const SECURITY_LINES = Object.entries(SECURITY_HEADERS).map(([name, value]) => `${name}: ${value}`)
+const SECURITY_HEADER_LINES = Object.entries(SECURITY_HEADERS).map(([name, value]) => `${name}: ${value}`)
 
 /** What is no HTTP never reaches a route: it is answered on the bare socket. */
-export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
+export function sendSocketError(error: Error & { code?: string }, socket: Socket): void {
   if (!socket.writable) return
-  const [status, kind, message] = CLIENT_ERRORS[error.code ?? ''] ?? NOT_HTTP
+  const [status, kind, message] = SOCKET_ERRORS[error.code ?? ''] ?? NOT_HTTP_ERROR
   const body = JSON.stringify({ status: -1, data: { kind, title: status.slice(4), message } })
   const head = [
     `HTTP/1.1 ${status}`,
     `Content-Type: ${JSON_TYPE}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
-    ...SECURITY_LINES,
+    ...SECURITY_HEADER_LINES,
   ]
   socket.end(`${head.join('\r\n')}\r\nConnection: close\r\n\r\n${body}`)
 }

@@ -9,9 +9,9 @@ import type { Principal } from '../../service/context/principal.js'
 import { authenticateKey, recordInvalidKey } from '../../service/auth/key-logins.js'
 import { authenticate } from '../../service/auth/sessions.js'
 import { buildAddressKeys, refuseIfThrottled } from '../../service/auth/throttle.js'
-import { basicCredentialsOf } from '../request/basic.js'
-import { sessionIdOf } from '../request/cookies.js'
-import { sentKeyOf } from '../request/key-header.js'
+import { readBasicCredentials } from '../request/basic.js'
+import { readSessionId } from '../request/cookies.js'
+import { readApiKey } from '../request/key-header.js'
 import { isLoopback } from '../connection/loopback.js'
 import { refuseParameters } from '../request/parameters.js'
 import type { HttpSettings } from '../settings.js'
@@ -19,9 +19,9 @@ import type { HttpSettings } from '../settings.js'
 declare module 'fastify' {
   interface FastifyRequest {
     /** Whoever a guard found; null on routes that are open to all. */
-    caller: Principal | null
+    principal: Principal | null
     /** Whether its body was still on its way when they were found. */
-    isAwaited: boolean
+    isBodyPending: boolean
   }
 }
 
@@ -29,72 +29,72 @@ type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
 export interface Guards {
   /** For routes below /ws: 401 without a session, before anything else is looked at. */
-  readonly session: Guard
+  readonly requireLogin: Guard
   /** Once the body is there: whoever takes their time with it may be nobody by then, or may do less. */
-  readonly again: Guard
+  readonly recheckAfterBody: Guard
   /** For what takes long: whoever it is for, as they are now; 401 once they are nobody. */
-  readonly still: (request: FastifyRequest) => Promise<Principal>
+  readonly reauthenticate: (request: FastifyRequest) => Promise<Principal>
   /** For routes that are open to all and tell more to those who are known. */
-  readonly anybody: Guard
+  readonly allowAnonymous: Guard
   /** For what proves who somebody is: not from an address that has failed too often. Before anything of the body is read. */
-  readonly notThrottled: Guard
+  readonly refuseThrottled: Guard
   /** For login, logout and all else that is for people: not from another site's page. */
-  readonly sameSite: Guard
+  readonly requireSameSite: Guard
   /** For every other write: the same, unless it comes with a key. No browser sends one by itself, and who sends one is known by it alone. */
-  readonly sameSiteOrKey: Guard
+  readonly requireSameSiteOrKey: Guard
   /** For routes below /ws: 400 for parameters in the query string, where the handler reads none. */
-  readonly parameters: Guard
+  readonly refuseUnreadParameters: Guard
 }
 
-export function makeGuards(app: App, settings: HttpSettings): Guards {
-  const logins = settings.basicAuth ? new BasicAuthCache(app) : undefined
-  const find = async (request: FastifyRequest, isUse = true): Promise<Principal | undefined> => {
-    const key = sentKeyOf(request)
+export function createGuards(app: App, settings: HttpSettings): Guards {
+  const basicLogins = settings.basicAuth ? new BasicAuthCache(app) : undefined
+  const findPrincipal = async (request: FastifyRequest, isUse = true): Promise<Principal | undefined> => {
+    const key = readApiKey(request)
     if (key !== undefined) {
-      const caller = await authenticateKey(app, key)
-      if (!caller) await recordInvalidKey(app, request.ip)
+      const principal = await authenticateKey(app, key)
+      if (!principal) await recordInvalidKey(app, request.ip)
       // Nobody else, if it is wrong: whoever sends a key does not mean the cookie.
-      return caller
+      return principal
     }
-    const basic = logins && basicCredentialsOf(request)
+    const basic = basicLogins && readBasicCredentials(request)
     if (basic) {
-      const actor = await logins.authenticate(basic.username, basic.password, request.ip)
-      return actor && app.authorizer.resolvePrincipal(actor)
+      const user = await basicLogins.authenticate(basic.username, basic.password, request.ip)
+      return user && app.authorizer.resolvePrincipal(user)
     }
     // Pages of other origins authenticate by key, never by cookie.
-    const sessionId = isAllowedOrigin(request, settings) ? undefined : sessionIdOf(request)
+    const sessionId = isAllowedOrigin(request, settings) ? undefined : readSessionId(request)
     return authenticate(app, sessionId, { isUse })
   }
-  const session: Guard = async (request) => {
-    request.caller = (await find(request)) ?? null
-    request.isAwaited = !request.raw.complete
-    if (request.caller) return
-    throw new VersoError('unauthenticated', unknownBecause(request, logins !== undefined))
+  const requireLogin: Guard = async (request) => {
+    request.principal = (await findPrincipal(request)) ?? null
+    request.isBodyPending = !request.raw.complete
+    if (request.principal) return
+    throw new VersoError('unauthenticated', explainUnauthenticated(request, basicLogins !== undefined))
   }
   return {
-    session,
-    again: async (request, reply) => {
-      if (request.isAwaited) await session(request, reply)
+    requireLogin,
+    recheckAfterBody: async (request, reply) => {
+      if (request.isBodyPending) await requireLogin(request, reply)
     },
-    still: async (request) => {
-      const caller = await find(request, false)
-      if (caller) return caller
-      throw new VersoError('unauthenticated', unknownBecause(request, logins !== undefined))
+    reauthenticate: async (request) => {
+      const principal = await findPrincipal(request, false)
+      if (principal) return principal
+      throw new VersoError('unauthenticated', explainUnauthenticated(request, basicLogins !== undefined))
     },
-    anybody: async (request) => {
-      request.caller = (await find(request)) ?? null
+    allowAnonymous: async (request) => {
+      request.principal = (await findPrincipal(request)) ?? null
     },
-    notThrottled: async ({ ip }: { readonly ip: string | undefined }) => {
+    refuseThrottled: async ({ ip }: { readonly ip: string | undefined }) => {
       // A client that has gone has no address any more, and nobody to answer.
       if (ip !== undefined) await refuseIfThrottled(app, buildAddressKeys(ip), ip)
     },
-    sameSite: async (request) => {
+    requireSameSite: async (request) => {
       refuseOtherSite(request, settings)
     },
-    sameSiteOrKey: async (request) => {
-      if (sentKeyOf(request) === undefined) refuseOtherSite(request, settings)
+    requireSameSiteOrKey: async (request) => {
+      if (readApiKey(request) === undefined) refuseOtherSite(request, settings)
     },
-    parameters: async (request) => {
+    refuseUnreadParameters: async (request) => {
       if (settings.compat === 'none' && request.routeOptions.config.readsQuery !== true)
         refuseParameters(request)
     },
@@ -106,31 +106,31 @@ function refuseOtherSite(request: FastifyRequest, settings: HttpSettings): void 
   throw new VersoError('forbidden', 'This request came from a page of another site')
 }
 
-function unknownBecause(request: FastifyRequest, hasBasic: boolean): string {
+function explainUnauthenticated(request: FastifyRequest, hasBasic: boolean): string {
   const login = 'Log in first: POST /callback with username and password'
-  if (sentKeyOf(request) !== undefined) return 'There is no such key, or it is over'
-  if (!basicCredentialsOf(request)) return login
+  if (readApiKey(request) !== undefined) return 'There is no such key, or it is over'
+  if (!readBasicCredentials(request)) return login
   return hasBasic
     ? 'The user name or the password is wrong'
     : `${login}. Basic is off here; --basic-auth turns it on`
 }
 
-export function callerOf(request: FastifyRequest): Principal {
-  if (!request.caller) throw new Error(`${request.routeOptions.url ?? 'a route'} has no guard`)
-  return request.caller
+export function requirePrincipal(request: FastifyRequest): Principal {
+  if (!request.principal) throw new Error(`${request.routeOptions.url ?? 'a route'} has no guard`)
+  return request.principal
 }
 
 /** Who has come; over HTTP nobody acts as nobody. */
-export function actorIn(request: FastifyRequest): UserIdentity {
-  const { user } = callerOf(request)
+export function requireUserIdentity(request: FastifyRequest): UserIdentity {
+  const { user } = requirePrincipal(request)
   if (!user) throw new Error('whoever comes over HTTP is somebody')
   return user
 }
 
 /** For what people do with their own account: a key stands for a part of what its user may do, and has nothing to say there. */
-export function personIn(request: FastifyRequest): UserIdentity {
-  const actor = actorIn(request)
-  if (actor.keyId === undefined) return actor
+export function requireInteractiveUser(request: FastifyRequest): UserIdentity {
+  const user = requireUserIdentity(request)
+  if (user.keyId === undefined) return user
   throw new VersoError(
     'forbidden',
     'A key is for records, not for the account of its user: log in with a password',
@@ -157,23 +157,24 @@ export function isAllowedOrigin(request: FastifyRequest, settings: HttpSettings)
   return settings.allowOrigins.includes(origin) && !isOwnOrigin(origin, request, settings)
 }
 
-export type CheckHost = (request: {
+export type HostCheck = (request: {
   readonly headers: IncomingHttpHeaders
   readonly raw: { readonly httpVersion: string }
 }) => void
 
 /** While only this machine can connect, only names of this machine are answered: a web page must not get in by renaming itself. */
-export function makeHostCheck(settings: HttpSettings): CheckHost {
+export function createHostCheck(settings: HttpSettings): HostCheck {
   if (!isLoopback(settings.host)) return requireHost
-  const own = settings.publicUrl === undefined ? undefined : hostnameOf(new URL(settings.publicUrl).host)
+  const publicHostname =
+    settings.publicUrl === undefined ? undefined : parseHostname(new URL(settings.publicUrl).host)
   // Nearly every request names the same host as the one before.
   let accepted: string | undefined
   return (request) => {
     requireHost(request)
     const { host } = request.headers
     if (host === accepted) return
-    const name = hostnameOf(host)
-    if (name === undefined || name === own || isLoopback(name)) {
+    const name = parseHostname(host)
+    if (name === undefined || name === publicHostname || isLoopback(name)) {
       accepted = host
       return
     }
@@ -184,12 +185,12 @@ export function makeHostCheck(settings: HttpSettings): CheckHost {
   }
 }
 
-const requireHost: CheckHost = ({ headers, raw }) => {
+const requireHost: HostCheck = ({ headers, raw }) => {
   if (headers.host !== undefined || raw.httpVersion !== '1.1') return
   throw new VersoError('bad-request', 'A request of HTTP/1.1 names its Host')
 }
 
-function hostnameOf(host: string | undefined): string | undefined {
+function parseHostname(host: string | undefined): string | undefined {
   if (host === undefined) return undefined
   return host
     .replace(/:\d*$/, '')

@@ -7,67 +7,67 @@ import { toNetwork } from '../../service/auth/network.js'
 import type { Principal } from '../../service/context/principal.js'
 import type { Gauges } from '../../store/engine/database.js'
 import type { Guards } from './guard.js'
-import { Load } from '../connection/load.js'
-import { RateLimit } from '../connection/rate-limit.js'
+import { LoadMonitor } from '../connection/load.js'
+import { RateLimiter } from '../connection/rate-limit.js'
 import type { HttpSettings } from '../settings.js'
 
 /** Each asks for itself who may see what, whenever something is committed. */
-const MAX_WAITING = 100
+const MAX_WAITING_PER_ACCOUNT = 100
 
-export interface Limits {
+export interface RequestLimits {
   /** Refuses what is too much, before anything of the request is looked up or read. */
   readonly check: (request: FastifyRequest, reply: FastifyReply) => void
   /** The same guards; who they find is counted by account, and no more by address. */
-  readonly counted: (guards: Guards) => Guards
+  readonly countByAccount: (guards: Guards) => Guards
   /** Whether a request of somebody who is known may go on; if not, nothing is counted, and `check` says why. */
-  readonly admit: (response: ServerResponse, caller: Principal) => boolean
+  readonly admit: (response: ServerResponse, principal: Principal) => boolean
   /** It is checked again, from the beginning. */
-  readonly readmit: (response: ServerResponse, caller: Principal) => void
+  readonly readmit: (response: ServerResponse, principal: Principal) => void
   /** From here on the request only waits. */
-  readonly setAside: (reply: FastifyReply) => void
+  readonly markWaiting: (reply: FastifyReply) => void
   /** Counts a request that may wait, for its account; refuses those beyond the most. */
-  readonly wait: (account: number, reply: FastifyReply) => void
+  readonly addWaiting: (account: number, reply: FastifyReply) => void
   readonly gauges: () => Gauges
   readonly stop: () => void
 }
 
-export function makeLimits({ clock }: App, settings: HttpSettings): Limits {
+export function createRequestLimits({ clock }: App, settings: HttpSettings): RequestLimits {
   const { rateLimitPerMinute, maxInFlight, maxLateMs } = settings
-  const load = new Load(maxInFlight, maxLateMs)
-  const waiting = new WaitingRequests(MAX_WAITING)
-  const rates =
+  const load = new LoadMonitor(maxInFlight, maxLateMs)
+  const waiting = new WaitingRequests(MAX_WAITING_PER_ACCOUNT)
+  const rateLimiters =
     rateLimitPerMinute === 0
       ? undefined
       : {
-          byAddress: new RateLimit(rateLimitPerMinute, clock),
-          byAccount: new RateLimit(rateLimitPerMinute, clock),
+          byAddress: new RateLimiter(rateLimitPerMinute, clock),
+          byAccount: new RateLimiter(rateLimitPerMinute, clock),
         }
-  const countAccount = (guard: Guards['session']): Guards['session'] => {
-    if (!rates) return guard
+  const countAccount = (guard: Guards['requireLogin']): Guards['requireLogin'] => {
+    if (!rateLimiters) return guard
     return async (request, reply) => {
       await guard(request, reply)
-      const { user } = request.caller ?? {}
+      const { user } = request.principal ?? {}
       if (!user) return
-      rates.byAddress.giveBack(placeOf(request))
-      rates.byAccount.take(user.id)
+      rateLimiters.byAddress.refund(toAddressKey(request))
+      rateLimiters.byAccount.take(user.id)
     }
   }
   return {
     check: (request, reply) => {
-      if (load.isTooMuch && !isAlwaysAnswered(request))
+      if (load.isOverloaded && !isExemptFromLimits(request))
         throw new VersoError('busy', 'There is too much to do: try again in a moment', { retryAfterS: 1 })
-      if (rates && !isAlwaysAnswered(request)) rates.byAddress.take(placeOf(request))
+      if (rateLimiters && !isExemptFromLimits(request)) rateLimiters.byAddress.take(toAddressKey(request))
       load.add(reply.raw)
     },
-    counted: (guards) => ({
+    countByAccount: (guards) => ({
       ...guards,
-      session: countAccount(guards.session),
-      anybody: countAccount(guards.anybody),
+      requireLogin: countAccount(guards.requireLogin),
+      allowAnonymous: countAccount(guards.allowAnonymous),
     }),
     admit: (response, { user }) => {
-      if (load.isTooMuch || !user) return false
+      if (load.isOverloaded || !user) return false
       try {
-        if (rates) rates.byAccount.take(user.id)
+        if (rateLimiters) rateLimiters.byAccount.take(user.id)
       } catch {
         return false
       }
@@ -75,13 +75,13 @@ export function makeLimits({ clock }: App, settings: HttpSettings): Limits {
       return true
     },
     readmit: (response, { user }) => {
-      load.setAside(response)
-      if (user) rates?.byAccount.giveBack(user.id)
+      load.remove(response)
+      if (user) rateLimiters?.byAccount.refund(user.id)
     },
-    setAside: (reply) => {
-      load.setAside(reply.raw)
+    markWaiting: (reply) => {
+      load.remove(reply.raw)
     },
-    wait: (account, reply) => {
+    addWaiting: (account, reply) => {
       waiting.add(account, reply.raw)
     },
     gauges: () => ({ requestsInFlight: load.inFlight, requestsWaiting: waiting.size }),
@@ -119,10 +119,10 @@ export class WaitingRequests {
 }
 
 /** Whoever has gone already has no address any more. */
-function placeOf({ ip }: { readonly ip: string | undefined }): string {
+function toAddressKey({ ip }: { readonly ip: string | undefined }): string {
   return toNetwork(ip ?? '')
 }
 
-function isAlwaysAnswered({ routeOptions }: FastifyRequest): boolean {
+function isExemptFromLimits({ routeOptions }: FastifyRequest): boolean {
   return (routeOptions.config as FastifyContextConfig | undefined)?.isAlwaysAnswered === true
 }

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { VersoError } from '../../errors.js'
-import { StagedBody, type Body, type WaitingBodies } from '../answer/answer-body.js'
+import { StagedBody, type ResponseBody, type ResponseBuffer } from '../answer/answer-body.js'
 import { MAX_CREDENTIAL_BYTES, MERGE_PATCH } from '../request/bodies.js'
 import type { Guards } from './guard.js'
 
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
-type Method = (typeof METHODS)[number]
+const HTTP_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+type HttpMethod = (typeof HTTP_METHODS)[number]
 
-export type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+export type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
 export interface Resource {
   readonly path: string
@@ -15,9 +15,9 @@ export interface Resource {
   readonly guards: readonly onRequestAsyncHookHandler[]
   /** Besides those, for the methods that write. */
   readonly writeGuards?: readonly onRequestAsyncHookHandler[]
-  readonly handlers: Readonly<Partial<Record<Method, Handler>>>
+  readonly handlers: Readonly<Partial<Record<HttpMethod, RouteHandler>>>
   /** Methods whose handlers read the query string, and refuse parameters that they do not know. */
-  readonly withParameters?: readonly Method[]
+  readonly withParameters?: readonly HttpMethod[]
   /** What whoever used a wrong method may have wanted. */
   readonly hint?: string
   /** A GET that does something has no HEAD. */
@@ -30,7 +30,7 @@ export interface Resource {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    readonly waitingBodies: WaitingBodies
+    readonly responseBuffer: ResponseBuffer
   }
   interface FastifyContextConfig {
     readonly isAboutRecords?: boolean
@@ -48,9 +48,9 @@ export function addResource(server: FastifyInstance, resource: Resource): void {
   const hasPatch = handlers.PATCH !== undefined
   const shared = { isAboutRecords, isAlwaysAnswered, hasPatch }
   const config = { ...shared, readsQuery: true }
-  const offered = METHODS.filter((method) => handlers[method])
+  const offered = HTTP_METHODS.filter((method) => handlers[method])
   const allow = [...offered, ...(handlers.GET && hasHead ? ['HEAD'] : []), 'OPTIONS']
-  for (const method of METHODS) {
+  for (const method of HTTP_METHODS) {
     const handler = handlers[method]
     const readsQuery = handlers[method] === undefined || withParameters.includes(method)
     const isWrite = method !== 'GET'
@@ -85,26 +85,26 @@ export function addResource(server: FastifyInstance, resource: Resource): void {
 }
 
 /** What all resources of records share: nobody without a session, no write from another site's page, no unknown parameter. */
-export function aboutRecords(guards: Guards) {
+export function buildRecordRouteDefaults(guards: Guards) {
   return {
-    guards: [guards.session, guards.parameters],
-    writeGuards: [guards.sameSiteOrKey],
+    guards: [guards.requireLogin, guards.refuseUnreadParameters],
+    writeGuards: [guards.requireSameSiteOrKey],
     isAboutRecords: true,
   } as const
 }
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
-export function answer(reply: FastifyReply, data: readonly unknown[]): FastifyReply {
+export function sendData(reply: FastifyReply, data: readonly unknown[]): FastifyReply {
   return sendJson(reply, JSON.stringify({ status: 0, data }))
 }
 
-export function sendJson(reply: FastifyReply, body: Body, isWritten = false): FastifyReply {
-  return sendBody(reply.header('content-type', JSON_TYPE), body, isWritten)
+export function sendJson(reply: FastifyReply, body: ResponseBody, isWriteResult = false): FastifyReply {
+  return sendBody(reply.header('content-type', JSON_TYPE), body, isWriteResult)
 }
 
-export function sendBody(reply: FastifyReply, body: Body, isWritten: boolean): FastifyReply {
-  const held = reply.server.waitingBodies.hold(body, reply.raw, isWritten)
-  if (!(held instanceof StagedBody)) return reply.serializer(String).send(held)
-  return reply.header('content-length', held.length).send(held.stream())
+export function sendBody(reply: FastifyReply, body: ResponseBody, isWriteResult: boolean): FastifyReply {
+  const buffered = reply.server.responseBuffer.buffer(body, reply.raw, isWriteResult)
+  if (!(buffered instanceof StagedBody)) return reply.serializer(String).send(buffered)
+  return reply.header('content-length', buffered.length).send(buffered.stream())
 }

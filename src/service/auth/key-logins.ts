@@ -29,10 +29,13 @@ async function loadKeySession(app: App, key: string): Promise<CachedSession | un
   if (!found || found.user.disabled) return undefined
   const { id, expiresMs } = found.key
   let { usedMs } = found.key
-  const access = { revocations: found.ends, isOpen: (db: Queryable) => isKeyOpen(app, db, key) }
+  const access = { revocations: found.revocations, isOpen: (db: Queryable) => isKeyOpen(app, db, key) }
   return {
     principal: {
-      ...(await app.authorizer.resolvePrincipal({ ...toUserIdentity(found.user), keyId: id }, found.epoch)),
+      ...(await app.authorizer.resolvePrincipal(
+        { ...toUserIdentity(found.user), keyId: id },
+        found.permissionsVersion,
+      )),
       access,
     },
     isAlive: (now) => expiresMs > now,

@@ -100,10 +100,10 @@ async function loadSession(app: App, sessionId: string): Promise<CachedSession |
   const { createdMs } = found.session
   let { seenMs } = found.session
   const { sessionIdleMs } = app.settings
-  const access = { revocations: found.ends, isOpen: (db: Queryable) => isSessionOpen(db, key) }
+  const access = { revocations: found.revocations, isOpen: (db: Queryable) => isSessionOpen(db, key) }
   return {
     principal: {
-      ...(await app.authorizer.resolvePrincipal(toUserIdentity(found.user), found.epoch)),
+      ...(await app.authorizer.resolvePrincipal(toUserIdentity(found.user), found.permissionsVersion)),
       access,
     },
     isAlive: (now) => isSessionAliveAt(now, app.settings, { createdMs, seenMs }),

@@ -18,7 +18,7 @@ export async function findApiKey(
   db: Queryable,
   { columns }: Dialect,
   { prefix, hash }: { readonly prefix: string; readonly hash: string },
-): Promise<{ key: ApiKeyRow; user: UserRow; epoch: number; ends: number } | undefined> {
+): Promise<{ key: ApiKeyRow; user: UserRow; permissionsVersion: number; revocations: number } | undefined> {
   const [row] = await db.all(
     `select k."id" as "keyId", k."expiresOn", k."lastUsedOn", ${PERMISSIONS_VERSION_SQL} as "epoch", ${REVOCATION_COUNT_SQL} as "ends", ${USER_COLUMNS} ` +
       `from ${API_KEYS_TABLE} as k join ${USERS_TABLE} as u on u."id" = k."user" where k."prefix" = ? and k."hash" = ?`,
@@ -30,8 +30,8 @@ export async function findApiKey(
     return typeof moment === 'string' ? Date.parse(moment) : undefined
   }
   const key = { id: Number(row['keyId']), expiresMs: readMs('expiresOn') ?? 0, usedMs: readMs('lastUsedOn') }
-  const [epoch, ends] = [Number(row['epoch'] ?? 0), Number(row['ends'] ?? 0)]
-  return { key, user: toUser(row), epoch, ends }
+  const [permissionsVersion, revocations] = [Number(row['epoch'] ?? 0), Number(row['ends'] ?? 0)]
+  return { key, user: toUser(row), permissionsVersion, revocations }
 }
 
 /** Beside the version of the record, and without a Change: to use a key is no edit. Nothing happens if it was used since `beforeMs`. */

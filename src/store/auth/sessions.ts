@@ -27,15 +27,17 @@ const SESSION_COLUMNS = 's.hash, s.user_id, s.created_ms, s.seen_ms, s.address, 
 export async function findSession(
   db: Queryable,
   hash: string,
-): Promise<{ session: SessionRow; user: UserRow; epoch: number; ends: number } | undefined> {
+): Promise<
+  { session: SessionRow; user: UserRow; permissionsVersion: number; revocations: number } | undefined
+> {
   const [row] = await db.all(
     `select ${SESSION_COLUMNS}, ${PERMISSIONS_VERSION_SQL} as "epoch", ${REVOCATION_COUNT_SQL} as "ends", ${USER_COLUMNS} from verso_session as s ` +
       `join ${USERS_TABLE} as u on u."id" = s.user_id where s.hash = ?`,
     [hash],
   )
   if (!row) return undefined
-  const [epoch, ends] = [Number(row['epoch'] ?? 0), Number(row['ends'] ?? 0)]
-  return { session: toSession(row), user: toUser(row), epoch, ends }
+  const [permissionsVersion, revocations] = [Number(row['epoch'] ?? 0), Number(row['ends'] ?? 0)]
+  return { session: toSession(row), user: toUser(row), permissionsVersion, revocations }
 }
 
 export async function updateSessionSeen(tx: Transaction, hash: string, seenMs: number): Promise<void> {
