@@ -28,7 +28,7 @@ const isA = { fieldName: 'a', operator: '=', value: 1 }
 const isB = { fieldName: 'b', operator: '=', value: 2 }
 const term = (path: string, value: number, at: string) => ({ kind: 'term', path, operator: '=', value, at })
 
-/** A group in a group in a group: the outermost is level 1. */
+/** Nests a condition in `levels` groups. */
 function nested(levels: number): unknown {
   let node: unknown = isA
   for (let level = 0; level < levels; level++) node = { operator: 'or', criteria: [node] }
@@ -39,7 +39,7 @@ function times(count: number, node: unknown): { criteria: unknown[] } {
   return { criteria: Array.from({ length: count }, () => node) }
 }
 
-describe('every operator has two spellings', () => {
+describe('spellings of operators', () => {
   const spellings: readonly (readonly [word: string, spelling: string])[] = [
     ['=', 'equals'],
     ['!=', 'notEqual'],
@@ -59,11 +59,11 @@ describe('every operator has two spellings', () => {
     ['notEmpty', 'IS NOT EMPTY'],
   ]
 
-  test('and all of them are here', () => {
+  test('the table of spellings contains every operator', () => {
     expect(spellings.map(([word]) => word).sort()).toEqual([...OPERATORS].sort())
   })
 
-  test.each(spellings)('%s is %s', (word, spelling) => {
+  test.each(spellings)('the operator %s can be spelled %s', (word, spelling) => {
     for (const operator of [word, spelling]) {
       const { condition, faults } = read({ criteria: [{ fieldName: 'a', operator, value: 1, value2: 2 }] })
       expect(faults).toEqual([])
@@ -77,15 +77,15 @@ describe('every operator has two spellings', () => {
     ['and', 'AND'],
     ['or', 'OR'],
     ['not', 'NOT'],
-  ])('%s is %s', (word, spelling) => {
+  ])('the group operator %s can be spelled %s', (word, spelling) => {
     for (const operator of [word, spelling]) {
       expect(read({ operator, criteria: [isA] }).condition).toMatchObject({ kind: 'group', operator: word })
     }
   })
 })
 
-describe('a tree', () => {
-  test('knows where each part stands', () => {
+describe('tree of criteria', () => {
+  test('each part of a parsed tree has its path', () => {
     expect(read({ operator: 'or', criteria: [isA, { operator: 'not', criteria: [isB, isA] }] })).toEqual({
       condition: {
         kind: 'group',
@@ -108,7 +108,7 @@ describe('a tree', () => {
     })
   })
 
-  test('is joined by "and" where nothing is said, at the root and inside', () => {
+  test('criteria without an operator are joined by "and", at the root and nested', () => {
     expect(read({ criteria: [{ criteria: [isA] }] }).condition).toMatchObject({
       operator: 'and',
       conditions: [{ operator: 'and', conditions: [{ path: 'a' }] }],
@@ -123,22 +123,22 @@ describe('a tree', () => {
     ['no criteria', { criteria: [] }],
     ['criteria that are null', { operator: 'or', criteria: null }],
     ['other keys', { _domain: 'self.a = 1', _archived: true }],
-  ])('of %s is no condition, and no fault', (_, data) => {
+  ])('data with %s is no condition and no error', (_, data) => {
     expect(read(data)).toEqual({ condition: undefined, faults: [] })
   })
 
-  test('may hold keys that nobody knows', () => {
+  test('criteria may have unknown keys', () => {
     const { condition, faults } = read({ hello: 1, criteria: [{ ...isA, title: 'A', criteria: null }] })
     expect(faults).toEqual([])
     expect(condition).toMatchObject({ conditions: [{ path: 'a', value: 1 }] })
   })
 
-  test('tells null from nothing', () => {
+  test('a null value is distinct from a missing value', () => {
     const { condition } = read({ criteria: [{ fieldName: 'a', operator: '=', value: null }] })
     expect(condition).toMatchObject({ conditions: [{ value: null, value2: undefined }] })
   })
 
-  test('is made of what was sent, not of what an object inherits', () => {
+  test('criteria are read from own properties only, not from inherited ones', () => {
     const inherited = Object.create({ fieldName: 'a', operator: '=', value: 1 }) as unknown
     expect(faultsOf({ criteria: [inherited] })).toEqual([
       'data.criteria[0]: fieldName must name a field',
@@ -148,7 +148,7 @@ describe('a tree', () => {
   })
 })
 
-describe('a fault says where it is', () => {
+describe('errors in criteria', () => {
   const cases: readonly (readonly [name: string, data: unknown, fault: string])[] = [
     ['data that is no object', 5, 'data: must be an object with criteria'],
     ['data that is a list', [isA], 'data: must be an object with criteria'],
@@ -183,11 +183,7 @@ describe('a fault says where it is', () => {
       { criteria: [{ ...isA, fieldName: ['a'] }] },
       'data.criteria[0]: fieldName must name a field',
     ],
-    [
-      'a fieldName at the root, which would find everything',
-      isA,
-      'data: fieldName belongs into one of the criteria',
-    ],
+    ['a fieldName at the root', isA, 'data: fieldName belongs into one of the criteria'],
     [
       'both a fieldName and criteria',
       { criteria: [{ ...isA, criteria: [isB] }] },
@@ -216,34 +212,34 @@ describe('a fault says where it is', () => {
       'data.criteria[0]: "Like" is no operator (did you mean "like"?)',
     ],
     [
-      'a word that joins in other letters',
+      'a group operator in other letters',
       { operator: 'And', criteria: [isA] },
       'data: "And" joins no criteria (did you mean "and"?)',
     ],
     [
-      'the same where there is nothing to join',
+      'a misspelled group operator without criteria',
       { operator: 'And', criteria: [] },
       'data: "And" joins no criteria (did you mean "and"?)',
     ],
     [
-      'a word that joins at a field',
+      'a group operator at a field',
       { criteria: [{ ...isA, operator: 'or' }] },
       'data.criteria[0]: "or" is no operator',
     ],
-    ['a comparison that joins', { operator: '=', criteria: [isA] }, 'data: "=" joins no criteria'],
+    ['a comparison as group operator', { operator: '=', criteria: [isA] }, 'data: "=" joins no criteria'],
     [
       'a name that every object has',
       { operator: 'constructor', criteria: [isA] },
       'data: "constructor" joins no criteria',
     ],
   ]
-  test.each(cases)('%s', (_, data, fault) => {
+  test.each(cases)('%s is reported with its path', (_, data, fault) => {
     const [first, ...others] = faultsOf(data)
     expect(first?.startsWith(fault)).toBe(true)
     expect(others).toEqual([])
   })
 
-  test('and all are told at once', () => {
+  test('all errors in criteria are reported at once', () => {
     expect(faultsOf({ operator: 'xor', criteria: [5, { criteria: [] }, { fieldName: 'a' }] })).toEqual([
       expect.stringMatching(/^data: "xor" joins no criteria/),
       expect.stringMatching(/^data\.criteria\[0\]: must be an object/),
@@ -252,14 +248,14 @@ describe('a fault says where it is', () => {
     ])
   })
 
-  test('and what is long is cut short', () => {
+  test('an error message truncates a long operator', () => {
     const [fault = ''] = faultsOf({ criteria: [{ ...isA, operator: 'x'.repeat(100_000) }] })
     expect(fault.length).toBeLessThan(200)
   })
 })
 
-describe('a limit', () => {
-  test(`of ${MAX_CONDITION_DEPTH} levels holds`, () => {
+describe('limits of criteria', () => {
+  test(`criteria take ${MAX_CONDITION_DEPTH} levels, and reject one more`, () => {
     expect(MAX_CONDITION_DEPTH).toBe(16)
     expect(read(nested(MAX_CONDITION_DEPTH)).faults).toEqual([])
     expect(faultsOf(nested(MAX_CONDITION_DEPTH + 1))).toEqual([
@@ -267,11 +263,11 @@ describe('a limit', () => {
     ])
   })
 
-  test('of levels ends the reading: a body may be nested a hundred thousand times', () => {
+  test('criteria nested 100,000 levels deep are rejected with one error', () => {
     expect(faultsOf(nested(100_000))).toHaveLength(1)
   })
 
-  test(`of ${MAX_TERMS} conditions holds`, () => {
+  test(`criteria take ${MAX_TERMS} conditions, and reject one more`, () => {
     expect(MAX_TERMS).toBe(64)
     expect(read(times(MAX_TERMS, isA)).faults).toEqual([])
     expect(faultsOf(times(MAX_TERMS + 1, isA))).toEqual([
@@ -279,7 +275,7 @@ describe('a limit', () => {
     ])
   })
 
-  test('of conditions counts all groups together, and ends the reading', () => {
+  test('the limit of conditions counts all groups, and parsing stops there', () => {
     const half = { operator: 'or', ...times(MAX_TERMS / 2, isA) }
     expect(read({ criteria: [half, half] }).faults).toEqual([])
     expect(faultsOf({ criteria: [half, half, isA, ...times(100_000, 5).criteria] })).toEqual([
@@ -287,7 +283,7 @@ describe('a limit', () => {
     ])
   })
 
-  test('of faults ends the reading as well', () => {
+  test('parsing stops at the limit of reported errors', () => {
     expect(faultsOf(times(MAX_CONDITION_ERRORS, 5))).toHaveLength(MAX_CONDITION_ERRORS)
     expect(faultsOf(times(100_000, 5))).toHaveLength(MAX_CONDITION_ERRORS)
     expect(faultsOf(times(100_000, { criteria: [] }))).toHaveLength(MAX_CONDITION_ERRORS)

@@ -76,7 +76,7 @@ function group(operator: 'and' | 'or' | 'not', conditions: readonly Condition[],
   return { kind: 'group', operator, conditions, at }
 }
 
-/** The comparison in few words: the path, the operator, the values. */
+/** The comparison in short: path, operator, values. */
 function ask(model: string, ...asked: Parameters<typeof term>): readonly unknown[] {
   const { criteria, faults } = bindTo(model, term(...asked))
   expect(faults).toEqual([])
@@ -93,7 +93,7 @@ function faultsOf(model: string, ...asked: Parameters<typeof term>): readonly st
 
 const EVERYTHING = 'test.Everything'
 
-describe('a field takes the operators of its type, and no others', () => {
+describe('operators by field type', () => {
   const equality = ['=', '!=', 'in', 'notIn'] as const
   const presence = ['isNull', 'notNull'] as const
   const order = ['<', '>', '<=', '>=', 'between', 'notBetween'] as const
@@ -128,20 +128,23 @@ describe('a field takes the operators of its type, and no others', () => {
     ['lib.Author', 'books', 1, [...equality, ...emptiness]],
     ['lib.Tag', 'books', 1, [...equality, ...emptiness]],
     ['lib.Book', 'tags', 1, [...equality, ...emptiness]],
-    // A relation that is compared with a text is compared by name.
+    // A relation compared with a text is compared by name.
     ['lib.Book', 'author', 'Ada', texts],
     ['lib.Book', 'tags', 'red', [...matched, ...emptiness]],
     ['lib.Book', 'year', '2024', ordered],
   ]
-  test.each(cases)('%s.%s with %j', (model, path, value, operators) => {
-    for (const operator of OPERATORS) {
-      const sent = operator === 'in' || operator === 'notIn' ? [value] : value
-      const { criteria, faults } = bindTo(model, term(path, operator, sent, value))
-      const suits = operators.includes(operator)
-      expect([operator, criteria !== undefined]).toEqual([operator, suits])
-      if (!suits) expect(faults).toEqual([expect.stringMatching(/^here: [a-zA-Z]+: ".+" suits no [a-z-]+/)])
-    }
-  })
+  test.each(cases)(
+    '%s.%s with the value %j takes the operators of its type, and no others',
+    (model, path, value, operators) => {
+      for (const operator of OPERATORS) {
+        const sent = operator === 'in' || operator === 'notIn' ? [value] : value
+        const { criteria, faults } = bindTo(model, term(path, operator, sent, value))
+        const suits = operators.includes(operator)
+        expect([operator, criteria !== undefined]).toEqual([operator, suits])
+        if (!suits) expect(faults).toEqual([expect.stringMatching(/^here: [a-zA-Z]+: ".+" suits no [a-z-]+/)])
+      }
+    },
+  )
 
   test.each([
     ['lib.Author', 'books', 'isNull', 'here: books: "isNull" suits no one-to-many: use isEmpty'],
@@ -149,12 +152,12 @@ describe('a field takes the operators of its type, and no others', () => {
     ['lib.Book', 'author', 'isEmpty', 'here: author: "isEmpty" suits no many-to-one: use isNull'],
     ['lib.Book', 'title', 'notEmpty', 'here: title: "notEmpty" suits no string: use notNull'],
     ['lib.Book', 'pages', 'like', 'here: pages: "like" suits no integer'],
-  ] as const)('%s.%s %s: what was meant is said', (model, path, operator, fault) => {
+  ] as const)('the error of %s.%s %s suggests the right operator', (model, path, operator, fault) => {
     expect(faultsOf(model, path, operator, 'x')).toEqual([fault])
   })
 })
 
-describe('a value becomes the one spelling that its type has', () => {
+describe('values in criteria', () => {
   const cases: readonly (readonly [path: string, input: unknown, value: Value])[] = [
     ['label', 'a', 'a'],
     ['label', '', ''],
@@ -183,12 +186,12 @@ describe('a value becomes the one spelling that its type has', () => {
     ['moment', '2024-01-31', '2024-01-31T00:00:00.000Z'],
     ['token', '8D3F5C9E-0C1B-4B60-9D53-0A4A6A3C1F10', '8d3f5c9e-0c1b-4b60-9d53-0a4a6a3c1f10'],
   ]
-  test.each(cases)('%s %j', (path, input, value) => {
+  test.each(cases)('the value of %s %j is normalized', (path, input, value) => {
     expect(ask(EVERYTHING, path, '=', input)).toEqual([path, '=', value])
     expect(ask(EVERYTHING, path, 'in', [input, input])).toEqual([path, 'in', value, value])
   })
 
-  test('of the type alone: what the field could not store is simply not found', () => {
+  test('a value outside the limits of its field is accepted in criteria', () => {
     expect(ask('lib.Book', 'title', '=', 'longer than five')).toEqual(['title', '=', 'longer than five'])
     expect(ask('lib.Book', 'pages', '=', 99)).toEqual(['pages', '=', 99])
     expect(ask('lib.Book', 'price', '>', '123456.789')).toEqual(['price', '>', `123456.789${'0'.repeat(35)}`])
@@ -197,7 +200,7 @@ describe('a value becomes the one spelling that its type has', () => {
   test.each([
     ['between', 'pages'],
     ['notBetween', 'pages'],
-  ] as const)('at both ends of %s', (operator, path) => {
+  ] as const)('both ends of %s are converted', (operator, path) => {
     expect(ask('lib.Book', path, operator, '3', 1)).toEqual([path, operator, 3, 1])
   })
 
@@ -229,11 +232,11 @@ describe('a value becomes the one spelling that its type has', () => {
     ['moment', 0, 'must be a date and time with an offset, such as "2024-01-31T13:45:00Z"'],
     ['token', 'x', 'must be a UUID'],
   ]
-  test.each(faults)('%s %j is refused', (path, input, fault) => {
+  test.each(faults)('the value of %s %j is rejected', (path, input, fault) => {
     expect(faultsOf(EVERYTHING, path, '=', input)).toEqual([`here: ${path}: value ${fault}`])
   })
 
-  test(`a text of ${MAX_OPERAND_CHARACTERS} characters is taken, however many bytes they have, and no longer one`, () => {
+  test(`a text of ${MAX_OPERAND_CHARACTERS} characters is accepted, and one more is rejected`, () => {
     const text = '😀'.repeat(MAX_OPERAND_CHARACTERS)
     expect(ask(EVERYTHING, 'label', '=', text)).toEqual(['label', '=', text])
     expect(faultsOf(EVERYTHING, 'label', '=', `${text}x`)).toEqual([
@@ -242,24 +245,24 @@ describe('a value becomes the one spelling that its type has', () => {
   })
 })
 
-describe('a relation', () => {
+describe('relations in criteria', () => {
   test.each([
     ['an id', 5, 5],
     ['an object with an id', { id: 5, version: 2, name: 'Ada' }, 5],
     ['an object with an id as text', { id: '5' }, 5],
-    ['null, which is nobody', null, null],
-  ])('is compared with %s', (_, input, id) => {
+    ['null', null, null],
+  ])('a relation is compared with %s', (_, input, id) => {
     expect(ask('lib.Book', 'author', '=', input)).toEqual(['author.id', '=', id])
     expect(ask('lib.Author', 'books', '!=', input)).toEqual(['books.id', '!=', id])
     expect(ask('lib.Author', 'books.tags', '=', input)).toEqual(['books.tags.id', '=', id])
   })
 
-  test('is compared with several ids, or with none', () => {
+  test('a relation is compared with several ids, or with none', () => {
     expect(ask('lib.Book', 'author', 'in', [1, { id: 2 }])).toEqual(['author.id', 'in', 1, 2])
     expect(ask('lib.Book', 'tags', 'notIn', [])).toEqual(['tags.id', 'notIn'])
   })
 
-  test('is compared by name where every value is a text', () => {
+  test('a relation is compared by name if every value is a text', () => {
     expect(ask('lib.Book', 'author', '=', '5')).toEqual(['author.name', '=', '5'])
     expect(ask('lib.Book', 'author', 'like', 'ad%')).toEqual(['author.name', 'like', 'ad%'])
     expect(ask('lib.Book', 'author', 'between', 'a', 'b')).toEqual(['author.name', 'between', 'a', 'b'])
@@ -268,7 +271,7 @@ describe('a relation', () => {
     expect(ask('lib.Book', 'createdBy', '=', 'Ada')).toEqual(['createdBy.name', '=', 'Ada'])
   })
 
-  test('is asked whether there is anybody', () => {
+  test('a relation is tested for null, and a list for emptiness', () => {
     expect(ask('lib.Book', 'author', 'isNull')).toEqual(['author.id', 'isNull'])
     expect(ask('lib.Author', 'profile', 'notNull')).toEqual(['profile.id', 'notNull'])
     expect(ask('lib.Author', 'books', 'isEmpty')).toEqual(['books.id', 'isEmpty'])
@@ -284,29 +287,29 @@ describe('a relation', () => {
     ['nothing', '=', undefined, 'value is missing'],
     ['a name among ids', 'in', [1, 'Ada'], 'value[1] must be an id, as the others are'],
     ['null among ids', 'in', [1, null], 'value[1] cannot be null (null is no value: use isNull)'],
-  ] as const)('is not compared with %s', (_, operator, value, fault) => {
+  ] as const)('a relation compared with %s is rejected', (_, operator, value, fault) => {
     const [first, ...others] = faultsOf('lib.Book', 'author', operator, value)
     expect(first?.startsWith(`here: author: ${fault}`)).toBe(true)
     expect(others).toEqual([])
   })
 
-  test('to a model without a name is not compared with one', () => {
+  test('a relation to a model without a name field is not compared by name', () => {
     const fault = 'here: profile: lib.Profile has no name: compare the id or another field'
     expect(faultsOf('lib.Author', 'profile', '=', 'x')).toEqual([fault])
     expect(ask('lib.Author', 'profile.bio', '=', 'x')).toEqual(['profile.bio', '=', 'x'])
   })
 
-  test('by name has the type of the name', () => {
+  test('a relation compared by name has the type of the name field', () => {
     expect(faultsOf('lib.Book', 'year', '=', 'soon')).toEqual(['here: year: value must be a whole number'])
     expect(faultsOf('lib.Book', 'year', 'like', '20%')).toEqual(['here: year: "like" suits no integer'])
   })
 })
 
-describe('null and nothing', () => {
+describe('null and missing values', () => {
   const single = ['=', '!=', '<', '>', '<=', '>='] as const
   const noNull = 'cannot be null (null is no value: use isNull)'
 
-  test.each(single)('%s takes null, which it never finds', (operator) => {
+  test.each(single)('%s accepts null', (operator) => {
     expect(ask('lib.Book', 'pages', operator, null)).toEqual(['pages', operator, null])
   })
 
@@ -325,20 +328,23 @@ describe('null and nothing', () => {
     ['pages', 'in', 1, undefined, ['value must be a list']],
     ['pages', 'in', { 0: 1 }, undefined, ['value must be a list']],
     ...single.map((operator) => ['pages', operator, undefined, 1, ['value is missing']] as const),
-  ] as const)('%s %s %j %j is refused', (path, operator, value, value2, faults) => {
-    expect(faultsOf('lib.Book', path, operator, value, value2)).toEqual(
-      faults.map((fault) => `here: ${path}: ${fault}`),
-    )
-  })
+  ] as const)(
+    '%s %s %j %j is rejected for a null or missing value',
+    (path, operator, value, value2, faults) => {
+      expect(faultsOf('lib.Book', path, operator, value, value2)).toEqual(
+        faults.map((fault) => `here: ${path}: ${fault}`),
+      )
+    },
+  )
 
-  test('whether there is a value is asked without one: what is sent is ignored', () => {
+  test('isNull and notNull ignore their values', () => {
     expect(ask('lib.Book', 'pages', 'isNull', { any: 'thing' }, [])).toEqual(['pages', 'isNull'])
     expect(ask('lib.Book', 'pages', 'notNull')).toEqual(['pages', 'notNull'])
   })
 })
 
-describe('a limit', () => {
-  test(`of ${MAX_IN_VALUES} values holds`, () => {
+describe('limits of bound criteria', () => {
+  test(`a list takes ${MAX_IN_VALUES} values, and rejects one more`, () => {
     const values = Array.from({ length: MAX_IN_VALUES }, (_, index) => index)
     expect(ask('lib.Book', 'pages', 'in', values)).toHaveLength(2 + MAX_IN_VALUES)
     expect(faultsOf('lib.Book', 'pages', 'notIn', [...values, 1])).toEqual([
@@ -347,7 +353,7 @@ describe('a limit', () => {
     expect(ask('lib.Book', 'pages', 'in', [])).toEqual(['pages', 'in'])
   })
 
-  test(`of ${MAX_LIKE_CHARACTERS} characters of a pattern holds`, () => {
+  test(`a pattern takes ${MAX_LIKE_CHARACTERS} characters, and rejects one more`, () => {
     const pattern = '😀'.repeat(MAX_LIKE_CHARACTERS)
     for (const operator of ['like', 'notLike'] as const) {
       expect(ask('lib.Book', 'title', operator, pattern)).toEqual(['title', operator, pattern])
@@ -358,7 +364,7 @@ describe('a limit', () => {
     }
   })
 
-  test(`of ${MAX_TERMS} conditions holds`, () => {
+  test(`bound criteria take ${MAX_TERMS} conditions, and reject one more`, () => {
     const terms = (count: number) => Array.from({ length: count }, () => term('pages', '=', 1))
     const half = group('or', terms(MAX_TERMS / 2))
     expect(countTerms(term('pages', '=', 1))).toBe(1)
@@ -370,7 +376,7 @@ describe('a limit', () => {
     })
   })
 
-  test(`of ${MAX_CONDITION_DEPTH} levels holds`, () => {
+  test(`bound criteria take ${MAX_CONDITION_DEPTH} levels, and reject one more`, () => {
     const nested = (levels: number) => {
       let condition: Condition = term('pages', '=', 1)
       for (let level = levels; level > 0; level--) condition = group('not', [condition], `level ${level}`)
@@ -383,7 +389,7 @@ describe('a limit', () => {
     })
   })
 
-  test('of faults holds', () => {
+  test('at most the maximum number of errors is reported', () => {
     const wrong = Array.from({ length: MAX_IN_VALUES }, () => 'x')
     const term = { fieldName: 'pages', operator: 'in', value: wrong }
     const condition = parseConditionJson({ criteria: Array.from({ length: MAX_TERMS }, () => term) }, [])
@@ -392,7 +398,7 @@ describe('a limit', () => {
   })
 })
 
-describe('a path', () => {
+describe('paths in criteria', () => {
   test.each([
     ['nothing', 'lib.Book has no field "nothing"'],
     ['titel', 'lib.Book has no field "titel" (did you mean "title"?)'],
@@ -405,13 +411,13 @@ describe('a path', () => {
     ['toString', 'lib.Book has no field "toString"'],
     ['id.id', 'lib.Book.id is no relation: nothing can follow it'],
     ['', 'lib.Book has no field ""'],
-  ])('"%s" leads nowhere', (path, fault) => {
+  ])('the path "%s" is rejected with a hint', (path, fault) => {
     const [first, ...others] = faultsOf('lib.Book', path, '=', 'x')
     expect(first?.startsWith(`here: ${fault}`)).toBe(true)
     expect(others).toEqual([])
   })
 
-  test('leads over relations of every kind', () => {
+  test('a path may go over relations of every kind', () => {
     expect(ask('lib.Book', 'author.profile.author.books.tags.books.pages', '=', 1)).toEqual([
       'author.profile.author.books.tags.books.pages',
       '=',
@@ -420,7 +426,7 @@ describe('a path', () => {
   })
 })
 
-test('a tree keeps its shape: "not" is about all of its conditions together', () => {
+test('bound criteria keep the shape of the tree, and "not" negates the conjunction of its conditions', () => {
   const is = (pages: number) => term('pages', '=', pages)
   const compared = (pages: number) => ({ kind: 'comparison', operator: '=', values: [pages] })
   const { criteria } = bindTo(
@@ -436,7 +442,7 @@ test('a tree keeps its shape: "not" is about all of its conditions together', ()
   })
 })
 
-test('every fault is told at once, each with its place', () => {
+test('all errors are reported at once, each with its position', () => {
   const at = (place: string, each: Term): Term => ({ ...each, at: place })
   const conditions = [
     at('a', term('nothing', '=', 1)),
@@ -456,7 +462,7 @@ test('every fault is told at once, each with its place', () => {
   })
 })
 
-test('what others found wrong stays, and does not count', () => {
+test('errors of earlier checks are kept and do not count', () => {
   const faults = ['before']
   expect(bindCondition(catalog, catalog.get('lib.Book'), term('pages', '=', 1), faults)).toBeDefined()
   expect(faults).toEqual(['before'])

@@ -30,7 +30,7 @@ const pair = {
   },
 }
 
-describe('a definition with faults is refused, with file and field named', () => {
+describe('errors in model definitions', () => {
   const cases: readonly (readonly [name: string, definition: unknown, fault: RegExp])[] = [
     ['no object', 5, /^m1\.json: a model must be an object/],
     [
@@ -56,7 +56,7 @@ describe('a definition with faults is refused, with file and field named', () =>
     ],
     ['a field that is no object', field('string'), /a\.B\.f: must be an object/],
     ['an unknown type', field({ type: 'strnig' }), /a\.B\.f: type must be one of .*did you mean "string"/],
-    ['the type of the service', field({ type: 'reference' }), /type must be one of/],
+    ['a type reserved for the service', field({ type: 'reference' }), /type must be one of/],
     [
       'an option the type has not',
       field({ type: 'boolean', min: 1 }),
@@ -108,8 +108,8 @@ describe('a definition with faults is refused, with file and field named', () =>
       field({ type: 'decimal', precision: 3, scale: 4 }),
       /scale must be a whole number from 0/,
     ],
-    ['a length of nothing', field({ type: 'string', length: 0 }), /length must be/],
-    ['a secret that is neither', field({ type: 'string', secret: 'maybe' }), /secret must be/],
+    ['a length of 0', field({ type: 'string', length: 0 }), /length must be/],
+    ['a secret with an invalid value', field({ type: 'string', secret: 'maybe' }), /secret must be/],
     [
       'a computed field that is required',
       field({ type: 'string', computed: '{f}', required: true }),
@@ -122,7 +122,7 @@ describe('a definition with faults is refused, with file and field named', () =>
       /names "g".*which is no field/,
     ],
     [
-      'computed that is neither',
+      'computed that is neither a function nor a template',
       field({ type: 'string', computed: 5 }),
       /computed must be a function, or a template/,
     ],
@@ -157,7 +157,7 @@ describe('a definition with faults is refused, with file and field named', () =>
       /a\.B\.toString: this name is taken/,
     ],
     [
-      'a set of texts that is too long',
+      'a unique set of texts that are too long',
       {
         name: 'a.B',
         fields: { f: { type: 'string' }, g: { type: 'string' }, h: { type: 'string' } },
@@ -171,17 +171,17 @@ describe('a definition with faults is refused, with file and field named', () =>
       /a\.B\.version: this name is taken/,
     ],
     [
-      'a name that is no name',
+      'an invalid name',
       { name: 'a.B', fields: { 'x y': { type: 'integer' } } },
       /a\.B\.x y: a field name is a letter/,
     ],
     [
-      'two names but for case',
+      'two names that differ only in case',
       { name: 'a.B', fields: { f: { type: 'integer' }, F: { type: 'integer' } } },
       /a\.B\.F: another field/,
     ],
     [
-      'a name field that is none',
+      'a name field that does not exist',
       { ...field({ type: 'string' }), nameField: 'g' },
       /nameField names no field/,
     ],
@@ -191,7 +191,7 @@ describe('a definition with faults is refused, with file and field named', () =>
       /nameField: "f" is never shown/,
     ],
     [
-      'a list field that is none',
+      'a list field that does not exist',
       { ...field({ type: 'string' }), listFields: ['g'] },
       /listFields: there is no field "g"/,
     ],
@@ -235,12 +235,12 @@ describe('a definition with faults is refused, with file and field named', () =>
       /together: "g" is in two sets/,
     ],
     [
-      'together with what nobody writes',
+      'together with a computed field',
       { ...pair, together: [['f', 'c']] },
       /together: "c" is not written by clients/,
     ],
     [
-      'together with what the service keeps',
+      'together with a system field',
       { ...pair, together: [['f', 'updatedOn']] },
       /together: "updatedOn" is not written by clients/,
     ],
@@ -252,17 +252,17 @@ describe('a definition with faults is refused, with file and field named', () =>
     ],
     ['an index on json', { ...field({ type: 'json' }), indexes: [['f']] }, /indexes: "f" cannot be indexed/],
     [
-      'archived that is no switch',
+      'archived that is no boolean',
       { ...field({ type: 'string' }), archived: 1 },
       /archived must be true or false/,
     ],
   ]
 
-  test.each(cases)('%s', (_, definition, fault) => {
+  test.each(cases)('a model definition is rejected with file and field: %s', (_, definition, fault) => {
     expect(faultsOf(definition).join('\n')).toMatch(fault)
   })
 
-  test('two models of one name, and all faults of all files at once', () => {
+  test('duplicate model names and the errors of all files are reported at once', () => {
     const good = field({ type: 'string' })
     const bad = {
       name: 'c.D',
@@ -276,7 +276,7 @@ describe('a definition with faults is refused, with file and field named', () =>
   })
 })
 
-test('an extension adds sets of fields that change only together', () => {
+test('an extension adds merge groups', () => {
   const f = { type: 'string' } as const
   const model = { name: 'a.B', fields: { f, g: f, h: f, i: f }, together: [['f', 'g']] } as const
   const extended = applyExtensions(model, [extendModel({ name: 'a.B', together: [['h', 'i']] })])
@@ -287,12 +287,12 @@ test('an extension adds sets of fields that change only together', () => {
   ])
 })
 
-test('a definition is frozen all the way down', () => {
+test('defineModel freezes a definition deeply', () => {
   const model = defineModel({ name: 'a.B', fields: { f: { type: 'string', default: 'x' } } })
   expect(Object.isFrozen(model) && Object.isFrozen(model.fields.f)).toBe(true)
 })
 
-test('the types of a record are inferred', () => {
+test('the type of a record is inferred from its definition', () => {
   const Task = defineModel({
     name: 'todo.Task',
     fields: {

@@ -4,8 +4,8 @@ import { domain, read } from './domain.js'
 const entity = (body: string, attributes = '') =>
   domain(`<entity name="A" jsonAttrs="false" ${attributes}>${body}</entity>`)
 
-describe('what one entity declares twice', () => {
-  test('is one field: the attributes of the later declaration count, and it is reported', () => {
+describe('fields declared twice in one entity', () => {
+  test('a repeated field has the attributes of the later declaration, and is reported', () => {
     const { definitions, report, faults } = read([
       entity(
         '<long name="hours" title="Hours" nullable="true" massUpdate="true"/>\n' +
@@ -25,7 +25,7 @@ describe('what one entity declares twice', () => {
     })
   })
 
-  test('a reader that keeps only the first declaration, or only the last, has another field', () => {
+  test('a mutant that keeps only the first or only the last declaration is caught', () => {
     const [first, last] = [
       '<string name="a" title="A" max="20"/>',
       '<string name="a" title="Aye" required="true"/>',
@@ -37,7 +37,7 @@ describe('what one entity declares twice', () => {
     expect(fieldOf(last)).not.toEqual(merged)
   })
 
-  test('merges as declarations of several files do: what is fixed stays, and both are reported', () => {
+  test('a repeated field merges like fields of several files: fixed attributes stay, and both are reported', () => {
     const { definitions, report } = read([
       entity('<string name="a" large="true"/><string name="a" large="false" column="b"/>'),
     ])
@@ -49,7 +49,7 @@ describe('what one entity declares twice', () => {
     ])
   })
 
-  test('also three times, in an extension, and once more in another file', () => {
+  test('a field repeated three times in one file and again in another is merged and reported', () => {
     const { definitions, report } = read([
       entity('<integer name="a" nullable="true"/>'),
       entity(['Two', 'Three', 'Four'].map((title) => `<integer name="a" title="${title}"/>`).join('\n')),
@@ -58,12 +58,12 @@ describe('what one entity declares twice', () => {
     expect(report).toEqual(['repeated A.a: lines 4 and 5 of 2.xml', 'repeated A.a: lines 4 and 6 of 2.xml'])
   })
 
-  test('with another type it is a fault with both lines', () => {
+  test('a field repeated with another type is an error with both lines', () => {
     const { faults } = read([entity('<string name="a"/>\n<date name="b"/>\n<date name="a"/>')])
     expect(faults).toEqual(['1.xml: A.a: is of type date in line 6, and string in line 4'])
   })
 
-  test('constraints and indexes are made once, and items of an enum are one', () => {
+  test('repeated constraints and indexes are created once, and repeated items of an enum are merged', () => {
     const twice = (xml: string) => xml + xml
     const { definitions, report } = read([
       domain(
@@ -84,8 +84,8 @@ describe('what one entity declares twice', () => {
   })
 })
 
-describe('an entity of several files', () => {
-  test('has the fields and constraints of all, in the order of the files', () => {
+describe('an entity in several files', () => {
+  test('an entity in several files has the fields and constraints of all, in file order', () => {
     const { definitions, report, faults } = read([
       entity('<string name="a"/><string name="b" title="B"/>'),
       entity(
@@ -109,7 +109,7 @@ describe('an entity of several files', () => {
     expect({ report, faults }).toEqual({ report: ['track A'], faults: [] })
   })
 
-  test('cannot give a field two types: the fault names both files', () => {
+  test('a field with two types is an error that names both files', () => {
     const { faults } = read([entity('<string name="a"/>'), entity('<integer name="a"/>')])
     expect(faults).toEqual(['2.xml: A.a: is of type integer here, and string in 1.xml'])
   })
@@ -147,13 +147,13 @@ describe('an entity of several files', () => {
       { type: 'many-to-one', target: 'org.test.db.A' },
       [],
     ],
-  ])('%s and then %s', (first, second, definition, report) => {
+  ])('the field %s followed by %s is merged as expected', (first, second, definition, report) => {
     const result = read([entity(first), entity(second)])
     expect(result.definitions[0]?.fields['a']).toEqual(definition)
     expect(result.report).toEqual(report)
   })
 
-  test('so has an enum, and so has a selection', () => {
+  test('enums and selections in several files are merged', () => {
     const { definitions } = read([
       domain(
         '<enum name="E"><item name="X"/></enum><entity name="A"><enum name="e" ref="E"/><string name="s" selection="s"/></entity>',
@@ -169,8 +169,8 @@ describe('an entity of several files', () => {
   })
 })
 
-describe('an entity that extends another', () => {
-  test('has its fields, those of a superclass without records too', () => {
+describe('entity inheritance', () => {
+  test('an entity inherits the fields of its parent, also of one that is not persistable', () => {
     const { definitions, report } = read([
       domain(
         '<entity name="Base" persistable="false"><string name="code"/><many-to-one name="near" ref="Other"/></entity><entity name="Other"><string name="x"/></entity>',
@@ -189,7 +189,7 @@ describe('an entity that extends another', () => {
     expect(report).toEqual([])
   })
 
-  test('whose lists lead to the parent only, loses them', () => {
+  test('an entity does not inherit lists that refer to its parent, and they are reported', () => {
     const { definitions, report } = read([
       domain(
         '<entity name="P"><one-to-many name="lines" ref="L" mappedBy="p"/></entity><entity name="L"><many-to-one name="p" ref="P"/></entity>' +
@@ -204,7 +204,7 @@ describe('an entity that extends another', () => {
     ])
   })
 
-  test('that is nowhere is told', () => {
+  test('an unknown parent of an entity is reported', () => {
     const { definitions, report } = read([entity('<string name="a"/>', 'extends="Nowhere"')])
     expect(Object.keys(definitions[0]?.fields ?? {})).toEqual(['a'])
     expect(report).toEqual(['parent A: Nowhere'])
@@ -212,7 +212,7 @@ describe('an entity that extends another', () => {
     expect(read([near]).report).toEqual(['parent C: Base (did you mean "Bass"?)'])
   })
 
-  test('in a circle is a fault', () => {
+  test('a cycle of entities that extend each other is an error', () => {
     const { faults } = read([
       domain(
         '<entity name="A" extends="B"><string name="a"/></entity><entity name="B" extends="A"><string name="b"/></entity>',
@@ -221,7 +221,7 @@ describe('an entity that extends another', () => {
     expect(faults).toEqual(['1.xml: B: it extends itself, by way of A and B'])
   })
 
-  test('in a very long line is a fault, and no overflow', () => {
+  test('a chain of more than 100 entities that extend each other is an error, not a stack overflow', () => {
     const many = Array.from(
       { length: 1_000 },
       (_, index) => `<entity name="E${index}" extends="E${index + 1}"><string name="a"/></entity>`,
@@ -232,7 +232,7 @@ describe('an entity that extends another', () => {
   })
 })
 
-test('extensions supply what Java computes, and what nobody computes is told', () => {
+test('extensions supply computed fields, and computed fields without an extension are reported', () => {
   const xml = entity(
     '<string name="full" namecolumn="true" transient="true">return a;</string><string name="a"/><string name="b">return a;</string>',
   )
@@ -258,7 +258,7 @@ test('extensions supply what Java computes, and what nobody computes is told', (
   expect(report).toEqual(['computed A.b: stored'])
 })
 
-test('a text that an extension computes is as long as the one whose place it takes, and is indexed like it', () => {
+test('a computed text of an extension keeps the length and the index of the field it replaces', () => {
   const xml = entity('<string name="full" namecolumn="true" max="80">return a;</string><string name="a"/>')
   const full = { type: 'string', computed: '{a}' } as const
   const extension = { name: 'org.test.db.A', fields: { full } }
@@ -270,7 +270,7 @@ test('a text that an extension computes is as long as the one whose place it tak
   expect(report).toEqual([])
 })
 
-test('models of other files can be referred to', () => {
+test('an entity may refer to models of other files', () => {
   const other = { back: { type: 'many-to-one', target: 'org.test.db.A' } } as const
   const { definitions, report } = read([entity('<one-to-many name="l" ref="crm.Other" mappedBy="back"/>')], {
     extensions: new Map(),

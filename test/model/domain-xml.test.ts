@@ -136,8 +136,8 @@ const CLEAN: readonly (readonly [xml: string, definition: object])[] = [
   ],
 ]
 
-describe('a field that is taken over in full', () => {
-  test.each(CLEAN)('%s', (xml, definition) => {
+describe('fields converted without a report', () => {
+  test.each(CLEAN)('%s is converted to the expected definition without a report', (xml, definition) => {
     expect(field(xml, MORE, OPTIONS)).toEqual({ definition, report: [] })
   })
 
@@ -265,14 +265,14 @@ const REPORTED: readonly (readonly [
   ['<date name="a" whatsoever=""/>', { type: 'date' }, 'attribute A.a: whatsoever in 1.xml'],
 ]
 
-test.each(REPORTED)('%s is told', (xml, definition, line) => {
+test.each(REPORTED)('%s is reported', (xml, definition, line) => {
   const { definition: got, report } = field(xml, MORE, OPTIONS)
   expect(report).toEqual([line])
   if (definition === undefined) expect(got).toBeUndefined()
   else expect(got).toMatchObject(definition)
 })
 
-test('a sequence that steps by more, or is longer than 15 digits, is told', () => {
+test('a sequence with an increment over 1, or with more than 15 digits, is reported', () => {
   const { definition, report } = field('<string name="a" sequence="odd"/>', MORE)
   expect(definition).toEqual({ type: 'string', sequence: { padding: 15 } })
   expect(report).toEqual([
@@ -281,7 +281,7 @@ test('a sequence that steps by more, or is longer than 15 digits, is told', () =
   ])
 })
 
-test('a sequence that two fields take numbers from is told: each counts by itself', () => {
+test('a sequence used by two fields is reported', () => {
   const { report } = read([
     domain(
       `<entity name="A"><string name="a" sequence="seq"/><string name="b" sequence="seq"/></entity>${MORE}`,
@@ -290,13 +290,13 @@ test('a sequence that two fields take numbers from is told: each counts by itsel
   expect(report).toEqual(['sequence A.b: seq numbers other records too: here each field counts by itself'])
 })
 
-describe('an entity', () => {
+describe('entities', () => {
   const definitionOf = (body: string, attributes = '') => {
     const { definitions, report } = read([domain(`<entity name="A" ${attributes}>${body}</entity>`)])
     return { definition: definitions[0], report }
   }
 
-  test('has a name with its package, can be archived, and has attrs unless it says otherwise', () => {
+  test('an entity has a name with its package, an archived flag and a JSON field attrs by default', () => {
     const plain = definitionOf('<string name="a"/>').definition
     expect(plain).toEqual({
       name: 'org.test.db.A',
@@ -311,12 +311,12 @@ describe('an entity', () => {
     expect(Object.keys(platform.definitions[0]?.fields ?? {})).toEqual(['a'])
   })
 
-  test('whose fields are all left out still is a model', () => {
+  test('an entity without remaining fields is still a model', () => {
     const { definition } = definitionOf('<many-to-one name="a" ref="Nowhere"/>', 'jsonAttrs="false"')
     expect(definition?.fields).toEqual({ attrs: { type: 'json' } })
   })
 
-  test('shows its name column, unless nobody may see it', () => {
+  test('the name column of an entity becomes its name field, unless it is secret or transient', () => {
     expect(definitionOf('<string name="a"/><string name="b" namecolumn="true"/>').definition).toMatchObject({
       nameField: 'b',
       indexes: [['b']],
@@ -328,7 +328,7 @@ describe('an entity', () => {
     expect(gone.definition).not.toHaveProperty('nameField')
   })
 
-  test('has its constraints and indexes, by field, by column, by the name of a column', () => {
+  test('constraints and indexes of an entity name fields or columns', () => {
     const fields =
       '<string name="firstName"/><string name="b" column="b_col"/><integer name="n"/><date name="c" index="true"/>'
     const { definition, report } = definitionOf(
@@ -345,7 +345,7 @@ describe('an entity', () => {
     expect(report).toEqual([])
   })
 
-  test('loses the constraints that cannot be made, and nothing else', () => {
+  test('constraints that cannot be created are dropped and reported', () => {
     const { definition, report } = definitionOf(
       '<string name="a" max="400"/><string name="b" max="400"/><string name="t" large="true"/><binary name="p"/><many-to-one name="gone" ref="Nowhere"/>' +
         '<unique-constraint columns="a,b"/><unique-constraint columns="gone,a"/><index columns="t"/><index columns=""/><index columns="a"/><index columns="p"/>',
@@ -362,7 +362,7 @@ describe('an entity', () => {
     ])
   })
 
-  test('tells what it says for Java, once', () => {
+  test('Java elements of an entity are reported once', () => {
     const { report } = definitionOf(
       '<string name="a"/><track/><finder-method name="f" using="a"/><finder-method name="g" using="a"/><entity-listener class="x.Y"/>' +
         '<extra-code><![CDATA[ int x = 1; ]]></extra-code><extra-imports/><strange/>',
@@ -370,7 +370,7 @@ describe('an entity', () => {
     expect(report).toEqual(['track A', 'finder A', 'listener A', 'extra-code A', 'element A: <strange>'])
   })
 
-  test('tells the attributes that there are not, each once, and none that is for views, Java or XML itself', () => {
+  test('unknown attributes are reported once each, and those for views, Java or XML are not', () => {
     const { report } = read([
       domain(
         '<entity name="Base" persistable="false" xmlns:x="urn:x" x:y="1"><string name="a" requierd="true" orderBy="a" massUpdate="true"/></entity>' +
@@ -383,7 +383,7 @@ describe('an entity', () => {
     ])
   })
 
-  test('of the service itself is left out, and can be referred to', () => {
+  test('an entity of the service itself is omitted, and others may refer to it', () => {
     const meta = domain('<entity name="MetaModel"><string name="a"/></entity>', 'com.axelor.meta.db')
     const { definitions, report } = read([
       meta,
@@ -397,7 +397,7 @@ describe('an entity', () => {
     })
   })
 
-  test('called User in XML is no account of the service', () => {
+  test('an entity called User is not the account model of the service', () => {
     const user = domain('<entity name="User"><string name="code"/></entity>', 'com.axelor.auth.db')
     const { definitions } = read([
       user,
@@ -406,7 +406,7 @@ describe('an entity', () => {
     expect(definitions[1]?.fields['u']).toMatchObject({ target: 'com.axelor.auth.db.User' })
   })
 
-  test('keeps the order of its lists where it is written as TypeScript or JSON', () => {
+  test('the order of a list is kept when a model is printed as TypeScript or JSON', () => {
     const { definition } = definitionOf(
       '<string name="n"/><one-to-many name="l" ref="A" mappedBy="up" orderBy="-n,id"/><many-to-one name="up" ref="A"/>',
     )
@@ -417,7 +417,7 @@ describe('an entity', () => {
     })
   })
 
-  test('has one owner for the members of two lists: the second list is a view', () => {
+  test('the second of two owned lists over one reference is not owned, and is reported', () => {
     const { definition, report } = definitionOf(
       '<one-to-many name="l" ref="A" mappedBy="up"/><one-to-many name="m" ref="A" mappedBy="up"/><many-to-one name="up" ref="A"/>',
     )

@@ -1,4 +1,4 @@
-// Domain XML as tests write it: only what they are about.
+// Minimal domain XML for tests.
 import type { FieldDefinition, ModelDefinition } from '../../src/model/definition/define-model.js'
 import { convertDomainModels, type OtherModels } from '../../src/formats/domain-xml/models.js'
 import { createDeclarations, readDomainXml } from '../../src/formats/domain-xml/declarations.js'
@@ -6,7 +6,7 @@ import { parseXml } from '../../src/formats/domain-xml/xml.js'
 
 export const PACKAGE = 'org.test.db'
 
-/** A file of the package. */
+/** The text of a file of the package. */
 export function domain(body: string, packageName = PACKAGE): string {
   return `<?xml version="1.0"?>\n<domain-models xmlns="urn:domain">\n<module name="m" package="${packageName}"/>\n${body}\n</domain-models>`
 }
@@ -18,7 +18,7 @@ export interface Read {
   readonly faults: readonly string[]
 }
 
-/** The files are called 1.xml, 2.xml and so on. */
+/** Reads the files under the names 1.xml, 2.xml and so on. */
 export function read(files: readonly string[], beside?: OtherModels): Read {
   const declared = createDeclarations()
   const fault = (what: string) => {

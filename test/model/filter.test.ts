@@ -8,7 +8,7 @@ type Bare =
   | { operator: 'and' | 'or' | 'not'; conditions: Bare[] }
   | { path: string; operator: Operator; value?: unknown; value2?: unknown }
 
-/** The tree without its places. */
+/** The tree without positions. */
 function bare(condition: Condition): Bare {
   if (condition.kind === 'group') {
     return { operator: condition.operator, conditions: condition.conditions.map(bare) }
@@ -58,13 +58,13 @@ const [a, b, c, d] = (['a', 'b', 'c', 'd'] as const).map((name, index) => term(n
   Bare,
 ]
 
-describe('groups', () => {
-  test('a single condition is not wrapped in a group, in however many parentheses', () => {
+describe('groups in filters', () => {
+  test('a single condition is not wrapped in a group, with any number of parentheses', () => {
     expect(parse('a = 1')).toEqual(a)
     expect(parse('((a = 1))')).toEqual(a)
   })
 
-  test('a chain of the same operator is one group', () => {
+  test('a chain of the same operator is parsed as one group', () => {
     expect(parse('a = 1 and b = 2 and c = 3')).toEqual(group('and', a, b, c))
     expect(parse('a = 1 or b = 2 or c = 3')).toEqual(group('or', a, b, c))
   })
@@ -94,7 +94,7 @@ describe('groups', () => {
     )
   })
 
-  test('each part of the tree says where it stands', () => {
+  test('each part of a parsed filter has its position', () => {
     const at = (column: number) => `_domain, column ${column}`
     expect(parseFilter('  (a = 1 or not b = 2) and c = 3', {}, '_domain')).toEqual({
       kind: 'group',
@@ -121,13 +121,13 @@ describe('groups', () => {
   })
 })
 
-describe('predicates', () => {
+describe('predicates in filters', () => {
   test.each(['=', '!=', '<', '<=', '>', '>='] as const)('%s compares with a value', (sign) => {
     expect(parse(`a ${sign} 5`)).toEqual(term('a', sign, 5))
     expect(parse(`a${sign}-5`)).toEqual(term('a', sign, -5))
   })
 
-  test('<> is !=', () => {
+  test('<> is parsed as !=', () => {
     expect(parse('a <> 5')).toEqual(term('a', '!=', 5))
   })
 
@@ -158,24 +158,24 @@ describe('predicates', () => {
     expect(parse('a not between 1 and :most', { most: 9 })).toEqual(term('a', 'notBetween', 1, 9))
   })
 
-  test('is asks for null and empty', () => {
+  test('is accepts null and empty', () => {
     expect(parse('a is null')).toEqual(term('a', 'isNull'))
     expect(parse('a is not null')).toEqual(term('a', 'notNull'))
     expect(parse('a IS EMPTY')).toEqual(term('a', 'isEmpty'))
     expect(parse('a Is Not Empty')).toEqual(term('a', 'notEmpty'))
   })
 
-  test('is asks for true and false', () => {
+  test('is accepts true and false', () => {
     expect(parse('a is true')).toEqual(term('a', '=', true))
     expect(parse('a is false')).toEqual(term('a', '=', false))
   })
 
-  test('null is not true and not false', () => {
+  test('is not true and is not false include null', () => {
     expect(parse('a is not true')).toEqual(group('or', term('a', 'isNull'), term('a', '!=', true)))
     expect(parse('a is not false')).toEqual(group('or', term('a', 'isNull'), term('a', '!=', false)))
   })
 
-  test('a value is a member of a path where the path equals it', () => {
+  test('member of is parsed as equality with the path', () => {
     expect(parse('5 member of self.tags')).toEqual(term('tags', '=', 5))
     expect(parse(':tag MEMBER OF tags.parent', { tag: 7 })).toEqual(term('tags.parent', '=', 7))
     expect(parse('5 not member of tags')).toEqual(group('not', term('tags', '=', 5)))
@@ -184,7 +184,7 @@ describe('predicates', () => {
     )
   })
 
-  test('a membership stands where its path stands, and its denial where it begins', () => {
+  test('a membership has the position of its path, and its negation that of its start', () => {
     expect(parseFilter(' 5 not member of tags', {}, 'filter')).toMatchObject({
       at: 'filter, column 2',
       conditions: [{ at: 'filter, column 18' }],
@@ -192,10 +192,10 @@ describe('predicates', () => {
   })
 })
 
-describe('paths', () => {
+describe('paths in filters', () => {
   const pathOf = (path: string) => parse(`${path} = 1`)
 
-  test('a leading self is left out where something follows', () => {
+  test('a leading self is dropped if something follows', () => {
     expect(pathOf('self.name')).toEqual(term('name', '=', 1))
     expect(pathOf('SELF.name')).toEqual(term('name', '=', 1))
     expect(pathOf('self.self')).toEqual(term('self', '=', 1))
@@ -204,35 +204,35 @@ describe('paths', () => {
     expect(pathOf('selfish.name')).toEqual(term('selfish.name', '=', 1))
   })
 
-  test('brackets behind a name mean nothing', () => {
+  test('brackets after a name are ignored', () => {
     expect(pathOf('self.lines[].product')).toEqual(term('lines.product', '=', 1))
     expect(pathOf('lines [ ] . tags[]')).toEqual(term('lines.tags', '=', 1))
   })
 
-  test('behind a dot every word is a name, in its own spelling', () => {
+  test('after a dot every word is a name, in its own spelling', () => {
     expect(pathOf('self.And')).toEqual(term('And', '=', 1))
     expect(pathOf('self.select')).toEqual(term('select', '=', 1))
     expect(pathOf('_a1.in.NOT.null')).toEqual(term('_a1.in.NOT.null', '=', 1))
   })
 
-  test('a word that only begins like a keyword is a name', () => {
+  test('a word that only starts like a keyword is a name', () => {
     expect(pathOf('notes')).toEqual(term('notes', '=', 1))
     expect(pathOf('order')).toEqual(term('order', '=', 1))
     expect(pathOf('isnull')).toEqual(term('isnull', '=', 1))
   })
 
-  test('names that objects inherit are names like any other', () => {
+  test('names that objects inherit are ordinary names', () => {
     expect(pathOf('constructor.__proto__')).toEqual(term('constructor.__proto__', '=', 1))
   })
 })
 
-describe('values', () => {
+describe('values in filters', () => {
   const valueOf = (text: string, parameters = {}) => {
     const parsed = parse(`a = ${text}`, parameters)
     return 'path' in parsed ? parsed.value : undefined
   }
 
-  test('a safe whole number is a number', () => {
+  test('a safe integer is parsed as a number', () => {
     expect(valueOf('12')).toBe(12)
     expect(valueOf('+3')).toBe(3)
     expect(valueOf('-7')).toBe(-7)
@@ -248,7 +248,7 @@ describe('values', () => {
     expect(valueOf('-99999999999999999999')).toBe('-99999999999999999999')
   })
 
-  test('a text stands in either kind of quotes, and a doubled quote stands for itself', () => {
+  test('a text has either kind of quotes, and a doubled quote stands for itself', () => {
     expect(valueOf("'it''s'")).toBe("it's")
     expect(valueOf('"it\'s ""so"""')).toBe('it\'s "so"')
     expect(valueOf("''")).toBe('')
@@ -262,7 +262,7 @@ describe('values', () => {
     expect(valueOf('nuLL')).toBe(null)
   })
 
-  test('a parameter holds whatever was sent, null as well', () => {
+  test('a parameter has the value that was sent, also null', () => {
     expect(valueOf(':x', { x: '5' })).toBe('5')
     expect(valueOf(':x', { x: null })).toBe(null)
     expect(valueOf(':x', { x: false })).toBe(false)
@@ -270,7 +270,7 @@ describe('values', () => {
     expect(valueOf(':and', { and: 1 })).toBe(1)
   })
 
-  test('a parameter is read into objects by a dot or a dollar', () => {
+  test('a dot or a dollar reads a nested property of a parameter', () => {
     const parameters = { _user: { home: { city: 'Bern' } } }
     expect(valueOf(':_user.home.city', parameters)).toBe('Bern')
     expect(valueOf(':_user$home$city', parameters)).toBe('Bern')
@@ -289,14 +289,14 @@ describe('values', () => {
     expect(refusalOf('a = :y.x', { y: inherited })).toContain('there is no "x" in :y')
   })
 
-  test('an own property with the name of a prototype is a parameter like any other', () => {
+  test('an own property with the name of a prototype is an ordinary parameter', () => {
     const parameters = JSON.parse('{ "__proto__": { "constructor": 5 } }') as Record<string, unknown>
     expect(valueOf(':__proto__.constructor', parameters)).toBe(5)
     expect(refusalOf('a = :__proto__.x', parameters)).toContain('there is no "x" in :__proto__')
   })
 })
 
-describe('what is refused', () => {
+describe('rejected filters', () => {
   const isExpected = (column: number, what: string, instead: string) =>
     `filter, column ${column}: ${what} is expected here, not ${instead}`
 
@@ -337,7 +337,7 @@ describe('what is refused', () => {
     ['a.5 = 1', isExpected(3, 'a name', '"5"')],
     ['a[0] = 1', isExpected(3, '"]"', '"0"')],
     [`a = ${'b'.repeat(50)}`, isExpected(5, 'a value', `"${'b'.repeat(40)}…" (a text stands in quotes)`)],
-  ])('%s: it says what is expected', (text, message) => {
+  ])('the filter %s is rejected with what is expected', (text, message) => {
     expect(refusalOf(text)).toBe(message)
   })
 
@@ -384,22 +384,22 @@ describe('what is refused', () => {
     ['a # 1', 3, 'the character "#" (U+0023) has no meaning here'],
     ['a = 🙂', 5, 'the character "🙂" (U+1F642) has no meaning here'],
     ["'🙂' member of a #", 18, 'the character "#" (U+0023) has no meaning here'],
-  ])('%s: it says what is wrong', (text, column, message) => {
+  ])('the filter %s is rejected with the column and the reason', (text, column, message) => {
     expect(refusalOf(text)).toBe(`filter, column ${column}: ${message}`)
   })
 
-  test('a character that cannot be seen is named by its number', () => {
+  test('an invisible character is reported with its code point', () => {
     expect(refusalOf('a = \u200b1')).toContain('column 5: the character "\u200b" (U+200B)')
     expect(refusalOf('a = \0')).toContain(String.raw`column 5: the character "\u0000" (U+0000)`)
     expect(refusalOf('a = \ud800')).toContain(String.raw`column 5: the character "\ud800" (U+D800)`)
   })
 
-  test('of two faults the first is named, whatever its kind', () => {
+  test('the first of two errors in a filter is reported', () => {
     expect(refusalOf('a == 1 and #')).toContain('column 3: use =')
     expect(refusalOf('a = # and b == 1')).toContain('column 5: the character "#"')
   })
 
-  test('a parameter that is missing is refused where it stands, with the name that is near', () => {
+  test('a missing parameter is rejected at its column, with a similar name as a hint', () => {
     expect(refusalOf('a = 1 and b = :nmae', { name: 1, age: 2 })).toBe(
       'filter, column 15: there is no "nmae" among the parameters (did you mean "name"?)',
     )
@@ -412,7 +412,7 @@ describe('what is refused', () => {
     )
   })
 
-  test('only so many names are searched for the near one, and none that nobody writes', () => {
+  test('the search for a similar name is bounded in count and length', () => {
     const many = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`unlike${index}`, 1]))
     expect(refusalOf('a = :nmae', { ...many, name: 1 })).not.toContain('did you mean')
     const long = Object.fromEntries(
@@ -423,50 +423,50 @@ describe('what is refused', () => {
     expect(performance.now() - started).toBeLessThan(500)
   })
 
-  test('the parameter of in must hold a list', () => {
+  test('the parameter of in must be a list', () => {
     expect(refusalOf('a in :id', { id: 1 })).toBe('filter, column 6: the parameter ":id" must hold a list')
     expect(refusalOf('a in :x.y', { x: { y: null } })).toContain('column 6: the parameter ":x.y" must hold')
   })
 
-  test('a list among other values is refused', () => {
+  test('a parameter that is a list among other values is rejected', () => {
     expect(refusalOf('a in (1, :ids)', { ids: [2] })).toBe(
       'filter, column 10: a parameter that holds a list must stand alone',
     )
   })
 
-  test('a text without a condition is empty, under its own name', () => {
+  test('a filter without a condition is rejected as empty, under its own name', () => {
     expect(refusalOf('')).toBe('filter is empty')
     expect(() => parseFilter(' \n\t', {}, '_domain')).toThrow('_domain is empty')
   })
 })
 
-describe('limits', () => {
-  test('a text of 10,000 characters is read, and a longer one is refused', () => {
+describe('limits of filters', () => {
+  test('a filter of 10,000 characters is parsed, and a longer one is rejected', () => {
     const text = `a = '${'x'.repeat(9_994)}'`
     expect(parse(text)).toEqual(term('a', '=', 'x'.repeat(9_994)))
     expect(refusalOf(`${text} `)).toBe('filter is longer than 10000 characters')
   })
 
-  test('parentheses are nested as deep as conditions may be, and no deeper', () => {
+  test('parentheses may be nested to the maximum depth, and no deeper', () => {
     const nested = (depth: number) => `${'('.repeat(depth)}a = 1${')'.repeat(depth)}`
     expect(parse(nested(MAX_CONDITION_DEPTH))).toEqual(a)
     expect(refusalOf(nested(MAX_CONDITION_DEPTH + 1))).toBe('filter, column 17: nested deeper than 16 levels')
     expect(refusalOf('('.repeat(10_000))).toContain('nested deeper')
   })
 
-  test('nots count like parentheses', () => {
+  test('each not counts as one level of depth', () => {
     expect(parse(`${'not '.repeat(MAX_CONDITION_DEPTH)}a = 1`)).toMatchObject({ operator: 'not' })
     expect(refusalOf(`${'not '.repeat(MAX_CONDITION_DEPTH + 1)}a = 1`)).toContain('column 65: nested deeper')
     expect(refusalOf('not('.repeat(2_500))).toContain('column 33: nested deeper')
   })
 
-  test('what stands side by side is not nested', () => {
+  test('conditions side by side do not count as depth', () => {
     const text = Array.from({ length: 500 }, () => 'not (a = 1)').join(' or ')
     expect(parse(text)).toEqual(group('or', ...Array.from({ length: 500 }, () => group('not', a))))
   })
 
   test.each(["'", "''", '(', '.', ':', '1.', '-', 'a.', '[]', ' ', ':a.', 'a[]', 'not '])(
-    'a text of nothing but %s is read in no time',
+    'a filter of only %s is parsed in bounded time',
     (piece) => {
       const started = performance.now()
       const text = piece.repeat(10_000 / piece.length)
@@ -476,7 +476,7 @@ describe('limits', () => {
   )
 })
 
-describe('whatever is written', () => {
+describe('random filters', () => {
   const KEYWORDS = 'and or not like in between is null empty true false member of select self'.split(' ')
 
   const name = fc.oneof(
@@ -526,7 +526,7 @@ describe('whatever is written', () => {
     notEmpty: 'is not empty',
   }
 
-  /** Prints a tree in one of the many ways that mean it; the choices say in which. */
+  /** Prints a tree in one of its many equivalent spellings; `choices` selects which. */
   class Printer {
     readonly parameters: Record<string, unknown> = {}
     readonly #choices: readonly number[]
@@ -601,7 +601,7 @@ describe('whatever is written', () => {
     }
   }
 
-  test('a tree that is printed is read back as the same tree', () => {
+  test('a printed tree is parsed as the same tree', () => {
     fc.assert(
       fc.property(tree, fc.array(fc.nat(1_000), { minLength: 1, maxLength: 50 }), (written, choices) => {
         const printer = new Printer(choices)
@@ -613,7 +613,7 @@ describe('whatever is written', () => {
     )
   })
 
-  test('it is read or refused at a column inside the text, and nothing else happens', () => {
+  test('random text is parsed, or rejected with a column inside the text', () => {
     const piece = fc.oneof(
       fc.constantFrom(...KEYWORDS, 'a', 'b.c', ':p', ':p.q', '12', '-1.5', "'x'", '"', "'", '__proto__'),
       fc.constantFrom('=', '!=', '<>', '<', '==', '(', ')', ',', '.', '[', ']', '$', ':', '!', '&&', '+'),

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { foldText, buildLikePattern } from '../../src/model/values/text-folding.js'
 
-describe('case and accents do not matter', () => {
+describe('case and accents', () => {
   test.each([
     ['English', 'O’Neill & Sons, 42nd St.', 'o’neill & sons, 42nd st.'],
     ['French', 'ÉLÈVE ÇÀ Œuvre naïve', 'eleve ca oeuvre naive'],
@@ -22,14 +22,14 @@ describe('case and accents do not matter', () => {
     ['Adlam', '𞤀𞤁', '𞤢𞤣'],
     ['full width', 'ＡＢＣ', 'ａｂｃ'],
     ['signs that are letters', '\u212B \u212A \u2126', 'a k ω'],
-  ])('in %s', (_language, text, folded) => {
+  ])('fold ignores case and accents in %s', (_language, text, folded) => {
     expect(foldText(text)).toBe(folded)
     expect(foldText(text.normalize('NFD'))).toBe(folded)
     expect(foldText(text.normalize('NFC'))).toBe(folded)
   })
 })
 
-describe('what is a letter of its script stays, however it is composed', () => {
+describe('letters composed of marks', () => {
   test.each([
     ['Hindi vowel signs and the virama', 'हिन्दी', 'हिन्दी'],
     ['Hindi nukta letters', '\u0958', '\u0915\u093C'],
@@ -40,23 +40,23 @@ describe('what is a letter of its script stays, however it is composed', () => {
     ['Thai', 'ภาษาไทย ก็', 'ภาษาไทย ก็'],
     ['Chinese', '漢字 \uF900', '漢字 豈'],
     ['emoji', 'Café 👩🏽‍🚀😀🫠', 'cafe 👩🏽‍🚀😀🫠'],
-  ])('%s', (_claim, text, folded) => {
+  ])('fold keeps letters composed of marks: %s', (_claim, text, folded) => {
     expect(foldText(text)).toBe(folded)
   })
 })
 
-test('a Japanese word with voiced marks is not the one without', () => {
+test('fold keeps Japanese voiced marks and Hindi vowel signs', () => {
   expect(foldText('かき')).not.toBe(foldText('かぎ'))
   expect(foldText('कि')).not.toBe(foldText('क'))
 })
 
-test('characters younger than Unicode 10 stay as they are, between others that are folded', () => {
+test('fold keeps characters newer than Unicode 10, and folds those around them', () => {
   expect(foldText('É\u1C90É \uA7C0 \u{16EA0} É')).toBe('e\u1C90e \uA7C0 \u{16EA0} e')
-  // PostgreSQL would compose this one away.
+  // PostgreSQL would drop this one on composition.
   expect(foldText('가\u11A7É')).toBe('가\u11A7e')
 })
 
-test('what was folded folds to itself', () => {
+test('fold is idempotent', () => {
   for (let start = 0; start <= 0x10ffff; start += 64) {
     const characters = Array.from({ length: 64 }, (_, index) => String.fromCodePoint(start + index))
     const folded = foldText(characters.join(start < 0x10000 ? ' ' : ''))
@@ -70,11 +70,11 @@ test('what was folded folds to itself', () => {
   )
 })
 
-describe('for texts of letters, accents and parts of syllables', () => {
+describe('random texts of letters, accents and parts of syllables', () => {
   const composed = 'aÅéẹạΣςữᾇßı\u0130がㅎ한\u1112\u1161\u11AB\u0958\u0301\u0323\u0345\u3099\u0653'
   const texts = fc.string({ unit: fc.constantFrom(...Array.from(composed)) })
 
-  test('those that Unicode says are the same fold to the same', () => {
+  test('canonically equivalent texts fold to the same text', () => {
     fc.assert(
       fc.property(texts, (text) => {
         expect(foldText(text.normalize('NFD'))).toBe(foldText(text))
@@ -84,7 +84,7 @@ describe('for texts of letters, accents and parts of syllables', () => {
     )
   })
 
-  test('a text and itself in capitals fold to the same', () => {
+  test('a text and its upper case fold to the same text', () => {
     fc.assert(
       fc.property(texts, (text) => {
         // Capitals of a composed text may be several characters: ᾇ becomes ἏΙ.
@@ -96,32 +96,32 @@ describe('for texts of letters, accents and parts of syllables', () => {
   })
 })
 
-describe('a pattern for like', () => {
+describe('patterns for like', () => {
   test.each([
-    ['a word is found anywhere', 'Élan', '%elan%'],
-    ['nothing is found everywhere', '', '%%'],
+    ['a word matches anywhere', 'Élan', '%elan%'],
+    ['an empty text matches everything', '', '%%'],
     ['a percent sign at the end anchors the start', 'É%', 'e%'],
     ['a percent sign at the start anchors the end', '%É', '%e'],
-    ['one in the middle anchors nothing', 'É%À', '%e%a%'],
-    ['alone it is everything', '%', '%'],
-    ['one character', '_É_', '%_e_%'],
-    ['wildcards in a row', 'É_%', 'e_%'],
-    ['an escaped percent sign is one', '50\\%', '%50\\%%'],
+    ['a percent sign in the middle anchors nothing', 'É%À', '%e%a%'],
+    ['a lone percent sign matches everything', '%', '%'],
+    ['an underscore matches one character', '_É_', '%_e_%'],
+    ['wildcards in a row are kept', 'É_%', 'e_%'],
+    ['an escaped percent sign is literal', '50\\%', '%50\\%%'],
     ['an escaped percent sign at the start anchors nothing', '\\%É', '%\\%e%'],
-    ['an escaped underscore is one', 'a\\_b', '%a\\_b%'],
-    ['an escaped backslash is one', 'a\\\\b', '%a\\\\b%'],
+    ['an escaped underscore is literal', 'a\\_b', '%a\\_b%'],
+    ['an escaped backslash is literal', 'a\\\\b', '%a\\\\b%'],
     ['an escaped backslash escapes nothing', 'a\\\\%', 'a\\\\%'],
-    ['three backslashes are one and a percent sign', 'a\\\\\\%', '%a\\\\\\%%'],
-    ['any other backslash is one', 'C:\\Temp', '%c:\\\\temp%'],
-    ['a lone one at the end too', 'a\\', '%a\\\\%'],
+    ['three backslashes escape a backslash and a percent sign', 'a\\\\\\%', '%a\\\\\\%%'],
+    ['any other backslash is literal', 'C:\\Temp', '%c:\\\\temp%'],
+    ['a lone backslash at the end is literal', 'a\\', '%a\\\\%'],
     ['a full-width percent sign is no wildcard', 'É％', '%e％%'],
-    ['accents around an escape', 'e\u0301\\%\u0301', '%e\\%%'],
-    ['a letter that becomes two', 'ß_', '%ss_%'],
-  ])('%s', (_claim, value, pattern) => {
+    ['accents around an escape are removed', 'e\u0301\\%\u0301', '%e\\%%'],
+    ['a letter may fold to two', 'ß_', '%ss_%'],
+  ])('in a pattern for like, %s', (_claim, value, pattern) => {
     expect(buildLikePattern(value)).toBe(pattern)
   })
 
-  test('never ends in a lone escape, and has no wildcard that was not sent', () => {
+  test('a pattern never ends in a lone escape, and has no wildcard that was not sent', () => {
     const unit = fc.constantFrom('\\', '%', '_', 'a', 'É', '\u0301', '％', '﹪', '＿', '＼', '\u226E', '😀')
     fc.assert(
       fc.property(fc.string({ unit }), (value) => {

@@ -13,7 +13,7 @@ function faultsOf(...definitions: readonly unknown[]): readonly string[] {
   return []
 }
 
-/** A task with this field, beside a person and a team. */
+/** A task with this field, along with a person and a team. */
 const task = (field: object, more: object = {}, person: object = {}) => [
   { name: 'a.Task', fields: { title: { type: 'string' }, f: field }, ...more },
   { name: 'a.Person', fields: { name: { type: 'string' }, ...person } },
@@ -21,11 +21,11 @@ const task = (field: object, more: object = {}, person: object = {}) => [
 ]
 const toTask = { type: 'many-to-one', target: 'a.Task' }
 
-test('the family of the fixtures has no fault', () => {
+test('the related fixture models are valid', () => {
   expect(() => Catalog.from(models)).not.toThrow()
 })
 
-describe('a relation with faults is refused, with file and field named', () => {
+describe('errors in relations', () => {
   const cases: readonly (readonly [name: string, definitions: readonly unknown[], fault: string | RegExp])[] =
     [
       [
@@ -34,7 +34,7 @@ describe('a relation with faults is refused, with file and field named', () => {
         'm1.json: a.Task.f: there is no model "a.Persom" (did you mean "a.Person"?)',
       ],
       [
-        'a target that nothing is like',
+        'an unknown target without a similar name',
         task({ type: 'many-to-many', target: 'zzz' }),
         'm1.json: a.Task.f: there is no model "zzz"',
       ],
@@ -88,12 +88,12 @@ describe('a relation with faults is refused, with file and field named', () => {
         'm1.json: a.Task.f: mappedBy: a.Person.teams must be a many-to-many to a.Task',
       ],
       [
-        'a mappedBy that is kept by the service',
+        'a mappedBy that is a system field',
         task({ type: 'one-to-many', target: 'a.Person', mappedBy: 'createdBy' }),
         'm1.json: a.Task.f: mappedBy: a.Person.createdBy must be a many-to-one to a.Task',
       ],
       [
-        'two sides that show each other',
+        'two sides with mappedBy',
         task(
           { type: 'many-to-many', target: 'a.Person', mappedBy: 'tasks' },
           {},
@@ -144,7 +144,7 @@ describe('a relation with faults is refused, with file and field named', () => {
         'm1.json: a.Task.f: orderBy: "teams" is a list, which has no order',
       ],
       [
-        'an order by what is never shown',
+        'an order by a secret field',
         task(
           { type: 'many-to-many', target: 'a.Person', orderBy: ['pin'] },
           {},
@@ -153,7 +153,7 @@ describe('a relation with faults is refused, with file and field named', () => {
         /a\.Task\.f: orderBy: a\.Person has no field "pin"/,
       ],
       [
-        'an order by too much',
+        'an order by too many keys',
         task({ type: 'many-to-many', target: 'a.Person', orderBy: Array(9).fill('name') }),
         'm1.json: a.Task.f: orderBy must have at most 8 keys',
       ],
@@ -172,7 +172,7 @@ describe('a relation with faults is refused, with file and field named', () => {
         /many-to-one has no option "orderBy"/,
       ],
       [
-        'a view that is required',
+        'a required inverse relation',
         task(
           { type: 'one-to-one', target: 'a.Person', mappedBy: 'task', required: true },
           {},
@@ -196,7 +196,7 @@ describe('a relation with faults is refused, with file and field named', () => {
         /many-to-many has no option "owned"/,
       ],
       [
-        'owned that is no switch',
+        'owned that is no boolean',
         task({ type: 'one-to-many', target: 'a.Person', mappedBy: 'task', owned: 1 }, {}, { task: toTask }),
         /owned must be true or false/,
       ],
@@ -229,7 +229,7 @@ describe('a relation with faults is refused, with file and field named', () => {
         'm1.json: a.Task: indexes: "f" cannot be indexed',
       ],
       [
-        'a view in a unique set',
+        'an inverse relation in a unique set',
         task(
           { type: 'one-to-one', target: 'a.Person', mappedBy: 'task' },
           { unique: [['f']] },
@@ -239,13 +239,13 @@ describe('a relation with faults is refused, with file and field named', () => {
       ],
     ]
 
-  test.each(cases)('%s', (_, definitions, fault) => {
+  test.each(cases)('a relation is rejected with file and field: %s', (_, definitions, fault) => {
     const faults = faultsOf(...definitions)
     if (typeof fault === 'string') expect(faults).toContain(fault)
     else expect(faults.join('\n')).toMatch(fault)
   })
 
-  test('all relations of all models at once', () => {
+  test('errors of all relations of all models are reported at once', () => {
     const lost = (name: string) => ({ name, fields: { to: { type: 'many-to-one', target: 'zzz.Nothing' } } })
     expect(faultsOf(lost('a.One'), lost('a.Two'))).toEqual([
       'm1.json: a.One.to: there is no model "zzz.Nothing"',
@@ -253,13 +253,13 @@ describe('a relation with faults is refused, with file and field named', () => {
     ])
   })
 
-  test('a reference may stand in an index and in a unique set', () => {
+  test('a reference may be part of an index and of a unique set', () => {
     const sets = { indexes: [['f', 'title']], unique: [['f']] }
     expect(faultsOf(...task({ type: 'many-to-one', target: 'a.Person' }, sets))).toEqual([])
   })
 })
 
-describe('a sequence with faults is refused', () => {
+describe('errors in sequences', () => {
   const sequence = (options: unknown, more: object = {}) => ({
     name: 'a.B',
     fields: { f: { type: 'string', sequence: options, ...more } },
@@ -279,11 +279,11 @@ describe('a sequence with faults is refused', () => {
     ['a first number below 0', sequence({ next: -1 }), /next must be a whole number from 0/],
     ['a first number that is not whole', sequence({ next: 1.5 }), /next must be a whole number from 0/],
     ['a first number that is not exact', sequence({ next: 2 ** 53 }), /next must be a whole number from 0/],
-    ['one that is required', sequence({}, { required: true }), /a sequence has no required/],
-    ['one with a default', sequence({}, { default: 'x' }), /a sequence has no default/],
-    ['one that is secret', sequence({}, { secret: true }), /a sequence has no secret/],
+    ['a required sequence', sequence({}, { required: true }), /a sequence has no required/],
+    ['a sequence with a default', sequence({}, { default: 'x' }), /a sequence has no default/],
+    ['a secret sequence', sequence({}, { secret: true }), /a sequence has no secret/],
     [
-      'one that is computed',
+      'a computed sequence',
       {
         name: 'a.B',
         fields: { g: { type: 'string' }, f: { type: 'string', sequence: {}, computed: '{g}' } },
@@ -291,22 +291,22 @@ describe('a sequence with faults is refused', () => {
       /a sequence is neither computed nor a selection/,
     ],
     [
-      'one of a selection',
+      'a sequence with a selection',
       sequence({}, { selection: ['a'] }),
       /a sequence is neither computed nor a selection/,
     ],
     [
-      'one of another type',
+      'a sequence of another type',
       { name: 'a.B', fields: { f: { type: 'integer', sequence: {} } } },
       /integer has no option "sequence"/,
     ],
   ]
 
-  test.each(cases)('%s', (_, definition, fault) => {
+  test.each(cases)('a sequence is rejected: %s', (_, definition, fault) => {
     expect(faultsOf(definition).join('\n')).toMatch(fault)
   })
 
-  test('a sequence without options is one', () => {
+  test('a sequence without options is accepted', () => {
     expect(faultsOf(sequence({}))).toEqual([])
   })
 })

@@ -1,4 +1,4 @@
-// What is inferred for records with relations: the compiler checks these claims.
+// Inferred types of records with relations: the compiler checks these claims.
 import { expect, expectTypeOf, test } from 'vitest'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import {
@@ -10,7 +10,7 @@ import {
 } from '../../src/model/definition/define-model.js'
 import type { Badge, Circle, Company, Door, Person } from '../models.js'
 
-test('a reference is shown with its version, and required only if it is declared so', () => {
+test('a reference has the type Reference, and is required only if declared so', () => {
   expectTypeOf<RecordOf<typeof Person>['company']>().toEqualTypeOf<Reference | null>()
   expectTypeOf<RecordOf<typeof Badge>['holder']>().toEqualTypeOf<Reference | null>()
   expectTypeOf<RecordOf<typeof Door>['address']>().toEqualTypeOf<Reference>()
@@ -18,7 +18,7 @@ test('a reference is shown with its version, and required only if it is declared
   expectTypeOf<InputOf<typeof Door>['address']>().toEqualTypeOf<RelatedRecordInput | undefined>()
 })
 
-test('an owned list is a list, and never null', () => {
+test('an owned list has the type of a list, never null', () => {
   expectTypeOf<RecordOf<typeof Company>['addresses']>().toEqualTypeOf<readonly Reference[]>()
   expectTypeOf<RecordOf<typeof Person>['circles']>().toEqualTypeOf<readonly Reference[]>()
   expectTypeOf<InputOf<typeof Company>['addresses']>().toEqualTypeOf<
@@ -27,7 +27,7 @@ test('an owned list is a list, and never null', () => {
   expectTypeOf<InputOf<typeof Person>['circles']>().toEqualTypeOf<readonly RelatedRecordInput[] | undefined>()
 })
 
-test('a view is neither in the record nor in the input', () => {
+test('an inverse relation is neither in the record type nor in the input type', () => {
   expectTypeOf<RecordOf<typeof Company>>().not.toHaveProperty('people')
   expectTypeOf<InputOf<typeof Company>>().not.toHaveProperty('people')
   expectTypeOf<RecordOf<typeof Circle>>().not.toHaveProperty('members')
@@ -36,12 +36,12 @@ test('a view is neither in the record nor in the input', () => {
   expectTypeOf<InputOf<typeof Person>>().not.toHaveProperty('badge')
 })
 
-test('a sequence is shown and not sent', () => {
+test('a sequence is in the record type, but not in the input type', () => {
   expectTypeOf<RecordOf<typeof Badge>['number']>().toEqualTypeOf<string | null>()
   expectTypeOf<InputOf<typeof Badge>>().not.toHaveProperty('number')
 })
 
-test('what is sent may be a reference, a change or a new record', () => {
+test('the input of a relation may be a reference, a change or a new record', () => {
   const input = {
     name: 'Ada',
     company: { id: 1 },
@@ -55,7 +55,7 @@ test('what is sent may be a reference, a change or a new record', () => {
   expectTypeOf<{ addresses: { id: number } }>().not.toExtend<InputOf<typeof Company>>()
 })
 
-test('a relation without target, and a one-to-many without mappedBy, do not compile', () => {
+test('a relation without target, or a one-to-many without mappedBy, does not compile', () => {
   // @ts-expect-error a one-to-many names the field that holds it
   defineModel({ name: 'a.B', fields: { list: { type: 'one-to-many', target: 'a.C' } } })
   // @ts-expect-error a reference names its target

@@ -13,7 +13,7 @@ function faultOf(text: string): string {
   throw new Error('this was to be refused, and was read')
 }
 
-test('XML becomes a tree: attributes, text with CDATA, entities, lines', () => {
+test('XML is parsed to a tree with attributes, text with CDATA, entities and lines', () => {
   const root = parseXml(
     '\uFEFF<?xml version="1.0"?>\r\n<!-- <x> & --><a x="1 &amp; &#x41;&#66;" y=\'"\'>\r\n  <b z="p > q"/>one &lt;<![CDATA[ & <c> &amp; ]]></a>\n',
   )
@@ -28,11 +28,11 @@ test('XML becomes a tree: attributes, text with CDATA, entities, lines', () => {
 const bomb = `<!DOCTYPE a [<!ENTITY a "${'ha'.repeat(100)}"><!ENTITY b "&a;&a;&a;&a;">]><a>&b;</a>`
 const outside = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>'
 
-describe('is refused, with the line:', () => {
+describe('rejected XML', () => {
   test.each([
     ['a DOCTYPE', '\n<!DOCTYPE a><a/>', 'line 2: a DOCTYPE, or any other declaration, is refused'],
-    ['a bomb of entities', bomb, 'line 1: a DOCTYPE, or any other declaration, is refused'],
-    ['an entity from outside', outside, 'line 1: a DOCTYPE, or any other declaration, is refused'],
+    ['an entity bomb', bomb, 'line 1: a DOCTYPE, or any other declaration, is refused'],
+    ['an external entity', outside, 'line 1: a DOCTYPE, or any other declaration, is refused'],
     [
       'a declaration inside',
       '<a>\n<!ENTITY x "y"></a>',
@@ -44,7 +44,7 @@ describe('is refused, with the line:', () => {
       'line 3: only the entities &amp; &lt; &gt; &quot; &apos; and numbers are known',
     ],
     [
-      'one in an attribute',
+      'an unknown entity in an attribute',
       '<a b="&nbsp;"/>',
       'line 1: only the entities &amp; &lt; &gt; &quot; &apos; and numbers are known',
     ],
@@ -56,7 +56,7 @@ describe('is refused, with the line:', () => {
     ['NUL', '<a>&#0;</a>', 'line 1: there is no character number 0'],
     ['half of a surrogate pair', '<a b="&#xD800;"/>', 'line 1: there is no character number 55296'],
     [
-      'depth',
+      '33 levels',
       `${'<a>\n'.repeat(33)}${'</a>'.repeat(33)}`,
       'line 33: elements are nested deeper than 32 levels',
     ],
@@ -96,22 +96,22 @@ describe('is refused, with the line:', () => {
       'line 1: it is not UTF-8 but ISO-8859-1: save it as UTF-8',
     ],
     ['bytes that are not UTF-8', '<a>\uFFFD</a>', 'line 1: it is not UTF-8'],
-    ['nothing', '', 'line 1: there is no element in it'],
+    ['an empty text', '', 'line 1: there is no element in it'],
     ['two roots', '<a/>\n<b/>', 'line 2: there is more than one root element'],
     ['more than 8 MiB', `<a>${' '.repeat(MAX_XML_BYTES)}</a>`, `it has more than ${MAX_XML_BYTES} bytes`],
-  ])('%s', (_, text, fault) => {
+  ])('XML is rejected with the line: %s', (_, text, fault) => {
     expect(faultOf(text)).toBe(fault)
   })
 
   test.each(['<a>', '<a ', '<', '</a>', '<!', '<a b="', '&', '<?', '<![CDATA['])(
-    'a million of %s, at once and without an overflow',
+    'a million of %s are rejected without a stack overflow',
     (piece) => {
       expect(faultOf(piece.repeat(1_000_000).slice(0, MAX_XML_BYTES))).not.toBe('')
     },
   )
 })
 
-test('a parser without these limits lets some of that pass', () => {
+test('a lenient parser accepts XML that parseXml rejects', () => {
   const harmful = [
     bomb,
     '<a>&x;</a>',
@@ -126,7 +126,7 @@ test('a parser without these limits lets some of that pass', () => {
   }
 })
 
-/** As another parser reads it, in the same shape but for lines. */
+/** Parses XML to the same shape, without lines. */
 const other = new XMLParser({
   ...{ preserveOrder: true, ignoreAttributes: false, attributeNamePrefix: '', trimValues: false },
   ...{ parseTagValue: false, parseAttributeValue: false, processEntities: false, ignorePiTags: true },
@@ -147,7 +147,7 @@ function shapeOf({ name, attributes, text, children }: XmlElement): Shape {
   return [name, Object.fromEntries(attributes), text, children.map(shapeOf)]
 }
 
-test('any document is read as another parser reads it', () => {
+test('any document is parsed as by another parser', () => {
   const word = fc.stringMatching(/^[a-z]{1,3}$/)
   const text = fc.stringMatching(/^[ \n]?[\p{L}"'>/=\]-]{1,5}$/u)
   const { element } = fc.letrec<{ element: string }>((tie) => ({

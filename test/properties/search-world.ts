@@ -1,4 +1,4 @@
-// Records for random searches: every kind of relation, many nulls, texts that are easily taken for one another.
+// Records for random searches: every kind of relation, many nulls, and texts that are easily confused.
 import fc from 'fast-check'
 import type { Records } from '../../src/wire.js'
 import { UNUSUAL, type Cell, type ModelShape, type Row, type Shapes, type World } from './search-oracle.js'
@@ -13,7 +13,7 @@ const related = (name: string, fields: ModelShape['fields']): ModelShape => ({
   fields: { ...own, createdBy: one('verso.auth.User'), ...fields },
 })
 
-/** What the models of test/models.ts are, in the words of the oracle. */
+/** The models of test/models.ts in the terms of the oracle. */
 export const SHAPES: Shapes = {
   'verso.auth.User': { name: 'name', fields: { id: 'number', name: 'text' } },
   'rel.Company': related('name', {
@@ -101,13 +101,13 @@ const MADE: Readonly<Record<string, readonly [count: number, made: Made]>> = {
   'test.Note': [COUNTS.other, { title: text, archived: fc.boolean() }],
 }
 
-/** Unique values, and those that the service gives, follow from the id. */
+/** Unique values, and values assigned by the service, derive from the id. */
 const GIVEN: Readonly<Record<string, (id: number) => Readonly<Record<string, Cell>>>> = {
   'rel.Company': (id) => ({ code: id % 3 === 0 ? null : `C${id}` }),
   'rel.Door': (id) => ({ code: id % 4 === 0 ? null : `${id % 2 === 0 ? 'É' : 'e'}${id}` }),
   'rel.Badge': (id) => ({
     number: `B-${String(FIRST_BADGE + id - 1).padStart(4, '0')}`,
-    // Every second person at most has one, and some badges have nobody.
+    // At most every second person has a badge, and some badges have no holder.
     holder: id % 5 === 0 ? null : 2 * id,
   }),
 }
@@ -124,14 +124,14 @@ function rowOf(model: string, id: number, row: Readonly<Record<string, Cell>>): 
   return { ...row, ...GIVEN[model]?.(id), id, createdBy: 1 }
 }
 
-/** References to what may not be there yet, or may lead in a circle: set once everything is. */
+/** References that may be cyclic, or to records that do not exist yet; set after all records are created. */
 const LATER: Readonly<Record<string, readonly string[]>> = {
   'rel.Company': ['parent', 'seat'],
   'rel.Person': ['boss'],
 }
 const GIVEN_BY_THE_SERVICE = ['id', 'createdBy', 'number']
 
-/** Creates the records through the service, and answers the world with the versions that they have then. */
+/** Creates the records through the service and returns the world with their versions. */
 export async function createWorld(records: Records, world: World): Promise<World> {
   for (const [model, rows] of Object.entries(world)) {
     if (model === 'verso.auth.User') continue

@@ -1,4 +1,4 @@
-// Both engines find exactly what an independent reading of the question finds, in whatever form it is sent.
+// Both engines find exactly what an independent oracle finds, in every form of a search.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ENGINES, enter } from '../targets.js'
@@ -17,14 +17,14 @@ import type { Ask } from './search-questions.js'
 
 openWorlds()
 
-// `search.more.test.ts` asks more.
+// `search.more.test.ts` runs more searches.
 claimSearches({ related: 300, values: 100, archived: 40 })
 
-describe('the oracle catches searches that find records', () => {
+describe('mutants of search', () => {
   const twins = ENGINES.flatMap((engine) =>
     Object.keys(WRONG_SEARCHES).map((twin) => [twin, engine] as const),
   )
-  test.for(twins)('%s, on %s', async ([twin, engine]) => {
+  test.for(twins)('the oracle catches searches that find records %s, on %s', async ([twin, engine]) => {
     const { app, ...service } = serviceOf(engine)
     const db = WRONG_SEARCHES[twin]?.(app.db) ?? app.db
     const records = await enter({ ...service, app: { ...app, db } }, 'direct')
@@ -39,7 +39,7 @@ describe('the oracle catches searches that find records', () => {
       numRuns: 500,
       endOnFailure: true,
     })
-    // Not by an error of the database: by another answer.
+    // The mutant fails by a wrong answer, not by a database error.
     expect([failed, String(errorInstance)]).toEqual([true, expect.stringContaining('returning false')])
   })
 })

@@ -1,4 +1,4 @@
-// Every type keeps its values exactly and sorts them alike, whichever engine holds them.
+// Both engines store values of every type exactly and sort them alike.
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compareDecimals } from '../../src/model/values/decimal.js'
@@ -16,9 +16,9 @@ const RECORDS_A_RUN = 25
 interface TypeCase {
   readonly field: string
   readonly input: fc.Arbitrary<Value>
-  /** What the input is to be read back as. */
+  /** The expected stored value. */
   readonly canonical: (input: Value) => Value
-  /** Absent where a type has no order. */
+  /** Absent for a type without an order. */
   readonly compare?: (a: Value, b: Value) => number
 }
 
@@ -55,7 +55,7 @@ function decimals(integerDigits: number, scale: number): fc.Arbitrary<Value> {
   )
 }
 
-/** An independent reading of a decimal: as a whole number of the smallest unit. */
+/** An independent reading of a decimal, as an integer in the smallest unit. */
 function printed(scale: number): (input: Value) => Value {
   return (input) => {
     const [, sign = '', integer = '', fraction = ''] =
@@ -112,14 +112,14 @@ afterAll(async () => {
   for (const service of services) await service.close()
 })
 
-test('there is a case for every field of the model of all types', () => {
+test('the cases cover every field of the model with all types', () => {
   const [service] = services
   const fields = [...(service?.app.catalog.get(MODEL).fields.values() ?? [])].filter((field) => !field.kept)
   expect(CASES.map(({ field }) => field)).toEqual(fields.map((field) => field.name))
 })
 
 test.each(CASES)(
-  '$field: round trip and order on both engines',
+  'the field $field keeps its values and sorts alike on both engines',
   async ({ field, input, canonical, compare }) => {
     const inputs = fc.array(fc.option(input, { freq: 8 }), { minLength: 1, maxLength: RECORDS_A_RUN })
     await fc.assert(
@@ -152,7 +152,7 @@ async function sorted(service: Service, field: string, descending: boolean): Pro
   return records.map((record) => record[field])
 }
 
-/** Nulls last, whichever way. */
+/** Sorts with nulls last in both directions. */
 function inOrder(
   values: readonly Value[],
   compare: (a: Value, b: Value) => number,

@@ -1,4 +1,4 @@
-// Whatever body is sent, the stored row differs only in writable fields that were named, and the world stays as it was.
+// An update with any body changes only the named writable fields of the stored row, and nothing else.
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { isWritable } from '../../src/model/definition/model.js'
@@ -45,7 +45,7 @@ const value = fc.oneof(
 )
 const data = fc.array(fc.tuple(names, value), { maxLength: 6 })
 
-/** Spelled by hand: an object literal would lose `__proto__`. */
+/** Builds the JSON text by hand: an object literal would lose `__proto__`. */
 function spell(pairs: readonly (readonly [string, unknown])[], version: number): string {
   const members = [...pairs.filter(([name]) => name !== 'version'), ['version', version] as const]
   return `{"data":{${members.map(([name, item]) => `${JSON.stringify(name)}:${JSON.stringify(item)}`).join(',')}}}`
@@ -60,7 +60,7 @@ onEveryEngine((engine) => {
   })
   afterAll(() => service.close())
 
-  test('only what may be written, and was sent, changes', async () => {
+  test('an update changes only the writable fields that were sent, for random bodies', async () => {
     const { data: record } = await client.create(MODEL, {
       firstName: 'A',
       lastName: 'B',

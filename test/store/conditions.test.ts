@@ -1,4 +1,4 @@
-// A database that has refused a write as read-only, and takes a later one, takes writes again, and says so by itself.
+// A database that rejected a write as read-only accepts writes again after a later one succeeds, without a probe.
 import { expect, test } from 'vitest'
 import type { UnwritableState } from '../../src/store/engine/database-condition.js'
 import type { Transaction } from '../../src/store/engine/database.js'
@@ -8,7 +8,7 @@ import { newPlace, onEveryEngine, refusalOf } from '../targets.js'
 const READ_ONLY = { trouble: 'read-only', reason: 'The database is read-only: nothing was changed' }
 
 onEveryEngine((engine) => {
-  test('a write that succeeds ends a read-only condition; a transaction that only reads does not', async () => {
+  test('a successful write ends a read-only condition; a transaction that only reads does not', async () => {
     const place = await newPlace(engine)
     const told: (UnwritableState | undefined)[] = []
     const onWriteHealthChange = (unwritable: UnwritableState | undefined) => told.push(unwritable)

@@ -1,4 +1,4 @@
-// Content on disk: whatever a process has left behind, and whoever believes what of whom, records and content fit together.
+// Content on disk: records and content stay consistent after crashes, and if a live process is taken for dead.
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
@@ -15,11 +15,11 @@ import { withoutRecovery } from '../mutants/records.js'
 
 const OPTIONS = { poolSize: 3, statementTimeoutMs: 10_000 }
 
-describe('sqlite', () => {
+describe('content on sqlite', () => {
   let place: Place
   let db: Database
   let folder: string
-  /** A process that is no more. */
+  /** The id of a process that has ended. */
   const dead = spawnSync(process.execPath, ['-e', '']).pid
   const token = 'a'.repeat(16)
 
@@ -36,7 +36,7 @@ describe('sqlite', () => {
 
   const receive = (from: Database, content = 'content') =>
     from.blobs.receive(Readable.from([Buffer.from(content)]), 1_000)
-  /** A file with its row, as after an upload. */
+  /** Stores a file with its row, as an upload does. */
   const storeOne = async (from = db) => {
     const incoming = await receive(from)
     const located = await from.transaction(async (tx) => {
@@ -54,7 +54,7 @@ describe('sqlite', () => {
   }
   const newKey = () => randomBytes(16).toString('hex')
 
-  test('what has arrived is in a folder of its process, and is for nobody else’s eyes', async () => {
+  test('pending content is in a folder of its process that only the owner can read', async () => {
     const { key } = await receive(db)
     const [only = ''] = contentsIn(folder)
     expect(only).toMatch(new RegExp(`^incoming/${process.pid}-[0-9a-f]{16}/${key}$`))
@@ -62,12 +62,12 @@ describe('sqlite', () => {
     expect(statSync(folder).mode & 0o777).toBe(0o700)
   })
 
-  test('a folder is made when the first file comes, and not before', async () => {
+  test('the folder for content is created with the first file, not before', async () => {
     await db.blobs.recover()
     expect(existsSync(folder)).toBe(false)
   })
 
-  test('content without a row goes when its write is over, content with one moves in', async () => {
+  test('finish deletes content without a row and moves content with a row to its place', async () => {
     const lost = await receive(db)
     await db.blobs.finish(lost)
     const { incoming, located } = await storeOne()
@@ -75,12 +75,12 @@ describe('sqlite', () => {
     expect(contentsIn(folder)).toEqual([placeOf(located.key)])
   })
 
-  test('content is found before it has moved in', async () => {
+  test('content can be opened before it is moved to its place', async () => {
     const { located } = await storeOne()
     expect(await textOf(db, located)).toBe('content')
   })
 
-  test('what a dead process left moves in if it has a row, and goes if it has none', async () => {
+  test('recovery moves the content of a dead process that has a row, and deletes the rest', async () => {
     const { located } = await storeOne()
     const [arrived = ''] = contentsIn(folder)
     leave(`${dead}-${token}`, newKey())
@@ -91,13 +91,13 @@ describe('sqlite', () => {
     expect(await textOf(db, located)).toBe('content')
   })
 
-  test('a process that had our number before is dead, too', async () => {
+  test('recovery treats a former process with the same id as dead', async () => {
     leave(`${process.pid}-${token}`, newKey())
     await db.blobs.recover()
     expect(contentsIn(folder)).toEqual([])
   })
 
-  test('what a living process receives is left alone, unless it has been there for an hour', async () => {
+  test('recovery keeps pending content of a live process, unless it is older than an hour', async () => {
     const key = newKey()
     const owner = `${process.ppid}-${token}`
     leave(owner, key)
@@ -109,7 +109,7 @@ describe('sqlite', () => {
     expect(contentsIn(folder)).toEqual([])
   })
 
-  test('what an upload of this process has forgotten goes: once it has been there for an hour, or at the end', async () => {
+  test('forgotten content of this process is deleted after an hour, or at close', async () => {
     const [first, second] = [await receive(db), await receive(db)]
     const arriving = contentsIn(folder).find((name) => name.endsWith(first.key)) ?? ''
     const before = Date.now() / 1000 - 7_200
@@ -120,11 +120,11 @@ describe('sqlite', () => {
     expect(contentsIn(folder)).toEqual([])
   })
 
-  test('what could not be settled is settled later', async () => {
+  test('content that could not be moved is moved by the next recovery', async () => {
     const { incoming, located } = await storeOne()
     const [arrived = ''] = contentsIn(folder)
     const place = path.join(folder, placeOf(located.key))
-    // Nothing moves in where a file stands in the place of its folder.
+    // A file in place of the folder prevents the move.
     writeFileSync(path.dirname(place), '')
     await db.blobs.finish(incoming)
     expect(contentsIn(folder)).toContain(arrived)
@@ -134,7 +134,7 @@ describe('sqlite', () => {
     expect(db.blobs.countPending()).toBe(0)
   })
 
-  test('what is not ours is never removed', async () => {
+  test('recovery never deletes files of others', async () => {
     leave(`${dead}-${token}`, 'notes.txt')
     leave('lost+found', newKey())
     const before = contentsIn(folder)
@@ -143,7 +143,7 @@ describe('sqlite', () => {
   })
 
   test.for(['moved in', 'arriving', 'nowhere'])(
-    'what was to be removed goes, where it is: %s',
+    'recovery deletes content of a deleted file, wherever it is: %s',
     async (where) => {
       const { incoming, located } = await storeOne()
       if (where !== 'arriving') await db.blobs.finish(incoming)
@@ -152,13 +152,13 @@ describe('sqlite', () => {
       await db.blobs.recover()
       expect(contentsIn(folder)).toEqual(where === 'nowhere' ? ['elsewhere'] : [])
       expect(await db.reader.all('select key from verso_file_gone')).toEqual([])
-      // The write that brought it may end only now.
+      // The write that stored the content may finish only now.
       await db.blobs.finish(incoming)
       expect(await db.blobs.open(located)).toBeUndefined()
     },
   )
 
-  test('what a removal that is rolled back would have removed stays', async () => {
+  test('a rolled-back delete keeps the content', async () => {
     const { incoming, located } = await storeOne()
     await db.blobs.finish(incoming)
     const refused = db.transaction(async (tx) => {
@@ -170,7 +170,7 @@ describe('sqlite', () => {
     expect(await textOf(db, located)).toBe('content')
   })
 
-  test('content that is open is read to its end, also if it is removed meanwhile', async () => {
+  test('open content is read to its end, also if it is deleted meanwhile', async () => {
     const { incoming, located } = await storeOne()
     await db.blobs.finish(incoming)
     const opened = await db.blobs.open(located)
@@ -180,7 +180,7 @@ describe('sqlite', () => {
     expect(await read(opened)).toBe('content')
   })
 
-  test('content that has another length than its row says is not given out', async () => {
+  test('content with another length than its row is not served', async () => {
     const { incoming, located } = await storeOne()
     await db.blobs.finish(incoming)
     writeFileSync(path.join(folder, placeOf(located.key)), 'cut')
@@ -190,8 +190,8 @@ describe('sqlite', () => {
     })
   })
 
-  describe('a process that is taken for dead while it lives', () => {
-    /** Its folder is no longer known to be in use; it goes on all the same. */
+  describe('a live process that is taken for dead', () => {
+    /** Receives content, then gives up the claim on its folder, but goes on. */
     const supposedDead = async () => {
       const other = await openDatabase(place.url, OPTIONS)
       const incoming = await receive(other)
@@ -199,7 +199,7 @@ describe('sqlite', () => {
       return { other, incoming }
     }
 
-    test('stores no row for content that was removed: the upload is refused', async () => {
+    test('an upload whose content was collected is rejected as busy and stores no row', async () => {
       const { other, incoming } = await supposedDead()
       await db.blobs.recover()
       const late = other.transaction(async (tx) => {
@@ -212,7 +212,7 @@ describe('sqlite', () => {
       await other.close()
     })
 
-    test('loses nothing that has a row', async () => {
+    test('content with a row is not lost if its process is taken for dead', async () => {
       const other = await openDatabase(place.url, OPTIONS)
       const { incoming, located } = await storeOne(other)
       await other.blobs.close()
@@ -225,7 +225,7 @@ describe('sqlite', () => {
 })
 
 describe.for(ENGINES)('%s', (engine) => {
-  /** What is left of an upload that was never settled, when everything else is done. */
+  /** The pending content after an upload that was never finished, and a recovery. */
   const leftBy = async (change: (db: Database) => Database) => {
     const place = await newPlace(engine)
     const db = change(await openDatabase(place.url, OPTIONS))
@@ -238,15 +238,15 @@ describe.for(ENGINES)('%s', (engine) => {
     return left
   }
 
-  test('an upload that was forgotten holds nothing for ever', async () => {
+  test('recovery releases the content of a forgotten upload', async () => {
     expect(await leftBy((db) => db)).toBe(0)
   })
 
-  test('a store that does not look for forgotten uploads is caught', async () => {
+  test('a mutant without recovery of forgotten uploads is caught', async () => {
     expect(await leftBy(withoutRecovery)).toBe(1)
   })
 
-  test('an upload that was forgotten is refused when it goes on', async () => {
+  test('a forgotten upload that continues is rejected as busy', async () => {
     const place = await newPlace(engine)
     const db = await openDatabase(place.url, OPTIONS)
     await db.transaction((tx) => createInternalTables(tx, db.dialect))

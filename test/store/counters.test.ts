@@ -1,4 +1,4 @@
-// Counters of databases that had none, of models that change, and of tables that somebody wrote beside the service.
+// Counters of databases that had none, of models that change, and of tables that were written directly.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/index.js'
 import { Catalog, type ModelSource } from '../../src/model/catalog/catalog.js'
@@ -34,7 +34,7 @@ onEveryEngine((engine) => {
   })
   afterEach(() => place.remove())
 
-  /** Beside the service. */
+  /** Runs statements directly on the database. */
   const change = async (...statements: readonly (readonly [string, ...SqlValue[]])[]) => {
     const db = await openDatabase(place.url, OPTIONS)
     await db.transaction(async (tx) => {
@@ -49,7 +49,7 @@ onEveryEngine((engine) => {
     return String(row?.['shape'])
   }
 
-  test('a database without counters is counted at the next start, and nodes of before write no more', async () => {
+  test('a start builds the counters of a database without them, and outdated nodes stop writing', async () => {
     await filled(engine, place)
     const before = (await shapeOf(ITEM)).replace(/,"counted":\[[^\]]*\]/, '')
     await change(
@@ -80,7 +80,7 @@ onEveryEngine((engine) => {
     }
   })
 
-  describe('a model that changes is counted as it is then', () => {
+  describe('counters of models that change', () => {
     const lead = (definition: Definition): readonly ModelSource[] => [
       {
         file: 'lead.ts',
@@ -95,21 +95,21 @@ onEveryEngine((engine) => {
     const label = { type: 'string', length: 40, computed: '<{city}>' } as const
     const changes: readonly Changed[] = [
       { what: 'an index', after: { indexes: [['city']] } },
-      { what: 'an index that is gone', before: { indexes: [['city']] }, after: {} },
+      { what: 'a removed index', before: { indexes: [['city']] }, after: {} },
       {
-        what: 'archived records',
+        what: 'an archived flag',
         before: { indexes: [['city']] },
         after: { archived: true, indexes: [['city']] },
       },
       { what: 'a field with a default', after: { fields: { stage }, indexes: [['stage']] } },
       { what: 'a computed field', after: { fields: { label }, indexes: [['label']] } },
       {
-        what: 'a field of another name',
+        what: 'a renamed field',
         before: { fields: { place: { type: 'string' } }, indexes: [['place']] },
         after: { fields: { town: { type: 'string', was: 'place' } }, indexes: [['town']] },
       },
     ]
-    test.each(changes)('$what', async ({ after, before = {} }) => {
+    test.each(changes)('a start rebuilds the counters for $what', async ({ after, before = {} }) => {
       const first = await startService(engine, { place, models: lead(before), settings: PATIENT })
       const records = await enter(first, 'direct')
       const held = 'fields' in before ? { place: 'here' } : {}
@@ -122,7 +122,7 @@ onEveryEngine((engine) => {
       await second.close()
     })
 
-    test('a model that was dropped, and comes back, begins with nothing', async () => {
+    test('a model that was dropped and declared again starts with empty counters', async () => {
       await filled(engine, place)
       const db = await openDatabase(place.url, OPTIONS)
       await applySchema(db, Catalog.from(lead({})), [ITEM, BOX])
@@ -134,7 +134,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('what was changed beside the service is found, and put right while others write', async () => {
+  test('a rebuild during concurrent writes repairs counters that were changed directly', async () => {
     await filled(engine, place)
     await change(
       ['update verso_count set n = n + 5 where model = ? and level = 53', ITEM],
@@ -145,7 +145,7 @@ onEveryEngine((engine) => {
       [`delete from verso_value_count where model = ? and field = 'box' and value = ''`, ITEM],
       [`insert into verso_value_count (model, field, value, n) values (?, 'tag', '=nobody', 2)`, ITEM],
       [`insert into verso_value_count (model, field, value, n) values (?, 'title', '=t', 2)`, ITEM],
-      // Whole records, without a Change.
+      // Inserts a record without a Change.
       [`insert into "${ITEM}" ("version", "code", "stage", "rank") values (0, 'beside', 'won', 7)`],
     )
     const service = await startService(engine, { place, models, settings: PATIENT })
@@ -181,7 +181,7 @@ onEveryEngine((engine) => {
   })
 })
 
-/** A service that has written some records, and is closed. */
+/** Starts a service, writes some records, and closes it. */
 async function filled(engine: Engine, place: Place): Promise<void> {
   const service = await startService(engine, { place, models, settings: PATIENT })
   const records = await enter(service, 'direct')

@@ -1,4 +1,4 @@
-// What criteria find in a real database, on both engines: a small library, and one record of every kind of value.
+// Results of criteria on both engines: a small library, and records with values of every type.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { VersoError } from '../../src/errors.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
@@ -48,7 +48,7 @@ const Tag = defineModel({
     books: { type: 'many-to-many', target: 'lib.Book', mappedBy: 'tags' },
   },
 })
-/** Leads to itself in many ways, so that many relations can be asked for. */
+/** Refers to itself in many ways, so that a search can go over many relations. */
 const Node = defineModel({
   name: 'lib.Node',
   fields: Object.fromEntries(
@@ -63,7 +63,7 @@ const catalog = Catalog.from(
   [Country, Author, Profile, Book, Tag, Node, Everything].map((definition) => ({ file: 'm.ts', definition })),
 )
 
-/** Ids in the order of the lists: 1, 2 … */
+/** Ids are assigned in this order: 1, 2 … */
 const ROWS: Readonly<Record<string, readonly Values[]>> = {
   'lib.Country': [{ name: 'England' }, { name: 'Österreich' }],
   'lib.Author': [
@@ -167,7 +167,7 @@ onEveryEngine((engine) => {
   }
   const ask = (model: string, ...asked: Asked) => search(model, { criteria: [node(asked)] })
 
-  describe('a value is found by every operator of its type', () => {
+  describe('operators by field type', () => {
     const cases: readonly (readonly [asked: Asked, found: readonly number[]])[] = [
       [['label', '=', 'zebra'], [2]],
       [['label', '!=', 'zebra'], [1]],
@@ -250,7 +250,7 @@ onEveryEngine((engine) => {
         ['version', '=', 0],
         [1, 2, 3],
       ],
-      // What could not be stored is not found, and is no fault.
+      // A value that the field cannot store matches nothing, without an error.
       [['whole', '=', Number.MAX_SAFE_INTEGER], []],
       [
         ['price', '<', `${'9'.repeat(38)}.${'9'.repeat(38)}`],
@@ -258,12 +258,12 @@ onEveryEngine((engine) => {
       ],
       [['state', '=', 'x'.repeat(10_000)], []],
     ]
-    test.each(cases)('%j', async (asked, found) => {
+    test.each(cases)('the criteria %j match the expected records', async (asked, found) => {
       expect(await ask('test.Everything', ...asked)).toEqual(found)
     })
 
-    test('texts compare by code point', async () => {
-      // U+FFFD is before U+1F600, though not in UTF-16; and every capital letter is before every small one.
+    test('texts are compared by code point', async () => {
+      // U+FFFD sorts before U+1F600, unlike in UTF-16, and every capital letter before every small one.
       for (const [text, found] of [
         ['\u{1F600}', [1, 2]],
         ['\uFFFD', [1, 2]],
@@ -273,9 +273,9 @@ onEveryEngine((engine) => {
     })
   })
 
-  describe('null is unknown', () => {
+  describe('null in criteria', () => {
     test.each(['=', '!=', '<', '>', '<=', '>='])(
-      '%s null finds nothing, and nor does its opposite',
+      'a comparison %s null and its negation match no record',
       async (operator) => {
         for (const field of ['label', 'whole', 'amount', 'active', 'day', 'at', 'moment', 'token', 'state']) {
           if (!['=', '!='].includes(operator) && ['active', 'token'].includes(field)) continue
@@ -286,14 +286,14 @@ onEveryEngine((engine) => {
       },
     )
 
-    test('a list of nothing holds nobody, and everybody is outside', async () => {
+    test('in [] matches no record, and notIn [] every record', async () => {
       for (const field of ['label', 'whole', 'amount', 'active', 'day', 'at', 'moment', 'token', 'state']) {
         expect(await ask('test.Everything', field, 'in', [])).toEqual([])
         expect(await ask('test.Everything', field, 'notIn', [])).toEqual([1, 2, 3])
       }
     })
 
-    test('an opposite leaves out what has no value', async () => {
+    test('a negated operator does not match null', async () => {
       for (const [operator, value] of [
         ['!=', 'zebra'],
         ['notLike', 'zebra'],
@@ -304,7 +304,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  describe('a path over neighbours', () => {
+  describe('paths over related records', () => {
     const cases: readonly (readonly [model: string, asked: Asked, found: readonly number[]])[] = [
       ['lib.Book', ['author.name', '=', 'Ada'], [1, 2]],
       ['lib.Book', ['author.name', 'isNull'], [4]],
@@ -322,7 +322,7 @@ onEveryEngine((engine) => {
       ['lib.Book', ['author.country.id', '=', 2], [3]],
       ['lib.Book', ['author.version', '=', 0], [1, 2, 3]],
       ['lib.Book', ['createdBy', '=', 'Ada'], []],
-      // The other side of a one-to-one.
+      // The inverse of a one-to-one.
       ['lib.Author', ['profile', '=', 1], [1]],
       ['lib.Author', ['profile', 'isNull'], [2, 3]],
       ['lib.Author', ['profile.bio', 'like', 'count'], [1]],
@@ -330,12 +330,12 @@ onEveryEngine((engine) => {
       ['lib.Author', ['profile.author.name', '=', 'Ada'], [1]],
       ['lib.Book', ['author.profile.author', '=', 1], [1, 2]],
     ]
-    test.each(cases)('%s %j', async (model, asked, found) => {
+    test.each(cases)('the path criteria of %s %j match the expected records', async (model, asked, found) => {
       expect(await ask(model, ...asked)).toEqual(found)
     })
   })
 
-  describe('a list is asked for at least one member', () => {
+  describe('criteria over lists', () => {
     const cases: readonly (readonly [model: string, asked: Asked, found: readonly number[]])[] = [
       ['lib.Author', ['books.name', '=', 'Notes'], [1]],
       ['lib.Author', ['books.name', 'like', '%e%'], [1, 2]],
@@ -362,17 +362,20 @@ onEveryEngine((engine) => {
       ['lib.Book', ['tags', '=', null], []],
       ['lib.Book', ['author.books.pages', '=', 10], [1, 2]],
       ['lib.Book', ['author.books', 'isEmpty'], [4]],
-      // The other side of a many-to-many.
+      // The inverse of a many-to-many.
       ['lib.Tag', ['books', '=', 3], [2]],
       ['lib.Tag', ['books.author.name', '=', 'Ada'], [1, 2]],
       ['lib.Tag', ['books', 'isEmpty'], [3]],
       ['lib.Tag', ['books.tags.name', '=', 'red'], [1, 2]],
     ]
-    test.each(cases)('%s %j', async (model, asked, found) => {
-      expect(await ask(model, ...asked)).toEqual(found)
-    })
+    test.each(cases)(
+      'the list criteria of %s %j match records with at least one such member',
+      async (model, asked, found) => {
+        expect(await ask(model, ...asked)).toEqual(found)
+      },
+    )
 
-    test('so that what is not true of any is the opposite, also where there is nobody', async () => {
+    test('a negated list criterion matches records without any such member, also with an empty list', async () => {
       const criteria = [node(['books.pages', '>', 200])]
       expect(await search('lib.Author', { criteria })).toEqual([2])
       expect(await search('lib.Author', { operator: 'not', criteria })).toEqual([1, 3])
@@ -380,13 +383,13 @@ onEveryEngine((engine) => {
       expect(await search('lib.Author', { operator: 'not', criteria: unknown })).toEqual([1, 2, 3])
     })
 
-    test('and two questions need not be true of the same one', async () => {
+    test('two list criteria may match different members', async () => {
       const criteria = [node(['books.name', '=', 'Notes']), node(['books.pages', '=', 200])]
       expect(await search('lib.Author', { criteria })).toEqual([1])
     })
   })
 
-  test('"and", "or" and "not" join as they are nested', async () => {
+  test('"and", "or" and "not" combine as they are nested', async () => {
     const [red, ada, long] = [
       node(['tags', '=', 'red']),
       node(['author', '=', 'Ada']),
@@ -402,7 +405,7 @@ onEveryEngine((engine) => {
     ).toEqual([1, 2, 3])
   })
 
-  test('an order over neighbours stands on the same joins', async () => {
+  test('an order over related records uses the joins of the criteria', async () => {
     const data = { criteria: [node(['author.country.name', 'notNull'])] }
     expect(await search('lib.Book', data, 'author.name')).toEqual([3, 1, 2])
     const all = { criteria: [node(['id', 'notNull'])] }
@@ -417,14 +420,14 @@ onEveryEngine((engine) => {
     expect(before.match(/join/g)).toHaveLength(2)
   })
 
-  test('the id of a neighbour needs no join', () => {
+  test('the id of a related record needs no join', () => {
     const scope = new SqlScope(db.dialect)
     const where = scope.compileWhere(criteriaOf('lib.Book', { criteria: [node(['author', '=', 5])] }))
     expect(scope.render(where)).toEqual({ sql: '(t."author" = ?)', params: [5] })
     expect(scope.joins).toBe('')
   })
 
-  test('no word of a client stands in the SQL', () => {
+  test('values from clients are parameters, never part of the SQL', () => {
     const evil = `'"); drop table x; --`
     const scope = new SqlScope(db.dialect)
     const asked: readonly Asked[] = [
@@ -444,7 +447,7 @@ onEveryEngine((engine) => {
     expect(params.every((param) => String(param).includes('drop'))).toBe(true)
   })
 
-  test('a list of any length is one parameter, so that there are few texts of SQL', () => {
+  test('a list of any length is one parameter, so few SQL texts exist', () => {
     const [short, long] = [[1], Array.from({ length: 1000 }, (_, index) => index)].map((ids) => {
       const scope = new SqlScope(db.dialect)
       const where = scope.compileWhere(criteriaOf('lib.Book', { criteria: [node(['tags', 'in', ids])] }))
@@ -455,8 +458,8 @@ onEveryEngine((engine) => {
     expect(short?.[1]).toBe(1)
   })
 
-  describe('the greatest search', () => {
-    test(`goes over ${MAX_JOINS} relations, and no more`, async () => {
+  describe('limits of joins', () => {
+    test(`a search may go over ${MAX_JOINS} relations, and one more is rejected`, async () => {
       const over = (count: number) => ({
         criteria: Array.from({ length: count }, (_, index) => node([`n${index}.version`, 'isNull'])),
       })
@@ -466,8 +469,8 @@ onEveryEngine((engine) => {
       expect(refusal).toMatchObject({ kind: 'bad-request', message: expect.stringMatching(/32 relations/) })
     })
 
-    test('counts a relation once, however often it is asked', async () => {
-      // Left to itself PostgreSQL thinks about eight of these for twenty seconds.
+    test('a relation used by many criteria counts once', async () => {
+      // Without a limit, PostgreSQL plans eight of these for twenty seconds.
       const long = 'author.books.author.books.author.books.author.books'
       const criteria = Array.from({ length: MAX_TERMS }, () => node([long, '=', 1]))
       expect(await search('lib.Book', { criteria })).toEqual([1, 2])
@@ -475,14 +478,14 @@ onEveryEngine((engine) => {
       expect(await search('lib.Book', { operator: 'not', criteria })).toEqual([3, 4])
     })
 
-    test('asks many lists whether they are empty', async () => {
+    test('many criteria about empty lists are answered', async () => {
       const criteria = Array.from({ length: MAX_TERMS }, () => node(['author.books.tags', 'notEmpty']))
       expect(await search('lib.Book', { criteria })).toEqual([1, 2, 3])
       const empty = Array.from({ length: MAX_TERMS }, () => node(['tags', 'isEmpty']))
       expect(await search('lib.Book', { criteria: empty })).toEqual([4])
     })
 
-    test('counts those of an order too', () => {
+    test('the relations of an order count towards the limit of joins', () => {
       const scope = new SqlScope(db.dialect)
       const join = (index: number) => {
         const { steps, field } = pathTo('lib.Node', `n${index}.version`)

@@ -1,4 +1,4 @@
-// Columns of files as models change: older databases get them, and what is dropped takes its files along.
+// Columns of binary fields as models change: older databases get them, and a dropped field drops its files.
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { Catalog } from '../../src/model/catalog/catalog.js'
@@ -54,7 +54,7 @@ onEveryEngine((engine) => {
     })
   const stored = engine === 'sqlite' ? 1 : 0
 
-  test('a database from before files had a column starts, and takes them', async () => {
+  test('a database from before a binary field starts, and accepts files', async () => {
     const place = await newPlace(engine)
     await withSheets(place, { title }, (sheets) => sheets.create(NAME, { title: 'Old' }))
     await withSheets(place, { title, scan: { type: 'binary' } }, async (sheets) => {
@@ -65,7 +65,7 @@ onEveryEngine((engine) => {
     place.remove()
   })
 
-  test('a renamed field keeps its files', async () => {
+  test('a renamed binary field keeps its files', async () => {
     const place = await withOneFile('scan')
     await withSheets(place, { title, image: { type: 'binary', was: 'scan' } }, async (sheets) => {
       const file = await sheets.download(NAME, 1, 'image')
@@ -75,7 +75,7 @@ onEveryEngine((engine) => {
     place.remove()
   })
 
-  test('a field with files is not lost unseen, and no other type takes its place', async () => {
+  test('removing a binary field with files, or changing its type, stops the start', async () => {
     const place = await withOneFile('scan')
     for (const fields of [{ title }, { title, scan: { type: 'integer' as const } }]) {
       await expect(startService(engine, { place, models: models(fields) })).rejects.toThrow(
@@ -90,7 +90,7 @@ onEveryEngine((engine) => {
     ['a field', `${NAME}.scan`, models({ title })],
     ['a model', NAME, []],
   ] as const
-  test.for(drops)('%s that is dropped takes its files along', async ([, name, sources]) => {
+  test.for(drops)('dropping %s deletes its files', async ([, name, sources]) => {
     const place = await withOneFile('scan')
     await withDatabase(place, (db) => applySchema(db, Catalog.from(sources), [name]))
     expect(await left(place)).toEqual([0, 0])

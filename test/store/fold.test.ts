@@ -1,4 +1,4 @@
-// The engines fold as the model does, each in its own way. Checked for every character there is, and for random texts.
+// Both engines fold texts as the model does, checked with every character and with random texts.
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import pg from 'pg'
@@ -20,7 +20,7 @@ const TEXTS_IN_A_QUERY = 512
 const open = (url: string) => openDatabase(url, { poolSize: 2, statementTimeoutMs: 60_000 })
 const prepare = (db: Database) => db.transaction((tx) => createInternalTables(tx, db.dialect))
 
-/** The texts that the engine folds otherwise than the model, with both answers. */
+/** The texts that the engine folds differently from the model, with both results. */
 async function differences(
   db: Database,
   engine: Engine,
@@ -37,7 +37,7 @@ async function differences(
   })
 }
 
-/** Every code point but NUL and the halves of surrogate pairs, many to a text; apart on the first plane, where neighbours may join. */
+/** Every code point but NUL and surrogates, many to a text; separated by spaces on the first plane, where characters may compose. */
 function* everyCharacter(): Generator<string> {
   for (let start = 0; start <= 0x10ffff; start += POINTS_IN_A_TEXT) {
     const points = Array.from({ length: POINTS_IN_A_TEXT }, (_, index) => start + index)
@@ -58,7 +58,7 @@ async function differencesOfAll(db: Database, engine: Engine, foldSql?: Dialect[
 
 const characters = (text: string) => fc.constantFrom(...Array.from(text))
 
-/** Letters, marks that are dropped and marks that stay, jamo, characters of every age, and anything at all. */
+/** Letters, removed and kept marks, jamo, characters of every Unicode version, and any others. */
 const unit = fc.oneof(
   { weight: 4, arbitrary: characters('aZ %_\\é\u0130ıßẞǽǾłĐΣςϒᾼЙёԱႠᎠꭰａ\u212B\u1E9B') },
   {
@@ -102,11 +102,11 @@ onEveryEngine((engine) => {
     place.remove()
   })
 
-  test('every character is folded as the model does', async () => {
+  test('the engine folds every character as the model does', async () => {
     expect(await differencesOfAll(db, engine)).toEqual([])
   })
 
-  test('texts of mixed scripts are folded as the model does', async () => {
+  test('the engine folds texts of mixed scripts as the model does', async () => {
     await fc.assert(
       fc.asyncProperty(texts, async (some) => {
         expect(await differences(db, engine, some)).toEqual([])
@@ -115,7 +115,7 @@ onEveryEngine((engine) => {
     )
   })
 
-  test('the broken twin, plain lower case, is caught by both', async () => {
+  test('a mutant that only lowers the case is caught by both checks', async () => {
     const lower = (column: string) => `lower(${column})`
     expect((await differencesOfAll(db, engine, lower)).length).toBeGreaterThan(50)
     const found = fc.asyncProperty(texts, async (some) =>
@@ -124,7 +124,7 @@ onEveryEngine((engine) => {
     expect((await fc.check(found, { numRuns: 40, endOnFailure: true })).failed).toBe(true)
   })
 
-  test('null stays null, and an empty text empty', async () => {
+  test('fold keeps null and the empty text', async () => {
     const sql = (value: string) =>
       `select ${db.dialect.fold('x')} as "folded" from (select ${value} as x) as one`
     expect(await db.reader.all(sql('cast(null as text)'))).toEqual([{ folded: null }])
@@ -147,7 +147,7 @@ onEveryEngine((engine) => {
     ['％', 'a', false],
     ['_', '', false],
     ['', '', true],
-  ])('like %j: %j, %j', async (value, text, isFound) => {
+  ])('like %j on the text %j matches: %j', async (value, text, isFound) => {
     const [row] = await db.reader.all(
       `select 1 as "found" from (select cast(? as text) as x) as one where ${db.dialect.fold('x')} like ? escape '\\'`,
       [text, buildLikePattern(value)],
@@ -156,7 +156,7 @@ onEveryEngine((engine) => {
   })
 })
 
-describe('on PostgreSQL', () => {
+describe('fold on PostgreSQL', () => {
   async function query(url: string, sql: string): Promise<unknown[]> {
     const client = new pg.Client({ connectionString: url })
     await client.connect()
@@ -179,7 +179,7 @@ describe('on PostgreSQL', () => {
   const versionOf = (url: string) =>
     query(url, `select xmin, prosrc from pg_proc where oid = to_regprocedure('verso_fold(text)')`)
 
-  test('nodes that start at once make the function once, and later starts leave it alone', async () => {
+  test('nodes that start concurrently create the fold function once, and later starts keep it', async () => {
     const url = await createDatabase(inject('postgresUrl'))
     await Promise.all([start(url), start(url), start(url), start(url)])
     const made = await versionOf(url)
@@ -188,7 +188,7 @@ describe('on PostgreSQL', () => {
     expect(await versionOf(url)).toEqual(made)
   })
 
-  test('a function that folds otherwise is replaced', async () => {
+  test('a start replaces a fold function that differs', async () => {
     const url = await createDatabase(inject('postgresUrl'))
     await query(
       url,
@@ -205,18 +205,21 @@ describe('on PostgreSQL', () => {
     return (error as ConfigError).message
   }
 
-  test.each(['LATIN1', 'SQL_ASCII'])('a database in %s is refused', async (encoding) => {
-    const server = inject('postgresUrl')
-    const name = `verso_${encoding.toLowerCase()}_${process.pid}`
-    await query(server, `create database ${name} encoding '${encoding}' locale 'C' template template0`)
-    const url = new URL(server)
-    url.pathname = name
-    expect(await refusalToStart(url.href)).toBe(
-      `The database cannot be used:\n  - it is encoded in ${encoding}: make one with encoding UTF8`,
-    )
-  })
+  test.each(['LATIN1', 'SQL_ASCII'])(
+    'a database with the encoding %s is rejected at start',
+    async (encoding) => {
+      const server = inject('postgresUrl')
+      const name = `verso_${encoding.toLowerCase()}_${process.pid}`
+      await query(server, `create database ${name} encoding '${encoding}' locale 'C' template template0`)
+      const url = new URL(server)
+      url.pathname = name
+      expect(await refusalToStart(url.href)).toBe(
+        `The database cannot be used:\n  - it is encoded in ${encoding}: make one with encoding UTF8`,
+      )
+    },
+  )
 
-  test('a server without ICU is refused', async () => {
+  test('a PostgreSQL server without ICU is rejected at start', async () => {
     const url = await createDatabase(inject('postgresUrl'))
     await query(url, 'drop collation pg_catalog."und-x-icu"')
     expect(await refusalToStart(url)).toMatch(

@@ -1,4 +1,4 @@
-// Accounts of a time before there were roles keep what they could do.
+// Accounts from before there were roles keep their permissions.
 import { expect, test } from 'vitest'
 import { ROLE_MODEL } from '../../src/model/catalog/auth-models.js'
 import { USER_MODEL } from '../../src/model/definition/model.js'
@@ -18,7 +18,7 @@ interface StoredShape {
   links?: Record<string, unknown>
 }
 
-/** The tables as they were: a column that makes administrators, and nothing of roles. */
+/** Restores the former tables: an admin column, and no roles. */
 async function goBack(app: App): Promise<void> {
   await app.db.transaction(async (tx) => {
     await tx.run(`alter table "${USER_MODEL}" add column "admin" ${app.db.dialect.columns.boolean.type}`)
@@ -45,7 +45,7 @@ async function recordsOfUser(app: App, username: string) {
 }
 
 onEveryEngine((engine) => {
-  test('administrators are given their role, all others the one that permits what they could do', async () => {
+  test('an upgrade gives administrators their role, and all others one with their former permissions', async () => {
     const place = await newPlace(engine)
     const before = await openAt(place)
     for (const username of ['root', 'bob']) await addUser(before, { username, password: PASSWORD, roles: [] })

@@ -1,4 +1,4 @@
-// Names in the Log mean what they meant when they were written, whatever became of the fields since.
+// Field names in the change log keep the meaning they had when they were logged.
 import { expect, test } from 'vitest'
 import { FORMER_FIELD_TABLE } from '../../src/store/schema/former-fields.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -10,7 +10,7 @@ import { MODEL, source, text, useLead } from './lead.js'
 onEveryEngine((engine) => {
   const { place, plan, withModels, withDatabase } = useLead(engine)
 
-  /** A record that had one value, and then another. */
+  /** Creates a record with one value and updates it to another. */
   const twoVersions = async (lead: Records, name: string, first: unknown, second: unknown) => {
     await lead.create(MODEL, { title: 't', [name]: first })
     await lead.update(MODEL, 1, { version: 0, [name]: second })
@@ -22,7 +22,7 @@ onEveryEngine((engine) => {
     return (await lead.find(MODEL, { asOf: on, ...(fields ? { fields } : {}) })).data[0]
   }
 
-  test('a field is followed through all of its names, with or without `was`', async () => {
+  test('the history follows a field through all its names', async () => {
     await withModels({ title, a: text }, async (lead) => {
       await twoVersions(lead, 'a', 'x', 'y')
     })
@@ -46,7 +46,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('another field under an old name has nothing of the old one', async () => {
+  test('a new field under a former name has no history of the former field', async () => {
     await withModels({ title, a: text }, async (lead) => {
       await twoVersions(lead, 'a', 'x', 'y')
     })
@@ -60,7 +60,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('what was dropped and is declared again begins anew', async () => {
+  test('a field dropped and declared again starts without history', async () => {
     await withModels({ title, a: text }, async (lead) => {
       await twoVersions(lead, 'a', 'x', 'y')
     })
@@ -82,15 +82,15 @@ onEveryEngine((engine) => {
   const other = { type: 'many-to-one', target: MODEL }
   const many = { type: 'many-to-many', target: MODEL }
   const kinds: readonly (readonly [string, object, unknown, object])[] = [
-    ['a text that becomes a number', text, 'XL', { type: 'integer' }],
-    ['a text that becomes a date', text, 'monday', { type: 'date' }],
-    ['a text that becomes a reference', text, 'Acme', other],
-    ['a text that becomes a list', text, 'x', many],
-    ['a reference that becomes a text', other, { id: 1 }, text],
-    ['a list that becomes a number', many, [{ id: 1 }], { type: 'integer' }],
+    ['a text changed to a number', text, 'XL', { type: 'integer' }],
+    ['a text changed to a date', text, 'monday', { type: 'date' }],
+    ['a text changed to a reference', text, 'Acme', other],
+    ['a text changed to a list', text, 'x', many],
+    ['a reference changed to a text', other, { id: 1 }, text],
+    ['a list changed to a number', many, [{ id: 1 }], { type: 'integer' }],
   ]
   for (const [what, before, value, after] of kinds) {
-    test(`${what} is left out of its past`, async () => {
+    test(`${what} is omitted from its history`, async () => {
       await withModels({ title, size: before }, async (lead) => {
         await lead.create(MODEL, { title: 't' })
         await lead.update(MODEL, 1, { version: 0, size: value })
@@ -110,7 +110,7 @@ onEveryEngine((engine) => {
     })
   }
 
-  test('without notes of it, what a field cannot hold is not told, and nothing breaks', async () => {
+  test('without notes of former fields, values that a field cannot hold are omitted', async () => {
     await withModels({ title, size: text }, async (lead) => {
       await twoVersions(lead, 'size', 'XL', null)
     })
@@ -123,7 +123,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('the twin that keeps no former names tells of a field what it was not', async () => {
+  test('a mutant that stores no former names returns wrong values of the past', async () => {
     await withModels({ title, a: text }, async (lead) => {
       await twoVersions(lead, 'a', 'x', 'y')
     })

@@ -1,4 +1,4 @@
-// Whoever asks while others are being answered is told nothing that was read before they asked.
+// A call that arrives while a batch is in flight gets no value that was read before the call.
 import { expect, test } from 'vitest'
 import { Batcher, type BatchFunction } from '../../src/store/engine/batcher.js'
 
@@ -6,7 +6,7 @@ type Together = <I, O>(key: string, input: I, run: BatchFunction<I, O>) => Promi
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-/** What two are told of a number that grows after the first has asked and before the second does, and how often it was read. */
+/** The answers to three calls while a number grows after the first one, and how often the number was read. */
 async function askTwice(together: Together): Promise<{ told: number[]; reads: number }> {
   let [current, reads] = [1, 0]
   const ask = () =>
@@ -23,7 +23,7 @@ async function askTwice(together: Together): Promise<{ told: number[]; reads: nu
 }
 
 test.each([1, 2])(
-  'with %i under way at once, those who come later are told what is there by then',
+  'with %i batches in flight, later calls get a value read after they arrived',
   async (maxConcurrent) => {
     const gathering = new Batcher({ maxInputs: 32, maxConcurrent })
     const together: Together = (key, input, run) => gathering.batch(key, input, run)
@@ -31,7 +31,7 @@ test.each([1, 2])(
   },
 )
 
-test('who is told what others are already being told is found out', async () => {
+test('a mutant that joins a batch in flight is caught', async () => {
   const underWay = new Map<string, Promise<unknown>>()
   const joining: Together = async (key, input, run) => {
     const answer = underWay.get(key) ?? run([input]).then(([output]) => output)

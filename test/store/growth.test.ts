@@ -6,14 +6,14 @@ import { MODEL, source, text, useLead } from './lead.js'
 onEveryEngine((engine) => {
   const { place, plan, withModels } = useLead(engine)
 
-  test('an unchanged model changes nothing', async () => {
+  test('an unchanged model plans no steps', async () => {
     await withModels({ a: text }, (lead) => lead.create(MODEL, { a: 'x' }))
     const { steps, errors, notes } = await plan({ a: text })
     expect({ steps, faults: errors, notes }).toEqual({ steps: [], faults: [], notes: [] })
   })
 
-  describe('grows', () => {
-    test('a new field, with its default for the records that are there; their versions stay', async () => {
+  describe('schema growth', () => {
+    test('a new field gets its default in stored records, whose versions stay', async () => {
       await withModels({ a: text }, (lead) => lead.create(MODEL, { a: 'x' }))
       const fields = {
         a: text,
@@ -25,7 +25,7 @@ onEveryEngine((engine) => {
       expect(record).toMatchObject({ version: 0, a: 'x', b: 7, c: '1.50', d: null })
     })
 
-    test('a new computed field is worked out for the records that are there', async () => {
+    test('a new computed field is computed for stored records', async () => {
       await withModels({ a: text }, (lead) => lead.create(MODEL, { a: 'x' }))
       const fields = { a: text, twice: { type: 'string', computed: '{a}-{a}' }, b: text }
       expect(await withModels(fields, (lead) => lead.read(MODEL, 1))).toMatchObject({
@@ -35,7 +35,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('a renamed field keeps its values, its past, and its index', async () => {
+    test('a renamed field keeps its values, its history and its index', async () => {
       await withModels({ a: { ...text, unique: true } }, async (lead) => {
         await lead.create(MODEL, { a: 'x' })
         await lead.update(MODEL, 1, { version: 0, a: 'y' })
@@ -52,7 +52,7 @@ onEveryEngine((engine) => {
       await withModels(fields, (lead) => lead.read(MODEL, 1))
     })
 
-    test('indexes and unique sets come and go', async () => {
+    test('indexes and unique sets are created and dropped', async () => {
       await withModels({ a: text, b: text }, (lead) => lead.create(MODEL, { a: '1', b: '1' }))
       const sets = { unique: [['a', 'b']], indexes: [['b']] }
       await withModels(
@@ -66,7 +66,7 @@ onEveryEngine((engine) => {
       await withModels({ a: text, b: text }, (lead) => lead.create(MODEL, { a: '1', b: '1' }))
     })
 
-    test('types may widen', async () => {
+    test('a field type can be widened', async () => {
       await withModels({ a: text, n: { type: 'integer' }, d: { type: 'decimal', scale: 2 } }, (lead) =>
         lead.create(MODEL, { a: 'x', n: 5, d: '1.25' }),
       )
@@ -78,7 +78,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('a default of now is the time of the start, and a text that reads now is a text', async () => {
+    test('a default of now is the start time for a date, and plain text for a string', async () => {
       await withModels({ a: text }, (lead) => lead.create(MODEL, { a: 'x' }))
       const fields = {
         a: text,
@@ -89,7 +89,7 @@ onEveryEngine((engine) => {
       expect(record).toMatchObject({ word: 'now', day: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) })
     })
 
-    test('a field takes the name of a column that was kept empty', async () => {
+    test('a renamed field may take the name of an empty column', async () => {
       await withModels({ phone: text, tel: text }, (lead) => lead.create(MODEL, { tel: '1' }))
       await withModels({ tel: text }, (lead) => lead.read(MODEL, 1))
       const record = await withModels({ phone: { ...text, was: 'tel', unique: true } }, (lead) =>
@@ -98,7 +98,7 @@ onEveryEngine((engine) => {
       expect(record).toMatchObject({ phone: '1' })
     })
 
-    test('a node with older models writes no more beside the new ones, and says why; other models go on', async () => {
+    test('a node with outdated models rejects writes to the changed model with a reason, and writes others', async () => {
       const old = await startService(engine, {
         place: place(),
         models: [...source({ a: text }), ...models],
@@ -118,7 +118,7 @@ onEveryEngine((engine) => {
       await old.close()
     })
 
-    test('fields in another order are the same tables', async () => {
+    test('a different order of fields is no schema change', async () => {
       const one = await startService(engine, { place: place(), models: source({ a: text, b: text }) })
       const records = await enter(one, 'direct')
       await plan({ b: text, a: text }, [], true)
@@ -126,7 +126,7 @@ onEveryEngine((engine) => {
       await one.close()
     })
 
-    test('two nodes starting at once on an empty database both come up', async () => {
+    test('nodes that start concurrently on an empty database create the tables once', async () => {
       const services = await Promise.all(
         [1, 2, 3].map(() =>
           startService(engine, { place: place(), models: source({ a: text }) }).catch(
@@ -135,7 +135,7 @@ onEveryEngine((engine) => {
         ),
       )
       for (const service of services) {
-        // The account of the tests may be made by one of them only; the tables are made once.
+        // Only one of them can create the test account; the tables are created once.
         if (service instanceof Error) expect(service).toMatchObject({ kind: 'not-unique' })
         else await (service as Awaited<ReturnType<typeof startService>>).close()
       }

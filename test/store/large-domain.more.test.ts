@@ -1,4 +1,4 @@
-// A large domain: its tables are made, and a start that finds them as they are is quick. The bounds are those that are promised.
+// A large domain: the first start creates its tables, and later starts are fast. The bounds are the documented ones.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import path from 'node:path'
@@ -21,7 +21,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** How long it takes from the files to a service that could be asked, on a machine that does nothing else. */
+/** The time from the files to a running service, corrected for the load of the machine. */
 async function timeStart(place: Place): Promise<number> {
   const sinceMs = performance.now()
   const app = await createApp({ models: await loadModels(folder), settings: { db: place.url } })
@@ -30,13 +30,13 @@ async function timeStart(place: Place): Promise<number> {
   return tookMs / waiting()
 }
 
-/** How many there are for each processor: where others work too, everything takes so many times as long. */
+/** The load per processor: on a busy machine everything takes that many times longer. */
 function waiting(): number {
   const [load = 1] = loadavg()
   return Math.max(1, load / cpus().length)
 }
 
-/** The quickest of a few; no more than it takes to see that one is in time. */
+/** The fastest of a few starts; stops as soon as one is in time. */
 async function quickestStart(place: Place): Promise<number> {
   let quickestMs = Infinity
   for (let attempt = 0; attempt < ATTEMPTS && quickestMs >= NEXT_START_MS; attempt++)
@@ -51,7 +51,7 @@ beforeAll(async () => {
   models = await loadModels(folder)
 })
 
-test('it is as large as it should be', () => {
+test('the large domain has the documented size', () => {
   const catalog = Catalog.from(models)
   const fields = catalog.models.flatMap((model) => [...model.fields.values()].filter((field) => !field.kept))
   expect(catalog.models).toHaveLength(LARGE.entities)
@@ -59,7 +59,7 @@ test('it is as large as it should be', () => {
   expect(fields.filter((field) => field.relation).length).toBeGreaterThanOrEqual(3_500)
 })
 
-test('it is written as JSON, and loads again to the same definitions', async () => {
+test('the large domain exported as JSON loads to the same definitions', async () => {
   const out = path.join(folder, '..', `${path.basename(folder)}-json`)
   await convertModels(folder, 'json', out)
   const byName = (sources: readonly ModelSource[]) =>
@@ -68,7 +68,7 @@ test('it is written as JSON, and loads again to the same definitions', async () 
   rmSync(out, { recursive: true })
 })
 
-/** A record of this model in its simplest form. */
+/** A record of this model with its required fields only. */
 function simplest(model: Model): Record<string, unknown> {
   const values: Readonly<Record<string, unknown>> = {
     ...{ string: 'x', text: 'x', integer: 1, long: 1, decimal: '1', boolean: true, enum: 'LOW' },
@@ -81,7 +81,7 @@ function simplest(model: Model): Record<string, unknown> {
 const needsNeighbours = ({ fields }: Model) =>
   [...fields.values()].some((field) => field.required && field.relation)
 
-/** An owner, its list, and the members of it. */
+/** An owner, its owned list, and the model of the members. */
 function someFamily(catalog: Catalog): { owner: Model; list: Field; members: Model; back: string } {
   for (const owner of catalog.models) {
     for (const list of owner.fields.values()) {
@@ -95,7 +95,7 @@ function someFamily(catalog: Catalog): { owner: Model; list: Field; members: Mod
   throw new Error('there is no such family')
 }
 
-/** For a machine that does ten other things. */
+/** Enough for a machine with ten other jobs. */
 const PATIENCE_MS = 300_000
 
 onEveryEngine((engine) => {
@@ -108,7 +108,7 @@ onEveryEngine((engine) => {
   })
 
   test(
-    'the first start makes all tables in time, and one that finds them changes nothing, quickly',
+    'the first start of a large domain creates all tables in time, and the next one is fast',
     async () => {
       expect(await timeStart(place)).toBeLessThan(FIRST_START_MS[engine])
       expect(await quickestStart(place)).toBeLessThan(NEXT_START_MS)
@@ -117,7 +117,7 @@ onEveryEngine((engine) => {
   )
 
   test(
-    'its models are served over HTTP: a family is made, read and found through its relation',
+    'a large domain is served over HTTP: an owner with members is created, read and found',
     async () => {
       const service = await startService(engine, { models, place })
       const records = await enter(service, 'http')

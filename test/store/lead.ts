@@ -1,4 +1,4 @@
-// One model on one database, through starts with changing definitions.
+// One model on one database, over starts with changing definitions.
 import { afterEach, beforeEach, expect } from 'vitest'
 import { ConfigError } from '../../src/errors.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
@@ -18,14 +18,14 @@ export const source = (fields: object, more: object = {}) => [
 
 export interface Lead {
   readonly place: () => Place
-  /** Starts with these fields, does something, stops. */
+  /** Starts a service with these fields, runs `use`, and stops it. */
   readonly withModels: <T>(fields: object, use: (lead: Records) => Promise<T>, more?: object) => Promise<T>
   readonly withDatabase: <T>(use: (db: Database) => Promise<T>) => Promise<T>
-  /** Shows the plan for these fields, or carries it out. */
+  /** Shows the plan for these fields, or applies it. */
   readonly plan: (fields: object, drops?: readonly string[], apply?: boolean) => Promise<SchemaPlan>
 }
 
-/** A fresh database for each test of the block. */
+/** Creates a fresh database for each test of the block. */
 export function useLead(engine: Engine): Lead {
   let place: Place
   beforeEach(async () => {
@@ -58,7 +58,7 @@ export function useLead(engine: Engine): Lead {
   }
 }
 
-/** The faults that a start ends in. */
+/** The errors that a start fails with. */
 export async function faultsOf(start: Promise<unknown>): Promise<string> {
   const error = await start.then(
     () => undefined,

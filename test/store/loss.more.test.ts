@@ -8,10 +8,10 @@ import { faultsOf, MODEL, text, useLead } from './lead.js'
 onEveryEngine((engine) => {
   const { plan, withDatabase, withModels } = useLead(engine)
 
-  describe('refuses what would lose data', () => {
+  describe('schema changes that would lose data', () => {
     const record = { a: 'x', b: 'y' }
 
-    test('a field that is gone, while records hold a value in it', async () => {
+    test('a removed field with values stops the start', async () => {
       await withModels({ a: text, b: text }, (lead) => lead.create(MODEL, record))
       const faults = await faultsOf(withModels({ a: text }, (lead) => lead.read(MODEL, 1)))
       expect(faults).toMatch(/crm\.Lead\.b is no longer declared, and 1 record holds a value/)
@@ -19,7 +19,7 @@ onEveryEngine((engine) => {
       expect(await withModels({ a: text, b: text }, (lead) => lead.read(MODEL, 1))).toMatchObject(record)
     })
 
-    test('a field of another type, while records hold a value in it', async () => {
+    test('a field with values and an incompatible new type stops the start', async () => {
       await withModels({ a: text, b: text }, (lead) => lead.create(MODEL, record))
       const faults = await faultsOf(
         withModels({ a: text, b: { type: 'integer' } }, (lead) => lead.read(MODEL, 1)),
@@ -28,7 +28,7 @@ onEveryEngine((engine) => {
       expect(await withModels({ a: text, b: text }, (lead) => lead.read(MODEL, 1))).toMatchObject(record)
     })
 
-    test('digits of a decimal', async () => {
+    test('a smaller scale of a decimal with longer values stops the start', async () => {
       await withModels({ d: { type: 'decimal', scale: 3 } }, (lead) => lead.create(MODEL, { d: '1.125' }))
       const faults = await faultsOf(
         withModels({ d: { type: 'decimal', scale: 2 } }, (lead) => lead.read(MODEL, 1)),
@@ -38,7 +38,7 @@ onEveryEngine((engine) => {
       )
     })
 
-    test('a unique field whose values are not', async () => {
+    test('a unique option on a field with duplicates stops the start', async () => {
       await withModels({ a: text }, async (lead) => {
         await lead.create(MODEL, { a: 'x' })
         await lead.create(MODEL, { a: 'x' })
@@ -49,7 +49,7 @@ onEveryEngine((engine) => {
       expect(faults).toMatch(/crm\.Lead: a cannot be unique: several records have the same/)
     })
 
-    test('a new computed field that is to be unique and is not', async () => {
+    test('a new unique computed field with duplicates stops the start', async () => {
       await withModels({ a: text }, async (lead) => {
         await lead.create(MODEL, { a: 'x' })
         await lead.create(MODEL, { a: 'x' })
@@ -59,7 +59,7 @@ onEveryEngine((engine) => {
       expect(faults).toMatch(/crm\.Lead: twice cannot be unique/)
     })
 
-    test('a text that is to become a password, and one that was', async () => {
+    test('a text with values cannot become a password', async () => {
       await withModels({ a: text }, (lead) => lead.create(MODEL, { a: 'x' }))
       const hidden = { a: { ...text, secret: 'password' } }
       expect(await faultsOf(withModels(hidden, (lead) => lead.read(MODEL, 1)))).toMatch(
@@ -67,7 +67,7 @@ onEveryEngine((engine) => {
       )
     })
 
-    test('names that differ from what is stored in case only', async () => {
+    test('names that differ from stored ones only in case stop the start', async () => {
       await withModels({ a: text }, (lead) => lead.create(MODEL, {}))
       expect(await faultsOf(plan({ A: text }, [], true))).toMatch(/a column called "a" is there already/)
       const other = [{ file: 'x.json', definition: { name: 'crm.lead', fields: { a: text } } }]
@@ -75,13 +75,13 @@ onEveryEngine((engine) => {
       expect(await faultsOf(start)).toMatch(/a model called "crm\.Lead" is stored already/)
     })
 
-    test('a former name that is misspelled', async () => {
+    test('a misspelled former name stops the start with a hint', async () => {
       await withModels({ phone: text }, (lead) => lead.create(MODEL, { phone: '1' }))
       const faults = await faultsOf(plan({ tel: { ...text, was: 'phnoe' } }, [], true))
       expect(faults).toMatch(/write was: "phone" in the field that takes its place \(one is misspelled\)/)
     })
 
-    test('all reasons at once, and nothing is done', async () => {
+    test('all reasons are reported at once, and nothing is changed', async () => {
       await withModels({ a: text, b: text }, (lead) => lead.create(MODEL, record))
       const faults = await faultsOf(plan({ a: { type: 'integer' }, c: text }, [], true))
       expect(faults).toMatch(/crm\.Lead\.a/)
@@ -89,7 +89,7 @@ onEveryEngine((engine) => {
       expect((await plan({ a: text, b: text })).steps).toEqual([])
     })
 
-    test('an empty column is no loss: it stays, and its type may change', async () => {
+    test('an empty column of a removed field stays, and its type may change', async () => {
       await withModels({ a: text, b: text }, (lead) => lead.create(MODEL, { a: 'x' }))
       expect((await plan({ a: text })).notes).toEqual([
         `${MODEL}.b is no longer declared; its column is empty and stays`,
@@ -102,8 +102,8 @@ onEveryEngine((engine) => {
     })
   })
 
-  describe('does what is named', () => {
-    test('drops a field', async () => {
+  describe('named drops', () => {
+    test('a named field is dropped with its index', async () => {
       await withModels({ a: text, b: { ...text, unique: true } }, (lead) =>
         lead.create(MODEL, { a: 'x', b: 'y' }),
       )
@@ -117,7 +117,7 @@ onEveryEngine((engine) => {
       expect(record).not.toHaveProperty('b')
     })
 
-    test('drops a field to give it another type, index and all', async () => {
+    test('a named field is dropped and created again with another type and index', async () => {
       await withModels({ a: { ...text, unique: true } }, (lead) => lead.create(MODEL, { a: 'x' }))
       const fields = { a: { type: 'integer', unique: true } }
       await plan(fields, [`${MODEL}.a`], true)
@@ -128,7 +128,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('keeps the records of a model that is not declared, and drops them when named', async () => {
+    test('records of a model that is no longer declared are kept, and dropped if named', async () => {
       await withModels({ a: text }, (lead) => lead.create(MODEL, { a: 'x' }))
       const other = Catalog.from([{ file: 'x.json', definition: { name: 'crm.Other', fields: { a: text } } }])
       await withDatabase(async (db) => {
@@ -140,7 +140,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('a model that comes back after it was dropped goes on with new ids', async () => {
+    test('a model declared again after a drop continues with new ids', async () => {
       await withModels({ a: text }, async (lead) => {
         for (let index = 0; index < 3; index++) await lead.create(MODEL, { a: 'x' })
       })
@@ -149,7 +149,7 @@ onEveryEngine((engine) => {
       expect(data.id).toBe(4)
     })
 
-    test('a name that is nothing is a fault', async () => {
+    test('a drop of an unknown name is an error', async () => {
       await withModels({ a: text }, (lead) => lead.create(MODEL, { a: 'x' }))
       expect(await faultsOf(plan({ a: text }, [`${MODEL}.zzz`], true))).toMatch(
         /nothing called "crm\.Lead\.zzz"/,

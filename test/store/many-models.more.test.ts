@@ -1,4 +1,4 @@
-// More models than one transaction takes: their tables are made in several, and nobody is left half-way.
+// More models than one transaction takes: several transactions create their tables, and no node is left half-way.
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Catalog, type ModelSource } from '../../src/model/catalog/catalog.js'
 import { createApp } from '../../src/service/create-app.js'
@@ -23,7 +23,7 @@ function many(more: (index: number) => object = () => ({}), count = COUNT): Mode
 
 const NODES = 3
 
-/** Nobody goes on before all are there. */
+/** A barrier: nobody continues before all have arrived. */
 function meetingOf(count: number): () => Promise<void> {
   let there = 0
   let open = (): void => undefined
@@ -36,7 +36,7 @@ function meetingOf(count: number): () => Promise<void> {
   }
 }
 
-/** After its first transaction, which says what is to be done, a node waits for the others. */
+/** Makes a node wait for the others after its first transaction, which makes the plan. */
 function afterFirst(db: Database, meet: () => Promise<void>): Database {
   let transactions = 0
   return {
@@ -82,7 +82,7 @@ onEveryEngine((engine) => {
     })
   const NOTHING = { steps: [], faults: [], notes: [] }
 
-  /** Whether nodes that start at once all come up. */
+  /** The errors of nodes that start concurrently. */
   async function startTogether(twin: (db: Database) => Database): Promise<unknown[]> {
     const meet = meetingOf(NODES)
     const starts = Array.from({ length: NODES }, async () => {
@@ -95,7 +95,7 @@ onEveryEngine((engine) => {
     return outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []))
   }
 
-  test('nodes that start at once take turns, and all come up', async () => {
+  test('nodes that start concurrently with many models all start', async () => {
     expect(await startTogether((db) => db)).toEqual([])
     expect(await storedModels()).toEqual(
       Catalog.from(many())
@@ -105,11 +105,11 @@ onEveryEngine((engine) => {
     expect(await planFor(many())).toEqual(NOTHING)
   })
 
-  test('which catches nodes that do not look what others have done', async () => {
+  test('a mutant that ignores the steps of other nodes is caught', async () => {
     expect(await startTogether(blindToOtherNodes)).not.toEqual([])
   })
 
-  test('a start that is cut off leaves what the next one goes on from', async () => {
+  test('an interrupted start is continued by the next one', async () => {
     const cutOff = withDatabase(async (db) => {
       let transactions = 0
       const failing: Database = {
@@ -131,7 +131,7 @@ onEveryEngine((engine) => {
     expect(await planFor(many())).toEqual(NOTHING)
   })
 
-  test('a fault refuses before anything is changed', async () => {
+  test('an error in one of many models stops the start before any change', async () => {
     const few = many(undefined, 2)
     const service = await startService(engine, { place, models: few })
     const records = await enter(service, 'direct')
@@ -147,7 +147,7 @@ onEveryEngine((engine) => {
     expect(await storedModels()).toEqual(before)
   })
 
-  test('many tables grow at once: what is stored gets its defaults and computed fields', async () => {
+  test('many tables grow in one start, with defaults and computed fields for stored records', async () => {
     const service = await startService(engine, { place, models: many() })
     await (await enter(service, 'direct')).create(nameOf(3), { code: 'x', next: { code: 'y' } })
     await service.close()

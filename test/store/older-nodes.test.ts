@@ -1,4 +1,4 @@
-// A node that does not know a relation must not write what hangs on it.
+// A node that does not know a relation must not write records that depend on it.
 import { expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { enter, newPlace, onEveryEngine, refusalOf, startService } from '../targets.js'
@@ -27,7 +27,7 @@ const sources = (...definitions: readonly object[]) =>
   definitions.map((definition) => ({ file: 'older.ts', definition }))
 
 onEveryEngine((engine) => {
-  test('a list that became owned: a node that sees only a reference adds no member', async () => {
+  test('a node that does not know that a list is owned cannot add a member', async () => {
     const place = await newPlace(engine)
     const old = await startService(engine, { place, models: sources(Company, Site) })
     const before = await enter(old, 'direct')
@@ -43,7 +43,7 @@ onEveryEngine((engine) => {
     place.remove()
   })
 
-  test('a new model that refers: a node that does not know it deletes nothing that may be referred to', async () => {
+  test('a node that does not know a new referring model cannot delete records it may refer to', async () => {
     const place = await newPlace(engine)
     const old = await startService(engine, { place, models: sources(Company, Tag) })
     const before = await enter(old, 'direct')
@@ -57,7 +57,7 @@ onEveryEngine((engine) => {
     place.remove()
   })
 
-  test('a start with a part of the models keeps what the others refer to, and the others go on', async () => {
+  test('a node with some of the models cannot delete records that the others refer to', async () => {
     const place = await newPlace(engine)
     const whole = await startService(engine, { place, models: sources(Company, Tag, Invoice) })
     const everything = await enter(whole, 'direct')

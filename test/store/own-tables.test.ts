@@ -1,4 +1,4 @@
-// The internal tables have a version, which the database stores: where it is current, a start reads and takes no lock.
+// The internal tables have a version, which the database stores. If it is current, a start only reads and takes no lock.
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { ConfigError } from '../../src/errors.js'
@@ -18,20 +18,20 @@ import { withoutSecondAttempt } from '../mutants/records.js'
 const OPTIONS = { poolSize: 3, statementTimeoutMs: 10_000 }
 const STORED = `select value from verso_epoch where name = 'tables'`
 
-/** Of all that makes the internal tables, by version. Who changes it raises the version: databases that have the old one stay without it. */
+/** Digests of the statements that create the internal tables, by version. A change needs a new version, or existing databases miss it. */
 const DIGESTS: Readonly<Record<number, Record<Engine, string>>> = {
   1: { sqlite: 'c7f1fab433b0010f', postgres: '880eddaef8364af4' },
 }
 
 type Twin = (db: Database) => Database
 
-/** What the program does with a database at start and in commands. */
+/** Each way in which the program opens a database. */
 const OPENINGS: Readonly<Record<string, (database: Database) => Promise<unknown>>> = {
   'a node': async (database) => (await createApp({ models, database })).close(),
   'a command without models': async (database) => (await createApp({ models: [], database })).close(),
-  'a look at the plan': async (database) =>
+  'a dry run of the plan': async (database) =>
     previewSchema(database, Catalog.from(models), []).finally(() => database.close()),
-  'a change of tables': async (database) =>
+  'a schema change': async (database) =>
     applySchema(database, Catalog.from(models)).finally(() => database.close()),
 }
 
@@ -43,7 +43,7 @@ async function changed(place: Place, ...statements: string[]): Promise<void> {
   await db.close()
 }
 
-/** The statements of a start that do something else than read. */
+/** The statements of a start that are not reads. */
 async function writtenBy(open: (database: Database) => Promise<unknown>, place: Place): Promise<string[]> {
   const database = new CountingDatabase(await openDatabase(place.url, OPTIONS))
   const statements = await database.statementsOf(() => open(database))
@@ -52,7 +52,7 @@ async function writtenBy(open: (database: Database) => Promise<unknown>, place: 
 }
 
 onEveryEngine((engine) => {
-  test('a stored shape that is damaged ends the start with a sentence', async () => {
+  test('a damaged stored schema stops the start with a clear message', async () => {
     const place = await preparedPlace(engine)
     await changed(place, `update verso_schema set shape = '{"columns' where model = 'test.Note'`)
     const database = await openDatabase(place.url, OPTIONS)
@@ -62,14 +62,14 @@ onEveryEngine((engine) => {
     place.remove()
   })
 
-  test('every start and command that finds its tables current only reads', async () => {
+  test('every start and command on current tables only reads', async () => {
     const place = await preparedPlace(engine)
     for (const [name, open] of Object.entries(OPENINGS))
       expect([name, await writtenBy(open, place)]).toEqual([name, []])
     place.remove()
   })
 
-  test('a store that makes sure of its indexes at every start is caught', async () => {
+  test('a mutant that creates indexes at every start is caught', async () => {
     const place = await preparedPlace(engine)
     const database = new CountingDatabase(await openDatabase(place.url, OPTIONS))
     const start = async () => (await createApp({ models, database: makesIndexesAtStart(database) })).close()
@@ -78,7 +78,7 @@ onEveryEngine((engine) => {
     place.remove()
   })
 
-  test('a database without a version grows what it lacks, and has the version then; two nodes may start at once', async () => {
+  test('a database without a version is upgraded, also by two nodes that start concurrently', async () => {
     const place = await preparedPlace(engine)
     await changed(
       place,
@@ -98,9 +98,9 @@ onEveryEngine((engine) => {
     place.remove()
   })
 
-  test('every start and command refuses a database of a newer release, and changes nothing', async () => {
+  test('every start and command rejects a database of a newer release, and changes nothing', async () => {
     const place = await preparedPlace(engine)
-    // An older program would make the index again.
+    // An older program would create the index again.
     await changed(place, `update verso_epoch set value = 7 where name = 'tables'`, 'drop index verso_log_at')
     for (const open of Object.values(OPENINGS)) {
       const refused: unknown = await open(await openDatabase(place.url, OPTIONS)).catch(
@@ -120,7 +120,7 @@ onEveryEngine((engine) => {
     place.remove()
   })
 
-  test('a store that does not look at the version takes a newer database over, and is caught', async () => {
+  test('a mutant that ignores the version takes over a newer database and is caught', async () => {
     const place = await preparedPlace(engine)
     await changed(place, `update verso_epoch set value = 7 where name = 'tables'`, 'drop index verso_log_at')
     const database = blindToVersion(await openDatabase(place.url, OPTIONS))
@@ -131,7 +131,7 @@ onEveryEngine((engine) => {
     place.remove()
   })
 
-  test('who changes the internal tables raises their version', async () => {
+  test('a change of the internal tables needs a new version', async () => {
     const place = await newPlace(engine)
     const db = await openDatabase(place.url, OPTIONS)
     const made: string[] = []
@@ -152,8 +152,8 @@ onEveryEngine((engine) => {
   })
 })
 
-describe('postgres', () => {
-  test('no start or command takes a lock on a table that a write would not; a store that makes sure of its indexes does', async () => {
+describe('locks and retries on postgres', () => {
+  test('no start or command takes a lock that blocks writes, and a mutant that creates indexes does', async () => {
     const { url } = await preparedPlace('postgres')
     const heldUpBy = async (open: (database: Database) => Promise<unknown>, twin: Twin = (db) => db) =>
       statementsHeldUp(url, async () => open(twin(await openDatabase(url, OPTIONS))))
@@ -165,7 +165,7 @@ describe('postgres', () => {
     )
   })
 
-  /** The first attempts of each transaction end as the server ends those that are in a deadlock. */
+  /** Fails the first attempts of each transaction with this error code, such as that of a deadlock. */
   const deadlocked =
     (times: number, code: string): Twin =>
     (db) => ({
@@ -188,16 +188,16 @@ describe('postgres', () => {
     await applySchema(database, Catalog.from([])).finally(() => database.close())
   }
 
-  test.for(['40P01', '40001'])('a start that ends with %s is tried again', async (code) => {
+  test.for(['40P01', '40001'])('a start that fails with %s is retried', async (code) => {
     await start(deadlocked(4, code))
   })
 
-  test('a start that is never let through ends', async () => {
+  test('a start that always fails with a deadlock ends as busy', async () => {
     const refusal = await refusalOf(start(deadlocked(1_000, '40P01')))
     expect(refusal.kind).toBe('busy')
   })
 
-  test('a store that does not try again is caught', async () => {
+  test('a mutant without retries is caught', async () => {
     const refusal = await refusalOf(start((db) => deadlocked(1, '40P01')(withoutSecondAttempt(db))))
     expect(refusal.kind).toBe('busy')
   })

@@ -1,4 +1,4 @@
-// What a page costs, by what the engines say that they look at: behind a position it is the same anywhere in the table.
+// The cost of a page by the query plans of the engines: after a cursor it is the same anywhere in the table.
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { defineModel } from '../../src/index.js'
@@ -48,7 +48,7 @@ onEveryEngine((engine) => {
     service.place.remove()
   })
 
-  /** The statement of a page, and the page. */
+  /** The page, with its statement. */
   const ask = async (query: object) => {
     const { app } = service
     const asked: Asked[] = []
@@ -81,22 +81,28 @@ onEveryEngine((engine) => {
     ['few', `"few" = 'a' and "id" < 900`, `"few" = 'b' and "id" > ${COUNT - 900}`],
     ['-few', `"few" = 'b' and "id" < 900`, `"few" = 'b' and "id" > ${COUNT - 900}`],
   ]
-  test.for(walks)('behind a position, sorted by "%s": %s as %s', async ([sortBy, near, far]) => {
-    for (const place of [near, far]) {
-      const after = await positionAt(sortBy, place)
-      const { asked, records } = await ask({ ...(sortBy === '' ? {} : { sortBy }), after })
+  test.for(walks)(
+    'a page after a cursor sorted by "%s" reads a bounded number of rows: %s as %s',
+    async ([sortBy, near, far]) => {
+      for (const place of [near, far]) {
+        const after = await positionAt(sortBy, place)
+        const { asked, records } = await ask({ ...(sortBy === '' ? {} : { sortBy }), after })
+        expect(records).toHaveLength(LIMIT)
+        expect(await lookedAt(asked), asked.sql).toBeLessThan(8 * LIMIT)
+      }
+    },
+  )
+
+  test.for(['many', '-many', 'few'])(
+    'the first page sorted by "%s" reads a bounded number of rows',
+    async (sortBy) => {
+      const { asked, records } = await ask({ sortBy })
       expect(records).toHaveLength(LIMIT)
       expect(await lookedAt(asked), asked.sql).toBeLessThan(8 * LIMIT)
-    }
-  })
+    },
+  )
 
-  test.for(['many', '-many', 'few'])('the first page, sorted by "%s"', async (sortBy) => {
-    const { asked, records } = await ask({ sortBy })
-    expect(records).toHaveLength(LIMIT)
-    expect(await lookedAt(asked), asked.sql).toBeLessThan(8 * LIMIT)
-  })
-
-  test('one value of a field, behind a position', async () => {
+  test('a page of one value after a cursor reads a bounded number of rows', async () => {
     for (const place of [`"few" = 'a' and "id" < 900`, `"few" = 'a' and "id" > ${COUNT - 900}`]) {
       const { asked, records } = await ask({ filter: `few = 'a'`, after: await positionAt('', place) })
       expect(records).toHaveLength(LIMIT)
@@ -104,7 +110,7 @@ onEveryEngine((engine) => {
     }
   })
 
-  test('what an offset leaves out is walked over in the index alone', async () => {
+  test('an offset skips records in the index alone', async () => {
     const { asked } = await ask({ filter: `few = 'a'`, offset: 4_000 })
     const { app } = service
     if (engine === 'sqlite') {
@@ -124,7 +130,7 @@ onEveryEngine((engine) => {
     expect(rest.map((scan) => scan['Actual Rows'] * scan['Actual Loops'])).toEqual([LIMIT])
   })
 
-  test('the block of an offset is looked for once, also where nothing is known of the counters', async () => {
+  test('the counters find the block of an offset once, also after a rebuild', async () => {
     const { app } = service
     await rebuildCounters(app, app.catalog.get(MODEL))
     const { asked, records, total } = await ask({ offset: COUNT - 700 })
@@ -136,12 +142,12 @@ onEveryEngine((engine) => {
     expect(scans).toHaveLength(COUNTER_LEVELS.length)
   })
 
-  /** How many rows and entries of indexes a statement looks at; on SQLite, whether any walk has no beginning. */
+  /** The number of rows and index entries that a statement reads; on SQLite, checks that every scan has a start. */
   const lookedAt = async ({ sql, params }: Asked): Promise<number> => {
     if (engine === 'sqlite') {
       const plan = await service.app.db.reader.all(`explain query plan ${sql}`, params)
       const lines = plan.map((row) => String(row['detail'])).filter((line) => /^(SEARCH|SCAN) t\b/.test(line))
-      // A beginning in the index, or all of one value whose ids are in their order.
+      // Either a start in the index, or all entries of one value, with ids in order.
       const isRange = (line: string) =>
         /\((many|few)=\? AND rowid>\?\)|\((many|few|rowid)[<>]\?\)|\((many|few)=\?\)|PRIMARY KEY \(rowid=\?\)/.test(
           line,
@@ -158,16 +164,16 @@ onEveryEngine((engine) => {
   }
 })
 
-/** What the engines know of a table that has been there for a while. */
+/** Updates the statistics of the engines. */
 async function settle({ app, place }: Service): Promise<void> {
   if (!place.url.startsWith('postgres')) {
     await app.db.transaction((tx) => tx.run('analyze'))
     return
   }
-  // Not in a transaction.
+  // VACUUM does not run in a transaction.
   const client = new pg.Client({ connectionString: place.url })
   await client.connect()
-  // Rows that somebody may still see otherwise are not known to be seen by all: whoever reads them has to be gone first.
+  // Repeats until every page is all-visible: an open snapshot of another reader prevents it.
   for (let isKnown = false; !isKnown;) {
     await client.query(`vacuum (analyze) "${MODEL}"`)
     const known = `select relallvisible >= relpages as "all" from pg_class where oid = '"${MODEL}"'::regclass`

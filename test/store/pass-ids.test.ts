@@ -1,4 +1,4 @@
-// Records that come with their ids: the engine gives ids behind them, also while others write.
+// Records imported with their ids: the engine assigns ids after them, also during concurrent writes.
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { recordsForPrincipal } from '../../src/service/records/records.js'
@@ -23,7 +23,7 @@ async function pass({ app }: Service, id: number, dialect: Partial<Dialect> = {}
   await app.db.transaction((tx) => advanceIds(tx, { ...table, ...changed }, id))
 }
 
-/** The ids that are given after these were passed, in turn. */
+/** The id assigned after each of these was passed. */
 async function idsAfter(service: Service, passed: readonly number[], dialect?: Partial<Dialect>) {
   const ids: number[] = []
   for (const id of passed) {
@@ -34,13 +34,13 @@ async function idsAfter(service: Service, passed: readonly number[], dialect?: P
 }
 
 onEveryEngine((engine) => {
-  test('ids follow the one that was passed, near or far, and never go back', async () => {
+  test('ids continue after a passed id, near or far, and never go back', async () => {
     const service = await startService(engine)
     expect(await idsAfter(service, [3, 1, 40, FAR, 41])).toEqual([4, 5, 41, FAR + 1, FAR + 2])
     await service.close()
   })
 
-  test('no id is given twice to those who write while ids are passed', async () => {
+  test('no id is assigned twice to concurrent writers while ids are passed', async () => {
     const service = await startService(engine)
     const made: number[] = []
     const writers = Array.from({ length: 4 }, async () => {
@@ -54,7 +54,7 @@ onEveryEngine((engine) => {
   })
 })
 
-test('a store that goes back to the id that was passed is caught', async () => {
+test('a mutant that goes back to the passed id is caught', async () => {
   const service = await startService('postgres')
   const goesBack = {
     advanceIds: (table: string, id: number) => [
@@ -65,7 +65,7 @@ test('a store that goes back to the id that was passed is caught', async () => {
   await service.close()
 })
 
-/** Passes ids; while that waits for its turn to jump, ids up to another are passed. Returns the id that is given then. */
+/** Passes an id; while that waits for the lock, moves the sequence to another id. Returns the id assigned next. */
 async function idAfterTwo(service: Service, id: number, other: number, dialect?: Partial<Dialect>) {
   const client = new pg.Client(service.place.url)
   await client.connect()
@@ -88,15 +88,15 @@ async function idAfterTwo(service: Service, id: number, other: number, dialect?:
   }
 }
 
-test('on PostgreSQL two that jump do so in turn, and neither takes ids back', async () => {
+test('on PostgreSQL two concurrent jumps of a sequence are serialized, and neither goes back', async () => {
   const service = await startService('postgres')
   expect(await idAfterTwo(service, 1_000_000, 5_000_000)).toBe(5_000_001)
-  // Not far any more once it has its turn.
+  // The distance is small once the lock is granted.
   expect(await idAfterTwo(service, 6_000_000, 5_950_000)).toBe(6_000_001)
   await service.close()
 })
 
-test('a store that looks before it has its turn is caught', async () => {
+test('a mutant that reads the sequence before it has the lock is caught', async () => {
   const service = await startService('postgres')
   const looksBefore = {
     advanceIds: (table: string, id: number) => [
@@ -109,7 +109,7 @@ test('a store that looks before it has its turn is caught', async () => {
   await service.close()
 })
 
-test('on PostgreSQL nobody who writes waits for it; a store that locks the table is caught', async () => {
+test('on PostgreSQL passing ids blocks no writer, and a mutant that locks the table is caught', async () => {
   const service = await startService('postgres')
   const locks = { advanceIds: (table: string) => [`lock table "${table}" in share row exclusive mode`] }
   const { url } = service.place

@@ -1,4 +1,4 @@
-// A record as it was, however long ago and however large its Changes are.
+// Records of the past, over many versions and with large Changes.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Values } from '../../src/model/values/value.js'
 import type { Queryable } from '../../src/store/engine/database.js'
@@ -30,7 +30,7 @@ onEveryEngine((engine) => {
     db: Queryable = service.app.db.reader,
   ) => rewindValues(db, service.app.tables.of(service.app.catalog.get(MODEL)), id, now, version)
 
-  test('it is known over thousands of versions', async () => {
+  test('a record is known at each of thousands of versions', async () => {
     await log(1_001, LONG, (version) => version, 'whole')
     const now = { version: LONG, values: { whole: LONG, label: 'l' } }
     for (const version of [0, 1, 499, 500, 1_499, 1_500, 1_501, LONG - 1, LONG])
@@ -39,7 +39,7 @@ onEveryEngine((engine) => {
     expect(await at(1_001, { version: 20_000, values: {} }, 0)).toBeUndefined()
   })
 
-  test('it is not known where one of its Changes is missing, or is purged', async () => {
+  test('a record is unknown before a missing or purged Change', async () => {
     await log(1_002, 1_200, (version) => version, 'whole')
     const now = { version: 1_200, values: { whole: 1_200 } }
     const change = (sql: string) => service.app.db.transaction((tx) => tx.run(sql, [MODEL]))

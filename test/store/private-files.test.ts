@@ -1,4 +1,4 @@
-// Who may open what holds records: only its owner, whatever the mask of the process says.
+// Only the owner of the process can open files that hold records, with any umask.
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -20,7 +20,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** What lies in a folder with its mode, folders with a slash, all the way down. */
+/** The mode of everything in a folder, recursively; names of folders end in a slash. */
 function modesIn(place: string): Record<string, string> {
   const modes: Record<string, string> = {}
   for (const entry of readdirSync(place, { recursive: true, withFileTypes: true })) {
@@ -34,8 +34,8 @@ function modesIn(place: string): Record<string, string> {
 const others = (modes: Readonly<Record<string, string>>) =>
   Object.entries(modes).filter(([name, mode]) => mode !== (name.endsWith('/') ? '700' : '600'))
 
-describe('a database that is made', () => {
-  test('is 0600 with all that lies beside it, its folders 0700', async () => {
+describe('files of a new database', () => {
+  test('a new database and its files have the mode 0600, and its folders 0700', async () => {
     const place = { url: `sqlite:${file}`, remove: () => undefined }
     const service = await startService('sqlite', { place })
     try {
@@ -60,7 +60,7 @@ describe('a database that is made', () => {
     expect(others(modesIn(folder))).toEqual([])
   })
 
-  test('by SQLite alone has a -wal that others can read, like the file: the test sees the difference', () => {
+  test('a database created by SQLite alone has a readable -wal, which the check reports', () => {
     mkdirSync(path.dirname(file), { mode: 0o700 })
     const connection = new DatabaseSync(file)
     chmodSync(file, 0o644)
@@ -70,7 +70,7 @@ describe('a database that is made', () => {
   })
 })
 
-describe('a database that others can open', () => {
+describe('a database with too wide modes', () => {
   const widen = async () => {
     await (await openSqlite(file)).close()
     mkdirSync(`${file}.files`)
@@ -78,7 +78,7 @@ describe('a database that others can open', () => {
     chmodSync(file, 0o644)
   }
 
-  test('is narrowed at start, with a warning in the log for each', async () => {
+  test('a start narrows the modes of a database, with a warning for each file', async () => {
     await widen()
     const lines: string[] = []
     const stream = new Writable({
@@ -99,7 +99,7 @@ describe('a database that others can open', () => {
     expect(await start()).toEqual([])
   })
 
-  test('is narrowed with what a process that was killed has left beside it', async () => {
+  test('a start narrows the modes of files that a killed process left', async () => {
     await widen()
     const holding = new DatabaseSync(file)
     holding.exec('create table item (id integer)')
@@ -115,7 +115,7 @@ describe('a database that others can open', () => {
     holding.close()
   })
 
-  test('is opened a second time without losing the locks of the first', async () => {
+  test('a second connection does not drop the file locks of the first', async () => {
     const first = await openSqlite(file)
     await first.transaction((tx) => tx.run('create table item (id integer)'))
     let release: () => void = () => undefined

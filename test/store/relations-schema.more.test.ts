@@ -12,7 +12,7 @@ const toPerson = { type: 'many-to-one', target: 'a.Person' }
 const toTeam = { type: 'many-to-one', target: 'a.Team' }
 const people = { type: 'many-to-many', target: 'a.Person' }
 
-/** A task with these fields, beside a person and a team. */
+/** A task with these fields, along with a person and a team. */
 const sources = (fields: object, person: object = {}) =>
   [
     { name: TASK, fields: { title: text, ...fields } },
@@ -50,7 +50,7 @@ onEveryEngine((engine) => {
     }
   }
   const stepsOf = ({ steps }: SchemaPlan) => steps.map(describeStep)
-  /** Task 1 with persons 1 and 2 in a list of this name. */
+  /** Creates task 1 with persons 1 and 2 in a list of this name. */
   const linkTwo = (name: string) =>
     withModels({ [name]: people }, (records) =>
       records.create(TASK, { title: 'T', [name]: [{ name: 'P' }, { name: 'Q' }] }),
@@ -58,8 +58,8 @@ onEveryEngine((engine) => {
   const read = (fields: object, person?: object) =>
     withModels(fields, (records) => records.read(TASK, 1), person)
 
-  describe('grows', () => {
-    test('relations come to models that have records, which stay at their versions', async () => {
+  describe('growth of relations', () => {
+    test('new relations of a model with records keep the versions of the records', async () => {
       await withModels({}, async (records) => {
         await records.create(TASK, { title: 'T' })
         await records.create('a.Person', { name: 'P' })
@@ -99,7 +99,7 @@ onEveryEngine((engine) => {
       expect(stepsOf(await plan(fields))).toEqual([])
     })
 
-    test('a renamed reference keeps its values and its past', async () => {
+    test('a renamed reference keeps its values and its history', async () => {
       await withModels({ owner: toPerson }, async (records) => {
         await records.create(TASK, { owner: { name: 'P' } })
         await records.update(TASK, 1, { version: 0, owner: { name: 'Q' } })
@@ -113,7 +113,7 @@ onEveryEngine((engine) => {
       })
     })
 
-    test('a renamed many-to-many keeps its links and its past', async () => {
+    test('a renamed many-to-many keeps its links and its history', async () => {
       await linkTwo('helpers')
       const friends = { friends: { ...people, was: 'helpers' } }
       expect(stepsOf(await plan(friends))).toEqual(['~ a.Task.helpers: its links renamed to friends'])
@@ -131,7 +131,7 @@ onEveryEngine((engine) => {
       expect(await read(again)).toMatchObject({ version: 2, friends: [], helpers: [] })
     })
 
-    test('a renamed many-to-many takes the name of one that was kept empty', async () => {
+    test('a renamed many-to-many may take the name of an empty one', async () => {
       await withModels({ helpers: people, friends: people }, (records) =>
         records.create(TASK, { helpers: [{ name: 'P' }] }),
       )
@@ -141,7 +141,7 @@ onEveryEngine((engine) => {
       expect(stepsOf(await plan(friends))).toEqual([])
     })
 
-    test('a many-to-one becomes a one-to-one if each is held once, and else says so', async () => {
+    test('a many-to-one becomes a one-to-one only if no two records hold the same reference', async () => {
       await withModels({ owner: toPerson }, async (records) => {
         await records.create(TASK, { owner: { name: 'P' } })
         await records.create(TASK, { owner: { id: 1 } })
@@ -156,8 +156,8 @@ onEveryEngine((engine) => {
     })
   })
 
-  describe('refuses what would lose links and references', () => {
-    test('a many-to-many that is gone, while it holds links; it is dropped when it is named', async () => {
+  describe('schema changes that would lose links or references', () => {
+    test('a removed many-to-many with links stops the start, and is dropped if named', async () => {
       await linkTwo('helpers')
       const faults = await faultsOf(read({}))
       expect(faults).toMatch(/a\.Task\.helpers is no longer declared, and it holds 2 links\./)
@@ -169,7 +169,7 @@ onEveryEngine((engine) => {
       expect(await read({ helpers: people })).toMatchObject({ helpers: [] })
     })
 
-    test('one that is gone without links is mentioned, and can come back', async () => {
+    test('a removed many-to-many without links is noted, and can be declared again', async () => {
       await withModels({ helpers: people }, (records) => records.create(TASK, { title: 'T' }))
       for (let start = 0; start < 2; start++) {
         const { notes, errors } = await plan({}, [], true)
@@ -184,7 +184,7 @@ onEveryEngine((engine) => {
       expect(back).toMatchObject({ helpers: [{ name: 'P' }] })
     })
 
-    test('a many-to-many to another model, while it holds links', async () => {
+    test('a many-to-many with links cannot change its target', async () => {
       await linkTwo('helpers')
       const other = { helpers: { type: 'many-to-many', target: 'a.Team' } }
       const faults = await faultsOf(read(other))
@@ -196,7 +196,7 @@ onEveryEngine((engine) => {
       expect(linked).toMatchObject({ helpers: [{ id: 1, name: 'Team' }] })
     })
 
-    test('a many-to-many to another model is emptied when it is named', async () => {
+    test('a many-to-many to another target is emptied if named', async () => {
       await linkTwo('helpers')
       const other = { helpers: { type: 'many-to-many', target: 'a.Team' } }
       expect(stepsOf(await plan(other, ['a.Task.helpers'], true))).toEqual([
@@ -206,7 +206,7 @@ onEveryEngine((engine) => {
       expect(await read(other)).toMatchObject({ helpers: [] })
     })
 
-    test('a many-to-many that is to become a view, or something else', async () => {
+    test('a many-to-many with links cannot become an inverse relation or another type', async () => {
       await linkTwo('helpers')
       const person = { tasks: people, helped: { type: 'many-to-many', target: TASK } }
       const view = { helpers: { ...people, mappedBy: 'helped' } }
@@ -218,7 +218,7 @@ onEveryEngine((engine) => {
       expect(await read({ helpers: people })).toMatchObject({ helpers: [{ id: 1 }, { id: 2 }] })
     })
 
-    test('a many-to-many whose name differs from what is stored in case only', async () => {
+    test('a many-to-many whose name differs from a stored one only in case stops the start', async () => {
       await withModels({ helpers: people }, (records) => records.create(TASK, { title: 'T' }))
       for (const Helpers of [people, { ...people, was: 'helpers' }]) {
         const faults = await faultsOf(read({ Helpers }))
@@ -230,7 +230,7 @@ onEveryEngine((engine) => {
       expect(await read({ Helpers: { ...people, was: 'assistants' } })).toMatchObject({ Helpers: [] })
     })
 
-    test('a reference to another model, while records refer', async () => {
+    test('a reference with values cannot change its target, unless it is dropped by name', async () => {
       await withModels({ owner: toPerson }, (records) => records.create(TASK, { owner: { name: 'P' } }))
       const faults = await faultsOf(read({ owner: toTeam }))
       expect(faults).toMatch(/a\.Task\.owner cannot become many-to-one/)
@@ -240,7 +240,7 @@ onEveryEngine((engine) => {
       expect(await read({ owner: toTeam })).toMatchObject({ owner: null })
     })
 
-    test('a reference to another model is made where none is held', async () => {
+    test('a reference without values may change its target', async () => {
       await withModels({ owner: toPerson }, (records) => records.create(TASK, { title: 'T' }))
       const changed = await withModels({ owner: toTeam }, async (records) => {
         return (await records.update(TASK, 1, { version: 0, owner: { name: 'Team' } })).data
@@ -248,7 +248,7 @@ onEveryEngine((engine) => {
       expect(changed).toMatchObject({ owner: { id: 1, name: 'Team' } })
     })
 
-    test('a number that is to become a reference, and a reference that is to become a number', async () => {
+    test('a number with values cannot become a reference, nor a reference a number', async () => {
       const number = { owner: { type: 'integer' } }
       await withModels(number, (records) => records.create(TASK, { owner: 1 }))
       expect(await faultsOf(read({ owner: toPerson }))).toMatch(/a\.Task\.owner cannot become many-to-one/)
@@ -260,7 +260,7 @@ onEveryEngine((engine) => {
       expect(await faultsOf(read({ owner: { type: 'long' } }))).toMatch(/a\.Task\.owner cannot become long/)
     })
 
-    test('a reference that is gone, while records refer', async () => {
+    test('a removed reference with values stops the start', async () => {
       await withModels({ owner: toPerson }, (records) => records.create(TASK, { owner: { name: 'P' } }))
       const faults = await faultsOf(read({}))
       expect(faults).toMatch(/a\.Task\.owner is no longer declared, and 1 record holds a value in it/)

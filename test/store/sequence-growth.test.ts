@@ -10,7 +10,7 @@ onEveryEngine((engine) => {
 
   const create = async (lead: Records, data: object = {}) => (await lead.create(MODEL, data)).data['number']
 
-  test('a text that becomes a sequence goes on after the greatest number that it holds', async () => {
+  test('a text that becomes a sequence continues after its greatest number', async () => {
     const there = ['T007/x', 'T12/x', 'T1000', 'U2000/x', 'T99x/x', 'T/x', 'Tx', null]
     await withModels({ number: text }, async (lead) => {
       for (const number of there) await create(lead, { number })
@@ -25,13 +25,13 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('a first number past the greatest one is where it begins', async () => {
+  test('a sequence starts at its first number if that is greater than the stored ones', async () => {
     await withModels({ number: text }, (lead) => create(lead, { number: '5' }))
     const sequence = { type: 'string', sequence: { next: 100 } }
     expect(await withModels({ number: sequence }, (lead) => create(lead))).toBe('100')
   })
 
-  test('a text that holds the same twice cannot become a sequence', async () => {
+  test('a text with duplicates cannot become a sequence', async () => {
     await withModels({ number: text }, async (lead) => {
       await create(lead, { number: '5' })
       await create(lead, { number: '5' })
@@ -40,7 +40,7 @@ onEveryEngine((engine) => {
     expect(faults).toMatch(/crm\.Lead: number cannot be unique: several records have the same/)
   })
 
-  test('a new sequence leaves the records that are there without a number', async () => {
+  test('a new sequence leaves stored records without a number', async () => {
     await withModels({ title: text }, (lead) => lead.create(MODEL, { title: 'old' }))
     await withModels({ title: text, number: numbered }, async (lead) => {
       expect(await lead.read(MODEL, 1)).toMatchObject({ title: 'old', number: null, version: 0 })
@@ -48,7 +48,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  test('a sequence that is renamed goes on: no number is given twice', async () => {
+  test('a renamed sequence continues, and assigns no number twice', async () => {
     await withModels({ number: numbered }, async (lead) => {
       await create(lead)
       await create(lead)
@@ -62,7 +62,7 @@ onEveryEngine((engine) => {
     expect(labels).toEqual(['T001/x', 'T003/x'])
   })
 
-  test('a sequence that was a text for a while goes on after all that was given and written', async () => {
+  test('a sequence that was a text for a while continues after all its numbers', async () => {
     await withModels({ number: numbered }, (lead) => create(lead))
     await withModels({ number: text }, (lead) => create(lead, { number: 'T002/x' }))
     await withModels({ number: numbered }, async (lead) => {
@@ -73,7 +73,7 @@ onEveryEngine((engine) => {
     expect(await withModels({ number: numbered }, (lead) => create(lead))).toBe('T004/x')
   })
 
-  test('another prefix goes on with the numbers', async () => {
+  test('a sequence with another prefix continues its numbers', async () => {
     await withModels({ number: numbered }, (lead) => create(lead))
     const other = { type: 'string', sequence: { prefix: 'U' } }
     expect(await withModels({ number: other }, (lead) => create(lead))).toBe('U2')

@@ -1,4 +1,4 @@
-// A database of a time when sessions said nothing of where they came from, and answers nothing of the rights that they were made by.
+// A database from before sessions had an address, and idempotency keys a permissions version.
 import { expect, test } from 'vitest'
 import { createApp } from '../../src/service/create-app.js'
 import { listOpenSessions } from '../../src/service/auth/open-sessions.js'
@@ -11,7 +11,7 @@ import { actorIn, newPlace, onEveryEngine, PASSWORD, startService, USERNAME } fr
 const NOTE = { title: 'once' }
 
 onEveryEngine((engine) => {
-  test('its sessions stay, and new ones say where they are from; two nodes may start at once', async () => {
+  test('an upgrade keeps sessions and idempotency keys, also with two nodes that start concurrently', async () => {
     const place = await newPlace(engine)
     const before = await startService(engine, { place })
     const { sessionId } = await login(
@@ -45,7 +45,7 @@ onEveryEngine((engine) => {
       if (!caller?.user) throw new Error('there is nobody')
       const again = await recordsFor(other, caller.user).create('test.Note', NOTE, options)
       expect(again).toEqual({ ...first, replayed: true })
-      // An older node beside them does not know the columns.
+      // An older node on the same database does not know the columns.
       await app.db.transaction((tx) =>
         tx.run('insert into verso_session (hash, user_id, created_ms, seen_ms) values (?, ?, ?, ?)', [
           ...['older', id, app.clock.now(), app.clock.now()],

@@ -1,4 +1,4 @@
-// A folder that cannot be written: the answer names the folder, and speaks of the database only where the database lies in it.
+// A folder that cannot be written: the error names the folder, and the database only if it lies in it.
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -32,30 +32,30 @@ describe.each([
   ['may not be written', shut],
   ['is missing', missing],
 ])('a folder for temporary files that %s', (_, folder) => {
-  test('is named to the client of a large answer', async () => {
+  test('a large answer is rejected with the folder for temporary files in the message', async () => {
     const staging = new StagingArea({ totalBytes: 1_000, queueTimeoutMs: 1_000 }, folder)
     const refusal = await refusalOf(asNobody(scratch, async () => Promise.resolve(staging.stage('answer'))))
     expect(refusal).toMatchObject(TEMPORARY)
     expect(staging.bytes).toBe(0)
   })
 
-  test('is named to the client of an upload on PostgreSQL', async () => {
+  test('an upload on PostgreSQL is rejected with the folder for temporary files in the message', async () => {
     expect(await uploadInto('postgres', folder)).toMatchObject(TEMPORARY)
   })
 })
 
-test('on SQLite content lies beside the database file: a folder that may not be written means the database', async () => {
+test('an upload on SQLite to a read-only folder is rejected as a read-only database', async () => {
   const refusal = await uploadInto('sqlite', tmpdir())
   expect(refusal).toMatchObject(READ_ONLY)
 })
 
-test('an export into a folder that may not be written is told in the words of the command', async () => {
+test('an export to a read-only folder fails with the message of the command', async () => {
   const put = asNobody(scratch, () => new ContentFolder(shut).put(content()))
   const error: unknown = await put.catch((reason: unknown) => reason)
   expect(describeFileError(error)).toMatch(/\.part: the system does not permit this; choose another place/)
 })
 
-/** The refusal of an upload by somebody who may write neither the folder of the database nor this one. */
+/** The error of an upload by a user who may write neither the folder of the database nor this one. */
 async function uploadInto(engine: Engine, temporary: string) {
   const place = await newPlace(engine)
   vi.stubEnv('TMPDIR', temporary)

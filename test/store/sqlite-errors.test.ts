@@ -1,4 +1,4 @@
-// Each error of SQLite that is not a defect: its refusal, its status, and whether writes are taken afterwards.
+// Every SQLite error that is no defect has a kind, a status, and a condition for later writes.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -31,7 +31,7 @@ const CASES = [
   { name: 'SQLITE_NOTADB', code: 26, status: 503, words: /is damaged/, trouble: 'damaged' },
 ] as const
 
-test.for(CASES)('$name is refused by kind, and never internal', (each) => {
+test.for(CASES)('$name is rejected with its kind, never as internal', (each) => {
   const { code, status, words } = each
   const error = Object.assign(new Error('in the words of SQLite'), {
     code: 'ERR_SQLITE_ERROR',
@@ -42,7 +42,7 @@ test.for(CASES)('$name is refused by kind, and never internal', (each) => {
   expectAnswer(translated, status, words)
 })
 
-test('errors of real statements come by their message alone, and are told apart as well', () => {
+test('errors of real statements, which have only a message, are classified as well', () => {
   const damaged = path.join(scratch, 'damaged.db')
   const writer = openConnection(damaged, false)
   writer.exec('create table item (id integer primary key, text)')
@@ -74,7 +74,7 @@ test('errors of real statements come by their message alone, and are told apart 
   writer.close()
 })
 
-test('a read transaction that met damage is over, and the next one sees what was committed since', () => {
+test('a read transaction that met damage is closed, and the next one sees later commits', () => {
   const file = path.join(scratch, 'over.db')
   const writer = new SqliteSession(openConnection(file, false))
   writer.exec('create table item (id integer primary key, text)')

@@ -1,4 +1,4 @@
-// Searches on SQLite: beside the event loop, with a limit, and gone with the service.
+// Searches on SQLite run outside the event loop, have a time limit, and end with the service.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
@@ -14,7 +14,7 @@ import { openSqlite } from '../../src/store/sqlite/sqlite.js'
 import { refusalOf } from '../targets.js'
 
 const LIMIT_MS = 1_500
-/** Far more than anything here takes, also on a machine with other things to do. */
+/** Far more than any test needs, also on a busy machine. */
 const AMPLE_MS = 30_000
 const ENDLESS = 'with recursive c(n) as (select 1 union all select n + 1 from c) select count(*) as n from c'
 const LONG = ENDLESS.replace('from c)', 'from c where n < 1000000)')
@@ -22,7 +22,7 @@ const LONG = ENDLESS.replace('from c)', 'from c where n < 1000000)')
 let folder: string
 let file: string
 let db: Database
-/** Every process that was started meanwhile, searches being the only ones. */
+/** Every child process started during a test: only query workers. */
 let started: ChildProcess[]
 const note = (message: unknown) => started.push((message as { process: ChildProcess }).process)
 
@@ -56,7 +56,7 @@ const add = (code: string | null, size: number | null) =>
 
 const isOver = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null
 
-/** With a short limit a search may come too early for the process that is just starting. */
+/** Repeats a search that is rejected as busy: with a short limit the query worker may still be starting. */
 async function searchUntilAnswered(sql: string): Promise<Row[]> {
   const sinceMs = performance.now()
   for (;;) {
@@ -69,7 +69,7 @@ async function searchUntilAnswered(sql: string): Promise<Row[]> {
   }
 }
 
-/** How often the event loop came round before the work was done. */
+/** The number of event-loop ticks before the work was done. */
 async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
   let turns = 0
   let isDone = false
@@ -84,7 +84,7 @@ async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
   return turns
 }
 
-test('a search finds what the reader finds', async () => {
+test('a search on the query pool returns what the reader returns', async () => {
   await add('ä "quoted" 漢 🙂\n', 2 ** 53 - 1)
   await add(null, -7)
   await add('', null)
@@ -97,7 +97,7 @@ test('a search finds what the reader finds', async () => {
     ["select cast(group_concat(code, ',') as blob) as bytes, x'' as empty, x'00ff' as binary from item", []],
     ['select 9e999 as endless, -9e999 as below, 1e-300 as tiny, -0.0 as zero', []],
   ]
-  // Statements whose answers JSON would change: without one of them JSON would do for the messages.
+  // Statements with answers that JSON would change: they prove that the messages are not JSON.
   const lossy: string[] = []
   for (const [sql, params] of statements) {
     const rows = await db.queryPool.all(sql, params)
@@ -112,21 +112,21 @@ test('a search finds what the reader finds', async () => {
   })
 })
 
-test('no process is started before the first search, and one serves those that follow each other', async () => {
+test('no query worker starts before the first search, and one serves successive searches', async () => {
   await db.reader.all('select 1 as n')
   expect(started).toHaveLength(0)
   for (let n = 0; n < 5; n++) expect(await db.queryPool.all('select ? as n', [n])).toEqual([{ n }])
   expect(started).toHaveLength(1)
 })
 
-test('a search sees what was committed just before', async () => {
+test('a search sees the latest commit', async () => {
   for (let n = 1; n <= 50; n++) {
     await add('x', n)
     expect(await db.queryPool.all('select max(size) as n from item')).toEqual([{ n }])
   }
 })
 
-test('what is wrong with a statement is an error, and the next one is answered', async () => {
+test('an invalid statement is an error, and the next search is answered', async () => {
   await expect(db.queryPool.all('select color from item')).rejects.toThrow(/no such column: color/)
   await expect(db.queryPool.all('select ? as n', [])).resolves.toEqual([{ n: null }])
   const tooLarge = 'select 9007199254740993 as n'
@@ -137,13 +137,13 @@ test('what is wrong with a statement is an error, and the next one is answered',
     kind: 'busy',
     message: expect.stringMatching(/is read-only/),
   })
-  // It is the search that cannot write, not the database.
+  // Only the search is read-only, not the database.
   expect(await db.writability()).toBeUndefined()
   expect(await db.queryPool.all('select count(*) as n from item')).toEqual([{ n: 0 }])
   expect(started).toHaveLength(1)
 })
 
-test('a search past the limit is refused in time and ended, and others are answered afterwards', async () => {
+test('a search over the time limit is rejected in time and ended, and later searches are answered', async () => {
   await reopen(LIMIT_MS)
   await searchUntilAnswered('select 1 as n')
   const sinceMs = performance.now()
@@ -159,7 +159,7 @@ test('a search past the limit is refused in time and ended, and others are answe
   await expect.poll(() => started.filter(isOver).length, { timeout: AMPLE_MS }).toBe(1)
 })
 
-test('the wait for a turn counts as time', async () => {
+test('the time limit of a search includes the wait for a query worker', async () => {
   await reopen(LIMIT_MS)
   await searchUntilAnswered('select 1 as n')
   const refusedMs = await Promise.all(
@@ -171,19 +171,19 @@ test('the wait for a turn counts as time', async () => {
   expect(Math.max(...refusedMs) - Math.min(...refusedMs)).toBeLessThan(LIMIT_MS / 2)
 })
 
-test('a limit shorter than the start of a process does not keep searches from ever being answered', async () => {
+test('a time limit shorter than the start of a query worker still lets later searches succeed', async () => {
   await reopen(30)
   expect(await refusalOf(db.queryPool.all('select 1 as n'))).toMatchObject({ kind: 'busy' })
   expect(await searchUntilAnswered('select 1 as n')).toEqual([{ n: 1 }])
 })
 
-test('the event loop is free during a search; a read holds it', async () => {
+test('the event loop is free during a search, and blocked during a read', async () => {
   expect(await turnsDuring(() => db.reader.all(LONG))).toBeLessThan(3)
   await db.queryPool.all('select 1 as n')
   expect(await turnsDuring(() => db.queryPool.all(LONG))).toBeGreaterThan(100)
 })
 
-test('searches run two at a time: a long one does not hold up a short one', async () => {
+test('two searches run in parallel: a long one does not block a short one', async () => {
   const long = refusalOf(db.queryPool.all(ENDLESS))
   expect(await db.queryPool.all('select 1 as n')).toEqual([{ n: 1 }])
   expect(started).toHaveLength(2)
@@ -191,7 +191,7 @@ test('searches run two at a time: a long one does not hold up a short one', asyn
   await long
 })
 
-test('a thousand searches may wait, more are refused, and all that wait are answered', async () => {
+test('1,000 searches may wait, further ones are rejected, and all waiting ones are answered', async () => {
   const searches = Array.from({ length: 1_010 }, (_, n) => db.queryPool.all('select ? as n', [n]))
   const outcomes = await Promise.allSettled(searches)
   const rows = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []))
@@ -203,7 +203,7 @@ test('a thousand searches may wait, more are refused, and all that wait are answ
   expect(started).toHaveLength(2)
 })
 
-test('a process that dies takes its search with it, and is replaced', async () => {
+test('a query worker that dies rejects its search as lost, and is replaced', async () => {
   await db.queryPool.all('select 1 as n')
   const lost = refusalOf(db.queryPool.all(ENDLESS))
   started[0]?.kill('SIGKILL')
@@ -212,14 +212,14 @@ test('a process that dies takes its search with it, and is replaced', async () =
   expect(started).toHaveLength(2)
 })
 
-test('a process that dies before it could begin refuses a search, and the next is answered', async () => {
+test('a query worker that dies at start rejects its search, and the next one is answered', async () => {
   const lost = refusalOf(db.queryPool.all('select 1 as n'))
   started[0]?.kill('SIGKILL')
   expect(await lost).toMatchObject({ kind: 'busy', message: 'The search could not be started' })
   expect(await db.queryPool.all('select 2 as n')).toEqual([{ n: 2 }])
 })
 
-test('a signal to everybody in the terminal ends no search', async () => {
+test('SIGINT and SIGTERM do not end a search', async () => {
   await db.queryPool.all('select 1 as n')
   const search = db.queryPool.all(LONG)
   started[0]?.kill('SIGINT')
@@ -227,7 +227,7 @@ test('a signal to everybody in the terminal ends no search', async () => {
   expect(await search).toEqual([{ n: 1_000_000 }])
 })
 
-test('closing refuses the searches that run and wait, and leaves no process', async () => {
+test('close rejects running and waiting searches, and leaves no process', async () => {
   await db.queryPool.all('select 1 as n')
   const searches = [ENDLESS, ENDLESS, ENDLESS].map((sql) => refusalOf(db.queryPool.all(sql)))
   await db.close()
@@ -242,15 +242,15 @@ test('closing refuses the searches that run and wait, and leaves no process', as
   expect(started).toHaveLength(2)
 })
 
-/** Each ends by itself; its output ends when no process is left that could write to it. */
+/** Ways for a process to end; its output closes when no child process is left. */
 const ENDINGS = {
   'that has searched': '',
-  'that ends by force while it searches': 'void search(); setImmediate(() => process.exit())',
-  'that closes while it searches': 'const last = search(); await db.close(); await last',
-  'that crashes while it searches': 'void search(); setImmediate(() => { throw new Error() })',
+  'that exits during a search': 'void search(); setImmediate(() => process.exit())',
+  'that closes during a search': 'const last = search(); await db.close(); await last',
+  'that crashes during a search': 'void search(); setImmediate(() => { throw new Error() })',
 }
 
-test.each(Object.entries(ENDINGS))('a process %s ends, and no search stays behind', async (_, ending) => {
+test.each(Object.entries(ENDINGS))('a process %s ends and leaves no query worker', async (_, ending) => {
   const script = `
     import { openSqlite } from './dist/store/sqlite/sqlite.js'
     const db = await openSqlite(${JSON.stringify(file)}, { statementTimeoutMs: 600_000 })

@@ -23,7 +23,7 @@ afterEach(async () => {
 
 const add = () => db.transaction((tx) => tx.insert('insert into item (code) values (?)', ['x']))
 
-test('a file that was removed takes no more writes: they would go nowhere', async () => {
+test('a deleted database file rejects writes and reports itself broken once', async () => {
   await add()
   rmSync(folder, { recursive: true })
   expect(await refusalOf(add())).toMatchObject({ kind: 'busy', message: expect.stringMatching(/is gone/) })
@@ -31,7 +31,7 @@ test('a file that was removed takes no more writes: they would go nowhere', asyn
   expect(broken).toHaveLength(1)
 })
 
-test('a closed database refuses, closes again without complaint, and leaves nobody waiting', async () => {
+test('a closed database rejects writes, finishes pending ones, and can be closed again', async () => {
   const last = add()
   await db.close()
   expect(await last).toBe(1)

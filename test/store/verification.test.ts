@@ -1,4 +1,4 @@
-// What `verso verify` checks: each fault that somebody makes beside the service is found by one part, and by no other.
+// The checks of `verso verify`: exactly one of them finds each direct change of the database.
 import { mkdirSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Readable } from 'node:stream'
@@ -19,7 +19,7 @@ import { contentsIn, filesFolder } from '../file-audit.js'
 import { HistoryWorld, seeded } from '../properties/history-world.js'
 import { enter, onEveryEngine, startService, type Engine, type Service } from '../targets.js'
 
-/** Every part, as the command runs them. */
+/** Every check, as the command runs them. */
 const PARTS: Readonly<Record<string, StorageCheck<App>>> = {
   integrity: ({ db }, findings) => checkIntegrity(db, findings),
   ...STORAGE_CHECKS,
@@ -43,7 +43,7 @@ interface Tampering {
   readonly what: string
   readonly part: string
   readonly words: RegExp
-  /** In a transaction that is undone afterwards by `mend`. */
+  /** Runs in a transaction; `mend` undoes it. */
   readonly spoil: (tx: Transaction) => Promise<unknown>
   readonly mend: (tx: Transaction) => Promise<unknown>
 }
@@ -54,35 +54,35 @@ const NEWEST = `(select max(seq) from verso_log where model = 'rel.Person' and r
 
 const TAMPERINGS: readonly Tampering[] = [
   {
-    what: 'a value that was changed by SQL',
+    what: 'a value changed by SQL',
     part: 'Log',
     words: /rel\.Person \d+ holds another value in name than the Log/,
     spoil: (tx) => tx.run(`update ${PERSON} set "name" = "name" || '!' where "id" = ${SOME}`),
     mend: (tx) => tx.run(`update ${PERSON} set "name" = replace("name", '!', '') where "id" = ${SOME}`),
   },
   {
-    what: 'a field that was empty',
+    what: 'a value set in an empty field',
     part: 'Log',
     words: /doc\.Paper \d+ holds another value in note than the Log/,
     spoil: (tx) => tx.run(`update "doc.Paper" set "note" = 'x'`),
     mend: (tx) => tx.run('update "doc.Paper" set "note" = null'),
   },
   {
-    what: 'a version that was raised',
+    what: 'a version incremented by SQL',
     part: 'Log',
     words: /rel\.Person \d+ is at version \d+, and the Log is at \d+/,
     spoil: (tx) => tx.run(`update ${PERSON} set "version" = "version" + 1 where "id" = ${SOME}`),
     mend: (tx) => tx.run(`update ${PERSON} set "version" = "version" - 1 where "id" = ${SOME}`),
   },
   {
-    what: 'the newest Change of a record that is gone from the Log',
+    what: 'a missing newest Change',
     part: 'Log',
     words: /rel\.Person \d+ (is at version|is stored, and the Log does not know of it)/,
     spoil: (tx) => tx.run(`update verso_log set model = 'gone' where seq = ${NEWEST}`),
     mend: (tx) => tx.run(`update verso_log set model = 'rel.Person' where model = 'gone'`),
   },
   {
-    what: 'a Change in the middle that is gone from the Log',
+    what: 'a missing Change in the middle',
     part: 'Log',
     words: /test\.Limited \d+ has no Change for version 1/,
     spoil: (tx) =>
@@ -92,7 +92,7 @@ const TAMPERINGS: readonly Tampering[] = [
     mend: (tx) => tx.run(`update verso_log set model = 'test.Limited' where model = 'gone'`),
   },
   {
-    what: 'a deletion that is gone from the Log',
+    what: 'a missing delete Change',
     part: 'Log',
     words: /test\.Limited \d+ is missing, and the Log has it at version 0/,
     spoil: (tx) =>
@@ -100,7 +100,7 @@ const TAMPERINGS: readonly Tampering[] = [
     mend: (tx) => tx.run(`update verso_log set model = 'test.Limited' where model = 'gone'`),
   },
   {
-    what: 'a row of a file that says another hash',
+    what: 'a file row with another hash',
     part: 'files',
     words: /has other content than was stored/,
     spoil: (tx) =>
@@ -108,7 +108,7 @@ const TAMPERINGS: readonly Tampering[] = [
     mend: (tx) => tx.run(`update verso_file set sha256 = replace(sha256, '!', '')`),
   },
   {
-    what: 'a row of a file that no record holds',
+    what: 'a file row without a record',
     part: 'files',
     words: /file \d+ has a row, and no record holds it/,
     spoil: (tx) =>
@@ -118,7 +118,7 @@ const TAMPERINGS: readonly Tampering[] = [
     mend: (tx) => tx.run(`delete from verso_file where key = 'k'`),
   },
   {
-    what: 'a counter that was raised',
+    what: 'a wrong counter',
     part: 'totals',
     words: /all/,
     spoil: (tx) => tx.run(`update verso_count set n = n + 5 where model = 'rel.Circle' and level = 53`),
@@ -138,18 +138,18 @@ onEveryEngine((engine: Engine) => {
   })
   afterAll(() => service.close())
 
-  test('what the service has written is right, whatever became of it', async () => {
+  test('verify finds no error in data written by the service', async () => {
     expect(await faultsBy(service.app)).toEqual([])
   })
 
   test.for(TAMPERINGS)(
-    '$what is found by its part, and by no other',
+    'verify finds $what by one check, and by no other',
     async ({ part, words, spoil, mend }) => {
       const { app } = service
       await app.db.transaction(spoil)
       try {
         expect(await faultsBy(app)).toContainEqual(expect.stringMatching(words))
-        // A verify that leaves this part out would say that all is right.
+        // Without this check, verify would report no error.
         const others = Object.keys(PARTS).filter((name) => name !== part)
         expect(await faultsBy(app, others)).toEqual([])
       } finally {
@@ -159,7 +159,7 @@ onEveryEngine((engine: Engine) => {
     },
   )
 
-  test('Changes that were purged or compacted are no fault', async () => {
+  test('verify accepts purged and compacted Changes', async () => {
     const { app } = service
     const { data: people } = await records.find('rel.Person', { limit: 5 })
     for (const { id } of people) await purgeHistory(app, app.catalog.get('rel.Person'), id)
@@ -169,7 +169,7 @@ onEveryEngine((engine: Engine) => {
     expect(await faultsBy(app)).toEqual([])
   })
 
-  test('content that is gone, was altered, or belongs to nobody is found', async () => {
+  test('verify finds content that is missing, altered or without a record', async () => {
     const { app, place } = service
     const folder = filesFolder(place.url)
     if (folder === undefined) {
@@ -213,7 +213,7 @@ onEveryEngine((engine: Engine) => {
 const DAYS_MS = 3 * 24 * 60 * 60_000
 const CONTENT = 'the content of a file'
 
-/** Related records with a past, records that are gone and came back, files. */
+/** Creates related records with a history, deleted and reverted records, and files. */
 async function fill(records: Records, service: Service): Promise<void> {
   const world = new HistoryWorld(records, service.clock, seeded(7))
   for (let step = 0; step < 25; step++) await world.step()

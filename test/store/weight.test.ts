@@ -1,4 +1,4 @@
-// Limits of large answers: how much is weighed, what a failure leaves alone.
+// Limits of large answers: how much is measured, and failures that must stay contained.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Catalog, type ModelSource } from '../../src/model/catalog/catalog.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
@@ -42,11 +42,11 @@ const models: readonly ModelSource[] = [
   }),
 ].map((definition) => ({ file: `${definition.name}.ts`, definition }))
 
-/** As many as a list shows fit into an answer. These are more, and they do not. */
+/** More members than an answer holds; the number that a list shows would fit. */
 const COUNT = 1_250
 const settings = { answerLimitBytes: 260_000 }
 
-test.for(ENGINES)('%s: no more members of a list are weighed than are read', async (engine) => {
+test.for(ENGINES)('%s: no more members of a list are measured than are read', async (engine) => {
   const place = await newPlace(engine)
   const opened = await openDatabase(place.url, { poolSize: 6, statementTimeoutMs: 10_000 })
   let isBroken = false
@@ -61,7 +61,7 @@ test.for(ENGINES)('%s: no more members of a list are weighed than are read', asy
     const message = async () =>
       (await refusalOf(records.fetch('big.Board', board.id, { fields: ['notes'] }))).message
     expect(await message()).toContain('more than 1000 members')
-    // A mutant that weighs all of them is caught.
+    // A mutant that measures all of them is caught.
     isBroken = true
     expect(await message()).toContain('is larger than')
   } finally {
@@ -70,8 +70,8 @@ test.for(ENGINES)('%s: no more members of a list are weighed than are read', asy
   }
 })
 
-describe.each(ENGINES)('%s: a page of texts', (engine) => {
-  /** More than a quarter of what is held in memory, and less than half. */
+describe.each(ENGINES)('%s: pages of texts', (engine) => {
+  /** More than a quarter of the memory limit, and less than half. */
   const lengths = [10, 20, 0, 30, 10, 12_000, 20, 30]
   const texts = lengths.map((length) => 'm'.repeat(length))
   let isBroken = false
@@ -101,23 +101,23 @@ describe.each(ENGINES)('%s: a page of texts', (engine) => {
     return { shown, statements: statements.filter((sql) => sql.includes(model)).length }
   }
 
-  test('is one statement', async () => {
+  test('a page of texts takes one statement', async () => {
     await read({})
     expect(await read({})).toEqual({ shown: texts.slice(0, 4), statements: 1 })
   })
 
-  test('is one statement behind a position, too', async () => {
+  test('a page of texts after a cursor takes one statement, or three if it is large', async () => {
     const [, second = 0] = (await records.find('big.Memo', { limit: 2 })).data.map(({ id }) => id)
     const after = Buffer.from(JSON.stringify([second])).toString('base64url')
     expect(await read({ limit: 3, after })).toEqual({ shown: texts.slice(2, 5), statements: 1 })
     expect(await read({ after })).toEqual({ shown: texts.slice(2, 6), statements: 3 })
   })
 
-  test('computed text without a length is measured', async () => {
+  test('computed text without a declared length is measured', async () => {
     await records.create('big.Titled', { source: 's'.repeat(100) })
     const statementsOf = async () => (await read({ limit: 2 }, 'big.Titled')).statements
     expect(await statementsOf()).toBe(1)
-    // More than half of what is held in memory.
+    // More than half of the memory limit.
     await records.create('big.Titled', { source: 's'.repeat(17_000) })
     expect(await statementsOf()).toBe(3)
   })
@@ -125,15 +125,15 @@ describe.each(ENGINES)('%s: a page of texts', (engine) => {
   const holdsAll = async () => {
     expect(await read({ offset: 4 })).toEqual({ shown: texts.slice(4), statements: 3 })
   }
-  test('holds a record that is larger than its share', holdsAll)
-  test('a mutant that leaves such a record out is caught', async () => {
+  test('a page contains a record that exceeds its share', holdsAll)
+  test('a mutant that omits a record over its share is caught', async () => {
     isBroken = true
     await expect(holdsAll()).rejects.toThrow('deeply equal')
     isBroken = false
   })
 })
 
-test('computed text is as long as it is declared to be, else a label', () => {
+test('computed text counts with its declared length, or with that of a label', () => {
   const model = Catalog.from(models).get('big.Label')
   const most = ['long', 'short', 'any'].map((key) => {
     const field = model.fields.get(key)
@@ -143,13 +143,13 @@ test('computed text is as long as it is declared to be, else a label', () => {
   expect(most).toEqual([200_000 + around('long'), 40 + around('short'), 4_080 + around('any')])
 })
 
-test('a staged answer whose file cannot be closed fails nothing else', async () => {
+test('a staged answer whose file cannot be closed causes no unhandled rejection', async () => {
   const failures: unknown[] = []
   const note = (reason: unknown) => failures.push(reason)
   process.on('unhandledRejection', note)
   // No process has so many descriptors.
   new StagedFile(2 ** 30, () => undefined).discard()
-  // Node tells of it before the next turn of the event loop.
+  // Node reports a rejection before the next tick of the event loop.
   await new Promise(setImmediate)
   process.off('unhandledRejection', note)
   expect(failures).toEqual([])
