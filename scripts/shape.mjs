@@ -1,0 +1,207 @@
+// Measures the shape of src: files by folder, long signatures, memo maps, type names, file sizes, first words of comments.
+import { readFileSync, readdirSync, realpathSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+
+const MAX_PARAMETERS = 4
+const MAX_FILE_LINES = 300
+const SMALL_FILE_LINES = 60
+const MAX_FOLDER_FILES = 15
+/** A comment that begins with one of these often has no subject of its own. */
+const VAGUE_START = /^(What|Whatever|Who|Whoever|Whom|Whose|Whether|Those|The same|Where|Wherever|As|Of)\b/
+
+/** What `npm run check` refuses. */
+const LIMITS = {
+  longSignatures: 14,
+  weakMaps: 2,
+  repeatedTypes: 3,
+  longFiles: 0,
+  vagueCommentPercent: 2.99,
+}
+
+/** Measures a tree given as path inside src → text. */
+export function measure(tree) {
+  const sources = [...tree].map(([file, text]) =>
+    ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true),
+  )
+  const comments = sources.flatMap(listComments)
+  const vague = comments.filter(({ text }) => VAGUE_START.test(text))
+  return {
+    files: tree.size,
+    lines: [...tree.values()].reduce((sum, text) => sum + countLines(text), 0),
+    filesByFolder: countByFolder([...tree.keys()]),
+    longSignatures: sources.flatMap(listLongSignatures),
+    weakMaps: sources.flatMap(listModuleWeakMaps),
+    repeatedTypes: listRepeatedTypes(sources),
+    longFiles: [...tree]
+      .filter(([, text]) => countLines(text) > MAX_FILE_LINES)
+      .map(([file, text]) => `${file}: ${countLines(text)} lines`),
+    smallFiles: listSmallFiles(tree),
+    comments: comments.length,
+    vagueComments: vague.map(({ place, text }) => `${place} ${text.slice(0, 60)}`),
+    vagueCommentPercent: comments.length === 0 ? 0 : (100 * vague.length) / comments.length,
+  }
+}
+
+/** The limits that a measurement exceeds, one line each. */
+export function findExcesses(shape) {
+  return Object.entries(LIMITS).flatMap(([name, limit]) => {
+    const value = Array.isArray(shape[name]) ? shape[name].length : shape[name]
+    return value > limit ? [`${name}: ${round(value)}, at most ${round(limit)}`] : []
+  })
+}
+
+function countLines(text) {
+  return text.split('\n').length - (text.endsWith('\n') ? 1 : 0)
+}
+
+function countByFolder(files) {
+  const counts = new Map()
+  for (const file of files) {
+    const folder = path.posix.dirname(file)
+    counts.set(folder, (counts.get(folder) ?? 0) + 1)
+  }
+  return [...counts].sort(([a], [b]) => (a < b ? -1 : 1))
+}
+
+function listLongSignatures(source) {
+  const found = []
+  walk(source, (node) => {
+    // An implementation's parameters are counted, the types of callbacks are not.
+    if (!ts.isFunctionLike(node) || !node.body || node.parameters.length <= MAX_PARAMETERS) return
+    const name = node.name?.getText() ?? node.parent.name?.getText?.() ?? 'a function'
+    found.push(`${placeOf(source, node)} ${name}: ${node.parameters.length} parameters`)
+  })
+  return found
+}
+
+function listModuleWeakMaps(source) {
+  return source.statements
+    .filter(ts.isVariableStatement)
+    .flatMap(({ declarationList }) =>
+      declarationList.declarations
+        .filter(({ initializer }) => initializer && /^new WeakMap\b/.test(initializer.getText()))
+        .map((declaration) => `${placeOf(source, declaration)} ${declaration.name.getText()}`),
+    )
+}
+
+function listRepeatedTypes(sources) {
+  const filesByType = new Map()
+  for (const source of sources) {
+    for (const statement of source.statements) {
+      const isType =
+        ts.isInterfaceDeclaration(statement) ||
+        ts.isTypeAliasDeclaration(statement) ||
+        ts.isClassDeclaration(statement)
+      if (!isType || !statement.name) continue
+      const { text } = statement.name
+      filesByType.set(text, [...(filesByType.get(text) ?? []), source.fileName])
+    }
+  }
+  return [...filesByType]
+    .filter(([, files]) => files.length > 1)
+    .map(([name, files]) => `${name}: ${files.join(' ')}`)
+}
+
+/** Files that may belong into their only importer. */
+function listSmallFiles(tree) {
+  const importers = new Map()
+  for (const [file, text] of tree) {
+    for (const { fileName } of ts.preProcessFile(text, true, true).importedFiles) {
+      if (!fileName.startsWith('.')) continue
+      const target = path.posix.join(path.posix.dirname(file), fileName).replace(/js$/, 'ts')
+      importers.set(target, (importers.get(target) ?? new Set()).add(file))
+    }
+  }
+  return [...tree]
+    .filter(([file, text]) => countLines(text) < SMALL_FILE_LINES && importers.get(file)?.size === 1)
+    .map(([file, text]) => `${file}: ${countLines(text)} lines, for ${[...importers.get(file)][0]}`)
+}
+
+function listComments(source) {
+  const found = new Map()
+  walk(source, (node) => {
+    const ranges = ts.getLeadingCommentRanges(source.text, node.getFullStart()) ?? []
+    for (const { pos, end } of ranges) {
+      const text = source.text
+        .slice(pos, end)
+        .replace(/^\/\*\*?|\*\/$|^\/\/|^\s*\*(?=\s|$)|^\s*\/\//gm, '')
+        .trim()
+      found.set(pos, { place: placeOf(source, { getStart: () => pos }), text })
+    }
+  })
+  return mergeLineComments(
+    source,
+    [...found.entries()].sort(([a], [b]) => a - b),
+  )
+}
+
+/** Consecutive `//` lines are one comment. */
+function mergeLineComments(source, entries) {
+  const merged = []
+  let lastLine = -2
+  for (const [pos, comment] of entries) {
+    const { line } = source.getLineAndCharacterOfPosition(pos)
+    const isContinued = line === lastLine + 1 && source.text.startsWith('//', pos)
+    lastLine = line
+    if (!isContinued) merged.push(comment)
+  }
+  return merged
+}
+
+function walk(node, visit) {
+  visit(node)
+  ts.forEachChild(node, (child) => walk(child, visit))
+}
+
+function placeOf(source, node) {
+  return `${source.fileName}:${source.getLineAndCharacterOfPosition(node.getStart()).line + 1}`
+}
+
+function round(value) {
+  return Math.round(value * 100) / 100
+}
+
+function readSources(root) {
+  const entries = readdirSync(root, { recursive: true, withFileTypes: true }).filter(
+    (entry) => entry.isFile() && entry.name.endsWith('.ts'),
+  )
+  const files = entries.map((entry) => path.join(entry.parentPath, entry.name)).sort()
+  return new Map(
+    files.map((file) => [path.relative(root, file).replaceAll(path.sep, '/'), readFileSync(file, 'utf8')]),
+  )
+}
+
+function print(shape, isVerbose) {
+  const { filesByFolder } = shape
+  console.log(`files: ${shape.files}, lines: ${shape.lines}`)
+  console.log(`files by folder: ${filesByFolder.map(([folder, count]) => `${folder} ${count}`).join(', ')}`)
+  const crowded = filesByFolder.filter(([, count]) => count > MAX_FOLDER_FILES)
+  console.log(
+    `folders with more than ${MAX_FOLDER_FILES} files: ${crowded.map(([name]) => name).join(', ') || 'none'}`,
+  )
+  const lists = {
+    longSignatures: `functions with more than ${MAX_PARAMETERS} parameters`,
+    weakMaps: 'module-level WeakMaps',
+    repeatedTypes: 'type names defined in several files',
+    longFiles: `files over ${MAX_FILE_LINES} lines`,
+    smallFiles: `files under ${SMALL_FILE_LINES} lines with one importer`,
+    vagueComments: `comments that begin with What, Who, Whether, Those, The same, Where, As, Of, among ${shape.comments} (${round(shape.vagueCommentPercent)} %)`,
+  }
+  for (const [name, title] of Object.entries(lists)) {
+    console.log(`${title}: ${shape[name].length}`)
+    if (isVerbose) for (const line of shape[name]) console.log(`  ${line}`)
+  }
+}
+
+if (realpathSync(process.argv[1]) === import.meta.filename) {
+  const [root = fileURLToPath(new URL('../src', import.meta.url))] = process.argv
+    .slice(2)
+    .filter((argument) => !argument.startsWith('--'))
+  const shape = measure(readSources(root))
+  print(shape, process.argv.includes('--list'))
+  const excesses = findExcesses(shape)
+  for (const excess of excesses) console.log(`too many ${excess}`)
+  process.exitCode = excesses.length > 0 ? 1 : 0
+}
