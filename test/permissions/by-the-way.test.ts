@@ -83,7 +83,7 @@ onEveryEngine((engine) => {
     },
   )
 
-  test("the owner of a record's list is named only to users who may read it", async () => {
+  test("the owner of a record is named only to users who may see everything", async () => {
     const { client } = await grantee(service, [
       { model: COMPANY, canRead: true, canUpdate: true, canCreate: true, condition: 'createdBy = :user' },
       {
@@ -208,7 +208,7 @@ onEveryEngine((engine) => {
     expect([again.replayed, all.replayed]).toEqual(['true', 'true'])
   })
 
-  test('a repeated answer to a former administrator has only ids and versions', async () => {
+  test('a repeated answer to a former administrator has no hidden fields', async () => {
     const who = await grantee(service, [BLIND])
     const { version } = await root.read(ROLE_MODEL, who.role)
     const raised = await root.update(ROLE_MODEL, who.role, { version, admin: true })
