@@ -83,7 +83,7 @@ onEveryEngine((engine) => {
     },
   )
 
-  test("the owner of a record is named only to users who may see everything", async () => {
+  test('the owner of a record is named only to users who may see everything', async () => {
     const { client } = await grantee(service, [
       { model: COMPANY, canRead: true, canUpdate: true, canCreate: true, condition: 'createdBy = :user' },
       {
