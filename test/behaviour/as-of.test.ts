@@ -77,7 +77,7 @@ onEveryTarget((engine, door) => {
     expect(await namesOf({ offset: 9 })).toEqual([3, []])
   })
 
-  test('a full-text search with asOf matches the values of that time', async () => {
+  test('a find with q and asOf matches the values of that time', async () => {
     const { at = '' } = moments[1] ?? {}
     const found = await records.find('rel.Circle', { q: 'k', asOf: at })
     expect(found.data.map(({ id }) => id)).toEqual([circle.id])

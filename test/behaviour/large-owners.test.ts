@@ -216,7 +216,7 @@ onEveryEngine((engine) => {
     const hold = (id: number, length: number) => () => {
       held.add(model, { id, version: 0, text: 'x'.repeat(length) })
     }
-    // The same record counts before and after its change.
+    // A change counts its record twice: before and after.
     for (const add of [hold(1, 40_000_000), hold(1, 40_000_000), hold(2, 31_000_000)]) add()
     expect(hold(3, 1_000_000)).toThrow('change fewer of them')
   })

@@ -88,7 +88,7 @@ onEveryTarget((engine, door) => {
     const { data } = await records.find(ITEM, { ...query, filter: 'isKept = true', limit: 1_000 })
     return [shown.filter((id) => kept.has(id)), data.map(({ id }) => id)] as const
   }
-  // Of two writers of the same record, one gets a conflict.
+  // One of two concurrent writers of a record gets a conflict.
   const ignore = () => undefined
 
   test.for(SORTS)(

@@ -78,7 +78,7 @@ describe('groups in filters', () => {
     expect(parse('not a = 1 and b = 2')).toEqual(group('and', group('not', a), b))
   })
 
-  test('parentheses come before everything and stay a group of their own', () => {
+  test('parentheses bind closest and stay a group of their own', () => {
     expect(parse('(a = 1 or b = 2) and c = 3')).toEqual(group('and', group('or', a, b), c))
     expect(parse('not (a = 1 and b = 2)')).toEqual(group('not', group('and', a, b)))
     expect(parse('(a = 1 and b = 2) and c = 3')).toEqual(group('and', group('and', a, b), c))
@@ -88,7 +88,7 @@ describe('groups in filters', () => {
     expect(parse('not not a = 1')).toEqual(group('not', group('not', a)))
   })
 
-  test('keywords are read in any case, and white space is free', () => {
+  test('keywords ignore case, and white space is free', () => {
     expect(parse('NOT(a=1)AnD\tb\n=\r\n2\u00a0oR c=3')).toEqual(
       group('or', group('and', group('not', a), b), c),
     )
@@ -131,12 +131,12 @@ describe('predicates in filters', () => {
     expect(parse('a <> 5')).toEqual(term('a', '!=', 5))
   })
 
-  test('like takes one value', () => {
+  test('like and not like take one value', () => {
     expect(parse("a like 'x%'")).toEqual(term('a', 'like', 'x%'))
     expect(parse("a not like 'x%'")).toEqual(term('a', 'notLike', 'x%'))
   })
 
-  test('in takes a list, which may be empty', () => {
+  test('in and not in take a list, which may be empty', () => {
     expect(parse("a in (1, 'two', null)")).toEqual(term('a', 'in', [1, 'two', null]))
     expect(parse('a not in(1)')).toEqual(term('a', 'notIn', [1]))
     expect(parse('a in ()')).toEqual(term('a', 'in', []))
@@ -153,7 +153,7 @@ describe('predicates in filters', () => {
     expect(parse('a in (:id, 2, :other)', { id: 1, other: null })).toEqual(term('a', 'in', [1, 2, null]))
   })
 
-  test('the and of between is not the and of a chain', () => {
+  test('the and of between does not join conditions', () => {
     expect(parse('a between 1 and 2 and b = 2')).toEqual(group('and', term('a', 'between', 1, 2), b))
     expect(parse('a not between 1 and :most', { most: 9 })).toEqual(term('a', 'notBetween', 1, 9))
   })
@@ -241,7 +241,7 @@ describe('values in filters', () => {
     expect(valueOf('9007199254740991')).toBe(Number.MAX_SAFE_INTEGER)
   })
 
-  test('any other number stays its exact text', () => {
+  test('a number that is no safe integer stays its exact text', () => {
     expect(valueOf('-12.50')).toBe('-12.50')
     expect(valueOf('1.0')).toBe('1.0')
     expect(valueOf('9007199254740992')).toBe('9007199254740992')
@@ -256,7 +256,7 @@ describe('values in filters', () => {
     expect(valueOf('\'a "b" \\ \n and :c (ü🙂\'')).toBe('a "b" \\ \n and :c (ü🙂')
   })
 
-  test('true, false and null are read in any case', () => {
+  test('true, false and null ignore case', () => {
     expect(valueOf('TRUE')).toBe(true)
     expect(valueOf('False')).toBe(false)
     expect(valueOf('nuLL')).toBe(null)

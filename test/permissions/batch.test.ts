@@ -1,4 +1,4 @@
-// A batch permits what its requests would be permitted alone, tells no more, and says which of them was refused.
+// A batch permits what its requests permit alone, reveals no more, and reports the index of a rejected request.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Records } from '../../src/wire.js'
 import { onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
@@ -57,46 +57,52 @@ onEveryEngine((engine) => {
   const REFUSED: Readonly<Record<string, readonly [kind: string, pair: Pair]>> = {
     'a create of an unknown model': ['unknown-model', create(PERSON, () => ({}))],
     'an assert of an unknown model': ['unknown-model', assert(PERSON, () => 1)],
-    'a create that nothing permits': ['forbidden', create(TEAM, () => ({ name: 'ours' }))],
+    'a create without permission': ['forbidden', create(TEAM, () => ({ name: 'ours' }))],
     'a create that no condition permits': ['forbidden', create(PROJECT, () => ({ region: 'south' }))],
-    'a field that may not be set': ['invalid', create(PROJECT, () => ({ region: 'north', secret: 's' }))],
-    'an update that nothing permits': ['forbidden', update(TEAM, () => ours, { name: 'x' })],
-    'an update of what is hidden, where nothing permits it': [
+    'a create with a field that is not writable': [
+      'invalid',
+      create(PROJECT, () => ({ region: 'north', secret: 's' })),
+    ],
+    'an update without permission': ['forbidden', update(TEAM, () => ours, { name: 'x' })],
+    'an update of a hidden record without any update permission': [
       'not-found',
       update(TEAM, () => theirs, { name: 'x' }),
     ],
-    'an update of what is hidden': ['not-found', update(PROJECT, () => south, { name: 'x' })],
-    'an update that moves it out of reach': ['forbidden', update(PROJECT, () => north, { region: 'south' })],
-    'a stale update': ['conflict', update(PROJECT, () => north, { name: 'x' }, 5)],
-    'a stale update of what is hidden': ['not-found', update(PROJECT, () => south, { name: 'x' }, 5)],
-    'a delete that nothing permits': ['forbidden', remove(TEAM, () => ours)],
-    'a delete of what is hidden': ['not-found', remove(PROJECT, () => south)],
+    'an update of a hidden record': ['not-found', update(PROJECT, () => south, { name: 'x' })],
+    'an update to values that no condition permits': [
+      'forbidden',
+      update(PROJECT, () => north, { region: 'south' }),
+    ],
+    'an outdated update': ['conflict', update(PROJECT, () => north, { name: 'x' }, 5)],
+    'an outdated update of a hidden record': ['not-found', update(PROJECT, () => south, { name: 'x' }, 5)],
+    'a delete without permission': ['forbidden', remove(TEAM, () => ours)],
+    'a delete of a hidden record': ['not-found', remove(PROJECT, () => south)],
     'a delete that no condition permits': ['forbidden', remove(PROJECT, () => kept)],
-    'a stale delete': ['conflict', remove(PROJECT, () => north, 5)],
-    'a stale delete of what is hidden': ['not-found', remove(PROJECT, () => south, 5)],
-    'an assert of what is hidden': ['not-found', assert(PROJECT, () => south)],
-    'a stale assert': ['conflict', assert(PROJECT, () => north, 5)],
-    'a stale assert of what is hidden': ['not-found', assert(TEAM, () => theirs, 5)],
-    'a reference to what is hidden': [
+    'an outdated delete': ['conflict', remove(PROJECT, () => north, 5)],
+    'an outdated delete of a hidden record': ['not-found', remove(PROJECT, () => south, 5)],
+    'an assert of a hidden record': ['not-found', assert(PROJECT, () => south)],
+    'an outdated assert': ['conflict', assert(PROJECT, () => north, 5)],
+    'an outdated assert of a hidden record': ['not-found', assert(TEAM, () => theirs, 5)],
+    'a reference to a hidden record': [
       'invalid',
       create(PROJECT, () => ({ region: 'north', team: { id: theirs } })),
     ],
   }
 
-  test.for(Object.entries(REFUSED))('%s is refused as it is alone', async ([, [kind, pair]]) => {
+  test.for(Object.entries(REFUSED))('%s is rejected in a batch as it is alone', async ([, [kind, pair]]) => {
     const alone = await refusalOf(pair.alone(user.client))
     const good = { op: 'create', model: PROJECT, data: { region: 'north' } }
     const { total } = await root.find(PROJECT)
     const refusal = await refusalOf(user.client.batch([good, pair.request(), good]))
     expect([alone.kind, refusal.kind, refusal.details.data?.['index']]).toEqual([kind, kind, 1])
     expect(refusal.details.data).toEqual({ ...alone.details.data, index: 1 })
-    // A field has another place here.
+    // The path of a field has a prefix here.
     expect(refusal.message.replaceAll('requests[1].', '')).toBe(alone.message)
     expect(JSON.stringify(refusal.details)).not.toContain('HIDDEN')
     expect((await root.find(PROJECT)).total).toBe(total)
   })
 
-  test('what is permitted is done, and the answer shows what may be read', async () => {
+  test('a permitted batch succeeds, and its answer has only readable fields', async () => {
     const made = (await root.create(PROJECT, { name: 'm', region: 'north', secret: 'HIDDEN' })).data.id
     const { data } = await user.client.batch([
       { op: 'assert', model: TEAM, id: ours, version: 0 },
@@ -114,7 +120,7 @@ onEveryEngine((engine) => {
     expect(data[1]).toEqual(await user.client.read(PROJECT, made))
   })
 
-  test('what is made and written again is judged as each request leaves it', async () => {
+  test('a record created and written again in a batch is checked after each request', async () => {
     const made = (data: object) => ({ op: 'create', model: PROJECT, ref: 'a', data })
     const change = (data: object) => ({
       ...{ op: 'update', model: PROJECT, id: { $ref: 'a' }, version: 0, data },
@@ -145,7 +151,7 @@ onEveryEngine((engine) => {
     expect([refusal.kind, refusal.details.data?.['index']]).toEqual(['forbidden', 1])
   })
 
-  test('whoever may see less by now is given the ids and versions of a batch again, and no more', async () => {
+  test('a repeated batch returns only ids and versions to a user who may read less by now', async () => {
     const other = await grantee(service, GRANTS)
     const gone = (await root.create(PROJECT, { name: 'gone', region: 'north' })).data.id
     const requests = [
@@ -159,7 +165,7 @@ onEveryEngine((engine) => {
     if (typeof made !== 'object') throw new Error('a record was expected')
     expect(made).toMatchObject({ name: 'told once' })
     await permit(service, other, GRANTS.slice(1))
-    // The models must still be known: what may not be named at all is refused before.
+    // The models must still be visible to the user: unknown models are rejected earlier.
     expect(await other.client.batch(requests, options)).toEqual({
       data: [{ id: made.id, version: 0 }, gone, { id: ours, version: 0 }],
       replayed: true,

@@ -1,4 +1,4 @@
-// What may not be read is not told by the way either: through a relation, in a conflict, in a refusal, in an answer that is given again.
+// Side channels reveal no hidden values: relations, conflicts, errors and repeated answers.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PERMISSION_MODEL, ROLE_MODEL } from '../../src/model/catalog/auth-models.js'
 import { USER_MODEL } from '../../src/model/definition/model.js'
@@ -22,7 +22,7 @@ onEveryEngine((engine) => {
   })
   afterAll(() => service.close())
 
-  test('who may read their own account reads nothing but the name of others, wherever records refer to them', async () => {
+  test('a user who may read only their own account sees only the names of other users in references', async () => {
     const own = { model: USER_MODEL, canRead: true, condition: 'id = :user' }
     const team = (await root.create('office.Team', { name: 'Hidden home' })).data.id
     const other = await grantee(service, [], { region: 'Hidden region', home: { id: team }, name: 'Zed' })
@@ -49,7 +49,7 @@ onEveryEngine((engine) => {
     ]
     for (const filter of filters) expect((await client.find(PERSON, { filter })).total, filter).toBe(0)
     expect((await client.find(PERSON, { filter: `keeper.region = 'mine'` })).total).toBe(1)
-    // Where the name is null it comes first or last: the order is that of what may be seen.
+    // Nulls sort first or last: the order depends on visible values only.
     const names = async (sortBy: string) =>
       (await client.search(PERSON, { sortBy: [sortBy], data: { _domain: `id in (${kept}, ${held})` } })).data
     const ofHidden = (records: readonly { id: number }[]) => records.findIndex((each) => each.id === kept)
@@ -65,7 +65,7 @@ onEveryEngine((engine) => {
     { condition: 'version >= 1' },
   ]
   test.each(PAST)(
-    'a conflict tells no past of what was hidden then, where $condition shows it now',
+    'a conflict reveals no past value that was hidden then, if $condition shows it now',
     async ({ condition, isOwn }) => {
       const { client } = await grantee(service, [
         { model: PROJECT, canRead: true, condition },
@@ -83,7 +83,7 @@ onEveryEngine((engine) => {
     },
   )
 
-  test('in whose list a record is, is told to those who may see everything', async () => {
+  test('the owner of a record is named only to users who may see everything', async () => {
     const { client } = await grantee(service, [
       { model: COMPANY, canRead: true, canUpdate: true, canCreate: true, condition: 'createdBy = :user' },
       {
@@ -106,7 +106,7 @@ onEveryEngine((engine) => {
     expect(JSON.stringify(all.details)).toContain(`${COMPANY} ${hidden.id}`)
   })
 
-  test('a permission that somebody may not write is refused in the same words, whatever it names', async () => {
+  test('a permission that a user may not write is rejected with the same message for any model', async () => {
     const { client, role } = await grantee(service, [
       { model: PERMISSION_MODEL, canRead: true, canCreate: true, canUpdate: true },
       { model: ROLE_MODEL, canRead: true },
@@ -125,7 +125,7 @@ onEveryEngine((engine) => {
     }
   })
 
-  test('a model whose binary fields are hidden is like one that has none', async () => {
+  test('a model whose binary fields are hidden answers like one without binary fields', async () => {
     const fields = { readable: ['title'], writable: ['title'] }
     const { client } = await grantee(service, [
       { model: 'doc.Folder', canRead: true, canUpdate: true, ...fields },
@@ -148,7 +148,7 @@ onEveryEngine((engine) => {
     expect(await told('doc.Folder', folder)).toEqual(await told('rel.Circle', circle))
   })
 
-  test('a hidden field of a neighbour is like one that it does not have', async () => {
+  test('a hidden field of a related record answers like a field that does not exist', async () => {
     const { client } = await grantee(service, [
       { model: PERSON, canRead: true, canCreate: true },
       { model: COMPANY, canRead: true, readable: ['code'] },
@@ -159,14 +159,14 @@ onEveryEngine((engine) => {
       JSON.stringify((await refusalOf(client.create(PERSON, named(field)))).details).replace(field, 'it')
     expect(await told('founded')).toBe(await told('nothing'))
     expect(await told('foundet')).not.toContain('mean')
-    // As it was read it may be sent back, also the name of a user.
+    // A related record may be sent back as read, also with the name of a user.
     const user = (await client.create(PERSON, { company: { id, $version: 0, code: `code of ${engine}` } }))
       .data
     const { createdBy } = user
     expect((await client.create(PERSON, { keeper: createdBy })).data).toMatchObject({ keeper: createdBy })
   })
 
-  test('existing clients ask for a hidden relation as for one that does not exist', async () => {
+  test('a hidden relation answers like one that does not exist, with compat axelor', async () => {
     const who = await grantee(service, [{ model: PERSON, canRead: true, readable: ['name'] }])
     const { id } = (await root.create(PERSON, { name: 'n' })).data
     await withServer(service, { compat: 'axelor' }, async (url) => {
@@ -189,7 +189,7 @@ onEveryEngine((engine) => {
     return { text: await response.text(), replayed: response.headers.get('idempotency-replayed') }
   }
 
-  test('an answer that is given again shows no more than may be read by now', async () => {
+  test('a repeated answer has only the fields that the user may read by now', async () => {
     const who = await grantee(service, [READS])
     const one = { data: { name: 'secret name' } }
     const many = { records: [{ name: 'secret one' }, { name: 'secret two' }] }
@@ -208,7 +208,7 @@ onEveryEngine((engine) => {
     expect([again.replayed, all.replayed]).toEqual(['true', 'true'])
   })
 
-  test('so it is for those who were administrators when they wrote; those who are see it as it was', async () => {
+  test('a repeated answer to a former administrator has no hidden fields', async () => {
     const who = await grantee(service, [BLIND])
     const { version } = await root.read(ROLE_MODEL, who.role)
     const raised = await root.update(ROLE_MODEL, who.role, { version, admin: true })
@@ -222,7 +222,7 @@ onEveryEngine((engine) => {
     expect([again.text.includes('secret'), again.replayed]).toEqual([false, 'true'])
   })
 
-  test('a removal that is repeated is answered as it was, whatever may be read by now', async () => {
+  test('a repeated delete returns the first answer after a loss of permissions', async () => {
     const who = await grantee(service, [READS])
     const { id } = (await root.create(PERSON, {})).data
     const first = await who.client.remove(PERSON, id, { idempotencyKey: 'gone' })

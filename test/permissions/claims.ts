@@ -1,4 +1,4 @@
-// What the matrix and the two worlds claim; a quick run asks every so many questions, a long one all of them.
+// The claims of the matrix and of the two worlds; a quick run checks a sample, a long one everything.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ENGINES, type Door, type Engine } from '../targets.js'
 import { openLab, type Lab } from './laboratory.js'
@@ -9,12 +9,12 @@ import { HIDERS, ITEM, openVault, type Vault } from './vault.js'
 
 const SHOWN = 20
 const TIMEOUT = { timeout: 600_000 }
-/** What is said of models is the same whatever their records hold. */
+/** Answers about models do not depend on the records. */
 const OF_MODELS = ['meta', 'did you mean']
 
 type Every = Readonly<Record<Engine, Readonly<Record<Door, number>>>>
 
-/** Each role on each model through each door: what is answered is what the reference answers. */
+/** Checks each role on each model over each transport against the reference. */
 export function claimMatrix(every: { readonly read: Every; readonly written: Every }): void {
   const labs = new Map<Engine, Lab>()
   const labOf = (engine: Engine): Lab => {
@@ -31,13 +31,13 @@ export function claimMatrix(every: { readonly read: Every; readonly written: Eve
 
   const targets = ENGINES.flatMap((engine) => (['direct', 'http'] as const).map((door) => ({ engine, door })))
   describe.for(targets)('$engine, $door', ({ engine, door }) => {
-    test('what is read is what may be read', TIMEOUT, async () => {
+    test('every role reads exactly what the reference permits', TIMEOUT, async () => {
       const [lab, part] = [labOf(engine), { every: every.read[engine][door], from: 0 }]
       const compared = await compareReading(lab, door, part, (role) => lab.as(role, door))
       expectNone(`${engine}, ${door}, read`, compared)
     })
 
-    test('what is written is what may be written', TIMEOUT, async () => {
+    test('every role writes exactly what the reference permits', TIMEOUT, async () => {
       const [lab, part] = [labOf(engine), { every: every.written[engine][door], from: 0 }]
       const compared = await compareWriting(lab, part, (role) => lab.as(role, door))
       expectNone(`${engine}, ${door}, written`, compared)
@@ -53,14 +53,14 @@ function expectNone(what: string, { count, differences }: Compared): void {
 interface Setting {
   readonly engine: Engine
   readonly compat: 'axelor' | 'none'
-  /** Every so many questions of each method, and not fewer than these; all where there are no more. */
+  /** Takes every n-th request of each method, but not fewer than `few`; all if there are no more. */
   readonly every: number
   readonly few: number
-  /** Who asks; all of them, unless it is said. */
+  /** The roles that ask; all by default. */
   readonly hiders?: readonly string[]
 }
 
-/** Nobody learns a hidden value: two worlds that differ in nothing else give the same answers, to the byte. */
+/** Checks that no role learns a hidden value: two worlds that differ only in hidden values answer identically, to the byte. */
 export function claimTwoWorlds(settings: readonly Setting[]): void {
   describe.for(settings)('$engine, compat $compat', ({ engine, compat, hiders = HIDERS, ...part }) => {
     const all = compat === 'none' ? PROBES : [...PROBES, ...COMPAT_PROBES]
@@ -74,34 +74,42 @@ export function claimTwoWorlds(settings: readonly Setting[]): void {
       await Promise.all([left.close(), right.close()])
     })
 
-    test.for(hiders)('%s learns nothing', TIMEOUT, async (role) => {
-      // Each role asks other ones: together they ask more.
-      const asked = sampleOf(all, part, HIDERS.indexOf(role)).filter((probe) => isHiddenFrom(role, probe))
-      const told = await tellApart(left, right, role, asked)
-      console.info(
-        `${engine}, ${compat}, ${role}: ${asked.length} requests in two worlds, ${told.length} differ`,
-      )
-      expect(told.length, told.slice(0, SHOWN).map(printed).join('\n')).toBe(0)
-    })
+    test.for(hiders)(
+      'the role %s gets identical answers from two worlds that differ in hidden values',
+      TIMEOUT,
+      async (role) => {
+        // Each role takes another sample: together they cover more.
+        const asked = sampleOf(all, part, HIDERS.indexOf(role)).filter((probe) => isHiddenFrom(role, probe))
+        const told = await tellApart(left, right, role, asked)
+        console.info(
+          `${engine}, ${compat}, ${role}: ${asked.length} requests in two worlds, ${told.length} differ`,
+        )
+        expect(told.length, told.slice(0, SHOWN).map(printed).join('\n')).toBe(0)
+      },
+    )
 
-    test('each method tells the worlds apart for those who may read', TIMEOUT, async () => {
-      const probes = sampleOf(all, part, 0)
-      const told = new Set((await tellApart(left, right, 'control', probes)).map(({ probe }) => probe.by))
-      const methods = new Set(probes.map(({ by }) => by))
-      expect([...methods].filter((by) => !told.has(by) && !OF_MODELS.includes(by))).toEqual([])
-    })
+    test(
+      'the control role, which may read everything, tells the worlds apart by each method',
+      TIMEOUT,
+      async () => {
+        const probes = sampleOf(all, part, 0)
+        const told = new Set((await tellApart(left, right, 'control', probes)).map(({ probe }) => probe.by))
+        const methods = new Set(probes.map(({ by }) => by))
+        expect([...methods].filter((by) => !told.has(by) && !OF_MODELS.includes(by))).toEqual([])
+      },
+    )
   })
 }
 
 /**
- * Whether what a record held is shown is decided by its neighbours as they are today: since the yard is open, `lately` sees what
- * item 9 was before. Of the past they are asked about item 8 alone.
+ * The visibility of past values depends on related records as they are today: since the yard is open, `lately` sees the past of
+ * item 9. So `lately` is asked only about the past of item 8.
  */
 function isHiddenFrom(role: string, { isPast, path }: Probe): boolean {
   return role !== 'lately' || isPast !== true || path.startsWith(`/ws/rest/${ITEM}/8`)
 }
 
-/** So that no method is blind for want of questions. */
+/** Samples each method, so that none is left without requests. */
 function sampleOf(
   probes: readonly Probe[],
   { every, few }: Pick<Setting, 'every' | 'few'>,

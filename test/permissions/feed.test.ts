@@ -1,4 +1,4 @@
-// The feed tells everybody what they may see: by the rights of today, and by what a record held then.
+// The feed delivers what a user may see, by the permissions of today and the values of that time.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { purgeHistory } from '../../src/service/maintenance/purge.js'
 import type { Change, Records } from '../../src/wire.js'
@@ -15,7 +15,7 @@ onEveryEngine((engine) => {
   })
   afterAll(() => service.close())
 
-  /** What somebody is told of what is done; the work comes after them. */
+  /** The Changes that a user gets for `work`. */
   const told = async (who: Grantee, work: () => Promise<void>): Promise<readonly Change[]> => {
     const { next: since } = await root.changes({ limit: 1000 }).then(async (first) => {
       let page = first
@@ -36,7 +36,7 @@ onEveryEngine((engine) => {
       Object.fromEntries(Object.entries(made).map(([name, { before, after }]) => [name, [before, after]])),
     ])
 
-  test('without a right to read there is nothing, and a model may not be named', async () => {
+  test('the feed of a user without read permission is empty, and rejects the name of a model', async () => {
     const who = await grantee(service, [])
     expect(
       await told(who, async () => {
@@ -48,7 +48,7 @@ onEveryEngine((engine) => {
     expect((await refusalOf(writer.client.changes({ model: PROJECT }))).kind).toBe('forbidden')
   })
 
-  test('fields that may not be read are left out, also where nothing else has changed', async () => {
+  test('the feed omits fields that the user may not read, also if nothing else changed', async () => {
     const who = await grantee(service, [{ model: PROJECT, canRead: true, readable: ['name'] }])
     let id = 0
     const changes = await told(who, async () => {
@@ -66,7 +66,7 @@ onEveryEngine((engine) => {
     expect(JSON.stringify(changes)).not.toMatch(/hush|quiet/)
   })
 
-  test('what comes into sight comes whole, and what leaves it goes', async () => {
+  test('a record that becomes visible arrives whole in the feed, and one that becomes hidden as a delete', async () => {
     const who = await grantee(service, [{ model: PROJECT, canRead: true, condition: "region = 'north'" }])
     let id = 0
     const changes = await told(who, async () => {
@@ -89,7 +89,7 @@ onEveryEngine((engine) => {
     expect(JSON.stringify(changes)).not.toMatch(/unseen|south|east/)
   })
 
-  test('who made a record is known when it is gone', async () => {
+  test('the feed delivers the delete of a record to its creator, by a condition on createdBy', async () => {
     const who = await grantee(service, [
       { model: PROJECT, canRead: true, canCreate: true, canRemove: true, condition: 'createdBy = :user' },
     ])
@@ -105,7 +105,7 @@ onEveryEngine((engine) => {
     ])
   })
 
-  test('neighbours that may not be seen are not told', async () => {
+  test('the feed omits references to related records that the user may not see', async () => {
     const seen = (await root.create(TEAM, { name: 'seen' })).data.id
     const unseen = (await root.create(TEAM, { name: 'unseen' })).data.id
     const who = await grantee(service, [
@@ -125,7 +125,7 @@ onEveryEngine((engine) => {
     ])
   })
 
-  test('a condition over a neighbour goes by the neighbour of then as it is today', async () => {
+  test('a condition over a related record uses the reference of that time and the related record of today', async () => {
     const [north, south] = [
       (await root.create(TEAM, { name: 'north' })).data.id,
       (await root.create(TEAM, { name: 'south' })).data.id,
@@ -150,7 +150,7 @@ onEveryEngine((engine) => {
   })
 
   test.each(["id > 0 and region = 'north'", "version >= 0 and region = 'north'"])(
-    'a condition may ask who a record is: %s',
+    'the condition of a feed may use id and version: %s',
     async (condition) => {
       const who = await grantee(service, [{ model: PROJECT, canRead: true, condition }])
       const changes = await told(who, async () => {
@@ -161,7 +161,7 @@ onEveryEngine((engine) => {
     },
   )
 
-  test('who sees some records is to read anew where the past of one is gone for good', async () => {
+  test('the feed is gone for a user with a condition if the history of a deleted record is purged', async () => {
     const condition = "region = 'north'"
     const who = await grantee(service, [{ model: PROJECT, canRead: true, condition }])
     const { id } = await make({ name: 'a', region: 'north' })
@@ -175,13 +175,13 @@ onEveryEngine((engine) => {
     expect((await all.client.changes({ since })).data).toMatchObject([{ id, action: 'delete', purged: true }])
   })
 
-  test('whoever may see nothing waits, and does not look again and again', async () => {
+  test('the feed of a user who may see nothing advances to the end', async () => {
     const who = await grantee(service, [])
     const { next } = await who.client.changes({ since: 0 })
     expect(next).toBe((await root.changes({ since: next })).next)
   })
 
-  test('how many Changes there are that they do not see is not told', async () => {
+  test('the feed does not reveal the number of hidden Changes', async () => {
     const condition = "region = 'north'"
     const who = await grantee(service, [{ model: PROJECT, canRead: true, condition }])
     const { seq: since } = await who.client.find(PROJECT)
@@ -199,7 +199,7 @@ onEveryEngine((engine) => {
     expect((await who.client.changes({ since: next, limit: 1 })).data).toHaveLength(1)
   })
 
-  test('a record that went with its table, without a Change, holds nobody up', async () => {
+  test('a record deleted directly from its table does not block the feed', async () => {
     const condition = "region = 'north'"
     const who = await grantee(service, [{ model: PROJECT, canRead: true, condition }])
     const { seq: since } = await who.client.find(PROJECT)

@@ -1,4 +1,4 @@
-// Somebody who may do what a list of permissions says, in a small office.
+// A user with a given list of permissions, in a small office.
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { extendModel } from '../../src/model/definition/extend-model.js'
 import { ROLE_MODEL } from '../../src/model/catalog/auth-models.js'
@@ -45,7 +45,7 @@ export interface Grantee {
 
 let count = 0
 
-/** `more` is what else their record holds. */
+/** `more` holds further fields of the user. */
 export async function grantee(
   { app, url }: Service,
   permissions: readonly object[],
@@ -60,7 +60,7 @@ export async function grantee(
   return { id, username, role, client: await HttpClient.login(url, username, PASSWORD) }
 }
 
-/** The verbs of those who may do everything. */
+/** The verbs with all permissions. */
 export function rootOf({ app }: Pick<Service, 'app'>): Records {
   return recordsForPrincipal(app, SERVICE_PRINCIPAL)
 }

@@ -1,4 +1,4 @@
-// A small world with every kind of relation; `roles.ts` has who sees which parts of it.
+// A small world with every kind of relation; `roles.ts` defines who sees which part of it.
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { extendModel } from '../../src/model/definition/extend-model.js'
 import type { ModelSource } from '../../src/model/catalog/catalog.js'
@@ -120,7 +120,7 @@ export const SHAPES: Shapes = {
   },
 }
 
-/** What a list shows, and what a read shows: views are shown to whoever names them. */
+/** The fields in a list; inverse relations are shown only on request. */
 export const LIST: Readonly<Record<string, readonly string[]>> = {
   [TEAM]: ['name', 'city'],
   [PROJECT]: ['title', 'score', 'day', 'flag', 'team'],
@@ -181,10 +181,10 @@ const ROWS: Readonly<Record<string, readonly Fields[]>> = {
   [BADGE]: [1, 2, 3, 4, null, 7].map((holder, index) => ({ code: `B${index + 1}`, holder })),
 }
 
-/** Those who made the records, in turn. */
+/** The users who create the records, in turn. */
 export const CREATORS = ['ada', 'own', 'sums', 'three', 'masks'] as const
 
-/** The world as it is to be made: in the order in which it can be, without what the service adds. */
+/** The records to create, in creation order, without system fields. */
 export function plannedWorld(userIds: Readonly<Record<string, number>>): World {
   const entries = Object.entries(ROWS).map(([model, rows]): [string, Row[]] => [
     model,
@@ -196,7 +196,7 @@ export function plannedWorld(userIds: Readonly<Record<string, number>>): World {
   return Object.fromEntries(entries)
 }
 
-/** What an extension adds to the users. */
+/** Values of the fields that an extension adds to users. */
 export const USERS: Readonly<Record<string, Fields>> = {
   fielded: { level: 4, home: 1, teams: [1, 3] },
   leveled: { level: 6, home: 3, teams: [] },

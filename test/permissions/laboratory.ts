@@ -1,4 +1,4 @@
-// The lab as a running service: a user for each role, the same records on every target, and writes that leave nothing behind.
+// The lab as a running service: a user for each role, the same records on every target, and writes that are rolled back.
 import { createServer, type Server } from '../../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/settings.js'
 import { addUser } from '../../src/service/auth/accounts.js'
@@ -33,18 +33,18 @@ export interface Lab {
   readonly world: World
   /** The verbs of the user of a role. */
   as(role: string, door: Door): Records
-  /** The same with any request. */
+  /** The HTTP client of that user, for any request. */
   client(role: string): HttpClient
   actor(role: string): UserIdentity
   reference(role: string, world?: World): Reference
-  /** Does what it is told, looks at the records, and undoes all of it. */
+  /** Runs `work`, reads the records, and rolls all of it back. */
   undone<T>(work: () => Promise<T>): Promise<{ readonly answer: T; readonly after: World | undefined }>
   close(): Promise<void>
 }
 
 export type Roles = Readonly<Record<string, readonly Grant[] | 'everything'>>
 
-/** A lab behind both doors. `changed` may hand in an app that is broken in some way. */
+/** Opens a lab behind both transports. `changed` may pass in a mutant of the app. */
 export async function openLab(
   engine: Engine,
   { roles = ROLES, ...options }: ServiceOptions & { readonly roles?: Roles } = {},
@@ -56,7 +56,7 @@ export async function openLab(
   await refresh(service.app, actors)
   const world = await worldOf(service.app, [...actors.values()])
   const undo = new Undo(service.app)
-  // Time stands still: a session that is marked as seen, beside a request, would be taken for what is to be undone.
+  // The clock stands still: a session marked as seen during a request would be taken for part of the write.
   const openedMs = service.app.clock.now()
   const clock = { now: () => openedMs }
   const app = changed({ ...service.app, clock, db: undo.around(service.app.db) })
@@ -107,7 +107,7 @@ async function addUsers(app: App, roles: Roles): Promise<Map<string, UserIdentit
     if (grants !== 'everything' && !FIRST_ROLES.includes(name))
       await records.create('verso.auth.Role', { name, permissions: grants.map(permissionOf) })
   }
-  // A hash is dear: all cores at once.
+  // Password hashing is expensive: uses all cores.
   const others = names.filter((name) => roles[name] !== 'everything')
   await Promise.all(
     others.map((name) => addUser(app, { username: name, name, password: PASSWORD, roles: [name] })),
@@ -121,7 +121,7 @@ async function addUsers(app: App, roles: Roles): Promise<Map<string, UserIdentit
   )
 }
 
-/** As a session would know them by now. */
+/** Reads the current versions of the users, as a session has them. */
 async function refresh(app: App, actors: Map<string, UserIdentity>): Promise<void> {
   for (const [role, actor] of actors) {
     const { version } = await recordsForPrincipal(app, SERVICE_PRINCIPAL).read(USER, actor.id)
@@ -165,7 +165,7 @@ export async function* contentOf(text: string): AsyncGenerator<Uint8Array> {
   yield await Promise.resolve(Buffer.from(text))
 }
 
-/** Ids as references; of a user the fields that were added. */
+/** Turns ids into references; for a user only the added fields. */
 export function dataOf(model: string, cells: Readonly<Record<string, Cell>>): Record<string, unknown> {
   const isRelation = (name: string) =>
     model === USER ? name !== 'level' : typeof SHAPES[model]?.fields[name] === 'object'
@@ -176,7 +176,7 @@ export function dataOf(model: string, cells: Readonly<Record<string, Cell>>): Re
   )
 }
 
-/** Everything, as those see it who see everything. */
+/** All records, as a user with all permissions sees them. */
 async function worldOf(app: App, actors: readonly UserIdentity[]): Promise<World> {
   const entries = await Promise.all(
     MODELS.map(async (model) => [model, await rowsOf(app, app.db.reader, model)] as const),
@@ -196,7 +196,7 @@ async function rowsOf(app: App, db: Pick<Transaction, 'all'>, model: string): Pr
   return (await store.scanById(db, table, { after: 0, limit: 1_000 })).map(rowFrom)
 }
 
-/** A record as it is answered, with ids for neighbours. */
+/** A record of an answer, with ids for related records. */
 export function rowFrom(record: WireRecord): Row {
   const cellOf = (value: unknown): Cell => {
     if (Array.isArray(value)) return value.map((each) => Number(cellOf(each)))
@@ -207,7 +207,7 @@ export function rowFrom(record: WireRecord): Row {
 
 class Undone extends Error {}
 
-/** A database whose transactions can be told to leave nothing behind. */
+/** A database whose transactions can be rolled back after their answer. */
 class Undo {
   #isOn = false
   #after: World | undefined

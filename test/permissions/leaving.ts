@@ -1,4 +1,4 @@
-// What leaves in another shape than records: tables, files, the models themselves, and the records that say who may do what.
+// Answers other than records: exports, files, models, and the records that define permissions.
 import type { Records } from '../../src/wire.js'
 import type { HttpClient } from '../http-client.js'
 import { LIST, MODELS, PROJECT, SHAPES } from './lab.js'
@@ -7,12 +7,12 @@ import { isAmong, type Reference } from './reference.js'
 
 const AUTH = ['User', 'Role', 'Permission', 'ApiKey', 'Event'].map((name) => `verso.auth.${name}`)
 
-/** Through both doors. */
+/** Cells for both transports. */
 export function guardedCells(records: Records, reference: Reference): CellOf[] {
   const auth = AUTH.map((model): CellOf => ({
     what: `find ${model}`,
     actual: async () => outcome(records.find(model).then(() => 'ok')),
-    // Those are named in full, and here by nobody.
+    // A permission must name these models in full, and none here does.
     expected: () => (reference.grants === 'everything' ? 'ok' : 'unknown-model'),
   }))
   return [...auth, ...downloads(records, reference)]
@@ -38,7 +38,7 @@ function downloads(records: Records, reference: Reference): CellOf[] {
   }))
 }
 
-/** Only over HTTP. */
+/** Cells for HTTP only. */
 export function tableCells(client: HttpClient, reference: Reference): CellOf[] {
   const exported = MODELS.map((model): CellOf => ({
     what: `export ${model}`,
@@ -74,7 +74,7 @@ function tableOf(reference: Reference, model: string): string {
   return [['id', ...names].join(','), ...lines].map((line) => `${line}\r\n`).join('')
 }
 
-/** A neighbour by its name; by its id where it has none to show. */
+/** A related record by its name, or by its id if it has no visible name. */
 function cellOf(model: string, name: string, value: unknown): string {
   const shape = SHAPES[model]?.fields[name]
   if (value === null || value === undefined) return ''
@@ -87,7 +87,7 @@ async function kindOf(answer: Response): Promise<string> {
   return ((await answer.json()) as { data: { kind: string } }).data.kind
 }
 
-/** Which models there are, and which fields: those that may be read or written. */
+/** The models and fields that the role may read or write. */
 function descriptions(client: HttpClient, reference: Reference): CellOf[] {
   const fields = MODELS.map((model): CellOf => ({
     what: `fields of ${model}`,

@@ -1,4 +1,4 @@
-// The cells of the matrix, and what differs in them.
+// The cells of the matrix, and their comparison.
 import { isDeepStrictEqual } from 'node:util'
 import type { Records } from '../../src/wire.js'
 import type { Door } from '../targets.js'
@@ -18,11 +18,11 @@ export interface Compared {
 }
 
 export interface Part {
-  /** Every so many cells, from one of them on. */
+  /** Takes every n-th cell, from an offset. */
   readonly every: number
   readonly from: number
   readonly roles?: readonly string[]
-  /** After so many differences it is known well enough. */
+  /** Stops after so many differences. */
   readonly atMost?: number
 }
 
@@ -37,7 +37,7 @@ export async function compareReading(lab: Lab, door: Door, part: Part, enter: En
   })
 }
 
-/** One after the other: each is undone before the next. */
+/** Runs the writes one after the other: each is rolled back before the next. */
 export async function compareWriting(lab: Lab, part: Part, enter: Enter): Promise<Compared> {
   return compared(part, 1, (role) =>
     sampled(

@@ -1,4 +1,4 @@
-// A merge tells no more than a conflict does: whether it is done or refused says nothing of what may not be read.
+// A merge reveals no more than a conflict: its success says nothing about hidden values.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { VersoError } from '../../src/errors.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
@@ -47,7 +47,7 @@ onEveryEngine((engine) => {
     ...{ kind, fields: data?.['fields'], baseKnown: data?.['baseKnown'], mergeable: data?.['mergeable'] },
   })
 
-  test('what may be read is merged, beside what may not', async () => {
+  test('a merge writes readable fields next to hidden changes', async () => {
     const may = { model: MODEL, canRead: true, canUpdate: true, readable: SHOWN, writable: SHOWN }
     const { client } = await grantee(service, [may])
     const id = await changed({ note: 'n', secret: 'hidden-1' }, { street: 's', zip: 'z', secret: 'hidden-2' })
@@ -57,7 +57,7 @@ onEveryEngine((engine) => {
     expect(await root.read(MODEL, id)).toMatchObject({ zip: 'z', secret: 'hidden-2', note: 'n2' })
   })
 
-  test('of a group that is not wholly shown nobody learns whether the rest was changed', async () => {
+  test('a merge group with hidden fields is a conflict, whether or not a hidden one changed', async () => {
     const may = { model: MODEL, canRead: true, canUpdate: true, readable: SHOWN, writable: SHOWN }
     const { client } = await grantee(service, [may])
     const inside = await changed({ street: 's' }, { zip: 'hidden' })
@@ -69,7 +69,7 @@ onEveryEngine((engine) => {
     expect(first).toEqual({ kind: 'conflict', fields: { street: field }, baseKnown: true, mergeable: false })
   })
 
-  test('what may be written and not be read is never merged', async () => {
+  test('a field that is writable but not readable is never merged', async () => {
     const writable = [...SHOWN, 'secret']
     const may = { model: MODEL, canRead: true, canUpdate: true, readable: SHOWN, writable }
     const { client } = await grantee(service, [may])
@@ -81,7 +81,7 @@ onEveryEngine((engine) => {
     expect(first).toMatchObject({ kind: 'conflict', fields: {}, mergeable: false })
   })
 
-  test('where the past may not be told there is no merge, and a patch does not tell it either', async () => {
+  test('a merge from a version that the user may not see is a conflict without a base, also for a patch', async () => {
     const may = { model: MODEL, canRead: true, canUpdate: true, condition: `region = 'mine'` }
     const { client } = await grantee(service, [may])
     const id = await changed(
@@ -99,7 +99,7 @@ onEveryEngine((engine) => {
     expect(JSON.stringify(patch.details)).not.toContain('hidden')
   })
 
-  test('a merge needs the right to update the record as it is now', async () => {
+  test('a merge needs permission to update the record as it is now', async () => {
     const may = [
       { model: MODEL, canRead: true },
       { model: MODEL, canRead: true, canUpdate: true, condition: `region = 'mine'` },
@@ -116,7 +116,7 @@ onEveryEngine((engine) => {
     { model: TEAM, canRead: true, condition },
   ]
 
-  test('where a neighbour that they do not see was taken away, their own is not put in its place', async () => {
+  test('a merge does not replace a hidden related record that others removed', async () => {
     const [hidden, seen, other] = [await team('hidden'), await team('seen'), await team('other')]
     const { client } = await grantee(service, mayOfTeams("name <> 'hidden'"))
     const id = await changed({ team: hidden, teams: [hidden, seen] }, { team: null, teams: [seen] })
@@ -128,7 +128,7 @@ onEveryEngine((engine) => {
     expect(await root.read(MODEL, id)).toMatchObject({ version: 1, team: null, teams: [seen] })
   })
 
-  test('nor where one was taken away that is gone since', async () => {
+  test('a merge does not replace a deleted related record that others removed', async () => {
     const [gone, seen, other] = [await team('n1'), await team('n2'), await team('n3')]
     const { client } = await grantee(service, mayOfTeams("name like 'n'"))
     const id = await changed({ team: gone, teams: [gone, seen] }, { team: null, teams: [seen] })
@@ -139,7 +139,7 @@ onEveryEngine((engine) => {
       )
   })
 
-  test("where they have not changed, neighbours that may not be seen are in nobody's way", async () => {
+  test('a merge keeps unchanged hidden related records', async () => {
     const [hidden, seen, other] = [await team('hidden'), await team('seen'), await team('other')]
     const { client } = await grantee(service, mayOfTeams("name <> 'hidden'"))
     const id = await changed({ teams: [hidden, seen] }, { note: 'theirs' })

@@ -1,11 +1,11 @@
-// The matrix catches rights that are broken in one place.
+// The matrix catches permissions that are broken in one place.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { recordsFor } from '../../src/service/records/records.js'
 import { openLab, type Lab } from './laboratory.js'
 import { compareReading, compareWriting, type Part } from './matrix.js'
 import { READING_TWINS, WRITING_TWINS } from '../mutants/permissions.js'
 
-/** The roles that hide something in some way; the others have nothing to lose. */
+/** The roles that hide something; mutants cannot reveal anything to the others. */
 const ROLES = ['three', 'masks', 'neighbours', 'sums', 'own', 'reader', 'overlaps', 'lists']
 const PART: Part = { every: 1, from: 0, roles: ROLES, atMost: 1 }
 
@@ -17,25 +17,33 @@ afterAll(async () => {
   await lab.close()
 })
 
-test('rights that are whole pass', { timeout: 120_000 }, async () => {
+test('unbroken permissions pass the matrix', { timeout: 120_000 }, async () => {
   const enter = (role: string) => recordsFor(lab.app, lab.actor(role))
   const reading = await compareReading(lab, 'direct', PART, enter)
   const writing = await compareWriting(lab, PART, enter)
   expect([...reading.differences, ...writing.differences]).toEqual([])
 })
 
-describe('the matrix catches rights by which', () => {
-  test.for(Object.entries(READING_TWINS))('%s', { timeout: 120_000 }, async ([, twin]) => {
-    const app = twin(lab.app)
-    const enter = (role: string) => recordsFor(app, lab.actor(role))
-    const { differences } = await compareReading(lab, 'direct', PART, enter)
-    expect(differences).not.toEqual([])
-  })
+describe('mutants of permissions', () => {
+  test.for(Object.entries(READING_TWINS))(
+    'the matrix catches a mutant of reads by which %s',
+    { timeout: 120_000 },
+    async ([, twin]) => {
+      const app = twin(lab.app)
+      const enter = (role: string) => recordsFor(app, lab.actor(role))
+      const { differences } = await compareReading(lab, 'direct', PART, enter)
+      expect(differences).not.toEqual([])
+    },
+  )
 
-  test.for(Object.entries(WRITING_TWINS))('%s', { timeout: 120_000 }, async ([, twin]) => {
-    const app = twin(lab.app)
-    const enter = (role: string) => recordsFor(app, lab.actor(role))
-    const { differences } = await compareWriting(lab, PART, enter)
-    expect(differences).not.toEqual([])
-  })
+  test.for(Object.entries(WRITING_TWINS))(
+    'the matrix catches a mutant of writes by which %s',
+    { timeout: 120_000 },
+    async ([, twin]) => {
+      const app = twin(lab.app)
+      const enter = (role: string) => recordsFor(app, lab.actor(role))
+      const { differences } = await compareWriting(lab, PART, enter)
+      expect(differences).not.toEqual([])
+    },
+  )
 })

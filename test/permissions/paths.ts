@@ -10,7 +10,7 @@ export function shapeAt(model: string, [name = '', ...rest]: Path): Shape {
   return rest.length > 0 && typeof shape === 'object' ? shapeAt(shape.target, rest) : shape
 }
 
-/** Of so many names at most; over lists only where it is said. Of users only the name is followed. */
+/** Paths of at most `length` names, over lists only on request. For users only the name is followed. */
 export function pathsFrom(model: string, length: number, overLists: boolean): readonly Path[] {
   const fields = Object.entries(SHAPES[model]?.fields ?? {})
   return fields.flatMap(([name, shape]): Path[] => {
@@ -37,7 +37,7 @@ const OPERATORS: Readonly<Record<Scalar | 'one' | 'many', readonly string[]>> = 
   many: ['isEmpty', '=', 'notEmpty', 'in', '!='],
 }
 
-/** A question about what is at the end of the path; `turn` chooses the operator and the value. */
+/** A question about the end of the path; `turn` selects the operator and the value. */
 export function termAt(world: World, model: string, path: Path, turn: number): Term {
   const owner = path.length === 1 ? model : ownerOf(model, path)
   const name = path.at(-1) ?? ''

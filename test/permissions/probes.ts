@@ -1,25 +1,25 @@
-// Requests of somebody who wants to know what is hidden from them: by every way that asks a question of the records.
+// Requests that try to learn hidden values, by every way to ask about records.
 import { FOREIGN_IDS, ITEM, MOMENTS, OPENED_IDS, PART, PLACE } from './vault.js'
 
 export interface Probe {
-  /** The method by which it hopes to learn something. */
+  /** The method that may reveal something. */
   readonly by: string
   readonly method: string
   readonly path: string
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** One after the other: it may give a number to a record. */
+  /** True for writes, which run one after the other: they may assign an id. */
   readonly writes?: boolean
-  /** Asks for what records held, by the rights and with the neighbours of today. */
+  /** True for requests about the past, answered by the permissions and related records of today. */
   readonly isPast?: boolean
 }
 
 const [FIRST = 0] = FOREIGN_IDS
 const REST = `/ws/rest/${ITEM}`
-/** What foreign rows are at; the first version of the two changed. */
+/** The current version of foreign rows. */
 export const CURRENT = 2
 
-/** For each hidden field, values to halve it with; `spot.` and `parts.` lead to neighbours that are hidden. */
+/** For each hidden field, values to bisect it; `spot.` and `parts.` lead to hidden related records. */
 const VALUES: Readonly<Record<string, readonly unknown[]>> = {
   note: ['amber 1', 'amber 1!', 'm', 'zinc 8'],
   amount: [11, 30, 55, 89],
@@ -63,7 +63,7 @@ interface Term {
 const TERMS: readonly Term[] = Object.entries(VALUES).flatMap(([fieldName, values]) => [
   ...NONE.map((operator) => ({ fieldName, operator })),
   ...values.flatMap((value, index) => [
-    // Every operator with one of the values, and some with each.
+    // Combines every operator with one of the values, and some with each.
     ...[...ORDER, ...PATTERNS]
       .filter((_, turn) => index === 0 || turn % 4 === index % 4)
       .map((operator) => ({ fieldName, operator, value })),
@@ -190,7 +190,7 @@ function shown(): Probe[] {
   ]
 }
 
-/** Everything that can be sent for one field: the value that it has in either world, and another. */
+/** The values to send for a field: those of both worlds, and others. */
 const SENT: Readonly<Record<string, readonly unknown[]>> = {
   note: ['amber 1!', 'zinc 8', 'amber 1', 'other', null],
   amount: [11, 55, 89, 0, null],
@@ -278,7 +278,7 @@ function writes(): Probe[] {
   return [...probes, ...pasts, ...removals, ...parts].map(write)
 }
 
-/** What was: of records, of lists, of everything in the order in which it came. */
+/** Requests about the past: of records, of lists, and of the feed. */
 function pasts(): Probe[] {
   const ids = [...FOREIGN_IDS, 5, ...OPENED_IDS, 10, 99]
   const versions = [0, 1, 2, 3]
@@ -324,7 +324,7 @@ export const PROBES: readonly Probe[] = [
   ...[...writes(), ...pasts()],
 ]
 
-/** What only existing clients may send: conditions as fields, names for neighbours, ids alone, texts for numbers. */
+/** Requests of compat clients only: conditions as fields, names of related records, bare ids, texts for numbers. */
 export const COMPAT_PROBES: readonly Probe[] = [
   ...Object.entries(VALUES).flatMap(([name, values]) =>
     values.map((value) =>

@@ -1,4 +1,4 @@
-// Every question that only reads, for one role and one model: what is answered, and what the reference answers.
+// Every read, for one role and one model: the answer, and that of the reference.
 import { VersoError } from '../../src/errors.js'
 import type { Page, Records } from '../../src/wire.js'
 import type { Row } from '../properties/search-oracle.js'
@@ -8,7 +8,7 @@ import { LIST, SHAPES, VIEWS } from './lab.js'
 import { endsAtList, pathsFrom, shapeAt, termAt, type Path } from './paths.js'
 import type { Reference, Shown } from './reference.js'
 
-/** One comparison: both sides as plain values. */
+/** One comparison, with both sides as plain values. */
 export interface CellOf {
   readonly what: string
   readonly actual: () => Promise<unknown>
@@ -18,7 +18,7 @@ export interface CellOf {
 const STYLE = { isUpperCase: false, hasSelf: false, isDoubleQuoted: false, parameters: [false] }
 const MOST_FIELDS = 12
 
-/** The kind of a refusal, or what was answered. */
+/** The kind of an error, or the answer. */
 export async function outcome<T>(call: Promise<T>): Promise<T | string> {
   try {
     return await call
@@ -28,7 +28,7 @@ export async function outcome<T>(call: Promise<T>): Promise<T | string> {
   }
 }
 
-/** What is wrong with the model or the right to read, before anything else is looked at. */
+/** The error for an unknown model or a missing read permission, which is checked first. */
 export function refusalToRead(reference: Reference, model: string): string | undefined {
   if (!reference.isKnown(model)) return 'unknown-model'
   return reference.grantsOn(model, 'r').length === 0 ? 'forbidden' : undefined
@@ -84,7 +84,7 @@ function lists(records: Records, reference: Reference, model: string): CellOf[] 
   ]
 }
 
-/** The archived are left out as the reader sees it: where that is hidden, it is null. */
+/** Archived records are omitted by the visible value: a hidden one counts as null. */
 function isArchived(reference: Reference, model: string, row: Row): boolean {
   return row['archived'] === true && reference.sees(model, row)
 }
@@ -131,7 +131,7 @@ function reads(records: Records, reference: Reference, model: string): CellOf[] 
   ])
 }
 
-/** What is shown of neighbours, ready to be sent back. */
+/** Fetches of related records, in the form that can be sent back. */
 function relatedCells(
   records: Records,
   reference: Reference,
@@ -155,7 +155,7 @@ function relatedCells(
       {
         what: `fetch ${id} with ${name} related`,
         actual: async () => outcome(records.fetch(model, id, { fields: [], related: { [name]: inner } })),
-        // A fetch shows `archived` where it is true.
+        // A fetch shows `archived` if it is true.
         expected: () =>
           shownOr(id, (row) => ({
             ...expected(row),
@@ -173,7 +173,7 @@ function isList(model: string, name: string): boolean {
   return typeof shape === 'object' && shape.kind === 'many'
 }
 
-/** What can be sent to make another one; the members of owned lists are copied, too. */
+/** The data to create a copy, with the members of owned lists. */
 function copyOf(reference: Reference, model: string, row: Row): Shown {
   const names = namesOf(model).filter((name) => !LEFT_BEHIND.includes(name))
   const shown = reference.show(model, row, names)
@@ -190,7 +190,7 @@ function omit(shown: Shown, names: readonly string[]): Shown {
 
 const LEFT_BEHIND = ['createdOn', 'createdBy', 'updatedOn', 'updatedBy', 'archived']
 
-/** Every path in `fields`: all that can be named in a few requests, each that cannot in one of its own. */
+/** Every path in `fields`: visible ones in a few requests, each hidden one in its own. */
 function fields(records: Records, reference: Reference, model: string, stride: number): CellOf[] {
   const paths = pathsFrom(model, 4, false)
   const [named, unnamed] = [paths, paths].map((all, index) =>
@@ -224,7 +224,7 @@ function withPaths(reference: Reference, model: string, row: Row, paths: readonl
   return { ...reference.show(model, row, own), ...Object.fromEntries(entries) }
 }
 
-/** A question about the end of every path, in one form or another. */
+/** A question about the end of every path, as filter or criteria. */
 function questions(records: Records, reference: Reference, model: string, stride: number): CellOf[] {
   const paths = pathsFrom(model, 4, true)
   return paths.flatMap((path, index): CellOf[] => {
@@ -272,7 +272,7 @@ function orders(records: Records, reference: Reference, model: string, stride: n
         expected: () => {
           const refusal = refusalToRead(reference, model)
           if (refusal !== undefined) return refusal
-          // By a reference: by the name of the neighbour.
+          // A reference sorts by the name of its related record.
           const end = shapeAt(model, path)
           const full = typeof end === 'object' ? [...path, SHAPES[end.target]?.name ?? ''] : path
           if (!reference.namesPath(model, full)) return 'bad-request'

@@ -1,4 +1,4 @@
-// What permissions mean, said a second time: plain JavaScript over plain records, from docs/permissions.md alone.
+// A second implementation of permissions: plain JavaScript over plain records, written from docs/permissions.md alone.
 import {
   Oracle,
   type Cell,
@@ -10,20 +10,20 @@ import {
 
 export interface Look {
   readonly user: Row
-  /** Any record, seen or not. */
+  /** Any record, visible or not. */
   readonly at: (model: string, id: Cell | undefined) => Row | undefined
 }
 
 export interface Grant {
   readonly model: string
-  /** Letters: r, c, u, d, x. */
+  /** Letters of the actions: r, c, u, d, x. */
   readonly can: string
-  /** The condition as it is stored, and the same as a predicate. */
+  /** The stored condition, and the same as a predicate. */
   readonly text?: string
   readonly meets?: (row: Row, look: Look) => boolean
   readonly readable?: readonly string[]
   readonly writable?: readonly string[]
-  /** The condition asks for a field that not every model has. */
+  /** A field of the condition that some models lack. */
   readonly lacks?: string
 }
 
@@ -31,11 +31,11 @@ export type Status = 'ok' | 'bad-request' | 'forbidden' | 'unknown-model' | 'not
 export type Shown = Record<string, unknown>
 
 const ALWAYS = ['id', 'version']
-/** What only the service writes. */
+/** Fields that only the service writes. */
 const KEPT = ['createdOn', 'createdBy', 'updatedOn', 'updatedBy']
 const USER = 'verso.auth.User'
 
-/** The lists and references that somebody else holds, filled in. */
+/** Fills in the inverse relations. */
 export function complete(shapes: Shapes, world: World): World {
   const entries = Object.entries(world).map(([model, rows]) => {
     const seenFromHere = Object.entries(shapes[model]?.fields ?? {}).flatMap(([name, shape]) =>
@@ -54,7 +54,7 @@ export function complete(shapes: Shapes, world: World): World {
   return Object.fromEntries(entries)
 }
 
-/** One person with their grants in one world. */
+/** One user with their grants in one world. */
 export class Reference {
   readonly look: Look
 
@@ -67,7 +67,7 @@ export class Reference {
     this.look = { user, at: (model, id) => world[model]?.find((row) => row.id === id) }
   }
 
-  /** The same person in another world. */
+  /** The same user in another world. */
   inWorld(world: World): Reference {
     return new Reference(this.shapes, world, this.user, this.grants)
   }
@@ -93,7 +93,7 @@ export class Reference {
     return model === USER || this.met(model, row, 'r').length > 0
   }
 
-  /** Whether the field may be named in a question: some grant shows it in some record. */
+  /** True if a question may name the field: some grant shows it in some record. */
   names(model: string, name: string): boolean {
     const shape = this.shapes[model]?.fields[name]
     if (shape === undefined) return false
@@ -102,7 +102,7 @@ export class Reference {
     return this.grantsOn(model, 'r').some((grant) => isAmong(grant.readable, name))
   }
 
-  /** Whether it may stand in what is sent: what may be written may be, also where it is never read. */
+  /** True if a write may name the field: writable fields may be named, also if they are never read. */
   sends(model: string, name: string): boolean {
     const shape = this.shapes[model]?.fields[name]
     const isSeen = typeof shape !== 'object' || this.leads(shape)
@@ -125,7 +125,7 @@ export class Reference {
     )
   }
 
-  /** Whether a relation can show anybody: the other side of one only as far as the side that holds it. */
+  /** True if a relation can show any record; an inverse relation needs read permission on its owning side. */
   leads({ target, through }: { readonly target: string; readonly through?: string }): boolean {
     if (target === USER) return true
     return this.grantsOn(target, 'r').some(
@@ -133,7 +133,7 @@ export class Reference {
     )
   }
 
-  /** The neighbours in a field that may be seen. */
+  /** The visible related records of a field. */
   near(target: string, cell: Cell | undefined, through?: string): readonly Row[] {
     const rows = [cell ?? []].flat().flatMap((id) => this.look.at(target, Number(id)) ?? [])
     const holds = (row: Row) =>
@@ -141,7 +141,7 @@ export class Reference {
     return rows.filter((row) => this.sees(target, row) && holds(row))
   }
 
-  /** The world as this person sees it: what is hidden is null, who is hidden is not there. */
+  /** The world as this user sees it: hidden values are null, and hidden records absent. */
   seen(): World {
     const models = Object.entries(this.world).map(([model, rows]) => {
       const fields = Object.entries(this.shapes[model]?.fields ?? {})
@@ -159,7 +159,7 @@ export class Reference {
     return Object.fromEntries(models) as World
   }
 
-  /** The ids of what a search finds, in order; the questions of others are answered by the same oracle that sees everything. */
+  /** The ids that a search finds, in order, by the oracle over the visible world. */
   find(model: string, question: Question, sortBy: readonly string[], archived: boolean): number[] {
     return (this.#oracle ??= new Oracle(withoutThrough(this.shapes), this.seen())).find(
       ...([model, question, sortBy, archived] as const),
@@ -167,7 +167,7 @@ export class Reference {
   }
   #oracle: Oracle | undefined
 
-  /** A record as it is answered. */
+  /** A record as answered. */
   show(model: string, row: Row, names: readonly string[]): Shown {
     const shown: Shown = { id: row.id, version: row['version'] }
     for (const name of names) {
@@ -180,7 +180,7 @@ export class Reference {
         )
         if (shape.kind === 'many') shown[name] = near
         else if (near[0]) shown[name] = near[0]
-        // One that is not seen is left out, or null where the other side holds it.
+        // A hidden related record is omitted, or null for an inverse relation.
         else if ((row[name] ?? null) === null || shape.through !== undefined) shown[name] = null
       }
     }
@@ -193,7 +193,7 @@ export class Reference {
     return { id: row.id, $version: row['version'], ...known }
   }
 
-  /** What a dotted path over single neighbours yields: null wherever it ends early. */
+  /** The value of a dotted path over to-one relations, or null if it ends early. */
   along(model: string, row: Row | undefined, [name = '', ...rest]: readonly string[]): unknown {
     if (!row || !this.shows(model, row, name)) return null
     const shape = this.shapes[model]?.fields[name]

@@ -1,4 +1,4 @@
-// A deleted record comes back whole or not at all, and nobody learns of a neighbour what they may not know.
+// A deleted record is reverted whole or not at all, without revealing hidden related records.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Records } from '../../src/wire.js'
 import { onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
@@ -24,7 +24,7 @@ onEveryEngine((engine) => {
   }
   const back = { version: 1, to: 0 }
 
-  test('a neighbour that is hidden and one that is gone are refused in the same words', async () => {
+  test('a revert with a hidden related record is rejected with the same message as with a deleted one', async () => {
     const who = await grantee(service, [
       { model: PROJECT, ...ALL },
       { model: TEAM, canRead: true, condition: "name = 'open'" },
@@ -39,7 +39,7 @@ onEveryEngine((engine) => {
     ])
   })
 
-  test('who sees everything is told what is gone', async () => {
+  test('a revert with a deleted related record names it to a user who may see everything', async () => {
     const { id, team } = await deletedProject()
     await root.remove(TEAM, team)
     const refusal = await refusalOf(root.revert(PROJECT, id, back))
@@ -47,7 +47,7 @@ onEveryEngine((engine) => {
     expect(JSON.stringify(refusal.details)).toContain(`there is no ${TEAM} ${team} any more`)
   })
 
-  test('with all of its neighbours in sight it comes back', async () => {
+  test('a deleted record is reverted if all its related records are visible', async () => {
     const who = await grantee(service, [
       { model: PROJECT, ...ALL },
       { model: TEAM, canRead: true },

@@ -1,4 +1,4 @@
-// Roles that see different parts of the lab, each condition as it is stored and as a predicate.
+// Roles that see different parts of the lab, each condition as stored and as a predicate.
 import type { Cell } from '../properties/search-oracle.js'
 import { BADGE, PROJECT, TAG, TASK, TEAM } from './lab.js'
 import type { Grant } from './reference.js'
@@ -13,7 +13,7 @@ const on = (text: string, meets: NonNullable<Test>) => ({ text, meets })
 const number = (cell: Cell | undefined) => (typeof cell === 'number' ? cell : NaN)
 const ids = (cell: Cell | undefined) => cell as readonly number[]
 
-/** What each role permits: r, c, u, d, x are to read, create, update, remove and export. */
+/** The grants of each role: r, c, u, d, x stand for read, create, update, remove and export. */
 export const ROLES: Readonly<Record<string, readonly Grant[] | 'everything'>> = {
   ada: 'everything',
   nothing: [],

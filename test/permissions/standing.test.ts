@@ -1,4 +1,4 @@
-// What decides somebody's rights is decided by others, and what no longer holds gives none.
+// Users cannot extend their own permissions, and invalid conditions grant nothing.
 import http from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { API_KEY_MODEL, PERMISSION_MODEL } from '../../src/model/catalog/auth-models.js'
@@ -23,15 +23,15 @@ onEveryEngine((engine) => {
     await root.update(USER_MODEL, id, { version, ...values })
   }
 
-  /** As it may have been stored before there was a rule against it. */
+  /** Stores a condition directly, as a release without the rule may have done. */
   const storeCondition = async ({ id, role }: Grantee, condition: string) => {
     const update = `update "${PERMISSION_MODEL}" set "condition" = ? where "role" = ?`
     await service.app.db.transaction((tx) => tx.run(update, [condition, role]))
     await change(id, { name: 'So that rights are worked out again' })
   }
 
-  describe('a condition', () => {
-    test('may ask whom a user refers to, and nothing that others can change', async () => {
+  describe('conditions on the user', () => {
+    test("a condition may use the id of a user's related record, but no field that others can change", async () => {
       const role = (await grantee(service, [])).role
       const permission = { role: { id: role }, model: PROJECT, canRead: true }
       const refusal = await refusalOf(
@@ -42,7 +42,7 @@ onEveryEngine((engine) => {
         await root.create(PERMISSION_MODEL, { ...permission, condition })
     })
 
-    test('that was stored all the same permits nothing by the name of a neighbour', async () => {
+    test("a stored condition on the name of a user's related record grants nothing", async () => {
       const home = (await root.create(TEAM, { name: 'North' })).data.id
       await root.create(PROJECT, { region: 'North' })
       const canRead = { model: PROJECT, canRead: true }
@@ -56,10 +56,10 @@ onEveryEngine((engine) => {
     })
   })
 
-  describe('the condition of a permission', () => {
+  describe('length of conditions', () => {
     const FAR = 'company.people.circles.members.name is null'
 
-    test('looks over two lists, and no further', async () => {
+    test('a condition may go over two lists, and three are rejected', async () => {
       const { role } = await grantee(service, [])
       const permission = { role: { id: role }, model: 'rel.Person', canRead: true }
       const refusal = await refusalOf(root.create(PERMISSION_MODEL, { ...permission, condition: FAR }))
@@ -68,7 +68,7 @@ onEveryEngine((engine) => {
       await root.create(PERMISSION_MODEL, { ...permission, condition })
     })
 
-    test('that looks further and was stored all the same permits nothing', async () => {
+    test('a stored condition over three lists grants nothing', async () => {
       const who = await grantee(service, [{ model: 'rel.Person', canRead: true, condition: 'name is null' }])
       await root.create('rel.Person', {})
       expect((await who.client.find('rel.Person')).total).toBeGreaterThan(0)
@@ -77,7 +77,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  describe('who may change their own account', () => {
+  describe('users who may change their own account', () => {
     const OWN = { model: USER_MODEL, canRead: true, canUpdate: true, condition: 'id = :user' }
     const sees = { model: PROJECT, canRead: true, condition: 'region = :user.region' }
     const move = async ({ id, client }: Grantee, values: object) => {
@@ -85,7 +85,7 @@ onEveryEngine((engine) => {
       return client.update(USER_MODEL, id, { version, ...values })
     }
 
-    test('changes the name, and no field that conditions may look at', async () => {
+    test('a user may change their own name, but no field that conditions use', async () => {
       await root.create(PROJECT, { region: 'secretland' })
       const who = await grantee(service, [OWN, sees])
       expect((await refusalOf(move(who, { region: 'secretland' }))).kind).toBe('forbidden')
@@ -93,7 +93,7 @@ onEveryEngine((engine) => {
       expect((await move(who, { name: 'Another name' })).data).toMatchObject({ name: 'Another name' })
     })
 
-    test('changes such a field where it is named', async () => {
+    test('a user may change a field of their account that a permission names as writable', async () => {
       const who = await grantee(service, [{ ...OWN, writable: ['region', 'username'] }])
       expect((await move(who, { region: 'openland' })).data).toMatchObject({ region: 'openland' })
       expect((await refusalOf(move(who, { name: 'x' }))).kind).toBe('forbidden')
@@ -101,7 +101,7 @@ onEveryEngine((engine) => {
     })
   })
 
-  describe('a key', () => {
+  describe('API keys', () => {
     const keyFor = async (client: HttpClient, data: object): Promise<string> => {
       const made = await client.request('POST', '/ws/me/keys', { data })
       const body = (await made.json()) as { data: readonly { key: string }[] }
@@ -110,7 +110,7 @@ onEveryEngine((engine) => {
     const statusOf = async (key: string, path: string, method = 'GET') =>
       (await fetch(`${service.url}${path}`, { method, headers: { 'api-key': key } })).status
 
-    test('sees and ends no sessions of its user', async () => {
+    test('an API key can neither read nor end the sessions of its user', async () => {
       const { client } = await grantee(service, [{ model: PROJECT, canRead: true }])
       const own = (await (await client.request('GET', '/ws/me/sessions')).json()) as {
         data: readonly { id: string }[]
@@ -128,7 +128,7 @@ onEveryEngine((engine) => {
       expect((await client.request('GET', '/ws/me')).status).toBe(200)
     })
 
-    test('that is removed while the body is on its way is over when it has come', async () => {
+    test('an API key deleted while a request body arrives is rejected with 401', async () => {
       const { client } = await grantee(service, [{ model: TEAM, canRead: true, canCreate: true }])
       const key = await keyFor(client, { name: 'slow' })
       const { id } = (await root.find(API_KEY_MODEL, { filter: `name = 'slow'` })).data[0] ?? { id: 0 }
@@ -144,7 +144,7 @@ onEveryEngine((engine) => {
         })
       })
       request.write(body.slice(0, 5))
-      // By then it was found to be a key.
+      // By now the service has recognized the key.
       await expect
         .poll(async () => (await root.read(API_KEY_MODEL, id))['lastUsedOn'], { timeout: 30_000 })
         .not.toBeNull()
@@ -154,7 +154,7 @@ onEveryEngine((engine) => {
       expect((await root.find(TEAM, { filter: `name = 'late'` })).total).toBe(0)
     })
 
-    test('has a role again that its user lost and was given again, and none that is new', async () => {
+    test('an API key regains a role that its user lost and got again, but gets no new role', async () => {
       const who = await grantee(service, [{ model: PROJECT, canRead: true }])
       const other = await grantee(service, [{ model: TEAM, canRead: true }])
       const key = await keyFor(who.client, { name: 'k' })

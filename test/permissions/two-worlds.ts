@@ -1,11 +1,11 @@
-// The same request in two worlds: everything that came back, and whether it tells them apart.
+// Sends a request to two worlds and compares the whole answers.
 import { JSON_BODY, send, type Answer } from '../wire/exchange.js'
 import type { Probe } from './probes.js'
 import { chunks } from './reading.js'
 import type { Vault } from './vault.js'
 
 const AT_ONCE = 12
-/** New in each answer, whatever the records hold. */
+/** Headers that differ in every answer. */
 const OF_THE_MOMENT = ['date', 'x-request-id']
 
 export interface Told {
@@ -14,7 +14,7 @@ export interface Told {
   readonly right: string
 }
 
-/** The probes by which somebody of this role can tell the two worlds apart. */
+/** The probes whose answers differ between the two worlds for this role. */
 export async function tellApart(
   left: Vault,
   right: Vault,

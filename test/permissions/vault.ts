@@ -1,4 +1,4 @@
-// Two worlds that differ only in what is hidden: the same ids, the same versions, the same moments.
+// Two worlds that differ only in hidden values: they have the same ids, versions and times.
 import pino from 'pino'
 import { createServer } from '../../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/settings.js'
@@ -27,7 +27,7 @@ const definitions = [
       name: { type: 'string' },
       size: { type: 'integer' },
       isOpen: { type: 'boolean' },
-      // In an order that is hidden.
+      // Ordered by hidden fields.
       items: { type: 'one-to-many', target: ITEM, mappedBy: 'spot', orderBy: ['amount', 'note', 'day'] },
     },
   }),
@@ -67,25 +67,25 @@ const others: readonly Grant[] = [
   { model: TAG, can: 'r' },
 ]
 
-/** Each hides the same in another way; `control` hides nothing. */
+/** Each role hides the same values in another way; `control` hides nothing. */
 export const HIDING: Readonly<Record<string, readonly Grant[]>> = {
-  /** In all rows: like fields that do not exist. */
+  /** Hides fields in all rows, like fields that do not exist. */
   never: [{ model: ITEM, can: 'rcudx', readable: SHOWN, writable: SHOWN }, ...others],
-  /** In the rows of others; what is written there is only what is seen. */
+  /** Hides fields in the rows of others, where only visible fields are writable. */
   foreign: [
     { model: ITEM, can: 'rudx', readable: SHOWN, writable: SHOWN },
     { model: ITEM, can: 'rcudx', text: 'createdBy = :user' },
     ...others,
   ],
-  /** They may be written blindly. */
+  /** Hides fields that are writable. */
   blind: [
     { model: ITEM, can: 'rcudx', readable: SHOWN },
     { model: ITEM, can: 'r', text: 'createdBy = :user' },
     ...others,
   ],
-  /** Whole rows are hidden: those of others. */
+  /** Hides the whole rows of others. */
   rows: [{ model: ITEM, can: 'rcudx', text: 'createdBy = :user' }, ...others],
-  /** What was hidden when it was written is shown by now: in 8 since its name changed, in 9 since its neighbour did. */
+  /** Shows values by now that were hidden when written: in 8 since its name changed, in 9 since its related record did. */
   lately: [
     { model: ITEM, can: 'rud', readable: SHOWN },
     { model: ITEM, can: 'r', text: "name = 'opened'" },
@@ -99,7 +99,7 @@ export const HIDERS = Object.keys(HIDING).filter((role) => role !== 'control')
 export type Side = 'left' | 'right'
 type Cells = Readonly<Record<string, unknown>>
 
-/** What is hidden in the foreign rows, before and after the change that made version 1. */
+/** The hidden values of foreign rows, before and after the change that made version 1. */
 function hiddenIn(side: Side, index: number): readonly [before: Cells, after: Cells] {
   const isLeft = side === 'left'
   const before = {
@@ -126,13 +126,13 @@ export interface Vault {
 
 const MOMENT = Date.UTC(2026, 0, 2, 3, 4, 5)
 const STEP_MS = 10_000
-/** Moments between the writes by which a world is made. */
+/** Times between the writes that create a world. */
 export const MOMENTS = [-1, 0, 1, 2, 3, 5, 8, 13, 15, 16, 17, 18, 30].map((step) =>
   new Date(MOMENT + (step + 0.5) * STEP_MS).toISOString(),
 )
-/** Those whose past is hidden, and not what they are now. */
+/** Records whose past is hidden, but not their present. */
 export const OPENED_IDS = [8, 9]
-/** Of nobody; those of `foreign`, `blind` and `rows` follow. */
+/** Records of no user; those of `foreign`, `blind` and `rows` follow. */
 export const FOREIGN_IDS = [1, 2, 3, 4]
 
 export async function openVault(
@@ -167,7 +167,7 @@ export async function openVault(
   }
 }
 
-/** The app, and what makes every later write leave nothing behind. */
+/** The app, with a switch that rolls back every later write. */
 function undoing(app: App): { readonly app: App; readonly undo: () => void } {
   let isOn = false
   const { db: real } = app
@@ -197,7 +197,7 @@ function undoing(app: App): { readonly app: App; readonly undo: () => void } {
   return { app: { ...app, db }, undo }
 }
 
-/** Time passes where it is told to, and nowhere else. */
+/** A clock that only advances on `step`. */
 class SteppingClock {
   #steps = 0
 
@@ -220,14 +220,14 @@ async function fill(app: App, side: Side, clock: SteppingClock): Promise<void> {
   }
   const isLeft = side === 'left'
   for (const name of ['Attic', 'Barn']) await all.create(PLACE, { name, size: 1, isOpen: true })
-  // These two nobody sees: not what they are called, and not which of them is referred to.
+  // No role sees these two: neither their names nor which of them is referenced.
   for (const name of isLeft ? ['Cave', 'Well'] : ['Mine', 'Tomb'])
     await all.create(PLACE, { name, size: isLeft ? 3 : 8, isOpen: false })
   for (const name of ['red', 'green', 'blue']) await all.create(TAG, { name })
   await addItems(app, side, actors, clock)
 }
 
-/** Two of each user whose condition speaks of what is their own, then those of nobody. */
+/** Creates the records of no user, then one for each user with a condition on their own records. */
 async function addItems(
   app: App,
   side: Side,

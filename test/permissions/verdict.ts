@@ -1,4 +1,4 @@
-// What a write comes to by the page alone: whether it is done, and what is there afterwards.
+// The expected result of a write by the documentation alone: its error, or the records afterwards.
 import type { Cell, Row, World } from '../properties/search-oracle.js'
 import { MODELS, PROJECT, SHAPES, TAG, USER, VIEWS } from './lab.js'
 import { namesOf } from './reading.js'
@@ -6,28 +6,28 @@ import { complete, isAmong, type Reference } from './reference.js'
 
 export type Cells = Readonly<Record<string, Cell>>
 
-/** One record that is written or removed by a request, in the order in which it is looked at. */
+/** One record that a request writes or deletes, in the order of the checks. */
 export interface Step {
   readonly model: string
   readonly action: 'create' | 'update' | 'remove'
   readonly id?: number
   readonly cells?: Cells
-  /** Fields that are sent besides, and those of them that change. */
+  /** Further fields that are sent, and those of them that change. */
   readonly sent?: readonly string[]
   readonly changed?: readonly string[]
-  /** Of several records the names are looked at before anything else. */
+  /** True in a save of several records, which checks names first. */
   readonly isOneOfSeveral?: boolean
-  /** It is about a file: a path leads to it. */
+  /** True for a file, which a path names. */
   readonly isFile?: boolean
-  /** It goes with its owner. */
+  /** True for a record deleted with its owner. */
   readonly isMember?: boolean
 }
 
 const KEPT = ['version', 'createdOn', 'updatedOn', 'updatedBy']
-/** New records are counted from here, by the place of their step. */
+/** New records get this id plus the index of their step. */
 export const NEW_ID = 1_000
 
-/** What a request comes to by the page alone: the kind of its refusal, or the world as it is afterwards. */
+/** The kind of the error of a request, or the world afterwards. */
 export function judge(reference: Reference, model: string, steps: readonly Step[]): string | World {
   if (!reference.isKnown(model)) return 'unknown-model'
   if (steps[0]?.action === 'create' && reference.grantsOn(model, 'c').length === 0) return 'forbidden'
@@ -54,7 +54,7 @@ export function judge(reference: Reference, model: string, steps: readonly Step[
   return mays.includes(false) ? 'forbidden' : after
 }
 
-/** What is not seen is not there; members that go with their owner are in the way instead. */
+/** A hidden record is not-found; a hidden member prevents the delete of its owner instead. */
 function refusalBefore(reference: Reference, step: Step): string | undefined {
   if (step.action === 'create') return undefined
   const row = rowAt(reference, step)
@@ -71,7 +71,7 @@ function isMisnamed(reference: Reference, { model, cells = {}, sent = [] }: Step
   return [...Object.keys(cells), ...sent].some((name) => !reference.sends(model, name))
 }
 
-/** What a record is to refer to must be seen. */
+/** True if a reference leads to a hidden record. */
 function leadsNowhere(reference: Reference, { model, cells = {} }: Step): boolean {
   return Object.entries(cells).some(([name, cell]) => {
     const shape = SHAPES[model]?.fields[name]
@@ -82,7 +82,7 @@ function leadsNowhere(reference: Reference, { model, cells = {} }: Step): boolea
   })
 }
 
-/** Members that the sender does not see stay. */
+/** Keeps the members that the sender does not see. */
 function withUnseen(reference: Reference, step: Step): Step {
   const former = step.action === 'update' ? rowAt(reference, step) : undefined
   if (!former || step.model !== PROJECT || !Array.isArray(step.cells?.['tags'])) return step
@@ -114,7 +114,7 @@ function isPermitted(before: Reference, after: Reference, step: Step, index: num
 }
 const DEFAULTS: Readonly<Record<string, Cell>> = { [`${PROJECT}.score`]: 0, [`${TAG}.archived`]: false }
 
-/** The records as they hold themselves: what others hold is filled in afterwards. */
+/** The records without inverse relations, which are filled in afterwards. */
 function bare(world: World): World {
   return Object.fromEntries(MODELS.map((model) => [model, world[model] ?? []]))
 }
@@ -140,7 +140,7 @@ function applied(world: World, { model, action, id, cells = {} }: Step, index: n
   return { ...left, [PROJECT]: (left[PROJECT] ?? []).map(without) }
 }
 
-/** Comparable: without what the service counts and times; whatever has a new id is called new. */
+/** The world in comparable form: without versions and times, and with `new` for new ids. */
 export function contents(world: World, known: World): unknown {
   const whole = complete(SHAPES, bare(world))
   const isKnown = (model: string, id: Cell) => (known[model] ?? []).some((row) => row.id === id)

@@ -1,4 +1,4 @@
-// Every write, for one role and one model: whether it is done, what is there afterwards, and what is answered.
+// Every write, for one role and one model: its error or the records afterwards, and its answer.
 import { VersoError } from '../../src/errors.js'
 import type { Records } from '../../src/wire.js'
 import type { Cell, World } from '../properties/search-oracle.js'
@@ -8,7 +8,7 @@ import { namesOf, rowsOf, type CellOf } from './reading.js'
 import { complete, type Reference } from './reference.js'
 import { contents, judge, NEW_ID, sorted, type Cells, type Step } from './verdict.js'
 
-/** Values to set: one that is new, by field. */
+/** New values for each field. */
 const OTHER: Readonly<Record<string, Readonly<Record<string, readonly Cell[]>>>> = {
   [TEAM]: { name: ['Nova'], city: ['Kiel', 'Bern'], budget: [25], parent: [1, 2, null] },
   [PROJECT]: {
@@ -59,14 +59,14 @@ type Make = (
   isForbidden?: boolean,
 ) => CellOf
 
-/** What a write answers is what a read of the world that it made shows; `id` and `version` where nothing is. */
+/** The answer to a write must equal a read of the resulting world, or only `id` and `version` if the record is hidden. */
 function answered(lab: Lab, role: string, model: string, answer: unknown, after: World): unknown {
   const { data } = answer as { data: unknown }
   const shown = (Array.isArray(data) ? data : [data]) as readonly unknown[]
   const users = { [USER]: lab.world[USER] ?? [] }
   const reference = lab.reference(role, complete(SHAPES, { ...after, ...users }))
   for (const record of shown) {
-    // A number of records, or the id of one that is gone, shows nothing of a record.
+    // A number of records, or the id of a deleted one, shows no record.
     if (typeof record !== 'object' || record === null) continue
     const { id } = record as { id: number }
     const row = after[model]?.find((each) => each.id === id)
@@ -140,7 +140,7 @@ function creates(model: string, cell: Make): CellOf[] {
   )
 }
 
-/** Records that nothing refers to but what goes with them. */
+/** Deletes of records that nothing refers to but their own members. */
 function removals(reference: Reference, model: string, cell: Make): CellOf[] {
   const free = rowsOf(reference, model).filter(({ id }) => !isReferredTo(reference, model, id))
   const stepsOf = (id: number): Step[] => [
@@ -185,7 +185,7 @@ function membersOf({ look }: Reference, id: number): readonly number[] {
   return (look.at(PROJECT, id)?.['tasks'] ?? []) as readonly number[]
 }
 
-/** New neighbours, changed neighbours, members that are dropped. */
+/** Updates with new related records, changed ones, and dropped members. */
 function nested(reference: Reference, cell: Make): CellOf[] {
   return rowsOf(reference, PROJECT).flatMap(({ id }) => {
     const at = version(reference, PROJECT, id)
@@ -223,7 +223,7 @@ function nested(reference: Reference, cell: Make): CellOf[] {
   })
 }
 
-/** A file is a field like any other: to send one, or to empty the field, is to change it. */
+/** A file is a field like any other: an upload or a clear changes it. */
 function files(reference: Reference, cell: Make): CellOf[] {
   return rowsOf(reference, PROJECT).flatMap(({ id }) => {
     const at = Number(version(reference, PROJECT, id))

@@ -1,4 +1,4 @@
-// The short way to save a record does what the long one does: the same answers, the same refusals, the same Changes.
+// The fast path to save a record has the same answers, errors and Changes as the regular path.
 import fc from 'fast-check'
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -63,7 +63,7 @@ onEveryEngine((engine) => {
     await service.close()
   })
 
-  /** What is told of it, without what differs between two records: their ids, their moments. */
+  /** The answer or the error, without ids and times, which differ between two records. */
   const told = async (work: () => Promise<unknown>): Promise<unknown> => {
     try {
       return JSON.parse(scrubbed(await work()))
@@ -76,14 +76,14 @@ onEveryEngine((engine) => {
     }
   }
 
-  test('whatever is sent, by whom', async () => {
+  test('the fast path of a save equals the regular path for random data and two principals', async () => {
     await fc.assert(
       fc.asyncProperty(steps, fc.nat(1), async ({ model, data }, index) => {
         const records = callers[index]
         if (!records) throw new Error('there are two callers')
         await service.app.db.transaction((tx) => tx.run(`delete from "test.Limited"`))
         const ways = [{}, { isLong: true }].map(({ isLong = false }: { isLong?: boolean }) => ({
-          /** With a key it is never plain. */
+          /** A write with an idempotency key never takes the fast path. */
           options: () => (isLong ? { idempotencyKey: randomUUID() } : {}),
           id: undefined as number | undefined,
           version: 0,
@@ -91,7 +91,7 @@ onEveryEngine((engine) => {
         for (const { stale, ...fields } of data) {
           const answers: unknown[] = []
           for (const way of ways) {
-            // Values that are unique are taken back before the other way is gone.
+            // Unique values are released before the other path runs.
             const { id, version } = way
             const request = {
               ...fields,
@@ -120,7 +120,7 @@ onEveryEngine((engine) => {
     )
   })
 
-  test('it is taken where nothing hangs on the record, and only there', async () => {
+  test('a save takes the fast path only if no relation, secret or role depends on it', async () => {
     const { app } = service
     const by = await app.authorizer.resolvePrincipal(await actorIn(service))
     const isShort = (model: string, data: object, version?: number) => {
@@ -144,7 +144,7 @@ onEveryEngine((engine) => {
       isShort('rel.Address', { city: 'a', company: { id: 1 } }),
       isShort('rel.Address', { city: 'a', company: null }, 3),
       isShort('rel.Company', { name: 'a', addresses: [] }, 3),
-      // It refers to its own kind.
+      // The model refers to itself.
       isShort('rel.Company', { name: 'a' }),
     ]).toEqual([false, false, false, false, false, false])
   })

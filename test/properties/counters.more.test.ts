@@ -1,4 +1,4 @@
-// Totals and pages are what plain SQL says, whatever is written by whomever at the same time.
+// Totals and pages equal plain SQL during random concurrent writes.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -27,7 +27,7 @@ import { seeded } from './history-world.js'
 const WRITERS = 6
 const WRITES_EACH = 12
 const ROUNDS = 2
-/** Around the ends of blocks of every size, and as far as ids go. */
+/** Around the ends of blocks of every size, and up to the largest ids. */
 const FAR_IDS = [8, 16, 20, 24, 40]
   .flatMap((bits) => [-2, -1, 0, 1].map((step) => 2 ** bits + step))
   .concat([2 ** 50 - 1, 2 ** 50])
@@ -44,7 +44,7 @@ interface Trial {
   readonly appTwin?: (app: App) => App
 }
 
-/** Two nodes on one database; what is wrong in the end, or was in between. */
+/** Writes through two nodes on one database; returns the errors found during and after. */
 async function tryOut(
   engine: Engine,
   { seed, twin = (db) => db, appTwin = (app) => app }: Trial,
@@ -68,7 +68,7 @@ async function tryOut(
       if (round === 1) await importFar(appTwin(first.app), random)
       let isOver = false
       const watcher = watch(plain, () => isOver)
-      // It is waited for once all have written.
+      // Awaited after all writers are done.
       watcher.catch(() => undefined)
       await Promise.all(
         Array.from({ length: WRITERS }, (_, writer) =>
@@ -85,7 +85,7 @@ async function tryOut(
   }
 }
 
-/** A page that shows all says how many it shows: both are of one moment. */
+/** A page with all records has their number as its total: both come from one snapshot. */
 async function watch(records: Records, isOver: () => boolean): Promise<string[]> {
   const wrong: string[] = []
   while (!isOver()) {
@@ -107,28 +107,28 @@ async function importFar(app: App, random: () => number): Promise<void> {
 }
 
 onEveryEngine((engine) => {
-  test.each([1, 2])('of two nodes that write at random (seed %i)', async (seed) => {
+  test.each([1, 2])('totals stay exact while two nodes write at random (seed %i)', async (seed) => {
     expect(await tryOut(engine, { seed })).toEqual([])
   })
 
   const twins: Readonly<Record<string, Omit<Trial, 'seed'>>> = {
-    'that does not take off what goes': { twin: withoutDeletes },
+    'that does not subtract deleted records': { twin: withoutDeletes },
     'that counts in another transaction': { twin: countingApart },
-    'that reads a counter and then writes it': { twin: readThenWrite },
+    'that reads a counter before it writes it': { twin: readThenWrite },
     'that counts archived records': { appTwin: ignoringArchived },
   }
-  test.each(Object.entries(twins))('a store %s is caught', async (_, twin) => {
+  test.each(Object.entries(twins))('a mutant %s is caught', async (_, twin) => {
     expect(await tryOut(engine, { seed: 1, ...twin })).not.toEqual([])
   })
 
-  describe('nothing is counted, and no more is walked over than is shown', () => {
+  describe('statements of a page', () => {
     test.each([
       ['a page by id', {}],
-      ['a page far behind', { offset: 5_000 }],
+      ['a page at a large offset', { offset: 5_000 }],
       ['a page of one value', { filter: `stage = 'new'` }],
-      ['a page of those without a value', { filter: 'box is null' }],
-      ['a page of those who refer to a record', { filter: 'box = 1' }],
-    ])('%s', async (_, query) => {
+      ['a page of records without a value', { filter: 'box is null' }],
+      ['a page of records that refer to one record', { filter: 'box = 1' }],
+    ])('%s takes its total from the counters, without count(*)', async (_, query) => {
       const place = await newPlace(engine)
       const database = new CountingDatabase(await openDatabase(place.url, OPTIONS))
       const service = await startService(engine, { place, database, models })

@@ -4,7 +4,7 @@ import { compareDecimals, parseDecimal } from '../../src/model/values/decimal.js
 import { decodeDecimal, encodeDecimal } from '../../src/store/sqlite/sortable-decimal.js'
 
 const SCALE = 6n
-/** Whole numbers of the millionth, up to 38 digits: the oracle is arithmetic. */
+/** Integers in units of a millionth, up to 38 digits: the oracle is integer arithmetic. */
 const units = fc.oneof(
   fc.bigInt({ min: -(10n ** 38n) + 1n, max: 10n ** 38n - 1n }),
   fc.bigInt({ min: -2_000_000n, max: 2_000_000n }),
@@ -17,7 +17,7 @@ function print(value: bigint): string {
   return `${value < 0n ? '-' : ''}${digits.slice(0, -Number(SCALE))}.${digits.slice(-Number(SCALE))}`
 }
 
-test('the stored text of a decimal compares byte by byte as the number does', () => {
+test('the stored text of a decimal sorts byte by byte like the number', () => {
   fc.assert(
     fc.property(units, units, (a, b) => {
       const [left, right] = [encodeDecimal(print(a)), encodeDecimal(print(b))]
@@ -30,7 +30,7 @@ test('the stored text of a decimal compares byte by byte as the number does', ()
   )
 })
 
-test('the stored text is read back as the same number, whatever the scale it was written with', () => {
+test('the stored text of a decimal decodes to the same number, with any scale', () => {
   fc.assert(
     fc.property(units, fc.integer({ min: 0, max: 8 }), (value, zeros) => {
       const text = print(value)
@@ -41,7 +41,7 @@ test('the stored text is read back as the same number, whatever the scale it was
   )
 })
 
-test('a JSON number is taken only where its text says the same', () => {
+test('a JSON number is accepted as a decimal only if its text is exact', () => {
   fc.assert(
     fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (number) => {
       const parsed = parseDecimal(number, 38, 20)
@@ -54,7 +54,7 @@ test('a JSON number is taken only where its text says the same', () => {
   expect(parseDecimal(-1.5e-7, 10, 8)).toEqual({ text: '-0.00000015' })
   expect(parseDecimal(0.1 + 0.2, 38, 20)).toHaveProperty('fault')
   expect(parseDecimal(2 ** 64, 38, 2)).toHaveProperty('fault')
-  // Whole numbers only after they were rounded.
+  // These are whole numbers only after rounding.
   expect(parseDecimal(JSON.parse('999999999999999.96'), 20, 2)).toHaveProperty('fault')
   expect(parseDecimal(JSON.parse('4503599627370496.30'), 20, 2)).toHaveProperty('fault')
 })

@@ -1,4 +1,4 @@
-// Rounds of random writes, while some copy lists and follow the feed from their numbers.
+// Rounds of random writes, while readers copy lists and follow the feed from their cursors.
 import { randomInt } from 'node:crypto'
 import { VersoError } from '../../src/errors.js'
 import type { Database } from '../../src/store/engine/database.js'
@@ -18,7 +18,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   'rel.Circle': 'name',
 }
 
-/** What is wrong after so many rounds; it stops with the first that has something. */
+/** The errors after up to `rounds` rounds; stops at the first round with one. */
 export async function complaintsOf(
   engine: Engine,
   rounds: number,
@@ -61,7 +61,7 @@ async function complaintsOfRound(service: Service, other: Service): Promise<stri
   return complaints
 }
 
-/** Somebody who only waits for what comes next: the numbers that they are told. */
+/** A follower that only waits for new Changes: the sequence numbers that it gets. */
 async function follow(records: Records, from: number, isOver: () => boolean): Promise<ReadonlySet<number>> {
   const told = new Set<number>()
   for (let since = from, isLast = false; !isOver() || !isLast;) {
@@ -73,7 +73,7 @@ async function follow(records: Records, from: number, isOver: () => boolean): Pr
   return told
 }
 
-/** What the feed has by now, and did not tell while it was followed. */
+/** Changes that the feed has by now, but did not deliver to the follower. */
 async function skipped(records: Records, from: number, told: ReadonlySet<number>): Promise<string[]> {
   const { data } = await records.changes({ since: from, limit: 1000 })
   return data
@@ -93,7 +93,7 @@ async function copyNowAndThen(
   }
 }
 
-/** The copy is brought up to date, and held against the table. */
+/** Brings the copy up to date and compares it with the table. */
 async function differences(
   records: Records,
   model: string,
@@ -120,7 +120,7 @@ async function differences(
   ]
 }
 
-/** Whatever is refused, because somebody was faster or something is still referred to, is left. */
+/** Ignores errors: conflicts with other writers, and references that prevent a delete. */
 async function writeAtRandom(records: Records): Promise<void> {
   for (let turn = 0; turn < WRITES_EACH; turn++) {
     try {

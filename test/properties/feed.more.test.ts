@@ -4,17 +4,17 @@ import { withLateSeq, withoutLogLock } from '../mutants/records.js'
 import { complaintsOf } from './feed-rounds.js'
 
 onEveryEngine((engine) => {
-  test('a list and the feed after it have no hole between them, three times', async () => {
+  test('a list and the feed after it have no gap during random writes, in three rounds', async () => {
     expect(await complaintsOf(engine, 3)).toEqual([])
   })
 
-  test('a find that says a number from after its page is caught', async () => {
+  test('a mutant whose find returns a later sequence number is caught', async () => {
     expect(await complaintsOf(engine, 20, withLateSeq)).not.toEqual([])
   })
 
-  // SQLite writes one transaction after the other: it has no such lock to lose.
+  // SQLite serializes transactions, so it has no such lock.
   if (engine === 'postgres')
-    test('numbers that are not in the order of the commits are caught', async () => {
+    test('a mutant whose sequence numbers are not in commit order is caught', async () => {
       expect(await complaintsOf(engine, 20, withoutLogLock)).not.toEqual([])
     })
 })

@@ -1,11 +1,11 @@
-// Whoever copies a list and follows the feed from its number has the table, whatever is written meanwhile and from wherever they start.
+// A copy of a list, updated from the feed after it, equals the table during random writes, from any start.
 import { expect, test } from 'vitest'
 import { onEveryEngine } from '../targets.js'
 import { complaintsOf } from './feed-rounds.js'
 
-// `feed.more.test.ts` does it again and again, and catches what does it wrong.
+// `feed.more.test.ts` runs more rounds and the mutants.
 onEveryEngine((engine) => {
-  test('a list and the feed after it have no hole between them', async () => {
+  test('a list and the feed after it have no gap during random writes', async () => {
     expect(await complaintsOf(engine, 1)).toEqual([])
   })
 })

@@ -1,11 +1,11 @@
-// Random sequences of writes, and what history tells of them.
+// Random sequences of writes, compared with their history.
 import { expect } from 'vitest'
 import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { enter, preparedPlace, startService, type Engine } from '../targets.js'
 import { HistoryWorld, seeded } from './history-world.js'
 
-/** Where it is not what was read then. */
+/** Differences between the history and the records as read at the time. */
 export async function faultsOf(
   engine: Engine,
   seed: number,
@@ -18,7 +18,7 @@ export async function faultsOf(
   try {
     const world = new HistoryWorld(await enter(service, 'direct'), service.clock, seeded(seed))
     for (let step = 0; step < steps; step++) await world.step()
-    // Or nothing would be claimed.
+    // Otherwise the test would check nothing.
     expect(world.seen.size).toBeGreaterThan(steps / 2)
     expect(world.returns).toBeGreaterThan(0)
     return await world.differences()

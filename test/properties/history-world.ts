@@ -1,4 +1,4 @@
-// Random writes to related records, and what was read after each of them: a replay that knows nothing of the Log.
+// Random writes to related records, with the records as read after each: a replay without the change log.
 import type { Records, WireRecord } from '../../src/wire.js'
 import type { VersoError } from '../../src/errors.js'
 import type { TestClock } from '../targets.js'
@@ -19,10 +19,10 @@ interface Moment {
 }
 
 export class HistoryWorld {
-  /** `model id version` → the record as it was read then. */
+  /** `model id version` → the record as read at that version. */
   readonly seen = new Map<string, unknown>()
   readonly moments: Moment[] = []
-  /** How many records have come back. */
+  /** The number of deleted records that were reverted. */
   returns = 0
   readonly #gone = new Map<ModelName, Map<number, number>>(MODELS.map((name) => [name, new Map()]))
   #names = 0
@@ -38,7 +38,7 @@ export class HistoryWorld {
     try {
       await this.#write()
     } catch (error) {
-      // What is refused changes nothing: it is a step, too.
+      // A rejected write changes nothing, and counts as a step.
       if (!(error instanceof Error) || !('kind' in (error as VersoError))) throw error
     }
     this.clock.advance(1_000)
@@ -62,7 +62,7 @@ export class HistoryWorld {
     this.moments.push({ at: new Date(this.clock.now()).toISOString(), lists })
   }
 
-  /** What history says otherwise than it was. */
+  /** Differences between the history and the records as read at the time. */
   async differences(): Promise<string[]> {
     const faults: string[] = []
     for (const [key, expected] of this.seen) {
@@ -149,7 +149,7 @@ export class HistoryWorld {
   }
 }
 
-/** Neighbours are told as they are today: who they were is what counts. */
+/** Replaces related records by their ids: the history shows them as they are today. */
 function identities(record: WireRecord): unknown {
   return JSON.parse(JSON.stringify(record), (_, value: unknown) =>
     typeof value === 'object' && value !== null && ('$version' in value || Object.keys(value).join() === 'id')
@@ -162,7 +162,7 @@ function same(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b)
 }
 
-/** The same numbers for the same seed. */
+/** A random generator that repeats its numbers for the same seed. */
 export function seeded(seed: number): () => number {
   let state = seed
   return () => {

@@ -4,14 +4,17 @@ import { onEveryEngine } from '../targets.js'
 import { faultsOf } from './history-faults.js'
 
 onEveryEngine((engine) => {
-  test.each([2, 3])('every version and every moment is told as it was (seed %i)', async (seed) => {
-    expect(await faultsOf(engine, seed, 60)).toEqual([])
-  })
+  test.each([2, 3])(
+    'the history has every version and every list as read at the time (seed %i)',
+    async (seed) => {
+      expect(await faultsOf(engine, seed, 60)).toEqual([])
+    },
+  )
 
   test.each([
-    ['a Log without what was before', withoutBefore],
-    ['a walk that skips one Change', skippingOne],
-  ])('%s is noticed', async (_, twin) => {
+    ['a change log without former values', withoutBefore],
+    ['a rewind that skips one Change', skippingOne],
+  ])('a mutant with %s is caught', async (_, twin) => {
     expect(await faultsOf(engine, 1, 60, twin)).not.toEqual([])
   })
 })

@@ -1,11 +1,11 @@
-// For random sequences of writes, what history tells of every version and of every moment is what was read then.
+// For random sequences of writes, the history has every version and every list as read at the time.
 import { expect, test } from 'vitest'
 import { onEveryEngine } from '../targets.js'
 import { faultsOf } from './history-faults.js'
 
-// `history.more.test.ts` does it again and again, and catches what tells it wrong.
+// `history.more.test.ts` runs more seeds and the mutants.
 onEveryEngine((engine) => {
-  test('every version and every moment is told as it was', async () => {
+  test('the history has every version and every list as read at the time', async () => {
     expect(await faultsOf(engine, 1, 60)).toEqual([])
   })
 })

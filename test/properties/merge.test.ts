@@ -4,7 +4,7 @@ import { mergeRecords, canApplyOurs, type Verdict } from '../../src/model/write/
 import { isSameValue, type Values } from '../../src/model/values/value.js'
 
 const FIELDS = ['a', 'b', 'c', 'd'] as const
-/** Few values, so that sides often agree. */
+/** Few values, so that both sides often agree. */
 const value = fc.oneof(
   fc.constantFrom(null, 0, 1, '', 'x', true, false),
   fc.constantFrom<Values[string]>([], [1], { k: 1 }, { k: 1, l: [2] }, { l: [2], k: 1 }),
@@ -14,7 +14,7 @@ const some = fc.record(Object.fromEntries(FIELDS.map((name) => [name, value])), 
   requiredKeys: [],
 }) as fc.Arbitrary<Values>
 
-/** The same said in another way: by the text of sorted JSON. */
+/** The value as JSON text with sorted keys. */
 function text(value: unknown): string {
   return JSON.stringify(value, (_, item: unknown) =>
     typeof item === 'object' && item !== null && !Array.isArray(item)
@@ -29,7 +29,7 @@ function verdictOf(base: string, ours: string, theirs: string): Verdict | undefi
   return ours === theirs ? 'same' : 'clash'
 }
 
-test('the verdict on every field is exact, whatever base, ours and theirs are', () => {
+test('the merge verdict on every field is exact for random base, ours and theirs', () => {
   fc.assert(
     fc.property(whole, some, whole, (base, ours, theirs) => {
       const result = mergeRecords(base, ours, theirs)
@@ -47,7 +47,7 @@ test('the verdict on every field is exact, whatever base, ours and theirs are', 
   )
 })
 
-/** One set of two or three fields, and perhaps another of what is left. */
+/** One group of two or three fields, and perhaps another of the rest. */
 const groups = fc
   .tuple(fc.shuffledSubarray([...FIELDS], { minLength: 2, maxLength: 3 }), fc.boolean())
   .map(([first, isAll]) => {
@@ -55,7 +55,7 @@ const groups = fc
     return isAll && rest.length > 1 ? [first, rest] : [first]
   })
 
-test('no two people each decide a part of what changes only together', () => {
+test('a merge group that both sides changed differently is a clash as a whole', () => {
   fc.assert(
     fc.property(whole, some, whole, groups, (base, ours, theirs, together) => {
       const [plain, result] = [mergeRecords(base, ours, theirs), mergeRecords(base, ours, theirs, together)]
@@ -76,20 +76,20 @@ test('no two people each decide a part of what changes only together', () => {
   )
 })
 
-/** Whether what is written of a group is neither what they made of it nor what we did. */
+/** True if the written group equals neither their version nor ours. */
 function isMixed(base: Values, ours: Values, theirs: Values, group: readonly string[]): boolean {
   const written: Values = { ...theirs, ...ours }
   const differs = (side: Values) => group.some((name) => text(side[name]) !== text(written[name]))
   return differs(theirs) && differs({ ...base, ...ours })
 }
 
-test('what stands on top leaves each group as one side made it, and loses nothing that was sent', () => {
+test('a merged update writes each merge group from one side and loses no value of the others', () => {
   fc.assert(
     fc.property(whole, some, whole, groups, (base, ours, theirs, together) => {
       const isOnTop = canApplyOurs(mergeRecords(base, ours, theirs, together), ours)
       const isLost = (name: string) =>
         text(theirs[name]) !== text(base[name]) && text(theirs[name]) !== text(ours[name])
-      // What they wrote is never taken away: exactly so without groups, and at least so with them.
+      // Values of the others are never lost: exactly so without groups, at least so with them.
       if (isOnTop) {
         expect(Object.keys(ours).filter(isLost)).toEqual([])
         expect(together.filter((group) => isMixed(base, ours, theirs, group))).toEqual([])
@@ -100,7 +100,7 @@ test('what stands on top leaves each group as one side made it, and loses nothin
   )
 })
 
-test('a merge that knows no groups is caught', () => {
+test('a mutant that ignores merge groups is caught', () => {
   const found = fc.check(
     fc.property(whole, some, whole, groups, (base, ours, theirs, together) => {
       const isOnTop = canApplyOurs(mergeRecords(base, ours, theirs), ours)
@@ -111,7 +111,7 @@ test('a merge that knows no groups is caught', () => {
   expect(found.failed).toBe(true)
 })
 
-test('without a base every field that was sent is the same or a clash, and nothing is mergeable', () => {
+test('without a base every field sent is the same or a clash, and nothing is mergeable', () => {
   fc.assert(
     fc.property(some, whole, (ours, theirs) => {
       const result = mergeRecords(undefined, ours, theirs)
@@ -126,7 +126,7 @@ test('without a base every field that was sent is the same or a clash, and nothi
   )
 })
 
-test('values are the same exactly if their sorted JSON is', () => {
+test('two values are equal exactly if their sorted JSON is equal', () => {
   const json = fc.jsonValue({ maxDepth: 3 }).map((item) => JSON.parse(JSON.stringify(item)) as Values[string])
   fc.assert(
     fc.property(json, json, (a, b) => {

@@ -1,4 +1,4 @@
-// Whoever follows `next` sees what the plain find shows, in its order, whatever it is sorted by.
+// Paging with cursors shows the records of a plain find, in its order, for any sort.
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Records } from '../../src/wire.js'
@@ -22,7 +22,7 @@ let oracle: Oracle
 
 interface Walk extends Ask {
   readonly limit: number
-  /** Whether all records are walked over: a random condition finds few. */
+  /** True to page through all records: a random condition matches few. */
   readonly isWhole: boolean
 }
 
@@ -54,33 +54,37 @@ async function walked(records: Records, walk: Walk): Promise<[found: number[], e
   const expected = oracle.find(model, isWhole ? EVERYTHING : walk.question, sortBy, archived)
   const filter = isWhole ? {} : { filter: filterOf(walk) }
   const query = { limit, fields: [], archived, ...filter, ...(sortBy.length > 0 ? { sortBy } : {}) }
-  // One page too many would be one that shows something again.
+  // One page more than possible would repeat a record.
   return [await idsByWalking(records, model, query, MAX_RECORDS + 1), expected]
 }
 
 const claims: readonly (readonly [claim: string, models: readonly string[], numRuns: number])[] = [
   ['over relations of every kind', RELATED, 250],
   ['over values of every type', ['test.Everything'], 150],
-  ['whether or not records are archived', ['test.Note'], 60],
+  ['with and without archived records', ['test.Note'], 60],
 ]
-test.for(claims)('a walk shows every record once, in order, %s', { timeout: 240_000 }, async (claim) => {
-  const [, models, numRuns] = claim
-  const check = async (walk: Walk) => {
-    for (const engine of ENGINES) {
-      const records = doors.get(`${engine} ${walk.door}`)
-      if (!records) throw new Error(`${engine} is not there`)
-      const [found, expected] = await walked(records, walk)
-      expect(found, engine).toEqual(expected)
+test.for(claims)(
+  'paging with cursors shows every record once and in order, %s',
+  { timeout: 240_000 },
+  async (claim) => {
+    const [, models, numRuns] = claim
+    const check = async (walk: Walk) => {
+      for (const engine of ENGINES) {
+        const records = doors.get(`${engine} ${walk.door}`)
+        if (!records) throw new Error(`${engine} is not there`)
+        const [found, expected] = await walked(records, walk)
+        expect(found, engine).toEqual(expected)
+      }
     }
-  }
-  await fc.assert(fc.asyncProperty(walks(models), check), { seed: SEED, numRuns })
-})
+    await fc.assert(fc.asyncProperty(walks(models), check), { seed: SEED, numRuns })
+  },
+)
 
-describe('a walk by a store is caught', () => {
+describe('mutants of cursors', () => {
   const twins = ENGINES.flatMap((engine) =>
     Object.keys(WRONG_POSITIONS).map((twin) => [twin, engine] as const),
   )
-  test.for(twins)('%s, on %s', { timeout: 120_000 }, async ([twin, engine]) => {
+  test.for(twins)('a mutant of cursors %s is caught, on %s', { timeout: 120_000 }, async ([twin, engine]) => {
     const service = services.get(engine)
     if (!service) throw new Error(`${engine} is not there`)
     const db = WRONG_POSITIONS[twin]?.(service.app.db) ?? service.app.db
@@ -92,7 +96,7 @@ describe('a walk by a store is caught', () => {
     const property = fc.asyncProperty(walks(['rel.Person', 'test.Everything']), isRight)
     const options = { seed: SEED, numRuns: 300, endOnFailure: true }
     const { failed, errorInstance } = await fc.check(property, options)
-    // Not by an error of the database: by another answer.
+    // The mutant fails by a wrong answer, not by a database error.
     expect([failed, String(errorInstance)]).toEqual([true, expect.stringContaining('returning false')])
   })
 })

@@ -1,4 +1,4 @@
-// What the database prints is what `JSON.stringify` prints, character by character.
+// JSON text made by the database equals that of `JSON.stringify`, character by character.
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition/define-model.js'
@@ -89,7 +89,7 @@ onEveryEngine((engine) => {
     await service.close()
   })
 
-  /** With their Changes, as everything is stored. */
+  /** Stores records with their Changes. */
   const store = async (rows: readonly Values[], table: Table, before?: string): Promise<number[]> =>
     service.app.db.transaction(async (tx) => {
       if (before !== undefined) await tx.run(before)
@@ -104,7 +104,7 @@ onEveryEngine((engine) => {
       return ids
     })
 
-  /** How many of the runs were printed as they should be. */
+  /** Compares the JSON text of random records with `JSON.stringify`. */
   const compare = async (dialect: Dialect): Promise<void> => {
     const { app } = service
     const model = app.catalog.get('print.Printed')
@@ -115,7 +115,7 @@ onEveryEngine((engine) => {
     expect(selects.map(({ json }) => json !== undefined)).toEqual([true, true])
     await fc.assert(
       fc.asyncProperty(records, async (values) => {
-        // The other side of a one-to-one is one record.
+        // The inverse of a one-to-one is one record.
         const [id = 0] = await store([values], table, `update ${table.name} set "second" = null`)
         for (const select of selects) {
           for (const offset of [0, 300, id - 1]) {
@@ -152,18 +152,15 @@ onEveryEngine((engine) => {
     )
   }
 
-  test('values of every type that it prints', async () => {
+  test('the database prints values of every type as JSON.stringify does', async () => {
     await compare(service.app.db.dialect)
   })
 
-  test.for<[string, Partial<Dialect['toJson']>]>([
-    [
-      'quotes that are only put around a text',
-      { text: (column) => `coalesce('"' || ${column} || '"', 'null')` },
-    ],
-    ['numbers as they are stored', { boolean: (column) => `coalesce(cast(${column} as text), '0')` }],
-    ['nothing for what is empty', { date: (column) => `coalesce('"' || ${column} || '"', '')` }],
-  ])('a printer of %s is caught', async ([, broken]) => {
+  test.for<[string, Partial<Dialect['print']>]>([
+    ['texts without escapes', { text: (column) => `coalesce('"' || ${column} || '"', 'null')` }],
+    ['booleans as stored numbers', { boolean: (column) => `coalesce(cast(${column} as text), '0')` }],
+    ['nothing for null', { date: (column) => `coalesce('"' || ${column} || '"', '')` }],
+  ])('a mutant that prints %s is caught', async ([, broken]) => {
     const { dialect } = service.app.db
     await expect(compare({ ...dialect, toJson: { ...dialect.toJson, ...broken } })).rejects.toThrow()
   })

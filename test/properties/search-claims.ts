@@ -1,4 +1,4 @@
-// Questions by chance to both engines, through every door and in every form, held against an independent reading of them.
+// Random searches on both engines, over every transport and in every form, compared with an independent oracle.
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { SearchRequest } from '../../src/model/query/search.js'
@@ -9,7 +9,7 @@ import { Oracle } from './search-oracle.js'
 import { Asking, type Ask } from './search-questions.js'
 import { createWorld, SHAPES, worldFrom } from './search-world.js'
 
-/** Of the records and of the questions; fast-check prints it where it fails, and with it in the environment all is as it was. */
+/** The seed of the records and the searches. fast-check prints it on failure; set it in the environment to repeat a run. */
 export const SEED = Number(process.env['VERSO_SEARCH_SEED'] ?? Date.now() % 2 ** 31)
 const PEOPLE = ['rel.Person', 'rel.Person', 'rel.Circle', 'rel.Badge']
 export const RELATED = [...PEOPLE, 'rel.Company', 'rel.Address', 'rel.Door']
@@ -20,7 +20,7 @@ const services = new Map<Engine, Service>()
 const doors = new Map<string, Records>()
 let oracle: Oracle
 
-/** The same records on both engines, for the tests of one file. */
+/** Creates the same records on both engines, for the tests of one file. */
 export function openWorlds(): void {
   beforeAll(async () => {
     const worlds = await Promise.all(
@@ -41,7 +41,7 @@ export function openWorlds(): void {
   })
 }
 
-/** What is to be found. */
+/** The expected ids. */
 export function expectedBy({ model, question, sortBy, archived }: Ask): number[] {
   return oracle.find(model, question, sortBy, archived)
 }
@@ -90,7 +90,7 @@ function foundIn(pages: readonly Page[]): Found {
   }
 }
 
-/** In pages from both engines, and from one or the other in each of the other forms, all at once. */
+/** Runs the search in pages on both engines, and in each other form on one of them, concurrently. */
 async function check(ask: Ask): Promise<void> {
   const { door, turn } = ask
   const ids = expectedBy(ask)
@@ -117,15 +117,15 @@ export interface Runs {
   readonly archived: number
 }
 
-/** That many questions each. */
+/** Runs so many random searches of each kind. */
 export function claimSearches({ related, values, archived }: Runs): void {
   const claims: readonly (readonly [claim: string, models: readonly string[], numRuns: number])[] = [
     ['over relations of every kind', RELATED, related],
     ['over values of every type', ['test.Everything'], values],
-    ['whether or not records are archived', ['test.Note'], archived],
+    ['with and without archived records', ['test.Note'], archived],
   ]
   test.for(claims)(
-    'a search finds what it asks for, %s',
+    'a random search finds what the oracle finds, %s',
     { timeout: 240_000 },
     async ([, models, numRuns]) => {
       await fc.assert(fc.asyncProperty(asking.ask(models), check), { seed: SEED, numRuns })

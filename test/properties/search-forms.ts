@@ -1,4 +1,4 @@
-// The same question in every form that the service takes.
+// One search in every form that the service accepts.
 import type { SearchRequest } from '../../src/model/query/search.js'
 import type { Question, Term } from './search-oracle.js'
 import type { Ask, Style } from './search-questions.js'
@@ -10,7 +10,7 @@ const SPELLINGS: Readonly<Record<string, string>> = {
   ...{ between: 'BETWEEN', notBetween: 'NOT BETWEEN', isEmpty: 'IS EMPTY', notEmpty: 'IS NOT EMPTY' },
 }
 
-/** `_archived` and the criteria; with the other spelling of every operator, if so wished. */
+/** `_archived` and the criteria; on request with the other spelling of every operator. */
 export function jsonOf({ question, archived }: Ask, isSpelledOut: boolean): SearchRequest['data'] {
   const spell = (word: string) => (isSpelledOut ? SPELLINGS[word] : word)
   const node = (part: Question): Record<string, unknown> => {
@@ -22,12 +22,12 @@ export function jsonOf({ question, archived }: Ask, isSpelledOut: boolean): Sear
   return { ...root, _archived: archived }
 }
 
-/** For `filter`, which has no parameters. */
+/** The text for `filter`, which has no parameters. */
 export function filterOf({ question, style }: Ask): string {
   return new Printer(style, (value) => literal(value, style)).print(question)
 }
 
-/** `_domain` and its context, with some of the values in it. */
+/** `_domain` with its context, which holds some of the values. */
 export function domainOf({ question, style, archived }: Ask): SearchRequest['data'] {
   const context: Record<string, unknown> = {}
   const inner: Record<string, unknown> = {}
@@ -52,7 +52,7 @@ class Printer {
     readonly put: (value: unknown) => string,
   ) {}
 
-  /** With parentheses only where they are needed: `not` binds closer than `and`, and that closer than `or`. */
+  /** Adds parentheses only where needed: `not` binds closer than `and`, and `and` closer than `or`. */
   print(question: Question, outer: 'or' | 'and' | 'not' = 'or'): string {
     if (!('join' in question)) return this.#term(question)
     const { join, parts } = question

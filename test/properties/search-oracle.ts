@@ -1,13 +1,13 @@
-// What a search must find, said a second time: over plain objects, without SQL and without the code that it checks.
+// An independent model of search: over plain objects, without SQL and without the code under test.
 
-/** As in SQL: null is "unknown". */
+/** Three-valued logic as in SQL: null is "unknown". */
 export type Truth = boolean | null
 export type Cell = string | number | boolean | null | readonly number[]
 export interface Row {
   readonly id: number
   readonly [field: string]: Cell
 }
-/** The records of each model. A reference is an id, a list that a record holds itself is a list of ids. */
+/** The records of each model. A reference is an id; a list stored in its record is a list of ids. */
 export type World = Readonly<Record<string, readonly Row[]>>
 
 export type Scalar =
@@ -16,11 +16,11 @@ export type Shape = Scalar | Relation
 export interface Relation {
   readonly kind: 'one' | 'many'
   readonly target: string
-  /** The field of the target that holds the relation; without it this record does. */
+  /** The field of the target that stores the relation; absent if this record stores it. */
   readonly through?: string
 }
 export interface ModelShape {
-  /** What a relation to it is compared with where the value is a text. */
+  /** The field compared with a text when a relation leads to this model. */
   readonly name: string
   readonly fields: Readonly<Record<string, Shape>>
 }
@@ -46,7 +46,7 @@ export class Oracle {
     readonly world: World,
   ) {}
 
-  /** The ids of what is found, in order. A key with a minus in front is descending. */
+  /** The ids found, in order. A key with a leading minus is descending. */
   find(model: string, question: Question, sortBy: readonly string[], archived: boolean): number[] {
     const found = this.#rows(model)
       .filter((row) => archived || row['archived'] !== true)
@@ -61,7 +61,7 @@ export class Oracle {
     return question.join === 'and' ? all(truths) : negate(all(truths))
   }
 
-  /** `row` is undefined behind a step that leads nowhere. */
+  /** `row` is undefined after a step without a record. */
   #asked(model: string, row: Row | undefined, names: readonly string[], term: Term): Truth {
     const [name = '', ...rest] = names
     const shape = this.shapeOf(model, name)
@@ -76,7 +76,7 @@ export class Oracle {
     return shape.kind === 'one' ? ask(near[0]) : near.some((each) => ask(each) === true)
   }
 
-  /** A neighbour as such: by its name where the values are texts, else by its id. */
+  /** Compares a related record: by name if the values are texts, otherwise by id. */
   #compareWhole(model: string, row: Row | undefined, term: Term): Truth {
     const inputs = [term.value, term.value2].flat().filter((input) => input !== undefined)
     if (inputs.length === 0 || !inputs.every((input) => typeof input === 'string'))
@@ -97,7 +97,7 @@ export class Oracle {
     return a.id - b.id
   }
 
-  /** The value at the end of steps that lead to one record each: of a reference its name. */
+  /** The value at the end of to-one steps; for a reference its name. */
   #valueAt(model: string, row: Row | undefined, names: readonly string[]): [value: Cell, kind: Scalar] {
     const [name = '', ...rest] = names
     const shape = this.shapeOf(model, name)
@@ -163,7 +163,7 @@ function compare(kind: Scalar, cell: Cell, { operator, value, value2 }: Term): T
   if (negated !== undefined)
     return negate(compare(kind, cell, { path: '', operator: negated, value, value2 }))
   if (operator === 'isNull') return cell === null
-  // Nothing is among nothing: that much is known even of null.
+  // An empty list contains nothing, not even null.
   if (operator === 'in' && Array.isArray(value) && value.length === 0) return false
   if (cell === null || value === null) return null
   const compared = COMPARED[kind]
@@ -186,13 +186,13 @@ function compare(kind: Scalar, cell: Cell, { operator, value, value2 }: Term): T
   }
 }
 
-/** Each is unknown exactly where the other is. */
+/** Each operator is unknown exactly if its positive one is. */
 const POSITIVE: Readonly<Record<string, string>> = {
   ...{ '!=': '=', '<=': '>', '>=': '<', notNull: 'isNull' },
   ...{ notIn: 'in', notBetween: 'between', notLike: 'like' },
 }
 
-/** Something that JavaScript compares as the service must compare these values; lists are never compared as such. */
+/** Maps values to something that JavaScript compares as the service must; lists are never compared. */
 const COMPARED: Readonly<Record<Scalar, (value: unknown) => string | number | bigint>> = {
   text: (value) => codePoints(value as string),
   number: Number,
@@ -205,7 +205,7 @@ const COMPARED: Readonly<Record<Scalar, (value: unknown) => string | number | bi
   json: () => 0,
 }
 
-/** JavaScript compares halves of surrogate pairs; six digits for each code point compare as code points do. */
+/** JavaScript compares UTF-16 units; six digits for each code point sort as code points do. */
 function codePoints(text: string): string {
   return Array.from(text, (point) => (point.codePointAt(0) ?? 0).toString(16).padStart(6, '0')).join('')
 }
@@ -215,7 +215,7 @@ function smallestUnits(decimal: string): bigint {
   return BigInt(integer + fraction.padEnd(40, '0')) * (decimal.startsWith('-') ? -1n : 1n)
 }
 
-/** Every character beyond ASCII that may be in a text, and what is compared instead. */
+/** Every character beyond ASCII in the texts, with its folded form. */
 const FOLDED: Readonly<Record<string, string>> = {
   ...{ é: 'e', É: 'e', Ø: 'o', ø: 'o', İ: 'i', ß: 'ss', ẞ: 'ss', Æ: 'ae' },
   ...{ '\u0301': '', '😀': '😀', '𐐀': '𐐨', '\uFFFD': '\uFFFD' },

@@ -1,4 +1,4 @@
-// Random searches: any path, any operator that its end takes, values that are often there, nested joins, random orders.
+// Random searches: any path, any operator that fits, values that often exist, nested groups, random orders.
 import fc from 'fast-check'
 import type { Door } from '../targets.js'
 import type { Cell, Question, Scalar, Shape, Term, World } from './search-oracle.js'
@@ -8,11 +8,11 @@ export interface Style {
   readonly isUpperCase: boolean
   readonly hasSelf: boolean
   readonly isDoubleQuoted: boolean
-  /** Which values become parameters of a `_domain`, in their order and over again. */
+  /** Selects the values that become parameters of a `_domain`, repeating in order. */
   readonly parameters: readonly boolean[]
 }
 
-/** One search, and how it is sent. */
+/** One search, with the way to send it. */
 export interface Ask {
   readonly model: string
   readonly question: Question
@@ -21,13 +21,13 @@ export interface Ask {
   readonly pageSize: number
   readonly style: Style
   readonly door: Door
-  /** Which engine is asked in which form. */
+  /** Selects the engine for each form. */
   readonly turn: number
 }
 
 const MAX_STEPS = 4
 const MAX_SORT_STEPS = 3
-/** What the service bears is 32; the check counts a little more than the service does. */
+/** The limit of the service; the check here counts slightly more relations than the service. */
 const MAX_RELATIONS = 32
 const NO_SUCH_ID = 9_999
 
@@ -49,7 +49,7 @@ const OPERATORS: Readonly<Record<Scalar, readonly string[]>> = {
   json: PRESENCE,
 }
 
-/** Values that no record has, or that are spelled in another way than records are. */
+/** Values that no record has, or spelled differently from the records. */
 const OTHERS: Readonly<Record<Scalar, fc.Arbitrary<unknown>>> = {
   text,
   number: fc.oneof(whole, whole.map(String)),
@@ -129,7 +129,7 @@ export class Asking {
     const target = SHAPES[shape.target]?.name ?? ''
     return fc.oneof(
       this.#compared(path, byId, id),
-      // A text is what says that names are meant.
+      // A text value means a comparison by name.
       this.#comparison(path, 'text', shape.target, target).filter(
         ({ operator, value }) => !PRESENCE.includes(operator) && value !== null,
       ),
@@ -158,7 +158,7 @@ export class Asking {
     })
   }
 
-  /** Values that records have, so that much is found. */
+  /** Values of existing records, so that searches find something. */
   #existing(model: string, name: string): fc.Arbitrary<unknown> | undefined {
     const cells = (this.world[model] ?? []).map((row) => row[name] ?? null)
     const known = [...new Set(cells)].filter((cell): cell is Exclude<Cell, null> => cell !== null)
@@ -173,7 +173,7 @@ export class Asking {
       )
   }
 
-  /** Over so many relations; for a sort key, over none that is a list. Where a model has none, its own fields. */
+  /** Paths over `steps` relations; without lists for a sort key. Falls back to fewer steps if there are none. */
   #pathsOf(model: string, steps: number, isSorted: boolean): readonly (readonly string[])[] {
     const key = `${model} ${steps} ${isSorted}`
     const known = this.#paths.get(key)
@@ -203,7 +203,7 @@ function endOf(model: string, [name = '', ...rest]: readonly string[]): [string,
   return rest.length > 0 && typeof shape === 'object' ? endOf(shape.target, rest) : [model, shape, name]
 }
 
-/** Texts with wildcards, some of them escaped, around and inside. */
+/** Texts with wildcards around and inside, some escaped. */
 function patternOf(value: fc.Arbitrary<unknown>): fc.Arbitrary<string> {
   const wild = fc.constantFrom('', '', '%', '_', '\\%', '\\_', '\\\\', '\\')
   const part = value.map((each) => Array.from(String(each)))
