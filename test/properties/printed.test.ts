@@ -156,7 +156,7 @@ onEveryEngine((engine) => {
     await compare(service.app.db.dialect)
   })
 
-  test.for<[string, Partial<Dialect['print']>]>([
+  test.for<[string, Partial<Dialect['toJson']>]>([
     ['texts without escapes', { text: (column) => `coalesce('"' || ${column} || '"', 'null')` }],
     ['booleans as stored numbers', { boolean: (column) => `coalesce(cast(${column} as text), '0')` }],
     ['nothing for null', { date: (column) => `coalesce('"' || ${column} || '"', '')` }],
