@@ -100,7 +100,7 @@ onEveryEngine((engine) => {
   test('an import derives the file type from the content, and logs the file as an upload does', async () => {
     const scan = { ...fileOf('<b>', 'page.html'), type: 'text/html' }
     const folder = folderOf([{ id: 10, version: 4, title: 'x', scan }], ['<b>'])
-    expect(await importFrom(app, folder)).toMatchObject({ made: 1, there: 0 })
+    expect(await importFrom(app, folder)).toMatchObject({ created: 1, existing: 0 })
     const changes = (await changesSince(app.db.reader, 0, 1_000)).filter(({ model }) => model === PAPER)
     expect(changes).toEqual([
       expect.objectContaining({
@@ -115,7 +115,7 @@ onEveryEngine((engine) => {
     expect(file?.type).toBe(TEXT)
     for await (const chunk of file?.content ?? []) expect(Buffer.from(chunk).toString()).toBe('<b>')
     // A repeated import recognizes the file by its digest.
-    expect(await importFrom(app, folder)).toMatchObject({ made: 0, there: 1 })
+    expect(await importFrom(app, folder)).toMatchObject({ created: 0, existing: 1 })
     const other = folderOf([{ id: 10, version: 4, title: 'x', scan: fileOf('other') }], ['other'])
     expect(await faultsOf(importFrom(app, other))).toEqual([
       expect.stringContaining('doc.Paper 10 is here already, with another scan'),

@@ -50,7 +50,7 @@ function linesFrom(first: number): Line[] {
 
 async function importLines(app: App, lines: readonly Line[]): Promise<void> {
   const source = { name: 'lines', model: app.catalog.get(MODEL), read: () => portionsOf(lines) }
-  expect(await importRecords(app, [source])).toMatchObject({ made: lines.length, there: 0 })
+  expect(await importRecords(app, [source])).toMatchObject({ created: lines.length, existing: 0 })
 }
 
 async function* portionsOf(lines: readonly Line[]) {

@@ -195,13 +195,13 @@ onEveryEngine((engine) => {
         'rel.Company.ndjson:1201: code is taken by another record\n  - 1000 records were imported before',
       )
       lines[1_200] = { id: 6_200, code: 'mended', name: 'x' }
-      expect(await imports(app, { 'rel.Company': lines })).toMatchObject({ made: 500, there: 1_000 })
+      expect(await imports(app, { 'rel.Company': lines })).toMatchObject({ created: 500, existing: 1_000 })
     })
   })
 
   test('an import accepts empty files, empty lines, a byte order mark and CRLF line ends', async () => {
     const text = '\uFEFF{"id":900,"firstName":"A"}\r\n\r\n{"id":901}'
-    expect(await imports(app, { 'crm.Contact': text, 'rel.Circle': '' })).toMatchObject({ made: 2, there: 0 })
+    expect(await imports(app, { 'crm.Contact': text, 'rel.Circle': '' })).toMatchObject({ created: 2, existing: 0 })
     expect(await records.read('crm.Contact', 900)).toMatchObject({
       version: 0,
       fullName: 'A',
@@ -287,9 +287,9 @@ onEveryEngine((engine) => {
       const address = (id: number) => ({ id, city: 'Rome', company: { id: 7_200 } })
       const files = (...ids: number[]) => ({ 'rel.Company': [company], 'rel.Address': ids.map(address) })
       await imports(app, files())
-      expect(await imports(app, files(7_200))).toMatchObject({ made: 1, there: 1 })
-      expect(await imports(app, files(7_200, 7_201))).toMatchObject({ made: 1, there: 2 })
-      expect(await imports(app, files(7_200, 7_201))).toMatchObject({ made: 0, there: 3 })
+      expect(await imports(app, files(7_200))).toMatchObject({ created: 1, existing: 1 })
+      expect(await imports(app, files(7_200, 7_201))).toMatchObject({ created: 1, existing: 2 })
+      expect(await imports(app, files(7_200, 7_201))).toMatchObject({ created: 0, existing: 3 })
       expect(await records.read('rel.Company', 7_200)).toMatchObject({
         version: 5,
         addresses: [{ id: 7_200 }, { id: 7_201 }],
@@ -348,7 +348,7 @@ onEveryEngine((engine) => {
     })
 
     test('a mutant that trusts the reference check is caught', async () => {
-      await expect(removingInBetween(twinned(believingReferences), 8_001)).resolves.toMatchObject({ made: 1 })
+      await expect(removingInBetween(twinned(believingReferences), 8_001)).resolves.toMatchObject({ created: 1 })
     })
 
     /** Creates a record after the import reserved its ids and before it writes the file. */
@@ -372,7 +372,7 @@ onEveryEngine((engine) => {
 
     test('a record created during an import gets no id and no number of the files', async () => {
       const next = (await lastBadge()) + 1
-      await expect(makingInBetween(app, next)).resolves.toMatchObject({ made: 1 })
+      await expect(makingInBetween(app, next)).resolves.toMatchObject({ created: 1 })
       const { data } = await records.create('rel.Badge', {})
       expect(data).toMatchObject({ id: next + 2, number: `B-0${next + 502}` })
     })
@@ -387,7 +387,7 @@ onEveryEngine((engine) => {
     const lines = Array.from({ length: 2_500 }, (_, index) => ({ id: 20_000 + index, title: `n${index}` }))
     await imports(app, { 'test.Note': lines.slice(0, 1_300) })
     await expect(imports(twinned(forgettingWhatIsThere), { 'test.Note': lines })).rejects.toThrow()
-    expect(await imports(app, { 'test.Note': lines })).toMatchObject({ made: 1_200, there: 1_300 })
+    expect(await imports(app, { 'test.Note': lines })).toMatchObject({ created: 1_200, existing: 1_300 })
   })
 
   test('an import creates the missing users that lines name, disabled', async () => {
@@ -407,7 +407,7 @@ onEveryEngine((engine) => {
   })
 
   test('imported lines without an id get one, and version 0', async () => {
-    expect(await imports(app, { 'test.Order': [{ t: 'a' }, { t: 'b' }] })).toMatchObject({ made: 2 })
+    expect(await imports(app, { 'test.Order': [{ t: 'a' }, { t: 'b' }] })).toMatchObject({ created: 2 })
     const { data } = await records.search('test.Order', { fields: ['t'] })
     expect(data).toMatchObject([
       { id: 1, version: 0, t: 'a' },

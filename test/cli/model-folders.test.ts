@@ -248,7 +248,7 @@ describe('JSON files in a model folder', () => {
     expect((await loadModelsWithReport(root)).skipped).toEqual([
       {
         kind: 'no-json',
-        place: expect.stringMatching(/b\.json$/),
+        location: expect.stringMatching(/b\.json$/),
         detail: expect.stringMatching(/^line 1, column 14: /),
       },
     ])

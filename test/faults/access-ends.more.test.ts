@@ -174,7 +174,7 @@ onEveryEngine((engine) => {
 
   test('the mutant cache that ignores the count of ended sessions is caught', async () => {
     const { there } = nodes()
-    const trusting = { ...there.app, known: new ForgettingAccess(() => there.clock.elapsed()) }
+    const trusting = { ...there.app, sessionCache: new ForgettingAccess(() => there.clock.elapsed()) }
     await withServer({ ...there, app: trusting }, {}, async (url) => {
       const who = await nodes().somebody()
       expect((await nodes().create(who.session, 'known', url)).status).toBe(200)

@@ -152,7 +152,7 @@ onEveryEngine((engine) => {
   )
 
   test('the mutant whose session cache never expires is caught', async () => {
-    const trusting = { ...there.app, known: new TrustingCallers() }
+    const trusting = { ...there.app, sessionCache: new TrustingCallers() }
     await withServer({ ...there, app: trusting }, {}, async (url) => {
       const who = await somebody(['editor'])
       expect(await statusOf(who.cookie, url)).toBe(200)
@@ -163,8 +163,8 @@ onEveryEngine((engine) => {
   })
 
   test('the mutant whose authorizer misses changes of permissions is caught', async () => {
-    const known = new SessionCache(() => there.clock.elapsed())
-    const deaf = { ...there.app, known, gate: new DeafGate(there.app) }
+    const sessionCache = new SessionCache(() => there.clock.elapsed())
+    const deaf = { ...there.app, sessionCache, authorizer: new DeafGate(there.app) }
     await withServer({ ...there, app: deaf }, {}, async (url) => {
       const who = await somebody(['editor'])
       expect(await statusOf(who.cookie, url)).toBe(200)

@@ -153,12 +153,12 @@ test('a receiver with a trusted certificate is called, but only under the name o
   const built = (file: string) =>
     JSON.stringify(new URL(`../../dist/service/egress/${file}`, import.meta.url).href)
   const script = `
-    const { call } = await import(${built('call.js')})
-    const { Reach } = await import(${built('egress-policy.js')})
+    const { callWebhook } = await import(${built('call.js')})
+    const { EgressPolicy } = await import(${built('egress-policy.js')})
     const resolve = async () => [{ address: '127.0.0.1', family: 4 }]
-    const outgoing = { reach: new Reach(['127.0.0.1']), resolve, timeoutMs: 10_000, userAgent: 'test' }
+    const outgoing = { egressPolicy: new EgressPolicy(['127.0.0.1']), resolve, timeoutMs: 10_000, userAgent: 'test' }
     for (const host of ['hooks.example', 'other.example']) {
-      const outcome = await call(outgoing, { url: 'https://' + host + ':${port}/', headers: {}, body: '{}' })
+      const outcome = await callWebhook(outgoing, { url: 'https://' + host + ':${port}/', headers: {}, body: '{}' })
       console.log(outcome.status, outcome.error)
     }`
   try {

@@ -258,7 +258,7 @@ const throughJson = (queryable: Queryable): Queryable => ({
 test('the mutant that passes rows through JSON is caught', async () => {
   const place = await preparedPlace('sqlite')
   const db = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 })
-  const database = { ...faceOf(db), searcher: searchingBy(db.queryPool, throughJson) }
+  const database = { ...faceOf(db), queryPool: searchingBy(db.queryPool, throughJson) }
   const world = await begin('sqlite', { place, database, expects: ['internal'] })
   const relations = QUESTIONS.filter(({ query }) => Object.keys(query).join() === 'fields')
   const wrong = await troubles(
