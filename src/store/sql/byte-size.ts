@@ -117,7 +117,7 @@ function compileRelatedSize(
     ...context,
     scope: scope.withAlias(`r${depth}`),
     depth: depth + 1,
-    lists: listDepth + (isList ? 1 : 0),
+    listDepth: listDepth + (isList ? 1 : 0),
   }
   const { from, where } = scope.compileRelation(step, inner.scope.alias)
   const bytes = compileInner(inner)

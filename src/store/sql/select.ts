@@ -174,7 +174,7 @@ function compileRelated(
   const { dialect } = scope
   const isList = step.field.relation?.isList === true
   const { inner: stepped, from, where } = enterRelation(step, context)
-  const inner = { ...stepped, lists: listDepth + (isList ? 1 : 0), isNested: true }
+  const inner = { ...stepped, listDepth: listDepth + (isList ? 1 : 0), isNested: true }
   const parts = selection.entries.map((entry) => compileEntry(entry, inner))
   const id = inner.scope.alias
   const keys = selection.versionKeys.length > 0 ? ['id', 'version'] : ['id']
