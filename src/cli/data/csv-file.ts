@@ -52,7 +52,9 @@ export async function* readCsv(
         batch.push(...findUnknownColumns(reader, header, line))
       } else {
         const fault = checkRow(header, record)
-        batch.push(fault === undefined ? { line, input: buildInput(reader, header, record) } : { line, fault })
+        batch.push(
+          fault === undefined ? { line, input: buildInput(reader, header, record) } : { line, fault },
+        )
       }
       const isFull = batch.length >= MAX_BATCH_LINES || info.bytes - bytes >= MAX_BATCH_BYTES
       line = info.lines + 1

@@ -52,7 +52,9 @@ export function addExportCommand(program: Command): void {
   addSettingFlags(command, 'export')
     .requiredOption('--out <folder>', 'where to write the files')
     .option('--model <name>', 'only this model; may be given several times', appendOption)
-    .addOption(new Option('--format <word>', 'lines of JSON, or CSV').choices(EXPORT_FORMATS).default('ndjson'))
+    .addOption(
+      new Option('--format <word>', 'lines of JSON, or CSV').choices(EXPORT_FORMATS).default('ndjson'),
+    )
     .option('--spreadsheet', 'CSV to look at in a spreadsheet, safe from formulas; not to be imported again')
     .addHelpText('after', EXAMPLES)
     .action(async (flags: ExportFlags) => {

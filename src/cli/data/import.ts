@@ -159,7 +159,8 @@ function listDataFiles(input: string, errors: string[]): string[] {
   const stats = statSync(input, { throwIfNoEntry: false })
   if (!stats) errors.push(`${input}: there is no such file or folder`)
   if (!stats?.isDirectory()) {
-    if (stats && !hasDataExtension(input)) errors.push(`${input}: a file ends in ${DATA_EXTENSIONS.join(' or ')}`)
+    if (stats && !hasDataExtension(input))
+      errors.push(`${input}: a file ends in ${DATA_EXTENSIONS.join(' or ')}`)
     return stats && hasDataExtension(input) ? [input] : []
   }
   const files = readdirSync(input).filter(hasDataExtension).sort()

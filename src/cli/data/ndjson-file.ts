@@ -74,7 +74,9 @@ async function* splitLines(
     length = 0
     return text
   }
-  for await (const chunk of createReadStream(file, { highWaterMark: READ_CHUNK_BYTES }) as AsyncIterable<Buffer>) {
+  for await (const chunk of createReadStream(file, {
+    highWaterMark: READ_CHUNK_BYTES,
+  }) as AsyncIterable<Buffer>) {
     const [first, last] = [chunk.indexOf(NEWLINE), chunk.lastIndexOf(NEWLINE)]
     if (first !== -1) {
       add(chunk.subarray(0, first))
@@ -95,7 +97,9 @@ function decodeLines(bytes: Buffer, maxLineBytes: number): readonly LineText[] {
   for (let start = 0; start <= bytes.length;) {
     const found = bytes.indexOf(NEWLINE, start)
     const end = found === -1 ? bytes.length : found
-    lines.push(end - start > maxLineBytes ? createTooLongError(maxLineBytes) : decodeUtf8(bytes.subarray(start, end)))
+    lines.push(
+      end - start > maxLineBytes ? createTooLongError(maxLineBytes) : decodeUtf8(bytes.subarray(start, end)),
+    )
     start = end + 1
   }
   return lines

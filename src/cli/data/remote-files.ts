@@ -29,7 +29,11 @@ export class RemoteFileFetcher {
       )
       if (answer === 'gone') return undefined
       const facts = answer && { name: sanitizeFileName(answer.name), ...answer.result }
-      fetched = { ...fetched, [name]: facts ? pickFileMetadata(facts) : null, ...deriveMetaFileValues(this.model, facts) }
+      fetched = {
+        ...fetched,
+        [name]: facts ? pickFileMetadata(facts) : null,
+        ...deriveMetaFileValues(this.model, facts),
+      }
     }
     return fetched
   }

@@ -55,9 +55,11 @@ export class RemoteClient {
     const { status, body } = await this.#postWithRetry('/callback', this.credentials)
     if (status === 401 || status === 403)
       throw this.#createError(`it does not let ${this.credentials.username} in: is the password right?`)
-    if (status !== 200) throw this.#createError(`the login was answered with ${status}; is this the right address?`)
+    if (status !== 200)
+      throw this.#createError(`the login was answered with ${status}; is this the right address?`)
     const route = isObject(body) && isObject(body['route']) ? body['route']['path'] : undefined
-    if (route !== undefined) throw this.#createError(`it asks for more than a password: ${JSON.stringify(route)}`)
+    if (route !== undefined)
+      throw this.#createError(`it asks for more than a password: ${JSON.stringify(route)}`)
     // Only Verso answers a login with a status, and only Verso sends json fields as plain JSON.
     this.#isJsonText = !(isObject(body) && body['status'] === 0)
   }
@@ -72,7 +74,13 @@ export class RemoteClient {
     const criteria = [{ fieldName: 'id', operator: '>', value: after }]
     const data = { criteria, operator: 'and', _archived: true }
     const path = `/ws/rest/${encodeURIComponent(model)}/search`
-    const { status, body } = await this.#postLoggedIn(path, { fields, sortBy: ['id'], limit, offset: 0, data })
+    const { status, body } = await this.#postLoggedIn(path, {
+      fields,
+      sortBy: ['id'],
+      limit,
+      offset: 0,
+      data,
+    })
     const { data: found, total } = isObject(body) ? body : {}
     const report = isObject(found) ? found : {}
     if (status === 404 || report['kind'] === 'unknown-model' || report['message'] === model) return undefined
@@ -102,8 +110,10 @@ export class RemoteClient {
       if ('result' in answer) return answer
       if (answer.status === 204) return undefined
       if (answer.status === 404) return 'gone'
-      const isRetryable = answer.status === 401 || answer.status === 0 || RETRYABLE_STATUSES.has(answer.status)
-      if (!isRetryable || attempt === MAX_REQUEST_ATTEMPTS) throw this.#createError(`${model} ${id} ${field}: ${answer.trouble}`)
+      const isRetryable =
+        answer.status === 401 || answer.status === 0 || RETRYABLE_STATUSES.has(answer.status)
+      if (!isRetryable || attempt === MAX_REQUEST_ATTEMPTS)
+        throw this.#createError(`${model} ${id} ${field}: ${answer.trouble}`)
       if (answer.status === 401) await this.login()
       else await sleep(this.firstRetryMs * 2 ** (attempt - 1))
     }
@@ -203,7 +213,9 @@ export class RemoteClient {
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
     const message = cause instanceof Error ? cause.message : String(cause)
     if (TLS_ERROR_CODE.test(code))
-      throw this.#createError(`its certificate is not trusted (${code}): name its authority in NODE_EXTRA_CA_CERTS`)
+      throw this.#createError(
+        `its certificate is not trusted (${code}): name its authority in NODE_EXTRA_CA_CERTS`,
+      )
     return message || code
   }
 

@@ -69,7 +69,9 @@ async function copyRecords(
   const fields = listRemoteFields(model)
   // Files are downloaded one by one.
   const names = fields.filter((field) => !isFileField(field)).map(({ name }) => name)
-  const files = hasFileFields(model) ? new RemoteFileFetcher(remote, model, new ContentFolder(folder)) : undefined
+  const files = hasFileFields(model)
+    ? new RemoteFileFetcher(remote, model, new ContentFolder(folder))
+    : undefined
   const limit = files ? PAGE_RECORDS_WITH_FILES : PAGE_RECORDS
   const read = (from: number, most: number) => remote.readPage(model.name, names, from, most)
   let { end, after } = await findResumePoint(handle)
