@@ -1,4 +1,5 @@
-// What the commands about users, roles and keys share: they act as nobody, and work while a server runs.
+// Shared by the commands that open an App: accounts, history and verify. They act as the service and may run beside a
+// server.
 import type { Command } from 'commander'
 import { ConfigError } from '../errors.js'
 import { Catalog, type ModelSource } from '../model/catalog/catalog.js'
@@ -19,17 +20,20 @@ export function addSubcommand(
 }
 
 export interface AccountCommandOptions {
-  /** Makes a database that is not there. */
+  /** Creates the database if it does not exist. */
   readonly mayCreate?: boolean
-  /** What faults stand under. */
+  /** Heading of the error if the tables do not match the models. */
   readonly heading?: string
-  /** Where a command needs others than a server has. */
+  /** Settings that differ from the defaults of a server. */
   readonly settings?: Partial<Settings>
 }
 
 const NOTHING_CHANGED = 'Nothing was changed'
 
-/** Accounts need no models: without them, tables of models stay as they are. With them, they must be as they are already. */
+/**
+ * Opens an App for `work`. Without --models the tables of models are left alone; with --models the tables must match
+ * already.
+ */
 export async function withCommandApp(
   name: CommandName,
   flags: Flags,
@@ -48,7 +52,7 @@ export async function withCommandApp(
   }
 }
 
-/** A command about accounts changes no table under a server that runs. */
+/** Fails if the schema would change: a command must not migrate tables while a server uses them. */
 async function requireMatchingTables(
   db: string,
   models: readonly ModelSource[],
@@ -61,12 +65,12 @@ async function requireMatchingTables(
   ])
 }
 
-/** For a flag that may be given several times. */
+/** Collects the values of an option that may be given several times. */
 export function appendOption(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value]
 }
 
-/** An id as it stands on the command line. */
+/** Parses a record id from the command line. */
 export function parseIdArgument(text: string, heading = NOTHING_CHANGED): number {
   if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text)
   throw new ConfigError(heading, [`"${text}" is no id: ids are whole numbers from 1`])

@@ -1,4 +1,4 @@
-// Errors of the file system in words: people who mistype a path are shown a sentence, not a stack.
+// Describes file-system errors in one sentence, so that a mistyped path prints no stack trace.
 import { ConfigError } from '../errors.js'
 
 const SYSTEM_ERROR_TEXTS: Readonly<Record<string, string>> = {
@@ -18,15 +18,15 @@ const SYSTEM_ERROR_TEXTS: Readonly<Record<string, string>> = {
   EMFILE: 'too many files are open; raise the limit (ulimit -n)',
 }
 
-/** With the place that the error names. Undefined for an error that the system did not raise. */
+/** Describes the error with the path it names. Undefined for errors that are not system errors. */
 export function describeFileError(error: unknown): string | undefined {
   if (!isSystemError(error)) return undefined
   const text = SYSTEM_ERROR_TEXTS[error.code]
-  // A write to an open file does not name it.
+  // An error of a write to an open file has no path.
   return text === undefined ? error.message : `${error.path ?? error.syscall}: ${text}`
 }
 
-/** Without the place, where the sentence begins with it already. */
+/** Describes the error without its path, for messages that begin with the path. */
 export function explainFileError(error: unknown): string | undefined {
   return isSystemError(error) ? (SYSTEM_ERROR_TEXTS[error.code] ?? error.message) : undefined
 }
@@ -41,7 +41,7 @@ function isSystemError(error: unknown): error is SystemError {
   return error instanceof Error && 'code' in error && 'syscall' in error
 }
 
-/** The error to throw instead of one of the file system; every other error as it is. */
+/** Wraps a system error in a ConfigError; returns any other error unchanged. */
 export function toFileConfigError(heading: string, error: unknown): unknown {
   const message = describeFileError(error)
   return message === undefined ? error : new ConfigError(heading, [message])

@@ -24,7 +24,8 @@ const program = new Command('verso')
   .configureHelp({ helpWidth: Math.min(process.stdout.columns || 100, 110) })
   .exitOverride()
 
-// In the order of the help. Each is loaded when it is meant: most need neither a web server nor a compiler.
+// Listed in the order of the help. Each command is imported on demand: most need neither the web server nor the
+// compiler.
 const commands: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   demo: async () => (await import('./serve/demo.js')).addDemoCommand,
   serve: async () => (await import('./serve/serve.js')).addServeCommand,
@@ -42,17 +43,17 @@ const commands: Readonly<Record<string, () => Promise<(program: Command) => void
 }
 const argv = expandHelpCommand(process.argv)
 const [, , commandName = ''] = argv
-// Help and whoever makes a slip of the pen are shown all of them.
+// Help and unknown commands need the whole list.
 for (const name of Object.hasOwn(commands, commandName) ? [commandName] : Object.keys(commands))
   (await commands[name]?.())?.(program)
 
-// Whoever reads our words may stop: `verso export … | head -3`. The work goes on to its end.
+// The reader of a pipe may close it early (`verso export … | head -3`). The command still runs to its end.
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
   })
 
-// A server has its own listener, which writes into its log.
+// A server adds its own listener, which logs the error.
 process.on('uncaughtException', (error) => {
   if (process.listenerCount('uncaughtException') === 1) process.exit(reportFailure(error))
 })
@@ -60,25 +61,25 @@ process.on('uncaughtException', (error) => {
 try {
   await program.parseAsync(argv)
 } catch (error) {
-  // At once: a connection that failed half-way would keep the process alive.
+  // Exit now: a connection that failed half-way would keep the process alive.
   process.exit(reportFailure(error))
 }
 
-/** `verso help user add` is `verso user add --help`: by itself, help knows the first word alone. */
+/** Turns `verso help user add` into `verso user add --help`, because commander's help takes only one word. */
 function expandHelpCommand(argv: readonly string[]): string[] {
   const [node = '', script = '', first, ...words] = argv
   const isDeep = first === 'help' && words.length > 1
   return isDeep ? [node, script, ...words, '--help'] : [...argv]
 }
 
-/** Says what went wrong, if it was not said already; answers the exit code. */
+/** Prints the error unless commander has printed it already; returns the exit code. */
 function reportFailure(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
   process.stderr.write(`${describeFailure(error)}\n`)
   return EXIT_FAILURE
 }
 
-/** A sentence. The stack of an error that nobody expected is for whoever looks for the defect. */
+/** Describes the error in one sentence. The stack of an unexpected error is printed at log level debug. */
 function describeFailure(error: unknown): string {
   if (error instanceof ConfigError || error instanceof VersoError) return error.message
   const fileError = describeFileError(error)

@@ -1,4 +1,4 @@
-// Opens the database for a command, and says in a line what is wrong with it.
+// Opens the database for a command and turns connection errors into one readable line.
 import { existsSync } from 'node:fs'
 import { VersoError, ConfigError } from '../errors.js'
 import type { App } from '../service/context/app.js'
@@ -11,14 +11,14 @@ export async function openApp(options: AppOptions): Promise<App> {
   return translateOpenErrors(options.settings?.db ?? DEFAULT_SETTINGS.db, () => createApp(options))
 }
 
-/** For commands that only look or change: a database that is not there is more likely a slip of the pen. */
+/** Rejects an SQLite file that does not exist, for commands that must not create one: the path is probably mistyped. */
 export function requireDatabaseFile(url: string): void {
   const file = url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : undefined
   if (file === undefined || existsSync(file)) return
   throw new ConfigError('The database cannot be opened', [`${url}: there is no such file; is --db right?`])
 }
 
-/** The bare database; the tables are left as they are. */
+/** Opens the database without an App; the tables stay as they are. */
 export async function withDatabase<T>(
   url: string,
   work: (db: Database) => Promise<T>,
@@ -35,7 +35,7 @@ export async function withDatabase<T>(
   })
 }
 
-/** Where the data is, without the password. */
+/** Returns the database URL without its user and password. */
 export function redactDatabaseUrl(url: string): string {
   if (!URL.canParse(url) || url.startsWith('sqlite:')) return url
   const { protocol, host, pathname } = new URL(url)
@@ -58,7 +58,8 @@ async function translateOpenErrors<T>(url: string, work: () => Promise<T>): Prom
 const PASSWORD_REQUIRED_TEXT =
   'the server asks for a password: write it as postgres://user:password@host/database, in VERSO_DB rather than on the command line'
 
-// The network, the file system, SQLite; and of PostgreSQL: connections, authorization, no such database, resources, operators.
+// Error codes of the network, the file system and SQLite; and the PostgreSQL classes for connections, authorization,
+// unknown database, resources and operator intervention.
 const ENVIRONMENT_ERROR_CODE = /^(E[A-Z]+|ERR_SQLITE_ERROR|08...|28...|3D...|42501|53...|57...)$/
 
 function isEnvironmentError(error: unknown): error is Error {
@@ -69,7 +70,7 @@ function isEnvironmentError(error: unknown): error is Error {
 }
 
 function describeOpenError(error: Error): string {
-  // Both addresses of localhost were tried: the error that holds the two has no words of its own.
+  // Connecting to localhost tries two addresses; the AggregateError that holds both errors has no message of its own.
   const all = error instanceof AggregateError ? (error.errors as Error[]) : [error]
   return all
     .map(({ message }) => (/password must be a string/.test(message) ? PASSWORD_REQUIRED_TEXT : message))

@@ -1,4 +1,4 @@
-// What ships beside the code. The same number of steps away from src/cli and from dist/cli.
+// Files that ship with the package. src/cli and dist/cli have the same depth, so one relative path fits both.
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 

@@ -1,30 +1,30 @@
 import type { Compatibility } from './compat/protocol.js'
 
 export interface HttpSettings {
-  /** `localhost` stands for both loopback addresses. */
+  /** `localhost` means both loopback addresses. */
   readonly host: string
-  /** 0 is any free port. */
+  /** 0 chooses a free port. */
   readonly port: number
-  /** Empty, or a path such as `/verso` in front of every other. */
+  /** Empty, or a prefix of every path such as `/verso`. */
   readonly basePath: string
-  /** Where people reach the service, if not where it listens. */
+  /** The URL at which users reach the service, if it differs from the address that it listens on. */
   readonly publicUrl: string | undefined
-  /** Whose `X-Forwarded-*` headers are believed: nobody's, or these addresses and networks. */
+  /** Addresses and networks of proxies whose `X-Forwarded-*` headers are trusted. */
   readonly trustProxy: false | readonly string[]
-  /** Origins of other web pages that may call with a key. */
+  /** Origins of other sites whose pages may call the service with an API key. */
   readonly allowOrigins: readonly string[]
   readonly bodyLimitBytes: number
-  /** Whose habits are served besides the contract. */
+  /** The clients whose protocol is accepted beside the strict one. */
   readonly compat: Compatibility
-  /** Whether a user name and a password may come with every request. */
+  /** Accepts `Authorization: Basic` on every request. */
   readonly basicAuth: boolean
-  /** How many requests a minute each account, and each address without one, may make of this node; 0 is any number. */
+  /** Requests per minute and node for each account, and for each address without an account. 0 disables the limit. */
   readonly rateLimitPerMinute: number
-  /** How many requests may be under way at once. */
+  /** Maximum number of requests in flight. */
   readonly maxInFlight: number
-  /** How many connections there may be at once. */
+  /** Maximum number of open connections. */
   readonly maxConnections: number
-  /** How late the event loop may be before requests are refused; 0 is however late. */
+  /** Rejects requests while the event-loop delay exceeds this. 0 disables the check. */
   readonly maxLateMs: number
 }
 
@@ -41,6 +41,6 @@ export const DEFAULT_HTTP_SETTINGS: HttpSettings = {
   rateLimitPerMinute: 0,
   maxInFlight: 1_024,
   maxConnections: 10_000,
-  // A program that has the service inside of it may hold the loop with work of its own.
+  // A program that embeds the service may delay the event loop with its own work.
   maxLateMs: 0,
 }

@@ -1,4 +1,4 @@
-// Webhooks: made, tried and looked at, by administrators. Their records are at /ws/rest/verso.feed.Webhook.
+// Routes for administrators to create, test and inspect webhooks. Their records are at /ws/rest/verso.feed.Webhook.
 import type { FastifyRequest } from 'fastify'
 import { VersoError } from '../errors.js'
 import { parsePageQuery } from '../model/query/search.js'
@@ -70,7 +70,7 @@ export function createWebhookResources(app: App, guards: Guards): readonly Resou
   ]
 }
 
-/** The only answer that has it. */
+/** No other response contains the secret. */
 function withSecret({ record, secret }: CreatedWebhook): object {
   return { ...record, secret }
 }

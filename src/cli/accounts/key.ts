@@ -76,7 +76,7 @@ async function createUserKey(
   })
   const roles = readNames(record['roles']).join(', ') || 'no roles, so that it may do nothing'
   const words = `key ${record.id} of ${username}, good for ${roles}, until ${formatTimestamp(expiresOn)}; it is not shown again`
-  // The key alone is on stdout, to be piped.
+  // Only the key goes to stdout, so that it can be piped.
   process.stderr.write(`${words}\n`)
   writeLine(key)
 }

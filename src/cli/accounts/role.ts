@@ -135,7 +135,9 @@ interface PermissionLimits {
   readonly writable: readonly string[] | null
 }
 
-/** What keeps it from being about all records and all fields. */
+/**
+ * Describes the condition and the field lists that restrict a permission; empty if it covers all records and fields.
+ */
 function describePermissionLimits({ condition, readable, writable }: PermissionLimits): string {
   const shown = (list: readonly string[]) => list.join(', ') || 'no field'
   return [
@@ -145,7 +147,7 @@ function describePermissionLimits({ condition, readable, writable }: PermissionL
   ].join('')
 }
 
-/** All of them if nothing was said, none if it was an empty text. */
+/** Parses a comma-separated list. Undefined means all fields (null); an empty text means none. */
 function parseFieldList(text: string | undefined): readonly string[] | null {
   if (text === undefined) return null
   return text

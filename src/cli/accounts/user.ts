@@ -95,7 +95,7 @@ function addAccountCommands(user: Command): void {
     })
 }
 
-/** What lets people in, and what keeps them out. */
+/** Adds the commands about logging in: disable, enable, sessions and logout. */
 function addAccessCommands(user: Command): void {
   const addCommand = (
     usage: string,

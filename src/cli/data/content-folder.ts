@@ -1,4 +1,4 @@
-// The contents beside files of lines: files/<2 digits>/<sha256>. Equal contents lie there once, wherever they came from.
+// File contents beside an export: files/<2 digits>/<sha256>. Equal contents are stored once.
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
@@ -11,18 +11,18 @@ import { makeFolder, syncFolder } from '../../store/sqlite/blob-folder.js'
 import { PRIVATE_FILE_MODE } from '../../store/engine/private-files.js'
 import { isFileMissing, writeUpload } from '../../store/engine/pending-blob.js'
 
-/** What is known of content that was put away. */
+/** Metadata of stored content; the name is known by the record only. */
 export type ContentMetadata = Omit<FileMetadata, 'name'>
 
 export class ContentFolder {
   readonly #folder: string
 
-  /** In the folder of the lines. */
+  /** `beside` is the folder that holds the data files. */
   constructor(beside: string) {
     this.#folder = path.join(beside, 'files')
   }
 
-  /** Undefined if there is none. */
+  /** Returns undefined if the content does not exist. */
   async open(sha256: string): Promise<Readable | undefined> {
     try {
       return (await open(this.#pathFor(sha256), 'r')).createReadStream()
@@ -32,7 +32,10 @@ export class ContentFolder {
     }
   }
 
-  /** Content that is known to be this; false if there is none to be opened. What lies there already is read, not believed. */
+  /**
+   * Stores the content unless an intact copy exists; returns false if it cannot be opened. An existing copy is verified
+   * by its hash.
+   */
   async ensure(file: FileMetadata, openContent: () => Promise<Readable | undefined>): Promise<boolean> {
     if (await this.#isIntact(file)) return true
     const content = await openContent()
@@ -41,7 +44,7 @@ export class ContentFolder {
     return true
   }
 
-  /** Under another name until it is complete and on the disk: what has a digest for its name has that digest. */
+  /** Writes to a temporary name and renames after fsync, so that a file named after a hash always has that hash. */
   async put(content: AsyncIterable<Uint8Array>, expected?: FileMetadata): Promise<ContentMetadata> {
     const unfinished = path.join(this.#folder, `${process.pid}.part`)
     this.#makeFolder(this.#folder)

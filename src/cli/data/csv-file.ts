@@ -1,4 +1,4 @@
-// A file of CSV with a line of field names, as `verso export` writes it or a spreadsheet does: read as a stream.
+// Streams records from a CSV file with a header line, as written by `verso export` or a spreadsheet.
 import { createReadStream } from 'node:fs'
 import { Transform, type TransformCallback } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -10,7 +10,7 @@ import { LineReader } from '../../formats/ndjson.js'
 import type { RawLine } from '../../service/transfer/import-source.js'
 import { MAX_LINE_BYTES, MAX_BATCH_BYTES, MAX_BATCH_LINES, type BytesListener } from './ndjson-file.js'
 
-/** Stands for a cell with a line end that is none here. */
+/** Marks a cell that contains a carriage return without a line feed. */
 const LONE_CARRIAGE_RETURN = Symbol('a carriage return without a line feed')
 const LINE_ENDING_ERROR = 'lines end in a line feed, not in a carriage return alone'
 
@@ -18,13 +18,13 @@ type CsvCells = readonly (string | null | typeof LONE_CARRIAGE_RETURN)[]
 
 interface CsvRow {
   readonly record: CsvCells
-  /** Lines that were read when the record was complete, and characters. */
+  /** Counters of the parser after the record: lines and bytes. */
   readonly info: { readonly lines: number; readonly empty_lines: number; readonly bytes: number }
 }
 
 class InvalidUtf8Error extends Error {}
 
-/** A fault of the file itself ends it: where the next record begins, nobody knows. */
+/** Yields batches of lines. An invalid file ends the stream, because the start of the next record is unknown. */
 export async function* readCsv(
   file: string,
   model: Model,
@@ -32,7 +32,7 @@ export async function* readCsv(
 ): AsyncGenerator<readonly RawLine[]> {
   const parser = createCsvParser()
   const checker = new Utf8Validator(onBytes)
-  // Its end is told by the parser, which is destroyed with the same error.
+  // The parser is destroyed with the same error and reports it.
   pipeline(createReadStream(file), checker, parser).catch(() => undefined)
   const reader = new LineReader(model)
   let batch: RawLine[] = []
@@ -52,7 +52,9 @@ export async function* readCsv(
         batch.push(...findUnknownColumns(reader, header, line))
       } else {
         const fault = checkRow(header, record)
-        batch.push(fault === undefined ? { line, input: buildInput(reader, header, record) } : { line, fault })
+        batch.push(
+          fault === undefined ? { line, input: buildInput(reader, header, record) } : { line, fault },
+        )
       }
       const isFull = batch.length >= MAX_BATCH_LINES || info.bytes - bytes >= MAX_BATCH_BYTES
       line = info.lines + 1
@@ -79,7 +81,7 @@ function createCsvParser(): Parser {
   })
 }
 
-/** What needs quotes has them: a carriage return without them was meant to end a line. */
+/** A legitimate carriage return is quoted; an unquoted one was meant as the end of a line. */
 function parseUnquotedCell(cell: string): CsvCells[number] {
   return cell === '' ? null : cell.includes('\r') ? LONE_CARRIAGE_RETURN : cell
 }
@@ -99,7 +101,7 @@ function checkHeader(header: readonly string[], record: CsvCells): string | unde
   return header.includes('') ? 'the heading has a column without a name' : undefined
 }
 
-/** Told once: the records are read without these columns. */
+/** Reports each unknown column once; the records are read without it. */
 function findUnknownColumns(reader: LineReader, header: readonly string[], line: number): RawLine[] {
   const errors: RawLine[] = []
   reader.reportUnknownKeys(header, (place, what) => errors.push({ line, fault: `${place} ${what}` }))
@@ -112,7 +114,7 @@ function checkRow(header: readonly string[], record: CsvCells): string | undefin
   return `has ${pluralize(record.length, 'cell')}, but the heading has ${header.length}`
 }
 
-/** The record as a line of JSON would have it. */
+/** Builds the record as an NDJSON line would have it. */
 function buildInput(
   reader: LineReader,
   header: readonly string[],
@@ -128,7 +130,7 @@ function buildInput(
   return input
 }
 
-/** The parser would replace what is no UTF-8, and nobody would notice. */
+/** Rejects invalid UTF-8, which the parser would silently replace. */
 class Utf8Validator extends Transform {
   readonly #decoder = new TextDecoder('utf-8', { fatal: true })
   lines = 1

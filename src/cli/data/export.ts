@@ -52,7 +52,9 @@ export function addExportCommand(program: Command): void {
   addSettingFlags(command, 'export')
     .requiredOption('--out <folder>', 'where to write the files')
     .option('--model <name>', 'only this model; may be given several times', appendOption)
-    .addOption(new Option('--format <word>', 'lines of JSON, or CSV').choices(EXPORT_FORMATS).default('ndjson'))
+    .addOption(
+      new Option('--format <word>', 'lines of JSON, or CSV').choices(EXPORT_FORMATS).default('ndjson'),
+    )
     .option('--spreadsheet', 'CSV to look at in a spreadsheet, safe from formulas; not to be imported again')
     .addHelpText('after', EXAMPLES)
     .action(async (flags: ExportFlags) => {
@@ -100,20 +102,23 @@ export function selectModels(catalog: Catalog, names: readonly string[] | undefi
   return models.filter(({ name }) => names.includes(name))
 }
 
-/** Who leaves the package out, or misspells the name. */
+/** Suggests the full name if only the package is missing, or else the most similar name. */
 export function suggestModel(name: string, known: readonly string[]): string {
   const whole = known.filter((each) => each.toLowerCase().endsWith(`.${name.toLowerCase()}`))
   return whole.length === 1 ? ` (did you mean "${whole.join('')}"?)` : didYouMean(name, known)
 }
 
-/** For an option that takes one value, and may be given again: what comes after it is not its value. */
+/**
+ * Collects the values of an option that may be given several times. Unlike `<name...>`, it does not consume the
+ * arguments after it.
+ */
 export function appendOption(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value]
 }
 
 /**
- * Those who refer come before those whom they refer to: what is added meanwhile is then in the files with all that it refers to,
- * although each file is of its own moment.
+ * Exports referring models before their targets. Each file is a snapshot of its own; in this order, a record that is
+ * added meanwhile is exported with all its targets.
  */
 async function exportModels(
   app: ExportApp,
@@ -166,7 +171,7 @@ function createCsvFormatter(model: Model, isForSpreadsheet: boolean): RecordForm
   }
 }
 
-/** Under another name until it is complete and on the disk: a file that is there is whole. */
+/** Writes to a temporary name and renames after fsync, so that an existing file is always complete. */
 async function writeAtomically<T>(file: string, write: (handle: FileHandle) => Promise<T>): Promise<T> {
   const unfinished = `${file}.${process.pid}.part`
   const handle = await open(unfinished, 'w', PRIVATE_FILE_MODE)

@@ -1,4 +1,4 @@
-// Records of another service → files in a folder, ready to be imported.
+// Copies records of another service into files that an import reads.
 import { ConfigError } from '../../errors.js'
 import type { Catalog } from '../../model/catalog/catalog.js'
 import { pluralize } from '../../model/values/plural.js'
@@ -17,7 +17,7 @@ export interface CopyFlags {
   readonly spool?: string
 }
 
-/** Before the database is opened: as long as the other side is asked, nothing is held up here. */
+/** Runs before the database is opened, so that no connection is held while the remote service responds. */
 export async function copyFromRemote(
   catalog: Catalog,
   inputs: readonly string[],
@@ -43,7 +43,7 @@ export async function copyFromRemote(
   const progress = new ProgressBar()
   const files: DataFile[] = []
   const missing: string[] = []
-  // Those who refer first: what is added there meanwhile is then copied with all that it refers to.
+  // Referring models come first: a record that is added during the copy is then copied with all its targets.
   for (const model of sortTargetsFirst(catalog, chosen).reverse()) {
     progress.begin(`copying ${model.name}`, 0)
     const { file, records } = await stageModel(remote, model, spool ?? '', (count) => {

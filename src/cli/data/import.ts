@@ -68,12 +68,12 @@ export function addImportCommand(program: Command): void {
     })
 }
 
-/** Imports and says what came of it. */
+/** Imports the files and prints a summary. */
 async function importFiles(app: App, files: readonly DataFile[]): Promise<void> {
   const progress = new ProgressBar()
   const bytes = files.reduce((sum, { file }) => sum + statSync(file).size, 0)
   const sources = files.map(({ file, model }) =>
-    // The files were found before the database was opened: by another catalog of the same models.
+    // The files were matched with models of an earlier catalog; the App has its own.
     createImportSource({ file, model: app.catalog.get(model.name) }, (read) => {
       progress.advance(read, 0)
     }),
@@ -119,7 +119,7 @@ function formatImportSummary({ created, existing, createdUsers }: ImportResult, 
   return `${lines.join('\n')}\n`
 }
 
-/** Files by the models that their names say, every fault at once. */
+/** Matches files with models by their names. Throws one error with all faults. */
 export function findDataFiles(
   catalog: Catalog,
   inputs: readonly string[],
@@ -159,7 +159,8 @@ function listDataFiles(input: string, errors: string[]): string[] {
   const stats = statSync(input, { throwIfNoEntry: false })
   if (!stats) errors.push(`${input}: there is no such file or folder`)
   if (!stats?.isDirectory()) {
-    if (stats && !hasDataExtension(input)) errors.push(`${input}: a file ends in ${DATA_EXTENSIONS.join(' or ')}`)
+    if (stats && !hasDataExtension(input))
+      errors.push(`${input}: a file ends in ${DATA_EXTENSIONS.join(' or ')}`)
     return stats && hasDataExtension(input) ? [input] : []
   }
   const files = readdirSync(input).filter(hasDataExtension).sort()

@@ -1,11 +1,11 @@
-// A file of lines, each a JSON object: read as a stream, whatever its length.
+// Streams records from an NDJSON file of any length.
 import { createReadStream } from 'node:fs'
 import { FieldError } from '../../model/values/field-types.js'
 import type { RawLine } from '../../service/transfer/import-source.js'
 
-/** More than a record can hold, with all its texts at their longest. */
+/** Longer than any record with all its texts at their maximum. */
 export const MAX_LINE_BYTES = 64 * 1024 * 1024
-/** How much is handed on at once: lines, or bytes if they are long. */
+/** Size limits of a batch, in lines and in bytes. */
 export const MAX_BATCH_LINES = 1_000
 export const MAX_BATCH_BYTES = 4 * 1024 * 1024
 const NEWLINE = 0x0a
@@ -14,10 +14,12 @@ const BOM = '\uFEFF'
 
 export type BytesListener = (bytes: number) => void
 
-/** The text of a line, or what keeps it from being one. */
+/** Text of a line, or the error that makes it unreadable. */
 type LineText = string | FieldError
 
-/** Empty lines are passed over. A line at fault is told with its number, and the next one is read. */
+/**
+ * Yields batches of lines. Empty lines are skipped; an invalid line is reported with its number and reading continues.
+ */
 export async function* readNdjson(
   file: string,
   onBytes: BytesListener,
@@ -41,7 +43,7 @@ export async function* readNdjson(
   if (batch.length > 0) yield batch
 }
 
-/** Undefined for an empty line. */
+/** Returns undefined for an empty line. */
 function parseNdjsonLine(line: number, text: string): RawLine | undefined {
   const json = line === 1 && text.startsWith(BOM) ? text.slice(1) : text
   if (json.trim() === '') return undefined
@@ -53,7 +55,7 @@ function parseNdjsonLine(line: number, text: string): RawLine | undefined {
   }
 }
 
-/** The lines of a file without their ends, some at once. Of one that is too long nothing is kept. */
+/** Yields lines without their terminators, in batches. The bytes of a line that is too long are dropped. */
 async function* splitLines(
   file: string,
   onBytes: BytesListener,
@@ -72,7 +74,9 @@ async function* splitLines(
     length = 0
     return text
   }
-  for await (const chunk of createReadStream(file, { highWaterMark: READ_CHUNK_BYTES }) as AsyncIterable<Buffer>) {
+  for await (const chunk of createReadStream(file, {
+    highWaterMark: READ_CHUNK_BYTES,
+  }) as AsyncIterable<Buffer>) {
     const [first, last] = [chunk.indexOf(NEWLINE), chunk.lastIndexOf(NEWLINE)]
     if (first !== -1) {
       add(chunk.subarray(0, first))
@@ -85,7 +89,7 @@ async function* splitLines(
   if (length > 0) yield [take()]
 }
 
-/** Whole lines. They are decoded together: one by one that takes longer than to parse them. */
+/** Decodes complete lines together, because decoding them one by one takes longer than parsing them. */
 function decodeLines(bytes: Buffer, maxLineBytes: number): readonly LineText[] {
   const whole = bytes.length > maxLineBytes ? undefined : decodeUtf8(bytes)
   if (typeof whole === 'string') return whole.split('\n')
@@ -93,7 +97,9 @@ function decodeLines(bytes: Buffer, maxLineBytes: number): readonly LineText[] {
   for (let start = 0; start <= bytes.length;) {
     const found = bytes.indexOf(NEWLINE, start)
     const end = found === -1 ? bytes.length : found
-    lines.push(end - start > maxLineBytes ? createTooLongError(maxLineBytes) : decodeUtf8(bytes.subarray(start, end)))
+    lines.push(
+      end - start > maxLineBytes ? createTooLongError(maxLineBytes) : decodeUtf8(bytes.subarray(start, end)),
+    )
     start = end + 1
   }
   return lines

@@ -1,4 +1,4 @@
-// The files of records of another service: fetched one by one, put beside the lines.
+// Downloads the files of remote records into the content folder.
 import { pickFileMetadata, deriveMetaFileValues } from '../../model/catalog/file-facts.js'
 import { sanitizeFileName } from '../../model/values/file-name.js'
 import type { Model } from '../../model/definition/model.js'
@@ -6,7 +6,7 @@ import { isFileField, listTransferFields } from '../../formats/transfer-fields.j
 import type { ContentFolder } from './content-folder.js'
 import type { RemoteClient, RemoteRecord } from './remote.js'
 
-/** A record whose files have been fetched: what its line says of them. */
+/** Values for the file fields of a record whose files were downloaded. */
 export type FetchedFiles = Readonly<Record<string, unknown>>
 
 export function hasFileFields(model: Model): boolean {
@@ -20,7 +20,7 @@ export class RemoteFileFetcher {
     private readonly folder: ContentFolder,
   ) {}
 
-  /** Undefined if the record is not there any more. */
+  /** Undefined if the record no longer exists. */
   async fetch({ id }: RemoteRecord): Promise<FetchedFiles | undefined> {
     let fetched: FetchedFiles = {}
     for (const { name } of listTransferFields(this.model).filter(isFileField)) {
@@ -29,7 +29,11 @@ export class RemoteFileFetcher {
       )
       if (answer === 'gone') return undefined
       const facts = answer && { name: sanitizeFileName(answer.name), ...answer.result }
-      fetched = { ...fetched, [name]: facts ? pickFileMetadata(facts) : null, ...deriveMetaFileValues(this.model, facts) }
+      fetched = {
+        ...fetched,
+        [name]: facts ? pickFileMetadata(facts) : null,
+        ...deriveMetaFileValues(this.model, facts),
+      }
     }
     return fetched
   }

@@ -1,4 +1,4 @@
-// A running service of the same protocol, as a client sees it: this one, or another that speaks it.
+// HTTP client for a running service that speaks the same protocol: Verso or another implementation.
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '../../errors.js'
@@ -8,7 +8,7 @@ import { isObject } from '../../model/values/value.js'
 const RESPONSE_TIMEOUT_MS = 60_000
 const MAX_REQUEST_ATTEMPTS = 5
 const FIRST_RETRY_MS = 300
-/** Worth another try: whoever answers so may be ready in a moment. */
+/** Statuses of a temporary failure. */
 const RETRYABLE_STATUSES = new Set([429, 502, 503, 504])
 const TLS_ERROR_CODE = /CERT|SSL|TLS|SELF_SIGNED|UNABLE_TO/
 
@@ -21,7 +21,7 @@ export type RemoteRecord = Readonly<Record<string, unknown>>
 
 export interface RemoteDownload<T> {
   readonly name: string | undefined
-  /** What the content has become. */
+  /** Return value of the callback that read the content. */
   readonly result: T
 }
 
@@ -36,7 +36,7 @@ export class RemoteClient {
   readonly #base: string
   readonly #cookies = new Map<string, string>()
   #token: string | undefined
-  /** Where json fields come as text inside of a text. */
+  /** The service sends json fields as JSON text inside a string. */
   #isJsonText = false
 
   constructor(
@@ -55,14 +55,16 @@ export class RemoteClient {
     const { status, body } = await this.#postWithRetry('/callback', this.credentials)
     if (status === 401 || status === 403)
       throw this.#createError(`it does not let ${this.credentials.username} in: is the password right?`)
-    if (status !== 200) throw this.#createError(`the login was answered with ${status}; is this the right address?`)
+    if (status !== 200)
+      throw this.#createError(`the login was answered with ${status}; is this the right address?`)
     const route = isObject(body) && isObject(body['route']) ? body['route']['path'] : undefined
-    if (route !== undefined) throw this.#createError(`it asks for more than a password: ${JSON.stringify(route)}`)
-    // Only this service says who has logged in; it also has json as it is.
+    if (route !== undefined)
+      throw this.#createError(`it asks for more than a password: ${JSON.stringify(route)}`)
+    // Only Verso answers a login with a status, and only Verso sends json fields as plain JSON.
     this.#isJsonText = !(isObject(body) && body['status'] === 0)
   }
 
-  /** The next records by id, or undefined if there is no such model. */
+  /** Returns the next records by id, or undefined if the service has no such model. */
   async readPage(
     model: string,
     fields: readonly string[],
@@ -72,7 +74,13 @@ export class RemoteClient {
     const criteria = [{ fieldName: 'id', operator: '>', value: after }]
     const data = { criteria, operator: 'and', _archived: true }
     const path = `/ws/rest/${encodeURIComponent(model)}/search`
-    const { status, body } = await this.#postLoggedIn(path, { fields, sortBy: ['id'], limit, offset: 0, data })
+    const { status, body } = await this.#postLoggedIn(path, {
+      fields,
+      sortBy: ['id'],
+      limit,
+      offset: 0,
+      data,
+    })
     const { data: found, total } = isObject(body) ? body : {}
     const report = isObject(found) ? found : {}
     if (status === 404 || report['kind'] === 'unknown-model' || report['message'] === model) return undefined
@@ -81,13 +89,15 @@ export class RemoteClient {
       throw this.#createError(`${model}: ${said.join(': ') || `it answered with ${status}`}`)
     }
     if (Array.isArray(found)) return found.filter(isObject)
-    // A search that failed may be answered as an empty one; its count tells.
+    // Some services answer a failed search with an empty page; the total gives it away.
     if (typeof total === 'number' && total > 0)
       throw this.#createError(`${model}: it counts ${total} and shows none`)
     return []
   }
 
-  /** A file, read while it arrives; undefined if the field is empty. Begins anew where the connection breaks off. */
+  /**
+   * Streams a file to `take`, and retries from the beginning if the connection breaks. Undefined if the field is empty.
+   */
   async download<T>(
     model: string,
     id: number,
@@ -100,14 +110,16 @@ export class RemoteClient {
       if ('result' in answer) return answer
       if (answer.status === 204) return undefined
       if (answer.status === 404) return 'gone'
-      const isRetryable = answer.status === 401 || answer.status === 0 || RETRYABLE_STATUSES.has(answer.status)
-      if (!isRetryable || attempt === MAX_REQUEST_ATTEMPTS) throw this.#createError(`${model} ${id} ${field}: ${answer.trouble}`)
+      const isRetryable =
+        answer.status === 401 || answer.status === 0 || RETRYABLE_STATUSES.has(answer.status)
+      if (!isRetryable || attempt === MAX_REQUEST_ATTEMPTS)
+        throw this.#createError(`${model} ${id} ${field}: ${answer.trouble}`)
       if (answer.status === 401) await this.login()
       else await sleep(this.firstRetryMs * 2 ** (attempt - 1))
     }
   }
 
-  /** Status 0: there was none, or the content broke off. */
+  /** Status 0: no response came, or the content was interrupted. */
   async #downloadOnce<T>(
     path: string,
     take: (content: AsyncIterable<Uint8Array>) => Promise<T>,
@@ -133,7 +145,7 @@ export class RemoteClient {
       const name = parseDispositionName(response.headers.get('content-disposition') ?? '')
       return { name, result: await take(content) }
     } catch (error) {
-      // What is wrong on our side, a full disk for one, is no better the next time.
+      // A local error such as a full disk is not retried.
       if (!(error instanceof DownloadInterruptedError)) throw error
       return { status: 0, trouble: error.message }
     } finally {
@@ -141,7 +153,7 @@ export class RemoteClient {
     }
   }
 
-  /** A session may end in the middle of a long copy. */
+  /** Logs in again if the session expires during a long copy. */
   async #postLoggedIn(path: string, body: object): Promise<RemoteResponse> {
     const answer = await this.#postWithRetry(path, body)
     if (answer.status !== 401) return answer
@@ -195,13 +207,15 @@ export class RemoteClient {
     this.#token = response.headers.get('x-csrf-token') ?? this.#cookies.get('CSRF-TOKEN') ?? this.#token
   }
 
-  /** A certificate that is not trusted is no better the next time. */
+  /** Throws for an untrusted certificate, which a retry would not fix. */
   #describeNetworkError(error: unknown): string {
     const cause = error instanceof Error ? (error.cause ?? error) : error
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
     const message = cause instanceof Error ? cause.message : String(cause)
     if (TLS_ERROR_CODE.test(code))
-      throw this.#createError(`its certificate is not trusted (${code}): name its authority in NODE_EXTRA_CA_CERTS`)
+      throw this.#createError(
+        `its certificate is not trusted (${code}): name its authority in NODE_EXTRA_CA_CERTS`,
+      )
     return message || code
   }
 
@@ -210,7 +224,10 @@ export class RemoteClient {
   }
 }
 
-/** Content as it comes; what goes wrong with the connection is told apart from what goes wrong with us. */
+/**
+ * Yields the content and turns connection errors into DownloadInterruptedError, to tell them from errors of the
+ * consumer.
+ */
 async function* streamBody(
   body: AsyncIterable<Uint8Array> | readonly Uint8Array[],
   onChunk: () => void,
@@ -231,7 +248,7 @@ function parseJsonOrUndefined(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // An error page: its status says enough.
+    // An error page; the status is enough.
     return undefined
   }
 }

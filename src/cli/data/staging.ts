@@ -1,4 +1,4 @@
-// The records of another service, written into files that an import reads.
+// Stages the records of another service in files that an import reads.
 import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { ConfigError } from '../../errors.js'
@@ -12,13 +12,12 @@ import type { RemoteClient, RemoteRecord } from './remote.js'
 import { hasFileFields, RemoteFileFetcher } from './remote-files.js'
 
 const PAGE_RECORDS = 500
-/** What was fetched since the last whole line is fetched again when a copy goes on. */
+/** Smaller pages: a copy that resumes downloads the files of the last page again. */
 const PAGE_RECORDS_WITH_FILES = 20
 const MAX_FILE_ATTEMPTS = 5
 const NEWLINE = 0x0a
 const TAIL_BYTES = 64 * 1024
 
-/** A file with the records of one model. */
 export interface DataFile {
   readonly file: string
   readonly model: Model
@@ -26,12 +25,15 @@ export interface DataFile {
 
 export interface StagedModel {
   readonly model: Model
-  /** Undefined if the other side has no such model. */
+  /** Undefined if the remote service has no such model. */
   readonly file: string | undefined
   readonly records: number
 }
 
-/** Goes on after the last whole line of what an earlier try has left; a file under its own name is complete. */
+/**
+ * Copies the records of a model into a file. Resumes an interrupted copy after its last complete line; a file without
+ * `.part` is complete.
+ */
 export async function stageModel(
   remote: RemoteClient,
   model: Model,
@@ -65,9 +67,11 @@ async function copyRecords(
   onRecords: (count: number) => void,
 ): Promise<number | undefined> {
   const fields = listRemoteFields(model)
-  // Files are fetched one by one.
+  // Files are downloaded one by one.
   const names = fields.filter((field) => !isFileField(field)).map(({ name }) => name)
-  const files = hasFileFields(model) ? new RemoteFileFetcher(remote, model, new ContentFolder(folder)) : undefined
+  const files = hasFileFields(model)
+    ? new RemoteFileFetcher(remote, model, new ContentFolder(folder))
+    : undefined
   const limit = files ? PAGE_RECORDS_WITH_FILES : PAGE_RECORDS
   const read = (from: number, most: number) => remote.readPage(model.name, names, from, most)
   let { end, after } = await findResumePoint(handle)
@@ -78,7 +82,7 @@ async function copyRecords(
     if (!page) return undefined
     const last = Number(page.at(-1)?.['id'] ?? after)
     if (page.length === 0) return records
-    // Whoever does not sort or does not compare would be asked the same for ever, or leave some out.
+    // A service that ignores the sort order or the filter would repeat pages for ever, or omit records.
     if (!isAscending(after, page))
       throw new ConfigError('Nothing was imported', [`${model.name}: the other side does not answer by id`])
     const complete = files ? await attachFiles(files, model, page, read) : page
@@ -96,7 +100,10 @@ async function copyRecords(
 
 type PageReader = (after: number, limit: number) => Promise<readonly RemoteRecord[] | undefined>
 
-/** A record and its files are fetched one after the other: only if it is still at its version afterwards do they belong together. */
+/**
+ * Downloads the files of a page. A record and its files belong together only if the record still has the same version
+ * afterwards; other records are downloaded again.
+ */
 async function attachFiles(
   files: RemoteFileFetcher,
   model: Model,
@@ -115,7 +122,7 @@ async function attachFiles(
     const isUnchanged = ({ id, version }: RemoteRecord) =>
       complete.has(id) && complete.get(id)?.['version'] === version
     pending = current.filter((record) => !isUnchanged(record))
-    // By id, as they are now: the last line says where a copy goes on.
+    // Sorted by id and as they are now, because a copy resumes from the id of the last line.
     if (pending.length === 0) return current.map((record) => complete.get(record['id']) ?? record)
   }
   const ids = pending.map(({ id }) => String(id)).join(', ')
@@ -124,7 +131,10 @@ async function attachFiles(
   ])
 }
 
-/** All that is there now from the first to the last of a page: some may be gone, and others may have come. */
+/**
+ * Reads the current records from the first to the last id of the page. Records may have been removed or added
+ * meanwhile.
+ */
 async function rereadPage(page: readonly RemoteRecord[], read: PageReader): Promise<readonly RemoteRecord[]> {
   const [first, last] = [Number(page[0]?.['id']), Number(page.at(-1)?.['id'])]
   const found: RemoteRecord[] = []
@@ -146,7 +156,7 @@ function isAscending(after: number, page: readonly Readonly<Record<string, unkno
   return true
 }
 
-/** Where the last whole line ends, and its id. */
+/** Finds the end of the last complete line, and the id in it. */
 async function findResumePoint(handle: FileHandle): Promise<{ end: number; after: number }> {
   const { size } = await handle.stat()
   for (let length = Math.min(size, TAIL_BYTES); length > 0; length = Math.min(size, length * 2)) {

@@ -1,4 +1,4 @@
-// Models in TypeScript and JavaScript: which scripts are run, and what they export.
+// Loads models from TypeScript and JavaScript files.
 import path from 'node:path'
 import type { Jiti } from 'jiti'
 import { defineModel, isDefinedModel } from '../../model/definition/define-model.js'
@@ -6,7 +6,7 @@ import { extendModel, isModelExtension } from '../../model/definition/extend-mod
 import { readModelFile, toDisplayPath, type ModelFileExports, type ModelFile } from './model-files.js'
 import { importsModelFunctions, PACKAGE_NAME } from './model-script.js'
 
-/** Compiles with one and the same compiler, so that a model of two files is one. */
+/** Uses one compiler instance for all files, so that a module that two files import is evaluated once. */
 export class ModelScriptLoader {
   #jiti: Promise<Jiti> | undefined
 
@@ -21,13 +21,13 @@ export class ModelScriptLoader {
   }
 }
 
-/** A compiler is much to load, for those who have code to compile. */
+/** Loads the compiler on demand, because it is large. */
 async function loadJiti(): Promise<Jiti> {
   const { createJiti } = await import('jiti')
   return createJiti(import.meta.url, {
     fsCache: false,
     interopDefault: false,
-    // The name works in any folder, and a model file gets the very functions of this process.
+    // Lets a model file in any folder import the package, and gives it the functions of this process.
     virtualModules: { [PACKAGE_NAME]: { defineModel, extendModel } },
   })
 }
@@ -53,7 +53,7 @@ function describeScriptError(file: string, error: unknown): string {
     // The compiler counts columns from 0.
     return `${other}line ${line}, column ${Number(column) + 1}: ${what}`
   }
-  // Lines are those of the file, columns are not; and a missing module is named already.
+  // Line numbers of the stack are those of the file, columns are not. The message of a missing module names it already.
   const stackLines = error instanceof Error && !('code' in error) ? (error.stack?.split('\n') ?? []) : []
   const stackLine = stackLines.find((line) => line.includes(`${file}:`))
   const [, line] = /:(\d+):\d+\)?$/.exec(stackLine ?? '') ?? []

@@ -1,4 +1,4 @@
-// Files of domain XML → what they declare.
+// Reads declarations from files of domain XML.
 import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import {
   readDomainXml,
@@ -8,15 +8,15 @@ import {
 import { MAX_XML_BYTES, parseXml, XmlError } from '../../formats/domain-xml/xml.js'
 import type { ModelFile, SkipReason } from './model-files.js'
 
-/** How much of a file is looked at to learn its root. */
+/** Bytes that are read to find the root element. */
 const XML_HEAD_BYTES = 64 * 1024
 
-/** A folder may hold XML of other kinds, which is passed over; a file that was named by itself may not be one of these. */
+/** Skips other XML that was found in a folder; reports an error for other XML that was named explicitly. */
 export function readDomainFile(source: ModelFile, declared: DomainDeclarations): SkipReason | undefined {
   const { file, displayPath, isExplicit, reportError } = source
   const { root: rootName, isWide } = detectXmlRoot(file)
   const isOurs = (ROOT_ELEMENTS as readonly string[]).includes(rootName ?? '')
-  // Other XML is not even parsed.
+  // XML with another root element is not parsed.
   if (!isExplicit && !isOurs)
     return { kind: 'xml', ...(rootName === undefined ? {} : { detail: `its root is <${rootName}>` }) }
   try {
@@ -36,7 +36,9 @@ export function readDomainFile(source: ModelFile, declared: DomainDeclarations):
 
 interface XmlRoot {
   readonly root: string | undefined
-  /** In an encoding whose letters have more than one byte, such as UTF-16: without the zeros it can be recognized. */
+  /**
+   * The encoding has more than one byte for a letter, such as UTF-16. The root element is found by ignoring zero bytes.
+   */
   readonly isWide: boolean
 }
 
@@ -57,7 +59,7 @@ function readHead(file: string): Buffer {
   }
 }
 
-/** Behind comments, processing instructions and declarations. */
+/** Skips comments, processing instructions and declarations. */
 function findFirstElement(text: string): string | undefined {
   let start = text.indexOf('<')
   while (start >= 0) {

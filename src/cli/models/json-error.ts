@@ -1,10 +1,10 @@
-// Where a text stops being JSON. The engine says it for some faults, and only as a number of characters.
+// Finds the line and column where a text stops being JSON. JSON.parse names a position for some errors only.
 
 const JSON_TOKEN =
   /(?<text>"(?:[^"\\\p{Cc}]|\\(?:["\\/bfnrt]|u[\da-f]{4}))*")|(?<word>-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?|true|false|null)|(?<mark>[{}[\],:])/iuy
 const JSON_WHITESPACE = /[ \t\r\n]*/y
 
-/** `line 3, column 14: …` for the error that JSON.parse raised on this text. */
+/** Describes the error that JSON.parse raised on this text as `line 3, column 14: …`. */
 export function describeJsonError(text: string, error: Error): string {
   const reportedOffset = /at position (\d+)/.exec(error.message)?.[1]
   const offset = reportedOffset === undefined ? findErrorOffset(text) : Number(reportedOffset)
@@ -13,7 +13,7 @@ export function describeJsonError(text: string, error: Error): string {
   return `line ${before.length}, column ${(before.at(-1) ?? '').length + 1}: ${what}`
 }
 
-/** What the engine does not place: the end, an unknown word, or a mark where a value should stand. */
+/** Finds errors without a position: unexpected end, unknown word, or punctuation in place of a value. */
 function findErrorOffset(text: string): number {
   let previous = ','
   for (let offset = skipWhitespace(text, 0); ; offset = skipWhitespace(text, JSON_TOKEN.lastIndex)) {

@@ -1,4 +1,4 @@
-// Models in JSON: which files hold some, and what they hold.
+// Reads models from JSON files.
 import { didYouMean } from '../../model/values/did-you-mean.js'
 import { isObject } from '../../model/values/value.js'
 import { describeJsonError } from './json-error.js'
@@ -6,7 +6,7 @@ import { readModelFile, type ModelFileExports, type ModelFile } from './model-fi
 
 const FIELDS_KEY = 'fields'
 
-/** A slip of the pen in a model below a folder is a fault, and not a reason to pass it over. */
+/** In a folder, a JSON file that looks like a mistyped model is an error; other JSON is skipped. */
 export function readJsonModels(source: ModelFile): ModelFileExports {
   const text = readModelFile(source)
     ?.toString('utf8')
@@ -28,7 +28,7 @@ export function readJsonModels(source: ModelFile): ModelFileExports {
   return values
 }
 
-/** As it is, or with a slip in one of the two names. */
+/** Accepts an object with `name` and `fields`, or one whose key for the fields is misspelled. */
 function isModelLike(value: unknown): boolean {
   if (!isObject(value)) return false
   if (Object.hasOwn(value, 'name') && Object.hasOwn(value, FIELDS_KEY)) return true

@@ -1,4 +1,5 @@
-// The files of a place that may hold models. What lies below a folder is not taken for a model because it is there.
+// Lists the files of a path that may hold models. Files in a folder are classified by their content, not just by their
+// location.
 import { readdirSync, readFileSync, statSync, type Dirent } from 'node:fs'
 import path from 'node:path'
 import { MAX_XML_BYTES } from '../../formats/domain-xml/xml.js'
@@ -6,25 +7,25 @@ import { describeFileError, explainFileError } from '../file-error.js'
 import type { SkippedFile, SkipKind } from './skipped-files.js'
 
 const MODEL_EXTENSIONS = ['.ts', '.mts', '.js', '.mjs', '.json', '.xml']
-/** Besides those that start with a dot: dependencies, products of a build, and tests. */
+/** Folders of dependencies, build output and tests. Folders that start with a dot are skipped too. */
 const SKIPPED_FOLDERS = new Set(['node_modules', 'build', 'dist', 'target', 'test'])
-/** Files that stand beside models for other reasons. */
+/** Files that often lie beside models. */
 const NON_MODEL_FILES: readonly (readonly [SkipKind, RegExp])[] = [
   ['json', /^(package|package-lock|tsconfig.*)\.json$/],
   ['types', /\.d\.m?ts$/],
 ]
-/** Below a folder no greater file is read. */
+/** Larger files in a folder are skipped. */
 export const MAX_MODEL_BYTES = MAX_XML_BYTES
 const MAX_ENTRIES = 100_000
 
 export interface ModelFileList {
-  /** Absolute, in the order of their paths. */
+  /** Absolute paths, sorted. */
   readonly files: readonly string[]
   readonly skipped: readonly SkippedFile[]
   readonly errors: readonly string[]
 }
 
-/** A file that is named by itself, or those below a folder. */
+/** Lists the named file, or the candidate files below the named folder. */
 export function findModelFiles(modelsPath: string, maxEntries = MAX_ENTRIES): ModelFileList {
   try {
     return listModelFiles(modelsPath, maxEntries)
@@ -70,7 +71,7 @@ function searchFolder(root: string, maxEntries: number): ModelFileList {
   return { files: files.sort(), skipped: skipped.sort(byPath), errors }
 }
 
-/** A folder that cannot be read may hold models: the service does not start without them. */
+/** An unreadable folder is an error, because it may hold models. */
 function readEntries(folder: string, errors: string[]): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true })
@@ -82,7 +83,7 @@ function readEntries(folder: string, errors: string[]): Dirent[] {
   }
 }
 
-/** Undefined for what nobody takes for a model. */
+/** Returns undefined for entries that are not worth mentioning. */
 function classifyEntry(entry: Dirent, full: string): 'file' | 'folder' | SkipReason | undefined {
   const { name } = entry
   if (entry.isDirectory())
@@ -90,7 +91,7 @@ function classifyEntry(entry: Dirent, full: string): 'file' | 'folder' | SkipRea
   if (name.startsWith('.')) return undefined
   if (entry.isSymbolicLink()) {
     const target = readLinkTarget(full)
-    // Links may lead in circles.
+    // Linked folders are not followed, because links may form a cycle.
     if (target === 'folder') return { kind: 'folder', detail: 'a link' }
     if (target === undefined) return hasModelExtension(name) ? { kind: 'link' } : undefined
   } else if (!entry.isFile()) return undefined
@@ -99,7 +100,7 @@ function classifyEntry(entry: Dirent, full: string): 'file' | 'folder' | SkipRea
   return other ? { kind: other[0] } : 'file'
 }
 
-/** A folder that Kubernetes mounts holds links to files. */
+/** Follows a link, because a folder that Kubernetes mounts holds links to files. */
 function readLinkTarget(link: string): 'file' | 'folder' | undefined {
   try {
     const stats = statSync(link)
@@ -114,27 +115,27 @@ function hasModelExtension(file: string): boolean {
   return MODEL_EXTENSIONS.includes(path.extname(file))
 }
 
-/** Undefined where a file below a folder is too large to be a model. */
+/** Returns undefined if a file in a folder is too large to be a model. */
 export function readModelFile({ file, isExplicit }: ModelFile): Buffer | undefined {
   return !isExplicit && statSync(file).size > MAX_MODEL_BYTES ? undefined : readFileSync(file)
 }
 
-/** A file to read, and the place to report its faults. */
+/** A model file to read, with a callback for its errors. */
 export interface ModelFile {
   readonly file: string
   readonly displayPath: string
-  /** Named by itself, and not found below a folder. */
+  /** The path was given on the command line; the file was not found in a folder. */
   readonly isExplicit: boolean
   readonly reportError: (what: string) => void
 }
 
-/** Why a file was passed over. */
+/** Reason why a file was skipped. */
 export type SkipReason = Omit<SkippedFile, 'location'>
 
-/** The contents of a file, or the reason that it was passed over. */
+/** Exported values of a model file, or the reason why it was skipped. */
 export type ModelFileExports = readonly unknown[] | SkipReason
 
-/** As people would write it: relative where that is shorter. */
+/** Returns the path relative to the working directory if that is shorter. */
 export function toDisplayPath(file: string): string {
   const relative = path.relative(process.cwd(), file)
   return relative !== '' && relative.length < file.length ? relative : file

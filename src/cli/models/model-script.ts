@@ -1,6 +1,6 @@
-// Reads off the text of a script if it defines models. A script that does not is never run.
+// Detects from its text whether a script defines models. Other scripts are never run.
 
-/** The name that model files import from. */
+/** Name of the package that model files import. */
 export const PACKAGE_NAME = 'verso'
 
 const MODEL_FUNCTION = /\b(?:defineModel|extendModel)\b/
@@ -8,17 +8,20 @@ const PACKAGE_IMPORT = new RegExp(
   `\\bimport\\b(?!\\s*type(?:\\s*[{*]|\\s+(?!from\\b)[\\w$]))([^;"()]*)\\bfrom\\s*"${PACKAGE_NAME}"`,
   'g',
 )
-/** One name of an import that is only for types. */
+/** A type-only name in an import list. */
 const TYPE_NAME = /([{,]\s*)type\s+(?!as\b|,|\})[\w$]+/g
 const PACKAGE_CALL = new RegExp(`\\b(?:require|import)\\s*\\(\\s*"${PACKAGE_NAME}"\\s*\\)`)
 
-/** Whether it imports `defineModel` or `extendModel` from the package. Comments and texts that only mention it do not count. */
+/**
+ * Returns true if the script imports `defineModel` or `extendModel` from the package. Mentions in comments and strings
+ * are ignored.
+ */
 export function importsModelFunctions(text: string): boolean {
   if (!text.includes(PACKAGE_NAME) || !MODEL_FUNCTION.test(text)) return false
   const code = stripCommentsAndStrings(text)
   const imported = [...code.matchAll(PACKAGE_IMPORT)].map(([, names = '']) => names.replace(TYPE_NAME, '$1'))
   if (imported.some((names) => MODEL_FUNCTION.test(names))) return true
-  // All of the package under one name, as in `import * as verso from 'verso'`.
+  // A namespace import, such as `import * as verso from 'verso'`.
   return (
     (imported.some((names) => !names.includes('{')) || PACKAGE_CALL.test(code)) && MODEL_FUNCTION.test(code)
   )
@@ -35,14 +38,14 @@ const SCRIPT_TOKEN = new RegExp(
 )
 const REGULAR_EXPRESSION = /\/(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/\w*/y
 const TEMPLATE_LITERAL = /(?:[^`\\$]|\\[^]|\$(?!\{))*(?:`|\$\{|$)/y
-/** Behind one of these words a slash begins a regular expression; behind any other it divides. */
+/** A slash after one of these words starts a regular expression; after any other word it divides. */
 const VALUE_KEYWORD = /^(?:return|typeof|case|in|of|void|delete|throw|new|else|do|await|yield)$/
 
-/** The code with its comments left out, and its texts empty but for the name of the package. */
+/** Removes comments and empties string literals, except the name of the package. */
 function stripCommentsAndStrings(source: string): string {
   let code = ''
   let previous = ''
-  /** Of each template that is open, how many braces its expression has open. */
+  /** For each open template literal: the number of open braces in its expression. */
   const templates: number[] = []
   let offset = 0
   const take = (pattern: RegExp): RegExpExecArray | null => {

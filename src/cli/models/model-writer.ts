@@ -1,4 +1,4 @@
-// Texts of models → new files of a folder: all of them, or none.
+// Writes model files into a folder: all of them, or none.
 import { existsSync, readdirSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { ConfigError } from '../../errors.js'
@@ -13,7 +13,7 @@ export interface NewModelFile {
   readonly text: string
 }
 
-/** Refuses if anything is in the way. */
+/** Fails if a file exists already. */
 export function writeModelFiles(files: readonly NewModelFile[], folder: string, sourcePath: string): void {
   const written: string[] = []
   try {
@@ -37,14 +37,14 @@ function refuseConflictingFiles(files: readonly NewModelFile[], folder: string, 
   if (errors.length > 0) throw new ConfigError(NOTHING_WRITTEN, errors)
 }
 
-/** The folder of the models, or one below: a service would read what is written there, too. */
+/** True for the folder of the models or one below it: a service that reads the models would read the new files too. */
 function isInsideSource(sourcePath: string, folder: string): boolean {
   const root = statSync(sourcePath).isDirectory() ? sourcePath : path.dirname(sourcePath)
   const relative = path.relative(realpathSync(root), resolveRealPath(path.resolve(folder)))
   return relative !== '..' && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative)
 }
 
-/** Also of what is not there yet. */
+/** Resolves links in the existing part of the path. */
 function resolveRealPath(target: string): string {
   const parent = path.dirname(target)
   return parent === target || existsSync(target)
@@ -52,7 +52,7 @@ function resolveRealPath(target: string): string {
     : path.join(resolveRealPath(parent), path.basename(target))
 }
 
-/** Many file systems take names that differ only in case for the same. */
+/** Many file systems ignore case in file names. */
 function findConflictingFiles(files: readonly NewModelFile[], folder: string): string[] {
   const names = existsSync(folder) ? readdirSync(folder) : []
   const existing = new Map(names.map((name) => [name.toLowerCase(), name]))

@@ -1,4 +1,4 @@
-// Model files → definitions, with every fault of every file at once.
+// Loads model definitions from files and collects the errors of all of them.
 import path from 'node:path'
 import { ConfigError } from '../../errors.js'
 import { Catalog, type ModelSource } from '../../model/catalog/catalog.js'
@@ -24,18 +24,18 @@ import { summarizeSkipped, type SkippedFile } from './skipped-files.js'
 export interface LoadedModels {
   readonly sources: readonly ModelSource[]
   readonly errors: readonly string[]
-  /** What domain XML says that is not taken over. */
+  /** Parts of the domain XML that Verso does not support. */
   readonly report: readonly DomainDiagnostic[]
-  /** What lies below the folder and is no model. */
+  /** Files in the folder that hold no model. */
   readonly skipped: readonly SkippedFile[]
 }
 
-/** The models of a file or a folder; refuses with the faults of all of them. */
+/** Loads the models of a file or folder. Throws one error with all faults. */
 export async function loadModels(modelsPath: string): Promise<readonly ModelSource[]> {
   return (await loadModelsWithReport(modelsPath)).sources
 }
 
-/** The same, with the report. */
+/** Loads the models together with the reports about skipped files and unsupported XML. */
 export async function loadModelsWithReport(modelsPath: string): Promise<LoadedModels> {
   const loaded = await loadCatalogSources(modelsPath)
   refuseModelErrors(loaded)
@@ -57,7 +57,7 @@ function findCatalogErrors(sources: readonly ModelSource[]): readonly string[] {
   }
 }
 
-/** What could be read, and what was wrong with the rest. */
+/** Loads all readable models and returns the errors of the rest. */
 export async function loadCatalogSources(modelsPath: string): Promise<LoadedModels> {
   const { definitions, extensions, declared, skipped, errors } = await parseModelFiles(modelsPath)
   const written = [...definitions.keys()].filter(isUsableDefinition)
@@ -75,7 +75,7 @@ export async function loadCatalogSources(modelsPath: string): Promise<LoadedMode
   const names = new Set([...others.keys(), ...domain.models.map(({ definition }) => definition.name)])
   for (const [extension, file] of extensions) {
     const { name } = extension
-    // The users are a model of the service, which people may add to.
+    // People may extend the user model, which the service itself defines.
     if (name === USER_MODEL) sources.push({ file, definition: extension })
     else if (!names.has(name))
       errors.push(`${file}: it extends "${name}"${didYouMean(name, names)}, which is no model`)
@@ -90,7 +90,10 @@ function describeMissingModels(modelsPath: string): string {
   return `${displayPath}: there is no model in it; to get a starter, run: verso init`
 }
 
-/** Models of XML alone, without what extends them; refuses with all faults, and what a service would refuse. */
+/**
+ * Loads the models of domain XML without their extensions. Throws one error with all faults, including those that a
+ * service would reject.
+ */
 export async function loadDomainModels(
   modelsPath: string,
 ): Promise<DomainModels & { readonly extensionFiles: readonly string[] }> {
@@ -118,9 +121,9 @@ function groupExtensionsByModel(extensions: readonly ModelExtension[]): Map<stri
   return groups
 }
 
-/** What the files of a place hold; a file that passes on the models of another defines no second one. */
+/** Contents of all files. A model that a second file re-exports is registered once. */
 interface ParsedModelFiles {
-  /** As they were written, with the file. */
+  /** Definitions as written, mapped to the file that exports them. */
   readonly definitions: Map<unknown, string>
   readonly extensions: Map<ModelExtension, string>
   readonly declared: DomainDeclarations
@@ -150,7 +153,7 @@ async function parseModelFiles(modelsPath: string): Promise<ParsedModelFiles> {
   return found
 }
 
-/** Why it was passed over, if it was. */
+/** Returns the reason if the file was skipped. */
 async function parseModelFileInto(
   { definitions, extensions, declared }: ParsedModelFiles,
   source: ModelFile,

@@ -1,4 +1,4 @@
-// Files below a folder of models that are no models, with the reason in words.
+// Files in a folder of models that hold no model, with the reason for each.
 import {
   formatDiagnostics,
   summarizeDiagnostics,
@@ -20,18 +20,18 @@ const SKIP_TEXTS = {
   link: ['link leads to no file', 'links lead to no file'],
 } as const satisfies Record<string, DiagnosticTexts>
 
-/** A model may be among these by mistake, so the start names them, too. */
+/** Kinds that may hide a model by mistake. A server logs them when it starts. */
 const WARNED_KINDS: readonly string[] = ['script', 'no-json', 'large', 'link'] satisfies SkipKind[]
 
 export type SkipKind = keyof typeof SKIP_TEXTS
 export type SkippedFile = Diagnostic<SkipKind>
 
-/** For the log of a start. */
+/** Formats one log line for each kind that may hide a model. */
 export function summarizeSkipWarnings(skipped: readonly SkippedFile[]): string[] {
   return summarizeSkipped(skipped.filter(({ kind }) => WARNED_KINDS.includes(kind)))
 }
 
-/** One line for each kind. */
+/** Formats one line for each kind. */
 export function summarizeSkipped(skipped: readonly SkippedFile[]): string[] {
   return summarizeDiagnostics(SKIP_TEXTS, skipped).map((line) => `passed over: ${line}`)
 }

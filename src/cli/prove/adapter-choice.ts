@@ -1,4 +1,4 @@
-// Which adapter: one of ours by its name, or one of a file.
+// Finds an adapter: a built-in one by its name, or one that a file exports.
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -23,7 +23,7 @@ export async function chooseAdapter(name: string, options: AdapterOptions): Prom
   return create ? create(options) : loadAdapterFile(name, options)
 }
 
-/** The file exports `adapter`: an adapter, or a function that makes one of the options. */
+/** The file exports `adapter`: an adapter, or a function that takes the options and returns one. */
 async function loadAdapterFile(file: string, options: AdapterOptions): Promise<Adapter> {
   if (!existsSync(file))
     throw createAdapterError(
@@ -41,7 +41,7 @@ async function loadAdapterFile(file: string, options: AdapterOptions): Promise<A
   return { name: path.basename(file), ...adapter } as unknown as Adapter
 }
 
-/** Code of others: an error in it is a fault of the file, not of this program. */
+/** An error in the user's code is reported as an error of that file. */
 async function importAdapterModule(file: string): Promise<{ readonly adapter?: unknown }> {
   try {
     return (await import(pathToFileURL(path.resolve(file)).href)) as { readonly adapter?: unknown }

@@ -1,47 +1,48 @@
-// What prove has to know of a service: how each operation is asked for, and what its answers mean. docs/prove.md has an example.
+// Interface between prove and a service: requests for each operation, and the meaning of responses. docs/prove.md has
+// an example.
 import type { IncomingHttpHeaders } from 'node:http'
 
 export interface HttpRequest {
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent as JSON, if it is there. */
+  /** Sent as JSON if it is defined. */
   readonly body?: unknown
 }
 
 export interface HttpResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** The JSON, or the text if it is none. */
+  /** Parsed JSON, or the text if it is not JSON. */
   readonly body: unknown
 }
 
 /**
- * One request to one of the nodes, and its answer. It fails with NotSent, or with Lost: do not catch those, prove knows what they
- * mean.
+ * Sends one request to one node. It rejects with NotSentError or ResponseLostError; adapters must not catch them,
+ * because prove handles both.
  */
 export type SendRequest = (method: string, path: string, request?: HttpRequest) => Promise<HttpResponse>
 
-/** Nobody was there to take it: nothing has happened. */
+/** The connection was refused, so nothing was written. */
 export class NotSentError extends Error {}
 
-/** It was sent, and there was no answer: nobody knows whether it happened. */
+/** The request was sent and no response came. It may have taken effect. */
 export class ResponseLostError extends Error {}
 
-/** What is stored: the version is 0 after create, and one more with every update. */
+/** State of a record. The version is 0 after create and increases by 1 with each update. */
 export interface ObservedState {
   readonly version: number
   readonly tokens: readonly string[]
 }
 
 export type FailureResult =
-  /** Of an update or a removal: the record is not at the version that was named; what it is now, if the answer tells. */
+  /** An update or a removal named an outdated version. `theirs` is the current state, if the response has it. */
   | { readonly outcome: 'conflict'; readonly theirs?: ObservedState }
-  /** There is no such record. */
+  /** The record does not exist. */
   | { readonly outcome: 'missing' }
-  /** Nothing was written; it is worth another try. */
+  /** Nothing was written; the client may retry. */
   | { readonly outcome: 'refused'; readonly retryAfterMs?: number }
-  /** It may have been written, or not. */
+  /** The write may have taken effect. */
   | { readonly outcome: 'unknown'; readonly retryAfterMs?: number }
-  /** What a service must never answer: a violation, in words. */
+  /** A response that is a violation by itself; `message` describes it. */
   | { readonly outcome: 'unexpected'; readonly message: string }
 
 export type RecordResult = ({ readonly outcome: 'ok'; readonly id: string } & ObservedState) | FailureResult
@@ -54,23 +55,23 @@ export type ListResult =
 export interface FeedChange {
   readonly seq: number
   readonly id: string
-  /** The one that it made; a delete takes the next number too. */
+  /** The version that the change made; a delete takes the next number too. */
   readonly version: number
   readonly action: 'create' | 'update' | 'delete'
-  /** Undefined where the tokens are not among what was changed. */
+  /** Undefined if the change did not touch the tokens. */
   readonly before?: readonly string[] | undefined
   readonly after?: readonly string[] | undefined
 }
 
 export type FeedResult =
   | { readonly outcome: 'ok'; readonly changes: readonly FeedChange[]; readonly next: number }
-  /** The service has none. */
+  /** The service has no feed. */
   | { readonly outcome: 'absent' }
   | FailureResult
 
-/** What the command line says about the service. */
+/** Options of the command line that concern the service. */
 export interface AdapterOptions {
-  /** Marks the records of this run. */
+  /** Value that marks the records of this run. */
   readonly run: string
   readonly user?: string | undefined
   readonly password?: string | undefined
@@ -82,17 +83,17 @@ export interface AdapterOptions {
 
 export interface Adapter {
   readonly name: string
-  /** Whether a request that is repeated with the same `Idempotency-Key` takes effect once. Else none is repeated. */
+  /** A request repeated with the same `Idempotency-Key` takes effect once. Prove repeats no request otherwise. */
   readonly takesKeys?: boolean
-  /** For services that prove is to start itself: their addresses. */
+  /** Starts the service and returns its addresses, for adapters that bring their own. */
   start?(): Promise<readonly string[]>
-  /** Ends what start has begun. */
+  /** Stops the service that `start` started. */
   stop?(): Promise<void>
-  /** Before all others: a login, a look at what there is. What it throws ends the run. */
+  /** Runs before all other calls: logs in and checks the service. An error ends the run. */
   open?(send: SendRequest): Promise<void>
   create(send: SendRequest, tokens: readonly string[], key?: string): Promise<RecordResult>
   read(send: SendRequest, id: string): Promise<RecordResult>
-  /** Only if the record is at `version`: else `conflict`. */
+  /** Updates the record if it is at `version`; else returns `conflict`. */
   update(
     send: SendRequest,
     id: string,
@@ -101,11 +102,14 @@ export interface Adapter {
     key?: string,
   ): Promise<RecordResult>
   remove(send: SendRequest, id: string, version: number, key?: string): Promise<RemovalResult>
-  /** How many records of this run there are now. Without it totals are not checked. */
+  /** Counts the records of this run. Without it, totals are not checked. */
   total?(send: SendRequest): Promise<TotalResult>
-  /** All records of this run. */
+  /** Lists all records of this run. */
   list?(send: SendRequest): Promise<ListResult>
-  /** What was committed behind `since`, in order; undefined is where this run began. Waits a little if there is nothing. */
+  /**
+   * Returns the changes committed after `since`, in order; undefined stands for the start of the run. Waits up to
+   * `waitSeconds` for a change.
+   */
   feed?(send: SendRequest, since: number | undefined, waitSeconds: number): Promise<FeedResult>
   close?(send: SendRequest): Promise<void>
 }

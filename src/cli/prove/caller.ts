@@ -1,4 +1,4 @@
-// One client's hands: each operation goes to some node, is perhaps cut off or repeated, and is written down.
+// A client of the run: sends each operation to a random node, injects faults, and writes the result into the journal.
 import {
   ResponseLostError,
   NotSentError,
@@ -15,30 +15,30 @@ import type { SeededRandom } from './random.js'
 
 const UNREACHABLE_RETRY_MS = 50
 const MAX_CUT_DELAY_MS = 4
-/** A create without an answer is repeated for so long. */
+/** A create without a response is repeated for this long. */
 const CREATE_RETRY_TIMEOUT_MS = 60_000
 
-/** What all clients share. */
+/** Values that all clients of a run share. */
 export interface ClientContext {
   readonly adapter: Adapter
   readonly connections: HttpConnectionPool
   readonly addresses: readonly NodeAddress[]
   readonly journal: Journal
-  /** Waits so long, or until there is no time left. */
+  /** Waits this long, or until the end of the run. */
   readonly pause: (milliseconds: number) => Promise<void>
 }
 
-/** How often requests are cut off, carry a key, and are repeated: shares from 0 to 1. */
+/** Probabilities, from 0 to 1, that a request is cut off, carries a key, or is repeated. */
 export interface FaultInjection {
   readonly drop: number
-  /** Of updates and deletes; creates always carry one. */
+  /** Applies to updates and deletes; creates always carry a key. */
   readonly keyed: number
-  /** A write that is sent twice carries a key. */
+  /** Writes that are sent twice always carry a key. */
   readonly duplicates: number
 }
 
 type OperationDetails = Pick<ClientOperation, 'kind' | 'record' | 'key' | 'token' | 'named'>
-/** Only that of a record has an id. */
+/** Only results of records have an id. */
 type OperationResult = { readonly outcome: 'ok'; readonly id?: string } | FailureResult
 
 export class ProveClient {
@@ -54,7 +54,7 @@ export class ProveClient {
     private readonly run: string,
   ) {}
 
-  /** With a key, an answer that was lost is asked for again until it is known. */
+  /** Repeats the create with the same key until its response is known. */
   async create(): Promise<RecordResult> {
     const { adapter } = this.context
     const about: OperationDetails = { kind: 'create', ...this.#createKey() }
@@ -77,7 +77,7 @@ export class ProveClient {
     return this.#sendOnce({ kind: 'read', record }, (send) => this.context.adapter.read(send, record))
   }
 
-  /** Appends a token of its own to what was read. */
+  /** Appends a new token to the observed tokens. */
   async update(record: string, { version, tokens }: ObservedState): Promise<RecordResult> {
     const { adapter, journal } = this.context
     const token = journal.nextToken(this.name)
@@ -93,7 +93,7 @@ export class ProveClient {
     const about: OperationDetails = { kind: 'remove', record, named: version, ...key }
     return this.#write(about, isTwice, async (send): Promise<RemovalResult> => {
       const answer = await this.context.adapter.remove(send, record, version, about.key)
-      // Some services show once more what they have removed: that is no state of the record.
+      // Some services return the removed record, which is not its current state.
       return answer.outcome === 'ok' ? { outcome: 'ok' } : answer
     })
   }
@@ -108,7 +108,7 @@ export class ProveClient {
     return this.context.adapter.takesKeys ? { key: `${this.run}.${this.name}.${++this.#keys}` } : {}
   }
 
-  /** Whether a write carries a key, and whether it is sent twice with it. */
+  /** Decides whether a write carries a key, and whether it is sent twice. */
   #chooseKey(): { readonly key?: string; readonly isTwice: boolean } {
     const isTwice = this.random.chance(this.faultInjection.duplicates)
     const isKeyed = this.random.chance(this.faultInjection.keyed) || isTwice
@@ -116,7 +116,7 @@ export class ProveClient {
     return { ...key, isTwice: isTwice && 'key' in key }
   }
 
-  /** Sends it once; or twice, at the same time or one after the other. */
+  /** Sends the write once or twice; two requests go out concurrently or one after the other. */
   async #write<A extends OperationResult>(
     about: OperationDetails,
     isTwice: boolean,
@@ -172,7 +172,7 @@ export class ProveClient {
   }
 }
 
-/** What the service asks for before the next try. */
+/** Returns how long the service asks to wait before a retry. */
 function readRetryDelay(answer: OperationResult): number {
   return 'retryAfterMs' in answer ? (answer.retryAfterMs ?? 0) : 0
 }

@@ -1,12 +1,12 @@
-// How a record came to be what it is, token by token, and who sent what.
+// The history of one record: its tokens in order, and the updates that clients sent.
 import type { ObservedState } from './adapter.js'
 import type { ClientOperation } from './journal.js'
 
-/** One update, however often it was sent. */
+/** One update with all requests that sent it. */
 export interface TokenUpdate {
   readonly token: string
   readonly named: number
-  /** When it was first sent. */
+  /** Time of the first request. */
   readonly invokedMs: number
   readonly operations: readonly ClientOperation[]
 }
@@ -14,7 +14,7 @@ export interface TokenUpdate {
 export interface TokenChain {
   readonly operations: readonly ClientOperation[]
   readonly tokens: readonly string[]
-  /** Undefined: it is gone. */
+  /** Undefined if the record is gone. */
   readonly final: ObservedState | undefined
   readonly updates: ReadonlyMap<string, TokenUpdate>
 }
@@ -27,7 +27,7 @@ export function buildChain(
   return { operations, tokens, final, updates: groupUpdates(operations) }
 }
 
-/** Infinity if there is none. */
+/** Infinity for an empty list. */
 export function findEarliest(times: readonly number[]): number {
   return times.reduce((first, time) => Math.min(first, time), Infinity)
 }

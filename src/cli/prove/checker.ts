@@ -1,4 +1,5 @@
-// Holds what clients were told against what is there at the end. Pure: a history goes in, violations come out, in n log n.
+// Compares the responses that clients got with the final state. Pure: takes a history, returns violations, in O(n log
+// n).
 import type { ObservedState } from './adapter.js'
 import type { ClientOperation } from './journal.js'
 import { checkRecord } from './record-check.js'
@@ -7,7 +8,7 @@ import type { Violation } from './violation.js'
 
 export interface RunHistory {
   readonly operations: readonly ClientOperation[]
-  /** What is there at the end, by record; those that are gone are not in it. */
+  /** Final state of each record; removed records are absent. */
   readonly table: ReadonlyMap<string, ObservedState>
 }
 
@@ -33,7 +34,7 @@ function* findUnexpected(operations: readonly ClientOperation[]): Generator<Viol
       yield { rule: 'unexpected', message: `${kind}${record ? ` of ${record}` : ''}: ${message}` }
 }
 
-/** Each create makes one record of its own, however often it is repeated; and nothing else makes any. */
+/** Each create makes exactly one record, however often it is repeated, and no record exists without a create. */
 function* checkCreates(
   operations: readonly ClientOperation[],
   table: ReadonlyMap<string, ObservedState>,

@@ -1,33 +1,33 @@
-// What clients do: they read a record, append to it, and begin again where somebody was faster.
+// Behaviour of a client: reads a record, appends to it, and starts again after a conflict.
 import { ConfigError } from '../../errors.js'
 import type { RecordResult, ObservedState } from './adapter.js'
 import type { ProveClient } from './caller.js'
 import type { SeededRandom } from './random.js'
 
-/** A longer list is replaced by a new one, so that requests stay short. */
+/** A record with more tokens is replaced by a new one, so that requests stay short. */
 const MAX_TOKENS = 60
 const MAX_EDIT_ATTEMPTS = 6
 const SHARE_OF_TOTALS = 0.02
 const SHARE_OF_SHORT_LIVED = 0.01
-/** How often a client goes on from its own answer, without a look at the record. */
+/** How often a client continues from its own response without reading the record. */
 const SHARE_OF_FOLLOW_UPS = 0.5
 
-/** How often one goes that others are still editing. */
+/** How often a client removes a record that other clients still edit. */
 const SHARE_OF_REMOVALS = 0.01
-/** How often a client begins with what others were told, without a look at the record. */
+/** How often a client starts from a state that another client observed, without reading the record. */
 const SHARE_OF_CACHED_STATES = 0.8
-/** How often it believes what a conflict says of the record. */
+/** How often a client continues from the state in a conflict response. */
 const SHARE_OF_CONFLICT_STATES = 0.7
 
-/** The record that is edited at this place now. */
+/** A slot holds the record that clients edit; the record is replaced when it is full. */
 export interface RecordSlot {
   record: string
   isBeingReplaced: boolean
-  /** What some client was told of that record last: perhaps no longer so. */
+  /** The last state that a client observed; it may be outdated. */
   lastKnown?: ObservedState | undefined
 }
 
-/** A place that has a record from the beginning. */
+/** Creates a slot with its first record. */
 export async function createSlot(client: ProveClient): Promise<RecordSlot> {
   const made = await client.create()
   if (made.outcome === 'ok') return { record: made.id, isBeingReplaced: false }
@@ -72,7 +72,7 @@ async function editRecord(
   }
 }
 
-/** Where to go on from: a success, or what a conflict has told, unless the client looks for itself. */
+/** Continues from a success, or from the state in a conflict response; undefined makes the client read the record. */
 function pickNextState(answer: RecordResult, random: SeededRandom): RecordResult | undefined {
   if (answer.outcome === 'ok') return answer
   const lastKnown = random.chance(SHARE_OF_CONFLICT_STATES) ? extractState(answer) : undefined
@@ -84,7 +84,7 @@ function extractState(answer: RecordResult): ObservedState | undefined {
   return answer.outcome === 'conflict' ? answer.theirs : undefined
 }
 
-/** Half of the full ones are removed while others still hold on to them. */
+/** Removes half of the replaced records while other clients still edit them. */
 async function replaceRecord(
   client: ProveClient,
   random: SeededRandom,
@@ -103,7 +103,7 @@ async function replaceRecord(
   if (made.outcome === 'ok' && random.chance(0.5)) await client.remove(record, version)
 }
 
-/** A record that comes and goes, so that totals change. */
+/** Creates a record and removes it soon after, so that totals change. */
 async function createAndRemove(client: ProveClient): Promise<void> {
   const made = await client.create()
   if (made.outcome !== 'ok') return

@@ -1,4 +1,5 @@
-// Requests over kept connections. Fetch costs three times the time, and cannot be cut off behind what was sent.
+// Sends requests over keep-alive connections. fetch takes three times as long, and cannot cut a connection after the
+// request was sent.
 import { Agent, request, type IncomingMessage, type RequestOptions } from 'node:http'
 import { Agent as SecureAgent, request as secureRequest } from 'node:https'
 import {
@@ -11,10 +12,10 @@ import {
 
 const REQUEST_TIMEOUT_MS = 30_000
 const MAX_IDLE_SOCKETS = 256
-/** Errors of these calls come before anything was sent. */
+/** System calls that fail before anything was sent. */
 const CONNECT_SYSCALLS = new Set(['connect', 'getaddrinfo'])
 
-/** The address of a node changes when it is started again. */
+/** The url changes when the node is restarted. */
 export interface NodeAddress {
   readonly url: string
 }
@@ -25,7 +26,7 @@ export class HttpConnectionPool {
     secure: new SecureAgent({ keepAlive: true, maxFreeSockets: MAX_IDLE_SOCKETS }),
   }
 
-  /** `cutAfterMs`: the connection is cut so long after all was sent, unless the answer is there already. */
+  /** `cutAfterMs` closes the connection this long after the request was sent, unless the response came first. */
   sendTo(address: NodeAddress, cutAfterMs?: number): SendRequest {
     return async (method, path, details = {}) =>
       this.#exchange(`${address.url}${path}`, method, details, cutAfterMs)
@@ -82,7 +83,7 @@ function parseJsonOrText(text: string): unknown {
   }
 }
 
-/** A name with several addresses fails for each of them, in an error that says nothing itself. */
+/** A host with several addresses fails with an AggregateError that has no message of its own. */
 function unwrapAggregate(error: Error): Error {
   const [first] = error instanceof AggregateError ? (error.errors as readonly unknown[]) : []
   return first instanceof Error ? first : error

@@ -1,9 +1,9 @@
-// The feed, applied change by change, must arrive at what the table holds.
+// Replays the changes of the feed and compares the result with the final table.
 import type { FeedChange, ObservedState } from './adapter.js'
 import type { Violation } from './violation.js'
 
 export class FeedReplay {
-  /** How many changes came. */
+  /** Number of changes replayed. */
   count = 0
   readonly #violations: Violation[] = []
   readonly #states = new Map<string, ObservedState>()
@@ -20,7 +20,7 @@ export class FeedReplay {
       return
     }
     const before = this.#states.get(id)
-    // A record of somebody else, made before we began to look.
+    // A record of another writer, created before the run.
     if (!before && action !== 'create') return
     if (before && version <= before.version) {
       this.#report('feed-order', `record ${id}: version ${version} came behind version ${before.version}`)
@@ -38,12 +38,12 @@ export class FeedReplay {
     this.#states.set(id, { version, tokens: change.after ?? before?.tokens ?? [] })
   }
 
-  /** Whether all that the table holds has come. */
+  /** Returns true if the replay has reached every version in the table. */
   isComplete(table: ReadonlyMap<string, ObservedState>): boolean {
     return [...table].every(([id, { version }]) => (this.#states.get(id)?.version ?? -1) >= version)
   }
 
-  /** `own` are the records of this run: others may come and go in the same model. */
+  /** `own` holds the records of this run; other writers may use the same model. */
   finish(table: ReadonlyMap<string, ObservedState>, own: ReadonlySet<string>): Violation[] {
     for (const [id, { version, tokens }] of table) {
       const folded = this.#states.get(id)

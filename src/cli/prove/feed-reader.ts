@@ -1,4 +1,4 @@
-// Reads the feed beside the clients, from whichever node, and goes on where it was when one is gone.
+// Follows the feed during the run, over all nodes in turn. It resumes from its cursor when a node is killed.
 import { ResponseLostError, NotSentError, type FeedResult, type ObservedState } from './adapter.js'
 import type { ClientContext } from './caller.js'
 import { FeedReplay } from './feed-fold.js'
@@ -6,7 +6,7 @@ import type { Violation } from './violation.js'
 
 const LONG_POLL_SECONDS = 1
 const FEED_RETRY_MS = 100
-/** How long the last changes may take to come, when all writes are over. */
+/** How long the last changes may take to arrive after the last write. */
 const FEED_CATCH_UP_TIMEOUT_MS = 10_000
 
 export class FeedReader {
@@ -24,24 +24,24 @@ export class FeedReader {
     return this.#replay.count
   }
 
-  /** Whether the service has a feed, as far as is known. */
+  /** False if the adapter has no feed, or the service answered that it has none. */
   get hasFeed(): boolean {
     return this.context.adapter.feed !== undefined && !this.#isAbsent
   }
 
   start(): void {
     this.#done = this.#keepReading()
-    // Told by finish, who waits for it.
+    // `finish` awaits the promise and reports its error.
     this.#done.catch(() => undefined)
   }
 
-  /** Reads on until all is there that the table holds, and answers what is wrong. */
+  /** Reads until the feed has reached the table, and returns the violations. */
   async finish(table: ReadonlyMap<string, ObservedState>, own: ReadonlySet<string>): Promise<Violation[]> {
     this.#isStopped = true
     await this.#done
     const untilMs = performance.now() + FEED_CATCH_UP_TIMEOUT_MS
     while (this.hasFeed && !this.#replay.isComplete(table) && performance.now() < untilMs) await this.#read()
-    // Deletes change nothing that is in the table: whatever is left.
+    // A delete does not show in the table, so read until nothing is left.
     while (this.hasFeed && (await this.#read()) > 0) continue
     return this.hasFeed ? [...this.#unexpected, ...this.#replay.finish(table, own)] : []
   }

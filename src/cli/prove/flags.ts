@@ -1,4 +1,4 @@
-// What `verso prove` can be told, and what is wrong with it: every fault at once.
+// Flags of `verso prove` and their checks. All faults are reported together.
 import { randomInt } from 'node:crypto'
 import type { Command } from 'commander'
 import * as kinds from '../settings/setting-types.js'
@@ -8,7 +8,7 @@ const DEFAULT_NODES = { sqlite: 1, postgres: 3 }
 const SECONDS_BETWEEN_KILLS = 5
 const MAX_SEED = 2 ** 31
 
-/** As commander gives them. */
+/** Option values as commander passes them. */
 export interface ProveFlags {
   readonly url?: readonly string[]
   readonly user?: string
@@ -33,11 +33,11 @@ export interface ProveFlags {
   readonly json?: boolean
 }
 
-/** The same, checked. */
+/** Parsed and checked flags. */
 export interface ProveOptions {
-  /** Undefined: nodes of our own. */
+  /** Undefined if prove starts its own nodes. */
   readonly urls: readonly string[] | undefined
-  /** Undefined: SQLite in a temporary folder. */
+  /** Undefined for SQLite in a temporary folder. */
   readonly db: string | undefined
   readonly nodes: number
   readonly seconds: number
@@ -93,7 +93,7 @@ const addressType: OptionType<string> = {
   parse: (text) => (/^https?:\/\//.test(text) && URL.canParse(text) ? text.replace(/\/+$/, '') : undefined),
 }
 
-/** The second list has the faults; as long as it has any, the first is of no use. */
+/** Returns the options and the list of faults; the options are valid only if the list is empty. */
 export function readProveFlags(flags: ProveFlags): readonly [ProveOptions, readonly string[]] {
   const errors: string[] = []
   const read = <T>(flag: string, kind: OptionType<T>, text: string | undefined): T | undefined => {
@@ -112,7 +112,7 @@ export function readProveFlags(flags: ProveFlags): readonly [ProveOptions, reado
   const options: ProveOptions = {
     ...{ urls, db, seconds },
     nodes: urls?.length ?? number('nodes', flags.nodes, 1, 20) ?? defaultNodes,
-    // One client alone never loses anything.
+    // A single client cannot cause a conflict.
     clients: number('clients', flags.clients, 2, 1_000) ?? 0,
     records: number('records', flags.records, 1, 1_000) ?? 0,
     seed: number('seed', flags.seed, 0, MAX_SEED) ?? randomInt(MAX_SEED),
@@ -125,7 +125,7 @@ export function readProveFlags(flags: ProveFlags): readonly [ProveOptions, reado
   return [options, [...errors, ...findContradictions(flags)]]
 }
 
-/** Flags that need or exclude each other. */
+/** Finds flags that need or exclude each other. */
 function findContradictions(flags: ProveFlags): string[] {
   const { url, adapter } = flags
   const given = (...names: readonly (keyof ProveFlags)[]) => names.filter((name) => flags[name] !== undefined)

@@ -1,4 +1,4 @@
-// All that clients did and were told, in the order of the answers.
+// Records all operations of the clients with their results, in the order of the responses.
 import type { ObservedState } from './adapter.js'
 
 export type OperationKind = 'create' | 'read' | 'update' | 'remove' | 'total'
@@ -7,22 +7,22 @@ export type OperationOutcome = 'ok' | 'conflict' | 'missing' | 'refused' | 'unkn
 export interface ClientOperation {
   readonly kind: OperationKind
   readonly client: string
-  /** By a clock that only goes forward. */
+  /** Monotonic clock. */
   readonly invokedMs: number
   readonly answeredMs: number
   readonly outcome: OperationOutcome
-  /** Which one; of a create only if its answer came. */
+  /** Undefined for a create without a response. */
   readonly record?: string | undefined
-  /** Requests with the same key are one request that was repeated. */
+  /** Requests with the same key are repetitions of one request. */
   readonly key?: string | undefined
-  /** What an update appends. */
+  /** Token that an update appends. */
   readonly token?: string | undefined
-  /** The version that an update or a removal was made from. */
+  /** Version that an update or a removal is based on. */
   readonly named?: number | undefined
-  /** What was answered. */
+  /** Version and tokens in the response. */
   readonly version?: number | undefined
   readonly tokens?: readonly string[] | undefined
-  /** What a conflict told of the record. */
+  /** State of the record in a conflict response. */
   readonly theirs?: ObservedState | undefined
   readonly total?: number | undefined
   readonly message?: string | undefined
@@ -30,9 +30,9 @@ export interface ClientOperation {
 
 export class Journal {
   readonly operations: ClientOperation[] = []
-  /** Records that were made, as far as clients were told. */
+  /** Records whose creation was acknowledged. */
   readonly records = new Set<string>()
-  /** `update ok`: so often. */
+  /** Counts by kind and outcome, such as `update ok`. */
   readonly #counts = new Map<string, number>()
   readonly #countedKeys = new Set<string>()
   readonly #unknownBases = new Map<string, Set<number>>()
@@ -54,12 +54,12 @@ export class Journal {
     if (outcome === 'unknown' && named !== undefined) this.#markUnknownBase(record, named)
   }
 
-  /** How many came to this outcome. What was repeated counts once. */
+  /** Counts the operations with this outcome. A repeated operation counts once. */
   count(kind: OperationKind, outcome: OperationOutcome): number {
     return this.#counts.get(`${kind} ${outcome}`) ?? 0
   }
 
-  /** Whether a write without an answer could still take effect, as long as the record is at this version. */
+  /** True if a write without a response could still take effect, because it names the record's current version. */
   isInDoubt(record: string, { version }: ObservedState): boolean {
     return this.#unknownBases.get(record)?.has(version) ?? false
   }
@@ -77,7 +77,7 @@ export class Journal {
     this.#unknownBases.set(record, bases.add(named))
   }
 
-  /** Most answers have been seen before: one copy of each is kept, and one of each token. */
+  /** Interns token lists and tokens, because most responses repeat earlier ones. */
   #intern(record: string | undefined, tokens: readonly string[]): readonly string[] {
     const listKey = `${record ?? ''} ${tokens.length}`
     const known = this.#lists.get(listKey)

@@ -1,18 +1,18 @@
-// When all clients have gone: what became of every record, and of every request without an answer.
+// Determines the final state of each record after all clients have stopped, and resolves writes without a response.
 import { ConfigError } from '../../errors.js'
 import type { Adapter, RecordResult, SendRequest, ObservedState } from './adapter.js'
 import type { ProveClient, ClientContext } from './caller.js'
 import type { Journal } from './journal.js'
 
 const PARALLEL_REQUESTS = 16
-/** A service that answers nothing for so long is not waited for. */
+/** How long a service may fail to answer before the run is given up. */
 const READ_RETRY_TIMEOUT_MS = 60_000
 const READ_RETRY_MS = 50
 
-/** What is there, by record; those that are gone are not in it. */
+/** Final state of each record; removed records are absent. */
 export type FinalTable = ReadonlyMap<string, ObservedState>
 
-/** `judge` is a client that nothing happens to. */
+/** `client` is a client without fault injection. */
 export async function readFinalTable(client: ProveClient, journal: Journal): Promise<FinalTable> {
   const table = new Map<string, ObservedState>()
   await forEachConcurrently([...journal.records], async (record) => {
@@ -23,7 +23,7 @@ export async function readFinalTable(client: ProveClient, journal: Journal): Pro
   return table
 }
 
-/** Takes away what this run has made, as well as it can: this is no part of the proof any more. */
+/** Removes the records of this run. Errors are no part of the result. */
 export async function removeRecords(
   { adapter, connections, addresses }: ClientContext,
   records: FinalTable,
@@ -36,8 +36,8 @@ export async function removeRecords(
 }
 
 /**
- * A request without an answer may be under way still. It names the version that the record is at, so one more update decides: from
- * then on it comes too late.
+ * A write without a response may still be in flight. It names the current version, so one more update settles it: the
+ * late write then conflicts.
  */
 async function readFinalState(
   client: ProveClient,
@@ -48,7 +48,7 @@ async function readFinalState(
     const state = await retryUntilKnown(() => client.read(record))
     if (state.outcome === 'refused' || state.outcome === 'unknown')
       throw new ConfigError('The run cannot be brought to its end', [`record ${record} can be read no more`])
-    // Whatever else it is, it is in the journal, and will be told.
+    // Any other outcome is in the journal, and the checker reports it.
     if (state.outcome !== 'ok') return undefined
     if (!journal.isInDoubt(record, state)) return state
     await client.update(record, state)
@@ -65,7 +65,7 @@ async function retryUntilKnown(ask: () => Promise<RecordResult>): Promise<Record
   }
 }
 
-/** Records that nobody was told of: creates without an answer, where there are no keys to ask again with. */
+/** Finds records that no client knows: creates without a response, for services without idempotency keys. */
 export async function findUnacknowledgedRecords(
   adapter: Adapter,
   send: SendRequest,
@@ -78,7 +78,7 @@ export async function findUnacknowledgedRecords(
   )
 }
 
-/** Several at a time. */
+/** Processes the items with a limited number of concurrent workers. */
 async function forEachConcurrently<T>(all: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const queue = [...all]
   const worker = async () => {

@@ -1,4 +1,4 @@
-// A store as many are: whoever writes last wins, whatever they had read. Prove must catch it, every time: who cannot see this is blind.
+// A store where the last write wins, without a version check. It shows that prove detects lost updates.
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -10,7 +10,7 @@ interface StoreResponse {
   readonly body?: unknown
 }
 
-/** Records in memory: PUT /, GET, POST and DELETE /<id>, GET / for how many there are. */
+/** Keeps records in memory: PUT /, GET, POST and DELETE /<id>, and GET / for the total. */
 export function createLastWriteWinsServer(): Server {
   const records = new Map<string, ObservedState>()
   let made = 0
@@ -28,7 +28,7 @@ export function createLastWriteWinsServer(): Server {
     if (!record) return { status: 404 }
     if (request.method === 'DELETE') records.delete(id)
     if (!sent) return { status: 200, body: { id, ...record } }
-    // Here somebody should look at the version that was sent.
+    // A correct store would compare the version that was sent.
     const changed = { version: record.version + 1, tokens: sent.tokens }
     records.set(id, changed)
     return { status: 200, body: { id, ...changed } }

@@ -1,4 +1,4 @@
-// Nodes of our own: processes that serve one database, on this computer only, and may be killed.
+// Starts nodes of the service as processes on this computer, which prove may kill.
 import { fork, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
@@ -10,7 +10,7 @@ const NODE_SCRIPT = fileURLToPath(new URL('../node-process.js', import.meta.url)
 const MAX_OUTPUT_CHARS = 2_000
 const STOP_TIMEOUT_MS = 5_000
 
-/** What many quick clients from one address need; lateness is what the test causes. */
+/** Many fast clients share one address, and the test itself delays the event loop, so both limits are off. */
 const NODE_FLAGS = {
   host: '127.0.0.1',
   port: '0',
@@ -26,7 +26,7 @@ export class NodeCluster {
   readonly #nodes: NodeProcess[] = []
 
   constructor(private readonly db: string) {
-    // Whatever ends this process: nothing is left behind.
+    // Leaves no process behind, however this process exits.
     process.on('exit', this.#killAll)
   }
 
@@ -34,13 +34,13 @@ export class NodeCluster {
     return this.#nodes
   }
 
-  /** The first one makes the tables. */
+  /** The first node creates the tables, so it starts alone. */
   async start(count: number): Promise<void> {
     await this.#add()
     await Promise.all(Array.from({ length: count - 1 }, () => this.#add()))
   }
 
-  /** Kill -9, and start it again. */
+  /** Kills the node with SIGKILL and starts it again. */
   async kill(index: number): Promise<void> {
     const node = this.#nodes[index]
     if (!node) return
@@ -79,7 +79,7 @@ class NodeProcess {
   async start(): Promise<void> {
     const flags = Object.entries(NODE_FLAGS).flatMap(([name, value]) => [`--${name}`, value])
     const models = resolvePackageFile('examples/prove')
-    // The database comes by the environment: everybody on the machine can read a command line.
+    // The database URL goes into the environment, because every user of the machine can read a command line.
     const own = { VERSO_ADMIN_PASSWORD: this.password, VERSO_DB: this.db }
     const child = fork(NODE_SCRIPT, ['serve', '--models', models, ...flags], {
       ...{ execArgv: [], env: { ...copyForeignEnvironment(), ...own } },
@@ -123,7 +123,7 @@ async function waitForListening(child: ChildProcess): Promise<string> {
   })
 }
 
-/** Without settings that are meant for another service. */
+/** Copies the environment without settings that are meant for another service. */
 function copyForeignEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.entries(process.env).filter(

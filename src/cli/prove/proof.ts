@@ -1,4 +1,4 @@
-// One run: clients, a feed reader and kills beside each other; then what became of everything, and what is wrong with it.
+// Runs one proof: clients, feed reader and kills side by side; then reads the final state and checks the history.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '../../errors.js'
 import { ResponseLostError, NotSentError, type Adapter } from './adapter.js'
@@ -14,22 +14,25 @@ import { SeededRandom } from './random.js'
 import type { Violation } from './violation.js'
 
 const MAX_OBSERVER_PAUSE_MS = 60_000
-/** A run that has not seen enough goes on, at most so many times as long, or so many seconds if that is more. */
+/**
+ * A run that has not seen enough continues for at most this multiple of its time, or this many seconds if that is
+ * longer.
+ */
 const MAX_EXTENSION = { times: 3, seconds: 30 }
 const PROGRESS_INTERVAL_MS = 200
 const NO_FAULT_INJECTION: FaultInjection = { drop: 0, keyed: 1, duplicates: 0 }
 
 export interface ProvePlan extends FaultInjection {
-  /** Marks records and keys of this run. */
+  /** Value that marks the records and keys of this run. */
   readonly run: string
   readonly seconds: number
   readonly clients: number
   readonly records: number
   readonly seed: number
   readonly kills: number
-  /** Updates that must succeed, and as many that must conflict. */
+  /** Minimum number of successful updates, and of conflicts. */
   readonly atLeast: number
-  /** Whether the records are to be removed at the end. */
+  /** Removes the records at the end of the run. */
   readonly removesRecords: boolean
 }
 
@@ -37,7 +40,7 @@ export interface ProveResult {
   readonly journal: Journal
   readonly table: FinalTable
   readonly violations: readonly Violation[]
-  /** Undefined if the service has none. */
+  /** Undefined if the service has no feed. */
   readonly feedChanges: number | undefined
   readonly kills: number
   readonly dropped: number
@@ -45,11 +48,11 @@ export interface ProveResult {
   readonly seconds: number
 }
 
-/** Who shows how far a run is. */
+/** Receives the progress of a run. */
 export interface ProveListener {
-  /** The service is there, and lets us in. */
+  /** Called when the adapter is open and logged in. */
   onOpen(): void
-  /** How long it has run, and how many updates have succeeded. */
+  /** Called with the elapsed time and the number of successful updates. */
   onTick(seconds: number, updates: number): void
 }
 
@@ -155,7 +158,7 @@ function hasSeenEnough(
   return fewest >= atLeast && (nodes?.kills ?? kills) >= kills
 }
 
-/** Spread over the run; one node after the other. */
+/** Kills one node after the other, spread over the run. */
 async function killNodes(nodes: NodeCluster, { kills, seconds }: ProvePlan, clock: RunClock): Promise<void> {
   for (let done = 0; done < kills && !clock.isOver;) {
     await sleep(PROGRESS_INTERVAL_MS / 4)
@@ -164,7 +167,7 @@ async function killNodes(nodes: NodeCluster, { kills, seconds }: ProvePlan, cloc
   }
 }
 
-/** How long the run goes: its time, and then until enough was seen. */
+/** Measures the run. It ends after its planned time if enough was seen, else later. */
 class RunClock {
   #startedMs: number | undefined
   #isStopped = false

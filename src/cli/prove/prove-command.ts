@@ -1,4 +1,4 @@
-// `verso prove`: points many clients at a service, and says whether it loses edits.
+// `verso prove`: lets many clients edit records of a service and reports whether it loses edits.
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -32,13 +32,13 @@ Examples:
   $ verso prove --adapter last-write-wins                        a store that loses edits, to see it caught
   $ verso prove --url http://localhost:8080 --user ada --model crm.Note --field extra`
 
-/** What is tried, and how it ends. */
+/** Service under test. */
 interface ProveTarget {
   readonly adapter: Adapter
   readonly addresses: readonly NodeAddress[]
   readonly nodes?: NodeCluster
   readonly name: string
-  /** Whether all of it goes with the end of the run. */
+  /** The service and its data are deleted after the run. */
   readonly isTemporary: boolean
   stop(): Promise<void>
 }
@@ -88,7 +88,7 @@ async function runProve(
   }
 }
 
-/** What cannot be written is not to be found out at the end of a long run. */
+/** Creates the file before the run, so that an unwritable path does not waste a long run. */
 function createJournalFile(file: string): void {
   try {
     writeFileSync(file, '')
@@ -171,7 +171,7 @@ async function startOwnNodes(
   }
 }
 
-/** Tables and records are made, and an administrator: not beside those of somebody else. */
+/** Rejects a database that is in use, because prove creates tables, records and an administrator in it. */
 async function refuseUsedDatabase(db: string): Promise<void> {
   const file = db.startsWith('sqlite:') ? db.slice('sqlite:'.length) : undefined
   const isUsed = file === undefined ? await withDatabase(db, hasInternalTables) : existsSync(file)

@@ -1,11 +1,11 @@
-// What had ended before something else began came before it: the order that everybody can see on a clock.
+// Checks real-time order: an operation that ended before another began must take effect before it.
 import type { ClientOperation } from './journal.js'
 import { findEarliest, type TokenChain } from './chain.js'
 import { createViolation, type Violation } from './violation.js'
 
 interface Observation {
   readonly operation: ClientOperation
-  /** The record was at this version, or past it, when it was answered. */
+  /** The record had reached this version when the response was sent. */
   readonly version: number
 }
 
@@ -16,7 +16,7 @@ export function* checkRealTime(chain: TokenChain): Generator<Violation> {
   yield* checkAfterRemoval(chain)
 }
 
-/** A conflict says that the version behind the named one is there. */
+/** A conflict proves that the version after the named one exists. */
 function toObservations(operation: ClientOperation): Observation[] {
   const { kind, outcome, version, named } = operation
   if (outcome === 'ok' && kind !== 'remove' && version !== undefined) return [{ operation, version }]
@@ -36,9 +36,9 @@ function* checkVersionOrder(observations: readonly Observation[]): Generator<Vio
     )
       highest = Math.max(highest, before.version)
     if (operation.outcome !== 'ok') continue
-    // An update that was acknowledged made its version: nobody can have seen it before, unless it is a repeat.
+    // An acknowledged update without a key made its version, so no earlier response can show that version.
     const isNew = operation.kind === 'update' && operation.key === undefined
-    // The answer to a repeat is the first one again, however old it is.
+    // A repeated request gets the first response again, which may show an older version.
     const isRepeat = operation.key !== undefined
     if (!isRepeat && (version < highest || (isNew && version === highest)))
       yield createViolation(

@@ -1,4 +1,5 @@
-// The rules of one record. Its chain of tokens is the truth: what is there at the end, or what was there when it was removed.
+// Checks the operations on one record against its chain of tokens: the final tokens, or the longest observed list if it
+// was removed.
 import type { ObservedState } from './adapter.js'
 import type { ClientOperation } from './journal.js'
 import { buildChain, findEarliest, type TokenChain, type TokenUpdate } from './chain.js'
@@ -21,7 +22,10 @@ export function* checkRecord(
     yield { ...violation, message: `record ${record}: ${violation.message}` }
 }
 
-/** Every token was sent, once, from the version before it. So a write without an answer is there as a whole, or not at all. */
+/**
+ * Each token was sent once, based on the version before it. A write without a response therefore took effect fully or
+ * not at all.
+ */
 function* checkChain({ tokens, updates }: TokenChain): Generator<Violation> {
   const seen = new Map<string, number>()
   for (const [index, token] of tokens.entries()) {
@@ -84,10 +88,13 @@ function* checkUpdates({ tokens, updates }: TokenChain): Generator<Violation> {
   }
 }
 
-/** What was shown of a version is what it holds; who was refused was overtaken; who found nothing came behind a removal. */
+/**
+ * Checks that responses show the tokens of their version, that each conflict had a winner, and that each missing record
+ * had a removal.
+ */
 function* checkAnswers({ operations, tokens, final, updates }: TokenChain): Generator<Violation> {
   const verified = new Set<readonly string[]>()
-  // A record that is there at the end was there all the time.
+  // A record that exists at the end was never removed.
   const removals = final ? [] : operations.filter(isPossibleRemoval)
   const removedMs = findEarliest(removals.map(({ invokedMs }) => invokedMs))
   for (const { kind, outcome, version, tokens: shown, named, token, answeredMs } of operations) {
@@ -123,7 +130,7 @@ function* checkAnswers({ operations, tokens, final, updates }: TokenChain): Gene
   }
 }
 
-/** Of a record that is gone nobody may have been told what made its last version: a write without an answer. */
+/** The last version of a removed record may come from a write without a response, so its token was never observed. */
 function findPossibleWinner(updates: TokenChain['updates'], named: number): TokenUpdate | undefined {
   const isOpen = (update: TokenUpdate) => update.operations.some(({ outcome }) => outcome === 'unknown')
   return [...updates.values()].find((update) => update.named === named && isOpen(update))

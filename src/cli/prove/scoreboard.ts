@@ -1,4 +1,4 @@
-// What a run has shown, in a few lines for people and in one for programs.
+// Formats the result of a run as text or as JSON.
 import { pluralize } from '../../model/values/plural.js'
 import type { ProvePlan, ProveResult } from './proof.js'
 import { CONSISTENCY_RULES, type Violation } from './violation.js'
@@ -20,12 +20,12 @@ export interface Scoreboard {
   readonly dropped: number
   readonly creates: number
   readonly removals: number
-  /** Finds whose total was checked; null if the service has none. */
+  /** Finds whose total was checked; null if the service has no totals. */
   readonly finds: number | null
-  /** Null if the service has none. */
+  /** Null if the service has no feed. */
   readonly feedChanges: number | null
   readonly violations: readonly Violation[]
-  /** Whether there was enough to be proved anything by. */
+  /** True if enough updates succeeded and conflicted for the run to be meaningful. */
   readonly isEnough: boolean
 }
 
@@ -50,7 +50,7 @@ export function buildScoreboard(
   }
 }
 
-/** Updates without an answer that turned out to be there, and those that did not. */
+/** Counts the updates without a response that took effect, and those that did not. */
 function countResolved({ journal, table }: ProveResult): Scoreboard['unknown'] {
   const stored = new Set<string>()
   for (const { tokens } of table.values()) for (const token of tokens) stored.add(token)
@@ -104,7 +104,7 @@ function formatHeading({ service, clients, nodes, kills, seconds, records, seed 
 
 function explainViolations(violations: readonly Violation[]): string[] {
   if (violations.length === 0) return []
-  // One of each rule first: ten of a kind say no more than one.
+  // Shows one violation of each rule first, because more of the same kind add little.
   const seen = new Set<string>()
   const isFirst = ({ rule }: Violation) => !seen.has(rule) && seen.add(rule)
   const ordered = [...violations.filter(isFirst), ...violations].slice(0, MAX_SHOWN_VIOLATIONS)

@@ -1,10 +1,10 @@
-// A total is right if at some moment of the call there were so many records. When a create or a removal took effect is known only
-// to lie between its request and its answer: at each moment there is a least and a most.
+// Checks totals. A create or a removal took effect between its request and its response, so the number of records has a
+// lower and an upper bound at any time. A total is right if it lies between the bounds at some time during the call.
 import type { ObservedState } from './adapter.js'
 import type { ClientOperation } from './journal.js'
 import type { Violation } from './violation.js'
 
-/** When it may have happened at the earliest, and when it had at the latest. */
+/** The write took effect between these times. */
 interface TimeInterval {
   readonly earliestMs: number
   readonly latestMs: number
@@ -37,7 +37,7 @@ export function checkTotals(
   })
 }
 
-/** A create without an answer may have happened at any time, or never. */
+/** A create without a response may have taken effect at any later time, or never. */
 function findCreateIntervals(operations: readonly ClientOperation[]): TimeInterval[] {
   const intervals = new Map<string, TimeInterval>()
   for (const [index, { kind, outcome, key = `${index}`, invokedMs, answeredMs }] of operations.entries()) {
@@ -47,7 +47,7 @@ function findCreateIntervals(operations: readonly ClientOperation[]): TimeInterv
   return [...intervals.values()]
 }
 
-/** Of a record that is there at the end, no removal happened. */
+/** No removal of a record that exists at the end took effect. */
 function findRemovalIntervals(
   operations: readonly ClientOperation[],
   table: ReadonlyMap<string, ObservedState>,
@@ -70,10 +70,10 @@ function mergeInterval(known: TimeInterval | undefined, earliestMs: number, late
   }
 }
 
-/** A number that goes up and down, and its least and greatest value in any stretch of time. */
+/** A step function over time that answers its minimum and maximum in an interval. */
 class StepFunction {
   readonly #times: number[]
-  /** Level n has the extremes of 2^n values from each one on. */
+  /** Sparse table: level n holds the minimum and maximum of 2^n consecutive values. */
   readonly #levels: (readonly [number, number])[][] = []
 
   constructor(steps: readonly { readonly atMs: number; readonly by: number }[]) {

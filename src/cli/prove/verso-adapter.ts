@@ -1,4 +1,4 @@
-// This service, as a client sees it: docs/wire.md.
+// Adapter for Verso, over the protocol of docs/wire.md.
 import { ConfigError } from '../../errors.js'
 import { isObject } from '../../model/values/value.js'
 import type {
@@ -14,7 +14,7 @@ import type {
   ObservedState,
 } from './adapter.js'
 
-/** What the nodes of prove serve: examples/prove. */
+/** Model that the nodes of prove serve, from examples/prove. */
 export const PROVE_MODEL = { model: 'prove.TokenList', field: 'tokens', mark: 'run' }
 const LIST_PAGE_RECORDS = 100
 const FEED_PAGE_CHANGES = 200
@@ -26,7 +26,7 @@ export function createVersoAdapter(options: AdapterOptions): Adapter {
   const path = `/ws/rest/${encodeURIComponent(model)}`
   const filter = mark === undefined ? '' : `filter=${encodeURIComponent(`${mark} = '${run}'`)}`
   let headers: Readonly<Record<string, string>> = {}
-  /** The commit that the run begins behind. */
+  /** The feed starts after this commit. */
   let firstSeq = 0
   const request = async (send: SendRequest, method: string, place: string, body?: unknown, key?: string) =>
     send(method, place, {
@@ -146,7 +146,10 @@ function parseChange(change: unknown, field: string): FeedChange {
   return { seq, id: String(id), version, action, before: parseTokens(before), after: parseTokens(after) }
 }
 
-/** What came instead of a success. 429, 503 and 507 are for another try; some of them say that nobody knows what happened. */
+/**
+ * Translates an error response. 429, 503 and 507 may be retried; some of their messages say that the write may have
+ * taken effect.
+ */
 function toFailureResult(answer: HttpResponse, field = ''): FailureResult {
   const { status, headers } = answer
   const { kind, message, theirs } = readErrorBody(answer)

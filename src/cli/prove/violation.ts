@@ -1,4 +1,4 @@
-/** What must not happen, by rule. */
+/** Consistency rules that prove checks, and their texts. */
 export const CONSISTENCY_RULES = {
   'lost-update': 'an update that was acknowledged is not there',
   'token-twice': 'a token is there more than once',
@@ -27,7 +27,7 @@ export type ConsistencyRule = keyof typeof CONSISTENCY_RULES
 
 export interface Violation {
   readonly rule: ConsistencyRule
-  /** In plain words: what was seen. */
+  /** Describes what was observed. */
   readonly message: string
 }
 

@@ -20,7 +20,7 @@ export function addInitCommand(program: Command): void {
     })
 }
 
-/** Answers what to tell people. Writes nothing if anything is in the way. */
+/** Writes the starter files, or none if one exists already; returns a message for the user. */
 export function writeStarterModels(folder: string): string {
   const files = STARTER_FILES.map((name) => path.join(folder, name))
   if (existsSync(folder) && !statSync(folder).isDirectory()) {

@@ -47,7 +47,7 @@ export function addModelsCommands(program: Command): void {
 async function printModelsReport(modelsPath: string): Promise<void> {
   const loaded = await loadCatalogSources(modelsPath)
   const { sources, skipped } = loaded
-  // Somebody who gets no model at all wants to know why, too.
+  // If no model was found, the list of skipped files explains why.
   if (sources.length === 0) process.stdout.write(formatSkipped(skipped).trimStart())
   refuseModelErrors(loaded)
   process.stdout.write(`${describeModelsReport(loaded)}${formatSkipped(skipped)}`)
@@ -60,7 +60,7 @@ function describeModelsReport({ sources, report }: LoadedModels): string {
   return `${models}. What ${say} that is not taken over:\n\n${formatReport(report)}`
 }
 
-/** Answers what to tell people. Writes nothing if anything is in the way. */
+/** Writes the converted models, or none if a file exists already; returns a message for the user. */
 export async function convertModels(
   sourcePath: string,
   format: ModelFormat,

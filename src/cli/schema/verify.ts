@@ -26,7 +26,7 @@ Examples:
 
 const EXIT_FAILURE = 1
 const MAX_SHOWN_DIFFERENCES = 20
-/** A large table takes its time, and nobody waits for an answer. */
+/** A scan of a large table takes long, and no request waits for it. */
 const VERIFY_STATEMENT_TIMEOUT_MS = 60 * 60_000
 
 interface VerifyFlags extends Flags {
@@ -45,7 +45,7 @@ export function addVerifyCommand(program: Command): void {
     const { db: url } = readSettings('verify', flags, process.env)
     requireDatabaseFile(url)
     const settings = { statementTimeoutMs: VERIFY_STATEMENT_TIMEOUT_MS }
-    // It needs no tables: where they cannot be read, it says why.
+    // The integrity check needs no tables. If they cannot be read, it reports why.
     printCheckResult(
       await withDatabase(url, (db) => runStorageCheck('integrity', checkIntegrity, db), settings),
     )
@@ -79,7 +79,7 @@ async function checkAllCounters(
   return `the counters of ${pluralize(app.catalog.storedModels.length, 'model')} were compared`
 }
 
-/** Whether the counters of the model are right, in the end. */
+/** Returns true if the counters of the model are right, possibly after a rebuild. */
 async function verifyCounters(app: App, model: Model, mayRebuild: boolean): Promise<boolean> {
   const differences = await findCounterDifferences(app, model)
   if (differences.length === 0) return true
@@ -97,7 +97,7 @@ async function verifyCounters(app: App, model: Model, mayRebuild: boolean): Prom
 }
 
 function formatDifferences(differences: readonly CounterMismatch[]): string {
-  // What is counted most says most.
+  // Shows the largest counters first.
   const shown = [...differences].reverse().slice(0, MAX_SHOWN_DIFFERENCES)
   const rows = shown.map(({ what, counted: counter, stored }) => [what, String(counter), String(stored)])
   const more =

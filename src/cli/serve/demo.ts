@@ -49,7 +49,7 @@ function findSampleModel(app: App): Model | undefined {
   return app.catalog.models.find((model) => model.name === SAMPLE_MODEL)
 }
 
-/** The demo's account, or whichever took its place. */
+/** Returns the account of the demo, or another user if that was removed. */
 async function findDemoUser(app: App): Promise<UserIdentity | null> {
   const users = await listAllUsers(app)
   return users.find((user) => user.username === DEMO_USERNAME) ?? users[0] ?? null
@@ -80,11 +80,11 @@ async function describeDemo(app: App, url: string): Promise<string> {
 
 interface CurlExample {
   readonly what: string
-  /** One command, and where it may be broken. */
+  /** Parts of one command; a line may break between them. */
   readonly parts: readonly string[]
 }
 
-/** On one line if it fits, else continued as a shell reads it. */
+/** Puts the command on one line if it fits, else continues it with backslashes. */
 function wrapCommand(parts: readonly string[]): string {
   const line = `    ${parts.join(' ')}`
   return line.length <= MAX_LINE_CHARS ? line : `    ${parts.join(' \\\n      ')}`

@@ -2,11 +2,14 @@ import { pino, type Level, type Logger } from 'pino'
 
 const STDERR = 2
 
-// `detail` is where PostgreSQL quotes the values of a row.
+// PostgreSQL quotes the values of a row in `detail`.
 const SECRET_KEYS = ['password', 'passwordHash', 'token', 'secret', 'cookie', 'authorization', 'detail']
 const SECRET_HEADERS = ['set-cookie', 'api-key', 'x-csrf-token']
 
-/** Lines of JSON on stderr. Those of one turn of the event loop are written together, and the last words of a process are not lost. */
+/**
+ * Logs lines of JSON to stderr. Lines of one event-loop turn are written together; the rest is flushed when the process
+ * exits.
+ */
 export function createLogger(level: Level | 'silent'): Logger {
   const paths = [
     ...SECRET_KEYS.flatMap((key) => [key, `*.${key}`, `*.*.${key}`]),
@@ -20,7 +23,9 @@ export function createLogger(level: Level | 'silent'): Logger {
   return pino({ level, redact, base: { pid: process.pid } }, lines)
 }
 
-/** A call of the system for each line would be a good part of what a request costs. */
+/**
+ * Buffers lines for one event-loop turn, because a write system call for each line is expensive compared to a request.
+ */
 class BufferedLogDestination {
   #lines = ''
 
@@ -34,7 +39,7 @@ class BufferedLogDestination {
     this.#lines += line
   }
 
-  /** Called by the logger itself before a process ends by a fatal error. */
+  /** pino calls this before the process exits after a fatal error. */
   flushSync(): void {
     if (this.#lines === '') return
     const lines = this.#lines

@@ -1,4 +1,4 @@
-// What demo and serve share: from settings to a listening server, and its end.
+// Starts and stops a server, for the commands demo and serve.
 import { once } from 'node:events'
 import { createServer as createProbe } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
@@ -17,16 +17,19 @@ import { toHttpSettings, toServiceSettings, type SettingValues } from '../settin
 import { exitOnCrash, shutDownOnSignals } from './shutdown.js'
 
 const BROKEN_EXIT_DELAY_MS = 500
-/** How much the heap grows beyond what is alive before all of it is looked through. V8 would take three times that, and hold it. */
+/**
+ * Heap growth above the live objects before a full garbage collection. V8's default grows by about three times as much
+ * and keeps the memory.
+ */
 const HEAP_GROWTH_FLAG = '--heap-growing-percent=100'
 
 export interface ServerStartup {
   readonly values: SettingValues
   readonly isDemo: boolean
   readonly loaded: LoadedModels
-  /** What must be there before anybody is let in. */
+  /** Creates accounts and records before the server listens. */
   readonly prepare: (app: App) => Promise<ServerOptions>
-  /** For people, printed once it listens. */
+  /** Returns a text for the user, printed when the server listens. */
   readonly announce: (app: App, url: string, options: ServerOptions) => Promise<string>
 }
 
@@ -39,7 +42,7 @@ export async function runServer(startup: ServerStartup): Promise<void> {
   if (warnings.length > 0) log.warn('all of this in full: verso models report')
   exitOnCrash(log)
   const shutdown = shutDownOnSignals(log)
-  // Before the tables follow the models: whoever serves there already would find them changed.
+  // Check the port before the migration: a server that already listens there must not see its tables change.
   await requireFreePort(values)
   const app = await openApp({
     settings: toServiceSettings(values, isDemo),
@@ -47,7 +50,7 @@ export async function runServer(startup: ServerStartup): Promise<void> {
     log,
     deliversWebhooks: true,
     outgoing: { userAgent: `verso/${readPackageVersion()}` },
-    // A little later, so that the answers that say so still leave.
+    // Exit after a short delay, so that responses that report the failure can still be sent.
     onBroken: () => setTimeout(() => process.exit(1), BROKEN_EXIT_DELAY_MS),
   })
   shutdown.prepend(() => app.close())
@@ -69,7 +72,7 @@ export async function runServer(startup: ServerStartup): Promise<void> {
   }
 }
 
-/** Everybody knows the password of the demo: with it, nobody else's computer may reach the service. */
+/** Refuses to listen beyond this computer while an account has the public password of the demo. */
 async function refusePublicDemo(app: App, { host, db, unsafeOpenDemo }: SettingValues): Promise<void> {
   if (isLoopback(host) || unsafeOpenDemo || !(await hasDemoPassword(app))) return
   throw new ConfigError(`The account admin still has the password of the demo, so ${host} is refused`, [

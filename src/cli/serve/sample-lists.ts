@@ -1,11 +1,11 @@
-// The words that sample contacts are made of. `name|latin` has the spelling for an e-mail address.
+// Word lists for sample contacts. `name|latin` adds a spelling for the e-mail address.
 
 export interface NamePool {
   readonly given: readonly string[]
   readonly family: readonly string[]
 }
 
-/** Names that go together, by place. */
+/** Given and family names, grouped by region. */
 export const NAME_POOLS: readonly NamePool[] = [
   parseNamePool('Ada Grace Oliver Hazel Miles', 'Whitfield Harper Ashdown Marlowe Penrose'),
   parseNamePool('Zoë Élodie François Amélie Étienne', 'Lefèvre Beaumont Noël Rivière Desrosiers'),
@@ -46,10 +46,10 @@ export const NAME_POOLS: readonly NamePool[] = [
   parseNamePool('Wanjiru Otieno Achieng Kamau Njeri', 'Mwangi Odhiambo Kiprop Wambui Mutua'),
 ]
 
-/** Reserved for examples. */
+/** Domains that are reserved for examples. */
 export const EMAIL_DOMAINS: readonly string[] = ['example.org', 'example.com', 'example.net']
 
-/** Numbers kept free for fiction: North America, Britain, Ireland, France, Germany, Australia, Sweden. */
+/** Number ranges that are reserved for fiction: North America, Britain, Ireland, France, Germany, Australia, Sweden. */
 export const PHONE_PATTERNS: readonly string[] = [
   '+1 202 555 01##',
   '+1 416 555 01##',

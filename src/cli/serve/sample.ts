@@ -1,4 +1,5 @@
-// Sample contacts: the same ones everywhere, of our own making. No address and no telephone number can be anybody's.
+// Generates fictional sample contacts, the same ones on every run. Their addresses and telephone numbers are reserved
+// for fiction.
 import type { Model } from '../../model/definition/model.js'
 import type { UserIdentity } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
@@ -11,7 +12,7 @@ const SAMPLE_PACKAGE = 'com.axelor.contact.db'
 export const SAMPLE_MODEL = `${SAMPLE_PACKAGE}.Contact`
 export const DEFAULT_SAMPLE_RECORDS = 12
 
-// What waits together is committed together.
+// Concurrent creates share a group commit.
 const CHUNK_RECORDS = 256
 const FIRST_BIRTH_YEAR = 1945
 const BIRTH_YEARS = 60
@@ -25,7 +26,7 @@ export interface SampleContact {
   readonly notes: string | null
 }
 
-/** Makes contacts until there are so many; never removes one. */
+/** Creates sample contacts until the model has `count` records. It never removes one. */
 export async function createSampleContacts(
   app: App,
   user: UserIdentity | null,
@@ -51,7 +52,7 @@ export async function createSampleContacts(
   }
 }
 
-/** The records of a small model, made if there are none; answers their ids. */
+/** Returns the ids of the model's records; creates the samples if it has none. */
 async function ensureSamples(
   app: App,
   user: UserIdentity | null,
@@ -68,7 +69,7 @@ async function ensureSamples(
   return ids
 }
 
-/** Where somebody works, and with whom: three of four have a company, and most are in a circle or two. */
+/** Three of four contacts have a company, and most belong to one or two circles. */
 function pickRelations(index: number, companies: readonly number[], circles: readonly number[]): object {
   const random = createRandom(-index - 1)
   const company =
@@ -77,7 +78,7 @@ function pickRelations(index: number, companies: readonly number[], circles: rea
   return members.length > 0 ? { ...company, circles: members } : company
 }
 
-/** The contact of this number, from 0: always the same one. */
+/** Builds sample contact number `index`, counted from 0. Equal numbers give equal contacts. */
 export function buildSampleContact(index: number): SampleContact {
   const random = createRandom(index)
   const { given, family } = pickByNumber(NAME_POOLS, index)
@@ -96,7 +97,7 @@ export function buildSampleContact(index: number): SampleContact {
   }
 }
 
-/** `美咲|misaki` is written one way and has the other in an address; `Zoë` is its own. */
+/** Splits `美咲|misaki` into the name and its spelling for an e-mail address. `Zoë` is used for both. */
 function splitSpelling(entry: string): readonly [name: string, latin: string] {
   const [name = '', latin = name] = entry.split('|')
   const plain = latin.normalize('NFD').replace(/[^A-Za-z]/g, '')
@@ -107,7 +108,7 @@ function pickByNumber<T>(list: readonly T[], number: number): T {
   return list[number % list.length] as T
 }
 
-/** Whole numbers that look random and follow from the seed alone (splitmix32). */
+/** Generates whole numbers that depend on the seed only (splitmix32). */
 function createRandom(seed: number): () => number {
   let state = Math.imul(seed + 1, 0x9e3779b9)
   return () => {

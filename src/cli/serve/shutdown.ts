@@ -1,16 +1,19 @@
-// How a server ends: on a signal in good order, on a crash at once.
+// Shuts a server down: in order after a signal, immediately after a crash.
 import type { Logger } from 'pino'
 
 const SHUTDOWN_TIMEOUT_MS = 20_000
-/** npm passes Ctrl-C on although the terminal has sent it to everybody already: that is no second one. */
+/**
+ * npm forwards Ctrl-C although the terminal has sent it to the process already. A second signal within this time is the
+ * same one.
+ */
 const REPEATED_SIGNAL_MS = 300
 
 export interface ShutdownSteps {
-  /** To be done before everything that was named so far. */
+  /** Adds a step that runs before the steps added so far. */
   prepend(step: () => Promise<void>): void
 }
 
-/** The first signal ends the process when all steps are done, a second one at once. */
+/** The first signal runs all steps and exits; a second one exits immediately. */
 export function shutDownOnSignals(log: Logger): ShutdownSteps {
   const steps: (() => Promise<void>)[] = []
   let sinceMs: number | undefined
@@ -42,7 +45,7 @@ async function runShutdown(log: Logger, steps: readonly (() => Promise<void>)[])
   }
 }
 
-/** What nobody caught leaves the process in a state that nobody knows. Rejections that nobody handles arrive here too. */
+/** Exits on an uncaught error or an unhandled rejection, because the state of the process is unknown afterwards. */
 export function exitOnCrash(log: Logger): void {
   process.on('uncaughtException', (error) => {
     log.fatal({ err: error }, 'ended by an error that nobody caught')

@@ -1,18 +1,18 @@
-// How the settings are spelled: a text → its value, or undefined if it is none of its kind.
+// Types of settings: each parses a text into a value, or returns undefined for an invalid text.
 import { isIP } from 'node:net'
 import { MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARACTERS } from '../../model/catalog/auth-models.js'
 import { countCharacters } from '../../model/values/value.js'
 import type { Retention } from '../../service/context/settings.js'
 
 export interface OptionType<T> {
-  /** Stands behind the flag in the help; a flag without one is a switch. */
+  /** Placeholder after the flag in the help. A flag without one is a switch. */
   readonly placeholder?: string
   readonly parse: (text: string) => T | undefined
-  /** To be read behind "must be". */
+  /** Completes the sentence "… must be …" in an error message. */
   readonly mustBe: string
-  /** The flag may be repeated, and separates by commas. */
+  /** The flag may be repeated; its values are separated by commas. */
   readonly isList?: boolean
-  /** Never repeated in a message. */
+  /** The value is never printed in a message. */
   readonly isSecret?: boolean
 }
 
@@ -36,7 +36,7 @@ export const database: OptionType<string> = {
   mustBe: 'sqlite:path/to/file or postgres://user@host/database',
   isSecret: true,
   parse: (text) => {
-    // The reader is a second connection: it would see another database in memory.
+    // The reader is a second connection, which would open a different in-memory database.
     const isFile = /^sqlite:(?!:memory:)./.test(text)
     return isFile || (/^postgres(ql)?:\/\/./.test(text) && URL.canParse(text)) ? text : undefined
   },
@@ -94,7 +94,7 @@ export const password: OptionType<string> = {
   },
 }
 
-/** A password that another service has given: whatever it is. */
+/** A password that another service issued; every text is valid. */
 export const anyPassword: OptionType<string> = {
   mustBe: 'a password',
   isSecret: true,
@@ -153,7 +153,7 @@ export function choice<const T extends string>(words: readonly T[]): OptionType<
   }
 }
 
-/** `10s` → 10000; NaN if the number or the unit is none. */
+/** Parses `10s` into 10000. Returns NaN if the number or the unit is invalid. */
 function parseQuantity(text: string, units: Readonly<Record<string, number>>): number {
   const [, count, unit = ''] = /^(\d{1,15})([a-z]*)$/i.exec(text) ?? []
   return Number(count) * (units[unit.toLowerCase()] ?? NaN)
@@ -179,7 +179,7 @@ function parseOrigin(text: string): string | undefined {
   return href === `${origin}/` ? origin : undefined
 }
 
-/** What ends in a number is an address, or a slip of the pen. */
+/** A name that ends in a number is an IP address, possibly a mistyped one. */
 function isHostName(text: string): boolean {
   return /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(text) && !/(^|\.)\d+$/.test(text)
 }

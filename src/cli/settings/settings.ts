@@ -1,4 +1,4 @@
-// The one table of settings: flags, environment, the help and the documentation are made from it.
+// The table of all settings. Flags, environment variables, the help and the documentation are derived from it.
 import { Option, type Command } from 'commander'
 import { ConfigError } from '../../errors.js'
 import { COMPATIBILITIES } from '../../http/compat/protocol.js'
@@ -14,28 +14,30 @@ export type CommandName =
   | ('export' | 'import' | 'prove')
 
 interface Setting<T> extends OptionType<T> {
-  /** The commands that take it. */
+  /** Commands that take the setting. */
   readonly of: readonly CommandName[]
   readonly neededBy?: readonly CommandName[]
-  /** For those who need it and have none. */
+  /** Advice for a command that needs the setting and did not get it. */
   readonly ifMissing?: string
-  /** Spelled as people would. */
+  /** Default value, spelled as on the command line. */
   readonly default?: string
   readonly demoDefault?: string
-  /** A variable that counts too, if ours is not set. */
+  /** Environment variable that is read if the setting's own variable is not set. */
   readonly also?: string
-  /** Not for the command line, where everybody on the machine can read it. */
+  /** Only read from the environment: every user of the machine can read a command line. */
   readonly isVariableOnly?: boolean
   readonly description: string
 }
 
 const SERVER_COMMANDS = ['serve', 'demo'] as const
-/** `compact` is the one of them that takes Changes of all records. */
+/**
+ * `history compact` has a name of its own because it takes the setting `history`, unlike the other history commands.
+ */
 const HISTORY_COMMANDS = ['history', 'compact'] as const
 const TRANSFER_COMMANDS = ['export', 'import'] as const
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
-/** The flag of `basePath` is `--base-path`, its variable `VERSO_BASE_PATH`. */
+/** Each name gives a flag and a variable: `basePath` is `--base-path` and `VERSO_BASE_PATH`. */
 export const SETTINGS = {
   host: {
     ...{ ...kinds.host, of: SERVER_COMMANDS, default: 'localhost', also: 'HOST' },
@@ -211,7 +213,7 @@ type MissingSetting<K extends SettingName> = (typeof SETTINGS)[K] extends { read
 
 export type SettingValues = { readonly [K in SettingName]: ParsedSetting<K> | MissingSetting<K> }
 
-/** As commander gives them: a text, or true for a switch. */
+/** Option values as commander passes them: a text, or true for a switch. */
 export type Flags = Readonly<Record<string, string | boolean | readonly string[] | undefined>>
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -221,14 +223,14 @@ export function toFlag(name: SettingName): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }
 
-/** Ours first: it wins over the other. */
+/** Lists the environment variables of a setting; the first one that is set wins. */
 export function listVariables(name: SettingName): string[] {
   const { also }: Setting<unknown> = SETTINGS[name]
   const own = `VERSO_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
   return also === undefined ? [own] : [own, also]
 }
 
-/** Gives a command the flags of all its settings. */
+/** Adds the flags of all settings that the command takes. */
 export function addSettingFlags(command: Command, commandName: CommandName): Command {
   for (const [name, setting] of SETTING_ENTRIES) {
     if (!setting.of.includes(commandName) || setting.isVariableOnly) continue
@@ -250,7 +252,7 @@ export function addSettingFlags(command: Command, commandName: CommandName): Com
   return command
 }
 
-/** The flags, else the environment, else the defaults; every fault at once. */
+/** Reads settings from flags, then from the environment, then from the defaults. Throws one error with all faults. */
 export function readSettings(command: CommandName, flags: Flags, environment: Environment): SettingValues {
   const errors = findUnknownVariables(environment)
   const values = SETTING_ENTRIES.map(([name, setting]) => {
@@ -273,7 +275,7 @@ export function readSettings(command: CommandName, flags: Flags, environment: En
 function findSettingText(name: SettingName, flags: Flags, environment: Environment) {
   const flag = flags[name]
   if (flag !== undefined) return { from: toFlag(name), text: String(flag) }
-  // An empty variable counts as none: that is how a container's file unsets one.
+  // An empty variable counts as not set, because that is how container files unset one.
   const from = listVariables(name).find((variable) => (environment[variable] ?? '') !== '')
   return from === undefined ? undefined : { from, text: environment[from] ?? '' }
 }

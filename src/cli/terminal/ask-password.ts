@@ -2,7 +2,7 @@ import { text as readAll } from 'node:stream/consumers'
 import { ConfigError } from '../../errors.js'
 import { MIN_PASSWORD_CHARACTERS } from '../../model/catalog/auth-models.js'
 
-/** From standard input if told so, else typed twice, unseen. */
+/** Reads the password from standard input, or prompts for it twice without echo. */
 export async function readPassword(username: string, fromStdin = false): Promise<string> {
   if (fromStdin) {
     const given = (await readAll(process.stdin)).replace(/\r?\n$/, '')

@@ -1,4 +1,4 @@
-/** Rows of texts as lines of aligned columns, under their headings. */
+/** Formats rows as lines of aligned columns below their headings. */
 export function formatColumns(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [headings, ...rows]
   const widths = headings.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)))
@@ -6,7 +6,7 @@ export function formatColumns(headings: readonly string[], rows: readonly (reado
   return lines.map((line) => line.trimEnd()).join('\n')
 }
 
-/** A moment as people read it, to the minute; `never` if there was none. */
+/** Formats a timestamp to the minute in UTC; `never` if there is none. */
 export function formatTimestamp(timestamp: unknown): string {
   return typeof timestamp === 'string' ? `${timestamp.slice(0, 16).replace('T', ' ')} UTC` : 'never'
 }

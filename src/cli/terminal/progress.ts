@@ -1,4 +1,4 @@
-// How far a long command is: a bar that is drawn over on a terminal, nothing elsewhere.
+// Draws a progress bar on a terminal; prints nothing elsewhere.
 const REDRAW_INTERVAL_MS = 100
 const BAR_CHARS = 24
 const CLEAR_LINE = '\r\u001B[K'
@@ -17,7 +17,7 @@ export class ProgressBar {
 
   constructor(private readonly terminal: Terminal = process.stderr) {}
 
-  /** Of how much, in whatever unit; what is counted beside it is shown as a number. */
+  /** Starts a bar of `total` units. `advance` also adds to a count, which is shown as a number beside the bar. */
   begin(label: string, total: number): void {
     this.#label = label
     this.#total = total
@@ -35,7 +35,7 @@ export class ProgressBar {
     this.terminal.write(CLEAR_LINE + this.#formatBar())
   }
 
-  /** Takes the bar away. */
+  /** Clears the bar. */
   end(): void {
     if (this.terminal.isTTY) this.terminal.write(CLEAR_LINE)
   }

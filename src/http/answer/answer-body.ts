@@ -1,18 +1,18 @@
-// Bodies of answers, and where they wait until their clients have taken them: in memory, as long as there is little of it, else in a file.
+// Buffers response bodies until their clients have read them: in memory up to a limit, beyond it in files of the staging area.
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { StagingArea, StagedFile } from '../../store/engine/staging.js'
 
-/** Smaller ones are not counted. */
+/** Smaller bodies are not counted. */
 const MIN_COUNTED_BODY_BYTES = 64 * 1024
-/** Bodies that wait in memory for slow clients, all together. */
+/** Total size of the bodies that may wait in memory for slow clients. */
 const MAX_BUFFERED_BODY_BYTES = 64 * 1024 * 1024
 
-/** Text that is JSON already, or its bytes. */
+/** JSON text, or its bytes in UTF-8. */
 export type JsonContent = string | Buffer
 export type ResponseBody = JsonContent | StagedBody
 
-/** A body in a file, with what stands before and behind it. */
+/** A body in a file, between the start and the end of its envelope. */
 export class StagedBody {
   readonly #start: Buffer
   readonly #end: Buffer
@@ -30,7 +30,7 @@ export class StagedBody {
     return this.#start.length + this.file.size + this.#end.length
   }
 
-  /** Can be taken once: when it is closed, read to its end or not, the file is gone. */
+  /** May be called once. Closing the stream deletes the file, even if it was not read to the end. */
   stream(): Readable {
     return Readable.from(this.#chunks(), { objectMode: false }).once('close', () => {
       this.file.discard()
@@ -48,27 +48,27 @@ export class StagedBody {
   }
 }
 
-/** Counts the bodies that wait in memory. */
+/** Limits the memory that unread response bodies occupy. */
 export class ResponseBuffer {
   #bytes = 0
 
   constructor(
     private readonly staging: StagingArea,
-    /** What is larger does not wait in memory. */
+    /** Larger bodies go to a file. */
     private readonly memoryBytes: number,
     private readonly maxBytes = MAX_BUFFERED_BODY_BYTES,
   ) {}
 
-  /** How many bytes wait in memory. */
+  /** Bytes that wait in memory. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** The body as it is to be sent. What tells of a write is sent in any case: whoever got a 503 would write again. */
+  /** Returns the body to send, in memory or staged. A write result is sent even if staging fails: after a 503 the client would write again. */
   buffer(body: ResponseBody, response: ServerResponse, isWriteResult: boolean): ResponseBody {
     const isStaged = body instanceof StagedBody
     if (!isStaged && body.length <= MIN_COUNTED_BODY_BYTES) return body
-    // Nobody waits for it any more, and no `close` will come. `closed` stays false for a response that never had the connection.
+    // The client is gone, and `close` was already emitted. `closed` stays false for a response that was never assigned the socket.
     if (response.destroyed) {
       if (isStaged) body.discard()
       return ''
@@ -90,7 +90,7 @@ export class ResponseBuffer {
   }
 }
 
-/** The file is removed with the response, read to its end or not. */
+/** Deletes the file when the response is closed, even if it was not read to the end. */
 function discardOnClose(response: ServerResponse, body: StagedBody): StagedBody {
   response.once('close', () => {
     body.discard()

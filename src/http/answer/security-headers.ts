@@ -1,18 +1,18 @@
-// What every answer tells browsers and caches. Made once, when the service starts: nothing is worked out for a request.
+// Headers for browsers and caches on every response. They are built once, when the service starts.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HttpSettings } from '../settings.js'
 
-/** No answer of the interface is a page: whatever one holds, it loads nothing, runs nothing and is shown in no frame. */
+/** API responses are no pages: a browser that shows one must load nothing, run nothing and not show it in a frame. */
 const API_CSP = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-/** For the pages of a web application, whose files come from the service itself. */
+/** For the pages of a web application that this service serves. */
 export const APP_CSP =
   "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; connect-src 'self'"
 
-/** A browser that has seen it asks by https only, for a year. Over plain http it would be ignored. */
+/** Tells browsers to use https only, for a year. Browsers ignore the header over plain http. */
 const STRICT_TRANSPORT_SECURITY = 'max-age=31536000; includeSubDomains'
 
-/** What helmet sends, but for what its test names. */
+/** The defaults of the package helmet, except for the differences that the test of these headers lists. */
 export const SECURITY_HEADERS = Object.freeze({
   'content-security-policy': API_CSP,
   'cross-origin-opener-policy': 'same-origin',
@@ -27,12 +27,12 @@ export const SECURITY_HEADERS = Object.freeze({
   'x-xss-protection': '0',
 })
 
-/** Whatever says who asks: the answer to one is not for another. */
+/** Every header that identifies the user: a cache must not share responses between users. */
 const VARY_ON_CREDENTIALS = 'Cookie, Authorization, API-KEY'
 
 export type HeaderSetter = (request: FastifyRequest, reply: FastifyReply) => void
 
-/** What all answers over plain http have. */
+/** The headers of every response over plain http. */
 export function buildHttpHeaders({ allowOrigins }: HttpSettings): Readonly<Record<string, string>> {
   return Object.freeze({
     ...SECURITY_HEADERS,
@@ -41,7 +41,6 @@ export function buildHttpHeaders({ allowOrigins }: HttpSettings): Readonly<Recor
   })
 }
 
-/** Sets what all answers have. */
 export function createHeaderSetter(settings: HttpSettings): HeaderSetter {
   const plain = buildHttpHeaders(settings)
   const secure = Object.freeze({ ...plain, 'strict-transport-security': STRICT_TRANSPORT_SECURITY })
@@ -51,13 +50,13 @@ export function createHeaderSetter(settings: HttpSettings): HeaderSetter {
   }
 }
 
-/** One more header of the request that the answer goes by. */
+/** Adds a request header on which the response depends to `Vary`. */
 export function addVary(reply: FastifyReply, name: string): void {
   const before = reply.getHeader('vary')
   void reply.header('vary', before === undefined ? name : `${String(before)}, ${name}`)
 }
 
-/** For answers about passwords and sessions, which nobody keeps. */
+/** For responses about passwords and sessions: no cache may store them. */
 export function setNoStore(reply: FastifyReply): void {
   void reply.header('cache-control', 'no-store')
 }

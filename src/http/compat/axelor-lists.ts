@@ -1,4 +1,4 @@
-// Lists of IN as existing clients send them: null and empty values stand for nothing, and are left out.
+// IN lists of existing clients: removes null and empty values, which mean nothing to these clients.
 import { MAX_TERMS } from '../../model/query/condition.js'
 import type { Model } from '../../model/definition/model.js'
 import { resolvePath } from '../../model/query/path.js'
@@ -9,15 +9,15 @@ type AxelorObject = Readonly<Record<string, unknown>>
 
 const IN_OPERATOR = /^(not ?)?in$/i
 /**
- * A field, IN, and the parameter that holds the list. The time grows with the length of the text and no faster: a match begins only where a name
- * does, and no two parts beside each other take the same characters.
+ * Matches a field, IN, and the parameter that holds the list. Matching takes linear time: a match begins only at the start of a name, and
+ * adjacent parts of the pattern match different characters.
  */
 const IN_CLAUSE = /(?<![\w.[\]])([\w.[\]]+)\s+(not\s+)?in\s*(?:\(\s*)?:([\w.$]+)/gi
-/** Longer texts are refused anyway. */
+/** The search rejects longer texts. */
 const MAX_DOMAIN_CHARACTERS = 10_000
 const TEXT_FIELD_TYPES: readonly string[] = ['string', 'text', 'enum']
 
-/** A criterion without the empty values of its list. */
+/** Removes empty values from the list of an IN criterion. */
 export function cleanInCriterion(visibility: Visibility, model: Model, node: AxelorObject): AxelorObject {
   const { fieldName, operator, value } = node
   const isIn = typeof operator === 'string' && IN_OPERATOR.test(operator)
@@ -26,7 +26,7 @@ export function cleanInCriterion(visibility: Visibility, model: Model, node: Axe
   return { ...node, value: dropEmptyListValues(visibility, model, { path: fieldName, isNegated }, value) }
 }
 
-/** The parameters of a text, without the empty values of the lists that its INs name. */
+/** Removes empty values from the parameters that a domain text uses as IN lists. */
 export function cleanDomainContext(
   visibility: Visibility,
   model: Model,
@@ -35,7 +35,7 @@ export function cleanDomainContext(
 ): AxelorObject {
   if (typeof text !== 'string' || text.length > MAX_DOMAIN_CHARACTERS) return context
   let parameters = context
-  // Each costs a copy of the parameters, and more conditions are refused anyway.
+  // Each clause copies the parameters. The search rejects texts with more conditions.
   for (const [, path = '', not, name = ''] of [...text.matchAll(IN_CLAUSE)].slice(0, MAX_TERMS)) {
     const condition = { path: path.replace(/^self\./, ''), isNegated: not !== undefined }
     parameters = replaceNestedList(parameters, name.split(/[.$]/), (list) =>
@@ -50,7 +50,7 @@ interface InCondition {
   readonly isNegated: boolean
 }
 
-/** An empty text is a value of a text alone. All but nothing would be everything: that is left to be refused. */
+/** Keeps empty texts for text fields. Keeps the list of a NOT IN that would become empty: it would match everything, so the search rejects it. */
 function dropEmptyListValues(
   visibility: Visibility,
   model: Model,
@@ -64,7 +64,7 @@ function dropEmptyListValues(
   return members.length === 0 && isNegated ? list : members
 }
 
-/** The object with another list at the end of these names, if a list is there. */
+/** Replaces the list at the end of a path of names, if there is one. */
 function replaceNestedList(
   holder: AxelorObject,
   [name = '', ...rest]: readonly string[],

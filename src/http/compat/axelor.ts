@@ -1,5 +1,6 @@
-// Turns what existing clients send into what the contract asks for. Lists of IN are in axelor-lists.ts. An `InverseClaim` is compared later, in the
-// transaction. An edit that would be lost without a word stays refused, except where those clients rely on it.
+// Compatibility with existing Axelor clients: converts their requests to strict ones. axelor-lists.ts converts IN lists. The transaction
+// compares an `InverseClaim` with the stored relation later. Edits that would be lost silently are still rejected, except where these
+// clients rely on it.
 import { MAX_TERMS } from '../../model/query/condition.js'
 import type { Field, FieldTypeName } from '../../model/values/field-types.js'
 import { InverseClaim } from '../../model/write/inverse-input.js'
@@ -19,13 +20,13 @@ import { getTimestamp } from '../../service/context/context.js'
 import { cleanDomainContext, cleanInCriterion } from './axelor-lists.js'
 import { STRICT, type ProtocolSearch, type Compatibility, type Protocol } from './protocol.js'
 
-/** Whose habits are served, by the name of the setting. */
+/** The protocol of each value of the setting `compat`. */
 export const PROTOCOLS: Readonly<Record<Compatibility, (app: App) => Protocol>> = {
   none: () => STRICT,
   axelor: createAxelorProtocol,
 }
 
-/** What a search without a limit answers at most. */
+/** Maximum number of rows of a search without a limit. */
 const UNLIMITED_SEARCH_ROWS = 10_000
 
 type AxelorData = Readonly<Record<string, unknown>>
@@ -33,8 +34,8 @@ type AxelorData = Readonly<Record<string, unknown>>
 function createAxelorProtocol(app: App): Protocol {
   return {
     convertRecord: (principal, model, data) => convertRecord(getVisibility(app, principal), model, data),
-    convertFields: (principal, model, wanted) =>
-      dropUnknownFields(getVisibility(app, principal), model, wanted),
+    convertFields: (principal, model, fields) =>
+      dropUnknownFields(getVisibility(app, principal), model, fields),
     filterParameters: pickKnownParameters,
     convertSearch: (principal, model, request) =>
       convertSearch(
@@ -43,14 +44,14 @@ function createAxelorProtocol(app: App): Protocol {
         request,
         buildDomainVariables(principal.user, getTimestamp(app)),
       ),
-    // A file that stands for itself has one content, whatever a form calls it.
+    // A MetaFile has one binary field, so the name in the form does not matter.
     chooseUploadField: (model, fieldName) => (model === META_FILE ? undefined : fieldName),
     createMayUpdate: true,
     sendsErrorsAs200: true,
   }
 }
 
-/** Unknown fields are left out, an id below 1 makes a new record, values may be spelled as texts. Any other id is left to be refused. */
+/** Drops unknown fields, drops ids below 1 (they mean a new record) and converts values from text. The writer rejects other bad ids. */
 function convertRecord(visibility: Visibility, model: Model, data: unknown): unknown {
   if (!isObject(data)) return data
   const record: Record<string, unknown> = {}
@@ -63,7 +64,7 @@ function convertRecord(visibility: Visibility, model: Model, data: unknown): unk
   return record
 }
 
-/** What stands for the id of a record that has none yet. */
+/** Clients send null or a number below 1 as the id of a new record. */
 function isNewRecordId(id: unknown): boolean {
   return id === null || id === undefined || (typeof id === 'number' && id <= 0)
 }
@@ -75,7 +76,7 @@ function convertValue(visibility: Visibility, field: Field, value: unknown): unk
   const sent = relation.isList
     ? convertRelatedList(visibility, target, value)
     : convertRelatedRecord(visibility, target, value)
-  // Such clients send a record as they have read it, with the other sides of relations in it.
+  // These clients send back a record as they read it, including its inverse relations.
   return isInverse(field) ? new InverseClaim(sent) : sent
 }
 
@@ -84,10 +85,10 @@ function convertRelatedList(visibility: Visibility, target: Model, value: unknow
   return [value].flat().map((item: unknown) => convertRelatedRecord(visibility, target, item))
 }
 
-/** Without a version only who it is counts; with one it is changed too. */
+/** A related record without a version is a reference by id. With a version it is also updated. */
 function convertRelatedRecord(visibility: Visibility, target: Model, value: unknown): unknown {
   if (typeof value === 'number' && value > 0) return { id: value }
-  // What a batch calls by a ref is no new record.
+  // A ref names another record of the batch.
   if (!isObject(value) || isRef(value)) return value
   const { id, version = null } = value
   return !isNewRecordId(id) && version === null ? { id } : convertRecord(visibility, target, value)
@@ -112,16 +113,16 @@ function parseWholeNumber(text: string): unknown {
 function coerceValue(type: FieldTypeName, value: unknown): unknown {
   if (typeof value === 'string') {
     const coerce = TEXT_COERCIONS[type]
-    // No text at all is no value, but for texts.
+    // An empty text means null, except for text fields.
     return coerce ? (value === '' ? null : coerce(value)) : value
   }
   const isText = type === 'string' || type === 'text' || type === 'enum'
-  // A number that has lost digits already is not to look like a text that somebody typed.
+  // A number that lost digits in JSON is not converted: as a text it would look exact.
   const isExact = typeof value === 'boolean' || Number.isSafeInteger(value)
   return isText && isExact ? String(value) : value
 }
 
-/** Names that the model does not have are left out. */
+/** Drops fields that the model does not have. */
 function dropUnknownFields(
   visibility: Visibility,
   model: Model,
@@ -138,7 +139,7 @@ function dropUnknownFields(
   }
 }
 
-/** More are refused anyway, and each is looked up. */
+/** The search rejects longer selections, so the names of those are not looked up. */
 function isWithinFieldLimit(names: unknown): names is unknown[] {
   return Array.isArray(names) && names.length <= MAX_SELECTED_FIELDS
 }
@@ -153,7 +154,7 @@ function dropUnknownRelated(visibility: Visibility, model: Model, related: Axelo
   return known
 }
 
-/** Criteria are joined by `or` unless they say otherwise, empty groups ask for nothing, and no limit means all. */
+/** Joins criteria by `or` by default, drops empty groups, and treats a missing limit as `UNLIMITED_SEARCH_ROWS`. */
 function convertSearch(
   visibility: Visibility,
   model: Model,
@@ -177,14 +178,14 @@ function convertSearch(
   }
 }
 
-/** A page shows no field behind a list. */
+/** A page cannot contain fields of list members. */
 function isSelectable(visibility: Visibility, model: Model, name: unknown): boolean {
   if (typeof name !== 'string') return true
   const path = resolvePath(visibility, model, name)
   return typeof path !== 'string' && !isOverList(path)
 }
 
-/** Undefined for nothing, 0 and less; what is no number at all is left to be refused. */
+/** Returns undefined for a missing value and numbers below 1. Returns other values unchanged, so the search rejects them. */
 function parsePositiveNumber(value: unknown): unknown {
   const number = typeof value === 'string' && value !== '' ? Number(value) : value
   if (typeof number !== 'number' || Number.isNaN(number)) return value ?? undefined
@@ -206,7 +207,7 @@ function convertSearchData(
     ? buildSimpleCriteria(data)
     : convertCriteria(criteria, (node) => cleanInCriterion(visibility, model, node))
   return {
-    // Beside criteria they would be conditions without an effect: they are left to be refused.
+    // Beside `criteria`, field values would have no effect. They are kept, so the search rejects them.
     ...(isSimple ? {} : Object.fromEntries(listFieldKeys(data).map((name) => [name, data[name]]))),
     ...Object.fromEntries(Object.entries(unchanged).filter(([, value]) => value !== undefined)),
     _domainContext: isObject(_domainContext ?? {})
@@ -222,7 +223,7 @@ function convertDomains(
   buildParameters: (text: unknown, context: AxelorData) => AxelorData,
 ): unknown {
   if (!Array.isArray(domains)) return domains
-  // One more than a search may have: it is refused for that.
+  // Keeps one more than the limit, so the search rejects the request.
   return domains
     .slice(0, MAX_TERMS + 1)
     .map((each: unknown) =>
@@ -232,14 +233,14 @@ function convertDomains(
     )
 }
 
-/** What a simple search may say besides fields. */
+/** Keys of a simple search that are not fields. */
 const NON_FIELD_KEYS = new Set(['context', 'criteria', 'operator'])
 
 function listFieldKeys(data: AxelorData): string[] {
   return Object.keys(data).filter((name) => /^[a-z]/i.test(name) && !NON_FIELD_KEYS.has(name))
 }
 
-/** `{name: "x"}` asks for names like x. */
+/** `{name: "x"}` matches names like x. */
 function buildSimpleCriteria(data: AxelorData): unknown {
   return listFieldKeys(data).map((fieldName) => {
     const value = data[fieldName]
@@ -247,7 +248,7 @@ function buildSimpleCriteria(data: AxelorData): unknown {
   })
 }
 
-/** Without empty groups. */
+/** Drops empty groups. */
 function convertCriteria(criteria: unknown, convertCriterion: (node: AxelorData) => AxelorData): unknown {
   if (!Array.isArray(criteria)) return criteria
   return criteria.flatMap((node: unknown) => {
@@ -258,7 +259,7 @@ function convertCriteria(criteria: unknown, convertCriterion: (node: AxelorData)
   })
 }
 
-/** What a `_domain` may name without sending it. */
+/** The variables that a `_domain` may use without sending their values. */
 function buildDomainVariables(user: UserIdentity | null, now: string): AxelorData {
   return {
     ...(user ? { __user__: { id: user.id } } : {}),

@@ -1,4 +1,4 @@
-// How requests are read and refusals answered: as the contract has it, or as existing clients of the protocol expect it.
+// A protocol converts requests and decides how errors are sent: strictly as documented, or as existing clients expect it.
 import type { Model } from '../../model/definition/model.js'
 import type { QueryParameterSet } from '../../model/query/parameters.js'
 import type { SearchRequest } from '../../model/query/search.js'
@@ -10,18 +10,18 @@ export const COMPATIBILITIES = ['none', 'axelor'] as const
 export type Compatibility = (typeof COMPATIBILITIES)[number]
 
 export interface Protocol {
-  /** What was sent for a record. */
+  /** Converts the values that a client sent for a record. */
   readonly convertRecord: (principal: Principal, model: Model, data: unknown) => unknown
-  /** What an answer is to show of a record. */
+  /** Converts the selection of the fields that the response contains. */
   readonly convertFields: (principal: Principal, model: Model, fields: FieldSelection) => FieldSelection
-  /** What a query string says. Parameters that are left and unknown are refused. */
+  /** Removes query parameters that the protocol ignores. The route rejects unknown parameters that remain. */
   readonly filterParameters: <T extends object>(query: T, parameters: QueryParameterSet) => T
   readonly convertSearch: (principal: Principal, model: Model, request: unknown) => ProtocolSearch
-  /** The binary field that an upload names. */
+  /** Chooses the binary field that receives an upload. */
   readonly chooseUploadField: (model: Model, fieldName: string | undefined) => string | undefined
-  /** A create of a record that has an id is an update. */
+  /** A create with an id is an update. */
   readonly createMayUpdate: boolean
-  /** What is refused about records is an answer like others, with a status of its own: HTTP 200 and -1. */
+  /** Sends errors about records as HTTP 200 with the body status -1. */
   readonly sendsErrorsAs200: boolean
 }
 
@@ -35,7 +35,7 @@ export const STRICT: Protocol = {
   convertFields: (_principal, _model, fields) => fields,
   filterParameters: (query) => query,
   convertSearch: (_principal, _model, request) => ({ request: request as SearchRequest | undefined }),
-  chooseUploadField: (_model, named) => named,
+  chooseUploadField: (_model, fieldName) => fieldName,
   createMayUpdate: false,
   sendsErrorsAs200: false,
 }

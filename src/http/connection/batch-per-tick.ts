@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 export type HttpListener = (request: IncomingMessage, response: ServerResponse) => void
 
 /**
- * Takes up the requests that have arrived in one turn of the event loop together, at its end. What is done for one is then done for the
- * others while the processor has it at hand, and what they read is read at one moment, which is later than the arrival of each.
+ * Collects the requests that arrive in one turn of the event loop and handles them at its end, inside one snapshot. The batch shares warm
+ * processor caches. The snapshot begins after every request of the batch has arrived, so none of them reads stale data.
  */
 export function batchPerTick(listener: HttpListener, withSnapshot: (work: () => void) => void): HttpListener {
   let pending: Parameters<HttpListener>[] = []

@@ -1,29 +1,30 @@
 import type { Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 
-/** How long a request that has begun to arrive may take to do so, once the service is stopping. */
+/** During shutdown, a request that is still arriving gets this much time to arrive in full. */
 const SHUTDOWN_ARRIVAL_MS = 2_000
 
-/** The service cuts off a client that takes no byte of an answer for so long. Until then the answer waits in memory or on the disk. */
+/** A client that reads no byte of its response for this long is disconnected. Until then the response occupies memory or disk. */
 const CLIENT_STALL_MS = 60_000
-/** Checks within that time. */
+/** Number of stall checks within `CLIENT_STALL_MS`. */
 const STALL_CHECKS_PER_TIMEOUT = 6
 
 interface ConnectionState {
-  /** How many requests have no answer yet. */
+  /** Number of requests without a finished response. */
   requests: number
-  /** Responses that came while another one had the connection. Few clients send requests that way, so most connections have none. */
+  /** Pipelined responses that wait for the connection. Few clients pipeline requests, so the set is created on demand. */
   queued?: Set<ServerResponse>
-  /** What had been read when the last one was done with. More than that: another one is arriving. */
+  /** Bytes read when the last response was finished. If the socket has read more, another request is arriving. */
   bytesRead: number
-  /** Ends the connection; set while bytes wait to be taken. */
+  /** Closes the connection on a time-out. Set while the client has unread bytes. */
   onStall?: (() => void) | undefined
 }
 
 /**
- * Knows which connections have a request under way. Node's own way of ending idle ones takes an answer for sent as soon as it is
- * written, and cuts off what still waits to leave; and it never ends a connection on which nothing was asked yet. Nor does it close a
- * response that waits behind others when its connection is gone: whoever counts on `close` would wait for ever.
+ * Tracks which connections have requests in flight, because Node's `closeIdleConnections` is not enough for a graceful shutdown:
+ * - it treats a response as sent once it is written, and cuts off bytes that are still buffered;
+ * - it never closes a connection that has sent no request yet;
+ * - it does not close pipelined responses of a lost connection, so listeners of their `close` event would wait for ever.
  */
 export class ConnectionTracker {
   readonly #connections = new Map<Socket, ConnectionState>()
@@ -33,7 +34,7 @@ export class ConnectionTracker {
   readonly #timer: NodeJS.Timeout
 
   constructor(
-    /** Each server that is watched has at most so many. */
+    /** Maximum number of connections of each tracked server. */
     private readonly max: number,
     private readonly stallMs = CLIENT_STALL_MS,
   ) {
@@ -70,10 +71,10 @@ export class ConnectionTracker {
     })
   }
 
-  /** Takes no new connections, ends those that wait for nothing, and answers when the others have had their answers. */
+  /** Refuses new connections, closes idle ones, and resolves when all requests in flight have been answered. */
   async drain(servers: readonly Server[]): Promise<void> {
     this.#isDraining = true
-    // Not the `close` of HTTP, which would end connections in its own way.
+    // `http.Server.close` would also close idle connections, see above; `net.Server.close` only stops listening.
     for (const server of servers) if (server.listening) NetServer.prototype.close.call(server)
     this.#closeIdle(false)
     const arrivalTimer = setTimeout(() => {
@@ -87,7 +88,7 @@ export class ConnectionTracker {
     clearInterval(this.#timer)
   }
 
-  /** Node notices itself whether any byte was taken. Between answers its own time-out is in force, which stays. */
+  /** Sets the socket time-out while bytes are unread; Node restarts it on every read. Between responses Node's keep-alive time-out applies. */
   #checkStalled(): void {
     for (const [socket, traffic] of this.#connections) {
       const isWaiting = socket.writableLength > 0
@@ -111,7 +112,7 @@ export class ConnectionTracker {
   }
 }
 
-/** Closes responses that never got the connection. Node closes the one that has it. */
+/** Closes the pipelined responses that were never assigned the socket. Node itself closes the response that holds the socket. */
 function closeQueuedResponses(responses: Iterable<ServerResponse>): void {
   for (const response of [...responses]) {
     if (response.socket !== null) continue

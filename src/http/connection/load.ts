@@ -2,15 +2,15 @@ import type { ServerResponse } from 'node:http'
 
 const LAG_CHECK_INTERVAL_MS = 500
 
-/** How much this process has to do: the requests under way, and whether its event loop keeps up. */
+/** Measures the load of this process: requests in flight and event-loop delay. */
 export class LoadMonitor {
   #inFlight = 0
-  /** Weak: a Set that lives long makes the garbage collector keep responses that were removed from it. */
+  /** A long-lived Set would keep removed responses alive across garbage collections, so this one is weak. */
   readonly #counted = new WeakSet<ServerResponse>()
   #isLagging = false
   readonly #timer: NodeJS.Timeout | undefined
 
-  /** No lateness is too much where `maxLateMs` is 0. */
+  /** A `maxLateMs` of 0 disables the check of the event-loop delay. */
   constructor(
     private readonly maxInFlight: number,
     maxLateMs: number,
@@ -33,8 +33,8 @@ export class LoadMonitor {
   }
 
   /**
-   * Counts a request until its response is closed. A response that is closed already never says so again: it would be counted for ever.
-   * `Connections` closes the responses that Node forgets.
+   * Counts a request until its response emits `close`. A response that is already destroyed does not emit it again, so it is not counted.
+   * `ConnectionTracker` emits `close` for the pipelined responses that Node does not close.
    */
   add(response: ServerResponse): void {
     if (response.destroyed) return
@@ -45,7 +45,7 @@ export class LoadMonitor {
     })
   }
 
-  /** What waits for something to happen costs next to nothing: it is not counted any more. */
+  /** Stops counting a request. Long polls and event streams cost almost nothing while they wait. */
   remove(response: ServerResponse): void {
     if (this.#counted.delete(response)) this.#inFlight--
   }

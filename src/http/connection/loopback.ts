@@ -5,7 +5,7 @@ const LOOPBACK_HOST_PATTERN = /^(?:localhost|.+\.localhost)$/i
 export const LOOPBACK_IPV4 = '127.0.0.1'
 export const LOOPBACK_IPV6 = '::1'
 
-/** Whether this host can only be reached from this machine. */
+/** True if only this machine can reach the host. */
 export function isLoopback(host: string): boolean {
   const kind = isIP(host)
   if (kind === 4) return host.startsWith('127.')
@@ -13,8 +13,8 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * `localhost` stands for both loopback addresses, but on many machines the name leads to one only: this makes a server for the
- * other. Undefined where there is no such address, or somebody else has the port there.
+ * Listens on `::1` beside 127.0.0.1, because `localhost` resolves to only one of them on many machines. Resolves with undefined if the
+ * machine has no IPv6 loopback address or another process uses the port there.
  */
 export async function listenOnLoopbackIpv6(
   port: number,

@@ -3,16 +3,16 @@ import type { Clock } from '../../service/context/app.js'
 
 const MINUTE_MS = 60_000
 const MAX_BUCKETS = 10_000
-/** Looking through all buckets is not to be what a flood of new keys costs. */
+/** A flood of new keys must not trigger a scan of all buckets for each of them. */
 const SWEEP_INTERVAL_MS = 1_000
 
 interface TokenBucket {
   tokens: number
-  /** When it held them. */
+  /** Time at which `tokens` was correct. */
   atMs: number
 }
 
-/** For each key a bucket that holds the requests of one minute and fills as time goes by. In the memory of this node alone. */
+/** A token bucket for each key: it holds the requests of one minute and refills continuously. Buckets live in the memory of one node. */
 export class RateLimiter {
   readonly #buckets = new Map<string | number, TokenBucket>()
   #lastSweepMs = -Infinity
@@ -23,7 +23,7 @@ export class RateLimiter {
     private readonly maxBuckets = MAX_BUCKETS,
   ) {}
 
-  /** How many buckets are remembered. */
+  /** Number of buckets in memory. */
   get size(): number {
     return this.#buckets.size
   }
@@ -39,7 +39,7 @@ export class RateLimiter {
     bucket.tokens--
   }
 
-  /** It turned out to be somebody else's request. */
+  /** Gives a token back when the request is charged to another key. */
   refund(key: string | number): void {
     const bucket = this.#buckets.get(key)
     if (bucket) bucket.tokens = Math.min(this.perMinute, bucket.tokens + 1)
@@ -52,14 +52,14 @@ export class RateLimiter {
     return bucket
   }
 
-  /** A clock that is put back fills nothing, and takes nothing. */
+  /** A clock that is set back neither adds nor removes tokens. */
   #refill(bucket: TokenBucket, now: number): void {
     const filled = (Math.max(0, now - bucket.atMs) * this.perMinute) / MINUTE_MS
     bucket.tokens = Math.min(this.perMinute, bucket.tokens + filled)
     bucket.atMs = now
   }
 
-  /** A full bucket says no more than none: those go first, and only then the oldest. */
+  /** Drops full buckets, which hold no information. If all are in use, it drops the oldest. */
   #evict(now: number): void {
     if (Math.abs(now - this.#lastSweepMs) >= SWEEP_INTERVAL_MS) {
       this.#lastSweepMs = now

@@ -5,11 +5,11 @@ import type { Principal } from '../../service/context/principal.js'
 export interface RequestLogEntry {
   readonly requestId: string
   readonly method: string
-  /** The route, not the address: what stands behind `?` stays out of the log. */
+  /** The route pattern, not the URL: query strings stay out of the log. */
   readonly route: string | undefined
   readonly model: string | undefined
   readonly status: number
-  /** When it arrived, as `performance.now()` told it. */
+  /** Arrival on the clock of `performance.now()`. */
   readonly startMs: number
   readonly principal: Principal | null
   readonly address: string | undefined
@@ -31,18 +31,18 @@ export function buildRequestLogEntry(request: FastifyRequest, reply: FastifyRepl
 
 export type RequestLogger = (answered: RequestLogEntry) => void
 
-/** Whoever asks, and for what, is printed once for so many of them. */
+/** Limits the child loggers that are cached by user, route and model. */
 const MAX_CACHED_LOGGERS = 500
 
-/** One line for each request. */
+/** Logs one line for each request. */
 export function createRequestLogger(log: Logger): RequestLogger {
-  // The fields of this line are fixed and hold no secret: looking for one in each would be the dearest part of a read.
+  // The fields of this line are fixed and hold no secret. Redaction would be the most expensive part of a read.
   const requests = log.child({}, { redact: [] })
   const loggers = new Map<string, Logger>()
   const findLogger = ({ method, route, model, principal, address }: RequestLogEntry): Logger => {
     const { username: user, keyId: key } = principal?.user ?? {}
     const modelName = model?.slice(0, 100)
-    // What a client may have made up comes last, so that it is nobody else's line.
+    // The client chooses the model name. It comes last so that it cannot imitate the other parts of the key.
     const cacheKey = `${method} ${String(route)} ${String(user)} ${String(key)} ${String(address)} ${String(modelName)}`
     const found = loggers.get(cacheKey)
     if (found) return found

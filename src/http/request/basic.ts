@@ -5,7 +5,7 @@ export interface BasicCredentials {
   readonly password: string
 }
 
-/** `Authorization: Basic …`; undefined if there is none, empty credentials if it cannot be read. */
+/** Reads `Authorization: Basic …`. Returns undefined without such a header, and empty credentials if it is malformed. */
 export function readBasicCredentials({ headers }: FastifyRequest): BasicCredentials | undefined {
   const encoded = /^basic +(.*)$/i.exec(headers.authorization ?? '')?.[1]
   if (encoded === undefined) return undefined

@@ -2,14 +2,14 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import { isObject } from '../../model/values/value.js'
 
-/** Far beyond any record, and far below what would exhaust the stack of whoever walks through the value. */
+/** Far deeper than any record, and far shallower than the depth at which a recursive walk exhausts the stack. */
 const MAX_BODY_DEPTH = 1_000
 
 export const MERGE_PATCH = 'application/merge-patch+json'
 
 const bodyDecoder = new TextDecoder('utf-8', { fatal: true })
 
-/** JSON bodies only; Fastify's own parsers would take more, and replace what is no UTF-8. */
+/** Accepts JSON bodies only. Fastify's own parsers accept other types, and replace bytes that are not UTF-8. */
 export function acceptJson(server: FastifyInstance): void {
   server.removeAllContentTypeParsers()
   server.addContentTypeParser(
@@ -33,13 +33,13 @@ function isMergePatch({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
   return headers['content-type']?.split(';')[0]?.trim().toLowerCase() === MERGE_PATCH
 }
 
-/** Names and passwords have no need of more. Anybody may send this much, and somebody unknown is not to cost more than that. */
+/** Enough for a user name and a password. An unauthenticated client cannot make the service read more. */
 export const MAX_CREDENTIAL_BYTES = 16_384
 
-/** On the login paths: what begins with `{` is JSON whatever its content type says, all else is a form. */
+/** Accepts any content type on the login paths: a body that begins with `{` is JSON, any other body is a form. */
 export function acceptCredentials(server: FastifyInstance, bodyLimitBytes: number): void {
   server.removeAllContentTypeParsers()
-  // Fastify refuses a content type that it cannot read before any parser sees the body.
+  // Fastify rejects a malformed content type before it calls a parser.
   server.addHook('onRequest', (request, _, done) => {
     delete request.raw.headers['content-type']
     done()
@@ -60,7 +60,7 @@ function readCredentials(body: Buffer): unknown {
   return Object.fromEntries(new URLSearchParams(body.toString('utf8')))
 }
 
-/** A body, or a part of one. */
+/** Parses a body, or one part of a multipart body. */
 export function parseJsonBody(body: Buffer): unknown {
   if (body.length === 0) return undefined
   let text: string
@@ -72,7 +72,7 @@ export function parseJsonBody(body: Buffer): unknown {
   const value = parseJsonText(text)
   if (isJsonTooDeep(text))
     throw new VersoError('bad-request', `The body is nested deeper than ${MAX_BODY_DEPTH} levels`)
-  // Nearly all bodies have none of these, and looking at each of their objects takes longer than parsing them.
+  // Nearly all bodies contain no marker. Visiting every object takes longer than parsing the text.
   if (PROTOTYPE_MARKERS.some((sign) => text.includes(sign))) refusePrototypeKeys(value)
   return value
 }
@@ -91,9 +91,9 @@ const QUOTE = '"'.charCodeAt(0)
 const BACKSLASH = '\\'.charCodeAt(0)
 const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d]
 
-/** Of a text that is JSON. */
+/** Expects valid JSON. */
 function isJsonTooDeep(text: string): boolean {
-  // Each level is two characters long at least.
+  // Each level takes at least two characters.
   if (text.length <= 2 * MAX_BODY_DEPTH) return false
   let depth = 0
   for (let at = 0; at < text.length; at++) {
@@ -106,17 +106,17 @@ function isJsonTooDeep(text: string): boolean {
   return false
 }
 
-/** Where the string ends that begins here. */
+/** Returns the index of the closing quote of the string that begins at `start`. */
 function findStringEnd(text: string, start: number): number {
   let at = start + 1
   while (text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1
   return at
 }
 
-/** What a key that reaches for a prototype has in its text; with an escape it may be spelled in any way. */
+/** A key that reaches a prototype contains one of these. An escape (`\u`) may spell any key. */
 const PROTOTYPE_MARKERS = ['__proto__', 'constructor', '\\u']
 
-/** Level by level, so that no depth exhausts the stack. */
+/** Visits the value level by level, because recursion could exhaust the stack. */
 function refusePrototypeKeys(value: unknown): void {
   let level: unknown[] = [value]
   while (level.length > 0) {
@@ -155,14 +155,14 @@ export function createPatchTypeError(cause?: unknown): VersoError {
   return new VersoError('media-type', `Send the body of a PATCH as ${MERGE_PATCH}`, { cause })
 }
 
-/** What a PATCH sends: the fields themselves, without an envelope. */
+/** Returns the body of a PATCH: the fields to change, without an envelope. */
 export function readPatch(request: FastifyRequest): unknown {
   if (!isMergePatch(request)) throw createPatchTypeError()
   if (isObject(request.body)) return request.body
   throw new VersoError('bad-request', 'The body of a PATCH must be a JSON object of the fields to change')
 }
 
-/** The `data` of a request body. */
+/** Returns the object in `data` of a request body. */
 export function readDataObject(body: unknown): unknown {
   if (!isObject(body) || !isObject(body['data'])) {
     throw new VersoError('bad-request', 'The body must be a JSON object with an object in "data"')

@@ -8,7 +8,10 @@ export function readSessionId({ headers }: Pick<FastifyRequest, 'headers'>): str
   return SESSION_COOKIE_PATTERN.exec(headers.cookie ?? '')?.[1]
 }
 
-/** The session first: some clients take it from the first Set-Cookie. `Secure` only over https, or plain http loses the session. */
+/**
+ * Sends the session cookie first, because some clients read only the first Set-Cookie. Sends `Secure` over https only, because browsers
+ * drop secure cookies of plain http.
+ */
 export function setSessionCookies(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 
-/** `API-KEY: …` or `Authorization: Bearer …`; undefined if neither was sent. */
+/** Reads `API-KEY: …` or `Authorization: Bearer …`. Returns undefined without either header. */
 export function readApiKey({ headers }: FastifyRequest): string | undefined {
   const header = headers['api-key']
   const headerKey = Array.isArray(header) ? header.join() : header

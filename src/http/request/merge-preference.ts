@@ -1,4 +1,4 @@
-// `Prefer: merge=fields`: an update on top of what others wrote since the version that it names.
+// `Prefer: merge=fields`: merges an update with the changes that were committed after its base version.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isObject } from '../../model/values/value.js'
 import type { SaveOptions, WireRecord } from '../../wire.js'
@@ -14,13 +14,13 @@ export function setMergeApplied(reply: FastifyReply): void {
   setPreferenceApplied(reply, MERGE_PREFERENCE)
 }
 
-/** The version that an update was made from. */
+/** Returns the version on which an update is based. */
 export function readBaseVersion(data: unknown): number | undefined {
   const version = isObject(data) ? data['version'] : undefined
   return typeof version === 'number' ? version : undefined
 }
 
-/** Each write makes one version: if there are more, somebody else's came before it. */
+/** True if the update was merged with other writes. Each write increments the version by one, so a larger step means a write in between. */
 export function isMerged(baseVersion: number | undefined, record: WireRecord | undefined): boolean {
   return baseVersion !== undefined && record !== undefined && record.version > baseVersion + 1
 }

@@ -1,4 +1,4 @@
-// Query strings: parameters that a route does not know are refused, unless the habits of its clients say otherwise.
+// Query strings. A route rejects unknown parameters, unless the protocol filters them out.
 import type { FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import { listUnknownParameters, type QueryParameterSet } from '../../model/query/parameters.js'
@@ -25,14 +25,14 @@ export const READ_PARAMETERS: QueryParameterSet = {
 
 const METHODS_WITH_BODY = ['POST', 'PUT', 'PATCH']
 
-/** For a route that takes no parameters. */
+/** For a route without query parameters. */
 export function refuseParameters({ method, query }: FastifyRequest): void {
   const hasBody = METHODS_WITH_BODY.includes(method)
   const errors = listUnknownParameters(query as object, hasBody ? OPTIONS_IN_BODY : NO_PARAMETERS)
   if (errors.length > 0) throw new VersoError('bad-request', errors.slice(0, 20).join('; '))
 }
 
-/** The version that a delete names, if it does. A misspelled one must not delete whatever version is there. */
+/** Reads the optional version of a delete. A misspelled parameter is rejected: ignoring it would delete any version. */
 export function readVersionParameter(
   request: FastifyRequest,
   protocol: Protocol,
@@ -46,7 +46,7 @@ export function readVersionParameter(
   return isVersion ? { version: Number(version) } : {}
 }
 
-/** A read by what its query says: unknown parameters are refused together with what else is wrong with it. */
+/** Runs a read with its query parameters. The error about unknown parameters also names every other fault of the query. */
 export async function readWithParameters<T>(
   request: FastifyRequest,
   protocol: Protocol,

@@ -1,9 +1,9 @@
-// The header `Prefer` (RFC 7240): what a client would like. What is not known here is ignored.
+// The request header `Prefer` (RFC 7240). Unknown preferences are ignored, as the RFC demands.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 const PREFERENCE_APPLIED_HEADER = 'preference-applied'
 
-// A name, a value as a word or between quotes, and parameters, which none of ours has.
+// A preference is a name, an optional value (a token or a quoted string) and optional parameters, which are ignored.
 const HTTP_TOKEN_PATTERN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const QUOTED_PATTERN = '"(?:[^"\\\\]|\\\\.)*"'
 const VALUE_PATTERN = `(?:${QUOTED_PATTERN}|${HTTP_TOKEN_PATTERN})`
@@ -12,7 +12,7 @@ const PREFERENCE_PATTERN = new RegExp(
   's',
 )
 
-/** Several stand behind each other with commas, or in several headers; of two with one name the first counts. */
+/** Reads preferences that are separated by commas or spread over several headers. The first one of a name wins. */
 export function parsePreferences(request: Pick<FastifyRequest, 'headers'>): ReadonlyMap<string, string> {
   const { prefer = [] } = request.headers
   const preferences = new Map<string, string>()
@@ -24,7 +24,7 @@ export function parsePreferences(request: Pick<FastifyRequest, 'headers'>): Read
   return preferences
 }
 
-/** Whether a preference is asked for. Its name and value are the same in either case. */
+/** True if the request has the preference. Names and values are case-insensitive. */
 export function hasPreference(request: Pick<FastifyRequest, 'headers'>, preference: string): boolean {
   const [name = '', value = ''] = preference.split('=')
   return parsePreferences(request).get(name)?.toLowerCase() === value
@@ -34,7 +34,7 @@ export function setPreferenceApplied(reply: FastifyReply, preference: string): v
   void reply.header(PREFERENCE_APPLIED_HEADER, preference)
 }
 
-/** Those between quotes stay. By hand: an expression would look through the rest of the header from each quote anew. */
+/** Ignores commas between quotes. A regular expression would take quadratic time on a header with many quotes. */
 function splitAtCommas(header: string): string[] {
   const parts = ['']
   let [isQuoted, isEscaped] = [false, false]

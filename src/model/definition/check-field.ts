@@ -1,4 +1,4 @@
-// One field of a definition, from TypeScript or JSON → a checked Field, with every fault named.
+// Checks one field of a definition, written in TypeScript or JSON, and reports every error.
 import {
   DEFAULT_STRING_CHARACTERS,
   FIELD_TYPES,
@@ -18,7 +18,7 @@ import { checkSequence } from './check-sequence.js'
 import { isNonNegativeInteger, isObject, type Value, type Values } from '../values/value.js'
 
 const FIELD_NAME = /^[A-Za-z][A-Za-z0-9_]{0,58}$/
-// Compared in lower case: SQLite does not tell the cases of a column apart. PostgreSQL has columns of its own in every table.
+// In lower case: SQLite's column names are case-insensitive. The last line names PostgreSQL's system columns.
 const RESERVED_FIELD_NAMES = new Set(
   [
     ...['id', 'version', 'createdOn', 'createdBy', 'updatedOn', 'updatedBy', 'archived'],
@@ -43,7 +43,7 @@ const GENERATED_OPTIONS = [
 
 type ReportFieldError = (fault: string) => void
 
-/** Undefined if there is not even a type to go by. */
+/** Returns undefined if the definition has no valid type. */
 export function checkField(name: string, raw: unknown, report: ReportFieldError): Field | undefined {
   if (!FIELD_NAME.test(name)) {
     report('a field name is a letter, then letters, digits or _, at most 59 characters')
@@ -103,7 +103,7 @@ function buildField(
     title: typeof raw['title'] === 'string' ? raw['title'] : deriveTitle(name),
     help: typeof raw['help'] === 'string' ? raw['help'] : undefined,
     required: raw['required'] === true,
-    // No number is given twice, and a record has one partner.
+    // Numbers of a sequence and one-to-one references are unique by nature.
     unique: raw['unique'] === true || sequence !== undefined || isUniqueReference(type, raw),
     min: undefined,
     max: undefined,
@@ -120,7 +120,7 @@ function buildField(
     relation: checkRelation(type, raw, report),
   }
   const { selection: choices, min: lower, max: upper, default: defaultValue } = raw
-  // Most fields say none of these.
+  // Most fields have none of these options.
   if ([choices, lower, upper, defaultValue].every((option) => option === undefined) && type !== 'enum')
     return base
   const selection = checkSelection(raw['selection'], base, report)
@@ -135,7 +135,7 @@ function buildField(
   return { ...field, default: checkDefault(raw['default'], field, report) }
 }
 
-/** `dateOfBirth` → `Date of birth` */
+/** Turns `dateOfBirth` into `Date of birth`. */
 function deriveTitle(name: string): string {
   const words = name
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
@@ -149,7 +149,7 @@ function checkLength(
   raw: Readonly<Record<string, unknown>>,
   report: ReportFieldError,
 ): Pick<Field, 'minLength' | 'maxLength'> {
-  // A computed text has no shorter limit than a text: what it is made of was within limits already.
+  // A computed string gets the limit of a text: its inputs are within their own limits already.
   const isShort = (type === 'string' || type === 'enum') && raw['computed'] === undefined
   const limit = isShort ? DEFAULT_STRING_CHARACTERS : MAX_TEXT_BYTES
   const { length } = raw

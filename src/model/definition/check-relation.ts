@@ -1,6 +1,6 @@
 import type { FieldTypeName, Relation } from '../values/field-types.js'
 
-/** Whether the target and its field are there is asked later; see `relation.ts`. */
+/** Checks the options of a relation. The catalog checks later that the target and its field exist. */
 export function checkRelation(
   type: FieldTypeName,
   raw: Readonly<Record<string, unknown>>,

@@ -1,28 +1,28 @@
-// What people write: a model as data, in TypeScript or JSON of the same shape, and the types inferred from it.
+// Declares models as data, in TypeScript or JSON of the same shape, and infers record types from them.
 import type { FieldTypeName } from '../values/field-types.js'
 import type { Json, Value, Values } from '../values/value.js'
 
 type ChoiceDefinition<T> = T | { readonly value: T; readonly title?: string }
 
 interface CommonFieldOptions {
-  /** What people see; made from the name if absent. */
+  /** The label for people; derived from the name by default. */
   readonly title?: string
   readonly help?: string
-  /** Refused when missing or null. */
+  /** Writes without a value, or with null, are rejected. */
   readonly required?: boolean
-  /** The name this field had before: its column is renamed, nothing is lost. */
+  /** The former name of this field. The migration renames its column and keeps its data. */
   readonly was?: string
-  /** False: a copy of a record begins without this value. */
+  /** False if a copy of a record does not take over this value. */
   readonly copy?: boolean
 }
 
 interface ComputedOptions {
-  /** A function of the other fields, or a template such as `{firstName} {lastName}`. Worked out on every write and stored. */
+  /** A function of the other fields, or a template such as `{firstName} {lastName}`. Computed on every write and stored. */
   readonly computed?: string | ((record: Readonly<Values>) => Value | undefined)
 }
 
 interface UniqueOptions {
-  /** No two records have the same value; null is no value. */
+  /** No two records have the same value. Any number of records may have null. */
   readonly unique?: boolean
 }
 
@@ -34,9 +34,9 @@ interface RangeOptions<T> {
 type LengthOption = number | { readonly min?: number; readonly max?: number }
 
 interface TextOptions extends CommonFieldOptions, ComputedOptions {
-  /** At most so many characters (code points), or both ends. */
+  /** The maximum number of characters (code points), or minimum and maximum. */
   readonly length?: LengthOption
-  /** Write-only; `"password"` is hashed as well. */
+  /** Write-only: never returned. `"password"` is stored as a hash. */
   readonly secret?: boolean | 'password'
   readonly default?: string
 }
@@ -44,19 +44,19 @@ interface TextOptions extends CommonFieldOptions, ComputedOptions {
 interface SequenceOptions {
   readonly prefix?: string
   readonly suffix?: string
-  /** At least so many digits. */
+  /** Minimum number of digits; shorter numbers are padded with zeros. */
   readonly padding?: number
-  /** The first number; 1 if absent. */
+  /** The first number; 1 by default. */
   readonly next?: number
 }
 
 interface RelationOptions extends CommonFieldOptions {
-  /** The name of the model it leads to. */
+  /** Name of the related model. */
   readonly target: string
 }
 
 interface ListOrderOptions {
-  /** Fields of the target that the list is ordered by, such as `['sequence', '-createdOn']`: `-` is descending. By id if absent. */
+  /** Sort keys of the list: fields of the target such as `['sequence', '-createdOn']`, where `-` is descending. By id by default. */
   readonly orderBy?: readonly string[]
 }
 
@@ -65,7 +65,7 @@ export type FieldDefinition =
       UniqueOptions & {
         readonly type: 'string'
         readonly selection?: readonly ChoiceDefinition<string>[]
-        /** The service gives each new record the next number; what a client sends is ignored. */
+        /** The service assigns the next number to each new record. Values that a client sends are ignored. */
         readonly sequence?: SequenceOptions
       })
   | (TextOptions & { readonly type: 'text' })
@@ -89,9 +89,9 @@ export type FieldDefinition =
       UniqueOptions &
       RangeOptions<string | number> & {
         readonly type: 'decimal'
-        /** Digits in all, at most 38; 20 if absent. */
+        /** Total number of digits, at most 38; 20 by default. */
         readonly precision?: number
-        /** Digits behind the point; 2 if absent. */
+        /** Digits after the decimal point; 2 by default. */
         readonly scale?: number
         readonly default?: string | number
       })
@@ -114,21 +114,21 @@ export type FieldDefinition =
   | (RelationOptions & UniqueOptions & { readonly type: 'many-to-one' })
   | (RelationOptions & {
       readonly type: 'one-to-one'
-      /** The field of the target that holds the relation: this one only shows its other side. */
+      /** The target's field that stores the relation. This field is then its inverse and read-only. */
       readonly mappedBy?: string
     })
   | (Omit<RelationOptions, 'required'> &
       ListOrderOptions & {
         readonly type: 'one-to-many'
-        /** The many-to-one of the target that leads back here. */
+        /** The target's many-to-one field that points back to this model. */
         readonly mappedBy: string
-        /** Part of the record: read with it, replaced with it, deleted with it. Else a view of the other side. */
+        /** True if the list is part of the record: read, replaced and deleted with it. Otherwise it is a read-only inverse relation. */
         readonly owned?: boolean
       })
   | (Omit<RelationOptions, 'required'> &
       ListOrderOptions & {
         readonly type: 'many-to-many'
-        /** The many-to-many of the target that holds the relation: this one only shows its other side. */
+        /** The target's many-to-many field that stores the relation. This field is then its inverse and read-only. */
         readonly mappedBy?: string
       })
 
@@ -137,24 +137,24 @@ export interface ModelDefinition {
   readonly name: string
   readonly title?: string
   readonly fields: Readonly<Record<string, FieldDefinition>>
-  /** The field that stands for a record where only one is shown; `name` or `code` if there is such a field. */
+  /** The field that labels a record, for example in references to it. By default `name`, or else `code`, if the model has it. */
   readonly nameField?: string
-  /** What a find returns besides `id` and `version`; all fields but long ones if absent. */
+  /** The fields that a search returns besides `id` and `version`. By default all fields except texts, JSON and lists. */
   readonly listFields?: readonly string[]
-  /** Sets of fields that no two records share. */
+  /** Each set of fields is unique: no two records have the same combination of values. */
   readonly unique?: readonly (readonly string[])[]
   readonly indexes?: readonly (readonly string[])[]
-  /** Sets of fields that change only together: where two people changed some of them, nobody's part stands beside the other's. */
+  /** Sets of fields that merge as one. If two users changed fields of a set at the same time, the merge is a conflict. */
   readonly together?: readonly (readonly string[])[]
-  /** Records may be archived: they get a field `archived`, and a find leaves them out. */
+  /** Adds a field `archived`. Searches leave archived records out. */
   readonly archived?: boolean
 }
 
-// A symbol of the registry: a model file may load its own copy of this module.
+// A registered symbol is the same in every copy of this module that a model file may load.
 const MODEL_MARKER = Symbol.for('verso.defined-model')
 
 /**
- * Declares a model. Faults are reported when the service starts, all of them at once.
+ * Declares a model. The service reports all errors of all definitions when it starts.
  *
  * @example
  * export const Task = defineModel({
@@ -203,14 +203,14 @@ interface JsonTypes extends Record<FieldTypeName, unknown> {
   'many-to-many': readonly Reference[]
 }
 
-/** A neighbour as answered: its id, its version, and its name field under that field's own name. */
+/** A related record in an answer: its id, its version, and its name field under that field's own name. */
 export interface Reference {
   readonly id: number
   readonly $version: number
   readonly [nameField: string]: unknown
 }
 
-/** `{id}` refers to a record, `{id, version, …}` changes it too, and an object without id makes a new one. */
+/** `{id}` links a record, `{id, version, …}` also updates it, and an object without an id creates one. */
 export interface RelatedRecordInput {
   readonly id?: number
   readonly version?: number
@@ -233,7 +233,7 @@ type NullableFieldValue<F extends FieldDefinition> = F extends { readonly requir
   ? FieldValue<F>
   : FieldValue<F> | null
 
-/** The other side of a relation: shown only when it is asked for by name, never written. */
+/** An inverse relation is returned only when the request selects it by name, and never written. */
 type IsInverse<F> = F extends { readonly mappedBy: string }
   ? F extends { readonly owned: true }
     ? false
@@ -275,7 +275,7 @@ type ArchivedField<M extends ModelDefinition> = M extends { readonly archived: t
   ? { readonly archived: boolean | null }
   : unknown
 
-/** A record of this model as the service answers it. */
+/** A record of this model in an answer of the service. */
 export type RecordOf<M extends ModelDefinition> = {
   readonly id: number
   readonly version: number
@@ -289,7 +289,7 @@ export type RecordOf<M extends ModelDefinition> = {
   ]: NullableFieldValue<ModelFields<M>[K]>
 } & ArchivedField<M>
 
-/** What may be sent to create or change a record of this model; a change names the version it was made from. */
+/** The input of a create or update of this model. An update gives the version that it is based on. */
 export type InputOf<M extends ModelDefinition> = {
   readonly id?: number
   readonly version?: number

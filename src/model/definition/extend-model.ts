@@ -1,24 +1,24 @@
-// What people add in TypeScript to a model that is written elsewhere.
+// Extends models of other files in TypeScript.
 import type { FieldDefinition, ModelDefinition } from './define-model.js'
 import { DEFAULT_STRING_CHARACTERS } from '../values/field-types.js'
 
 export interface ModelExtension {
-  /** The name of the model that is extended. */
+  /** Name of the extended model. */
   readonly name: string
-  /** Each replaces the field of its name, or joins the others. */
+  /** Added fields. A field replaces the existing one of the same name. */
   readonly fields?: Readonly<Record<string, FieldDefinition>>
   readonly nameField?: string
   readonly listFields?: readonly string[]
-  /** More sets of fields that change only together. */
+  /** Added sets of fields that merge as one. */
   readonly together?: readonly (readonly string[])[]
 }
 
-// A symbol of the registry: a model file may load its own copy of this module.
+// A registered symbol is the same in every copy of this module that a model file may load.
 const EXTENSION_MARKER = Symbol.for('verso.model-extension')
 
 /**
- * Extends a model of another file: what XML or JSON cannot say, such as a computed field. Its fields replace those of the same name, or join
- * the others. Faults are reported when the service starts.
+ * Extends a model of another file with options that XML or JSON cannot express, such as a computed function. Fields replace those of the
+ * same name, or are added. The service reports errors when it starts.
  *
  * @example
  * export const Member = extendModel({
@@ -38,7 +38,7 @@ export function isModelExtension(value: unknown): value is ModelExtension {
   return typeof value === 'object' && value !== null && EXTENSION_MARKER in value
 }
 
-/** The definition with what the extensions say, the last one first heard. */
+/** Applies the extensions in order; a later one overrides an earlier one. */
 export function applyExtensions(
   definition: ModelDefinition,
   extensions: readonly ModelExtension[],
@@ -55,14 +55,14 @@ export function applyExtensions(
   )
 }
 
-/** A text is no longer than the one whose place it takes, unless it says so: an index may stand on it. */
+/** A replaced string keeps its former maximum length unless the extension gives one, because an index may depend on it. */
 function keepFieldLengths(
   before: ModelDefinition['fields'],
   fields: ModelDefinition['fields'],
 ): ModelDefinition['fields'] {
   const entries = Object.entries(fields).map(([name, field]): [string, FieldDefinition] => {
     const former = Object.hasOwn(before, name) ? before[name] : undefined
-    // It may be in its place already.
+    // The extension may already be applied.
     const isItself = former === field
     if (isItself || field.type !== 'string' || former?.type !== 'string' || field.length !== undefined)
       return [name, field]

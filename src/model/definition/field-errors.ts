@@ -4,7 +4,7 @@ import type { Model } from './model.js'
 const MAX_FIELD_ERRORS = 100
 const MAX_FIELD_PATH_CHARACTERS = 100
 
-/** What is wrong with the values that were sent: all of it, by field. */
+/** Collects the errors of the values that a client sent, by field. */
 export class FieldErrors {
   readonly #byField = new Map<string, string>()
 
@@ -12,7 +12,7 @@ export class FieldErrors {
     if (!this.#byField.has(field)) this.#byField.set(field, message)
   }
 
-  /** No more of them will be named: nothing is worth looking up for the rest. */
+  /** True once an answer lists no further errors, so further checks can be skipped. */
   get isFull(): boolean {
     return this.#byField.size >= MAX_FIELD_ERRORS
   }
@@ -25,7 +25,7 @@ export class FieldErrors {
     return this.#byField.size
   }
 
-  /** Without a model where they are those of several. */
+  /** Throws if there are errors. Omit the model if they concern several models. */
   refuseIfAny(model?: Model): void {
     if (this.#byField.size === 0) return
     const named = [...this.#byField].slice(0, MAX_FIELD_ERRORS)
@@ -41,7 +41,7 @@ export class FieldErrors {
   }
 }
 
-/** What is wrong with one place of a request: a field, or a record inside of it, `addresses[1].` */
+/** Creates the error of one field, or of a record inside it; its path is then `addresses[1].` */
 export function createFieldError(model: Model, path: string, message: string): VersoError {
   const name = path.replace(/\.$/, '')
   return new VersoError('invalid', `${model.name} was not written: ${name} ${message}`, {

@@ -11,25 +11,25 @@ import { didYouMean } from '../values/did-you-mean.js'
 import { listTemplateFields } from '../values/template.js'
 import { isObject } from '../values/value.js'
 
-/** A checked model. `defineModel` in `definition.ts` is how people write one. */
+/** A checked model. Model files declare it with `defineModel`. */
 export interface Model {
   readonly name: string
   readonly title: string
-  /** Every field in the order of the definition, then those kept by the service. */
+  /** All fields in the order of the definition, followed by the system fields. */
   readonly fields: ReadonlyMap<string, Field>
   readonly nameField: string | undefined
   readonly listFields: readonly string[]
-  /** Unique fields and unique sets alike. */
+  /** Unique sets of fields. A unique field is a set of one. */
   readonly unique: readonly (readonly string[])[]
   readonly indexes: readonly (readonly string[])[]
-  /** Sets of fields that change only together; no field is in two of them. */
+  /** Sets of fields that merge as one. They are disjoint. */
   readonly together: readonly (readonly string[])[]
   readonly archived: boolean
 }
 
 export const USER_MODEL = 'verso.auth.User'
 
-// SQLite keeps names that begin with sqlite_ for itself.
+// SQLite reserves names that begin with sqlite_.
 const MODEL_NAME_PATTERN = /^(?!sqlite_)[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+$/i
 const MAX_MODEL_NAME_CHARACTERS = 200
 const MODEL_OPTIONS = [
@@ -53,7 +53,7 @@ const ARCHIVED_FIELD: Field = {
   default: false,
 }
 
-/** A definition of any origin → a Model; every fault is reported, and then there is no model. */
+/** Checks a definition of any origin. Reports every error; returns no model if there is one. */
 export function checkModel(definition: unknown, report: (error: string) => void): Model | undefined {
   if (!isObject(definition)) {
     report('a model must be an object with a name and fields')
@@ -201,7 +201,7 @@ function checkFieldSets(
   })
 }
 
-/** What nobody writes, or what nobody can compare, cannot be held together with anything. */
+/** Rejects fields that clients do not write, and secrets, whose values a merge cannot compare. */
 function checkMergeGroups(
   sets: unknown,
   fields: ReadonlyMap<string, Field>,
@@ -263,32 +263,31 @@ function readFieldNames(
   return names
 }
 
-/** Whether an answer may show this field, if only when it is asked for. */
+/** An answer may contain this field, if only when the request selects it. */
 export function isReadable(field: Field): boolean {
   return field.secret === undefined && field.type !== 'binary'
 }
 
-/** The other side of a relation that somebody else holds: shown when it is asked for, never written. */
+/** The other side of a relation that the target stores. Answers contain it only when the request selects it; nobody writes it. */
 export function isInverse({ relation }: Field): boolean {
   return relation !== undefined && relation.mappedBy !== undefined && !relation.owned
 }
 
-/** Whether a full record shows this field. */
+/** A full record contains this field. */
 export function isReadByDefault(field: Field): boolean {
   return isReadable(field) && !isInverse(field)
 }
 
-/** A to-one that this record itself holds. */
+/** A to-one relation that this record stores. */
 export function isReference({ relation }: Field): boolean {
   return relation !== undefined && !relation.isList && relation.mappedBy === undefined
 }
 
-/** A list that is part of the record. */
 export function isOwnedList({ relation }: Field): boolean {
   return relation !== undefined && relation.isList && relation.owned
 }
 
-/** Whether a client's word can change this field. */
+/** A client may send a value of this field. */
 export function isWritable(field: Field): boolean {
   return !field.kept && field.computed === undefined && field.sequence === undefined && !isInverse(field)
 }

@@ -1,4 +1,4 @@
-// The values of a record: as they are compared and logged, and those that follow from others.
+// The values of a record as the log and merges compare them; computed and default values.
 import { FieldErrors } from './field-errors.js'
 import {
   FieldError,
@@ -12,7 +12,7 @@ import { isReadByDefault, type Model } from './model.js'
 import { parseDate, parseDatetime, parseTime } from '../values/date-time.js'
 import { getReferenceId, isId, isObject, type Value, type Values } from '../values/value.js'
 
-/** A record as answered → its values: of its neighbours only who they are, since the rest is theirs. */
+/** Converts a record of an answer to its values. Related records become `{ id }`. */
 export function toValues(model: Model, record: object): Values {
   const values: Values = {}
   for (const field of model.fields.values()) {
@@ -23,7 +23,7 @@ export function toValues(model: Model, record: object): Values {
   return values
 }
 
-/** Who is in a list does not change with the order in which it is shown. */
+/** Sorts the members of an ordered list by id: the order of display is not a change of the list. */
 function toMemberIds({ orderBy }: Relation, value: Value): Value {
   const members = toIds(value)
   if (!orderBy || !Array.isArray(members)) return members
@@ -35,7 +35,7 @@ function toIds(value: Value): Value {
   return isObject(value) ? { id: (value as Readonly<Record<string, Value>>)['id'] ?? null } : null
 }
 
-/** The computed fields of a record that holds these values. */
+/** Computes the computed fields of a record with these values. */
 export function computeValues(model: Model, values: Readonly<Values>, path = ''): Values {
   const errors = new FieldErrors()
   const { from, fields } = getComputedFields(model)
@@ -52,7 +52,7 @@ export function computeValues(model: Model, values: Readonly<Values>, path = '')
 }
 
 interface ComputedFields {
-  /** What computed fields see of a record, besides those that come before them. */
+  /** The fields that computed fields receive, besides the computed fields declared before them. */
   readonly from: readonly string[]
   readonly fields: readonly Field[]
 }
@@ -85,7 +85,7 @@ function computeField(field: Field, known: Readonly<Values>): Value | FieldError
   return value instanceof FieldError ? new FieldError(`is computed, and ${value.message}`) : value
 }
 
-/** What a new record holds where nothing was sent. */
+/** Returns the value of a new record if the client sent none. */
 export function getDefaultValue(field: Field, now: string): Value {
   if (field.default !== 'now') return field.default ?? null
   if (field.type === 'date') return now.slice(0, 10)
@@ -93,7 +93,7 @@ export function getDefaultValue(field: Field, now: string): Value {
   return field.type === 'datetime' ? (parseDatetime(now) ?? null) : field.default
 }
 
-/** Whether a field of this kind can have held it, whatever it was asked to be besides: bounds and choices come and go. */
+/** A field of this type may have stored the value at some time. Ignores bounds and selections, because they may have changed since. */
 export function isStorableValue(field: Field, value: Value): boolean {
   if (value === null) return true
   if (field.relation?.isList) return Array.isArray(value) && value.every(isIdObject)

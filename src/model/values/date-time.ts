@@ -1,4 +1,4 @@
-// Dates and times as texts that sort as they are: the same spelling on the wire, in the Log and in both engines.
+// Dates and times are canonical texts that sort chronologically. JSON, the log and both engines use the same spelling.
 
 const DATE_PATTERN = /^(\d{4})-(\d{2})-(\d{2})$/
 const TIME_PATTERN = /^(\d{2}):(\d{2})(?::(\d{2}))?$/
@@ -21,7 +21,7 @@ export function parseTime(input: string): string | undefined {
   return match[3] === undefined ? `${input}:00` : input
 }
 
-/** RFC 3339 with any offset → UTC with milliseconds; what is finer is cut off. */
+/** Converts RFC 3339 with any offset to UTC with milliseconds. Truncates finer fractions. */
 export function parseDatetime(input: string): string | undefined {
   const match = DATETIME_PATTERN.exec(input)
   if (!match) return undefined
@@ -29,7 +29,7 @@ export function parseDatetime(input: string): string | undefined {
   const [date, time] = [parseDate(dateText), parseTime(timeText.split('.')[0] ?? '')]
   const offsetMin = parseOffset(zone)
   if (date === undefined || time === undefined || offsetMin === undefined) return undefined
-  // In one spelling already, as everything that was stored once: nothing is to be worked out.
+  // The input is already canonical, as every stored value is.
   if (zone === 'Z' && fraction.length === 3 && input[10] === 'T') return input
   const local = Date.parse(`${date}T${time}.${fraction.slice(0, 3).padEnd(3, '0')}Z`)
   return formatDatetime(local - offsetMin * 60_000)
@@ -37,13 +37,13 @@ export function parseDatetime(input: string): string | undefined {
 
 export const TIMESTAMP_RULE = 'a time with its offset such as 2026-03-01T12:00:00Z (a + is written %2B)'
 
-/** A date is its beginning in UTC. */
+/** Accepts a date, too: it means midnight UTC. */
 export function parseTimestamp(input: unknown): string | undefined {
   const text = typeof input === 'string' ? input : ''
   return parseDatetime(text) ?? parseDate(text)
 }
 
-/** Milliseconds since 1970 → the canonical text, or undefined outside the years 1 to 9999. */
+/** Formats Unix milliseconds as the canonical text; undefined outside the years 1 to 9999. */
 function formatDatetime(ms: number): string | undefined {
   const date = new Date(ms)
   const year = date.getUTCFullYear()

@@ -1,4 +1,4 @@
-// Exact decimals are texts with exactly `scale` digits behind the point; no binary fraction comes near them.
+// Exact decimals are texts with exactly `scale` digits after the decimal point. They never pass through binary floating point.
 
 export const MAX_PRECISION = 38
 const MAX_DECIMAL_CHARACTERS = 100
@@ -6,7 +6,7 @@ const EXACT_NUMBER_DIGITS = 15
 
 export type DecimalResult = { readonly text: string } | { readonly fault: string }
 
-/** A client's number or text → the canonical text, or what is wrong with it. */
+/** Converts a client's number or text to the canonical text, or returns an error message. */
 export function parseDecimal(input: unknown, precision: number, scale: number): DecimalResult {
   const spelled = toDecimalText(input)
   if ('fault' in spelled) return spelled
@@ -32,7 +32,7 @@ function toDecimalText(input: unknown): DecimalResult {
   return numberToDecimalText(input)
 }
 
-/** A JSON number has been through binary floating point: take it only where that cannot have changed it. */
+/** A JSON number was parsed as binary floating point, so this accepts it only if no digit can have been lost. */
 function numberToDecimalText(input: number): DecimalResult {
   const inexact = { fault: 'has more digits than a JSON number keeps: send it as text' }
   if (Math.abs(input) >= 10 ** EXACT_NUMBER_DIGITS) return inexact
@@ -40,12 +40,12 @@ function numberToDecimalText(input: number): DecimalResult {
   const digits = mantissa.replace(/[-.]/g, '').replace(/^0+/, '').replace(/0+$/, '')
   if (!Number.isInteger(input) && digits.length > EXACT_NUMBER_DIGITS) return inexact
   if (exponent === undefined) return { text: mantissa }
-  // Only small numbers are left here: large ones were refused above.
+  // The exponent is negative: the check above rejected large numbers.
   const zeros = '0'.repeat(-Number(exponent) - 1)
   return { text: `${input < 0 ? '-' : ''}0.${zeros}${mantissa.replace(/[-.]/g, '')}` }
 }
 
-/** −1, 0 or 1 for two canonical texts. */
+/** Compares two canonical texts; returns −1, 0 or 1. */
 export function compareDecimals(a: string, b: string): number {
   const [negativeA, negativeB] = [a.startsWith('-'), b.startsWith('-')]
   if (negativeA !== negativeB) return negativeA ? -1 : 1

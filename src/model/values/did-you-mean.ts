@@ -1,7 +1,7 @@
 const MAX_DISTANCE = 3
 const MAX_SUGGESTION_CHARACTERS = 64
 
-/** ` (did you mean "x"?)` for the candidate that is nearest to the word, or nothing if none is near. */
+/** Returns ` (did you mean "x"?)` for the candidate closest to the word, or an empty text if none is close. */
 export function didYouMean(word: string, candidates: Iterable<string>): string {
   if (word.length > MAX_SUGGESTION_CHARACTERS) return ''
   let best: { candidate: string; distance: number } | undefined

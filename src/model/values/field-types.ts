@@ -5,10 +5,10 @@ import { validateJson, countCharacters, validateText, type Json, type Value, typ
 
 export const DEFAULT_STRING_CHARACTERS = 255
 export const MAX_TEXT_BYTES = 1_048_576
-/** How many characters fit into an index entry on both engines, of all its fields together. */
+/** An index entry holds at most this many characters on both engines, summed over its text fields. */
 export const MAX_INDEXED_CHARACTERS = 600
 const INTEGER_LIMIT = 2 ** 31
-/** Of a unit of UTF-16 in UTF-8. */
+/** A UTF-16 code unit takes at most this many bytes in UTF-8. */
 const MAX_UTF8_BYTES_PER_UNIT = 3
 
 export type FieldTypeName =
@@ -29,7 +29,7 @@ export type FieldTypeName =
 
 export type RelationTypeName = 'many-to-one' | 'one-to-one' | 'one-to-many' | 'many-to-many'
 
-/** How a column keeps a type; each engine has its own word for each. */
+/** The kind of column that stores a type. Each dialect maps it to a column type of its engine. */
 export type Storage =
   | 'text'
   | 'integer'
@@ -48,7 +48,7 @@ export interface Choice {
   readonly title: string
 }
 
-/** A field of a checked model. `FieldDefinition` in `definition.ts` is what people write. */
+/** A field of a checked model. Model files declare it as a `FieldDefinition`. */
 export interface Field {
   readonly name: string
   readonly type: FieldTypeName
@@ -67,18 +67,18 @@ export interface Field {
   /** Write-only. A password is hashed before it is stored. */
   readonly secret: 'hidden' | 'password' | undefined
   readonly computed: ((record: Readonly<Values>) => unknown) | undefined
-  /** Set by the service, whatever a client sends. */
+  /** A system field: only the service sets it, values that a client sends are ignored. */
   readonly kept: boolean
-  /** The name this field had before. */
+  /** The former name of this field; a migration renames its column. */
   readonly was: string | undefined
-  /** Whether a copy of a record begins with the same value. */
+  /** A copy of a record takes over this value. */
   readonly copied: boolean
-  /** Numbers given by the service, one after the other. */
+  /** The service assigns consecutive numbers to this field. */
   readonly sequence: Sequence | undefined
   readonly relation: Relation | undefined
 }
 
-/** A field that says nothing of itself but what it is. */
+/** The options of a field whose definition gives only its type. */
 export const FIELD_DEFAULTS: Omit<Field, 'name' | 'type' | 'title'> = {
   ...{ help: undefined, required: false, unique: false, min: undefined, max: undefined },
   ...{ minLength: 0, maxLength: 0, precision: 0, scale: 0, default: undefined, selection: undefined },
@@ -89,26 +89,26 @@ export const FIELD_DEFAULTS: Omit<Field, 'name' | 'type' | 'title'> = {
 export interface Sequence {
   readonly prefix: string
   readonly suffix: string
-  /** At least so many digits. */
+  /** Minimum number of digits; shorter numbers are padded with zeros. */
   readonly padding: number
   /** The first number. */
   readonly next: number
 }
 
-/** How records of one model hang together with those of another. */
+/** Connects the records of two models. */
 export interface Relation {
-  /** The name of the other model. */
+  /** Name of the related model. */
   readonly target: string
   readonly isList: boolean
-  /** The field of the target that holds the relation; undefined where this one does. */
+  /** The target's field that stores the relation; undefined if this field stores it. */
   readonly mappedBy: string | undefined
-  /** A list that is part of the record: shown with it, replaced with it. */
+  /** The list is part of the record: reads return it and writes replace it. */
   readonly owned: boolean
-  /** What a list is ordered by, as people write it, before the id. */
+  /** Sort keys of a list as the definition spells them. The id breaks ties. */
   readonly orderBy?: readonly string[]
 }
 
-/** What is wrong with a value, to be read behind the field's name. */
+/** An error in the value of one field. The message continues a sentence that starts with the field's name. */
 export class FieldError {
   constructor(readonly message: string) {}
 }
@@ -133,11 +133,11 @@ export type FieldOption =
 
 export interface FieldType {
   readonly storage: Storage
-  /** The options that mean something for this type, besides title, help and was. */
+  /** The options that this type allows, besides title, help, was and copy. */
   readonly options: readonly FieldOption[]
-  /** Outside data → the canonical value. Never sees null. */
+  /** Converts client data to the canonical value. Never receives null. */
   readonly parse: (input: unknown, field: Field) => Value | FieldError
-  /** −1, 0 or 1, for types that have min and max. */
+  /** Orders two values by the sign of the result. Types with min and max have it. */
   readonly compare?: (a: Value, b: Value) => number
 }
 
@@ -203,7 +203,7 @@ export const FIELD_TYPES = {
   uuid: { storage: 'uuid', options: SCALAR_OPTIONS, parse: parseWith(parseUuidText, 'must be a UUID') },
   json: { storage: 'json', options: ['required', 'default', 'computed'], parse: parseJsonValue },
   binary: {
-    // Which file it is; the content lies elsewhere.
+    // The column stores a reference to the file; the blob store holds its content.
     storage: 'file',
     options: [],
     parse: () => new FieldError('is binary: its content does not travel as JSON'),
@@ -230,17 +230,16 @@ export const FIELD_TYPES = {
   },
 } as const satisfies Record<FieldTypeName, FieldType>
 
-/** How the column of this field keeps it; the other side of a relation has none. */
+/** Returns the storage of the field's column. An inverse relation has no column. */
 export function getStorage(field: Field): Storage {
   return field.relation?.mappedBy === undefined ? FIELD_TYPES[field.type].storage : 'none'
 }
 
-/** Whether its column can stand in an index. */
 export function isIndexable(field: Field): boolean {
   return !['json', 'file', 'none'].includes(getStorage(field)) && field.secret === undefined
 }
 
-/** Outside data → the canonical value of this field, or what is wrong with it. */
+/** Converts client data to the canonical value of this field and checks its selection and bounds. */
 export function parseValue(field: Field, input: unknown): Value | FieldError {
   const type: FieldType = FIELD_TYPES[field.type]
   const value = type.parse(input, field)
@@ -266,7 +265,7 @@ function parseTextValue(input: unknown, field: Field): Value | FieldError {
   if (error !== undefined) return new FieldError(error)
   if (input.length * MAX_UTF8_BYTES_PER_UNIT > MAX_TEXT_BYTES && Buffer.byteLength(input) > MAX_TEXT_BYTES)
     return new FieldError(`must be at most ${MAX_TEXT_BYTES} bytes of UTF-8`)
-  // Characters are counted only where it matters: there are at most as many as units of UTF-16, and at least half as many.
+  // A text has at most as many characters as UTF-16 code units and at least half as many, so most texts need no counting.
   if (input.length <= field.maxLength && input.length >= 2 * field.minLength) return input
   const length = countCharacters(input)
   if (length > field.maxLength) return new FieldError(`must have at most ${field.maxLength} characters`)
@@ -278,7 +277,7 @@ function parseTextValue(input: unknown, field: Field): Value | FieldError {
 function parseIntegerValue(input: unknown, min: number, max: number): Value | FieldError {
   if (typeof input !== 'number' || !Number.isInteger(input)) return new FieldError('must be a whole number')
   if (input < min || input > max) return new FieldError(`must be between ${min} and ${max}`)
-  return input + 0 // −0 becomes 0
+  return input + 0 // Turns −0 into 0.
 }
 
 function parseUuidText(input: string): string | undefined {

@@ -1,14 +1,14 @@
-// What a client calls a file → a name that is safe to show, to log and to send back. Nothing on disk is ever called by it.
+// Turns a client's file name into one that is safe to show, log and send back. Blobs on disk never use it.
 import { countCharacters } from './value.js'
 
 const MAX_FILE_NAME_CHARACTERS = 255
-/** An ending such as `.pdf` that is kept when a name is cut. */
+/** An extension such as `.pdf`; truncation keeps it. */
 const FILE_EXTENSION = /\.[\p{L}\p{N}]{1,10}$/u
-/** Controls, what turns the direction of text, separators of lines, and halves of pairs. */
+/** Control characters, bidirectional marks, line separators and lone surrogates. */
 const UNSAFE_CHARACTERS = /[\p{Cc}\p{Cs}\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu
 const DEFAULT_FILE_NAME = 'file'
 
-/** The last step of a path as either kind of system writes it, in one spelling, at most 255 characters long. */
+/** Returns the last segment of a Windows or POSIX path, in Unicode form NFC, truncated to 255 characters. */
 export function sanitizeFileName(input: string | undefined): string {
   const last = /[^/\\]*$/.exec(input ?? '')?.[0] ?? ''
   const name = last.replace(UNSAFE_CHARACTERS, '').normalize('NFC').trim()
@@ -19,14 +19,14 @@ export function sanitizeFileName(input: string | undefined): string {
   return stem.slice(0, MAX_FILE_NAME_CHARACTERS - countCharacters(ending)).join('') + ending
 }
 
-/** What an answer calls its content (RFC 6266): the name in UTF-8 is the better one. */
+/** Reads the file name from a Content-Disposition header (RFC 6266). `filename*` takes precedence over `filename`. */
 export function parseDispositionName(disposition: string): string | undefined {
   const extended = /filename\*\s*=\s*utf-8''([^;\s]+)/i.exec(disposition)?.[1]
   if (extended !== undefined) {
     try {
       return decodeURIComponent(extended)
     } catch {
-      // Not encoded as it says: then the other one.
+      // The value is not valid percent-encoding: fall back to `filename`.
     }
   }
   const [, quoted, bare] = /filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]+))/i.exec(disposition) ?? []

@@ -1,12 +1,12 @@
-// What a file is, by its first bytes. What a client says of it, or its name, is not believed.
+// Detects the content type of a file from its first bytes. The type and the name that a client sends are not trusted.
 
-/** How many of the first bytes are looked at. */
+/** Detection reads this many bytes from the beginning of a file. */
 export const SNIFF_BYTES = 4096
 
 const UNKNOWN_TYPE = 'application/octet-stream'
 const TEXT_TYPE = 'text/plain; charset=utf-8'
 
-/** Bytes at a place, as text of one byte each. */
+/** Expected bytes at an offset, as Latin-1 text. */
 type MagicBytes = readonly [offset: number, bytes: string]
 
 const MAGIC_BYTES: readonly (readonly [type: string, ...marks: MagicBytes[]])[] = [
@@ -21,7 +21,7 @@ const MAGIC_BYTES: readonly (readonly [type: string, ...marks: MagicBytes[]])[] 
   ['application/gzip', [0, '\x1f\x8b\x08']],
 ]
 
-/** SVG, HTML and scripts are text here: a browser that is told more would run what is in them. */
+/** SVG, HTML and scripts count as plain text, so that a browser never executes them. */
 export function detectContentType(head: Uint8Array): string {
   const bytes = Buffer.from(head.buffer, head.byteOffset, head.byteLength).toString('latin1')
   const known = MAGIC_BYTES.find(([, ...marks]) =>
@@ -33,11 +33,11 @@ export function detectContentType(head: Uint8Array): string {
 function isUtf8Text(head: Uint8Array): boolean {
   if (head.length === 0) return false
   try {
-    // The last character may have been cut off.
+    // `stream` tolerates a last character that the sniff limit cut off.
     const text = new TextDecoder('utf-8', { fatal: true }).decode(head, { stream: true })
-    // eslint-disable-next-line no-control-regex -- controls are what is looked for
+    // eslint-disable-next-line no-control-regex -- the pattern finds control characters
     return !/[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]/.test(text)
   } catch {
-    return false // The decoder throws at what is no UTF-8.
+    return false // The decoder throws on invalid UTF-8.
   }
 }

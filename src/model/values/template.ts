@@ -1,4 +1,4 @@
-// Templates such as `{firstName} {lastName}`: the computed fields of models written as JSON.
+// Templates such as `{firstName} {lastName}` define the computed fields of models written as JSON.
 import type { Value, Values } from './value.js'
 
 const PLACEHOLDER = /\{([^{}]*)\}/g
@@ -7,9 +7,9 @@ export function listTemplateFields(template: string): string[] {
   return [...template.matchAll(PLACEHOLDER)].map((match) => match[1] ?? '')
 }
 
-/** What is missing leaves no gap: white space is folded, and nothing at all is null. */
+/** Collapses white space, so that missing values leave no gap. An empty result is null. */
 export function compileTemplate(template: string): (record: Readonly<Values>) => Value {
-  // Of what a split by a group gives, every other piece is what the group has matched.
+  // Splitting by a capture group puts the captured field names at the odd indexes.
   const pieces = template.split(PLACEHOLDER)
   return (record) => {
     let text = ''

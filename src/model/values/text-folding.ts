@@ -1,22 +1,24 @@
-// Text as a search compares it: without case and accents. PostgreSQL has the same as a function, made from the tables of this file.
+// Folds text for search: removes case and accents. PostgreSQL gets the same function, generated from the tables of this file.
 
 export type CodePoints = readonly (readonly [first: number, last: number])[]
 
-/** Accents and the like. Vowel signs and voiced marks stand elsewhere: they are letters of their scripts, and stay. */
+/** Combining accents. Vowel signs and voiced marks are not among them: they are letters of their scripts. */
 export const ACCENT_MARKS = parseCodePoints('0300-036F 1AB0-1AFF 1DC0-1DFF 20D0-20FF FE20-FE2F')
 
 /**
- * What is never folded, because engines would not agree. They come with Unicode of different years; 10.0, of 2017, is what all of
- * them know, and its letters fold alike for ever. So here are: the letters and marks that came later, all that lies beyond the
- * first plane but for what has case (Deseret, Osage, Old Hungarian, Warang Citi, Adlam) or is the same ideograph under a second
- * number, and U+11A7, which PostgreSQL takes for the end of a Korean syllable.
+ * Code points that stay as they are, because the engines would fold them differently. Engines ship different versions of Unicode; all of
+ * them know version 10.0 of 2017, and the letters of that version fold alike in every later one. The list holds:
+ * - letters and marks that were added after 10.0;
+ * - everything beyond the first plane, except scripts with case (Deseret, Osage, Old Hungarian, Warang Citi, Adlam) and compatibility
+ *   ideographs;
+ * - U+11A7, which PostgreSQL takes for the end of a Korean syllable.
  */
 export const UNFOLDED_CODE_POINTS = parseCodePoints(
   '07FD 0897-089F 08CA-08D3 09FE 0C3C 0EBA 11A7 1715 1C89-1CBF 2C2F 2C5F A7B8-A7F6 A82C ' +
     '10000-103FF 10450-104AF 104FC-10C7F 10CF3-1189F 118E0-1E8FF 1E94B-2F7FF 2FA1E-10FFFF',
 )
 
-/** Small letters that Unicode does not take apart, and the sigma that ends a word. */
+/** Lower-case letters that Unicode does not decompose, and the final sigma. */
 export const LETTER_FOLDS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     ς: 'σ',
@@ -34,7 +36,7 @@ export const LETTER_FOLDS: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** Up to here, at the end of Cyrillic, each character folds for itself: without accents none joins its neighbour. */
+/** Up to here, at the end of Cyrillic, each character folds independently: without accents, none combines with the next one. */
 export const LAST_SIMPLE_CODE_POINT = 0x052f
 
 const LITERAL_SEPARATOR = '\0'
@@ -47,28 +49,28 @@ const SIMPLE_FOLDS = Array.from({ length: LAST_SIMPLE_CODE_POINT + 1 }, (_, poin
   foldRun(String.fromCodePoint(point)),
 )
 
-/** Equal for texts that differ only in case or accents. What was folded folds to itself. */
+/** Texts that differ only in case or accents fold to the same text. Folding is idempotent. */
 export function foldText(text: string): string {
   if (!NOT_PLAIN.test(text)) return text.toLowerCase()
   return NOT_SIMPLE.test(text) ? text.replace(FOLDABLE, foldRun) : foldSimple(text)
 }
 
-/** The same as `foldStretch`, at a third of its cost: SQLite calls it for each row. */
+/** Gives the same result as `foldRun` at a third of its cost. SQLite calls it for each row. */
 function foldSimple(text: string): string {
   let folded = ''
   for (let index = 0; index < text.length; index++) folded += SIMPLE_FOLDS[text.charCodeAt(index)] ?? ''
   return folded
 }
 
-/** The letters come last: ẞ, ǽ and ǿ are among them only once they are small and bare. */
+/** Replaces letters last: ẞ, ǽ and ǿ match only after lower-casing and removal of accents. */
 function foldRun(run: string): string {
   const bare = run.normalize('NFD').replace(ACCENT_PATTERN, '').normalize('NFC')
   return bare.toLowerCase().replace(LETTER_PATTERN, (letter) => LETTER_FOLDS.get(letter) ?? letter)
 }
 
 /**
- * The pattern to match against folded text with `like ? escape '\'`. In the value `%` and `_` are wildcards and `\%`, `\_`, `\\`
- * are these characters; any other backslash is one. A value that neither starts nor ends with `%` is found anywhere in the text.
+ * Builds the pattern that matches folded text with `like ? escape '\'`. In the value, `%` and `_` are wildcards, and `\%`, `\_` and `\\`
+ * stand for these characters; any other backslash is literal. A value that neither starts nor ends with `%` matches anywhere in the text.
  */
 export function buildLikePattern(value: string): string {
   const isPlain = !value.includes('\\') && !NOT_PLAIN.test(value)
@@ -77,8 +79,8 @@ export function buildLikePattern(value: string): string {
 }
 
 /**
- * Split by what it catches, the literals stand at the odd places and the wildcards between them. They are folded together: one by
- * one costs four times as much, and nothing joins its neighbour over a character that no text has.
+ * Splitting by a capture group puts literals at the odd indexes and wildcards at the even ones. Folds all literals in one call, which
+ * costs a quarter of folding each alone; the separator keeps them from combining.
  */
 function foldLiterals(value: string): [pattern: string, isOpenAtEnd: boolean] {
   const parts = value.split(/((?:\\[%_\\]|[^%_])+)/)
@@ -89,7 +91,7 @@ function foldLiterals(value: string): [pattern: string, isOpenAtEnd: boolean] {
   return [folded.join(''), parts.at(-1)?.endsWith('%') === true]
 }
 
-/** Escaped after folding, so that nothing that folding yields is taken for a wildcard. */
+/** Escapes after folding, so that no character produced by folding acts as a wildcard. */
 function escapeLiteral(literal: string): string {
   return foldText(literal.replace(/\\([%_\\])/g, '$1')).replace(/[%_\\]/g, '\\$&')
 }

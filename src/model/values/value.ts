@@ -1,4 +1,4 @@
-/** Values as they travel and as the Log keeps them: JSON, in one canonical spelling for each type. */
+/** Values as JSON bodies and the log contain them, in one canonical spelling for each type. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 export type Value = Json
 export type Values = Record<string, Value>
@@ -13,7 +13,6 @@ export function isNonNegativeInteger(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0
 }
 
-/** What a record can be called by. */
 export function isId(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) > 0
 }
@@ -22,12 +21,12 @@ export function isVersion(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0
 }
 
-/** Of a reference as the Log knows it. */
+/** Returns the id of a reference `{ id }` as the log stores it. */
 export function getReferenceId(reference: Value): number {
   return (reference as { readonly id: number }).id
 }
 
-/** Equal as JSON: the order of keys does not matter, the order of a list does. */
+/** Compares as JSON: the order of keys does not matter, the order of a list does. */
 export function isSameValue(a: Value, b: Value): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
@@ -41,21 +40,21 @@ export function isSameValue(a: Value, b: Value): boolean {
   return keys.every((key) => Object.hasOwn(right, key) && isSameValue(left[key] as Json, right[key] as Json))
 }
 
-/** The number of characters as people would count them in a limit: code points. */
+/** Counts code points; length limits use this number. */
 export function countCharacters(text: string): number {
   let count = text.length
   for (const point of text) count -= point.length - 1
   return count
 }
 
-/** What keeps a text from being stored alike everywhere, or undefined. */
+/** Returns an error message if the engines would not store this text alike. */
 export function validateText(text: string): string | undefined {
   if (text.includes('\0')) return 'must not contain the NUL character'
   if (!text.isWellFormed()) return 'must not contain half of a surrogate pair'
   return undefined
 }
 
-/** What keeps a parsed JSON value from being stored and printed exactly, or undefined. */
+/** Returns an error message if this parsed JSON cannot be stored and serialized exactly. */
 export function validateJson(value: unknown, depth = 0): string | undefined {
   if (depth > MAX_JSON_VALUE_DEPTH) return `must not be nested deeper than ${MAX_JSON_VALUE_DEPTH} levels`
   if (typeof value === 'string') return validateText(value)
@@ -80,7 +79,7 @@ function findFirstError<T>(items: readonly T[], check: (item: T) => string | und
   return undefined
 }
 
-/** The ids in a list of neighbours. */
+/** Lists the ids of related records. */
 export function listIds(list: unknown): number[] {
   return Array.isArray(list) ? list.filter(isObject).map(({ id }) => Number(id)) : []
 }

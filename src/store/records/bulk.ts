@@ -1,4 +1,4 @@
-// Many records at once, with ids and versions that they bring along.
+// Bulk inserts of records that already have ids and versions, and bulk reads by id.
 import type { ModelField } from '../../model/catalog/catalog.js'
 import type { Criteria } from '../../model/query/criteria.js'
 import type { SortKey } from '../../model/query/sort-key.js'
@@ -22,7 +22,7 @@ export interface RowWithId {
   readonly values: Values
 }
 
-/** How the rows of one table go in. */
+/** The bulk insert of one table, with an encoder for each column. */
 interface RowInserter {
   readonly insertion: BulkInsert
   readonly columns: readonly { readonly name: string; readonly encode: Column['encode'] }[]
@@ -61,7 +61,7 @@ export async function insertWithIds(
   await translateUniqueViolation(table, () => insertion.run(tx, given))
 }
 
-/** The links of new records, which have none yet. */
+/** Inserts links of many-to-many relations. The owners must be new records, which have no links yet. */
 export async function insertLinks(
   tx: Transaction,
   dialect: Dialect,
@@ -76,7 +76,7 @@ const LINK_COLUMNS = [
   { name: 'member', storage: 'integer' },
 ] as const satisfies JsonColumn[]
 
-/** The versions of those that are there. */
+/** Reads the versions of the existing records among `ids`. */
 export async function readVersions(
   db: Queryable,
   { name, dialect }: Table,
@@ -91,13 +91,13 @@ export async function readVersions(
 }
 
 interface ReadOptions {
-  /** The records that whoever asks may see. */
+  /** Criteria of the records that the user may read. */
   readonly seen?: Criteria | undefined
-  /** Before the id; without it they come in no order. */
+  /** Sort keys, before the id. Without them the order is undefined. */
   readonly order?: readonly SortKey[] | undefined
 }
 
-/** Those of these that are there, and that whoever asks may see. */
+/** Reads the existing records among `ids` that the user may read. */
 export async function readByIds(
   db: Queryable,
   { name, dialect }: Table,
@@ -120,19 +120,18 @@ export async function readByIds(
   return rows.map((row) => select.toRecord(row))
 }
 
-/** The greatest id that is there, or 0. */
+/** Reads the greatest id in the table; 0 if the table is empty. */
 export async function readMaxId(db: Queryable, { name }: Table): Promise<number> {
   const [row] = await db.all(`select max("id") as "last" from ${name}`)
   return Number(row?.['last'] ?? 0)
 }
 
-/** How many there are. */
 export async function countRows(db: Queryable, { name }: Table): Promise<number> {
   const [row] = await db.all(`select count(*) as "total" from ${name}`)
   return Number(row?.['total'])
 }
 
-/** From here on the engine gives ids after this one. */
+/** Makes the engine assign ids greater than `id` from now on. */
 export async function advanceIds(tx: Transaction, { model, dialect }: Table, id: number): Promise<void> {
   for (const sql of dialect.advanceIds(toTableName(model.name), id)) await tx.run(sql)
 }

@@ -1,4 +1,4 @@
-// The files that records hold: what is known of each. Their content is in `Contents`.
+// Rows that describe the files of records. The content of a file is in the BlobStore.
 import type { FileMetadata } from '../../model/catalog/file-facts.js'
 import type { BlobStore, Dialect, BlobLocation, Queryable, Row, Transaction } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
@@ -20,13 +20,13 @@ export async function insertFile(
   )
 }
 
-/** The row goes in this transaction, and with it the content, at once or after it. */
+/** Deletes the row in this transaction. The BlobStore deletes the content in the transaction or after its commit. */
 export async function removeFile(tx: Transaction, contents: BlobStore, file: BlobLocation): Promise<void> {
   await contents.drop(tx, file)
   await tx.run(`delete from ${FILE_TABLE} where id = ?`, [file.id])
 }
 
-/** The files of one record by field; undefined if there is no such record. */
+/** Finds the files of one record, by field; undefined if the record does not exist. */
 export async function findRecordFiles(
   db: Queryable,
   { name, fileFields }: Table,
@@ -50,7 +50,7 @@ export async function findRecordFiles(
   return files
 }
 
-/** Those of these that are there. A row never changes: what a record refers to is what it held at its version. */
+/** Finds the existing files among `ids`. Rows are immutable, so a file id in an old version of a record still means the same file. */
 export async function findFilesById(
   db: Queryable,
   dialect: Dialect,
@@ -62,7 +62,7 @@ export async function findFilesById(
   return new Map(rows.map((row) => [Number(row['id']), toStoredFile(row)]))
 }
 
-/** All files of a column that is about to be dropped. */
+/** Finds all files of a column, before the column is dropped. */
 export async function findFilesInColumn(db: Queryable, table: string, column: string): Promise<StoredFile[]> {
   const rows = await db.all(
     `select ${FILE_COLUMNS} from ${FILE_TABLE} as f where f.id in (select ${quoteIdentifier(column)} from ${table})`,

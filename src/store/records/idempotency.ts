@@ -3,7 +3,7 @@ import type { Queryable, Transaction } from '../engine/database.js'
 export interface IdempotencyClaim {
   readonly userId: number
   readonly key: string
-  /** Of the whole request: the same key must not come with another one. */
+  /** Digest of the whole request. A key that is reused with a different request is rejected. */
   readonly digest: string
   readonly nowMs: number
 }
@@ -11,20 +11,20 @@ export interface IdempotencyClaim {
 export interface StoredResponse {
   readonly digest: string
   readonly response: string
-  /** Of the rights that it was made by; null if it was made without, or by an older node. */
+  /** The permissions version that the response was made with; null if there was none, or if an older node stored the response. */
   readonly permissionsVersion: number | null
 }
 
 /**
- * Takes the key for this transaction, or answers what was stored under it. While another transaction holds the key this waits for
- * its end; if that one is rolled back, the key is free.
+ * Claims the key for this transaction, or returns the response that is stored under it. While another transaction holds the key, this
+ * waits for its end. If that transaction is rolled back, the key is free.
  */
 export async function claimIdempotencyKey(
   tx: Transaction,
   { userId, key, digest, nowMs }: IdempotencyClaim,
   retentionMs: number,
 ) {
-  // Those who share the transaction would be waited for by themselves.
+  // In a group commit, a second request with the same key would see the uncommitted claim of the first instead of waiting for its response.
   tx.group?.requireExclusive()
   const claimedRows = await tx.run(
     'insert into verso_idempotency (user_id, key, digest, created_ms) values (?, ?, ?, ?) on conflict (user_id, key) ' +

@@ -1,9 +1,9 @@
-// Who stands in an owned list.
+// Members of owned lists.
 import type { ModelField } from '../../model/catalog/catalog.js'
 import type { Dialect, Queryable, Transaction } from '../engine/database.js'
 import { findMembership } from '../sql/relation.js'
 
-/** The members of one owner's list, by id. */
+/** Finds the members of one owner's list, in the order of their ids. */
 export async function findMembers(db: Queryable, list: ModelField, owner: number): Promise<number[]> {
   const { table, owner: ownerColumn, member } = findMembership(list)
   const rows = await db.all(
@@ -13,7 +13,7 @@ export async function findMembers(db: Queryable, list: ModelField, owner: number
   return rows.map((row) => Number(row['member']))
 }
 
-/** The owners whose list holds this member. */
+/** Finds the owners whose lists contain the member. */
 export async function findOwners(db: Queryable, list: ModelField, member: number): Promise<number[]> {
   const { table, owner, member: memberColumn } = findMembership(list)
   const rows = await db.all(
@@ -23,7 +23,7 @@ export async function findOwners(db: Queryable, list: ModelField, member: number
   return rows.map((row) => Number(row['owner']))
 }
 
-/** The owners whose lists hold one of these members. */
+/** Finds the owners whose lists contain at least one of the members. */
 export async function findOwnersOfAny(
   db: Queryable,
   dialect: Dialect,
@@ -38,7 +38,7 @@ export async function findOwnersOfAny(
   return rows.map((row) => Number(row['owner']))
 }
 
-/** Of a many-to-many: the other side of a one-to-many is a field of its members. */
+/** Adds links of a many-to-many relation. (A one-to-many relation is a field of its members, which an update of the members sets.) */
 export async function addMembers(
   tx: Transaction,
   { json }: Dialect,
@@ -69,7 +69,7 @@ export async function removeMembers(
   ])
 }
 
-/** Takes a record that is going out of all links of a many-to-many, as their owner or as a member. */
+/** Deletes all links of a many-to-many relation that have the record as their owner or as their member, before the record is deleted. */
 export async function removeAllMemberships(
   tx: Transaction,
   list: ModelField,

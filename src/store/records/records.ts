@@ -14,24 +14,24 @@ import type { Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
 
 export interface IdScan {
-  /** The records that come after this id. */
+  /** The scan returns records with greater ids. */
   readonly after: number
   readonly limit: number
   readonly where?: Criteria | undefined
-  /** Those that whoever asks may see. */
+  /** Criteria of the records that the user may read. */
   readonly seen?: Criteria | undefined
   readonly select?: Select
-  /** Leaves out archived ones, of a model that has them. */
+  /** Excludes archived records. Only for models with an `archived` field. */
   readonly isVisible?: boolean
 }
 
-/** The next records by id: as quick at the end of a table as at its beginning. Archived ones are among them, unless they are to be left out. */
+/** Reads the next records in the order of their ids (keyset pagination). Includes archived records unless `isVisible` is set. */
 export async function scanById(db: Queryable, table: Table, scan: IdScan): Promise<WireRecord[]> {
   const { select = table.full } = scan
   return (await scanRows(db, table, scan, select)).map((row) => select.toRecord(row))
 }
 
-/** The rows of the same, with other columns. */
+/** Runs the scan of `scanById` and returns rows with the columns of `select`. */
 export async function scanRows(
   db: Queryable,
   table: Table,
@@ -49,7 +49,7 @@ export async function scanRows(
   return db.all(`select ${select.columns} ${from}`, all)
 }
 
-/** Without a `select`: the record as a write needs it, without the names of list members. */
+/** Reads one record. The default `select` is the one that writes need: it has no names of list members. */
 export async function read(
   db: Queryable,
   table: Table,
@@ -64,7 +64,7 @@ export async function read(
   return parseStoredJson(row['text']) as WireRecord
 }
 
-/** A record as it goes out: the text of its JSON. */
+/** A record as JSON text. */
 export interface RecordJson {
   readonly version: number
   readonly text: string
@@ -87,7 +87,7 @@ export async function readPrinted(
   return row && { version: Number(row['version']), text: String(row['text']) }
 }
 
-/** Which of these are true of a record; undefined if it is not there. */
+/** Evaluates each criteria against a record; undefined if the record does not exist. */
 export async function evaluateCriteria(
   db: Queryable,
   table: Table,
@@ -106,7 +106,7 @@ export async function evaluateCriteria(
   return row && criteria.map((_, index) => row[`c${index}`] === 1)
 }
 
-/** Those of the ids whose records meet the criteria. */
+/** Returns the ids of the existing records that meet the criteria. */
 export async function filterIds(
   db: Queryable,
   table: Table,
@@ -125,7 +125,7 @@ export async function findVersion(db: Queryable, table: Table, id: number): Prom
   return row && Number(row['version'])
 }
 
-/** Nobody else changes the record until the transaction ends. */
+/** Reads and locks a record. Other transactions cannot change the record until this transaction ends. */
 export async function readForUpdate(
   tx: Transaction,
   table: Table,
@@ -135,7 +135,7 @@ export async function readForUpdate(
   return read(tx, table, id)
 }
 
-/** The same for several, in the order of their ids. */
+/** Locks records in the order of their ids, so that two transactions cannot deadlock. */
 export async function lockRecords(
   tx: Transaction,
   { name, dialect }: Table,
@@ -147,18 +147,18 @@ export async function lockRecords(
   await tx.all(sql, [JSON.stringify(ids)])
 }
 
-/** Nor does anybody begin to refer to it. */
+/** Locks a record against changes and against new references to it. */
 export async function lockForRemoval(tx: Transaction, table: Table, id: number): Promise<void> {
   await lockRecord(tx, table, id, table.dialect.lockForRemoval)
 }
 
-/** Locks keep others out, not those who share the transaction. */
+/** Row locks do not separate the writers of a group commit, so a lock requires an exclusive transaction. */
 async function lockRecord(tx: Transaction, table: Table, id: number, lockClause: string): Promise<void> {
   tx.group?.requireExclusive()
   if (lockClause !== '') await tx.all(`select 1 from ${table.name} where "id" = ?${lockClause}`, [id])
 }
 
-/** Stores new records, each with version 0; answers their ids. */
+/** Inserts records with version 0 and returns their ids. */
 export async function insert(tx: Transaction, table: Table, rows: readonly Values[]): Promise<number[]> {
   const ids: number[] = []
   for (const row of rows) {
@@ -173,12 +173,12 @@ export async function insert(tx: Transaction, table: Table, rows: readonly Value
 
 export interface RecordUpdate {
   readonly id: number
-  /** The version it was made from: the record must still have it. */
+  /** The version that the update was made from. The record must still have this version. */
   readonly version: number
   readonly values: Values
 }
 
-/** One guarded statement for each: the version is checked where it is raised. Answers whether each was still at its version. */
+/** Updates each record in one statement that checks and increments its version. Returns false for each record whose version differed. */
 export async function update(
   tx: Transaction,
   table: Table,
@@ -203,7 +203,7 @@ export interface RecordRemoval {
   readonly version: number
 }
 
-/** As `update`: only a record that is still at its version is removed. */
+/** Deletes each record in one statement that checks its version. Returns false for each record whose version differed. */
 export async function remove(
   tx: Transaction,
   table: Table,
@@ -217,7 +217,7 @@ export async function remove(
   return results
 }
 
-/** The engine says which index; people want to know which field. */
+/** Translates a violated unique index into a `not-unique` error that names the fields. */
 export async function translateUniqueViolation<T>(table: Table, write: () => Promise<T>): Promise<T> {
   try {
     return await write()

@@ -1,4 +1,4 @@
-// Who refers to whom.
+// References between records.
 import type { ModelField } from '../../model/catalog/catalog.js'
 import type { Dialect, Queryable, Transaction } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
@@ -6,14 +6,14 @@ import { isReference } from '../../model/definition/model.js'
 import { toLinkTableName } from '../sql/relation.js'
 import type { Table } from '../sql/table.js'
 
-/** Those of the ids that are there. Until the transaction ends nobody removes them. */
+/** Returns the ids of existing records, and locks these records against deletion until the transaction ends. */
 export async function lockReferenced(
   tx: Transaction,
   { name, dialect }: Table,
   ids: readonly number[],
 ): Promise<Set<number>> {
   if (ids.length === 0) return new Set()
-  // What is held is not held against those who share the transaction.
+  // Row locks do not separate the writers of a group commit.
   tx.group?.requireExclusive()
   const rows = await tx.all(
     `select "id" from ${name} where "id" in (${dialect.json.unnest('integer')}) order by "id"${dialect.lockForReference}`,
@@ -22,12 +22,12 @@ export async function lockReferenced(
   return new Set(rows.map((row) => Number(row['id'])))
 }
 
-/** A field that may refer to a record of the target. */
+/** A field that can refer to records of the target model. */
 export interface Referrer {
   readonly model: string
   readonly field: string
   readonly target: string
-  /** A many-to-many: what refers stands in a table of links. */
+  /** True for a many-to-many relation, which stores its references in a link table. */
   readonly isLink: boolean
 }
 
@@ -37,15 +37,15 @@ export function toReferrer({ model, field }: ModelField): Referrer {
 
 export interface ReferringRecords {
   readonly total: number
-  /** The first of them. */
+  /** The smallest ids, at most MAX_SHOWN_REFERRERS. */
   readonly ids: readonly number[]
-  /** What the very first refers to. */
+  /** The id that the first of these records refers to. */
   readonly firstTarget: number
 }
 
 const MAX_SHOWN_REFERRERS = 10
 
-/** The records whose field refers to one of these. */
+/** Finds the records whose field refers to one of `ids`. */
 export async function findReferringRecords(
   db: Queryable,
   dialect: Dialect,
@@ -69,7 +69,7 @@ export async function findReferringRecords(
   return { total: Number(count?.['total']), ids: shown, firstTarget }
 }
 
-/** The ids that a record refers to, by field, whether there is anything under them or not. */
+/** Reads the ids that a record refers to, by field. The referenced records may not exist. */
 export async function readReferences(
   db: Queryable,
   { name, storedFields }: Table,

@@ -1,4 +1,4 @@
-// Numbers given one after the other, in the transaction that uses them: what is rolled back leaves no gap.
+// Gapless sequences: a number is taken in the transaction that uses it, so a rollback returns the number.
 import type { Field, Sequence } from '../../model/values/field-types.js'
 import type { Model } from '../../model/definition/model.js'
 import type { Queryable, Transaction } from '../engine/database.js'
@@ -6,10 +6,10 @@ import { quoteIdentifier, toTableName } from '../engine/names.js'
 
 export const SEQUENCE_TABLE = 'verso_sequence'
 const SEQUENCE_SCAN_ROWS = 1_000
-/** Behind the name of a sequence whose field is none at present; no field can be called so. */
+/** Ends the name of a sequence whose field is currently not a sequence field. No field name can contain a space. */
 const INACTIVE_SUFFIX = ' resting'
 
-/** The next number, as it is to be stored. Whoever else wants one waits until the transaction has ended. */
+/** Takes the next number and returns the text to store. Other transactions that take a number wait until this transaction ends. */
 export async function takeNextNumber(tx: Transaction, model: Model, field: Field): Promise<string> {
   const { sequence } = field
   const name = buildSequenceName(model, field)
@@ -21,7 +21,7 @@ export async function takeNextNumber(tx: Transaction, model: Model, field: Field
   return prefix + String(Number(row['next']) - 1).padStart(padding, '0') + suffix
 }
 
-/** Whether `makeSequences` has nothing to do. */
+/** Returns true if `createSequences` has nothing to do. */
 export async function areSequencesCurrent(db: Queryable, models: readonly Model[]): Promise<boolean> {
   const known = await readSequences(db)
   const isCurrent = (model: Model, field: Field) =>
@@ -29,14 +29,14 @@ export async function areSequencesCurrent(db: Queryable, models: readonly Model[
   return models.every((model) => [...model.fields.values()].every((field) => isCurrent(model, field)))
 }
 
-/** Makes the sequences that are not there yet, each to begin after what was given before and what its field holds already. */
+/** Creates missing sequences. Each starts after the numbers that were taken before and after those that its field contains. */
 export async function createSequences(tx: Transaction, models: readonly Model[]): Promise<void> {
   const known = await readSequences(tx)
   for (const model of models) {
     for (const field of model.fields.values()) {
       const name = buildSequenceName(model, field)
       if (!field.sequence) {
-        // Anything may be written into the field now; if it becomes a sequence again, it is looked through again.
+        // Users can now write any text into the field. If it becomes a sequence field again, the scan of its values is repeated.
         if (known.has(name)) await renameSequence(tx, name, name + INACTIVE_SUFFIX)
         continue
       }
@@ -52,12 +52,12 @@ export async function createSequences(tx: Transaction, models: readonly Model[])
   }
 }
 
-/** What a text holds of its field's sequence, to be passed by the next number; undefined if it is none of its numbers. */
+/** Parses the number in a value of a sequence field; undefined if the sequence cannot have produced the value. */
 export function parseSequenceNumber({ sequence }: Field, text: string): number | undefined {
   return sequence && parseAffixedNumber(text, sequence.prefix, sequence.suffix)
 }
 
-/** Numbers up to this one are never given: records have come with them. */
+/** Skips all numbers up to `last`, because imported records use them. */
 export async function reserveNumbersUpTo(
   tx: Transaction,
   model: Model,
@@ -68,7 +68,7 @@ export async function reserveNumbersUpTo(
   await tx.run(`update ${SEQUENCE_TABLE} set next = ? where name = ? and next <= ?`, [last + 1, name, last])
 }
 
-/** The next number of each, by name. */
+/** Reads the next number of each sequence, by name. */
 async function readSequences(db: Queryable): Promise<Map<string, number>> {
   const rows = await db.all(`select name, next from ${SEQUENCE_TABLE}`)
   return new Map(rows.map((row) => [String(row['name']), Number(row['next'])]))
