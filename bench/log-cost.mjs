@@ -76,9 +76,9 @@ function withoutLog(db) {
   })
   const blind = (inner) => ({ all: (sql, params) => inner.all(sql.replaceAll(LAST_SEQ_SQL, '0'), params) })
   return {
-    ...{ dialect: db.dialect, contents: db.contents, commits: db.commits },
+    ...{ dialect: db.dialect, blobs: db.blobs, commits: db.commits },
     writability: () => db.writability(),
-    ...{ reader: blind(db.reader), searcher: blind(db.searcher) },
+    ...{ reader: blind(db.reader), queryPool: blind(db.queryPool) },
     transaction: (work, options) => db.transaction((tx) => work(dropping(tx)), options),
     close: () => db.close(),
   }

@@ -62,8 +62,8 @@ async function callersOf(app) {
   ]
   await recordsForPrincipal(app, SERVICE_PRINCIPAL).create('verso.auth.Role', { name: 'clerk', permissions })
   const id = await addUser(app, { username: 'ada', password: 'a long and unused one', roles: ['clerk'] })
-  const actor = { id, version: 0, username: 'ada', name: 'ada' }
-  return { admin: { ...SERVICE_PRINCIPAL, actor }, clerk: await app.gate.callerOf(actor) }
+  const user = { id, version: 0, username: 'ada', name: 'ada' }
+  return { admin: { ...SERVICE_PRINCIPAL, user }, clerk: await app.authorizer.resolvePrincipal(user) }
 }
 
 function callsOf(app, model, rows) {

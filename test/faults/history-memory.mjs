@@ -16,12 +16,12 @@ const database = await openDatabase(url, { poolSize: 2, statementTimeoutMs: 60_0
 const unbound = (db) => ({
   all: (sql, params) => db.all(sql.replace(/"before" < \d+/, '"before" < 1000000000'), params),
 })
-const searcher = {
-  ...unbound(database.searcher),
-  snapshot: (work) => database.searcher.snapshot((db) => work(unbound(db))),
+const queryPool = {
+  ...unbound(database.queryPool),
+  snapshot: (work) => database.queryPool.snapshot((db) => work(unbound(db))),
 }
 const twin = {
-  ...{ dialect: database.dialect, reader: database.reader, searcher, contents: database.contents },
+  ...{ dialect: database.dialect, reader: database.reader, queryPool, blobs: database.blobs },
   ...{ commits: database.commits, transaction: database.transaction.bind(database) },
   ...{ close: () => database.close(), writability: () => database.writability() },
 }

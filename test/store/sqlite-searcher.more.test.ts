@@ -254,8 +254,8 @@ test.each(Object.entries(ENDINGS))('a process %s ends and leaves no query worker
   const script = `
     import { openSqlite } from './dist/store/sqlite/sqlite.js'
     const db = await openSqlite(${JSON.stringify(file)}, { statementTimeoutMs: 600_000 })
-    const search = () => db.searcher.all(${JSON.stringify(ENDLESS)}).catch(() => undefined)
-    console.log(JSON.stringify(await db.searcher.all('select count(*) as n from item')))
+    const search = () => db.queryPool.all(${JSON.stringify(ENDLESS)}).catch(() => undefined)
+    console.log(JSON.stringify(await db.queryPool.all('select count(*) as n from item')))
     ${ending}`
   const cwd = fileURLToPath(new URL('../..', import.meta.url))
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], { cwd })
