@@ -1,9 +1,9 @@
-// How each kind of server is asked for the same things, and where its answers say them.
+// Builds the requests of each kind of server and reads its responses.
 import { contact, FIELDS, fullContact, fullName, MODEL, phone } from './contacts.mjs'
 
 export const PAGE = 40
 
-/** `model` is served under the paths of the records; this is also what the references speak. */
+/** The API of Verso, which the reference servers implement too. */
 function verso({ model = MODEL } = {}) {
   const path = `/ws/rest/${model}`
   return {
@@ -26,7 +26,7 @@ function verso({ model = MODEL } = {}) {
 
 function pocketbase() {
   const path = '/api/collections/contacts/records'
-  // Fifteen letters or digits.
+  // Ids of PocketBase have fifteen letters or digits.
   const idOf = (id) => String(id).padStart(15, '0')
   return {
     read: (id) => ({ method: 'GET', path: `${path}/${idOf(id)}` }),
@@ -83,7 +83,7 @@ export function apiOf({ kind, ...options }) {
   return KINDS[kind](options)
 }
 
-/** A request as it is sent. */
+/** Serializes a request. */
 export function bytesOf({ method, path, body, headers: own = {} }, headers) {
   const text = body === undefined ? '' : JSON.stringify(body)
   const all = {
@@ -98,7 +98,7 @@ export function bytesOf({ method, path, body, headers: own = {} }, headers) {
   return Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${text}`)
 }
 
-/** What a record of a server must hold to be contact number `index`. */
+/** Returns true if the record equals contact number `index`. */
 export function isContact(record, index) {
   const wanted = { ...contact(index), fullName: fullName(contact(index)) }
   return FIELDS.every((field) => record?.[field] === wanted[field])

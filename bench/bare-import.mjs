@@ -1,5 +1,6 @@
-// What an import is measured against: the same lines, the same rows of the same two tables, and nothing else.
-// node bench/bare-import.mjs <url of the database> <file>
+// Baseline for `verso import`: reads the same lines and inserts the same rows into the same two tables, and nothing
+// else.
+// Usage: node bench/bare-import.mjs <url of the database> <file>
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from '@photostructure/sqlite'
@@ -44,7 +45,7 @@ function openSqlite(name) {
   }
 }
 
-/** A statement for each table, whatever the number of rows. */
+/** Uses one statement for each table, whatever the number of rows. */
 async function openPostgres(url) {
   const client = new pg.Client({ connectionString: url })
   await client.connect()

@@ -1,4 +1,4 @@
-// The requests/s of everybody relative to a static answer, as bars on a logarithmic axis. Readable on light and on dark pages.
+// Draws requests/s relative to a static response, as bars on a logarithmic axis. Readable on light and dark pages.
 import { ratioOf, short } from './numbers.mjs'
 import { OPERATIONS } from './requests.mjs'
 
@@ -28,7 +28,7 @@ const STYLE = `
       .verso { fill: #4493f8 }
     }`
 
-/** An SVG; only operations that a static server was asked for can be drawn. */
+/** Returns an SVG. Operations that were not measured on the static server are left out. */
 export function chartOf(results, titles, about) {
   const groups = Object.entries(results)
     .filter(([, servers]) => servers.static)

@@ -1,8 +1,8 @@
-// One keep-alive connection with one request under way. It reads of an answer what is needed to know where it ends.
+// A keep-alive connection with one request in flight. It parses only what it needs to find the end of a response.
 import { connect } from 'node:net'
 
 const HEAD_END = Buffer.from('\r\n\r\n')
-/** Bodies are JSON, in which this cannot stand. */
+/** Bodies are JSON, which cannot contain these bytes. */
 const LAST_CHUNK = Buffer.from('\r\n0\r\n\r\n')
 const LENGTH = /\r\ncontent-length: *(\d+)/i
 const CHUNKED = /\r\ntransfer-encoding: *chunked/i
@@ -17,10 +17,10 @@ export class Connection {
   #isAsking = false
   #isEnded = false
   #rest
-  /** As many bytes as the answer is known to have; 0 as long as it is not known. */
+  /** Bytes of the whole response; 0 until the length is known. */
   #length = 0
 
-  /** `onAnswer(status, bytes)` has the whole answer, head and body. */
+  /** `onAnswer(status, bytes)` gets the whole response, head and body. */
   constructor(url, { onAnswer, onLost }) {
     const { hostname, port } = new URL(url)
     this.#address = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port), noDelay: true }
@@ -43,7 +43,7 @@ export class Connection {
     const socket = connect(this.#address)
     this.#socket = socket
     socket.on('data', (chunk) => this.#take(chunk))
-    // Its close follows.
+    // The event `close` follows.
     socket.on('error', () => undefined)
     socket.on('close', () => {
       if (this.#isEnded || this.#socket !== socket) return
@@ -72,7 +72,7 @@ export class Connection {
     this.#rest = undefined
     this.#length = 0
     this.#isAsking = false
-    // Whoever closes after an answer has answered.
+    // The server closes the connection after this response, so open another one.
     if (CLOSING.test(head)) this.#replace()
     this.#onAnswer(Number(head.slice(STATUS_AT, STATUS_AT + 3)), bytes)
   }

@@ -1,4 +1,4 @@
-// The contacts that every server holds: the same one for the same number.
+// The contacts that every server holds. Equal numbers give equal contacts.
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
@@ -31,7 +31,7 @@ const LAST_NAMES = [
 ]
 const NOTES = ['met at the fair in spring', 'prefers letters to calls', 'asked for the new price list']
 
-/** Contact number `index`, from 0; it has the id after it. */
+/** Builds contact number `index`, counted from 0; its id is `index` + 1. */
 export function contact(index) {
   const firstName = FIRST_NAMES[index % FIRST_NAMES.length]
   const lastName = LAST_NAMES[index % LAST_NAMES.length]
@@ -45,7 +45,7 @@ export function contact(index) {
   }
 }
 
-/** As servers without computed fields are told it. */
+/** Builds the contact for servers without computed fields. */
 export function fullContact(index) {
   const { firstName, lastName, ...rest } = contact(index)
   return { firstName, lastName, fullName: fullName({ firstName, lastName }), ...rest }
@@ -59,7 +59,7 @@ export function phone(number) {
   return `+1 202 ${String(Math.floor(number / 10_000) % 1_000).padStart(3, '0')} ${String(number % 10_000).padStart(4, '0')}`
 }
 
-/** Lines for `verso import`, with ids. */
+/** Writes lines for `verso import`, with ids. */
 export async function writeLines(file, rows) {
   const stream = createWriteStream(file)
   for (let index = 0; index < rows; index++) {

@@ -1,13 +1,13 @@
-// Millions of residents straight into the table, by SQL, in portions: an import would take longer than the measurement.
+// Inserts millions of residents by SQL, in portions, because an import would take longer than the measurement.
 import { DatabaseSync } from '@photostructure/sqlite'
 import pg from 'pg'
 
 export const TABLE = '"bench.Resident"'
-/** Held by every fifth; the others share 199 countries. */
+/** Country of every fifth resident; the rest is spread over 199 countries. */
 export const COMMON = 'C000'
 const PORTION = 250_000
 
-/** What the row of number `n` holds, in words that both engines understand. */
+/** Columns of row number `n`, as SQL expressions for both engines. */
 const two = (number) => `substr(cast(100 + (${number}) as text), 2)`
 const COLUMNS = {
   id: 'n',
@@ -25,7 +25,7 @@ const DATES = {
   createdOn: `'2026-01-31T13:45:00.000Z'`,
 }
 
-/** Adds the residents after number `from` up to `to`. Nobody else may have the database open. */
+/** Inserts the residents with the numbers `from` + 1 to `to`. No other process may have the database open. */
 export async function fill(engine, db, from, to) {
   const write = engine === 'sqlite' ? sqliteWriter(db) : await postgresWriter(db)
   for (let start = from; start < to; start += PORTION)
@@ -36,7 +36,7 @@ export async function fill(engine, db, from, to) {
 function sqliteWriter(db) {
   const { names, values } = columnsFor((expression) => expression)
   const connection = new DatabaseSync(db.replace('sqlite:', ''))
-  // If this is cut off, the whole database goes.
+  // A crash makes the database useless, so nothing needs to be durable.
   connection.exec('pragma synchronous = off; pragma cache_size = -200000')
   const insert = connection.prepare(
     `with recursive numbers (n) as (select ? union all select n + 1 from numbers where n < ?)
@@ -64,7 +64,7 @@ async function postgresWriter(db) {
       ),
     end: async (last) => {
       await client.query(`select setval(pg_get_serial_sequence('${TABLE}', 'id'), ${last})`)
-      // As it is in daily use: what was counted once can be counted from the index.
+      // Updates the visibility map, as in daily use, so that counts can use an index-only scan.
       await client.query(`vacuum (analyze) ${TABLE}`)
       await client.query('checkpoint')
       await client.end()

@@ -1,7 +1,7 @@
-// The flags of a benchmark: numbers above 0, lists of names out of some, files.
+// Parses the flags of a benchmark: positive numbers, lists of names, files.
 import { parseArgs } from 'node:util'
 
-/** `kinds` has for each flag { number: default }, { names: those there are, default }, or { file: true }. */
+/** `kinds` maps each flag to { number: default }, { names, initial }, or { file: true }. */
 export function readFlags(usage, kinds) {
   const options = Object.fromEntries(Object.keys(kinds).map((name) => [name, { type: 'string' }]))
   const { values } = parseArgs({ options: { ...options, help: { type: 'boolean' } } })

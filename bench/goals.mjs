@@ -1,4 +1,4 @@
-// What the service aims at, beside what was measured.
+// Compares the measurements with the performance goals.
 import { ratioOf, short, whole } from './numbers.mjs'
 import { SERVERS } from './servers.mjs'
 import { versoBeside } from './report.mjs'
@@ -7,7 +7,7 @@ const PEER_GOALS = { pocketbase: 7, feathers: 5, directus: 100, jsonServer: 5 }
 const LISTS = ['list0', 'list50']
 const WRITES = ['create', 'update']
 
-/** Headings and rows; what was not measured says so. */
+/** Returns headings and rows; a goal that was not measured says so. */
 export function goalsTable(results, started) {
   const { times, ofStatic } = comparing(results)
   const goals = [
@@ -62,7 +62,7 @@ function ownGoals(name, results, started) {
   ]
 }
 
-/** The worst of them decides. */
+/** The lowest value decides. */
 function atLeast(title, goal, values) {
   const isKnown = values.every(Number.isFinite)
   const worst = isKnown ? Math.min(...values) : undefined

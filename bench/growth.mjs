@@ -1,4 +1,5 @@
-// npm run bench:growth: what a find with its exact total costs as the table grows. It reports and asserts nothing; see docs/performance.md.
+// npm run bench:growth: measures a find with its exact total as the table grows. It reports and asserts nothing; see
+// docs/performance.md.
 import { statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { apiOf, bytesOf, PAGE } from './apis.mjs'
@@ -21,7 +22,7 @@ const BYTES_A_RECORD = 900
 const GOAL = 2
 const USAGE = `npm run bench:growth -- [--sizes ${USUAL.join(',')}] [--engines sqlite,postgres] [--seconds 2] [--markdown <file>]`
 
-/** Whatever is kept beside the records is worked out anew, where there is something. */
+/** Rebuilds the counters, if this build has the command for it. */
 async function rebuild(db) {
   const help = await verso(['help'])
   if (!/^\s+verify\b/m.test(help)) return false
@@ -31,7 +32,7 @@ async function rebuild(db) {
 
 async function measureOn(engine, { sizes, seconds }) {
   const { db, databasePid } = await emptyDatabase(engine, 'growth')
-  // The first start makes the tables.
+  // The first start creates the tables.
   await stop((await serve(db, MODELS.resident)).child)
   await addUser(db, MODELS.resident, MODEL)
   const lines = []
@@ -59,7 +60,7 @@ async function measureOn(engine, { sizes, seconds }) {
   return lines
 }
 
-/** Offsets are of what is found. */
+/** `share` is the offset as a share of the matching records. */
 async function measure(service, rows, filter, share, seconds) {
   const total = filter ? Math.floor(rows / 5) : rows
   const offset = Math.min(Math.floor(total * Number(share)), total - PAGE)
@@ -95,7 +96,7 @@ function tableOf(lines) {
   }
 }
 
-/** The curve of each kind of find stands together. */
+/** Sorts the sizes of each kind of find next to each other. */
 function order(a, b) {
   const places = ({ engine, filter, share, size }) => [
     ...[Object.keys(ENGINES).indexOf(engine), filter ? 1 : 0, Number(share), SIZES[size]],

@@ -1,4 +1,5 @@
-// npm run bench:import: `verso import` against a script that only inserts the same rows. It reports and asserts nothing; see docs/performance.md.
+// npm run bench:import: compares `verso import` with a script that only inserts the same rows. It reports and asserts
+// nothing; see docs/performance.md.
 import { isDeepStrictEqual } from 'node:util'
 import { rmSync } from 'node:fs'
 import path from 'node:path'
@@ -18,7 +19,7 @@ const ENGINES = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
 const GOAL = 0.6
 const SAMPLES = 50
 const USAGE = `npm run bench:import -- [--rows 1000000] [--rounds 3] [--engines sqlite,postgres] [--markdown <file>]`
-/** Not the same in two runs. */
+/** Columns that differ between two runs. */
 const MOMENTS = ['createdOn', 'at_ms', 'seq']
 
 const WAYS = {
@@ -26,10 +27,10 @@ const WAYS = {
   bare: (db, file) => run(process.execPath, [BARE, db, file]),
 }
 
-/** Seconds from the start of the program to its end, and what it left. */
+/** Returns records per second of the whole process, and the rows that it wrote. */
 async function timeOf(way, engine, file, rows, number) {
   const { db } = await emptyDatabase(engine, `import_${number}_${way}`)
-  // The first start makes the tables.
+  // The first start creates the tables.
   await stop((await serve(db, MODELS.contact)).child)
   const start = performance.now()
   await WAYS[way](db, file)
@@ -39,7 +40,7 @@ async function timeOf(way, engine, file, rows, number) {
   return { perSecond: rows / seconds, left }
 }
 
-/** Counts and a sample of both tables. */
+/** Reads counts and a sample of both tables. */
 async function look(db, rows) {
   const ids = Array.from(
     { length: SAMPLES },
@@ -93,7 +94,7 @@ async function discard(db) {
 async function measureOn(engine, file, { rows, rounds }) {
   const perSecond = { verso: [], bare: [] }
   for (let round = 0; round < rounds; round++) {
-    // Nobody is always first.
+    // The order alternates, so that neither always runs first.
     const order = round % 2 === 0 ? ['verso', 'bare'] : ['bare', 'verso']
     const left = {}
     for (const way of order) {

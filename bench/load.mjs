@@ -1,11 +1,11 @@
-// The load generator, a process of its own: takes one run as a message, answers with what it saw.
+// The load generator, a process of its own: each message describes a run, each reply is its result.
 import { apiOf } from './apis.mjs'
 import { Connection } from './connection.mjs'
 import { requestsOf } from './requests.mjs'
 import { cpuUsOf, rssMbOf, treeOf } from './usage.mjs'
 
 const RSS_EVERY_MS = 200
-/** What was sent in time is waited for, no longer than this. */
+/** How long a run waits for outstanding responses after its time. */
 const PATIENCE_MS = 60_000
 
 process.on('message', (run) => {
@@ -14,11 +14,14 @@ process.on('message', (run) => {
     (error) => process.send({ error: String(error?.stack ?? error) }),
   )
 })
-// The terminal sends Ctrl-C to everybody; the benchmark decides when this process ends.
+// The terminal sends Ctrl-C to the whole process group, but the benchmark decides when this process ends.
 process.on('SIGINT', () => undefined)
 process.on('disconnect', () => process.exit())
 
-/** Of the operation that is measured now, by server. Another operation raises versions, too. */
+/**
+ * Requests of the current operation, by server. They are built again for each operation, because operations change
+ * versions.
+ */
 const prepared = { operation: undefined, requests: new Map() }
 
 async function requestsFor(load) {
@@ -52,8 +55,8 @@ async function measure({ operation, server, connections, rows, seconds }) {
 }
 
 /**
- * Every connection asks until the time is over, and what was asked is waited for and counted: so a run is as long as its last
- * answer took, and a slow server is measured as exactly as a fast one.
+ * Each connection sends requests until the time is up. Outstanding responses are awaited and counted, so a run lasts
+ * until its last response, and slow servers are measured as exactly as fast ones.
  */
 function runAll(url, requests, connections, ms) {
   const seen = { statuses: new Map(), latencies: [], lost: 0, ms: 0 }
@@ -117,7 +120,7 @@ function summary({ statuses, latencies, lost, ms }) {
   }
 }
 
-/** The peak of the server itself, and of all its processes together. */
+/** Tracks the peak memory of the server process, and of its whole process tree. */
 function watchMemory(pid) {
   const tree = treeOf(pid)
   const peak = { rssMb: 0, allRssMb: 0 }

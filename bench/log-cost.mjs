@@ -1,4 +1,5 @@
-// npm run bench:log: what the Log and the idempotency table cost: the same service with both, and with a database that drops what would go there, in turns.
+// npm run bench:log: measures the cost of the change log and the idempotency table. It alternates between the service
+// as it is and one whose database drops statements on these tables.
 import path from 'node:path'
 import { createServer, DEFAULT_HTTP_SETTINGS, createApp } from '../dist/index.js'
 import { loadModels } from '../dist/cli/models/models.js'
@@ -65,12 +66,12 @@ async function start(url, change) {
   return { app, server, about: { pid: process.pid, url: address, api, ...(await logIn(address, USER)) } }
 }
 
-/** The switch: nothing reaches the Log or the table of the keys, and nothing is asked of them. */
+/** Wraps a database so that no statement reaches the change log or the idempotency table. */
 function withoutLog(db) {
   const isDropped = (sql) => /\bverso_(log|idempotency)\b/.test(sql) && !/^(create|alter)/.test(sql)
   const dropping = (tx) => ({
     all: async (sql, params) => (isDropped(sql) ? [] : tx.all(sql, params)),
-    // As many rows as a key that nobody has used.
+    // One row, as for an idempotency key that is not in use.
     run: async (sql, params) => (isDropped(sql) ? 1 : tx.run(sql, params)),
     insert: (sql, params) => tx.insert(sql, params),
   })
@@ -87,7 +88,7 @@ function withoutLog(db) {
 async function measure(load, operation, both, neither) {
   const ratios = []
   for (let round = -1; round < ROUNDS; round++) {
-    // Nobody is always first.
+    // The order alternates, so that neither always runs first.
     const order = round % 2 === 0 ? [both, neither] : [neither, both]
     const perSecond = new Map()
     for (const service of order) perSecond.set(service, await runOn(load, operation, service))
@@ -100,7 +101,7 @@ async function runOn(load, operation, { about }) {
   const result = await load.run({
     ...{ operation, server: about, connections: CONNECTIONS, rows: ROWS, seconds: SECONDS },
   })
-  // What was still under way when the last run ended makes a few of the next one conflict.
+  // Requests in flight at the end of the previous run cause a few conflicts.
   const faults = result.faults.reduce((sum, [, count]) => sum + count, 0)
   if (faults > CONNECTIONS) throw new Error(`${operation}: ${JSON.stringify(result.faults)}`)
   return result.perSecond

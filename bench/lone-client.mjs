@@ -1,4 +1,4 @@
-// One client that asks for the same thing again and again, alone: what a find costs, not what a server can take.
+// A single client that repeats one request: measures the cost of a request, not the capacity of a server.
 import { Connection } from './connection.mjs'
 import { middle } from './numbers.mjs'
 import { cpuUsOf } from './usage.mjs'
@@ -8,7 +8,7 @@ const MOST = 2_000
 const WARM_UP_SHARE = 0.5
 const WARM_UP_LEAST = 1
 
-/** { ms, cpuUs } of one request; `pids` are those whose work it is. */
+/** Returns { ms, cpuUs } of one request; `pids` are the processes whose CPU time counts. */
 export async function costOf({ url, pids }, bytes, seconds) {
   let answered
   const connection = new Connection(url, {

@@ -1,4 +1,4 @@
-// Numbers of rounds, and how they are printed.
+// Statistics over the rounds, and their formats.
 
 export function middle(numbers) {
   const sorted = numbers.filter(Number.isFinite).sort((a, b) => a - b)
@@ -7,7 +7,7 @@ export function middle(numbers) {
   return sorted.length % 2 === 1 ? sorted[Math.floor(half)] : (sorted[half - 1] + sorted[half]) / 2
 }
 
-/** Only what ran in the same round compares. */
+/** Compares runs of the same round only. */
 export function ratiosOf(ours, theirs, key) {
   return ours.map((run, round) => run[key] / theirs[round]?.[key]).filter(Number.isFinite)
 }
@@ -20,7 +20,7 @@ export function whole(number) {
   return Number.isFinite(number) ? Math.round(number).toLocaleString('en') : '–'
 }
 
-/** Three digits that say something. */
+/** Formats a number with about three significant digits. */
 export function short(number) {
   if (!Number.isFinite(number)) return '–'
   if (number >= 100) return whole(number)
@@ -28,7 +28,7 @@ export function short(number) {
   return number >= 0.095 || number === 0 ? number.toFixed(2) : number.toPrecision(2)
 }
 
-/** The middle one of the rounds, and from the lowest to the highest. */
+/** Formats the median, the lowest and the highest number. */
 export function spread(numbers) {
   if (numbers.length === 0) return '–'
   const [low, high] = [Math.min(...numbers), Math.max(...numbers)]

@@ -1,4 +1,5 @@
-// npm run bench:permissions: what permissions cost: the same calls by somebody who may do everything and by somebody with a role with a condition, in turns.
+// npm run bench:permissions: measures the cost of permissions. It alternates between an administrator and a user whose
+// role has a condition.
 import path from 'node:path'
 import { loadModels } from '../dist/cli/models/models.js'
 import { buildSampleContact } from '../dist/cli/serve/sample.js'
@@ -18,10 +19,10 @@ const PAGE = 40
 const CHUNK = 500
 const ROUNDS = 15
 const WARM_UP_ROUNDS = 3
-/** Prime, so that the ids lie all over the table. */
+/** A prime stride spreads the ids over the whole table. */
 const STRIDE = 7919
 
-/** Answers lines for people: each a ratio of times, the middle one of the rounds, and from the lowest to the highest. */
+/** Returns one line for each kind of call: the ratio of times as median, lowest and highest of the rounds. */
 async function measurePermissions(rows) {
   const models = await loadModels(new URL('../examples/contacts', import.meta.url).pathname)
   const app = await createApp({ settings: { db: `sqlite:${path.join(folder(), 'verso.db')}` }, models })
@@ -52,9 +53,9 @@ async function fill(records, rows) {
   }
 }
 
-/** The same user twice, so that the condition holds for every record: as administrator, and with the role alone. */
+/** Returns one user twice, as administrator and with the role only, so that the condition holds for every record. */
 async function callersOf(app) {
-  // The neighbours are seen by both, so that both are answered the same.
+  // Both may read the related records, so that both get the same responses.
   const others = app.catalog.models.filter(({ name }) => name !== MODEL)
   const permissions = [
     { model: MODEL, canRead: true, condition: CONDITION },
@@ -94,7 +95,7 @@ function callsOf(app, model, rows) {
 async function measure({ admin, clerk }, times, call) {
   const ratios = []
   for (let round = -WARM_UP_ROUNDS; round < ROUNDS; round++) {
-    // Nobody is always first.
+    // The order alternates, so that neither always runs first.
     const order = round % 2 === 0 ? [admin, clerk] : [clerk, admin]
     const spent = new Map()
     for (const by of order) spent.set(by, await timeOf(times, (turn) => call(by, turn)))

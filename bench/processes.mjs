@@ -1,4 +1,4 @@
-// The processes that a benchmark starts and the folder that they write to: both go with it, however it ends.
+// Child processes and the temporary folder of a benchmark. Both are removed at its end, however it ends.
 import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
@@ -16,7 +16,7 @@ let scratch
 let postgres
 let isEnding = false
 
-/** On a disk that is memory, a durable commit costs nothing. */
+/** A durable commit costs nothing on a file system in memory. */
 export function isFolderInMemory() {
   return process.platform === 'linux' && statfsSync(tmpdir()).type === TMPFS
 }
@@ -26,7 +26,10 @@ export function folder() {
   return scratch
 }
 
-/** One server for all who want one, with fsync on: { url, pid, database(name) → its url }. */
+/**
+ * Starts one PostgreSQL server for all benchmarks, with fsync on: { url, pid, version, database() → url of a new
+ * database }.
+ */
 export async function postgresServer() {
   const { startPostgres, createDatabase } = await createJiti(import.meta.url).import('../test/postgres.ts')
   postgres ??= startPostgres({ durable: true })
@@ -34,7 +37,7 @@ export async function postgresServer() {
   return { url, pid, version, database: () => createDatabase(url) }
 }
 
-/** Ends with the benchmark, however that ends. */
+/** Registers a child, to be stopped at the end of the benchmark. */
 export function own(child) {
   if (isEnding) child.kill('SIGKILL')
   children.add(child)
@@ -42,7 +45,7 @@ export function own(child) {
   return child
 }
 
-/** Runs a program to its end; answers what it printed. */
+/** Runs a program and returns its output. */
 export async function run(command, words, { input, timeoutMs, ...options } = {}) {
   const child = own(spawn(command, words, { cwd: folder(), ...options, stdio: ['pipe', 'pipe', 'pipe'] }))
   const late = timeoutMs && setTimeout(() => child.kill('SIGKILL'), timeoutMs)
@@ -63,7 +66,7 @@ export async function run(command, words, { input, timeoutMs, ...options } = {})
   )
 }
 
-/** Starts a server, and answers when a line of its output matches: { child, found }. Its complaints go nowhere. */
+/** Starts a server and waits until a line of its output matches `pattern`: { child, found }. Its stderr is ignored. */
 export async function listen(command, words, pattern, { timeoutMs = 120_000, ...options } = {}) {
   const child = own(spawn(command, words, { cwd: folder(), ...options, stdio: ['ignore', 'pipe', 'ignore'] }))
   const late = setTimeout(() => child.kill('SIGKILL'), timeoutMs)
@@ -80,7 +83,7 @@ export async function listen(command, words, pattern, { timeoutMs = 120_000, ...
   }
 }
 
-/** The load generator: run(message) → what it saw. */
+/** Starts the load generator: run(message) → its result. */
 export function loadGenerator() {
   const load = own(fork(new URL('./load.mjs', import.meta.url)))
   const ended = once(load, 'exit').then(() => [{ error: 'the load generator has ended' }])
@@ -104,7 +107,7 @@ export async function stop(child) {
   clearTimeout(late)
 }
 
-/** Stops what was started and removes what was written; safe to call twice. */
+/** Stops all children and removes the folder; safe to call twice. */
 export async function stopAll() {
   isEnding = true
   await Promise.all([...children].map(stop))
@@ -112,7 +115,7 @@ export async function stopAll() {
   if (scratch !== undefined) rmSync(scratch, { recursive: true, force: true, maxRetries: 3 })
 }
 
-/** Runs a benchmark, and cleans up after it whatever happens. */
+/** Runs a benchmark and cleans up after it in any case. */
 export async function benchmark(main) {
   for (const [signal, number] of Object.entries({ SIGINT: 2, SIGTERM: 15, SIGHUP: 1 })) {
     process.on(signal, async () => {
@@ -124,7 +127,7 @@ export async function benchmark(main) {
   try {
     await main()
   } catch (error) {
-    // While stopping, that a child has ended is no news.
+    // While stopping, the end of a child is expected.
     if (!isEnding) console.error(error.cause ? error : error.message)
     process.exitCode = 1
   } finally {

@@ -1,4 +1,4 @@
-// Results → tables: medians of the rounds, and the rounds' own ratios, because only what ran side by side compares.
+// Turns results into tables: medians of the rounds, and ratios of each round, because only runs side by side compare.
 import { cpus, loadavg, totalmem } from 'node:os'
 import { middle, ratioOf, ratiosOf, short, spread, whole } from './numbers.mjs'
 import { OPERATIONS } from './requests.mjs'
@@ -15,7 +15,7 @@ export function machine() {
   return `${day}: ${cpus().length} cores${model}, ${memory}, ${process.platform} ${process.arch}, Node ${process.version}; load average before: ${load}`
 }
 
-/** The Verso that a server is compared with. */
+/** Name of the Verso server on the same engine. */
 export function versoBeside(name) {
   return SERVERS[name].engine === 'postgres' ? 'versoPostgres' : 'verso'
 }
@@ -24,7 +24,7 @@ function handWrittenBeside(name) {
   return SERVERS[name].engine === 'postgres' ? 'postgres' : 'full'
 }
 
-/** `results` has a list of runs, one for each round, under operation and server. */
+/** `results` maps operation and server to a list of runs, one for each round. */
 export function measuredTable(results, titles) {
   const headings = [
     ...['operation', 'server', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs', 'database CPU µs', 'RSS MB'],
@@ -40,7 +40,7 @@ export function measuredTable(results, titles) {
   return { headings, rows, texts: 2 }
 }
 
-/** How many times the requests/s of each other server Verso reaches on the same engine. */
+/** Shows how many times the requests/s of each other server Verso reaches on the same engine. */
 export function versoTable(results, titles) {
   const operations = Object.keys(results)
   const names = [...new Set(operations.flatMap((operation) => Object.keys(results[operation])))]
@@ -63,7 +63,7 @@ export function versoTable(results, titles) {
   }
 }
 
-/** This build ÷ the earlier one, for each pair of runs of the same round. */
+/** Shows this build ÷ the earlier one, for runs of the same round. */
 export function beforeTable(results) {
   const rows = Object.entries(results).flatMap(([operation, servers]) =>
     BEFORE.filter((name) => servers[name]).map((name) => {
@@ -77,7 +77,7 @@ export function beforeTable(results) {
   return { headings: ['now ÷ before', 'engine', 'requests/s', 'CPU µs', 'p50 ms'], rows, texts: 2 }
 }
 
-/** What a reader must know before believing the tables. */
+/** Lists reservations about the results: failed requests and a saturated load generator. */
 export function notesOn(results, titles) {
   const notes = []
   for (const [operation, servers] of Object.entries(results)) {
@@ -106,7 +106,7 @@ function databaseOf(runs) {
   return us === undefined ? '' : whole(us)
 }
 
-/** The server itself, and all of its processes where there are several. */
+/** Formats the memory of the server process, and of its process tree if there are several. */
 function memoryOf(runs) {
   const [one, all] = [Math.max(...runs.map((run) => run.rssMb)), Math.max(...runs.map((run) => run.allRssMb))]
   if (!(one > 0)) return '–'

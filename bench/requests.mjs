@@ -1,8 +1,8 @@
-// What each connection asks for, one request after the other. What can be made beforehand is.
+// Generates the requests of each connection. Most are serialized before the run.
 import { randomUUID } from 'node:crypto'
 import { bytesOf } from './apis.mjs'
 
-/** In the order they run: creates come last, because they make the tables longer, and not equally so. */
+/** Listed in the order they run. Creates come last, because they make the tables grow by different amounts. */
 export const OPERATIONS = {
   read: 'read one',
   list0: 'list, offset 0',
@@ -13,7 +13,7 @@ export const OPERATIONS = {
 }
 
 const READ = ['read', 'read', 'read']
-/** The steps of a connection, again and again. */
+/** Each connection repeats these steps. */
 const STEPS = {
   read: ['read'],
   list0: ['first'],
@@ -26,11 +26,13 @@ const STEPS = {
 }
 const PREPARED = 2_000
 const RECORDS_EACH = 4
-/** Prime, so that ids and offsets lie all over the table. */
+/** A prime stride spreads ids and offsets over the whole table. */
 const STRIDE = 7919
 const VERSION = Buffer.from('"version":')
 
-/** Connection number → { next(), learn(answer) }; `load` is { api, headers, url, connections, rows, operation }. */
+/**
+ * Returns connection number → { next(), learn(answer) }; `load` is { api, headers, url, connections, rows, operation }.
+ */
 export async function requestsOf(load) {
   const steps = STEPS[load.operation]
   const versions = await currentVersions(load, steps)
@@ -44,7 +46,7 @@ export async function requestsOf(load) {
         updated = step === 'update' || step === 'keyedUpdate' ? ownRecord(connection, turn) : undefined
         return makers[step](updated ?? turn * load.connections + connection, turn)
       },
-      /** The version that an update made is the one that the next one names. */
+      /** Remembers the version that an update made, for the next update of the record. */
       learn(answer) {
         if (updated !== undefined && load.api.hasVersions) versions.set(updated, versionIn(answer))
       },
@@ -73,7 +75,7 @@ function makersOf({ api, headers, rows }, versions) {
   }
 }
 
-/** Each connection has records of its own: nobody else raises their versions. */
+/** Each connection updates records of its own, so no other connection changes their versions. */
 function ownRecord(connection, turn) {
   return 1 + connection * RECORDS_EACH + (turn % RECORDS_EACH)
 }

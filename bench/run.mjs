@@ -1,4 +1,5 @@
-// npm run bench: this service beside servers that people write and use, interleaved. It reports and asserts nothing; see docs/performance.md.
+// npm run bench: measures Verso beside other servers, in interleaved rounds. It reports and asserts nothing; see
+// docs/performance.md.
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { chartOf } from './chart.mjs'
@@ -16,7 +17,10 @@ const OURS = Object.keys(SERVERS).filter((name) => !PEERS.includes(name) && !BEF
 const USAGE = `npm run bench -- [--seconds 2] [--rounds 3] [--connections 32] [--rows 100000] [--only ${Object.keys(OPERATIONS).join(',')}]
   [--servers ${OURS.join(',')}] [--peers all|none|${PEERS.join(',')}] [--markdown <file>] [--svg <file>]
   [--client cookie|browser|key] [--before <another checkout, built>: measures that build beside this one, in the same rounds]`
-/** Before each run, and not counted: while others had their turn, whatever is compiled and kept at hand was given up. Of a pair: once. */
+/**
+ * Before each run, not counted: caches and compiled code of a server go cold during the runs of other servers. A pair
+ * needs it once.
+ */
 const WARM_UP_S = 1.5
 const LEAST_ROWS_EACH = 4
 
@@ -39,7 +43,7 @@ function flagsOf() {
   return { ...flags, client }
 }
 
-/** Those that tell the truth; the others are missing, too. */
+/** Removes the servers with wrong responses from `started` and lists them as missing. */
 async function checkAll(started, rows) {
   const missing = []
   for (const [name, server] of Object.entries(started)) {
@@ -64,7 +68,7 @@ async function measureAll(servers, { seconds, rounds, connections, rows, only })
     for (const { names, isPair } of groupsOf(Object.keys(servers))) {
       const warmUp = { connections, seconds: isPair ? WARM_UP_S : Math.min(WARM_UP_S, seconds) }
       for (let round = 0; round < rounds; round++) {
-        // Nobody is always first.
+        // The order rotates, so that no server always runs first.
         for (const name of rotate(names, round * Math.ceil(names.length / rounds))) {
           if (!isPair || round === 0) await measure(operation, name, warmUp)
           results[operation][name].push(await measure(operation, name))
@@ -78,7 +82,10 @@ async function measureAll(servers, { seconds, rounds, connections, rows, only })
   return results
 }
 
-/** Two builds of one service take turns with nobody between them: then short rounds are enough, and a busy minute of the machine slows both. */
+/**
+ * Two builds of Verso alternate without other servers between them: short rounds are then enough, and a busy machine
+ * slows both alike.
+ */
 function groupsOf(names) {
   const pairs = BEFORE.map((name) => [versoBeside(name), name]).filter((pair) =>
     pair.every((name) => names.includes(name)),
@@ -95,7 +102,7 @@ function rotate(names, by) {
   return [...names.slice(start), ...names.slice(0, start)]
 }
 
-/** With the versions of what comes from npm. */
+/** Adds the versions of servers from npm to their titles. */
 function titlesOf(started) {
   return Object.fromEntries(
     Object.entries(started).map(([name, { version }]) => {

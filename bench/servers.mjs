@@ -1,4 +1,4 @@
-// The servers that are compared: what they are called, and how each is started with the same contacts.
+// The servers to compare: their titles, and how each starts with the same contacts.
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startDirectus } from './peers/directus.mjs'
@@ -12,7 +12,7 @@ const REFERENCE = fileURLToPath(new URL('./reference/server.mjs', import.meta.ur
 const STATIC = fileURLToPath(new URL('./reference/static.mjs', import.meta.url))
 const LISTENING = /^listening on (\S+)$/
 
-/** `engine` decides which Verso one is compared with. */
+/** `engine` decides which Verso a server is compared with. */
 export const SERVERS = {
   verso: { title: 'Verso, SQLite', engine: 'sqlite', start: (run) => startVerso('sqlite', run) },
   versoPostgres: {
@@ -67,7 +67,7 @@ export const SERVERS = {
 }
 
 export const PEERS = Object.keys(SERVERS).filter((name) => SERVERS[name].isPeer)
-/** An earlier build of Verso, from another checkout. */
+/** Earlier builds of Verso, from another checkout. */
 export const BEFORE = Object.keys(SERVERS).filter((name) => SERVERS[name].isBefore)
 
 function sqlite(synchronous, rows) {
@@ -85,7 +85,10 @@ async function reference(words) {
   return { child, pid: child.pid, url: found[1], headers: {}, api: { kind: 'verso' } }
 }
 
-/** Starts the named servers. Lists each peer that does not start as missing, with the reason. `run` is { rows, client, before }. */
+/**
+ * Starts the named servers. Lists each peer that does not start as missing, with the reason. `run` is { rows, client,
+ * before }.
+ */
 export async function startServers(names, run) {
   const [started, missing] = [{}, []]
   for (const name of names) {

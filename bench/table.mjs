@@ -1,7 +1,7 @@
-// A table for a terminal, and the same one as Markdown; and where Markdown goes in a file.
+// Prints tables as text and as Markdown, and writes Markdown into a section of a file.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 
-/** `texts` are the first columns, which are not numbers. */
+/** `texts` is the number of leading columns that hold text; numbers are aligned right. */
 export function printText({ headings, rows, texts = 1 }) {
   const all = [headings, ...rows]
   const widths = headings.map((_, column) => Math.max(...all.map((row) => row[column].length)))
@@ -9,7 +9,7 @@ export function printText({ headings, rows, texts = 1 }) {
   return all.map((row) => row.map(pad).join('  ').trimEnd()).join('\n')
 }
 
-/** In the columns of prettier, so that a document which holds it is as it would be formatted. */
+/** Pads columns as prettier does, so that the document stays formatted. */
 export function printMarkdown({ headings, rows, texts = 1 }) {
   const all = [headings, ...rows]
   const widths = headings.map((_, column) => Math.max(3, ...all.map((row) => row[column].length)))
@@ -21,7 +21,7 @@ export function printMarkdown({ headings, rows, texts = 1 }) {
   return [line(headings), `| ${rule.join(' | ')} |`, ...rows.map(line)].join('\n')
 }
 
-/** Between the two marks of that name, which stand alone on their lines; a file without them becomes the section. */
+/** Replaces the text between the two markers of that name; a file without markers is overwritten with the section. */
 export function writeSection(file, name, text) {
   const [begin, end] = [`<!-- ${name}:begin -->`, `<!-- ${name}:end -->`]
   const old = existsSync(file) ? readFileSync(file, 'utf8') : ''

@@ -1,8 +1,8 @@
-// Whoever answers something else than what was asked for is not measured: an error is quickly told.
+// Checks the responses of a server. A server with wrong responses is not measured, because errors are fast.
 import { apiOf, isContact, PAGE } from './apis.mjs'
 import { phone } from './contacts.mjs'
 
-/** The faults of a server, as texts. `rows` are what it holds; a static one cannot be asked. */
+/** Returns the faults of a server as texts; `rows` is the number of contacts it holds. */
 export async function faultsOf({ url, headers, api: kind }, rows) {
   const api = apiOf(kind)
   const faults = []

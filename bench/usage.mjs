@@ -1,10 +1,10 @@
-// What processes have used so far, from /proc; undefined where there is none.
+// Reads CPU time and memory of processes from /proc; undefined where there is no /proc.
 import { readdirSync, readFileSync } from 'node:fs'
 
-// USER_HZ: 100 on every Linux that Node runs on.
+// USER_HZ is 100 on every Linux that Node runs on.
 const TICK_US = 10_000
 
-/** A process and all that it has started, directly or not. */
+/** Lists a process and its descendants. */
 export function treeOf(pid) {
   const parents = new Map()
   for (const name of folders()) {
@@ -17,12 +17,12 @@ export function treeOf(pid) {
   return tree.filter((each) => parents.has(each))
 }
 
-/** The CPU time of a process and all that it has started, those that have ended meanwhile included. */
+/** Returns the CPU time of a process and its descendants, including those that have ended. */
 export function cpuUsOf(pid) {
   if (pid === undefined) return undefined
   const times = treeOf(pid).map((each) => {
     const fields = fieldsOf(each)
-    // utime, stime, and the same of children that have ended.
+    // utime, stime, and both for children that have ended.
     return fields ? [11, 12, 13, 14].reduce((sum, place) => sum + Number(fields[place]), 0) : 0
   })
   return times.length > 0 ? times.reduce((sum, time) => sum + time) * TICK_US : undefined
@@ -33,7 +33,10 @@ export function rssMbOf(pid) {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status ?? '')?.[1] ?? 0) / 1024
 }
 
-/** Behind the name, which may hold anything: the first is the state, the third field of the file. */
+/**
+ * Returns the fields after the process name, which may contain any character. The first one is the state, field 3 of
+ * the file.
+ */
 function fieldsOf(pid) {
   const stat = read(`/proc/${pid}/stat`)
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')

@@ -1,4 +1,4 @@
-// This service, as its users start it: the built command line, models from a file, a user who is no administrator.
+// Starts Verso as its users do: the built command line, models from a file, a user who is not an administrator.
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -27,21 +27,21 @@ export function verso(words, options) {
   return run(process.execPath, [SERVICE, ...words], options)
 }
 
-/** The program of another checkout, which must have been built. */
+/** Returns the program of another checkout, which must have been built. */
 export function programIn(checkout) {
   const program = path.resolve(checkout, PROGRAM)
   if (!existsSync(program)) throw new Error(`${program} does not exist: build that checkout first`)
   return program
 }
 
-/** A database that nobody has used, on either engine: { db, pid of the PostgreSQL server }. */
+/** Creates an empty database on either engine: { db, databasePid }; the pid is that of the PostgreSQL server. */
 export async function emptyDatabase(engine, name) {
   if (engine === 'sqlite') return { db: `sqlite:${path.join(folder(), name)}.db` }
   const server = await postgresServer()
   return { db: await server.database(), databasePid: server.pid }
 }
 
-/** With the contacts, through the public way, and somebody who may do everything with them and nothing else. */
+/** Starts Verso with imported contacts and a user who may do everything with contacts and nothing else. */
 export async function startVerso(engine, { rows, client }, program = SERVICE) {
   const { db, databasePid } = await emptyDatabase(engine, program === SERVICE ? 'verso' : 'before')
   const lines = path.join(folder(), `${MODEL}.ndjson`)
@@ -60,7 +60,7 @@ export async function startVerso(engine, { rows, client }, program = SERVICE) {
   return { ...served, headers, databasePid, firstAnswerMs, api: { kind: 'verso' } }
 }
 
-/** The headers that each kind of client sends. */
+/** Headers of each kind of client. */
 export const CLIENTS = {
   cookie: async ({ url }) => (await logIn(url)).headers,
   browser: async ({ url }) => ({
@@ -98,7 +98,7 @@ export async function addUser(db, models, model, program = SERVICE) {
   })
 }
 
-/** One client must be able to ask as often as it can; all else is as it is by default. */
+/** Starts the service with its defaults, except that rate limit and load shedding are off. */
 export async function serve(db, models, more = [], program = SERVICE) {
   const start = performance.now()
   const words = [program, 'serve', '--host', '127.0.0.1', '--port', '0', '--models', models, '--db', db]

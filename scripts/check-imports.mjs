@@ -1,12 +1,13 @@
-// Checks the imports in src: a file imports from its own place and from places before it in one total order, and never in a cycle.
+// Checks the imports in src: a file imports from its own place and from places before it in one total order, without
+// cycles.
 import { readFileSync, readdirSync, realpathSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 
 /**
- * One order for all places in src: a subfolder, or a file beside subfolders. A file imports from its own place and from those above it
- * in this list, so no two places import each other.
+ * One order for all places in src: a subfolder, or a file beside subfolders. A file imports from its own place and from
+ * those above it in this list, so no two places import each other.
  */
 const ORDER = [
   'errors',
@@ -92,7 +93,7 @@ const packageHome = {
   '@clack/prompts': 'cli',
 }
 
-/** Faults of a tree given as path inside src → text, one line each. */
+/** Returns the faults of a tree, given as path inside src → text. */
 export function findFaults(tree) {
   const imports = new Map([...tree].map(([file, text]) => [file, readImports(tree, file, text)]))
   const misplaced = [...imports].flatMap(([file, found]) =>
@@ -115,7 +116,7 @@ export function readTree(root) {
 }
 
 function readImports(tree, file, text) {
-  // TypeScript's own reader sees `import type`, `export … from` and `import()`, and is not fooled by comments or strings.
+  // TypeScript's own scanner finds `import type`, `export … from` and `import()`, and ignores comments and strings.
   const { importedFiles } = ts.preProcessFile(text, true, true)
   return importedFiles.map(({ fileName: specifier }) => {
     if (specifier === 'verso') return { specifier, target: 'index.ts' }

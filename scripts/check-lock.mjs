@@ -1,11 +1,11 @@
-// The lock file must install anywhere: from any registry, on every platform, and with install scripts off.
+// Checks that package-lock.json installs anywhere: from any registry, on every platform, without install scripts.
 import { readFileSync, realpathSync } from 'node:fs'
 
-// The registry flags fsevents because its repository holds a binding.gyp, and npm copies the flag into some locks and not into
-// others. The built file is in the tarball, only macOS installs it, and vite watches files without it.
+// The registry flags fsevents because its repository holds a binding.gyp, and npm copies the flag into some locks only.
+// The built file is in the tarball, only macOS installs it, and vite works without it.
 const flaggedByMistake = 'fsevents'
 
-/** Faults of a parsed package-lock.json beside its package.json, one line each. */
+/** Returns the faults of a parsed package-lock.json, given the package.json beside it. */
 export function findFaults(lock, manifest) {
   const reviewed = new Set(Object.keys(manifest.allowScripts ?? {}).map(withoutVersion))
   return Object.entries(lock.packages).flatMap(([place, entry]) => [
@@ -20,7 +20,7 @@ function hostFaults(place, entry) {
   return [`${place} is tied to a host: ${entry.resolved}`]
 }
 
-// npm leaves out other platforms' packages when it writes a lock over an existing node_modules.
+// npm omits the packages of other platforms when it writes a lock over an existing node_modules.
 function platformFaults(packages, place, entry) {
   return Object.keys(entry.optionalDependencies ?? {})
     .filter((name) => !isReachable(packages, place, name))
@@ -33,7 +33,7 @@ function scriptFaults(reviewed, place, entry) {
   return [`${place} has an install script that allowScripts in package.json does not name: ${name}`]
 }
 
-/** Looks where Node would: in the package's own node_modules, then in those around it. */
+/** Resolves like Node: in the package's own node_modules, then in those of its parents. */
 function isReachable(packages, place, name) {
   const folder = place === '' ? '' : `${place}/`
   if (packages[`${folder}node_modules/${name}`]) return true

@@ -1,4 +1,5 @@
-// Builds dist after `npm ci` in a checkout; where the development packages are absent there is nothing to build with, and dist is there already.
+// Builds dist after `npm ci` in a checkout. Without the development packages there is no compiler, and dist exists
+// already.
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

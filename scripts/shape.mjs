@@ -1,4 +1,5 @@
-// Measures the shape of src: files by folder, long signatures, memo maps, type names, file sizes, first words of comments.
+// Measures the shape of src: files by folder, long signatures, module-level WeakMaps, type names, file sizes, vague
+// comments.
 import { readFileSync, readdirSync, realpathSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,10 +9,10 @@ const MAX_PARAMETERS = 4
 const MAX_FILE_LINES = 300
 const SMALL_FILE_LINES = 60
 const MAX_FOLDER_FILES = 15
-/** A comment that begins with one of these often has no subject of its own. */
+/** A comment that begins with one of these words often lacks a subject. */
 const VAGUE_START = /^(What|Whatever|Who|Whoever|Whom|Whose|Whether|Those|The same|Where|Wherever|As|Of)\b/
 
-/** What `npm run check` refuses. */
+/** `npm run check` fails if a measurement exceeds one of these. */
 const LIMITS = {
   longSignatures: 14,
   weakMaps: 2,
@@ -20,7 +21,7 @@ const LIMITS = {
   vagueCommentPercent: 2.99,
 }
 
-/** Measures a tree given as path inside src → text. */
+/** Measures a tree, given as path inside src → text. */
 export function measure(tree) {
   const sources = [...tree].map(([file, text]) =>
     ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true),
@@ -44,7 +45,7 @@ export function measure(tree) {
   }
 }
 
-/** The limits that a measurement exceeds, one line each. */
+/** Returns one line for each exceeded limit. */
 export function findExcesses(shape) {
   return Object.entries(LIMITS).flatMap(([name, limit]) => {
     const value = Array.isArray(shape[name]) ? shape[name].length : shape[name]

@@ -1,4 +1,4 @@
-// Peers that cannot take any free port are given one, and asked until they answer.
+// Starts peers that cannot choose a free port themselves, and polls them until they respond.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -16,7 +16,7 @@ export async function freePort() {
   return port
 }
 
-/** Starts a server that answers below `url` sooner or later; answers the child then. */
+/** Starts a server and returns the child when `url` responds. */
 export async function startAt(url, command, words, options = {}) {
   const child = own(spawn(command, words, { cwd: folder(), ...options, stdio: 'ignore' }))
   const failure = once(child, 'error').then(([error]) => Promise.reject(error))

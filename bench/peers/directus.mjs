@@ -9,7 +9,7 @@ import { install, versionIn } from './installing.mjs'
 const TOKEN = 'a-token-of-the-administrator'
 const FILL_AT_ONCE = 10_000
 
-/** PostgreSQL, the token of an administrator, no cache, no rate limit; its watch over the load is off, as that of Verso is. */
+/** PostgreSQL, an administrator's token, no cache, no rate limit; its load shedding is off, like that of Verso. */
 export async function startDirectus(rows) {
   const place = await install('directus', ['directus@11.3.5'])
   leaveOutSandbox(place)
@@ -47,7 +47,7 @@ function settings(db, port, url) {
   }
 }
 
-/** It has to be compiled, and only extensions run in it, of which there are none. */
+/** The sandbox needs a compiler and is used by extensions only, of which there are none. */
 function leaveOutSandbox(place) {
   const built = path.join(place, 'node_modules/isolated-vm/out')
   if (existsSync(built)) return

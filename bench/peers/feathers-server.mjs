@@ -1,4 +1,5 @@
-// Feathers as its guide sets it up: Koa, REST, the Knex service. node bench/peers/feathers-server.mjs <folder> <file> <rows>
+// Feathers as in its guide: Koa, REST, the Knex service.
+// Usage: node bench/peers/feathers-server.mjs <folder> <file> <rows>
 import { once } from 'node:events'
 import { FIELDS, fullContact } from '../contacts.mjs'
 import { requireIn } from './installing.mjs'
@@ -14,7 +15,10 @@ const BetterSqlite = require('knex/lib/dialects/better-sqlite3')
 
 const FILL_AT_ONCE = 100
 
-/** The driver that Knex expects, over one that needs no compiler; prepared statements are kept, which Knex does not do itself. */
+/**
+ * The driver that Knex expects, on top of one that needs no compiler. It caches prepared statements, which Knex does
+ * not.
+ */
 class Driver {
   #db
   #statements = new Map()

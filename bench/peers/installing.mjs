@@ -1,4 +1,4 @@
-// Peers come from npm, each into a folder of its own that stays for the next run.
+// Installs peers from npm, each into a folder of its own that is kept for the next run.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
@@ -9,7 +9,7 @@ const PLACE = fileURLToPath(new URL('../.peers', import.meta.url))
 const INSTALL_MS = 300_000
 const QUIET = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel', 'error']
 
-/** Installs without running anybody's scripts; `packages` are names with versions. Answers the folder. */
+/** Installs packages without their install scripts; `packages` are names with versions. Returns the folder. */
 export async function install(name, packages, more = []) {
   const place = path.join(PLACE, name)
   const done = path.join(place, 'installed.json')
@@ -23,7 +23,7 @@ export async function install(name, packages, more = []) {
   return place
 }
 
-/** What a program in the folder of a peer may require. */
+/** Returns the `require` of a peer's folder. */
 export function requireIn(place) {
   return createRequire(path.join(place, 'package.json'))
 }

@@ -5,7 +5,7 @@ import { folder } from '../processes.mjs'
 import { freePort, startAt } from './addresses.mjs'
 import { install, requireIn, versionIn } from './installing.mjs'
 
-/** Everything is in memory, and the whole file is written with each write; no authentication. */
+/** Keeps all records in memory and writes the whole file with each write; no authentication. */
 export async function startJsonServer(rows) {
   const place = await install('json-server', ['json-server@0.17.4'])
   const file = path.join(folder(), 'contacts.json')

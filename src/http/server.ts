@@ -1,4 +1,4 @@
-// One door: Fastify. Limits, hooks in the order they run, routes, and the refusal handler.
+// Creates the HTTP server: Fastify with limits, hooks in the order in which they run, routes, and the error handler.
 import { randomUUID } from 'node:crypto'
 import type { Server as HttpServer } from 'node:http'
 import { fastify, type FastifyInstance } from 'fastify'
@@ -51,27 +51,27 @@ const HTTP_SERVER_OPTIONS = {
   requestTimeout: 30_000,
   keepAliveTimeout: 72_000,
   connectionsCheckingInterval: 5_000,
-  // Node would answer without a body; see makeHostCheck.
+  // Node would answer without a body. `createHostCheck` checks the header instead.
   requireHostHeader: false,
 }
-/** No route has a schema. Fastify loads compilers for them at every start, unless it is given others. */
+/** No route has a schema. These stubs keep Fastify from loading its schema compilers at every start. */
 const NO_SCHEMA_COMPILERS = { buildValidator: refuseSchemas, buildSerializer: refuseSchemas }
-/** Longer than a request line can be: what is no name and no id is for the routes to say, behind their guards. */
+/** Longer than a request line, so that the handlers report bad names and ids after the guards have run. */
 const MAX_PARAM_CHARACTERS = 16_384
 
 export interface ServerOptions {
-  /** Opens `/setup?token=…`, where the first administrator is made. */
+  /** Enables `/setup?token=…`, which creates the first administrator. */
   readonly setupToken?: string
 }
 
 export interface Server {
-  /** For tests: every route, and requests without a socket. */
+  /** For tests: lists routes and injects requests without a socket. */
   readonly fastify: FastifyInstance
-  /** Answers the urls it listens on, the one for people first. */
+  /** Resolves with the URLs it listens on, the one for users first. */
   listen(): Promise<string[]>
-  /** Counters of work in progress: of requests, of the service, of the database. Each is 0 while there is nothing to do. */
+  /** Counters of pending work of requests, service and database. All are 0 while the server is idle. */
   gauges(): Gauges
-  /** Finishes what is in flight. */
+  /** Finishes the requests in flight, then stops. */
   close(): Promise<void>
 }
 
@@ -149,13 +149,12 @@ export async function createServer(
   }
 }
 
-/** Clients with other habits are understood by the routes alone. */
+/** Only the routes convert the writes of compatible clients. */
 function createFastPathReaders(short: ShortParts): readonly FastPathReader[] {
   const isContract = short.settings.compat === 'none'
   return isContract ? [shortReads(short), shortWrites(short)] : [shortReads(short)]
 }
 
-/** What routes are made of. */
 interface RouteContext {
   readonly guards: Guards
   readonly protocol: Protocol
@@ -199,7 +198,7 @@ async function addRoutes(
       ])
       addResources(base, [...createMetaResources(app, guards), createInfoResource(app, guards, settings)])
       await base.register(async (scope) => {
-        // What is told of accounts is for the moment, and some of it is told once.
+        // Responses about accounts may contain secrets, so no cache may store them.
         scope.addHook('onRequest', async (_, reply) => {
           setNoStore(reply)
         })
@@ -211,7 +210,7 @@ async function addRoutes(
       })
       await base.register(
         async (scope) => {
-          // What is not there is 401 too, as long as nobody is logged in.
+          // Unauthenticated requests to unknown paths get 401, not 404.
           scope.addHook('onRequest', guards.requireLogin)
           scope.setNotFoundHandler(refuseUnknownPath)
         },
@@ -223,7 +222,7 @@ async function addRoutes(
 }
 
 function refuseSchemas(): never {
-  throw new Error('there are no compilers for schemas: see NO_SCHEMAS')
+  throw new Error('routes have no schemas: see NO_SCHEMA_COMPILERS')
 }
 
 function createFastify(
@@ -238,15 +237,15 @@ function createFastify(
     genReqId: () => randomUUID(),
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: MAX_PARAM_CHARACTERS },
     schemaController: { compilersFactory: NO_SCHEMA_COMPILERS },
-    // While stopping, requests that are under way already are still answered.
+    // Requests in flight are still answered during shutdown.
     return503OnClosing: false,
-    // Connections are ended by us; see connections.ts.
+    // `ConnectionTracker` closes connections.
     forceCloseConnections: false,
     requestTimeout: HTTP_SERVER_OPTIONS.requestTimeout,
     keepAliveTimeout: HTTP_SERVER_OPTIONS.keepAliveTimeout,
     http: HTTP_SERVER_OPTIONS,
     clientErrorHandler: sendSocketError,
-    // No hook runs for a path that cannot be read.
+    // No hook runs for a malformed path.
     frameworkErrors: (error, request, reply) => {
       setHeaders(request, reply)
       sendError(context, error, request, reply)
@@ -258,7 +257,7 @@ function createFastify(
     return reply
   })
   server.setNotFoundHandler(refuseUnknownPath)
-  // Behind all guards, and before anything of the body is read.
+  // Runs after all guards and before the body is read.
   server.addHook('preParsing', ({ is404 }, _, payload, done) => {
     done(is404 ? createUnknownPathError() : null, payload)
   })
@@ -283,7 +282,7 @@ function addHooks(
     setHeaders(request, reply)
     try {
       checkHost(request)
-      // A preflight costs no more than a refusal.
+      // A preflight costs as little as a rejection, so it needs no limit.
       if (handleCors(request, reply, settings)) return
       limits.check(request, reply)
     } catch (error) {
@@ -298,7 +297,7 @@ function addHooks(
   })
 }
 
-/** Whoever keeps a connection alive is told that its last answer is the last. */
+/** Tells keep-alive clients that the connection closes after this response. */
 function closeConnectionsOnStop(server: FastifyInstance, isStopping: () => boolean): void {
   server.addHook('onSend', (_, reply, payload, done) => {
     if (isStopping()) void reply.header('connection', 'close')

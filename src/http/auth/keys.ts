@@ -1,4 +1,4 @@
-// The keys of whoever is logged in: seen, made and removed. What others have is at /ws/rest/verso.auth.ApiKey, for administrators.
+// Routes for users to list, create and delete their own API keys. Administrators see all keys at /ws/rest/verso.auth.ApiKey.
 import type { FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import { API_KEY_MODEL } from '../../model/catalog/auth-models.js'

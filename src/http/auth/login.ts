@@ -11,7 +11,7 @@ import type { Guards } from '../route/guard.js'
 import { sendJson, type RouteHandler, type Resource } from '../route/resource.js'
 import type { HttpSettings } from '../settings.js'
 
-/** Both paths take JSON or a form; their own scope of the server reads the bodies. */
+/** Both paths accept JSON or a form; see `acceptCredentials`. */
 export function createLoginResources(
   app: App,
   guards: Guards,
@@ -49,7 +49,7 @@ export function createLogoutResource(app: App, guards: Guards, cookiePath: strin
       ? redirectToRoot(reply, cookiePath)
       : sendJson(reply, JSON.stringify({ status: 0, data: [] }))
   }
-  // The GET does something, so it is guarded as a write and has no HEAD.
+  // The GET has side effects, so it is guarded like a write and has no HEAD.
   return {
     ...{ path: '/logout', guards: [guards.requireSameSite], handlers: { GET: logOut, POST: logOut } },
     ...{ hasHead: false, isAlwaysAnswered: true },
@@ -64,7 +64,7 @@ function redirectToRoot(reply: FastifyReply, cookiePath: string): FastifyReply {
   return reply.redirect(cookiePath === '/' ? '/' : `${cookiePath}/`, 303)
 }
 
-/** A browser that looks ahead has not decided to log out. */
+/** A browser that prefetches links must not log the user out. */
 function refusePrefetch({ headers }: FastifyRequest): void {
   const purpose = [headers['sec-purpose'], headers['purpose'], headers['x-moz']].join(' ').toLowerCase()
   if (purpose.includes('prefetch') || purpose.includes('prerender')) {

@@ -1,4 +1,4 @@
-// One's own account: who somebody is here, their password, their sessions.
+// Routes of the own account: identity, password, sessions.
 import type { FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import { isObject } from '../../model/values/value.js'
@@ -46,7 +46,7 @@ export function createOwnAccountResources(
     sendData(reply, await listOpenSessions(app, requireInteractiveUser(request).id, findSessionHash(request)))
   const endOthers: RouteHandler = async (request, reply) => {
     const { id } = requireInteractiveUser(request)
-    // Who has no session of their own here ends them all.
+    // A request without a session (Basic) ends all sessions.
     await endSessions(app, requirePrincipal(request), id, findSessionHash(request))
     return sendData(reply, [])
   }
@@ -73,7 +73,7 @@ function hashCurrentSession(request: FastifyRequest, via: OwnAccount['via']): st
   return id === undefined ? undefined : hashToken(id)
 }
 
-/** In `data` as everywhere, or bare. */
+/** Reads both passwords from `data`, or from the top level of the body. */
 function readPasswords(body: unknown): { readonly old: unknown; readonly new: unknown } {
   const data = isObject(body) && isObject(body['data']) ? body['data'] : body
   if (isObject(data) && typeof data['old'] === 'string' && typeof data['new'] === 'string')

@@ -1,16 +1,16 @@
-// A page with a form where somebody sets a password. The form posts to the address it came from, token and all.
+// The HTML page with a form that sets a password. The form posts to its own URL, which contains the token.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { MIN_PASSWORD_CHARACTERS } from '../../model/catalog/auth-models.js'
 import { sendData } from '../route/resource.js'
 
 export interface PasswordPage {
   readonly title: string
-  /** What is asked for besides, as HTML. */
+  /** More form fields, before the password. */
   readonly extraFieldsHtml?: string
   readonly buttonLabel: string
 }
 
-/** The address holds a token: no other page is told it. With no referrer at all, browsers would hide the origin of the form, too. */
+/** The referrer policy hides the URL with its token from other pages. `no-referrer` would also hide the origin of the form, which guards need. */
 export function sendPasswordPage(reply: FastifyReply, page: PasswordPage): FastifyReply {
   return reply
     .header('content-type', 'text/html; charset=utf-8')
@@ -22,7 +22,7 @@ export function sendPasswordPage(reply: FastifyReply, page: PasswordPage): Fasti
     .send(renderPasswordPage(page))
 }
 
-/** What follows a form that was taken, or a request of a program. */
+/** Redirects a browser after the form is submitted. Answers programs with JSON. */
 export function sendPasswordSaved(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const isForm = request.headers.accept?.includes('text/html') ?? false
   return isForm ? reply.redirect('./', 303) : sendData(reply, [])

@@ -1,4 +1,4 @@
-// The page of a one-time link, where somebody sets a password.
+// The page of a one-time reset link, where a user sets a new password.
 import type { FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import { isObject } from '../../model/values/value.js'

@@ -1,4 +1,4 @@
-// The one-time link by which the first administrator is made. It is over as soon as there is one.
+// The page of the one-time setup link, which creates the first administrator. The link expires as soon as an administrator exists.
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'

@@ -1,4 +1,4 @@
-// What administrators do with the accounts of others, besides what they write in their records.
+// Routes for administrators: sessions and reset links of other users. Their records are at /ws/rest.
 import type { FastifyRequest } from 'fastify'
 import { requireUser } from '../../service/auth/accounts.js'
 import type { App } from '../../service/context/app.js'
@@ -40,7 +40,7 @@ export function createUserResources(app: App, guards: Guards, settings: HttpSett
   ]
 }
 
-/** Where people reach the service: as it was set, or as the administrator has reached it. */
+/** Returns the public URL of the settings, or the URL that the administrator used. */
 function buildBaseUrl(request: FastifyRequest, { publicUrl, basePath }: HttpSettings): string {
   const origin = publicUrl === undefined ? `${request.protocol}://${request.host}` : new URL(publicUrl).origin
   return origin + basePath

@@ -1,4 +1,4 @@
-// The feed of Changes: a page of JSON, at once or as soon as there is one, or a stream of events.
+// The change feed: a page of JSON (at once or as a long poll), or a stream of server-sent events.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import type { App } from '../../service/context/app.js'
@@ -14,7 +14,7 @@ export interface FeedContext {
   readonly app: App
   readonly guards: Guards
   readonly limits: RequestLimits
-  /** Aborted when the service stops: whoever waits is answered. */
+  /** Aborted when the service stops, so that waiting requests are answered. */
   readonly stopping: AbortSignal
 }
 
@@ -49,7 +49,7 @@ async function sendChangePage(
   return sendJson(reply, JSON.stringify({ status: 0, data, next }))
 }
 
-/** How long a stream says nothing, at most. */
+/** Maximum time between two writes to a stream. */
 const HEARTBEAT_MS = 15_000
 
 async function streamChanges(
@@ -61,7 +61,7 @@ async function streamChanges(
   const feedRequest = parseFeedRequest(app, readResumeQuery(request))
   const first = { ...feedRequest, waitMs: 0 }
   const signal = AbortSignal.any([stopping, createDisconnectSignal(reply)])
-  // Whatever is wrong from the start is still an ordinary refusal.
+  // The stream starts after the first page, so errors of the request still get an ordinary error response.
   let page = await waitForChanges(app, () => guards.reauthenticate(request), first, signal)
   limits.markWaiting(reply)
   const events = new EventStream(reply)
@@ -83,7 +83,7 @@ async function streamChanges(
   return reply
 }
 
-/** A browser that comes back says which event it has seen last. */
+/** A browser that reconnects sends the id of the last event it received. */
 function readResumeQuery(request: FastifyRequest): FeedQuery {
   const query = request.query as FeedQuery
   const last = request.headers['last-event-id'] ?? ''
@@ -92,14 +92,14 @@ function readResumeQuery(request: FastifyRequest): FeedQuery {
 
 const EVENT_STREAM_TYPE = /^\s*text\/event-stream\s*(?:;(?!.*\bq=0(?:\.0*)?\s*(?:;|$)).*)?$/i
 
-/** A HEAD has no end to wait for. */
+/** False for HEAD: a stream without a body would never end. */
 function acceptsEventStream({ method, headers }: FastifyRequest): boolean {
   return (
     method === 'GET' && (headers.accept?.split(',').some((type) => EVENT_STREAM_TYPE.test(type)) ?? false)
   )
 }
 
-/** Aborted once nobody is there to be answered. A response that is closed already never says so again. */
+/** Returns a signal that aborts when the client disconnects. A destroyed response does not emit `close` again, so its signal is aborted at once. */
 function createDisconnectSignal({ raw }: FastifyReply): AbortSignal {
   if (raw.destroyed) return AbortSignal.abort()
   const controller = new AbortController()

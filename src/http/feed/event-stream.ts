@@ -4,12 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyReply } from 'fastify'
 import { VersoError } from '../../errors.js'
 
-/** Whoever takes nothing for so long is gone, or as good as gone. */
+/** A client that reads nothing for this long is disconnected. */
 const DRAIN_TIMEOUT_MS = 30_000
-/** When a browser that was cut off comes back. */
+/** Delay after which a disconnected browser reconnects. */
 const RECONNECT_DELAY_MS = 1_000
 
-/** One stream. Nothing is written that the reader does not take: it would pile up here. */
+/** One stream of events. Writes wait until the client has read the previous events, so nothing accumulates in memory. */
 export class EventStream {
   #hasStarted = false
 
@@ -21,12 +21,12 @@ export class EventStream {
     await this.#write(`id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
   }
 
-  /** Nothing happens by it in a browser, but it is where it goes on if it comes back. */
+  /** Sends a comment with an id: the browser raises no event, but resumes from this id when it reconnects. */
   async sendCursor(id: number): Promise<void> {
     await this.#write(`: still here\nid: ${id}\n\n`)
   }
 
-  /** The last event: why there are no more. Anything but a refusal is not told. */
+  /** Sends the reason why the stream ends, as the last event. Hides the details of errors other than VersoError. */
   async sendError(error: unknown): Promise<void> {
     const { raw } = this.reply
     if (raw.destroyed) return
@@ -48,7 +48,7 @@ export class EventStream {
     raw.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store',
-      // Proxies that gather answers would hold events back.
+      // Keeps proxies from buffering events.
       'x-accel-buffering': 'no',
     })
     raw.write(`retry: ${RECONNECT_DELAY_MS}\n\n`)

@@ -9,8 +9,8 @@ const READINESS_CACHE_MS = 1_000
 const HEALTHY_JSON = JSON.stringify({ status: 0, data: [] })
 
 /**
- * `/healthz`: the process answers. `/readyz`: it can read, and its body says whether it can write; with `?write` it must be able to.
- * Asked of the database at most once a second. Open to all, so cheap.
+ * `/healthz` succeeds while the process answers. `/readyz` succeeds while the node can read; its body says whether it can write, and
+ * `?write` requires that. Both are public, so the database is queried at most once a second.
  */
 export function createHealthResources(app: App, isStopping: () => boolean): readonly Resource[] {
   let cached: { readonly atMs: number; readonly readiness: Promise<Readiness> } | undefined
@@ -41,9 +41,9 @@ export function createHealthResources(app: App, isStopping: () => boolean): read
 }
 
 interface Readiness {
-  /** What keeps this node from serving at all. */
+  /** Reason why this node cannot serve requests. */
   readonly problem?: string
-  /** Why it takes no writes. */
+  /** Reason why this node rejects writes. */
   readonly unwritable?: UnwritableState | undefined
 }
 

@@ -1,4 +1,4 @@
-// What a client asks before anything else: who answers here, and whether its session is still alive.
+// The first request of a client: the name of the service, the login path, and the current user if the session is valid.
 import { VersoError } from '../../errors.js'
 import { DEFAULT_PAGE_RECORDS } from '../../model/query/search.js'
 import type { UserIdentity } from '../../service/context/identity.js'
@@ -9,14 +9,14 @@ import type { HttpSettings } from '../settings.js'
 
 const BYTES_PER_MIB = 1024 * 1024
 
-/** Open to all, and without an envelope. Whoever has no session is told nothing but where to log in. */
+/** A public route without an envelope. Unauthenticated clients only get the name and the login path. */
 export function createInfoResource(app: App, guards: Guards, settings: HttpSettings): Resource {
   return {
     path: '/ws/public/app/info',
     guards: [guards.allowAnonymous],
     handlers: {
       GET: async (request, reply) => {
-        const { principal: principal } = request
+        const { principal } = request
         const publicInfo = {
           application: { name: 'Verso' },
           authentication: { callbackUrl: `${settings.basePath}/callback` },

@@ -1,4 +1,4 @@
-// What can be asked for: the models and their fields.
+// Metadata routes: the models and their fields.
 import { describeModel, type ModelDescription } from '../../model/query/describe.js'
 import type { Model } from '../../model/definition/model.js'
 import type { App } from '../../service/context/app.js'
@@ -8,7 +8,7 @@ import { requirePrincipal, type Guards } from '../route/guard.js'
 import { readRouteModel } from '../route/record-request.js'
 import { buildRecordRouteDefaults, sendJson, type Resource } from '../route/resource.js'
 
-/** The protocol calls an update a write. */
+/** Clients expect the permission to update under the name `write`. */
 function describePermissions(principal: Principal, model: Model): ModelDescription['perms'] {
   if (!principal.permissions) return null
   const actions = new Set(listActions(principal, model))
@@ -34,7 +34,7 @@ export function createMetaResources(app: App, guards: Guards): readonly Resource
     {
       ...{ ...shared, path: '/ws/meta/fields/:model' },
       handlers: {
-        // An object, where other answers have a list: clients of the protocol look for data.fields.
+        // `data` is an object here, not a list: existing clients read data.fields.
         GET: async (request, reply) => {
           const principal = requirePrincipal(request)
           const model = readRouteModel(app, request)

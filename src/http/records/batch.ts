@@ -17,7 +17,7 @@ import { sendWriteResult } from './record-answers.js'
 import { readIdempotencyKey, refuseIfMatch } from '../route/record-request.js'
 import { buildRecordRouteDefaults, type Resource } from '../route/resource.js'
 
-/** Several requests about records of any model, all of them or none. */
+/** Executes several requests about records of any model, atomically. */
 export function createBatchResource(app: App, guards: Guards, protocol: Protocol): Resource {
   return {
     ...buildRecordRouteDefaults(guards),
@@ -39,14 +39,14 @@ export function createBatchResource(app: App, guards: Guards, protocol: Protocol
   }
 }
 
-/** As they were sent, but for what is sent for records: that may be in the habits of existing clients. */
+/** Returns the requests with their record values converted by the protocol. */
 function readBatchRequests(
   app: App,
   protocol: Protocol,
-  { body, principal: principal }: FastifyRequest,
+  { body, principal }: FastifyRequest,
 ): readonly unknown[] {
   const requests = isObject(body) ? body['requests'] : undefined
-  // What is no list, or too long, is refused further on.
+  // The service rejects an empty list and a list that is too long.
   if (!principal || !Array.isArray(requests)) return []
   if (requests.length > MAX_BATCH_REQUESTS) return requests
   const models = new Map(listPermittedModels(app, principal).map((model) => [model.name, model]))

@@ -10,7 +10,7 @@ import type { Protocol } from '../compat/protocol.js'
 import { readRouteModel } from '../route/record-request.js'
 import { buildRecordRouteDefaults, type Resource } from '../route/resource.js'
 
-/** What a search finds, all of it, as a table for spreadsheets. */
+/** Exports all results of a search as CSV. */
 export function createExportResource(app: App, guards: Guards, protocol: Protocol): Resource {
   return {
     ...buildRecordRouteDefaults(guards),
@@ -28,7 +28,7 @@ async function sendCsv(
   const model = readRouteModel(app, request)
   const { body } = request
   const { request: search } = protocol.convertSearch(requirePrincipal(request), model, body ?? undefined)
-  // A habit may set a limit that nobody sent.
+  // The protocol may add a limit that the client did not send.
   const { offset, limit } = isObject(body) ? body : {}
   const table = exportSearch(
     app,
@@ -36,7 +36,7 @@ async function sendCsv(
     model,
     isObject(search) ? { ...search, offset, limit } : search,
   )
-  // Whatever keeps the first page from being read is still an ordinary refusal.
+  // The response starts after the first page, so an error before it still gets an ordinary error response.
   const first = await table.pages.next()
   const page = first.done === true ? [] : first.value
   const name = model.name.slice(model.name.lastIndexOf('.') + 1).toLowerCase()
@@ -46,7 +46,7 @@ async function sendCsv(
     .send(Readable.from(generateCsvLines(table, page)))
 }
 
-/** An error in here ends the connection: a table that stopped short would look like a whole one. */
+/** An error in this generator closes the connection, so that the client does not take a truncated table for a complete one. */
 async function* generateCsvLines(
   { columns, pages }: ExportTable,
   first: readonly WireRecord[],
@@ -57,7 +57,7 @@ async function* generateCsvLines(
     yield formatCsvLine(columns.map(({ key }) => quoteCell(key))) + first.map(printLine).join('')
     for await (const page of pages) if (page.length > 0) yield page.map(printLine).join('')
   } finally {
-    // Also where the reader has gone before it asked for a second page.
+    // Closes the search also if the client disconnects before the loop requests a second page.
     await pages.return(undefined)
   }
 }

@@ -25,10 +25,10 @@ interface FileRouteParams {
   readonly field: string
 }
 
-/** What stands between the parts of a form, and in front of them. */
+/** Allowance for the delimiters and headers of a form. */
 const MAX_FORM_OVERHEAD_BYTES = 65_536
 
-/** Belongs on a server that accepts forms. */
+/** Register it in a scope with `acceptForms`. */
 export function createUploadResource(
   app: App,
   guards: Guards,
@@ -44,7 +44,7 @@ export function createUploadResource(
     ...buildRecordRouteDefaults(guards),
     path: '/ws/rest/:model/upload',
     handlers: {
-      // Nothing of the body has been read yet: what can be refused without it is refused first.
+      // The body is still unread here, so all checks that do not need it come first.
       POST: async (request, reply) => {
         const model = requireWritableModel(readRouteModel(app, request))
         requireBinaryField(model, requirePrincipal(request))
@@ -81,7 +81,7 @@ export function createFileResource(app: App, guards: Guards, protocol: Protocol)
   return {
     ...buildRecordRouteDefaults(guards),
     path: '/ws/rest/:model/:id/:field/download',
-    // Whoever fetches a file looks at the code, and would save an answer as the file.
+    // Clients that download a file check the HTTP status only. They would save an error sent as 200 as the file.
     isAboutRecords: false,
     withParameters: ['DELETE'],
     handlers: {
@@ -110,7 +110,7 @@ export function createFileResource(app: App, guards: Guards, protocol: Protocol)
   }
 }
 
-/** Always to be saved, never to be shown: whatever is in it cannot run as a page of ours. */
+/** Sends every file as an attachment in a sandbox, so that its content cannot run as a page of this origin. */
 function sendFile(request: FastifyRequest, reply: FastifyReply, file: Download): FastifyReply {
   const content = file.content instanceof Readable ? file.content : Readable.from(file.content)
   const etag = `"${file.sha256}"`
@@ -125,11 +125,11 @@ function sendFile(request: FastifyRequest, reply: FastifyReply, file: Download):
   void reply.header('content-disposition', buildContentDisposition(file.name))
   if (request.method !== 'HEAD') return reply.send(content)
   content.destroy()
-  // A stream, though an empty one: of a text the framework would tell the length.
+  // For an empty text Fastify would replace the content-length; for a stream it does not.
   return reply.send(Readable.from([]))
 }
 
-/** RFC 6266: the name for everybody who knows UTF-8, and before it one of plain letters for everybody else. */
+/** Sends the name twice (RFC 6266): in ASCII for old clients, then in UTF-8. */
 function buildContentDisposition(name: string): string {
   const asciiName = name.replace(/[^\x20-\x7e]|["\\%]/gu, '_')
   const encoded = encodeURIComponent(name.toWellFormed()).replace(

@@ -1,4 +1,4 @@
-// A form with a file, as `multipart/form-data`: the file goes where it is to be kept while it arrives, the other parts into memory.
+// Reads a `multipart/form-data` form with a file: streams the file to its sink while it arrives, and keeps the other parts in memory.
 import type { IncomingMessage } from 'node:http'
 import { Busboy, type BusboyFileStream } from '@fastify/busboy'
 import type { FastifyInstance } from 'fastify'
@@ -7,37 +7,37 @@ import type { FieldSelection } from '../../model/query/selection.js'
 import { refuseContentEncoding, readDataObject, parseJsonBody } from '../request/bodies.js'
 import { readFieldSelection } from '../route/record-request.js'
 
-/** Nobody needs more than three: more are refused, not read. */
+/** A form has three parts. Forms with more than this are rejected unread. */
 const MAX_FORM_PARTS = 8
 const MAX_PART_HEADER_BYTES = 8_192
 const MAX_PART_HEADERS = 16
 const MAX_FIELD_PART_BYTES = 1_024
 
-/** Nothing is to be decoded. */
+/** Transfer encodings that need no decoding. */
 const PLAIN_ENCODINGS = ['7bit', '8bit', 'binary']
 
 const FORM_PARTS = ['request', 'field', 'file'] as const
 type FormPartName = (typeof FORM_PARTS)[number]
 
 export interface UploadForm<F> {
-  /** What `request` says of the record. */
+  /** The record values of the part `request`. */
   readonly data: unknown
-  /** What the answer is to show of it. */
+  /** The fields that the response contains. */
   readonly wanted: FieldSelection | undefined
   readonly field: string | undefined
   readonly file: F
-  /** What the file is called, as it was sent. */
+  /** The file name as the client sent it. */
   readonly fileName: string | undefined
 }
 
-/** What becomes of the file. */
+/** Stores the file while it arrives. */
 export interface UploadSink<F> {
   receive(content: AsyncIterable<Uint8Array>): Promise<F>
-  /** Of one that was received, if the rest of the form is at fault. */
+  /** Deletes a received file when the rest of the form is invalid. */
   discard(file: F): Promise<void>
 }
 
-/** Forms only, and unread: `readForm` reads them. */
+/** Accepts forms only and leaves their bodies unread; `readForm` reads them. */
 export function acceptForms(server: FastifyInstance): void {
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('multipart/form-data', (_, __, done) => {
@@ -62,13 +62,13 @@ export async function readForm<F>(
   const parser = createFormParser(message)
   const reader = new FormReader(requestLimitBytes, sink)
   const { count, delimiters } = createDelimiterCounter(message)
-  // The parser passes over a part whose head it cannot read: an update must not become a new record because of that.
+  // The parser silently skips a part with a malformed head. Without its part `request`, an update would become a create.
   const findUnreadHead = () =>
     delimiters() === reader.partCount + 1
       ? undefined
       : createMalformedFormError('the head of one of its parts cannot be read')
   try {
-    // One that is closed already says so no more.
+    // A message that is already closed does not emit `close` again.
     if (message.destroyed && !message.readableEnded) throw createTruncatedFormError()
     await new Promise<void>((resolve, reject) => {
       parser.on('file', (name, stream, fileName, encoding) => {
@@ -81,14 +81,14 @@ export async function readForm<F>(
         reject(createMalformedFormError('it does not end, or its parts cannot be told apart', error))
       })
       parser.on('finish', resolve)
-      // Also where all of it has arrived, and some of it was not read yet.
+      // Also emitted when the whole message has arrived but was not read to the end.
       message.once('close', () => {
         if (!message.readableEnded) reject(createTruncatedFormError())
       })
       message.on('data', count)
       message.pipe(parser, { end: false })
       message.once('end', () => {
-        // Called when every byte was parsed. Of a head that does not end the parser says nothing at all, not even that it is done.
+        // Called when every byte was parsed. For an unterminated head the parser emits neither `error` nor `finish`.
         parser.end(() => {
           const fault = findUnreadHead()
           if (fault) reject(fault)
@@ -101,20 +101,20 @@ export async function readForm<F>(
   } catch (error) {
     message.off('data', count)
     message.unpipe(parser)
-    // The rest is taken off the wire, so that the connection can be used again.
+    // Drains the rest of the message, so that the connection can be reused.
     message.resume()
-    // What is under way ends now, and takes back what it has done.
+    // Stops the parts that are still being read and discards the file.
     await reader.abort()
     throw error
   }
 }
 
-/** How often a part begins or the form ends, whatever the parser makes of it. */
+/** Counts the delimiters in the raw bytes, independently of the parser. */
 function createDelimiterCounter({ headers }: IncomingMessage) {
   const [, quoted, plain = ''] =
     /\bboundary=(?:"([^"]*)"|([^\s;]*))/i.exec(headers['content-type'] ?? '') ?? []
   const delimiter = Buffer.from(`\r\n--${quoted ?? plain}`, 'latin1')
-  // The first may stand at the very beginning.
+  // The first delimiter may have no line break before it.
   let tail: Buffer = Buffer.from('\r\n')
   let found = 0
   return {
@@ -132,7 +132,7 @@ function createFormParser(message: IncomingMessage): InstanceType<typeof Busboy>
   try {
     return new Busboy({
       headers: { ...message.headers, 'content-type': contentType },
-      // Every part as a stream of bytes: what is text is for us to say, and some clients send JSON as a file.
+      // Treats every part as a stream of bytes, because some clients send the JSON part as a file.
       isPartAFile: () => true,
       preservePath: true,
       limits: { parts: MAX_FORM_PARTS, headerPairs: MAX_PART_HEADERS, headerSize: MAX_PART_HEADER_BYTES },
@@ -154,7 +154,7 @@ class FormReader<F> {
     private readonly sink: UploadSink<F>,
   ) {}
 
-  /** Answers when the part has arrived. */
+  /** Resolves when the part has arrived. */
   async readPart(
     name: string | undefined,
     stream: BusboyFileStream,
@@ -162,7 +162,7 @@ class FormReader<F> {
     encoding: string,
   ): Promise<void> {
     this.partCount++
-    // An error of the stream comes out of whoever reads it; by then nobody may be reading any more.
+    // The reader of the stream reports its errors. An error after the reader has stopped must not crash the process.
     stream.on('error', () => undefined)
     const part = FORM_PARTS.find((known) => known === name)
     if (!part || this.#streams.has(part)) {

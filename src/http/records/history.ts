@@ -1,4 +1,4 @@
-// The past of records: what became of them, as they were, and back.
+// Handlers for the history of a record, one of its versions, and revert.
 import type { FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import { PAGING_PARAMETERS } from '../../model/query/search.js'

@@ -39,7 +39,7 @@ import { sendJson, type RouteHandler } from '../route/resource.js'
 
 type ReadVerb = 'find' | 'search' | 'read' | 'fetch' | 'copy' | 'details' | 'verify' | 'perms'
 
-/** The words of the protocol. */
+/** Names of the actions on the wire. */
 const ACTION_WORDS: Readonly<Record<PermissionAction, string>> = {
   read: 'READ',
   create: 'CREATE',
@@ -107,7 +107,7 @@ export function createReadHandlers(
       const copy = await records(request).copy(model.name, readRouteId(model, request))
       return sendJson(reply, stringifyRecord(app, { status: 0, data: [copy] }))
     },
-    /** The name of a record, or another field of it. */
+    /** Returns the name field of a record, or the field in the parameter `name`. */
     details: async (request, reply) => {
       const model = readRouteModel(app, request)
       const id = readRouteId(model, request)
@@ -120,7 +120,7 @@ export function createReadHandlers(
       )
       return sendJson(reply, buildRecordBody(record)[0])
     },
-    /** What the caller may do with records of a model, or with one of them; or whether they may do one thing. */
+    /** Lists the permitted actions on a model or on one record. With the parameter `action`, fails with 403 if that one is not permitted. */
     perms: async (request, reply) => {
       const model = readRouteModel(app, request)
       const data = await readWithParameters(request, protocol, PERMS_PARAMETERS, async ({ id, action }) => {

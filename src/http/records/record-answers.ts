@@ -1,4 +1,4 @@
-// Answers about records.
+// Builds responses about records: pages, single records, write results, and their headers.
 import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 import type { JsonAnswerPage } from '../../service/records/records.js'
@@ -16,7 +16,7 @@ export function sendPage(
   return sendJson(reply.header('x-commit-seq', seq), JSON.stringify({ status: 0, offset, total, data }))
 }
 
-/** The body of a find and its headers. */
+/** Returns the body and the headers of a find. */
 export function buildPageResponse(
   path: string,
   page: JsonAnswerPage,
@@ -36,7 +36,7 @@ export function buildPageBody({ offset, total, text }: JsonAnswerPage): Response
 
 const PAGE_BODY_END = Buffer.from(']}')
 
-/** What was written, and whether it was answered before. */
+/** Sends the result of a write, and whether an idempotency key replayed it. */
 export function sendWriteResult(
   reply: FastifyReply,
   { data, replayed }: WriteResult<readonly unknown[]>,
@@ -56,7 +56,7 @@ export function buildRecordBody(record: WireRecord): [body: string, etag: string
   return wrapRecordJson({ version: record.version, text: JSON.stringify(record) })
 }
 
-/** The body of one record, and its tag: the version for `If-Match`, all of the body for `If-None-Match`. */
+/** Returns the body of one record and its ETag: the version for `If-Match`, and a hash of the body for `If-None-Match`. */
 export function wrapRecordJson({ version, text }: RecordJson): [body: string, etag: string] {
   const body = `{"status":0,"data":[${text}]}`
   return [body, `"${version}.${hash('sha256', body, 'base64url').slice(0, 16)}"`]
@@ -67,15 +67,15 @@ export function matchesEtag(header: string | undefined, etag: string): boolean {
   return header.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
 }
 
-/** What belongs to the question, and so to every page of the answer. */
+/** Query parameters that every page link repeats. */
 const LINK_PARAMETERS = ['fields', 'sortBy', 'filter', 'q', 'archived', 'asOf']
 
-/** Clients and proxies refuse longer headers, many of them from 4 or 8 KiB on. */
+/** Many clients and proxies reject headers longer than 4 or 8 KiB. */
 export const LINK_LIMITS = { allBytes: 4_096, nextBytes: 8_192 }
 
 /**
- * The pages around one, where there are others. A long question leaves room for the next page alone; a longer one for its offset, without the
- * position; the longest for none.
+ * Builds the `Link` header with the first, previous, next and last page. If the query is too long for all of them, the header has only the
+ * next page, then the next page without its cursor, then nothing.
  */
 export function buildPageLinks(
   path: string,

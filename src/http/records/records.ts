@@ -1,4 +1,4 @@
-// Records: which path takes which method. What is done is in `record-reading.ts`, `record-writing.ts` and `history.ts`.
+// The paths and methods of records. Their handlers are in read-routes.ts, write-routes.ts and history.ts.
 import type { App } from '../../service/context/app.js'
 import type { Guards } from '../route/guard.js'
 import type { Protocol } from '../compat/protocol.js'

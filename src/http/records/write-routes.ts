@@ -66,7 +66,7 @@ export function createWriteHandlers(app: App, protocol: Protocol): Record<WriteV
     if (isMerged(options.ifMatch ?? readBaseVersion(data), written.data)) setMergeApplied(reply)
     return sendRecord(reply, written)
   }
-  /** One record, or several as `records`; `mayUpdate` says what becomes of those that have an id. */
+  /** Saves one record in `data` or several in `records`. `mayUpdate` allows updates of records that have an id. */
   const save = async (request: FastifyRequest, reply: FastifyReply, mayUpdate: boolean) => {
     const model = readRouteModel(app, request)
     const { body } = request
@@ -154,7 +154,7 @@ export function createWriteHandlers(app: App, protocol: Protocol): Record<WriteV
   }
 }
 
-/** A new record has no id: whoever sends one meant an update. */
+/** A record with an id is meant as an update, so a create rejects it. */
 function refuseIds(records: readonly unknown[]): void {
   const index = records.findIndex((each) => isObject(each) && (each['id'] ?? null) !== null)
   if (index >= 0)
@@ -164,7 +164,7 @@ function refuseIds(records: readonly unknown[]): void {
     )
 }
 
-/** Some clients take whatever is in `data` for an object, also what was deleted. */
+/** Some clients expect an object in `data` also after a delete. */
 function prefersRepresentation(request: FastifyRequest, reply: FastifyReply): boolean {
   const isPreferred = hasPreference(request, RETURN_REPRESENTATION)
   if (isPreferred) setPreferenceApplied(reply, RETURN_REPRESENTATION)

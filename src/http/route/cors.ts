@@ -4,7 +4,7 @@ import type { HttpSettings } from '../settings.js'
 
 const PREFLIGHT_MAX_AGE_S = 600
 
-/** Other origins that the settings let in: they may call, with a key. Answers whether the request is done with. */
+/** Adds CORS headers for the origins of the setting `allowOrigins`. Returns true if it has answered the request, which was a preflight. */
 export function handleCors(request: FastifyRequest, reply: FastifyReply, settings: HttpSettings): boolean {
   if (!isAllowedOrigin(request, settings)) return false
   void reply.header('access-control-allow-origin', request.headers.origin)

@@ -1,4 +1,5 @@
-// Kind → HTTP status and body. The only place that knows both words.
+// Chooses the HTTP status of every error: `STATUS_BY_KIND` maps each kind of VersoError (see src/errors.ts) to its status and title. Errors of
+// Fastify and of the HTTP parser have tables below it. This file also builds the bodies of error responses.
 import type { Socket } from 'node:net'
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
@@ -32,7 +33,7 @@ const STATUS_BY_KIND: Readonly<Record<ErrorKind, readonly [status: number, title
 
 const PROBLEM_JSON = 'application/problem+json'
 
-/** Fastify's own words for what a client did wrong. */
+/** The kinds and messages for errors that Fastify raises about a request. */
 const FASTIFY_ERRORS: Readonly<Record<string, readonly [ErrorKind, string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: [
     'too-large',
@@ -49,22 +50,22 @@ const SOCKET_ERRORS: Readonly<Record<string, readonly [status: string, kind: Err
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'bad-request', 'The request took too long to arrive'],
 }
 
-/** What is wrong with what was asked for, and not with the way or the service. */
+/** Statuses of errors about records; other statuses concern authentication, routing or the service. */
 const RECORD_ERROR_STATUSES = [400, 404, 409, 412, 422]
 
 export interface ErrorContext {
   readonly log: Logger
   readonly protocol: Protocol
-  /** How somebody may say who they are. */
+  /** Accepted authentication schemes, for `WWW-Authenticate`. */
   readonly schemes: readonly string[]
 }
 
-/** What was asked, as far as a refusal goes by it. */
+/** The facts about a request on which its error response depends. */
 export interface FailedRequest {
   readonly requestId: string
   readonly accept: string | undefined
   readonly isAboutRecords: boolean
-  /** Whether it is a PATCH of something that can be patched. */
+  /** True for a PATCH of a resource that supports PATCH. */
   readonly isPatch: boolean
 }
 
@@ -74,7 +75,7 @@ export interface ErrorResponse {
   readonly body: string
 }
 
-/** Answers a refusal; anything else is a defect, which is logged and not shown. */
+/** Sends the response for an error. Errors other than VersoError are defects: they are logged, and the client gets 500 without details. */
 export function sendError(
   context: ErrorContext,
   error: unknown,
@@ -92,7 +93,7 @@ export function sendError(
   sendBody(reply.code(response.status).headers(response.headers), response.body, true)
 }
 
-/** The same, whoever sends it; `Vary` has to name `Accept`. */
+/** Builds the response without sending it. The sender must add `Accept` to `Vary`. */
 export function buildErrorResponse(
   { log, protocol, schemes }: ErrorContext,
   error: unknown,
@@ -141,7 +142,7 @@ export function buildErrorResponse(
   }
 }
 
-/** No route is found for a path that cannot be read. */
+/** Undefined for a malformed path, which matches no route. */
 function readRouteConfig({ routeOptions }: FastifyRequest): FastifyContextConfig | undefined {
   return routeOptions.config
 }
@@ -171,7 +172,7 @@ function convertFastifyError(error: unknown, request: FastifyRequest): VersoErro
 
 const SECURITY_HEADER_LINES = Object.entries(SECURITY_HEADERS).map(([name, value]) => `${name}: ${value}`)
 
-/** What is no HTTP never reaches a route: it is answered on the bare socket. */
+/** Answers malformed HTTP on the socket, because such a request never reaches a route. */
 export function sendSocketError(error: Error & { code?: string }, socket: Socket): void {
   if (!socket.writable) return
   const [status, kind, message] = SOCKET_ERRORS[error.code ?? ''] ?? NOT_HTTP_ERROR

@@ -1,4 +1,5 @@
-// Who asks, and from where. Guards hang on routes: one that looked at the start of the URL would be passed by another spelling.
+// Guards authenticate requests and check their origin. They are attached to routes: a check of the URL prefix could be bypassed by another
+// spelling of the path.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
@@ -18,9 +19,9 @@ import type { HttpSettings } from '../settings.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whoever a guard found; null on routes that are open to all. */
+    /** The principal that a guard authenticated. Null on public routes. */
     principal: Principal | null
-    /** Whether its body was still on its way when they were found. */
+    /** True if the body had not arrived in full when the request was authenticated. */
     isBodyPending: boolean
   }
 }
@@ -28,21 +29,21 @@ declare module 'fastify' {
 type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
 export interface Guards {
-  /** For routes below /ws: 401 without a session, before anything else is looked at. */
+  /** For routes below /ws: rejects a request without valid credentials with 401, before any other check. */
   readonly requireLogin: Guard
-  /** Once the body is there: whoever takes their time with it may be nobody by then, or may do less. */
+  /** Authenticates again after a slow body has arrived: the session or the permissions may have changed meanwhile. */
   readonly recheckAfterBody: Guard
-  /** For what takes long: whoever it is for, as they are now; 401 once they are nobody. */
+  /** For long requests: returns the principal with its current permissions, or fails with 401 once the credentials are no longer valid. */
   readonly reauthenticate: (request: FastifyRequest) => Promise<Principal>
-  /** For routes that are open to all and tell more to those who are known. */
+  /** For public routes that return more to authenticated users. */
   readonly allowAnonymous: Guard
-  /** For what proves who somebody is: not from an address that has failed too often. Before anything of the body is read. */
+  /** For login and password routes: rejects addresses with too many failed attempts, before the body is read. */
   readonly refuseThrottled: Guard
-  /** For login, logout and all else that is for people: not from another site's page. */
+  /** For login, logout and account routes: rejects requests from pages of other sites. */
   readonly requireSameSite: Guard
-  /** For every other write: the same, unless it comes with a key. No browser sends one by itself, and who sends one is known by it alone. */
+  /** For every other write: rejects requests from pages of other sites, unless they carry an API key. No browser adds a key by itself. */
   readonly requireSameSiteOrKey: Guard
-  /** For routes below /ws: 400 for parameters in the query string, where the handler reads none. */
+  /** For routes below /ws: rejects query parameters with 400 if the handler reads none. */
   readonly refuseUnreadParameters: Guard
 }
 
@@ -53,7 +54,7 @@ export function createGuards(app: App, settings: HttpSettings): Guards {
     if (key !== undefined) {
       const principal = await authenticateKey(app, key)
       if (!principal) await recordInvalidKey(app, request.ip)
-      // Nobody else, if it is wrong: whoever sends a key does not mean the cookie.
+      // An invalid key does not fall back to the session cookie.
       return principal
     }
     const basic = basicLogins && readBasicCredentials(request)
@@ -85,7 +86,7 @@ export function createGuards(app: App, settings: HttpSettings): Guards {
       request.principal = (await findPrincipal(request)) ?? null
     },
     refuseThrottled: async ({ ip }: { readonly ip: string | undefined }) => {
-      // A client that has gone has no address any more, and nobody to answer.
+      // A disconnected client has no address, and nobody reads the response.
       if (ip !== undefined) await refuseIfThrottled(app, buildAddressKeys(ip), ip)
     },
     requireSameSite: async (request) => {
@@ -120,14 +121,14 @@ export function requirePrincipal(request: FastifyRequest): Principal {
   return request.principal
 }
 
-/** Who has come; over HTTP nobody acts as nobody. */
+/** Returns the user of the request. Every principal over HTTP has one. */
 export function requireUserIdentity(request: FastifyRequest): UserIdentity {
   const { user } = requirePrincipal(request)
-  if (!user) throw new Error('whoever comes over HTTP is somebody')
+  if (!user) throw new Error('a principal over HTTP has no user')
   return user
 }
 
-/** For what people do with their own account: a key stands for a part of what its user may do, and has nothing to say there. */
+/** For routes of the own account: rejects API keys, which may access records only. */
 export function requireInteractiveUser(request: FastifyRequest): UserIdentity {
   const user = requireUserIdentity(request)
   if (user.keyId === undefined) return user
@@ -150,7 +151,7 @@ function isOwnOrigin(origin: string, request: FastifyRequest, { publicUrl }: Htt
   return url.host === request.host || (publicUrl !== undefined && url.origin === new URL(publicUrl).origin)
 }
 
-/** Whether this comes from a page of another origin that the settings let in. */
+/** True if the request comes from a page of another origin that the setting `allowOrigins` lists. */
 export function isAllowedOrigin(request: FastifyRequest, settings: HttpSettings): boolean {
   const { origin } = request.headers
   if (origin === undefined || settings.allowOrigins.length === 0) return false
@@ -162,12 +163,12 @@ export type HostCheck = (request: {
   readonly raw: { readonly httpVersion: string }
 }) => void
 
-/** While only this machine can connect, only names of this machine are answered: a web page must not get in by renaming itself. */
+/** Prevents DNS rebinding: a service that listens on a loopback address accepts only loopback names and the public URL as `Host`. */
 export function createHostCheck(settings: HttpSettings): HostCheck {
   if (!isLoopback(settings.host)) return requireHost
   const publicHostname =
     settings.publicUrl === undefined ? undefined : parseHostname(new URL(settings.publicUrl).host)
-  // Nearly every request names the same host as the one before.
+  // Nearly every request names the same host as the previous one.
   let accepted: string | undefined
   return (request) => {
     requireHost(request)

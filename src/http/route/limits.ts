@@ -1,4 +1,4 @@
-// What one node takes: so many requests at once, and so many a minute from each account and each address.
+// Limits of one node: requests in flight, event-loop delay, requests per minute by account and address, waiting requests by account.
 import type { ServerResponse } from 'node:http'
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
@@ -11,21 +11,21 @@ import { LoadMonitor } from '../connection/load.js'
 import { RateLimiter } from '../connection/rate-limit.js'
 import type { HttpSettings } from '../settings.js'
 
-/** Each asks for itself who may see what, whenever something is committed. */
+/** Every waiting request evaluates its permissions after each commit, so their number is limited. */
 const MAX_WAITING_PER_ACCOUNT = 100
 
 export interface RequestLimits {
-  /** Refuses what is too much, before anything of the request is looked up or read. */
+  /** Rejects a request that exceeds a limit, before authentication and before the body is read. */
   readonly check: (request: FastifyRequest, reply: FastifyReply) => void
-  /** The same guards; who they find is counted by account, and no more by address. */
+  /** Wraps the guards: authenticated requests count for their account instead of their address. */
   readonly countByAccount: (guards: Guards) => Guards
-  /** Whether a request of somebody who is known may go on; if not, nothing is counted, and `check` says why. */
+  /** Counts an authenticated request and returns true if it is within the limits. Otherwise counts nothing; `check` then reports the reason. */
   readonly admit: (response: ServerResponse, principal: Principal) => boolean
-  /** It is checked again, from the beginning. */
+  /** Undoes `admit` before the request is checked again by `check`. */
   readonly readmit: (response: ServerResponse, principal: Principal) => void
-  /** From here on the request only waits. */
+  /** Stops counting a request as in flight once it only waits for changes. */
   readonly markWaiting: (reply: FastifyReply) => void
-  /** Counts a request that may wait, for its account; refuses those beyond the most. */
+  /** Counts a request that may wait, by account. Rejects requests beyond `MAX_WAITING_PER_ACCOUNT`. */
   readonly addWaiting: (account: number, reply: FastifyReply) => void
   readonly gauges: () => Gauges
   readonly stop: () => void
@@ -91,7 +91,7 @@ export function createRequestLimits({ clock }: App, settings: HttpSettings): Req
   }
 }
 
-/** How many wait for each account: they are not counted among the requests under way. */
+/** Counts waiting requests by account. They do not count as requests in flight. */
 export class WaitingRequests {
   readonly #counts = new Map<number, number>()
 
@@ -101,7 +101,7 @@ export class WaitingRequests {
     return [...this.#counts.values()].reduce((sum, count) => sum + count, 0)
   }
 
-  /** Until the response is closed; one that is closed already would be counted for ever. */
+  /** Counts the request until its response emits `close`. A destroyed response does not emit it again, so it is not counted. */
   add(account: number, response: ServerResponse): void {
     if (response.destroyed) return
     const count = this.#counts.get(account) ?? 0
@@ -118,7 +118,7 @@ export class WaitingRequests {
   }
 }
 
-/** Whoever has gone already has no address any more. */
+/** A disconnected client has no address. */
 function toAddressKey({ ip }: { readonly ip: string | undefined }): string {
   return toNetwork(ip ?? '')
 }

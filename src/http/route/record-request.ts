@@ -1,4 +1,4 @@
-// What requests about records say in their paths, headers and bodies.
+// Reads the paths, headers and bodies of requests about records.
 import type { FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
@@ -14,7 +14,7 @@ export interface RecordRouteParams {
 }
 export type QueryParameters = Readonly<Record<string, unknown>>
 
-/** Before the body is looked at: a model that is not there is 404, whatever was sent, and so is one that may not be known. */
+/** Fails with 404 for an unknown model and for a model that the principal may not know. Call it before the body is checked. */
 export function readRouteModel(app: App, request: FastifyRequest): Model {
   return requireKnownModel(app, requirePrincipal(request), (request.params as RecordRouteParams).model)
 }
@@ -23,7 +23,7 @@ export function readRouteId(model: Model, request: FastifyRequest): number {
   return parseRecordId(model, (request.params as RecordRouteParams).id)
 }
 
-/** An id that may be missing. */
+/** Parses an optional id of a query string. */
 export function parseOptionalRecordId(model: Model, id: unknown): number | undefined {
   return id === undefined ? undefined : parseRecordId(model, typeof id === 'string' ? id : '')
 }
@@ -35,7 +35,7 @@ function parseRecordId({ name }: Model, id: string): number {
   return Number(id)
 }
 
-/** `If-Match: "3"`, or the whole tag of an answer. */
+/** Accepts a version (`If-Match: "3"`) or a complete ETag of a response. */
 export function readIfMatch(request: FastifyRequest): { readonly ifMatch?: number } {
   const header = request.headers['if-match']
   if (header === undefined) return {}
@@ -45,7 +45,7 @@ export function readIfMatch(request: FastifyRequest): { readonly ifMatch?: numbe
   return { ifMatch: Number(version) }
 }
 
-/** Of several records each names its own version: one for all of them would be ignored, and whoever sent it deceived. */
+/** For requests with several records: each names its own version, so one `If-Match` for all would be ignored silently. */
 export function refuseIfMatch(request: FastifyRequest): void {
   if (request.headers['if-match'] !== undefined)
     throw new VersoError('bad-request', 'If-Match is for one record: of several each names its "version"')
@@ -57,14 +57,14 @@ export function readIdempotencyKey(request: FastifyRequest): { readonly idempote
   return { idempotencyKey: Array.isArray(key) ? key.join(', ') : key }
 }
 
-/** What an answer is to show, if the body says so. */
+/** Reads the optional selection of fields for the response. */
 export function readFieldSelection(body: unknown): FieldSelection | undefined {
   if (!isObject(body)) return undefined
   const { fields = null, related = null } = body
   return fields === null && related === null ? undefined : { fields, related }
 }
 
-/** The `records` of a body, one at least. */
+/** Returns the list in `records`; it has at least one element. */
 export function readRecordList(body: unknown): readonly unknown[] {
   const records = isObject(body) ? body['records'] : undefined
   if (Array.isArray(records) && records.length > 0) return records

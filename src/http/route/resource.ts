@@ -1,3 +1,4 @@
+// A resource is a path with its handlers by method. addResource registers them, and answers OPTIONS and all other methods.
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { VersoError } from '../../errors.js'
 import { StagedBody, type ResponseBody, type ResponseBuffer } from '../answer/answer-body.js'
@@ -11,20 +12,20 @@ export type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => Pro
 
 export interface Resource {
   readonly path: string
-  /** Run in this order before anything of the request is read, whatever its method. */
+  /** Run in this order for every method, before the body is read. */
   readonly guards: readonly onRequestAsyncHookHandler[]
-  /** Besides those, for the methods that write. */
+  /** Run before `guards` for the methods that write. */
   readonly writeGuards?: readonly onRequestAsyncHookHandler[]
   readonly handlers: Readonly<Partial<Record<HttpMethod, RouteHandler>>>
-  /** Methods whose handlers read the query string, and refuse parameters that they do not know. */
+  /** Methods whose handlers read the query string and reject unknown parameters themselves. */
   readonly withParameters?: readonly HttpMethod[]
-  /** What whoever used a wrong method may have wanted. */
+  /** Added to the message of a 405. */
   readonly hint?: string
-  /** A GET that does something has no HEAD. */
+  /** False for a GET that has side effects. */
   readonly hasHead?: boolean
-  /** What is refused here concerns records, and not the way to them. */
+  /** Errors of this resource are about records; see `Protocol.sendsErrorsAs200`. */
   readonly isAboutRecords?: boolean
-  /** Answered however much there is to do. */
+  /** Requests to this resource are exempt from limits. */
   readonly isAlwaysAnswered?: boolean
 }
 
@@ -36,12 +37,12 @@ declare module 'fastify' {
     readonly isAboutRecords?: boolean
     readonly isAlwaysAnswered?: boolean
     readonly hasPatch?: boolean
-    /** Whether the guard leaves the query string to the handler. */
+    /** True if the handler, not `Guards.refuseUnreadParameters`, checks the query string. */
     readonly readsQuery?: boolean
   }
 }
 
-/** Every method of a path: those it has, OPTIONS, and 405 with `Allow` for the rest. All of them guarded. */
+/** Registers every method of a path: its handlers, OPTIONS, and 405 with `Allow` for the rest. The guards run for all of them. */
 export function addResource(server: FastifyInstance, resource: Resource): void {
   const { path, guards, writeGuards = [], handlers, withParameters = [], hint, hasHead = true } = resource
   const { isAboutRecords = false, isAlwaysAnswered = false } = resource
@@ -58,7 +59,7 @@ export function addResource(server: FastifyInstance, resource: Resource): void {
     server.route({
       method,
       url: path,
-      // A wrong method is refused before the body is read.
+      // A wrong method is rejected before the body is read.
       onRequest: handler ? allGuards : [...allGuards, refuseMethod],
       handler: handler ?? refuseMethod,
       exposeHeadRoute: hasHead,
@@ -84,7 +85,7 @@ export function addResource(server: FastifyInstance, resource: Resource): void {
   }
 }
 
-/** What all resources of records share: nobody without a session, no write from another site's page, no unknown parameter. */
+/** Shared settings of record resources: login required, no writes from pages of other sites, no unread query parameters. */
 export function buildRecordRouteDefaults(guards: Guards) {
   return {
     guards: [guards.requireLogin, guards.refuseUnreadParameters],

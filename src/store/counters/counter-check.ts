@@ -1,4 +1,4 @@
-// Whether the counters say what the tables say. All that it reads must be of one moment.
+// Compares the counters with the tables. Everything must be read from one snapshot.
 import type { Field } from '../../model/values/field-types.js'
 import type { Model } from '../../model/definition/model.js'
 import {
@@ -14,27 +14,27 @@ import {
 import type { Queryable } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 
-/** Where a counter and its table differ. */
+/** A counter that differs from its table. */
 export interface CounterMismatch {
   readonly model: string
-  /** What is counted: the records of some ids, or those with a value in a field. */
+  /** The subject of the counter: a range of ids, or a value of a field. */
   readonly what: string
-  /** What the counter says. */
+  /** The value of the counter. */
   readonly counted: number
-  /** How many there are. */
+  /** The number of records in the table. */
   readonly stored: number
 }
 
-/** Ids that are looked at in one statement. */
+/** One statement reads a batch of 2^BATCH_LEVEL ids. */
 export const BATCH_LEVEL = 20
 const [SMALLEST] = BLOCK_LEVELS
 const BLOCKS_PER_BATCH = 2 ** (BATCH_LEVEL - SMALLEST)
-/** Whoever sees so many has seen enough. */
+/** Limits the mismatches that are reported for each field. */
 const MAX_REPORTED_VALUES = 20
 
 type BlockSums = Map<number, number>
 
-/** Portion by portion, so that no statement takes long. */
+/** Finds block counters that differ from the table. Reads ids in batches, so that every statement is short. */
 export async function findBlockMismatches(db: Queryable, model: Model): Promise<CounterMismatch[]> {
   const mismatches: CounterMismatch[] = []
   const levels = [...BLOCK_LEVELS.slice(1), TOTAL_LEVEL]
@@ -52,7 +52,7 @@ export async function findBlockMismatches(db: Queryable, model: Model): Promise<
   return mismatches
 }
 
-/** Those in which there are ids, or counters. */
+/** Iterates over the batches that contain ids or counters. */
 export async function* iterateIdBatches(db: Queryable, model: Model): AsyncGenerator<number> {
   const table = quoteIdentifier(toTableName(model.name))
   for (let next = 0; ;) {
@@ -125,7 +125,7 @@ function buildBlockMismatch(
   return { model, what: level === TOTAL_LEVEL ? 'all' : `ids ${first} to ${last}`, counted, stored }
 }
 
-/** The first values whose counters are wrong. */
+/** Finds value counters that differ from the table. */
 export async function findValueMismatches(db: Queryable, model: Model): Promise<CounterMismatch[]> {
   const mismatches: CounterMismatch[] = []
   for (const field of listCountedFields(model))
@@ -150,7 +150,7 @@ async function compareValueCounters(db: Queryable, model: Model, field: Field): 
   }))
 }
 
-/** Of fields that are not counted. */
+/** Finds counters of fields that are not counted. */
 async function findStrayCounters(db: Queryable, model: Model): Promise<CounterMismatch[]> {
   const rows = await db.all(
     `select field, sum(n) as "counted" from ${VALUE_COUNT_TABLE} where model = ? group by field`,

@@ -1,4 +1,4 @@
-// Counters put right while others write: each function is a transaction that ends soon, and what it made right stays right.
+// Rebuilds counters in batches while other transactions write. Each function is the body of a short transaction, and its result stays correct.
 import type { Field } from '../../model/values/field-types.js'
 import type { Model } from '../../model/definition/model.js'
 import { BATCH_LEVEL } from './counter-check.js'
@@ -15,7 +15,7 @@ import type { Dialect, Queryable, SqlValue, Transaction } from '../engine/databa
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 import { buildBlockCountSql, buildValueCountSql, insertLevelSums } from './recount.js'
 
-/** Rows of a table that are counted by their values in one transaction, unless one value has more. */
+/** The rows that one transaction counts by their values, unless a single value has more rows. */
 const REBUILD_BATCH_ROWS = 100_000
 const STALE_BATCH_ROWS = 500
 
@@ -23,12 +23,12 @@ const BATCHED_LEVELS = BLOCK_LEVELS.filter((level) => level <= BATCH_LEVEL)
 const SUMMED_LEVELS = [...BLOCK_LEVELS.filter((level) => level > BATCH_LEVEL), TOTAL_LEVEL]
 const [SMALLEST = 0] = BATCHED_LEVELS
 
-/** Whoever changes a record has counted it, or waits to do so until this transaction ends. */
+/** Takes the lock of the Log. Every other writer has updated the counters already, or waits with that until this transaction ends. */
 async function lockCounters(tx: Transaction, { lockLog }: Dialect): Promise<void> {
   await tx.all(`${lockLog.with}select 1 as "one"${lockLog.from}`)
 }
 
-/** The smaller blocks of a portion of ids. */
+/** Rebuilds the blocks of a batch of ids, up to the size of the batch. */
 export async function rebuildIdBatch(
   tx: Transaction,
   dialect: Dialect,
@@ -57,7 +57,7 @@ export async function rebuildIdBatch(
   }
 }
 
-/** The larger blocks, once the smaller ones are right. */
+/** Rebuilds the blocks that are larger than a batch, after all batches. */
 export async function rebuildLargeBlocks(tx: Transaction, dialect: Dialect, model: Model): Promise<void> {
   await lockCounters(tx, dialect)
   await tx.run(`delete from ${COUNT_TABLE} where model = ? and level in (${SUMMED_LEVELS.join(', ')})`, [
@@ -70,7 +70,7 @@ export async function rebuildLargeBlocks(tx: Transaction, dialect: Dialect, mode
   }
 }
 
-/** Where a portion of the values of a field ends, in the order of its index; undefined if it is the last. */
+/** Finds the last value of the batch of values after `after`, in the order of the field's index; undefined for the last batch. */
 export async function findValueBatchEnd(
   db: Queryable,
   model: Model,
@@ -86,7 +86,7 @@ export async function findValueBatchEnd(
   return row?.['end']
 }
 
-/** The values after one, up to another; from the first, or to the last, where there is none. */
+/** Rebuilds the counters of a range of values. */
 export async function rebuildValueRange(
   tx: Transaction,
   dialect: Dialect,
@@ -133,7 +133,7 @@ async function upsertValueCounts(
   )
 }
 
-/** Counters of values that no visible record holds, after this one; null is not among them. */
+/** Finds the counter keys after `after` whose value no visible record has. The key of null is not included. */
 export async function findStaleValues(
   db: Queryable,
   dialect: Dialect,
@@ -164,7 +164,7 @@ export async function deleteStaleValues(
   )
 }
 
-/** Of a counter `c` of anything but null. What is compared is the column itself, which has an index. */
+/** The condition that no visible record has the value of the counter `c`, which is not that of null. Compares the plain column, which has an index. */
 function buildStaleSql(dialect: Dialect, model: Model, field: Field): string {
   const type = getColumn(dialect, field).type.replace(/ collate .*/, '')
   const value = `case when c.value <> '' then cast(substr(c.value, 2) as ${type}) end`
@@ -172,7 +172,7 @@ function buildStaleSql(dialect: Dialect, model: Model, field: Field): string {
   return `not exists (${holders} and ${buildNotArchivedSql(model)})`
 }
 
-/** Counters of fields that are not counted. */
+/** Deletes the counters of fields that are not counted. */
 export async function deleteStrayCounters(tx: Transaction, dialect: Dialect, model: Model): Promise<void> {
   await lockCounters(tx, dialect)
   const names = JSON.stringify(listCountedFields(model).map(({ name }) => name))

@@ -1,4 +1,4 @@
-// Totals that are kept: raised and lowered by the Changes of a transaction, in that transaction, behind the lock of the Log.
+// Updates the counters from the Changes of a transaction, in that transaction, while it has the lock of the Log.
 import type { Model } from '../../model/definition/model.js'
 import type { Values } from '../../model/values/value.js'
 import type { Action, Change } from '../../wire.js'
@@ -14,13 +14,13 @@ import {
 import type { SqlValue, Transaction } from '../engine/database.js'
 import type { Tables } from '../sql/table.js'
 
-/** What counters have to know of a Change. */
+/** The part of a Change that the counters need. */
 export interface CountedChange {
   readonly model: string
   readonly id: number
   readonly action: Action
   readonly changes: Change['changes']
-  /** Of an update: all that the record holds now, also what has not changed. It is not logged. */
+  /** All values of an updated record, including unchanged ones. They are not logged. */
   readonly currentValues?: Values | undefined
 }
 
@@ -29,17 +29,17 @@ interface CounterDelta {
   delta: number
 }
 
-/** By what the key says. */
+/** Counter deltas by the text of their key. */
 type CounterDeltas = Map<string, CounterDelta>
 
 const [SMALLEST_LEVEL] = COUNTER_LEVELS
 
-/** Rows in one statement. Few sizes, so that few statements are prepared. */
+/** The numbers of rows that a statement can have. Few sizes limit the number of prepared statements. */
 const COUNTER_BATCH_ROWS = [64, 16, 8, 7, 6, 5, 4, 3, 2, 1] as const
 
 /**
- * Nobody waits for a row of these tables who would not wait for the Log: its lock is held until the end of the transaction. So these
- * statements must come after the one that takes it.
+ * Adds the deltas of the Changes to the counters. Must run after the statement that takes the lock of the Log, which the transaction has
+ * until its end: so the rows of the counters cause no additional waiting and no deadlock.
  */
 export async function updateCounters(
   tx: Transaction,
@@ -50,7 +50,7 @@ export async function updateCounters(
   const blockDeltas = new Map<Model, Map<number, number>>()
   for (const change of changes) {
     const model = tables.catalog.find(change.model)
-    // Records of no model have no table that could be counted.
+    // A model that is not in the catalog has no table to count.
     if (!model) continue
     const step = countVisibleAfter(model, change) - countVisibleBefore(model, change)
     if (step !== 0) addBlockDelta(blockDeltas, model, toBlock(change.id, SMALLEST_LEVEL), step)
@@ -68,7 +68,7 @@ export async function updateCounters(
   )
 }
 
-/** 1 if it was counted before the Change, or 0. */
+/** Returns 1 if the record was counted before the Change, else 0. */
 function countVisibleBefore({ archived }: Model, change: CountedChange): number {
   if (change.action === 'create') return 0
   return archived && isArchivedIn(change, 'before') ? 0 : 1
@@ -96,7 +96,7 @@ function addBlockDelta(
   steps.set(model, ofModel)
 }
 
-/** A small block lies whole in one block of each greater level. */
+/** Each smallest block is part of exactly one block of every larger level. */
 function sumBlockDeltas(steps: ReadonlyMap<Model, ReadonlyMap<number, number>>): CounterDeltas {
   const counts: CounterDeltas = new Map<string, CounterDelta>()
   for (const [{ name }, ofModel] of steps)
@@ -108,7 +108,7 @@ function sumBlockDeltas(steps: ReadonlyMap<Model, ReadonlyMap<number, number>>):
   return counts
 }
 
-/** An update that changes neither what is counted nor whether the record is counted costs nothing. */
+/** Adds the deltas of the values of counted fields. An update that changes neither these fields nor `archived` adds none. */
 function addValueDeltas(
   counts: CounterDeltas,
   { dialect }: Tables,
@@ -144,12 +144,12 @@ function toCounterRows(counts: CounterDeltas): SqlValue[][] {
   return [...counts.values()].flatMap(({ key, delta }) => (delta === 0 ? [] : [[...key, delta]]))
 }
 
-/** The text for each number of rows, made once. */
+/** Returns the statement for a number of rows. */
 type SqlByRowCount = (many: number) => string
 
 const UPSERT_BLOCKS = buildCounterUpsert(COUNT_TABLE, 'model, level, block')
 const UPSERT_VALUES = buildCounterUpsert(VALUE_COUNT_TABLE, 'model, field, value')
-/** A value that nobody holds any more is not remembered. */
+/** Deletes the counters of values that no record has any more. */
 const DELETE_EMPTY_VALUES = cacheByRowCount(
   (many) =>
     `delete from ${VALUE_COUNT_TABLE} where n = 0 and (${repeatSql(many, '(model = ? and field = ? and value = ?)', ' or ')})`,
@@ -181,7 +181,7 @@ async function runInBatches(
     const rowCount = COUNTER_BATCH_ROWS.find((size) => size <= rows.length - start) ?? 1
     const params = rows.slice(start, start + rowCount).flat()
     start += rowCount
-    // As the Log does: it travels with the COMMIT.
+    // Sent together with the COMMIT, like the statement of the Log.
     if (tx.sendWithCommit) tx.sendWithCommit(sqlFor(rowCount), params)
     else await tx.run(sqlFor(rowCount), params)
   }

@@ -1,4 +1,4 @@
-// Counters made from the table: of a model that is new to them, or whose columns have changed.
+// Rebuilds the counters of a model during a schema change, when the model has none yet or its columns have changed.
 import type { Field } from '../../model/values/field-types.js'
 import type { Model } from '../../model/definition/model.js'
 import {
@@ -13,7 +13,7 @@ import {
 import type { Dialect, Transaction } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 
-/** In the transaction that changes the table: nobody writes it until that ends. */
+/** Rebuilds all counters of a model, in the transaction that changes its table. Locks the table until the transaction ends. */
 export async function rebuildModelCounters(tx: Transaction, dialect: Dialect, model: Model): Promise<void> {
   for (const lock of dialect.lockTable(quoteIdentifier(toTableName(model.name)))) await tx.run(lock)
   await deleteCounters(tx, model.name)
@@ -32,14 +32,14 @@ export async function deleteCounters(tx: Transaction, model: string): Promise<vo
     await tx.run(`delete from ${table} where model = ?`, [model])
 }
 
-/** The smallest blocks are counted, those above are sums. */
+/** Counts the records in the smallest blocks. Larger blocks are sums of these. */
 async function insertSmallestBlocks(tx: Transaction, model: Model): Promise<void> {
   await tx.run(`insert into ${COUNT_TABLE} (model, level, block, n) ${buildBlockCountSql(model)}`, [
     model.name,
   ])
 }
 
-/** Its parameter is the model; a condition on ids may follow. */
+/** Builds a select of the smallest blocks. Its parameter is the model; `where` is an additional condition on ids. */
 export function buildBlockCountSql(model: Model, where = ''): string {
   const block = `t."id" / ${2 ** BLOCK_LEVELS[0]}`
   return (
@@ -48,7 +48,7 @@ export function buildBlockCountSql(model: Model, where = ''): string {
   )
 }
 
-/** Its parameters are the model and the field; a condition on the column may follow. */
+/** Builds a select of the value counters. Its parameters are the model and the field; `where` is an additional condition on the column. */
 export function buildValueCountSql(model: Model, field: Field, where = ''): string {
   return (
     `select cast(? as text), cast(? as text), ${buildCounterKeySql(field)}, count(*) from ${quoteIdentifier(toTableName(model.name))} as t ` +
@@ -65,7 +65,7 @@ async function insertLargerBlocks(tx: Transaction, model: Model): Promise<void> 
   await insertLevelSums(tx, model, TOTAL_LEVEL, below)
 }
 
-/** The blocks of a level from those of the level below; from some of them only, if they are named. */
+/** Inserts the blocks of a level as sums of the level below, limited to a range of the smaller blocks if one is given. */
 export async function insertLevelSums(
   tx: Transaction,
   { name }: Model,

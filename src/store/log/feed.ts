@@ -1,4 +1,4 @@
-// The Log as it is followed: by its numbers, from one that the reader has seen.
+// The change feed: Changes in commit order, after a sequence number that the reader has seen.
 import type { Change } from '../../wire.js'
 import type { Dialect, Queryable, Row, Transaction } from '../engine/database.js'
 import { VERSIONS_TABLE } from '../auth/permissions-version.js'
@@ -7,31 +7,31 @@ import { compileLimit } from '../sql/parameters.js'
 
 const RETENTION_FLOOR_ROW = 'log-horizon'
 
-/** To stand in a select: the number of the last Change, of the same moment as the rest of the statement. */
+/** A subselect for the sequence number of the last Change. It reads the snapshot of the statement that contains it. */
 export const LAST_SEQ_SQL = `(select coalesce(max(seq), 0) from ${LOG_TABLE})`
-/** The greatest number that was taken out of the Log: whoever has seen less than that has missed something. */
+/** A subselect for the greatest sequence number that was deleted from the Log. A reader with a smaller cursor has missed Changes. */
 const RETENTION_FLOOR_SQL = `(select coalesce(max(value), 0) from ${VERSIONS_TABLE} where name = '${RETENTION_FLOOR_ROW}')`
 
 export interface FeedPage {
   readonly retentionFloor: number
-  /** The number of the last Change there is. */
+  /** The sequence number of the last Change in the Log. */
   readonly lastSeq: number
   readonly changes: readonly Change[]
-  /** Whether there would have been more, but for their size. */
+  /** True if the size limit, not `limit`, ended the page. */
   readonly isTruncated: boolean
 }
 
 export interface FeedPageQuery {
   readonly since: number
   readonly limit: number
-  /** All if undefined. */
+  /** All models if undefined. */
   readonly models?: readonly string[] | undefined
 }
 
-/** A page has no more, however many Changes were asked for; one alone may be as large as it is. */
+/** Limits the size of a page. The first Change is always included, whatever its size. */
 const MAX_FEED_PAGE_CHARACTERS = 4_000_000
 
-/** The next Changes in commit order: all of it of one moment. */
+/** Reads the next Changes in commit order, in one statement and so from one snapshot. */
 export async function readFeedPage(
   db: Queryable,
   { json }: Dialect,
@@ -67,7 +67,7 @@ export async function readRetentionFloor(db: Queryable): Promise<number> {
   return Number(row?.['horizon'])
 }
 
-/** In the transaction that takes Changes out of the Log. It never goes back. */
+/** Raises the retention floor, in the transaction that deletes Changes. The floor never decreases. */
 export async function raiseRetentionFloor(tx: Transaction, seq: number): Promise<void> {
   await tx.run(
     `insert into ${VERSIONS_TABLE} (name, value) values ('${RETENTION_FLOOR_ROW}', ?) on conflict (name) ` +
@@ -76,10 +76,10 @@ export async function raiseRetentionFloor(tx: Transaction, seq: number): Promise
   )
 }
 
-/** As many as an answer looks at to find the first Change that was made after a moment: clocks differ, and slow writes come late. */
+/** Commit order and `at_ms` order differ because clocks differ and slow writes commit late. `findSeqAt` compares this many Changes. */
 const MAX_SEQ_SCAN_ROWS = 1_000
 
-/** The last Change that was committed before the first one made after this moment. */
+/** Finds the last sequence number before the first Change that was made after `atMs`. */
 export async function findSeqAt(db: Queryable, atMs: number): Promise<number> {
   const [row] = await db.all(
     `select min(seq) as "first", ${LAST_SEQ_SQL} as "last" from ` +

@@ -1,4 +1,4 @@
-// The Changes of one record, page by page.
+// The Changes of one record, in pages.
 import type { Change } from '../../wire.js'
 import type { Queryable } from '../engine/database.js'
 import { LAST_SEQ_SQL } from './feed.js'
@@ -7,17 +7,17 @@ import { compileLimit } from '../sql/parameters.js'
 
 export interface RecordHistoryPage {
   readonly total: number
-  /** The number of the last Change of all. */
+  /** The sequence number of the last Change in the Log, of any record. */
   readonly lastSeq: number
   readonly changes: readonly Change[]
-  /** Where the next page begins, if there is one. */
+  /** Undefined on the last page. */
   readonly nextOffset: number | undefined
 }
 
-/** A page has no more, however many Changes were asked for; one alone may be as large as it is. */
+/** Limits the size of a page. The first Change is always included, whatever its size. */
 export const MAX_HISTORY_PAGE_BYTES = 4_000_000
 
-/** Newest first, with the count of all of them: of one moment. */
+/** Reads Changes, the newest first, and their total, in one statement and so from one snapshot. */
 export async function readHistoryPage(
   db: Queryable,
   model: string,
@@ -43,7 +43,7 @@ export async function readHistoryPage(
   }
 }
 
-/** The last version of a record that the Log knows. */
+/** Finds the greatest version of a record in the Log. */
 export async function findLastVersion(db: Queryable, model: string, id: number): Promise<number | undefined> {
   const [row] = await db.all(
     `select max(version) as "last" from ${LOG_TABLE} where model = ? and record = ?`,

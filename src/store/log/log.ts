@@ -1,4 +1,4 @@
-// The Log: every committed change of every record, in commit order, written in the transaction that made it.
+// The Log: every committed change of every record, in commit order. The transaction that changes a record also appends the Change.
 import { isOwnedList } from '../../model/definition/model.js'
 import { USER_SYSTEM_MODEL } from '../../model/catalog/system-models.js'
 import type { Values } from '../../model/values/value.js'
@@ -11,28 +11,28 @@ import { quoteIdentifier, toTableName } from '../engine/names.js'
 import type { Table, Tables } from '../sql/table.js'
 
 export interface NewChange extends CountedChange {
-  /** The version it made; a delete takes the next number too. */
+  /** The version that the Change produced. A delete increments the version, too. */
   readonly version: number
   readonly by: number | null
   readonly atMs: number
 }
 
 export const LOG_TABLE = 'verso_log'
-/** Up to here each number of rows has a statement of its own. */
+/** Inserts of up to this many rows use a statement with one select per row. */
 const MAX_UNROLLED_ROWS = 16
-/** Whoever is further behind reads the record anew. */
+/** `rewindValues` gives up beyond this. A conflict with an older version then has no merge base. */
 const MAX_REWOUND_CHANGES = 10_000
-/** They are looked at in pages; one alone may be as large as it is. */
+/** Changes are read in pages of at most this many rows and bytes. The first Change is always included, whatever its size. */
 const LOG_PAGE_ROWS = 1_000
 export const LOG_PAGE_BYTES = 8_000_000
 
-/** The last thing a transaction does: from here to its end no other writer gets a number. */
+/** Appends Changes as the last step of a transaction. From here to the end of the transaction, no other writer gets a sequence number. */
 export async function appendChanges(
   tx: Transaction,
   tables: Tables,
   changes: readonly NewChange[],
 ): Promise<void> {
-  // One statement for all works of the transaction, once the last of them is done.
+  // A group commit appends the Changes of all its writers in one statement.
   if (tx.beforeCommit) tx.beforeCommit('log', changes, (end, all) => appendChanges(end, tables, all.flat()))
   else await insertChanges(tx, tables, changes)
 }
@@ -42,7 +42,7 @@ async function insertChanges(tx: Transaction, tables: Tables, changes: readonly 
   const rows = changes.map(({ model, id, version, action, by, atMs, changes: made }) => {
     return [model, id, version, action, by, atMs, JSON.stringify(made)]
   })
-  // While it waits for the COMMIT, everybody else waits for it.
+  // All writers wait for the lock of the Log, so the last statement is sent together with the COMMIT, which saves a round trip.
   const send = (sql: string, params: readonly SqlValue[], isLast: boolean) =>
     isLast && tx.sendWithCommit ? tx.sendWithCommit(sql, params) : tx.run(sql, params)
   const sql = few[rows.length]
@@ -62,7 +62,7 @@ const LOG_COLUMNS: readonly JsonColumn[] = [
 ]
 
 interface LogInsertStatements {
-  /** The texts for so many rows, from 1 on. */
+  /** The statement for each number of rows, from 1. */
   readonly few: readonly (string | undefined)[]
   readonly many: BulkInsert
 }
@@ -82,7 +82,7 @@ function getLogInsertStatements(dialect: Dialect): LogInsertStatements {
   return statements
 }
 
-/** For few rows a select of each is quicker than lists are. */
+/** Builds an insert with one select per row, which is faster than a JSON array for a few rows. */
 function buildUnrolledInsert({ columns, lockLog }: Dialect, rows: number): string {
   const values = LOG_COLUMNS.map(({ storage }) =>
     storage === 'text' ? 'cast(? as text)' : `cast(? as ${columns[storage].type})`,
@@ -95,13 +95,13 @@ function buildUnrolledInsert({ columns, lockLog }: Dialect, rows: number): strin
 }
 
 export const CHANGE_COLUMNS = `l.seq, l.model, l.record, l.version, l.action, l.by_user, l.at_ms, l.changes, l.purged, u."version" as user_version, u."name" as user_name`
-/** Who made each of the Changes `l`. */
+/** Joins the user who made each Change `l`. */
 export const JOIN_USER = `left join ${quoteIdentifier(toTableName(USER_SYSTEM_MODEL.name))} as u on u."id" = l.by_user`
-/** Of Changes of which only matters who made them, and when. */
+/** The columns of a Change without its values. */
 export const CHANGE_HEADER_COLUMNS = CHANGE_COLUMNS.replace('l.changes', `'{}' as changes`)
 export const FROM_LOG = `from ${LOG_TABLE} as l ${JOIN_USER}`
 
-/** The greatest version that the Log has of each of these records, also of those that are gone. */
+/** Finds the greatest version of each record in the Log, including deleted records. */
 export async function findLastVersions(
   db: Queryable,
   { json }: Dialect,
@@ -120,7 +120,7 @@ export interface LoggedUpdate {
   readonly changes: Change['changes']
 }
 
-/** The updates of these records that no user made: an import adds members to lists in nobody's name. */
+/** Finds the updates of records that have no user. An import logs members that it adds to lists this way. */
 export async function findAnonymousUpdates(
   db: Queryable,
   { json }: Dialect,
@@ -141,15 +141,15 @@ export async function findAnonymousUpdates(
   return updates
 }
 
-/** The greatest id of this model that the Log knows; 0 if it knows none. */
+/** Finds the greatest record id of a model in the Log; 0 if there is none. */
 export async function findLastLoggedId(db: Queryable, model: string): Promise<number> {
   const [row] = await db.all(`select max(record) as "last" from ${LOG_TABLE} where model = ?`, [model])
   return Number(row?.['last'] ?? 0)
 }
 
 /**
- * The record as it was at a version: what it is now, with every later change taken back. Undefined if one of those is no longer
- * in the Log, or if they are too many.
+ * Computes the values of a record at an older version by undoing every later Change. Undefined if one of these Changes is no longer in the
+ * Log or if there are more than MAX_REWOUND_CHANGES.
  */
 export async function rewindValues(
   db: Queryable,
@@ -166,17 +166,17 @@ export async function rewindValues(
     for (const { version: made, isPurged, ...logged } of page) {
       if (made !== reached-- || isPurged) return undefined
       const { changes, unknownFields, hasUnexplainedFields } = fieldNames.translate(logged)
-      // Whose value something is, or what a field of today held then, nobody knows any more.
+      // The Change cannot be assigned to the current fields: a schema change replaced or dropped them.
       if (hasUnexplainedFields || unknownFields.length > 0) return undefined
       for (const [name, { before }] of Object.entries(changes)) values[name] = before
     }
   }
-  // Of a record that was gone in between, a list of nobody is not told.
+  // Changes do not contain empty lists, so a record that was deleted and restored in between lacks them here.
   for (const field of model.fields.values()) if (isOwnedList(field)) values[field.name] ??= []
   return values
 }
 
-/** From the change that made `to` back to the one after `from`, or as many of them as are a page. */
+/** Reads a page of Changes in descending order, from the Change that produced version `to` down to the one after version `from`. */
 async function readChangesBackwards(
   db: Queryable,
   model: string,
@@ -219,7 +219,7 @@ export function toChange(row: Row): Change {
 
 function toTimestamp(row: Row): string {
   const date = new Date(Number(row['at_ms']))
-  // No clock gives such a number.
+  // No clock produces this number.
   if (Number.isNaN(date.getTime())) throw createUnwritableError('damaged')
   return date.toISOString()
 }

@@ -1,17 +1,17 @@
-// What of the Log may go, and what of it goes for good.
+// Deletes old Changes (compaction) and purges values from the Log.
 import type { Change } from '../../wire.js'
 import type { Dialect, Queryable, Transaction } from '../engine/database.js'
 import { raiseRetentionFloor } from './feed.js'
 import { LOG_TABLE } from './log.js'
 
-/** Which Changes may go. */
+/** The Changes that compaction may delete: those that exceed both limits. */
 export interface RetentionLimit {
   readonly beforeMs: number
-  /** How many of the newest of each record stay. One at least: it tells that there was such a record, and its last version. */
+  /** How many of the newest Changes of each record stay. At least 1: the last Change proves that the record existed, and has its version. */
   readonly keptPerRecord: number
 }
 
-/** The first numbers of Changes that may go, after this one. */
+/** Finds the first sequence numbers after `seq` of Changes that may be deleted. */
 export async function findRemovableChanges(
   db: Queryable,
   { beforeMs, keptPerRecord }: RetentionLimit,
@@ -26,7 +26,7 @@ export async function findRemovableChanges(
   return rows.map((row) => Number(row['seq']))
 }
 
-/** Takes them out of the Log; whoever has not seen them yet is told so from now on. */
+/** Deletes Changes and raises the retention floor, so that feed readers with an older cursor get an error. */
 export async function deleteChanges(
   tx: Transaction,
   { json }: Dialect,
@@ -37,7 +37,7 @@ export async function deleteChanges(
   return tx.run(`delete from ${LOG_TABLE} where seq in (${json.unnest('integer')})`, [JSON.stringify(seqs)])
 }
 
-/** Takes the values out of all Changes of a record but the newest; answers how many lost something. */
+/** Purges the values of all Changes of a record except the newest. Returns the number of Changes that had values. */
 export async function purgeChangeValues(
   tx: Transaction,
   model: string,
@@ -50,7 +50,7 @@ export async function purgeChangeValues(
   )
 }
 
-/** What the newest says from now on: what the record holds, and nothing of what it held. */
+/** Replaces the values of the newest Change of a record with its current values, without the previous ones. */
 export async function replaceChangeValues(
   tx: Transaction,
   model: string,
