@@ -16,6 +16,7 @@ import {
   type FastPathParts,
   type FastPathReader,
 } from './short-way.js'
+import { createContext } from '../service/context/context.js'
 
 const PAGE =
   /^(?:(offset|limit)=([0-9]{1,15}))(?:&(offset|limit)=([0-9]{1,15})(?:&after=([A-Za-z0-9_-]+))?)?$/
@@ -33,7 +34,7 @@ export function shortReads(parts: Pick<FastPathParts, 'app' | 'settings' | 'chec
       route: recordRoute,
       answer: async () => {
         const [body, etag] = wrapRecordJson(
-          await readRecordJson(app, principal, model, id).catch(byTheRoutes),
+          await readRecordJson(createContext(app, principal), model, id).catch(byTheRoutes),
         )
         return [body, ['etag', etag]]
       },
@@ -46,7 +47,7 @@ export function shortReads(parts: Pick<FastPathParts, 'app' | 'settings' | 'chec
       model,
       route: listRoute,
       answer: async () => {
-        const page = await findPageJson(app, principal, model, query).catch(byTheRoutes)
+        const page = await findPageJson(createContext(app, principal), model, query).catch(byTheRoutes)
         const [body, headers] = buildPageResponse(prefix + model.name, page, query)
         return [body, listed(headers)]
       },

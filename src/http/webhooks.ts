@@ -17,6 +17,7 @@ import {
 import { requirePrincipal, type Guards } from './route/guard.js'
 import { readRouteId } from './route/record-request.js'
 import { sendData, sendJson, type RouteHandler, type Resource } from './route/resource.js'
+import { createContext } from '../service/context/context.js'
 
 const WEBHOOKS_PATH = '/ws/webhooks'
 
@@ -32,12 +33,14 @@ export function createWebhookResources(app: App, guards: Guards): readonly Resou
   const make: RouteHandler = async (request, reply) => {
     refuseIdempotencyKey(request)
     const data = isObject(request.body) ? request.body['data'] : undefined
-    return sendData(reply, [withSecret(await createWebhook(app, requirePrincipal(request), data))])
+    return sendData(reply, [
+      withSecret(await createWebhook(createContext(app, requirePrincipal(request)), data)),
+    ])
   }
   const renew: RouteHandler = async (request, reply) => {
     refuseIdempotencyKey(request)
     return sendData(reply, [
-      withSecret(await rotateSecret(app, requirePrincipal(request), readWebhookId(request))),
+      withSecret(await rotateSecret(createContext(app, requirePrincipal(request)), readWebhookId(request))),
     ])
   }
   const getDeliveries: RouteHandler = async (request, reply) => {
@@ -64,7 +67,9 @@ export function createWebhookResources(app: App, guards: Guards): readonly Resou
       ...{ ...shared, path: `${WEBHOOKS_PATH}/:id/ping` },
       handlers: {
         POST: async (request, reply) =>
-          sendData(reply, [await pingWebhook(app, requirePrincipal(request), readWebhookId(request))]),
+          sendData(reply, [
+            await pingWebhook(createContext(app, requirePrincipal(request)), readWebhookId(request)),
+          ]),
       },
     },
   ]

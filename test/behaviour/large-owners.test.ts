@@ -31,6 +31,7 @@ import {
   type Call,
   type Owner,
 } from './large-lists.js'
+import { createContext } from '../../src/service/context/context.js'
 
 onEveryEngine((engine) => {
   let place: Place
@@ -61,7 +62,9 @@ onEveryEngine((engine) => {
     const request = { fields: ['pages'], data: { _domain: `self.id = ${id}` } }
     const model = service.app.catalog.get('big.Doc')
     const read = await db.charactersOf(async () => {
-      const refused = await refusalOf(exportSearch(service.app, admin, model, request).pages.next())
+      const refused = await refusalOf(
+        exportSearch(createContext(service.app, admin), model, request).pages.next(),
+      )
       expect([refused.kind, refused.message]).toEqual(['too-large', expect.stringContaining(`big.Doc ${id}`)])
     })
     expect(read).toBeLessThan(MOST_READ)

@@ -15,6 +15,7 @@ import { READING_TWINS } from '../mutants/permissions.js'
 import { enter, onEveryEngine, onEveryTarget, preparedPlace, refusalOf, startService } from '../targets.js'
 import { searchingBy } from '../searcher.js'
 import { faceOf } from '../mutants/records.js'
+import { createContext } from '../../src/service/context/context.js'
 
 const ORDER = 'sort.Order'
 const LINE = 'sort.Line'
@@ -126,10 +127,14 @@ onEveryTarget((engine, door) => {
       expect(linesOf(record), where).toEqual(SHOWN)
       expect(namesIn(record, 'tags'), where).toEqual(TAGS_SHOWN)
     }
-    const { columns, pages } = exportSearch(service.app, SERVICE_PRINCIPAL, service.app.catalog.get(ORDER), {
-      ...only,
-      fields: ['tags'],
-    })
+    const { columns, pages } = exportSearch(
+      createContext(service.app, SERVICE_PRINCIPAL),
+      service.app.catalog.get(ORDER),
+      {
+        ...only,
+        fields: ['tags'],
+      },
+    )
     const exported: string[][] = []
     for await (const page of pages) exported.push(...page.map((row) => namesIn(row, 'tags')))
     expect(columns.map(({ key }) => key)).toContain('tags')

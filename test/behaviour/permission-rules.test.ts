@@ -10,6 +10,7 @@ import { createRecord } from '../../src/service/records/save.js'
 import type { Records } from '../../src/wire.js'
 import { models } from '../models.js'
 import { enter, newPlace, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+import { createContext } from '../../src/service/context/context.js'
 
 const Region = defineModel({ name: 'office.Region', fields: { name: { type: 'string' } } })
 const Branch = defineModel({
@@ -163,7 +164,7 @@ test('an app without models validates what it can without them: names, syntax an
   try {
     const roles = app.catalog.get(ROLE_MODEL)
     const about = (permission: object) =>
-      createRecord(app, SERVICE_PRINCIPAL, roles, {
+      createRecord(createContext(app, SERVICE_PRINCIPAL), roles, {
         name: JSON.stringify(permission),
         permissions: [{ canRead: true, ...permission }],
       })

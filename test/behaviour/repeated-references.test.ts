@@ -125,10 +125,14 @@ onEveryTarget((engine, door) => {
     const undone = new Error('undone')
     let written: unknown
     const twin = app.db.transaction(async (tx) => {
-      await new RecordWriter({ app, ...SERVICE_PRINCIPAL, tx, now }, [draft]).update(draft, key, {
-        version: 0,
-        source: 'version',
-      })
+      await new RecordWriter({ app, principal: SERVICE_PRINCIPAL, db: tx, tx, now }, [draft]).update(
+        draft,
+        key,
+        {
+          version: 0,
+          source: 'version',
+        },
+      )
       written = await store.read(tx, app.tables.of(app.catalog.get(COMPANY)), parent.id)
       throw undone
     })

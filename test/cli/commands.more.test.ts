@@ -6,6 +6,7 @@ import { createApp } from '../../src/service/create-app.js'
 import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { createRecord } from '../../src/service/records/save.js'
 import { cleanUpAfterwards, newDatabase, PASSWORD, scratch, start, verso } from './program.js'
+import { createContext } from '../../src/service/context/context.js'
 
 cleanUpAfterwards()
 
@@ -76,7 +77,10 @@ test('schema shows the plan, refuses to drop a column with data, and drops a col
   expect((await verso(args)).stdout).toMatch(/^Nothing to do in /)
 
   const app = await createApp({ settings: { db }, models: [first] })
-  await createRecord(app, SERVICE_PRINCIPAL, app.catalog.get('t.Thing'), { a: 'kept', b: 'kept' })
+  await createRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.get('t.Thing'), {
+    a: 'kept',
+    b: 'kept',
+  })
   await app.close()
   declare({ a: { type: 'string' } })
   for (const refused of [args, [...args, '--apply']]) {

@@ -4,6 +4,7 @@ import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { onEveryEngine, PASSWORD, USERNAME, type Service } from '../targets.js'
 import { openShop, ORDER, PARTNER, TAG } from './shop.js'
 import { WorkflowNode } from './workflow-node.js'
+import { createContext } from '../../src/service/context/context.js'
 
 onEveryEngine((engine) => {
   let service: Service
@@ -34,7 +35,7 @@ onEveryEngine((engine) => {
     const { app } = service
     const some = Array.from({ length: 600 }, (_, index) => ({ name: `Partner ${index}` }))
     for (let round = 0; round < 2; round++)
-      await saveRecords(app, SERVICE_PRINCIPAL, app.catalog.get(PARTNER), some)
+      await saveRecords(createContext(app, SERVICE_PRINCIPAL), app.catalog.get(PARTNER), some)
     const partner = (await node.fields(ORDER)).find(({ name }) => name === 'partner')
     if (!partner) throw new Error('there is no such field')
     expect((await node.choices(partner)).length).toBeGreaterThanOrEqual(1_200)

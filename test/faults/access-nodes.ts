@@ -16,6 +16,7 @@ import {
   type Service,
 } from '../targets.js'
 import { asUser, JSON_BODY, send, type Answer } from '../wire/exchange.js'
+import { createContext } from '../../src/service/context/context.js'
 
 export const CONTACT = 'crm.Contact'
 export const PATH = `/ws/rest/${CONTACT}`
@@ -57,7 +58,10 @@ export class AccessNodes {
     const { app } = this.here
     const username = `user${++this.count}`
     const id = await addUser(app, { username, password: PASSWORD, roles })
-    const { key, record } = await createKey(app, SERVICE_PRINCIPAL, { user: id, name: 'a program' })
+    const { key, record } = await createKey(createContext(app, SERVICE_PRINCIPAL), {
+      user: id,
+      name: 'a program',
+    })
     const cookie = await this.open(id)
     return { id, username, cookie, session: { cookie }, key: { 'api-key': key }, keyId: record.id }
   }

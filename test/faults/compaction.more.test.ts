@@ -19,6 +19,7 @@ import {
   type Engine,
   type Service,
 } from '../targets.js'
+import { createContext } from '../../src/service/context/context.js'
 
 const CIRCLE = 'rel.Circle'
 const DAY_MS = 24 * 60 * 60_000
@@ -62,7 +63,7 @@ async function withOldRecords(
 async function follow({ service }: World, since: number): Promise<{ changes: Change[]; faults: string[] }> {
   const changes: Change[] = []
   for (let next = since; ;) {
-    const page = await readVisibleFeedPage(service.app, SERVICE_PRINCIPAL, {
+    const page = await readVisibleFeedPage(createContext(service.app, SERVICE_PRINCIPAL), {
       since: next,
       limit: 500,
       models: undefined,

@@ -21,6 +21,7 @@ import {
 import { movesBeforeAnswer, withoutLease } from '../mutants/webhooks.js'
 import { isGenuine, Receiver } from '../webhooks/receiver.js'
 import { startServerProcess } from './server-process.js'
+import { createContext } from '../../src/service/context/context.js'
 
 const CONTACT = 'crm.Contact'
 const PAGE = { offset: 0, limit: 1_000 }
@@ -47,15 +48,23 @@ async function start(engine: Engine, options: ServiceOptions = {}): Promise<Serv
 }
 
 const hookOf = async ({ app }: Service, more = {}) =>
-  createWebhook(app, SERVICE_PRINCIPAL, { name: 'all', url: receiver.url, ...more })
+  createWebhook(createContext(app, SERVICE_PRINCIPAL), { name: 'all', url: receiver.url, ...more })
 
 async function write({ app }: Service, count: number): Promise<WireRecord[]> {
   const model = app.catalog.get(CONTACT)
   const made: WireRecord[] = []
   for (let i = 0; i < count; i++) {
-    const { data } = await createRecord(app, SERVICE_PRINCIPAL, model, { firstName: `n${i}` })
+    const { data } = await createRecord(createContext(app, SERVICE_PRINCIPAL), model, { firstName: `n${i}` })
     made.push(
-      (await updateRecord(app, SERVICE_PRINCIPAL, model, data.id, { version: 0, lastName: 'Doe' })).data,
+      (
+        await updateRecord(createContext(app, SERVICE_PRINCIPAL), model, {
+          id: data.id,
+          data: {
+            version: 0,
+            lastName: 'Doe',
+          },
+        })
+      ).data,
     )
   }
   return made
@@ -150,7 +159,7 @@ onEveryEngine((engine) => {
     const service = await start(engine)
     const { port } = receiver
     await receiver.close()
-    const { record } = await createWebhook(service.app, SERVICE_PRINCIPAL, {
+    const { record } = await createWebhook(createContext(service.app, SERVICE_PRINCIPAL), {
       ...{ name: 'down', url: `http://127.0.0.1:${port}/` },
     })
     const contacts = await write(service, 2)
@@ -170,15 +179,21 @@ onEveryEngine((engine) => {
     const { record } = await hookOf(service)
     const before = await write(service, 2)
     await receiver.until(({ taken }) => taken.length === 4)
-    const paused = await updateRecord(service.app, SERVICE_PRINCIPAL, model, record.id, {
-      version: 0,
-      paused: true,
+    const paused = await updateRecord(createContext(service.app, SERVICE_PRINCIPAL), model, {
+      id: record.id,
+      data: {
+        version: 0,
+        paused: true,
+      },
     })
     const meanwhile = await write(service, 3)
     expect(await readWebhookState(service.app, record.id)).toMatchObject({ paused: true })
-    await updateRecord(service.app, SERVICE_PRINCIPAL, model, record.id, {
-      version: paused.data.version,
-      paused: false,
+    await updateRecord(createContext(service.app, SERVICE_PRINCIPAL), model, {
+      id: record.id,
+      data: {
+        version: paused.data.version,
+        paused: false,
+      },
     })
     await receiver.until(({ folded }) => folded.length === 10)
     expectAll([...before, ...meanwhile])

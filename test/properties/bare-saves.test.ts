@@ -10,6 +10,7 @@ import { plainOf } from '../../src/service/write/plain.js'
 import { recordsFor } from '../../src/service/records/records.js'
 import type { Records } from '../../src/wire.js'
 import { actorIn, onEveryEngine, PASSWORD, startService, type Service } from '../targets.js'
+import { createContext } from '../../src/service/context/context.js'
 
 const RUNS = 12
 const NOW = '2024-01-02T03:04:05.678Z'
@@ -129,7 +130,7 @@ onEveryEngine((engine) => {
         version === undefined
           ? readCreateDraft(app.catalog, known, data, NOW)
           : readUpdateDraft(app.catalog, known, data, { id: 1, version }, NOW)
-      return plainOf(by, draft, {}, false) !== undefined && isBare(app, by, draft)
+      return plainOf(by, draft, {}, false) !== undefined && isBare(createContext(app, by), draft)
     }
     expect([
       isShort('crm.Contact', { firstName: 'a' }),

@@ -12,6 +12,7 @@ import type { Change, WireRecord } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Engine, type Service } from '../targets.js'
 import { isGenuine, Receiver } from './receiver.js'
+import { createContext } from '../../src/service/context/context.js'
 
 const HOOKS = '/ws/rest/verso.feed.Webhook'
 const PATIENTLY = { timeout: 50_000 }
@@ -45,14 +46,20 @@ const send = async (client: HttpClient, method: string, path: string, data?: unk
   return { status: response.status, body: (await response.json()) as Body }
 }
 const contact = async (values: object) =>
-  (await createRecord(service.app, SERVICE_PRINCIPAL, service.app.catalog.get('crm.Contact'), values)).data
+  (
+    await createRecord(
+      createContext(service.app, SERVICE_PRINCIPAL),
+      service.app.catalog.get('crm.Contact'),
+      values,
+    )
+  ).data
 const hookModel = () => service.app.catalog.get('verso.feed.Webhook')
 
 /** Adds a user with one permission and logs in. */
 async function somebody(username: string, permission: object): Promise<{ id: number; client: HttpClient }> {
   const { app } = service
   const role = { name: username, permissions: [{ canRead: true, ...permission }] }
-  await createRecord(app, SERVICE_PRINCIPAL, app.catalog.get('verso.auth.Role'), role)
+  await createRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.get('verso.auth.Role'), role)
   const id = await addUser(app, { username, name: username, password: PASSWORD, roles: [username] })
   return { id, client: await HttpClient.login(service.url, username, PASSWORD) }
 }
@@ -137,7 +144,7 @@ onEveryEngine((engine) => {
 
   test('only administrators can manage webhooks, whatever permissions other users have', async () => {
     await start(engine, false)
-    await createWebhook(service.app, SERVICE_PRINCIPAL, { name: 'a', url: PUBLIC })
+    await createWebhook(createContext(service.app, SERVICE_PRINCIPAL), { name: 'a', url: PUBLIC })
     const editor = await somebody('editor-of-all', {
       model: '*',
       canCreate: true,
@@ -175,24 +182,42 @@ onEveryEngine((engine) => {
   test('a write to a webhook does not change the permissions version', async () => {
     await start(engine, false)
     const before = await readPermissionsVersion(service.app.db.reader)
-    const { record } = await createWebhook(service.app, SERVICE_PRINCIPAL, { name: 'a', url: PUBLIC })
-    await updateRecord(service.app, SERVICE_PRINCIPAL, hookModel(), record.id, { version: 0, paused: true })
+    const { record } = await createWebhook(createContext(service.app, SERVICE_PRINCIPAL), {
+      name: 'a',
+      url: PUBLIC,
+    })
+    await updateRecord(createContext(service.app, SERVICE_PRINCIPAL), hookModel(), {
+      id: record.id,
+      data: {
+        version: 0,
+        paused: true,
+      },
+    })
     expect(await readPermissionsVersion(service.app.db.reader)).toBe(before)
   })
 
   test('a webhook receives the changes of its models, or of all declared models by default', async () => {
     await start(engine)
-    await createWebhook(service.app, SERVICE_PRINCIPAL, { name: 'declared', url: `${receiver.url}?declared` })
-    await createWebhook(service.app, SERVICE_PRINCIPAL, {
+    await createWebhook(createContext(service.app, SERVICE_PRINCIPAL), {
+      name: 'declared',
+      url: `${receiver.url}?declared`,
+    })
+    await createWebhook(createContext(service.app, SERVICE_PRINCIPAL), {
       name: 'roles',
       url: receiver.url,
       models: ['verso.auth.Role', 'test.Note'],
     })
-    await createRecord(service.app, SERVICE_PRINCIPAL, service.app.catalog.get('verso.auth.Role'), {
-      name: 'new',
-    })
+    await createRecord(
+      createContext(service.app, SERVICE_PRINCIPAL),
+      service.app.catalog.get('verso.auth.Role'),
+      {
+        name: 'new',
+      },
+    )
     await contact({ firstName: 'Ada' })
-    await createRecord(service.app, SERVICE_PRINCIPAL, service.app.catalog.get('test.Note'), { title: 'a' })
+    await createRecord(createContext(service.app, SERVICE_PRINCIPAL), service.app.catalog.get('test.Note'), {
+      title: 'a',
+    })
     const toldTo = (webhook: number) =>
       receiver.calls
         .filter(({ message }) => message.webhook === webhook)
@@ -212,7 +237,7 @@ onEveryEngine((engine) => {
       readable: ['firstName', 'lastName'],
     }
     const { id: userId } = await somebody('grace', permission)
-    const { record } = await createWebhook(service.app, SERVICE_PRINCIPAL, {
+    const { record } = await createWebhook(createContext(service.app, SERVICE_PRINCIPAL), {
       name: 'a',
       url: receiver.url,
       user: { id: userId },
@@ -220,13 +245,20 @@ onEveryEngine((engine) => {
     const secret = { email: 'hidden@example.org', notes: 'hidden' }
     const { id } = await contact({ firstName: 'Grace', lastName: 'Hopper', ...secret })
     await contact({ firstName: 'Ada', lastName: 'Lovelace', ...secret })
-    await createRecord(service.app, SERVICE_PRINCIPAL, service.app.catalog.get('test.Note'), {
+    await createRecord(createContext(service.app, SERVICE_PRINCIPAL), service.app.catalog.get('test.Note'), {
       title: 'not for her',
     })
-    await updateRecord(service.app, SERVICE_PRINCIPAL, service.app.catalog.get('crm.Contact'), id, {
-      version: 0,
-      firstName: 'G.',
-    })
+    await updateRecord(
+      createContext(service.app, SERVICE_PRINCIPAL),
+      service.app.catalog.get('crm.Contact'),
+      {
+        id,
+        data: {
+          version: 0,
+          firstName: 'G.',
+        },
+      },
+    )
     await receiver.until(({ taken }) => taken.length === 2)
     expect(receiver.taken.map((change) => [change.id, change.version, change.changes])).toEqual([
       [id, 0, { firstName: { before: null, after: 'Grace' }, lastName: { before: null, after: 'Hopper' } }],
@@ -234,14 +266,26 @@ onEveryEngine((engine) => {
     ])
     expect(receiver.calls.map(({ body }) => body).join()).not.toMatch(/hidden|Lovelace|not for her/)
     const user = service.app.catalog.user
-    await updateRecord(service.app, SERVICE_PRINCIPAL, user, userId, { version: 0, disabled: true })
+    await updateRecord(createContext(service.app, SERVICE_PRINCIPAL), user, {
+      id: userId,
+      data: {
+        version: 0,
+        disabled: true,
+      },
+    })
     await contact({ firstName: 'Rear', lastName: 'Hopper' })
     await expect
       .poll(async () => (await readWebhookState(service.app, record.id)).failures, PATIENTLY)
       .toBeGreaterThan(0)
     const { data } = await listDeliveries(service.app, record.id, { offset: 0, limit: 1 })
     expect(data).toMatchObject([{ status: null, error: 'its user is disabled', changes: 0 }])
-    await updateRecord(service.app, SERVICE_PRINCIPAL, user, userId, { version: 1, disabled: false })
+    await updateRecord(createContext(service.app, SERVICE_PRINCIPAL), user, {
+      id: userId,
+      data: {
+        version: 1,
+        disabled: false,
+      },
+    })
     service.clock.advance(3_600_000)
     await receiver.until(({ taken }) => taken.length === 3)
   })
@@ -249,8 +293,12 @@ onEveryEngine((engine) => {
   test('a webhook from the beginning receives the whole change log, one from the end only later changes', async () => {
     await start(engine)
     const early = await contact({ firstName: 'Early' })
-    await createWebhook(service.app, SERVICE_PRINCIPAL, { name: 'a', url: receiver.url, from: 'beginning' })
-    await createWebhook(service.app, SERVICE_PRINCIPAL, { name: 'b', url: receiver.url })
+    await createWebhook(createContext(service.app, SERVICE_PRINCIPAL), {
+      name: 'a',
+      url: receiver.url,
+      from: 'beginning',
+    })
+    await createWebhook(createContext(service.app, SERVICE_PRINCIPAL), { name: 'b', url: receiver.url })
     const late = await contact({ firstName: 'Late' })
     await receiver.until(({ taken }) => taken.length === 3)
     const told = (webhook: number) =>
@@ -263,7 +311,7 @@ onEveryEngine((engine) => {
   test('large changes are split over several calls, and an oversized change is sent alone', async () => {
     await start(engine)
     receiver.answering = () => 503
-    const { record } = await createWebhook(service.app, SERVICE_PRINCIPAL, {
+    const { record } = await createWebhook(createContext(service.app, SERVICE_PRINCIPAL), {
       name: 'a',
       url: receiver.url,
       paused: true,
@@ -272,7 +320,13 @@ onEveryEngine((engine) => {
     const made: WireRecord[] = []
     for (const each of notes) made.push(await contact({ notes: each }))
     receiver.answering = () => 200
-    await updateRecord(service.app, SERVICE_PRINCIPAL, hookModel(), record.id, { version: 0, paused: false })
+    await updateRecord(createContext(service.app, SERVICE_PRINCIPAL), hookModel(), {
+      id: record.id,
+      data: {
+        version: 0,
+        paused: false,
+      },
+    })
     await receiver.until(({ taken }) => taken.length === 4)
     const lengths = receiver.calls.map(({ message: { data = [] } }) => data.length)
     expect(lengths).toEqual([2, 1, 1])
@@ -282,7 +336,10 @@ onEveryEngine((engine) => {
   test('a response of 410 pauses the webhook on behalf of the service', async () => {
     await start(engine)
     receiver.answering = () => 410
-    const { record } = await createWebhook(service.app, SERVICE_PRINCIPAL, { name: 'a', url: receiver.url })
+    const { record } = await createWebhook(createContext(service.app, SERVICE_PRINCIPAL), {
+      name: 'a',
+      url: receiver.url,
+    })
     await contact({ firstName: 'Ada' })
     await expect
       .poll(async () => (await readWebhookState(service.app, record.id)).paused, PATIENTLY)
@@ -295,7 +352,7 @@ onEveryEngine((engine) => {
 
   test('a webhook whose cursor is below the retention floor gets a resync message, then later changes', async () => {
     await start(engine)
-    const { record } = await createWebhook(service.app, SERVICE_PRINCIPAL, {
+    const { record } = await createWebhook(createContext(service.app, SERVICE_PRINCIPAL), {
       name: 'a',
       url: receiver.url,
       paused: true,
@@ -303,7 +360,13 @@ onEveryEngine((engine) => {
     await contact({ firstName: 'Ada' })
     const { last } = await readWebhookState(service.app, record.id)
     await service.app.db.transaction((tx) => raiseRetentionFloor(tx, last))
-    await updateRecord(service.app, SERVICE_PRINCIPAL, hookModel(), record.id, { version: 0, paused: false })
+    await updateRecord(createContext(service.app, SERVICE_PRINCIPAL), hookModel(), {
+      id: record.id,
+      data: {
+        version: 0,
+        paused: false,
+      },
+    })
     await receiver.until(({ calls }) => calls.length === 1)
     expect(receiver.calls[0]?.message).toEqual({ webhook: record.id, resync: true, next: last + 1 })
     const { id } = await contact({ firstName: 'Grace' })
@@ -313,7 +376,7 @@ onEveryEngine((engine) => {
 
   test('a ping calls a webhook immediately, even a paused one, and returns the outcome', async () => {
     await start(engine)
-    const made = await createWebhook(service.app, SERVICE_PRINCIPAL, {
+    const made = await createWebhook(createContext(service.app, SERVICE_PRINCIPAL), {
       name: 'a',
       url: receiver.url,
       paused: true,
@@ -347,7 +410,10 @@ onEveryEngine((engine) => {
 
   test('the delivery log of a webhook is bounded, and is deleted with the webhook', async () => {
     await start(engine, false)
-    const { record } = await createWebhook(service.app, SERVICE_PRINCIPAL, { name: 'a', url: PUBLIC })
+    const { record } = await createWebhook(createContext(service.app, SERVICE_PRINCIPAL), {
+      name: 'a',
+      url: PUBLIC,
+    })
     const { db } = service.app
     const day = 24 * 60 * 60_000
     await db.transaction(async (tx) => {
@@ -361,7 +427,7 @@ onEveryEngine((engine) => {
     const { total, data } = await listDeliveries(service.app, record.id, { offset: 0, limit: 1 })
     expect([total, data[0]?.message]).toEqual([1_000, 'm1204'])
     expect(await db.reader.all('select id from verso_webhook_delivery where webhook = 77')).toEqual([])
-    await removeRecord(service.app, SERVICE_PRINCIPAL, hookModel(), record.id)
+    await removeRecord(createContext(service.app, SERVICE_PRINCIPAL), hookModel(), record.id)
     for (const table of ['verso_webhook', 'verso_webhook_delivery'])
       expect(await db.reader.all(`select * from ${table}`)).toEqual([])
   })

@@ -26,6 +26,7 @@ import {
   send,
   withServer,
 } from './exchange.js'
+import { createContext } from '../../src/service/context/context.js'
 
 const CONTACTS = '/ws/rest/crm.Contact'
 const REMEMBERED_MS = 5 * 60_000
@@ -205,7 +206,7 @@ onEveryEngine((engine) => {
     expect((await get(basic(username, password))).status).toBe(401)
     await setUserDisabled(service.app, username, false)
     expect((await get(basic(username, password))).status).toBe(200)
-    await removeRecord(service.app, SERVICE_PRINCIPAL, USER_SYSTEM_MODEL, id)
+    await removeRecord(createContext(service.app, SERVICE_PRINCIPAL), USER_SYSTEM_MODEL, id)
     expect(await findCredentials(service.app.db.reader, username)).toBeUndefined()
     expect((await get(basic(username, password))).status).toBe(401)
     // A new account of the same name is another account.

@@ -14,6 +14,7 @@ import { searchingBy } from '../searcher.js'
 import { enter, newPlace, onEveryEngine, startService, type Place, type Service } from '../targets.js'
 import { modelOf } from '../transfer/world.js'
 import { expectRefusal, JSON_BODY, openSession, send, type Answer } from './exchange.js'
+import { createContext } from '../../src/service/context/context.js'
 
 const MANY = 50_000
 
@@ -237,7 +238,9 @@ onEveryEngine((engine) => {
       const hasty = http.createServer((_, response) => {
         void (async () => {
           const model = modelOf(service.app, 'crm.Contact')
-          const { pages } = exportSearch(service.app, SERVICE_PRINCIPAL, model, { fields: ['id', 'notes'] })
+          const { pages } = exportSearch(createContext(service.app, SERVICE_PRINCIPAL), model, {
+            fields: ['id', 'notes'],
+          })
           for await (const page of pages)
             response.write(page.map((record) => `${String(record['notes'])}\r\n`).join(''))
           response.end()

@@ -8,6 +8,7 @@ import { changesBetween } from '../log.js'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import { envelope, expectRefusal, json, JSON_BODY, only, send, withServer, type Sent } from './exchange.js'
+import { createContext } from '../../src/service/context/context.js'
 
 const CONTACTS = '/ws/rest/crm.Contact'
 const KEYS = '/ws/rest/verso.auth.ApiKey'
@@ -328,10 +329,15 @@ onEveryEngine((engine) => {
       const found = await findCredentials(service.app.db.reader, USERNAME)
       if (!found) throw new Error('the account of the tests is missing')
       const by = await service.app.authorizer.resolvePrincipal(found.user)
-      await expect(createKey(service.app, by, { user: bobId, name: 'x' })).rejects.toMatchObject({
+      await expect(
+        createKey(createContext(service.app, by), { user: bobId, name: 'x' }),
+      ).rejects.toMatchObject({
         kind: 'forbidden',
       })
-      const { key } = await createKey(service.app, SERVICE_PRINCIPAL, { user: bobId, name: 'by nobody' })
+      const { key } = await createKey(createContext(service.app, SERVICE_PRINCIPAL), {
+        user: bobId,
+        name: 'by nobody',
+      })
       expect(await statusOf(key)).toBe(200)
     })
   })

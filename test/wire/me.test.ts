@@ -27,6 +27,7 @@ import {
   withServer,
 } from './exchange.js'
 import type { Answer } from './exchange.js'
+import { createContext } from '../../src/service/context/context.js'
 
 const NEW_PASSWORD = 'an entirely new password'
 const TRUSTING = { http: { trustProxy: ['127.0.0.1'] } }
@@ -38,7 +39,9 @@ onEveryEngine((engine) => {
   beforeAll(async () => {
     service = await startService(engine, TRUSTING)
     const { app } = service
-    const role = await createRecord(app, SERVICE_PRINCIPAL, app.catalog.get(ROLE_MODEL), { name: 'clerk' })
+    const role = await createRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.get(ROLE_MODEL), {
+      name: 'clerk',
+    })
     for (const permission of [
       { model: 'crm.Contact', canRead: true, readable: ['email', 'firstName'] },
       {
@@ -51,7 +54,7 @@ onEveryEngine((engine) => {
       },
       { model: 'test.Note', canRead: true, canCreate: true, canExport: true },
     ])
-      await createRecord(app, SERVICE_PRINCIPAL, app.catalog.get(PERMISSION_MODEL), {
+      await createRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.get(PERMISSION_MODEL), {
         role: { id: role.data.id },
         ...permission,
       })
@@ -119,7 +122,7 @@ onEveryEngine((engine) => {
           writable: ['email', 'fullName', 'pin'],
         },
       ]
-      await createRecord(app, SERVICE_PRINCIPAL, app.catalog.get(ROLE_MODEL), {
+      await createRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.get(ROLE_MODEL), {
         name: 'outsider',
         permissions,
       })

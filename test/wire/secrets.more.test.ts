@@ -17,6 +17,7 @@ import { copiedFiles, filesIn, leaksIn, storedColumns, type Secret, type Trace }
 import { ENGINES, newPlace, PASSWORD, startService, USERNAME, type Engine, type Service } from '../targets.js'
 import { Receiver } from '../webhooks/receiver.js'
 import { credentials, JSON_BODY, login, send, sessionIdOf, type Answer, type Sent } from './exchange.js'
+import { createContext } from '../../src/service/context/context.js'
 
 cleanUpAfterwards()
 
@@ -235,7 +236,7 @@ async function liveWithKeys(
   life.secret('a key', key)
   life.secret(
     'a key of the command line',
-    (await createKey(life.service.app, SERVICE_PRINCIPAL, { user: 2, name: 'x' })).key,
+    (await createKey(createContext(life.service.app, SERVICE_PRINCIPAL), { user: 2, name: 'x' })).key,
   )
   const used = {
     method: 'PUT',

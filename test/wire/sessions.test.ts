@@ -8,6 +8,7 @@ import { removeRecord } from '../../src/service/records/remove.js'
 import type { Queryable } from '../../src/store/engine/database.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import { asUser, credentials, expectRefusal, login, openSession, sessionIdOf } from './exchange.js'
+import { createContext } from '../../src/service/context/context.js'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -172,7 +173,7 @@ onEveryEngine((engine) => {
 
     test('a deleted user is logged out and cannot log in', async () => {
       const { id, cookie } = await newUser('erin')
-      await removeRecord(service.app, SERVICE_PRINCIPAL, USER_SYSTEM_MODEL, id)
+      await removeRecord(createContext(service.app, SERVICE_PRINCIPAL), USER_SYSTEM_MODEL, id)
       expect(await statusOf(cookie)).toBe(401)
       expect((await login(service.url, {}, credentials('erin', SECRET))).status).toBe(401)
     })
@@ -190,7 +191,7 @@ onEveryEngine((engine) => {
             setUserDisabled(service.app, 'frank', true).then(() =>
               setUserDisabled(service.app, 'frank', false),
             ),
-          () => removeRecord(service.app, SERVICE_PRINCIPAL, USER_SYSTEM_MODEL, id),
+          () => removeRecord(createContext(service.app, SERVICE_PRINCIPAL), USER_SYSTEM_MODEL, id),
         ]) {
           const here = await openSession(service.url, {}, credentials('frank', SECRET))
           await end()

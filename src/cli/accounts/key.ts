@@ -8,6 +8,7 @@ import { appendOption, parseIdArgument, writeLine, addSubcommand, withCommandApp
 import { formatColumns, formatTimestamp } from '../terminal/columns.js'
 import { duration } from '../settings/setting-types.js'
 import type { Flags } from '../settings/settings.js'
+import { createContext } from '../../service/context/context.js'
 
 const EXAMPLES = `
 A key is for a program: it acts as its user, with some of the user's roles. It is printed once, alone on stdout.
@@ -68,7 +69,7 @@ async function createUserKey(
 ): Promise<void> {
   const { id: user } = await requireUserByName(app, username)
   const expiresOn = new Date(app.clock.now() + lifetimeMs).toISOString()
-  const { key, record } = await createKey(app, SERVICE_PRINCIPAL, {
+  const { key, record } = await createKey(createContext(app, SERVICE_PRINCIPAL), {
     user,
     name,
     expiresOn,

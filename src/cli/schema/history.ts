@@ -12,6 +12,7 @@ import type { Change } from '../../wire.js'
 import { parseIdArgument, writeLine, addSubcommand, withCommandApp } from '../app-command.js'
 import { formatColumns, formatTimestamp } from '../terminal/columns.js'
 import { readSettings, type Flags } from '../settings/settings.js'
+import { createContext } from '../../service/context/context.js'
 
 const EXAMPLES = `
 Examples:
@@ -40,8 +41,7 @@ export function addHistoryCommands(program: Command): void {
       const record = parseIdArgument(id, NOTHING_SHOWN)
       const show = async (app: App) => {
         const { data, total } = await readHistory(
-          app,
-          SERVICE_PRINCIPAL,
+          createContext(app, SERVICE_PRINCIPAL),
           requireNamedModel(app, name, NOTHING_SHOWN),
           record,
           { limit },

@@ -7,6 +7,7 @@ import { SERVICE_PRINCIPAL } from '../../service/context/principal.js'
 import { recordsFor } from '../../service/records/records.js'
 import { createRecord } from '../../service/records/save.js'
 import { CIRCLES, COMPANIES, EMAIL_DOMAINS, NOTES, NAME_POOLS, PHONE_PATTERNS } from './sample-lists.js'
+import { createContext } from '../../service/context/context.js'
 
 const SAMPLE_PACKAGE = 'com.axelor.contact.db'
 export const SAMPLE_MODEL = `${SAMPLE_PACKAGE}.Contact`
@@ -48,7 +49,7 @@ export async function createSampleContacts(
       ...pickRelations(start + index, companies, circles),
     }))
     const principal = user ? await app.authorizer.resolvePrincipal(user) : SERVICE_PRINCIPAL
-    await Promise.all(chunk.map((contact) => createRecord(app, principal, model, contact)))
+    await Promise.all(chunk.map((contact) => createRecord(createContext(app, principal), model, contact)))
   }
 }
 
@@ -65,7 +66,8 @@ async function ensureSamples(
   if (data.length > 0) return data.map(({ id }) => id)
   const ids: number[] = []
   const principal = await app.authorizer.resolvePrincipal(user)
-  for (const sample of samples) ids.push((await createRecord(app, principal, model, sample)).data.id)
+  for (const sample of samples)
+    ids.push((await createRecord(createContext(app, principal), model, sample)).data.id)
   return ids
 }
 

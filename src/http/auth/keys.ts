@@ -9,6 +9,7 @@ import type { WireRecord } from '../../wire.js'
 import { requirePrincipal, requireInteractiveUser, type Guards } from '../route/guard.js'
 import { readRouteId } from '../route/record-request.js'
 import { sendJson, type Resource } from '../route/resource.js'
+import { createContext } from '../../service/context/context.js'
 
 export function createKeyResources(app: App, guards: Guards): readonly Resource[] {
   const shared = {
@@ -30,7 +31,7 @@ export function createKeyResources(app: App, guards: Guards): readonly Resource[
               'bad-request',
               'A key is shown once: its answer cannot be kept under an Idempotency-Key',
             )
-          const { record, key } = await createKey(app, requirePrincipal(request), {
+          const { record, key } = await createKey(createContext(app, requirePrincipal(request)), {
             ...readNewKeyData(request),
             user,
           })
@@ -44,8 +45,7 @@ export function createKeyResources(app: App, guards: Guards): readonly Resource[
         DELETE: async (request, reply) => {
           requireInteractiveUser(request)
           const id = await removeOwnKey(
-            app,
-            requirePrincipal(request),
+            createContext(app, requirePrincipal(request)),
             readRouteId(app.catalog.get(API_KEY_MODEL), request),
           )
           return sendJson(reply, JSON.stringify({ status: 0, data: [id] }))

@@ -12,6 +12,7 @@ import { readSessionId } from '../request/cookies.js'
 import { requireUserIdentity, requirePrincipal, requireInteractiveUser, type Guards } from '../route/guard.js'
 import { sendData, type RouteHandler, type Resource } from '../route/resource.js'
 import type { HttpSettings } from '../settings.js'
+import { createContext } from '../../service/context/context.js'
 
 export function createOwnAccountResources(
   app: App,
@@ -26,8 +27,7 @@ export function createOwnAccountResources(
     hashCurrentSession(request, detectLoginMethod(request, settings))
   const show: RouteHandler = async (request, reply) => {
     const account = await readOwnAccount(
-      app,
-      requirePrincipal(request),
+      createContext(app, requirePrincipal(request)),
       requireUserIdentity(request),
       detectLoginMethod(request, settings),
     )
@@ -47,12 +47,12 @@ export function createOwnAccountResources(
   const endOthers: RouteHandler = async (request, reply) => {
     const { id } = requireInteractiveUser(request)
     // A request without a session (Basic) ends all sessions.
-    await endSessions(app, requirePrincipal(request), id, findSessionHash(request))
+    await endSessions(createContext(app, requirePrincipal(request)), id, findSessionHash(request))
     return sendData(reply, [])
   }
   const endOne: RouteHandler = async (request, reply) => {
     const { id } = request.params as { readonly id: string }
-    await endSession(app, requirePrincipal(request), requireInteractiveUser(request).id, id)
+    await endSession(createContext(app, requirePrincipal(request)), requireInteractiveUser(request).id, id)
     return sendData(reply, [])
   }
   return [

@@ -9,6 +9,7 @@ import { requirePrincipal, type Guards } from '../route/guard.js'
 import { readRouteId } from '../route/record-request.js'
 import { sendData, type RouteHandler, type Resource } from '../route/resource.js'
 import type { HttpSettings } from '../settings.js'
+import { createContext } from '../../service/context/context.js'
 
 export function createUserResources(app: App, guards: Guards, settings: HttpSettings): readonly Resource[] {
   const adminGuard = async (request: FastifyRequest) => {
@@ -23,13 +24,12 @@ export function createUserResources(app: App, guards: Guards, settings: HttpSett
   const listSessions: RouteHandler = async (request, reply) =>
     sendData(reply, await listOpenSessions(app, await requireUserFromPath(request)))
   const endAll: RouteHandler = async (request, reply) => {
-    await endSessions(app, requirePrincipal(request), await requireUserFromPath(request))
+    await endSessions(createContext(app, requirePrincipal(request)), await requireUserFromPath(request))
     return sendData(reply, [])
   }
   const makeLink: RouteHandler = async (request, reply) => {
     const { token, expiresOn } = await createResetLink(
-      app,
-      requirePrincipal(request),
+      createContext(app, requirePrincipal(request)),
       await requireUserFromPath(request),
     )
     return sendData(reply, [{ link: `${buildBaseUrl(request, settings)}/reset?token=${token}`, expiresOn }])

@@ -9,6 +9,7 @@ import { requirePrincipal, type Guards } from '../route/guard.js'
 import type { Protocol } from '../compat/protocol.js'
 import { readRouteModel } from '../route/record-request.js'
 import { buildRecordRouteDefaults, type Resource } from '../route/resource.js'
+import { createContext } from '../../service/context/context.js'
 
 /** Exports all results of a search as CSV. */
 export function createExportResource(app: App, guards: Guards, protocol: Protocol): Resource {
@@ -31,8 +32,7 @@ async function sendCsv(
   // The protocol may add a limit that the client did not send.
   const { offset, limit } = isObject(body) ? body : {}
   const table = exportSearch(
-    app,
-    requirePrincipal(request),
+    createContext(app, requirePrincipal(request)),
     model,
     isObject(search) ? { ...search, offset, limit } : search,
   )

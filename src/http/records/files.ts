@@ -20,6 +20,7 @@ import { matchesEtag, sendRecord } from './record-answers.js'
 import { readRouteId, readIfMatch, readIdempotencyKey, readRouteModel } from '../route/record-request.js'
 import { buildRecordRouteDefaults, type Resource } from '../route/resource.js'
 import type { HttpSettings } from '../settings.js'
+import { createContext } from '../../service/context/context.js'
 
 interface FileRouteParams {
   readonly field: string
@@ -66,7 +67,7 @@ export function createUploadResource(
           : {}
         return sendRecord(
           reply,
-          await saveUpload(app, requirePrincipal(request), model, received, {
+          await saveUpload(createContext(app, requirePrincipal(request)), model, received, {
             ...options,
             ...selectionOptions,
           }),

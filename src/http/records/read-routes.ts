@@ -36,6 +36,7 @@ import {
   type QueryParameters,
 } from '../route/record-request.js'
 import { sendJson, type RouteHandler } from '../route/resource.js'
+import { createContext } from '../../service/context/context.js'
 
 type ReadVerb = 'find' | 'search' | 'read' | 'fetch' | 'copy' | 'details' | 'verify' | 'perms'
 
@@ -68,14 +69,14 @@ export function createReadHandlers(
     find: async (request, reply) => {
       const model = readRouteModel(app, request)
       const query = protocol.filterParameters(request.query as QueryParameters, FIND_PARAMETERS)
-      const page = await findPageJson(app, requirePrincipal(request), model, query)
+      const page = await findPageJson(createContext(app, requirePrincipal(request)), model, query)
       const [body, headers] = buildPageResponse(`${basePath}/ws/rest/${model.name}`, page, query)
       return sendJson(reply.headers(headers), body)
     },
     search: async (request, reply) => {
       const model = readRouteModel(app, request)
       const search = protocol.convertSearch(requirePrincipal(request), model, request.body ?? undefined)
-      const page = await searchPageJson(app, requirePrincipal(request), model, search)
+      const page = await searchPageJson(createContext(app, requirePrincipal(request)), model, search)
       return sendJson(reply.header('x-commit-seq', page.seq), buildPageBody(page))
     },
     fetch: async (request, reply) => {
@@ -93,7 +94,7 @@ export function createReadHandlers(
       const id = readRouteId(model, request)
       const { was, now } = await readWithParameters(request, protocol, READ_PARAMETERS, async ({ asOf }) =>
         asOf === undefined
-          ? { now: await readRecordJson(app, requirePrincipal(request), model, id) }
+          ? { now: await readRecordJson(createContext(app, requirePrincipal(request)), model, id) }
           : { was: await records(request).readAt(model.name, id, asOf) },
       )
       if (!now) return sendJson(reply, stringifyRecord(app, { status: 0, data: [was] }))

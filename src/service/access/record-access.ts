@@ -43,7 +43,7 @@ export class RecordAccess {
   constructor(private readonly context: WriteContext) {}
 
   async evaluate(action: PermissionAction, table: Table, id: number): Promise<GrantedAccess> {
-    const permissions = this.context.permissions?.of(table.model)
+    const permissions = this.context.principal.permissions?.of(table.model)
     if (!permissions) return FULL_ACCESS
     const [reading, acting] = [permissions.grantsFor('read'), permissions.grantsFor(action)]
     const conditions = [...reading, ...acting].map(({ where }) => where)
@@ -74,12 +74,12 @@ export class RecordAccess {
 
   /** Judged at the end: its lists are not there yet. */
   addCreated(table: Table, id: number, names: readonly string[], path: string): void {
-    if (this.context.permissions) this.#pending.push({ table, id, action: 'create', names, path })
+    if (this.context.principal.permissions) this.#pending.push({ table, id, action: 'create', names, path })
   }
 
   /** What is to be changed in a record, as it was permitted before; judged again at the end. */
   addUpdate(table: Table, id: number, access: GrantedAccess, names: readonly string[], path: string): void {
-    if (!this.context.permissions) return
+    if (!this.context.principal.permissions) return
     requireGranted(access, table, id)
     refuseForbiddenFields('update', table.model, access.writableFields, names, path)
     this.#pending.push({ table, id, action: 'update', names, path })

@@ -13,7 +13,7 @@ export async function refuseHiddenReferences(
   context: WriteContext,
   { model, path, values, related, lists }: Draft,
 ): Promise<void> {
-  if (!context.permissions) return
+  if (!context.principal.permissions) return
   const errors = new FieldErrors()
   for (const field of model.fields.values()) {
     const { name } = field
@@ -32,11 +32,11 @@ export async function refuseHiddenReferences(
   }
   errors.refuseIfAny(model)
   async function check(field: Field, named: readonly { at: string; id: number }[]): Promise<void> {
-    if (!context.permissions || named.length === 0) return
-    const step = buildStep(context.permissions, model, field)
+    if (!context.principal.permissions || named.length === 0) return
+    const step = buildStep(context.principal.permissions, model, field)
     const { target } = step
     const ids = named.map(({ id }) => id)
-    const seen = await filterVisibleIds(context.app, context, context.tx, target, ids, step.seen)
+    const seen = await filterVisibleIds(context, target, ids, step.seen)
     for (const { at, id } of named) if (!seen.has(id)) errors.add(at, `there is no ${target.name} ${id}`)
   }
 }
@@ -47,15 +47,15 @@ export async function keepHiddenMembers(
   draft: Draft,
   before: WireRecord,
 ): Promise<Draft> {
-  if (!context.permissions || draft.lists.size === 0) return draft
+  if (!context.principal.permissions || draft.lists.size === 0) return draft
   const lists = new Map<string, readonly DraftMember[]>()
   for (const [name, members] of draft.lists) {
     const field = draft.model.fields.get(name)
     const currentMembers = before[name]
     if (!field || !Array.isArray(currentMembers)) continue
     const ids = currentMembers.map((member: Value) => getReferenceId(member))
-    const step = buildStep(context.permissions, draft.model, field)
-    const seen = await filterVisibleIds(context.app, context, context.tx, step.target, ids, step.seen)
+    const step = buildStep(context.principal.permissions, draft.model, field)
+    const seen = await filterVisibleIds(context, step.target, ids, step.seen)
     const sentIds = new Set(members.map(memberId))
     const unseen = ids.filter((id) => !seen.has(id) && !sentIds.has(id))
     lists.set(name, [...members, ...unseen.map((id) => ({ id }))])

@@ -8,19 +8,16 @@ import {
   reduceMembersToIds,
   type Selection,
 } from '../../model/query/selection.js'
-import type { Queryable } from '../../store/engine/database.js'
 import * as store from '../../store/records/records.js'
 import { compileSelection, type Select } from '../../store/sql/select.js'
 import type { WireRecord } from '../../wire.js'
 import type { Visibility } from '../../model/query/visibility.js'
-import type { App } from '../context/app.js'
 import { limitToAnswer } from '../context/answer-limits.js'
 import { hasMembers } from './written-record.js'
 import type { Principal } from '../context/principal.js'
+import { type Context } from '../context/context.js'
 
 type SelectionKind = 'full' | 'own' | 'list'
-type SelectApp = Pick<App, 'tables' | 'db'>
-
 const SELECTION_BUILDERS: Readonly<Record<SelectionKind, (sight: Visibility, model: Model) => Selection>> = {
   full: selectFullRecord,
   own: (sight, model) => reduceMembersToIds(selectFullRecord(sight, model)),
@@ -30,27 +27,24 @@ const SELECTION_BUILDERS: Readonly<Record<SelectionKind, (sight: Visibility, mod
 const COMPILED_SELECTS = new WeakMap<Permissions, Map<string, Select>>()
 
 /** A record as it is read, as a write needs it, or as it is found. */
-export function getSelect(
-  { tables, db }: SelectApp,
-  { permissions }: Principal,
-  model: Model,
-  kind: SelectionKind,
-): Select {
-  if (!permissions) return tables.of(model)[kind]
-  const compiled = COMPILED_SELECTS.get(permissions) ?? new Map<string, Select>()
-  COMPILED_SELECTS.set(permissions, compiled)
+export function getSelect(context: Context, model: Model, kind: SelectionKind): Select {
+  if (!context.principal.permissions) return context.app.tables.of(model)[kind]
+  const compiled = COMPILED_SELECTS.get(context.principal.permissions) ?? new Map<string, Select>()
+  COMPILED_SELECTS.set(context.principal.permissions, compiled)
   const key = `${kind} ${model.name}`
   const select =
-    compiled.get(key) ?? compileSelection(db.dialect, SELECTION_BUILDERS[kind](permissions, model))
+    compiled.get(key) ??
+    compileSelection(context.app.db.dialect, SELECTION_BUILDERS[kind](context.principal.permissions, model))
   compiled.set(key, select)
   return select
 }
 
 /** Whether every record is shown to the caller as it is, with all that it holds. */
-export function seesWholeRecords(app: SelectApp, principal: Principal, model: Model): boolean {
+export function seesWholeRecords(context: Context, model: Model): boolean {
+  const { principal } = context
   if (!principal.permissions) return true
-  const { full } = app.tables.of(model)
-  const { byId, params } = getSelect(app, principal, model, 'full')
+  const { full } = context.app.tables.of(model)
+  const { byId, params } = getSelect(context, model, 'full')
   return byId === full.byId && params.length === 0 && getVisibleCriteria(principal, model) === undefined
 }
 
@@ -61,25 +55,25 @@ export function getVisibleCriteria({ permissions }: Principal, model: Model): Cr
 
 /** A record as the caller sees it; undefined if it is not there, or may not be seen. */
 export async function readVisible(
-  app: SelectApp,
-  principal: Principal,
-  db: Queryable,
+  context: Context,
   model: Model,
   id: number,
-  select = getSelect(app, principal, model, 'full'),
+  select = getSelect(context, model, 'full'),
 ): Promise<WireRecord | undefined> {
-  return store.read(db, app.tables.of(model), id, select, { seen: getVisibleCriteria(principal, model) })
+  return store.read(context.db, context.app.tables.of(model), id, select, {
+    seen: getVisibleCriteria(context.principal, model),
+  })
 }
 
 /** True if the record exists and the caller may see it. */
-export async function isRecordVisible(
-  app: SelectApp,
-  principal: Principal,
-  db: Queryable,
-  { model, id }: RecordKey,
-): Promise<boolean> {
-  const seen = getVisibleCriteria(principal, model)
-  const tested = await store.evaluateCriteria(db, app.tables.of(model), id, seen ? [seen] : [])
+export async function isRecordVisible(context: Context, { model, id }: RecordKey): Promise<boolean> {
+  const seen = getVisibleCriteria(context.principal, model)
+  const tested = await store.evaluateCriteria(
+    context.db,
+    context.app.tables.of(model),
+    id,
+    seen ? [seen] : [],
+  )
   return tested !== undefined && !tested.includes(false)
 }
 
@@ -94,33 +88,30 @@ interface RecordReadRequest extends RecordKey {
 
 /** A record as the caller sees it, if it fits an answer. Of a larger one the database sends nothing. */
 export async function readIfFits(
-  app: SelectApp & Pick<App, 'settings'>,
-  principal: Principal,
-  db: Queryable,
-  { model, id, select = getSelect(app, principal, model, 'full') }: RecordReadRequest,
+  context: Context,
+  { model, id, select = getSelect(context, model, 'full') }: RecordReadRequest,
 ): Promise<WireRecord | undefined> {
+  const { app, principal, db } = context
   const only = limitToAnswer(app, { select, seen: getVisibleCriteria(principal, model) })
   return store.read(db, app.tables.of(model), id, select, only)
 }
 
 /** Adds the names of list members to a record that a write has read; undefined if it does not fit an answer then. */
 export async function addMemberNames(
-  app: SelectApp & Pick<App, 'settings'>,
-  principal: Principal,
-  db: Queryable,
+  context: Context,
   { model, record }: { readonly model: Model; readonly record: WireRecord },
 ): Promise<WireRecord | undefined> {
-  return hasMembers(model, record) ? readIfFits(app, principal, db, { model, id: record.id }) : record
+  return hasMembers(model, record) ? readIfFits(context, { model, id: record.id }) : record
 }
 
 /** Those of the ids that the caller may see; without regard to whether they are there, where everything may be seen. */
 export async function filterVisibleIds(
-  app: SelectApp,
-  { permissions }: Principal,
-  db: Queryable,
+  context: Context,
   model: Model,
   ids: readonly number[],
-  seen = permissions?.visibleRecords(model),
+  seen = context.principal.permissions?.visibleRecords(model),
 ): Promise<ReadonlySet<number>> {
-  return seen && ids.length > 0 ? store.filterIds(db, app.tables.of(model), ids, seen) : new Set(ids)
+  return seen && ids.length > 0
+    ? store.filterIds(context.db, context.app.tables.of(model), ids, seen)
+    : new Set(ids)
 }

@@ -8,25 +8,20 @@ import type { Values } from '../../model/values/value.js'
 import { findUserWithOlderSpelling, findUser } from '../../store/auth/accounts.js'
 import * as store from '../../store/records/records.js'
 import type { App } from '../context/app.js'
-import type { Principal } from '../context/principal.js'
+import type { Context } from '../context/context.js'
 
 /** The one account that may have a password which everybody knows, in the demo alone. */
 export const DEMO_USERNAME = 'admin'
 export const DEMO_PASSWORD = 'admin'
 
 /** The draft with its user name in the one spelling that it is kept in. */
-export async function validateUser(
-  app: App,
-  principal: Principal,
-  draft: Draft,
-  errors: FieldErrors,
-): Promise<Draft> {
+export async function validateUser(context: Context, draft: Draft, errors: FieldErrors): Promise<Draft> {
   const { values, path } = draft
   const { password } = values
-  const normal = await checkNewUsername(app, principal, draft, errors)
+  const normal = await checkNewUsername(context, draft, errors)
   const checked: Draft = normal === undefined ? draft : { ...draft, values: { ...values, username: normal } }
-  if (typeof password === 'string' && !isDemoPassword(app, principal, password)) {
-    const error = validatePassword(password, await readMergedValues(app, checked))
+  if (typeof password === 'string' && !isDemoPassword(context, password)) {
+    const error = validatePassword(password, await readMergedValues(context.app, checked))
     if (error !== undefined) errors.add(`${path}password`, error)
   }
   return checked
@@ -34,11 +29,11 @@ export async function validateUser(
 
 /** In the spelling that new names are kept in; undefined where it has a fault, or stays as it is. */
 async function checkNewUsername(
-  app: App,
-  principal: Principal,
+  context: Context,
   draft: Draft,
   errors: FieldErrors,
 ): Promise<string | undefined> {
+  const { app } = context
   const { key, values, path } = draft
   const { username } = values
   if (typeof username !== 'string') return undefined
@@ -47,7 +42,9 @@ async function checkNewUsername(
   if (stored?.username === username) return undefined
   const normalized = listUsernameSpellings(username).at(-1)
   const error =
-    principal.allowsLegacyUsernames && normalized !== undefined ? undefined : validateNewUsername(username)
+    context.principal.allowsLegacyUsernames && normalized !== undefined
+      ? undefined
+      : validateNewUsername(username)
   if (error !== undefined) errors.add(`${path}username`, error)
   if (normalized === undefined || error !== undefined) return undefined
   const taken = await findUserWithOlderSpelling(app.db.reader, normalized, key?.id)
@@ -66,6 +63,6 @@ export async function readMergedValues(app: App, { model, key, values }: Draft):
   return { ...(there as Values | undefined), ...values }
 }
 
-function isDemoPassword({ settings }: App, { user }: Principal, password: string): boolean {
-  return settings.isDemo && user === null && password === DEMO_PASSWORD
+function isDemoPassword(context: Context, password: string): boolean {
+  return context.app.settings.isDemo && context.principal.user === null && password === DEMO_PASSWORD
 }

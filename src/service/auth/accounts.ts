@@ -18,6 +18,7 @@ import { verifyPassword } from '../write/password-hash.js'
 import { ensureAdministratorRole, changeRoles, resolveRoles } from './roles.js'
 import { requireUserByName } from './user-records.js'
 import { createRecord, updateRecord } from '../records/save.js'
+import { createContext } from '../context/context.js'
 
 const FIRST_ADMIN_KEY_PREFIX = 'the first administrator after account'
 
@@ -37,7 +38,12 @@ export async function addUser(
   const normal = normalizeUsername(username) ?? username
   try {
     const user = { username: normal, name: name ?? normal, password, roles: await resolveRoles(app, roles) }
-    const { data } = await createRecord(app, SERVICE_PRINCIPAL, app.catalog.user, user, options)
+    const { data } = await createRecord(
+      createContext(app, SERVICE_PRINCIPAL),
+      app.catalog.user,
+      user,
+      options,
+    )
     return data.id
   } catch (error) {
     if (!(error instanceof VersoError) || error.kind !== 'not-unique') throw toReadableError(error)
@@ -59,17 +65,24 @@ function toReadableError(error: unknown): unknown {
 /** Ends every session of the user, on every node. */
 export async function changePassword(app: App, username: string, password: string): Promise<void> {
   const { id, version } = await requireUserByName(app, username)
-  await updateRecord(app, SERVICE_PRINCIPAL, app.catalog.user, id, { version, password }).catch(
-    (error: unknown) => {
-      throw toReadableError(error)
+  await updateRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.user, {
+    id,
+    data: {
+      version,
+      password,
     },
-  )
+  }).catch((error: unknown) => {
+    throw toReadableError(error)
+  })
 }
 
 /** A disabled user cannot log in, and every session of theirs is over. */
 export async function setUserDisabled(app: App, username: string, disabled: boolean): Promise<void> {
   const { id, version } = await requireUserByName(app, username)
-  await updateRecord(app, SERVICE_PRINCIPAL, app.catalog.user, id, { version, disabled })
+  await updateRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.user, {
+    id,
+    data: { version, disabled },
+  })
 }
 
 /** The id of an account, which must be there. */
@@ -128,9 +141,11 @@ async function promoteExistingUser(
   role: string,
 ): Promise<void> {
   const again = { version, password, disabled: false }
-  await updateRecord(app, SERVICE_PRINCIPAL, app.catalog.user, id, again).catch((error: unknown) => {
-    throw toReadableError(error)
-  })
+  await updateRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.user, { id, data: again }).catch(
+    (error: unknown) => {
+      throw toReadableError(error)
+    },
+  )
   await changeRoles(app, id, { add: [role], remove: [] })
 }
 

@@ -10,6 +10,7 @@ import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
 import { validateWebhook, WEBHOOK_SINGLE_RECORD_FIELDS } from '../webhooks/rules.js'
 import { validatePermission, PERMISSION_DEPENDENT_FIELDS } from './permission-rules.js'
+import { createContext, type Context } from '../context/context.js'
 
 /** The drafts as they may be written, or one Refusal that names every fault. Before secrets are hashed: nobody could judge them then. */
 export async function validateSystemDrafts(
@@ -20,42 +21,34 @@ export async function validateSystemDrafts(
 ): Promise<Draft[]> {
   const errors = new FieldErrors()
   const validated: Draft[] = []
-  for (const draft of drafts) validated.push(await validateDraftTree(app, principal, draft, errors))
+  for (const draft of drafts)
+    validated.push(await validateDraftTree(createContext(app, principal), draft, errors))
   errors.refuseIfAny(model)
   return validated
 }
 
-async function validateDraftTree(
-  app: App,
-  principal: Principal,
-  sent: Draft,
-  errors: FieldErrors,
-): Promise<Draft> {
-  const draft = isServiceModel(sent.model) ? await validateSystemDraft(app, principal, sent, errors) : sent
+async function validateDraftTree(context: Context, sent: Draft, errors: FieldErrors): Promise<Draft> {
+  const draft = isServiceModel(sent.model) ? await validateSystemDraft(context, sent, errors) : sent
   if (!hasNestedDrafts(draft)) return draft
   const related = new Map<string, Draft>()
   for (const [name, relatedRecord] of draft.related)
-    related.set(name, await validateDraftTree(app, principal, relatedRecord, errors))
+    related.set(name, await validateDraftTree(context, relatedRecord, errors))
   const lists = new Map<string, readonly DraftMember[]>()
   for (const [name, members] of draft.lists) {
     const validated: DraftMember[] = []
     for (const member of members)
       validated.push(
-        member.draft ? { draft: await validateDraftTree(app, principal, member.draft, errors) } : member,
+        member.draft ? { draft: await validateDraftTree(context, member.draft, errors) } : member,
       )
     lists.set(name, validated)
   }
   return { ...draft, related, lists }
 }
 
-async function validateSystemDraft(
-  app: App,
-  principal: Principal,
-  draft: Draft,
-  errors: FieldErrors,
-): Promise<Draft> {
+async function validateSystemDraft(context: Context, draft: Draft, errors: FieldErrors): Promise<Draft> {
+  const { principal, app } = context
   const { name } = draft.model
-  if (name === USER_MODEL) return validateUser(app, principal, draft, errors)
+  if (name === USER_MODEL) return validateUser(context, draft, errors)
   // Nobody else may write one, and what is wrong with it would tell them of models and fields.
   if (name === PERMISSION_MODEL && !principal.permissions) await validatePermission(app, draft, errors)
   if (name === WEBHOOK_MODEL && !principal.permissions) return validateWebhook(app, draft, errors)

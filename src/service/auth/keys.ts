@@ -16,8 +16,9 @@ import { insertEvent, type NewAuthEvent } from './events.js'
 import { requireId, throwNotFound } from '../context/ids.js'
 import { DAY_MS, computeLatestExpiry, EXPIRY_TOO_LATE } from './key-rules.js'
 import { removeRecord } from '../records/remove.js'
-import { saveWithAddition, type WriteAddition } from '../records/save.js'
+import { saveWithAddition, type WriteWithAddition } from '../records/save.js'
 import { hashToken, isTokenFormat, createToken } from './tokens.js'
+import { createContext, type Context } from '../context/context.js'
 
 const API_KEY_PREFIX = 'vk_'
 /** Of the key in plain, so that its owner recognises it: too few characters to guess the others from. */
@@ -42,11 +43,8 @@ export interface CreatedKey {
  * A key for a user: by themselves, or by the command line. Without `roles` it has those that the user has now.
  * Never under an Idempotency-Key, where the answer would be kept.
  */
-export async function createKey(
-  app: App,
-  principal: Principal,
-  { user: userId, ...sent }: NewApiKey,
-): Promise<CreatedKey> {
+export async function createKey(context: Context, { user: userId, ...sent }: NewApiKey): Promise<CreatedKey> {
+  const { principal, app } = context
   requireOwnKeys(principal, userId)
   const model = app.catalog.get(API_KEY_MODEL)
   const table = app.tables.of(app.catalog.user)
@@ -56,14 +54,15 @@ export async function createKey(
   const key = API_KEY_PREFIX + createToken()
   const storedKey = { user: { id: userId }, ...toStoredKey(key) }
   const maker: Principal = { ...principal, permissions: undefined }
-  const addition: WriteAddition = {
+  const addition: WriteWithAddition = {
+    data,
     prepareValues: async (tx, changes) => {
       const event: NewAuthEvent = { kind: 'key-made', userId, note: storedKey.prefix, by: principal.user }
       changes.push(await insertEvent(app, tx, event))
       return storedKey
     },
   }
-  const written = await saveWithAddition(app, maker, model, data, addition, {})
+  const written = await saveWithAddition(createContext(app, maker), model, addition, {})
   return { record: written.data, key }
 }
 
@@ -87,18 +86,19 @@ function buildUserCriteria(app: App, model: Model, id: number): Criteria {
 }
 
 /** One that is somebody else's is not there. */
-export async function removeOwnKey(app: App, principal: Principal, id: number): Promise<number> {
+export async function removeOwnKey(context: Context, id: number): Promise<number> {
+  const { app, principal } = context
   const model = app.catalog.get(API_KEY_MODEL)
   const record = await store.read(app.db.reader, app.tables.of(model), requireId(model, id))
   const owner = record?.['user']
   if (!principal.user || !isObject(owner) || owner['id'] !== principal.user.id)
     return throwNotFound(model, id)
   requireOwnKeys(principal, principal.user.id)
-  return (await removeRecord(app, { ...principal, permissions: undefined }, model, id)).data
+  return (await removeRecord(createContext(app, { ...principal, permissions: undefined }), model, id)).data
 }
 
 export async function revokeKey(app: App, id: number): Promise<number> {
-  return (await removeRecord(app, SERVICE_PRINCIPAL, app.catalog.get(API_KEY_MODEL), id)).data
+  return (await removeRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.get(API_KEY_MODEL), id)).data
 }
 
 /** What is stored of a key, and what it is found by. */

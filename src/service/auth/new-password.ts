@@ -15,7 +15,7 @@ import { verifyCredentials } from './password-proof.js'
 import { RecordWriter } from '../write/record-writer.js'
 import { hashSecrets } from '../write/secrets.js'
 import { recordFailure, refuseIfThrottled, buildThrottleKeys } from './throttle.js'
-import { getTimestamp } from '../context/context.js'
+import { createContext, type Context } from '../context/context.js'
 import { writeInTransaction } from '../write/transaction.js'
 import { hashToken, createToken } from './tokens.js'
 
@@ -47,7 +47,7 @@ export async function changeOwnPassword(
     throw new VersoError('invalid', `The new password ${fault}`, { errors: { new: fault } })
   }
   const principal: Principal = { user, permissions: undefined, roles: [], ...(access ? { access } : {}) }
-  await writePassword(app, principal, change.new, 'new', async (tx, set) => {
+  await writePassword(createContext(app, principal), change.new, 'new', async (tx, set) => {
     const current = await lockCredentials(tx, app.db.dialect, username)
     // It may have been changed while it was being checked.
     if (current?.passwordHash !== verified.passwordHash || current.user.disabled)
@@ -63,7 +63,8 @@ export interface NewResetLink {
 }
 
 /** A token that sets the password of this user once. The one before it is over. */
-export async function createResetLink(app: App, principal: Principal, userId: number): Promise<NewResetLink> {
+export async function createResetLink(context: Context, userId: number): Promise<NewResetLink> {
+  const { app, principal } = context
   const token = createToken()
   const expiresMs = app.clock.now() + RESET_LINK_TTL_MS
   await app.db.transaction(async (tx) => {
@@ -99,7 +100,7 @@ export async function resetPassword(
 ): Promise<void> {
   const user = await findResetLinkUser(app, token, address)
   const principal: Principal = { user: toUserIdentity(user), permissions: undefined, roles: [] }
-  await writePassword(app, principal, password, 'password', async (tx, set) => {
+  await writePassword(createContext(app, principal), password, 'password', async (tx, set) => {
     const current = await lockUser(tx, app.db.dialect, user.id)
     if (!current || current.disabled || !(await consumeResetLink(tx, hashToken(String(token)))))
       throw createInvalidLinkError()
@@ -111,29 +112,29 @@ type PasswordSetter = (still: UserRow, keptSession?: string) => Promise<void>
 
 /** By the user, whatever their rights are: the account is theirs. `name` is what the password was called where it was sent. */
 async function writePassword(
-  app: App,
-  principal: Principal,
+  context: Context,
   password: unknown,
   name: string,
   run: (tx: Transaction, set: PasswordSetter) => Promise<void>,
 ): Promise<void> {
+  const { app, principal } = context
   const { user: model } = app.catalog
-  const now = getTimestamp(app)
-  const hashed = await preparePasswordDraft(app, principal, password ?? '', now).catch((error: unknown) => {
+  const hashed = await preparePasswordDraft(context, password ?? '').catch((error: unknown) => {
     throw renameErrorField(error, name)
   })
   const request = { action: 'update', model: model.name, id: principal.user?.id } as const
-  await writeInTransaction(app, principal, request, undefined, async ({ tx, changes }) => {
-    await run(tx, async ({ id, version }, keptSessionHash) => {
+  await writeInTransaction(context, request, {}, async ({ context: writing, changes }) => {
+    await run(writing.tx, async ({ id, version }, keptSessionHash) => {
       const draft = { ...hashed, key: { id, version } }
-      const writer = new RecordWriter({ app, ...principal, tx, now, keptSessionHash }, [draft])
+      const writer = new RecordWriter({ ...writing, keptSessionHash }, [draft])
       await writer.update(draft, draft.key, { version, source: 'version' })
       changes.push(...(await writer.finish()))
     })
   })
 }
 
-async function preparePasswordDraft(app: App, principal: Principal, password: unknown, now: string) {
+async function preparePasswordDraft(context: Context, password: unknown) {
+  const { app, principal, now } = context
   const { user: model } = app.catalog
   const key = { id: principal.user?.id ?? 0, version: principal.user?.version ?? 0 }
   const draft = readUpdateDraft(app.catalog, model, { password }, key, now)

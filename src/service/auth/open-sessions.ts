@@ -4,10 +4,10 @@ import { VersoError } from '../../errors.js'
 import * as store from '../../store/auth/sessions.js'
 import { incrementRevocationCount } from '../../store/auth/permissions-version.js'
 import type { App } from '../context/app.js'
-import type { Principal } from '../context/principal.js'
 import { requireAccess } from './access.js'
 import { appendEvent } from './events.js'
 import { isSessionAlive } from './sessions.js'
+import type { Context } from '../context/context.js'
 
 const PUBLIC_ID_LENGTH = 16
 
@@ -34,7 +34,8 @@ export async function listOpenSessions(app: App, userId: number, current?: strin
   }))
 }
 
-export async function endSession(app: App, principal: Principal, userId: number, id: string): Promise<void> {
+export async function endSession(context: Context, userId: number, id: string): Promise<void> {
+  const { app, principal } = context
   await app.db.transaction(async (tx) => {
     await requireAccess(app, tx, principal)
     const session = (await store.listSessionRows(tx, userId)).find(
@@ -49,12 +50,8 @@ export async function endSession(app: App, principal: Principal, userId: number,
 }
 
 /** All of them, or all but one; answers how many. */
-export async function endSessions(
-  app: App,
-  principal: Principal,
-  userId: number,
-  except?: string,
-): Promise<number> {
+export async function endSessions(context: Context, userId: number, except?: string): Promise<number> {
+  const { app, principal } = context
   const ended = await app.db.transaction(async (tx) => {
     await requireAccess(app, tx, principal)
     const count = await store.deleteUserSessions(tx, userId, except)

@@ -6,9 +6,9 @@ import type { Grant, PermissionAction, Permissions } from '../../model/access/pe
 import { isReadOnly } from '../../model/catalog/system-models.js'
 import * as store from '../../store/records/records.js'
 import type { UserIdentity } from '../context/identity.js'
-import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
 import { listActions, listPermittedModels } from '../access/permission-checks.js'
+import type { Context } from '../context/context.js'
 
 type ActionFlags = Readonly<Record<PermissionAction, boolean>>
 
@@ -34,11 +34,11 @@ export interface OwnAccount {
 }
 
 export async function readOwnAccount(
-  app: App,
-  principal: Principal,
+  context: Context,
   { id, version, username, name }: UserIdentity,
   via: OwnAccount['via'],
 ): Promise<OwnAccount> {
+  const { app, principal } = context
   const user = await store.read(app.db.reader, app.tables.of(app.catalog.user), id)
   const lastLoginOn = (user?.['lastLoginOn'] ?? null) as string | null
   const { permissions: modelPermissions, roles } = principal

@@ -12,6 +12,7 @@ import { removeRecord } from '../records/remove.js'
 import { listRoles, resolveRoles } from './roles.js'
 import { createRecord } from '../records/save.js'
 import { readNames, listUserRecords } from './user-records.js'
+import { createContext } from '../context/context.js'
 
 /** More than any role has. */
 const MAX_ROLE_PERMISSIONS = 10_000
@@ -25,7 +26,8 @@ export interface NewRole {
 export async function addRole(app: App, { name, description = '', admin = false }: NewRole): Promise<number> {
   const data = { name, description: description === '' ? null : description, admin }
   try {
-    return (await createRecord(app, SERVICE_PRINCIPAL, app.catalog.get(ROLE_MODEL), data)).data.id
+    return (await createRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.get(ROLE_MODEL), data)).data
+      .id
   } catch (error) {
     if (!(error instanceof VersoError) || error.kind !== 'not-unique') throw error
     throw new VersoError('not-unique', `There is a role "${name}" already`, error.details)
@@ -51,7 +53,10 @@ export async function listPermissions(app: App, role: WireRecord): Promise<reado
 export async function addPermission(app: App, name: string, permission: object): Promise<WireRecord> {
   const [role] = await resolveRoles(app, [name])
   return (
-    await createRecord(app, SERVICE_PRINCIPAL, app.catalog.get(PERMISSION_MODEL), { ...permission, role })
+    await createRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.get(PERMISSION_MODEL), {
+      ...permission,
+      role,
+    })
   ).data
 }
 
@@ -63,7 +68,7 @@ export async function removePermission(app: App, name: string, id: number): Prom
     const there = ids.length === 0 ? 'it has none' : `it has ${ids.join(', ')}`
     throw new VersoError('not-found', `The role "${name}" has no permission ${id}; ${there}`)
   }
-  await removeRecord(app, SERVICE_PRINCIPAL, app.catalog.get(PERMISSION_MODEL), id)
+  await removeRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.get(PERMISSION_MODEL), id)
 }
 
 /** With its permissions. Whoever had it has it no more. */
@@ -74,7 +79,7 @@ export async function removeRole(app: App, name: string): Promise<void> {
       'forbidden',
       `Without the role "${name}" nobody would be left who can log in and may do everything. Give somebody another first: verso role add <role> --admin, then verso user roles <name> --add <role>`,
     )
-  await removeRecord(app, SERVICE_PRINCIPAL, app.catalog.get(ROLE_MODEL), role.id)
+  await removeRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.get(ROLE_MODEL), role.id)
 }
 
 /** Whether somebody who can log in has another role that permits everything. */

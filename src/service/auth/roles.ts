@@ -8,6 +8,7 @@ import type { WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
 import { SERVICE_PRINCIPAL } from '../context/principal.js'
 import { createRecord, saveRecords, updateRecord } from '../records/save.js'
+import { createContext } from '../context/context.js'
 
 export const ADMINISTRATOR_ROLE = 'administrator'
 /** What everybody could do before there were permissions. */
@@ -76,7 +77,7 @@ export async function ensureDefaultRoles(app: App): Promise<void> {
 /** All of them or none: several nodes may start at once, and one may be ended in the middle. */
 async function createDefaultRoles(app: App): Promise<void> {
   try {
-    await saveRecords(app, SERVICE_PRINCIPAL, app.catalog.get(ROLE_MODEL), DEFAULT_ROLES)
+    await saveRecords(createContext(app, SERVICE_PRINCIPAL), app.catalog.get(ROLE_MODEL), DEFAULT_ROLES)
   } catch (error) {
     if (!(error instanceof VersoError) || error.kind !== 'not-unique') throw error
   }
@@ -91,7 +92,7 @@ export async function ensureAdministratorRole(app: App): Promise<string> {
   const names = [ADMINISTRATOR_ROLE, `${ADMINISTRATOR_ROLE} of everything`]
   const [first] = DEFAULT_ROLES
   const name = names.find((each) => !taken.has(each)) ?? ADMINISTRATOR_ROLE
-  await createRecord(app, SERVICE_PRINCIPAL, app.catalog.get(ROLE_MODEL), { ...first, name })
+  await createRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.get(ROLE_MODEL), { ...first, name })
   return name
 }
 
@@ -118,8 +119,15 @@ export async function changeRoles(
     if (ids.join() === before.join()) return record
     try {
       const roles = ids.map((id) => ({ id }))
-      return (await updateRecord(app, SERVICE_PRINCIPAL, user, userId, { version: record.version, roles }))
-        .data
+      return (
+        await updateRecord(createContext(app, SERVICE_PRINCIPAL), user, {
+          id: userId,
+          data: {
+            version: record.version,
+            roles,
+          },
+        })
+      ).data
     } catch (error) {
       // Somebody changed the account at the same time: with what they wrote in it, once more.
       if (!(error instanceof VersoError) || error.kind !== 'conflict') throw error

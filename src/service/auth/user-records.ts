@@ -9,6 +9,7 @@ import type { App } from '../context/app.js'
 import { SERVICE_PRINCIPAL } from '../context/principal.js'
 import { endSessions } from './open-sessions.js'
 import { changeRoles, resolveRoles, type RoleChanges } from './roles.js'
+import { createContext } from '../context/context.js'
 
 const USER_PAGE_ROWS = 1_000
 
@@ -45,7 +46,7 @@ export async function requireFreeUsername(
 
 /** Ends all of them, on every node; answers how many. */
 export async function endUserSessions(app: App, username: string): Promise<number> {
-  return endSessions(app, SERVICE_PRINCIPAL, (await requireUserByName(app, username)).id)
+  return endSessions(createContext(app, SERVICE_PRINCIPAL), (await requireUserByName(app, username)).id)
 }
 
 /** Answers the names of the roles that the user has now. */

@@ -10,7 +10,7 @@ import type { WriteContext } from '../context/context.js'
 
 /** `changed` is what becomes different. Answers what is to go into the Log besides. */
 export async function endSessionsAfterUpdate(
-  { app, tx, user, keptSessionHash }: WriteContext,
+  { app, tx, principal, keptSessionHash }: WriteContext,
   model: Model,
   id: number,
   changed: Values,
@@ -19,7 +19,7 @@ export async function endSessionsAfterUpdate(
   if (model.name !== USER_MODEL || !endsSessions) return []
   await endAllSessions(tx, id, keptSessionHash)
   if (!('password' in changed)) return []
-  return [await insertEvent(app, tx, { kind: 'password-changed', userId: id, by: user })]
+  return [await insertEvent(app, tx, { kind: 'password-changed', userId: id, by: principal.user })]
 }
 
 export async function endSessionsAfterRemove(tx: Transaction, model: Model, id: number): Promise<void> {

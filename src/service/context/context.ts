@@ -1,17 +1,37 @@
-import type { Transaction } from '../../store/engine/database.js'
+import type { Queryable, Transaction } from '../../store/engine/database.js'
 import type { App } from './app.js'
 import type { Principal } from './principal.js'
 
-/** What is done in one attempt of a transaction: by whom, when. */
-export interface WriteContext extends Principal {
+/** The first argument of the functions of the service: who acts, on which database handle, and when. */
+export interface Context {
   readonly app: App
-  readonly tx: Transaction
+  readonly principal: Principal
+  /** The reader, a snapshot, or the transaction. */
+  readonly db: Queryable
+  /** The time of the request. Every record that the request writes gets this timestamp. */
   readonly now: string
-  /** What the one session is kept under that stays where all others of its user end. */
+}
+
+/** One attempt of a transaction. */
+export interface WriteContext extends Context {
+  readonly tx: Transaction
+  /** The hash of the session that survives when all other sessions of its user end. */
   readonly keptSessionHash?: string | undefined
 }
 
-/** One moment for all that a request writes. */
+export function createContext(app: App, principal: Principal, db: Queryable = app.db.reader): Context {
+  return { app, principal, db, now: getTimestamp(app) }
+}
+
+/** The same request on another database handle. */
+export function withDatabase({ app, principal, now }: Context, db: Queryable): Context {
+  return { app, principal, db, now }
+}
+
+export function withTransaction({ app, principal, now }: Context, tx: Transaction): WriteContext {
+  return { app, principal, db: tx, now, tx }
+}
+
 export function getTimestamp(app: Pick<App, 'clock'>): string {
   return new Date(app.clock.now()).toISOString()
 }

@@ -8,6 +8,7 @@ import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
 import { requireKnownModel, listPermittedModels, requirePermission } from '../access/permission-checks.js'
 import { filterVisibleChanges, seesAllRecordsAlike } from './visible-changes.js'
+import { createContext, withDatabase, type Context } from '../context/context.js'
 
 const DEFAULT_FEED_LIMIT = 100
 const MAX_WAIT_S = 30
@@ -45,24 +46,25 @@ export function parseFeedRequest(app: App, query: FeedQuery): FeedRequest {
 }
 
 /** The next Changes that the caller sees, at once; `next` is where to go on, also where there was nothing to see. */
-export async function readVisibleFeedPage(
-  app: App,
-  principal: Principal,
-  request: FeedRequest,
-): Promise<ChangePage> {
-  let page = await readPageAfter(app, principal, request)
+export async function readVisibleFeedPage(context: Context, request: FeedRequest): Promise<ChangePage> {
+  let page = await readPageAfter(context, request)
   // How many there are that they do not see is nobody's business: what is told next comes after all of those.
   for (let attempts = 1; page.data.length === 0 && !page.isLast && attempts < MAX_EMPTY_PAGES; attempts++)
-    page = await readPageAfter(app, principal, { ...request, since: page.next, limit: app.settings.maxLimit })
+    page = await readPageAfter(context, {
+      ...request,
+      since: page.next,
+      limit: context.app.settings.maxLimit,
+    })
   const isCut = page.data.length > request.limit
   if (!isCut) return page
   const data = page.data.slice(0, request.limit)
   return { data, next: data.at(-1)?.seq ?? page.next, isLast: false }
 }
 
-async function readPageAfter(app: App, principal: Principal, request: FeedRequest): Promise<ChangePage> {
+async function readPageAfter(context: Context, request: FeedRequest): Promise<ChangePage> {
+  const { app } = context
   const { since, limit } = request
-  const models = resolveFeedModels(app, principal, request.models)
+  const models = resolveFeedModels(context, request.models)
   const db = app.db.queryPool
   const { retentionFloor, lastSeq, changes, isTruncated } = await readFeedPage(db, app.db.dialect, {
     since,
@@ -71,13 +73,13 @@ async function readPageAfter(app: App, principal: Principal, request: FeedReques
   })
   if (since < retentionFloor || since > lastSeq) throw createGoneError(since, retentionFloor, lastSeq)
   // Whether it concerned something that they could see, nobody knows any more.
-  const purged = changes.find((change) => change.purged && seesOnlySomeRecords(app, principal, change))
+  const purged = changes.find((change) => change.purged && seesOnlySomeRecords(context, change))
   if (purged) throw createGoneError(since, purged.seq, lastSeq)
   const isLast = changes.length < limit && !isTruncated
   const next = isLast ? lastSeq : (changes.at(-1)?.seq ?? lastSeq)
-  const data = await filterVisibleChanges(app, principal, db, changes)
+  const data = await filterVisibleChanges(withDatabase(context, db), changes)
   // What they may see was looked for in the past: some of it may have gone meanwhile.
-  const currentFloor = principal.permissions ? await readRetentionFloor(db) : retentionFloor
+  const currentFloor = context.principal.permissions ? await readRetentionFloor(db) : retentionFloor
   if (since < currentFloor) throw createGoneError(since, currentFloor, lastSeq)
   return { data, next, isLast }
 }
@@ -91,7 +93,10 @@ export async function waitForChanges(
 ): Promise<ChangePage> {
   const until = performance.now() + request.waitMs
   for (let { since } = request; ;) {
-    const page = await readVisibleFeedPage(app, await resolvePrincipal(), { ...request, since })
+    const page = await readVisibleFeedPage(createContext(app, await resolvePrincipal()), {
+      ...request,
+      since,
+    })
     const left = until - performance.now()
     if (page.data.length > 0 || left <= 0 || signal.aborted) return page
     since = page.next
@@ -109,17 +114,17 @@ export async function readChanges(
 }
 
 /** Whether the caller sees some records of the model and not others. */
-function seesOnlySomeRecords({ catalog }: App, principal: Principal, { model: name }: Change): boolean {
-  const model = catalog.find(name)
-  return model !== undefined && !seesAllRecordsAlike(principal, model)
+function seesOnlySomeRecords(context: Context, { model: name }: Change): boolean {
+  const model = context.app.catalog.find(name)
+  return model !== undefined && !seesAllRecordsAlike(context.principal, model)
 }
 
 /** Undefined for all there are. */
 function resolveFeedModels(
-  app: App,
-  principal: Principal,
+  context: Context,
   names: readonly string[] | undefined,
 ): readonly string[] | undefined {
+  const { principal, app } = context
   if (!names && !principal.permissions) return undefined
   const requested = names?.map((name) => requireKnownModel(app, principal, name))
   for (const model of requested ?? []) requirePermission(principal, 'read', model)

@@ -18,19 +18,15 @@ import { changedSince, tableWith, type Changed } from '../../store/log/past-tabl
 import { isKnownIn, valueIn, type RecordState } from '../../store/log/past.js'
 import { findPage, resolveSelect } from '../../store/find/pages.js'
 import type { Page, WireRecord } from '../../wire.js'
-import type { App } from '../context/app.js'
 import { refuseLargePastPage, computeAnswerRoom, createPageTooLargeError } from '../context/answer-limits.js'
 import { getVisibility, type Principal } from '../context/principal.js'
 import { getVisibleCriteria, getSelect } from '../access/visible-records.js'
 import { parseTimelineTime, resolveSeqAt } from './point-in-time.js'
 import { readRelatedRecords, toVisibleValue, type ReadContext } from './past-record.js'
+import type { Context } from '../context/context.js'
 
-export async function findPageAt(
-  app: App,
-  principal: Principal,
-  model: Model,
-  query: FindQuery,
-): Promise<Page> {
+export async function findPageAt(context: Context, model: Model, query: FindQuery): Promise<Page> {
+  const { app, principal } = context
   const requested = parseFindQuery(getVisibility(app, principal), model, query, app.settings.maxLimit)
   const at = parseTimelineTime(query.asOf)
   refuseRelatedPaths(requested)
@@ -40,7 +36,7 @@ export async function findPageAt(
   return app.db.queryPool.snapshot(async (db) => {
     const seq = await resolveSeqAt(db, at)
     const changed = hideUntestable(principal, model, await changedSince(db, table, seq))
-    const list = getSelect(app, principal, model, 'list')
+    const list = getSelect(context, model, 'list')
     const past = tableWith(table, changed)
     await refuseLargePastPage(app.settings, db, past, { search, select: resolveSelect(past, search, list) })
     const { total, records, nextCursor } = await findPage(db, past, search, list)

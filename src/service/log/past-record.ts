@@ -25,26 +25,27 @@ import { getVisibility, type Principal } from '../context/principal.js'
 import { isRecordVisible } from '../access/visible-records.js'
 import { parseTimelinePoint, refuseBelowRetentionFloor, resolveSeqAt } from './point-in-time.js'
 import { evaluatePastVisibility, type PastVisibility } from './past-visibility.js'
+import { withDatabase, type Context } from '../context/context.js'
 
 /** At a version or at a moment. */
 export async function readRecordAt(
-  app: App,
-  principal: Principal,
+  context: Context,
   model: Model,
   id: number,
   asOf: unknown,
 ): Promise<WireRecord> {
+  const { app, principal } = context
   const at = parseTimelinePoint(asOf)
   requireId(model, id)
   const db = app.db.queryPool
   if ('version' in at) {
-    const past = await readPastRecord(app, principal, db, model, id, at.version)
+    const past = await readPastRecord(withDatabase(context, db), model, id, at.version)
     return buildPastRecord({ app, principal, db, model }, id, past)
   }
   const seq = await resolveSeqAt(db, at)
   const was = await wasAfter(db, app.tables.of(model), id, (change) => change.seq <= seq)
   await refuseBelowRetentionFloor(db, seq)
-  const past = await toVisiblePast(app, principal, db, model, id, was)
+  const past = await toVisiblePast(withDatabase(context, db), model, id, was)
   return past ? buildPastRecord({ app, principal, db, model }, id, past) : throwNotFound(model, id)
 }
 
@@ -57,19 +58,18 @@ export interface PastRecord {
 
 /** The record at a version; refuses one that never was, that was a delete, that may not be seen, or that the Log no longer has. */
 export async function readPastRecord(
-  app: App,
-  principal: Principal,
-  db: Queryable,
+  context: Context,
   model: Model,
   id: number,
   version: number,
 ): Promise<PastRecord> {
-  const was = await wasAfter(db, app.tables.of(model), id, (change) => change.version <= version)
+  const { db } = context
+  const was = await wasAfter(db, context.app.tables.of(model), id, (change) => change.version <= version)
   if (was.version === version && was.state !== 'unknown')
-    return (await toVisiblePast(app, principal, db, model, id, was)) ?? throwNoVersion(model, id, version)
+    return (await toVisiblePast(context, model, id, was)) ?? throwNoVersion(model, id, version)
   const isLost = await isVersionExpired(db, was, version)
   // Who does not see the record must not learn that there was one.
-  const isVisible = !principal.permissions || (await isRecordVisible(app, principal, db, { model, id }))
+  const isVisible = !context.principal.permissions || (await isRecordVisible(context, { model, id }))
   if (!isLost || !isVisible) return throwNoVersion(model, id, version)
   throw new VersoError('gone', `Version ${version} of ${model.name} ${id} is no longer kept`)
 }
@@ -88,17 +88,13 @@ function throwNoVersion(model: Model, id: number, version: number): never {
 
 /** Undefined if it was not there, or may not be seen as it was. */
 export async function toVisiblePast(
-  app: App,
-  principal: Principal,
-  db: Queryable,
+  context: Context,
   model: Model,
   id: number,
   { state, version = 0, today }: Was,
 ): Promise<PastRecord | undefined> {
-  const [shown = 'nothing'] = await evaluatePastVisibility(app, principal, db, model, [
-    { id, version, state, today },
-  ])
-  if (typeof state === 'string' || (principal.permissions && shown === 'nothing')) return undefined
+  const [shown = 'nothing'] = await evaluatePastVisibility(context, model, [{ id, version, state, today }])
+  if (typeof state === 'string' || (context.principal.permissions && shown === 'nothing')) return undefined
   return { version, values: state, readableFields: shown === 'nothing' ? undefined : shown }
 }
 

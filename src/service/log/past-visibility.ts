@@ -5,11 +5,9 @@ import { buildStep } from '../../model/query/path.js'
 import type { Grant, Permissions } from '../../model/access/permissions.js'
 import { getReferenceId, isSameValue, type Value, type Values } from '../../model/values/value.js'
 import { findOwnFields, evaluateAgainstValues } from '../../store/sql/evaluate-values.js'
-import type { Queryable } from '../../store/engine/database.js'
 import { valueIn, type RecordState } from '../../store/log/past.js'
-import type { App } from '../context/app.js'
-import type { Principal } from '../context/principal.js'
 import { filterVisibleIds } from '../access/visible-records.js'
+import type { Context } from '../context/context.js'
 
 export interface PastState {
   readonly id: number
@@ -24,12 +22,11 @@ export type PastVisibility = ReadonlySet<string> | undefined | 'nothing'
 
 /** Of each state, what is shown of it. */
 export async function evaluatePastVisibility(
-  app: App,
-  { permissions }: Principal,
-  db: Queryable,
+  context: Context,
   model: Model,
   states: readonly PastState[],
 ): Promise<PastVisibility[]> {
+  const { permissions } = context.principal
   if (!permissions) return states.map(({ state }) => (state === 'gone' ? 'nothing' : undefined))
   const grants = permissions.of(model).grantsFor('read')
   const conditions = [...new Set(grants.flatMap(({ where }) => where ?? []))]
@@ -37,7 +34,9 @@ export async function evaluatePastVisibility(
     typeof state === 'string' ? [] : [{ ...rest, values: state }],
   )
   const tested =
-    conditions.length === 0 ? [] : await evaluateAgainstValues(db, app.tables.of(model), known, conditions)
+    conditions.length === 0
+      ? []
+      : await evaluateAgainstValues(context.db, context.app.tables.of(model), known, conditions)
   let next = 0
   return states.map((past) => {
     if (past.state === 'gone') return 'nothing'
@@ -70,13 +69,11 @@ function listReadableFields(
 
 /** The values without neighbours that the caller does not see; a list of all of them, so that each neighbour is looked for once. */
 export async function removeUnseenRelated(
-  app: App,
-  principal: Principal,
-  db: Queryable,
+  context: Context,
   model: Model,
   all: readonly Values[],
 ): Promise<Values[]> {
-  const { permissions } = principal
+  const { permissions } = context.principal
   if (!permissions) return [...all]
   const pruned = all.map((values) => ({ ...values }))
   for (const field of model.fields.values()) {
@@ -84,7 +81,7 @@ export async function removeUnseenRelated(
     const ids = new Set(all.flatMap((values) => toValueList(values[field.name] ?? null).map(getReferenceId)))
     if (ids.size === 0) continue
     const step = buildStep(permissions, model, field)
-    const seen = await filterVisibleIds(app, principal, db, step.target, [...ids], step.seen)
+    const seen = await filterVisibleIds(context, step.target, [...ids], step.seen)
     for (const values of pruned) {
       const value = values[field.name]
       if (value !== undefined) values[field.name] = keepVisible(value, seen)

@@ -1,7 +1,6 @@
 // Changes as a caller may see them. What comes into their sight is told as if it came to be, what leaves it as if it went.
 import { isReadable, isInverse, type Model } from '../../model/definition/model.js'
 import { isSameValue, type Value, type Values } from '../../model/values/value.js'
-import type { Queryable } from '../../store/engine/database.js'
 import {
   inTodaysNames,
   momentsOf,
@@ -12,7 +11,6 @@ import {
 } from '../../store/log/past.js'
 import type { Table } from '../../store/sql/table.js'
 import type { Change } from '../../wire.js'
-import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
 import {
   evaluatePastVisibility,
@@ -20,24 +18,21 @@ import {
   type PastState,
   type PastVisibility,
 } from './past-visibility.js'
+import type { Context } from '../context/context.js'
 
 /** Each may be as large as it is. */
 const RECORDS_PER_BATCH = 50
 
 /** Those that the caller sees, in the same order. */
-export async function filterVisibleChanges(
-  app: App,
-  principal: Principal,
-  db: Queryable,
-  changes: readonly Change[],
-): Promise<Change[]> {
+export async function filterVisibleChanges(context: Context, changes: readonly Change[]): Promise<Change[]> {
+  const { app } = context
   const shown = new Map<number, Change>()
   for (const name of new Set(changes.map(({ model }) => model))) {
     const model = app.catalog.find(name)
     if (!model) continue
     const some = changes.filter((change) => change.model === name)
-    const seen = principal.permissions
-      ? await filterModelChanges(app, principal, db, model, some)
+    const seen = context.principal.permissions
+      ? await filterModelChanges(context, model, some)
       : some.map((each) => inTodaysNames(app.tables.of(model), each))
     for (const change of seen) shown.set(change.seq, change)
   }
@@ -52,18 +47,15 @@ export function seesAllRecordsAlike({ permissions }: Principal, model: Model): b
 }
 
 async function filterModelChanges(
-  app: App,
-  principal: Principal,
-  db: Queryable,
+  context: Context,
   model: Model,
   changes: readonly Change[],
 ): Promise<Change[]> {
+  const { principal, app } = context
   if (principal.permissions?.of(model).can('read') !== true) return []
   if (seesAllRecordsAlike(principal, model))
     return filterVisibleRevisions(
-      app,
-      principal,
-      db,
+      context,
       model,
       changes.map((change) => ({ revision: toBareRevision(app.tables.of(model), change), today: 'unknown' })),
     )
@@ -73,8 +65,8 @@ async function filterModelChanges(
   const visible: Change[] = []
   for (let start = 0; start < versionsById.size; start += RECORDS_PER_BATCH) {
     const some = new Map([...versionsById].slice(start, start + RECORDS_PER_BATCH))
-    const queries = (await momentsOf(db, app.tables.of(model), some)).flatMap(toRevisionQueries)
-    visible.push(...(await filterVisibleRevisions(app, principal, db, model, queries)))
+    const queries = (await momentsOf(context.db, app.tables.of(model), some)).flatMap(toRevisionQueries)
+    visible.push(...(await filterVisibleRevisions(context, model, queries)))
   }
   return visible
 }
@@ -100,9 +92,7 @@ interface RevisionQuery {
 
 /** The Changes of one model that the caller sees, with the records before and after them known. */
 export async function filterVisibleRevisions(
-  app: App,
-  principal: Principal,
-  db: Queryable,
+  context: Context,
   model: Model,
   queries: readonly RevisionQuery[],
 ): Promise<Change[]> {
@@ -110,12 +100,12 @@ export async function filterVisibleRevisions(
     { id: change.id, version: change.version - 1, state: before, today },
     { id: change.id, version: change.version, state: after, today },
   ])
-  const shown = await evaluatePastVisibility(app, principal, db, model, states)
+  const shown = await evaluatePastVisibility(context, model, states)
   const visible = queries.flatMap(({ revision }, index) => {
     const change = buildVisibleChange(model, revision, shown[2 * index], shown[2 * index + 1])
     return change ? [change] : []
   })
-  return hideUnseenRelated(app, principal, db, model, visible)
+  return hideUnseenRelated(context, model, visible)
 }
 
 function buildVisibleChange(
@@ -162,14 +152,12 @@ function areEmptyLists(before: Value, after: Value): boolean {
 
 /** Neighbours that the caller does not see are not told: what is then the same before and after has not changed. */
 async function hideUnseenRelated(
-  app: App,
-  principal: Principal,
-  db: Queryable,
+  context: Context,
   model: Model,
   changes: readonly Change[],
 ): Promise<Change[]> {
   const sides = changes.flatMap((change) => [pickSide(change, 'before'), pickSide(change, 'after')])
-  const seen = await removeUnseenRelated(app, principal, db, model, sides)
+  const seen = await removeUnseenRelated(context, model, sides)
   return changes.map((change, index) => {
     const [before = {}, after = {}] = [seen[2 * index], seen[2 * index + 1]]
     const visible = Object.keys(change.changes)

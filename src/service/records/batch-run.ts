@@ -52,7 +52,7 @@ export class BatchRun {
 
   /** Before anything is written, so that a conflict shows what is committed; what is asserted stays so until the end. */
   async refuseStale(task: BatchTask): Promise<void> {
-    const { app, tx } = this.context
+    const { app } = this.context
     if (task.op === 'save') return this.#writer.refuseStale([replaceRefsWithDrafts(task.draft, this.refs)])
     const { model, id } = task
     // What is yet to be made has no version before its time.
@@ -60,7 +60,7 @@ export class BatchRun {
     const table = app.tables.of(model)
     if (task.op === 'assert') return this.#requireVersion(task)
     await this.#writer.requireRemovable(table, id)
-    if (task.expected) await refuseIfStale(this.context, tx, table, id, task.expected, null)
+    if (task.expected) await refuseIfStale(this.context, table, id, { expected: task.expected, draft: null })
   }
 
   /** Answers the id of the record. */
@@ -71,14 +71,8 @@ export class BatchRun {
     const isMade = id !== task.id
     if (task.op === 'delete') {
       if (isMade) await this.#finishRecord({ model, id }, true)
-      await removeInTransaction(
-        this.context,
-        this.#writer,
-        model,
-        id,
-        task.expected,
-        formatRequestPath(index),
-      )
+      const path = formatRequestPath(index)
+      await removeInTransaction(this.#writer, { model, id, expected: task.expected, path })
     } else if (isMade) await this.#requireVersion({ ...task, id })
     return id
   }
@@ -100,7 +94,7 @@ export class BatchRun {
   async readAnswer(task: BatchTask, id: number, index: number): Promise<BatchAnswer> {
     const answer = this.#answers.get(index)
     if (answer !== undefined) return answer
-    if (task.op === 'save') return task.readResult(this.#writer, this.context.tx, id)
+    if (task.op === 'save') return task.readResult(this.#writer, id)
     return task.op === 'delete' ? id : { id, version: task.version }
   }
 
@@ -139,9 +133,9 @@ export class BatchRun {
   async #requireVersion({ model, id, version }: AssertTask): Promise<void> {
     const { app, tx } = this.context
     const [isSeen] = await evaluateOptionalCriteria(tx, app.tables.of(model), id, [
-      getVisibleCriteria(this.context, model),
+      getVisibleCriteria(this.context.principal, model),
     ])
-    return isSeen ? requireVersion(this.context, tx, model, { id, version }) : throwNotFound(model, id)
+    return isSeen ? requireVersion(this.context, model, { id, version }) : throwNotFound(model, id)
   }
 
   /** The id of what a task names, also of what was made by now. */

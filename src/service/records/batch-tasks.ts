@@ -6,14 +6,14 @@ import type { Model } from '../../model/definition/model.js'
 import type { Refs } from '../../model/write/refs.js'
 import { isServiceModel } from '../../model/catalog/system-models.js'
 import { refuseDirectKeyCreate } from '../auth/key-rules.js'
-import type { App } from '../context/app.js'
 import { mapRequests, withRequestIndex } from './batch-paths.js'
 import { requireWritableModel } from '../context/ids.js'
 import type { RecordIdentity } from '../write/lock-order.js'
-import { getVisibility, type Principal } from '../context/principal.js'
+import { getVisibility } from '../context/principal.js'
 import { requireKnownModel, requirePermission } from '../access/permission-checks.js'
 import { prepareDraft, requireUpdatable, buildResultReader, type ResultReader } from './save.js'
 import type { ExpectedVersion } from '../write/versions.js'
+import type { Context } from '../context/context.js'
 
 export interface SaveTask {
   readonly op: 'save'
@@ -37,49 +37,40 @@ export type BatchTask = SaveTask | DeleteTask | AssertTask
 
 /** Whether each may be asked for, then the values of all of them, with every fault of theirs. */
 export async function prepareTasks(
-  app: App,
-  principal: Principal,
+  context: Context,
   requests: readonly BatchRequest[],
   refs: Refs,
-  now: string,
 ): Promise<BatchTask[]> {
-  const models = await mapRequests(requests, (request) => requirePermittedRequest(app, principal, request))
-  const drafting = createDraftReader(getVisibility(app, principal), refs, now)
+  const models = await mapRequests(requests, (request) => requirePermittedRequest(context, request))
+  const drafting = createDraftReader(getVisibility(context.app, context.principal), refs, context.now)
+  const preparation = { context, drafting, refs }
   const tasks = await mapRequests(requests, async (request, index) =>
-    prepareTask(app, principal, request, requireModelAt(models, index), drafting, refs, index),
+    prepareTask(preparation, request, requireModelAt(models, index), index),
   )
   await withRequestIndex(undefined, async () => {
     drafting.finish()
   })
   return mapRequests(tasks, async (task) =>
-    task.op === 'save' ? { ...task, draft: await prepareDraft(app, principal, task.draft) } : task,
+    task.op === 'save' ? { ...task, draft: await prepareDraft(context, task.draft) } : task,
   )
 }
 
 /** The model, if such a request about it is permitted at all. */
-async function requirePermittedRequest(
-  app: App,
-  principal: Principal,
-  request: BatchRequest,
-): Promise<Model> {
-  const model = requireKnownModel(app, principal, request.model)
+async function requirePermittedRequest(context: Context, request: BatchRequest): Promise<Model> {
+  const { principal } = context
+  const model = requireKnownModel(context.app, principal, request.model)
   if (request.op !== 'assert') requireWritableModel(model)
   if (request.op === 'create') {
     requirePermission(principal, 'create', model)
     refuseDirectKeyCreate(model)
   }
-  if (request.op === 'update') await requireBatchUpdatable(app, principal, model, request.id)
+  if (request.op === 'update') await requireBatchUpdatable(context, model, request.id)
   return model
 }
 
-async function requireBatchUpdatable(
-  app: App,
-  principal: Principal,
-  model: Model,
-  id: BatchTarget,
-): Promise<void> {
-  if (typeof id === 'number') return requireUpdatable(app, principal, model, id)
-  requirePermission(principal, 'update', model)
+async function requireBatchUpdatable(context: Context, model: Model, id: BatchTarget): Promise<void> {
+  if (typeof id === 'number') return requireUpdatable(context, model, id)
+  requirePermission(context.principal, 'update', model)
   // Their rules look at a whole record before anything is written, and there is none yet.
   if (isServiceModel(model))
     throw new VersoError(
@@ -88,13 +79,16 @@ async function requireBatchUpdatable(
     )
 }
 
+interface BatchPreparation {
+  readonly context: Context
+  readonly drafting: BatchDraftReader
+  readonly refs: Refs
+}
+
 function prepareTask(
-  app: App,
-  principal: Principal,
+  { context, drafting, refs }: BatchPreparation,
   request: BatchRequest,
   model: Model,
-  drafting: BatchDraftReader,
-  refs: Refs,
   index: number,
 ): BatchTask {
   const { op } = request
@@ -109,7 +103,7 @@ function prepareTask(
   const draft = drafting.read(model, { data: request.data, key }, formatRequestPath(index))
   const ref = op === 'create' ? request.ref : undefined
   if (ref !== undefined) refs.add(ref, model)
-  return { op: 'save', ref, draft, readResult: buildResultReader(app, principal, model, {}) }
+  return { op: 'save', ref, draft, readResult: buildResultReader(context, model, {}) }
 }
 
 function requireModelAt(models: readonly Model[], index: number): Model {

@@ -6,26 +6,24 @@ import type { App } from '../context/app.js'
 import { mapRequests, withRequestIndex } from './batch-paths.js'
 import { BatchRun, type BatchAnswer } from './batch-run.js'
 import { prepareTasks } from './batch-tasks.js'
-import type { Principal } from '../context/principal.js'
 import { readRecordKey } from './save.js'
 import { redactSecrets } from '../write/secrets.js'
-import { getTimestamp } from '../context/context.js'
+import { type Context } from '../context/context.js'
 import { writeInTransaction, type WriteRequest } from '../write/transaction.js'
 import { AnswerCollector } from '../write/written-answers.js'
 
 export async function runBatch(
-  app: App,
-  principal: Principal,
+  context: Context,
   sent: unknown,
   options: BatchOptions = {},
 ): Promise<WriteResult<readonly BatchAnswer[]>> {
-  const now = getTimestamp(app)
+  const { app } = context
   const requests = readBatch(sent)
   const refs = new Refs()
-  const tasks = await prepareTasks(app, principal, requests, refs, now)
+  const tasks = await prepareTasks(context, requests, refs)
   const request = await buildBatchWriteRequest(app, requests, options)
-  return writeInTransaction(app, principal, request, options.idempotencyKey, async ({ tx, changes }) => {
-    const run = new BatchRun({ app, ...principal, tx, now }, tasks, refs, options.merge === 'fields')
+  return writeInTransaction(context, request, options, async ({ context: writing, changes }) => {
+    const run = new BatchRun(writing, tasks, refs, options.merge === 'fields')
     await run.lock()
     await mapRequests(tasks, (task) => run.refuseStale(task))
     const written = await mapRequests(tasks, (task, index) => run.execute(task, index))
@@ -35,7 +33,9 @@ export async function runBatch(
       const id = written[index] ?? 0
       const isKey = answers.isFull && task.op === 'save'
       answers.add(
-        await (isKey ? readRecordKey(app, tx, task.draft.model, id) : run.readAnswer(task, id, index)),
+        await (isKey
+          ? readRecordKey(app, writing.tx, task.draft.model, id)
+          : run.readAnswer(task, id, index)),
       )
     })
     return answers.all()

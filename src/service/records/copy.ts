@@ -21,14 +21,15 @@ import {
   computeAnswerRoom,
 } from '../context/answer-limits.js'
 import { isRecordVisible, readIfFits, getSelect } from '../access/visible-records.js'
+import { createContext, type Context } from '../context/context.js'
 
 const COPY_SUFFIX = ' (copy)'
 
 /** Makes the data that creates an equal record: no ids, no versions, and copies of the owned records. Weighs the record first, and refuses one that is larger than an answer. */
-export async function copyRecord(app: App, principal: Principal, model: Model, id: number): Promise<Values> {
-  const db = app.db.reader
-  const record = await readIfFits(app, principal, db, { model, id: requireId(model, id) })
-  if (!record && !(await isRecordVisible(app, principal, db, { model, id }))) throwNotFound(model, id)
+export async function copyRecord(context: Context, model: Model, id: number): Promise<Values> {
+  const { app, principal } = context
+  const record = await readIfFits(context, { model, id: requireId(model, id) })
+  if (!record && !(await isRecordVisible(context, { model, id }))) throwNotFound(model, id)
   const copied = record && (await new RecordCopier(app, principal).copyValues(model, record, undefined, 1))
   if (!copied || !fitsAnswer(app, copied)) throw createCopyTooLargeError(app.settings)
   return copied
@@ -73,7 +74,7 @@ class RecordCopier {
     const steps = [buildStep(app.catalog, target, reference)]
     const where: Criteria = { kind: 'comparison', steps, field: ID_FIELD, operator: '=', values: [owner.id] }
     const { seen } = buildStep(getVisibility(app, this.principal), model, field)
-    const shown = { seen, select: getSelect(app, this.principal, target, 'full') }
+    const shown = { seen, select: getSelect(createContext(app, this.principal), target, 'full') }
     const walk = { after: 0, limit: MAX_DRAFT_RECORDS - this.#recordCount + 1, where, ...shown }
     const table = app.tables.of(target)
     await this.#measureMembers(table, walk)

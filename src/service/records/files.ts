@@ -17,6 +17,7 @@ import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
 import { requireId, throwNotFound } from '../context/ids.js'
 import { saveWithAddition } from './save.js'
+import type { Context } from '../context/context.js'
 
 /** A file that has arrived, in the place of its content. */
 export interface ReceivedUpload extends Omit<Upload, 'content'> {
@@ -26,15 +27,14 @@ export interface ReceivedUpload extends Omit<Upload, 'content'> {
 const MAX_DOWNLOAD_ATTEMPTS = 3
 
 export async function uploadFile(
-  app: App,
-  principal: Principal,
+  context: Context,
   model: Model,
   { content, ...rest }: Upload,
   options: UpdateOptions = {},
 ): Promise<WriteResult<WireRecord>> {
-  findBinaryField(model, rest.field, principal)
-  const blob = await receiveContent(app, content)
-  return saveUpload(app, principal, model, { ...rest, blob }, options)
+  findBinaryField(model, rest.field, context.principal)
+  const blob = await receiveContent(context.app, content)
+  return saveUpload(context, model, { ...rest, blob }, options)
 }
 
 /** Content that comes before it is known what to do with it. It is to be given to `uploadReceived`, or to `discard`. */
@@ -47,14 +47,14 @@ export async function discardContent(app: App, blob: PendingBlob): Promise<void>
 }
 
 export async function saveUpload(
-  app: App,
-  principal: Principal,
+  context: Context,
   model: Model,
   { data = {}, field: fieldName, name, blob }: ReceivedUpload,
   options: UpdateOptions = {},
 ): Promise<WriteResult<WireRecord>> {
+  const { app } = context
   try {
-    const field = findBinaryField(model, fieldName, principal)
+    const field = findBinaryField(model, fieldName, context.principal)
     const facts: FileMetadata = {
       ...{ name: sanitizeFileName(name), type: detectContentType(blob.head) },
       ...{ size: blob.size, sha256: blob.sha256 },
@@ -66,7 +66,7 @@ export async function saveUpload(
       return { [field.name]: { id, ...pickFileMetadata(facts) }, ...deriveMetaFileValues(model, facts) }
     }
     const sent = addFileName(model, data, facts)
-    return await saveWithAddition(app, principal, model, sent, { file, prepareValues }, options)
+    return await saveWithAddition(context, model, { data: sent, file, prepareValues }, options)
   } finally {
     await app.db.blobs.finish(blob)
   }
@@ -74,15 +74,15 @@ export async function saveUpload(
 
 /** What a binary field holds; undefined if it is empty. */
 export async function downloadFile(
-  app: App,
-  principal: Principal,
+  context: Context,
   model: Model,
   id: number,
   fieldName: string,
 ): Promise<Download | undefined> {
-  const field = findBinaryField(model, fieldName, principal)
+  const { app } = context
+  const field = findBinaryField(model, fieldName, context.principal)
   requireId(model, id)
-  await refuseHiddenFile(app, principal, model, id, field)
+  await refuseHiddenFile(context, model, id, field)
   const table = app.tables.of(model)
   for (let attempt = 1; attempt <= MAX_DOWNLOAD_ATTEMPTS; attempt++) {
     const files = (await findRecordFiles(app.db.reader, table, id)) ?? throwNotFound(model, id)
@@ -98,13 +98,8 @@ export async function downloadFile(
 }
 
 /** A file of a record that may not be seen, or in a field that is hidden in it, is not there. */
-async function refuseHiddenFile(
-  app: App,
-  principal: Principal,
-  model: Model,
-  id: number,
-  field: Field,
-): Promise<void> {
+async function refuseHiddenFile(context: Context, model: Model, id: number, field: Field): Promise<void> {
+  const { principal, app } = context
   if (!principal.permissions) return
   const permissions = principal.permissions.of(model)
   if (!permissions.canRead(field.name)) throw createUnknownBinaryFieldError(model, field.name, [])
@@ -116,20 +111,18 @@ async function refuseHiddenFile(
 
 /** Empties a binary field. */
 export async function clearFile(
-  app: App,
-  principal: Principal,
+  context: Context,
   model: Model,
-  id: number,
-  fieldName: string,
+  { id, fieldName }: { readonly id: number; readonly fieldName: string },
   { version, ...options }: RemoveOptions,
 ): Promise<WriteResult<WireRecord>> {
-  const field = findBinaryField(model, fieldName, principal)
+  const field = findBinaryField(model, fieldName, context.principal)
   const file = { field: field.name, cleared: true }
   const prepareValues = async (): Promise<Values> => ({
     [field.name]: null,
     ...deriveMetaFileValues(model, undefined),
   })
-  return saveWithAddition(app, principal, model, { id, version }, { file, prepareValues }, options)
+  return saveWithAddition(context, model, { data: { id, version }, file, prepareValues }, options)
 }
 
 /** Whether anything can be uploaded to the model at all. */

@@ -11,47 +11,41 @@ import type { Queryable } from '../../store/engine/database.js'
 import { findPage } from '../../store/find/pages.js'
 import type { MassUpdate, WriteOptions, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
-import { getVisibility, type Principal } from '../context/principal.js'
+import { getVisibility } from '../context/principal.js'
 import { lockForUpdate } from '../write/lock-order.js'
 import { refuseMassUpdateFields } from '../auth/auth-rules.js'
 import { requirePermission } from '../access/permission-checks.js'
 import { RecordWriter } from '../write/record-writer.js'
 import { getVisibleCriteria } from '../access/visible-records.js'
-import { getTimestamp } from '../context/context.js'
+import { type Context } from '../context/context.js'
 import { buildWriteRequest, writeInTransaction } from '../write/transaction.js'
 
 /** They are one transaction, and others wait for its end. */
 const MAX_MASS_UPDATE_RECORDS = 1_000
 
 export async function updateMass(
-  app: App,
-  principal: Principal,
+  context: Context,
   model: Model,
   { data, values, expected }: MassUpdate,
   options: WriteOptions = {},
 ): Promise<WriteResult<number>> {
-  const now = getTimestamp(app)
+  const { app, principal } = context
   requirePermission(principal, 'read', model)
   requirePermission(principal, 'update', model)
-  const search = buildMassUpdateSearch(app, principal, model, data)
-  const draft = buildMassUpdateDraft(app, principal, model, values, now)
+  const search = buildMassUpdateSearch(context, model, data)
+  const draft = buildMassUpdateDraft(context, model, values)
   if (expected !== undefined && expected !== null && !isNonNegativeInteger(expected))
     throw new VersoError('bad-request', 'expected must be the number of records that you believe to match')
   // Looking for them may take long, so it is not done while others wait.
   const { total, keys } = await findMatching(app, app.db.queryPool, model, search)
-  const request = await buildWriteRequest(
-    app,
-    model,
-    'update-mass',
-    { data: { data, values, expected } },
-    options,
-  )
-  return writeInTransaction(app, principal, request, options.idempotencyKey, async ({ tx, changes }) => {
+  const sent = { action: 'update-mass', data: { data, values, expected } } as const
+  const request = await buildWriteRequest(context, model, sent, options)
+  return writeInTransaction(context, request, options, async ({ context: writing, changes }) => {
     // Not before: a repeat is answered as it was, however many match by now.
     refuseUnexpectedTotal(model, total, expected ?? undefined)
-    const writer = new RecordWriter({ app, ...principal, tx, now })
+    const writer = new RecordWriter(writing)
     await lockForUpdate(
-      { app, tx },
+      writing,
       keys.map((key) => ({ ...draft, key })),
     )
     // As they are now that nobody else changes them.
@@ -59,7 +53,7 @@ export async function updateMass(
       ...{ kind: 'comparison', steps: [], field: ID_FIELD, operator: 'in' },
       values: keys.map(({ id }) => id),
     }
-    const still = await findMatching(app, tx, model, {
+    const still = await findMatching(app, writing.tx, model, {
       ...search,
       where: andCriteria(search.where, idCriteria),
     })
@@ -75,8 +69,14 @@ export async function updateMass(
 }
 
 /** A condition is needed: who leaves it out has more likely forgotten it than meant everything. */
-function buildMassUpdateSearch(app: App, principal: Principal, model: Model, data: unknown): Search {
-  const search = parseSearchRequest(getVisibility(app, principal), model, { data }, MAX_MASS_UPDATE_RECORDS)
+function buildMassUpdateSearch(context: Context, model: Model, data: unknown): Search {
+  const { principal } = context
+  const search = parseSearchRequest(
+    getVisibility(context.app, principal),
+    model,
+    { data },
+    MAX_MASS_UPDATE_RECORDS,
+  )
   if (search.where) return { ...search, seen: getVisibleCriteria(principal, model) }
   throw new VersoError(
     'bad-request',
@@ -84,19 +84,19 @@ function buildMassUpdateSearch(app: App, principal: Principal, model: Model, dat
   )
 }
 
-function buildMassUpdateDraft(
-  app: App,
-  principal: Principal,
-  model: Model,
-  values: unknown,
-  now: string,
-): Draft {
+function buildMassUpdateDraft(context: Context, model: Model, values: unknown): Draft {
   if (!isObject(values) || Object.keys(values).length === 0)
     throw new VersoError('bad-request', 'A mass update needs the values to set: an object in "records"')
   const key = ['id', 'version'].find((name) => (values[name] ?? null) !== null)
   if (key !== undefined)
     throw new VersoError('bad-request', `A mass update sets no ${key}: "data" says which records it is for`)
-  const draft = readUpdateDraft(getVisibility(app, principal), model, values, { id: 0, version: 0 }, now)
+  const draft = readUpdateDraft(
+    getVisibility(context.app, context.principal),
+    model,
+    values,
+    { id: 0, version: 0 },
+    context.now,
+  )
   const [list] = [...draft.lists.keys(), ...draft.related.keys(), ...(draft.inverses?.keys() ?? [])]
   if (list !== undefined)
     throw createFieldError(model, list, 'cannot be set in many records at once: a reference is an id alone')

@@ -48,6 +48,7 @@ import { createRecord, saveRecords, updateRecord } from './save.js'
 import { revertRecord } from './revert.js'
 import { getVisibleCriteria, getSelect } from '../access/visible-records.js'
 import { verifyVersions } from './verify.js'
+import { createContext, type Context } from '../context/context.js'
 
 /**
  * The verbs for one actor: what a program that embeds the service calls, and what HTTP calls.
@@ -67,66 +68,118 @@ export function recordsForPrincipal(app: App, principal: Principal): Records {
 }
 
 function bindRecords(app: App, resolvePrincipal: () => Promise<Principal>): Records {
-  const reading = async (name: string) => {
+  const open = async (name: string) => {
     const principal = await resolvePrincipal()
-    return [principal, requireKnownModel(app, principal, name)] as const
+    return { context: createContext(app, principal), model: requireKnownModel(app, principal, name) }
   }
-  const writing = async (name: string) => {
-    const [by, model] = await reading(name)
-    return [by, requireWritableModel(model)] as const
+  const openWritable = async (name: string) => {
+    const { context, model } = await open(name)
+    return { context, model: requireWritableModel(model) }
   }
   return {
-    find: async (model, query) => findByQuery(app, ...(await reading(model)), query ?? {}),
-    search: async (model, request, options) =>
-      searchByRequest(app, ...(await reading(model)), request, options),
-    read: async (model, id) => readRecord(app, ...(await reading(model)), id),
-    fetch: async (model, id, fields) => fetchRecord(app, ...(await reading(model)), id, fields ?? {}),
-    readAt: async (model, id, asOf) => readRecordAt(app, ...(await reading(model)), id, asOf),
-    history: async (model, id, query) => readHistory(app, ...(await reading(model)), id, query ?? {}),
-    copy: async (model, id) => copyRecord(app, ...(await reading(model)), id),
-    verify: async (model, data) => verifyVersions(app, ...(await reading(model)), data),
+    find: async (name, query) => {
+      const { context, model } = await open(name)
+      return findByQuery(context, model, query ?? {})
+    },
+    search: async (name, request, options) => {
+      const { context, model } = await open(name)
+      return searchByRequest(context, model, request, options)
+    },
+    read: async (name, id) => {
+      const { context, model } = await open(name)
+      return readRecord(context, model, id)
+    },
+    fetch: async (name, id, fields) => {
+      const { context, model } = await open(name)
+      return fetchRecord(context, model, id, fields ?? {})
+    },
+    readAt: async (name, id, asOf) => {
+      const { context, model } = await open(name)
+      return readRecordAt(context, model, id, asOf)
+    },
+    history: async (name, id, query) => {
+      const { context, model } = await open(name)
+      return readHistory(context, model, id, query ?? {})
+    },
+    copy: async (name, id) => {
+      const { context, model } = await open(name)
+      return copyRecord(context, model, id)
+    },
+    verify: async (name, data) => {
+      const { context, model } = await open(name)
+      return verifyVersions(context, model, data)
+    },
     changes: async (query) => readChanges(app, resolvePrincipal, query),
-    create: async (model, data, options) => createRecord(app, ...(await writing(model)), data, options),
-    update: async (model, id, data, options) =>
-      updateRecord(app, ...(await writing(model)), id, data, options),
-    save: async (model, records, options) => saveRecords(app, ...(await writing(model)), records, options),
-    updateMass: async (model, request, options) =>
-      updateMass(app, ...(await writing(model)), request, options),
-    remove: async (model, id, options) => removeRecord(app, ...(await writing(model)), id, options),
-    revert: async (model, id, data, options) =>
-      revertRecord(app, ...(await writing(model)), id, data, options),
-    removeAll: async (model, records, options) =>
-      removeListedRecords(app, ...(await writing(model)), records, options),
-    batch: async (requests, options) => runBatch(app, await resolvePrincipal(), requests, options),
-    upload: async (model, sent, options) => uploadFile(app, ...(await writing(model)), sent, options),
-    download: async (model, id, field) => downloadFile(app, ...(await reading(model)), id, field),
-    clear: async (model, id, field, options) => clearFile(app, ...(await writing(model)), id, field, options),
+    create: async (name, data, options) => {
+      const { context, model } = await openWritable(name)
+      return createRecord(context, model, data, options)
+    },
+    update: async (name, id, data, options) => {
+      const { context, model } = await openWritable(name)
+      return updateRecord(context, model, { id, data }, options)
+    },
+    save: async (name, records, options) => {
+      const { context, model } = await openWritable(name)
+      return saveRecords(context, model, records, options)
+    },
+    updateMass: async (name, request, options) => {
+      const { context, model } = await openWritable(name)
+      return updateMass(context, model, request, options)
+    },
+    remove: async (name, id, options) => {
+      const { context, model } = await openWritable(name)
+      return removeRecord(context, model, id, options)
+    },
+    revert: async (name, id, data, options) => {
+      const { context, model } = await openWritable(name)
+      return revertRecord(context, model, { id, data }, options)
+    },
+    removeAll: async (name, records, options) => {
+      const { context, model } = await openWritable(name)
+      return removeListedRecords(context, model, records, options)
+    },
+    batch: async (requests, options) =>
+      runBatch(createContext(app, await resolvePrincipal()), requests, options),
+    upload: async (name, sent, options) => {
+      const { context, model } = await openWritable(name)
+      return uploadFile(context, model, sent, options)
+    },
+    download: async (name, id, fieldName) => {
+      const { context, model } = await open(name)
+      return downloadFile(context, model, id, fieldName)
+    },
+    clear: async (name, id, fieldName, options) => {
+      const { context, model } = await openWritable(name)
+      return clearFile(context, model, { id, fieldName }, options)
+    },
   }
 }
 
-async function findByQuery(app: App, principal: Principal, model: Model, query: FindQuery): Promise<Page> {
+async function findByQuery(context: Context, model: Model, query: FindQuery): Promise<Page> {
+  const { principal, app } = context
   requirePermission(principal, 'read', model)
-  if (query.asOf !== undefined) return findPageAt(app, principal, model, query)
+  if (query.asOf !== undefined) return findPageAt(context, model, query)
   const parsed = parseFindQuery(getVisibility(app, principal), model, query, app.settings.maxLimit)
-  const { search, found } = await readPage(app, principal, model, parsed)
+  const { search, found } = await readPage(context, model, parsed)
   return { ...toPage(search, found), next: buildNextPage(search, found.nextCursor) }
 }
 
 async function searchByRequest(
-  app: App,
-  principal: Principal,
+  context: Context,
   model: Model,
   request: unknown,
-  { maxLimit = app.settings.maxLimit }: SearchOptions = {},
+  { maxLimit = context.app.settings.maxLimit }: SearchOptions = {},
 ): Promise<Page> {
+  const { app, principal } = context
   requirePermission(principal, 'read', model)
   const parsed = parseSearchRequest(getVisibility(app, principal), model, request, maxLimit)
-  const { search, found } = await readPage(app, principal, model, parsed)
+  const { search, found } = await readPage(context, model, parsed)
   return toPage(search, found)
 }
 
-async function readPage(app: App, principal: Principal, model: Model, parsed: Search) {
-  const { db, table, search, list } = planSearch(app, principal, model, parsed)
+async function readPage(context: Context, model: Model, parsed: Search) {
+  const { app } = context
+  const { db, table, search, list } = planSearch(context, model, parsed)
   const maxBytes = computeAnswerRoom(app.settings)
   const found = await pages.findPageWithin(db, table, search, { list, maxBytes })
   if (found) return { search, found }
@@ -148,10 +201,11 @@ function buildNextPage({ offset, limit, sort }: Search, last: PageCursor | undef
 }
 
 /** How a search is carried out. */
-function planSearch(app: App, principal: Principal, model: Model, parsed: Search) {
-  const search = { ...parsed, seen: getVisibleCriteria(principal, model) }
+function planSearch(context: Context, model: Model, parsed: Search) {
+  const { app } = context
+  const search = { ...parsed, seen: getVisibleCriteria(context.principal, model) }
   const table = app.tables.of(model)
-  const list = getSelect(app, principal, model, 'list')
+  const list = getSelect(context, model, 'list')
   const isShort = search.selection ? !selectsRelations(search.selection) : !list.hasRelatedConditions
   // Whatever looks into more rows than it shows may take long.
   const db = isShort && isBoundedSearch(table, search) ? app.db.reader : app.db.queryPool
@@ -164,31 +218,30 @@ export interface JsonAnswerPage extends Omit<Page, 'data'> {
 }
 
 export async function findPageJson(
-  app: App,
-  principal: Principal,
+  context: Context,
   model: Model,
   query: FindQuery,
 ): Promise<JsonAnswerPage> {
+  const { principal, app } = context
   requirePermission(principal, 'read', model)
   if (query.asOf !== undefined) {
-    const { data, ...page } = await findPageAt(app, principal, model, query)
+    const { data, ...page } = await findPageAt(context, model, query)
     return { ...page, text: stringifyRecords(app, data) }
   }
   const parsed = parseFindQuery(getVisibility(app, principal), model, query, app.settings.maxLimit)
-  return readPageJson(app, principal, model, parsed)
+  return readPageJson(context, model, parsed)
 }
 
 /** The same for what a search answers. */
 export async function searchPageJson(
-  app: App,
-  principal: Principal,
+  context: Context,
   model: Model,
-  { request, options: { maxLimit = app.settings.maxLimit } = {} }: SearchCall,
+  { request, options: { maxLimit = context.app.settings.maxLimit } = {} }: SearchCall,
 ): Promise<JsonAnswerPage> {
+  const { app, principal } = context
   requirePermission(principal, 'read', model)
   return readPageJson(
-    app,
-    principal,
+    context,
     model,
     parseSearchRequest(getVisibility(app, principal), model, request, maxLimit),
   )
@@ -199,13 +252,9 @@ export interface SearchCall {
   readonly options?: SearchOptions | undefined
 }
 
-async function readPageJson(
-  app: App,
-  principal: Principal,
-  model: Model,
-  parsed: Search,
-): Promise<JsonAnswerPage> {
-  const { db, table, search, list } = planSearch(app, principal, model, parsed)
+async function readPageJson(context: Context, model: Model, parsed: Search): Promise<JsonAnswerPage> {
+  const { app } = context
+  const { db, table, search, list } = planSearch(context, model, parsed)
   const maxBytes = computeMemoryLimit(app.settings)
   const light = await pages.findPrinted(db, table, search, { list, maxBytes })
   const isSmall = light !== undefined && fitsBytes(light.text, maxBytes * MAX_ESCAPE_FACTOR)
@@ -216,18 +265,14 @@ async function readPageJson(
   return { offset, limit, total, seq, text, next: buildNextPage(search, nextCursor) }
 }
 
-async function readRecord(app: App, principal: Principal, model: Model, id: number): Promise<WireRecord> {
-  return readSelectedRecord(app, principal, model, { id, select: getSelect(app, principal, model, 'full') })
+async function readRecord(context: Context, model: Model, id: number): Promise<WireRecord> {
+  return readSelectedRecord(context, model, { id, select: getSelect(context, model, 'full') })
 }
 
 /** What a read answers, as the text of its JSON. */
-export async function readRecordJson(
-  app: App,
-  principal: Principal,
-  model: Model,
-  id: number,
-): Promise<store.RecordJson> {
-  const [select, seen] = [getSelect(app, principal, model, 'full'), getVisibleCriteria(principal, model)]
+export async function readRecordJson(context: Context, model: Model, id: number): Promise<store.RecordJson> {
+  const { app } = context
+  const [select, seen] = [getSelect(context, model, 'full'), getVisibleCriteria(context.principal, model)]
   const db = dependsOnRelated(select, seen) ? app.db.queryPool : app.db.reader
   const table = app.tables.of(model)
   const record = { id: requireId(model, id), select, seen }
@@ -241,16 +286,16 @@ export async function readRecordJson(
 
 /** A part of a record, or more than a read shows. */
 async function fetchRecord(
-  app: App,
-  principal: Principal,
+  context: Context,
   model: Model,
   id: number,
   fields: FieldSelection,
 ): Promise<WireRecord> {
+  const { app } = context
   requireId(model, id)
-  const selection = parseRecordSelection(getVisibility(app, principal), model, fields)
+  const selection = parseRecordSelection(getVisibility(app, context.principal), model, fields)
   const select = compileSelection(app.db.dialect, selection)
-  return readSelectedRecord(app, principal, model, { id, select, isLong: selectsRelations(selection) })
+  return readSelectedRecord(context, model, { id, select, isLong: selectsRelations(selection) })
 }
 
 interface RecordQuery {
@@ -260,12 +305,12 @@ interface RecordQuery {
 }
 
 async function readSelectedRecord(
-  app: App,
-  principal: Principal,
+  context: Context,
   model: Model,
   { id, select, isLong = false }: RecordQuery,
 ): Promise<WireRecord> {
-  const seen = getVisibleCriteria(principal, model)
+  const { app } = context
+  const seen = getVisibleCriteria(context.principal, model)
   const db = isLong || dependsOnRelated(select, seen) ? app.db.queryPool : app.db.reader
   const table = app.tables.of(model)
   const record = { id: requireId(model, id), select, seen }

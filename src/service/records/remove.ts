@@ -4,32 +4,30 @@ import type { Model } from '../../model/definition/model.js'
 import { isObject } from '../../model/values/value.js'
 import * as store from '../../store/records/records.js'
 import type { RemoveOptions, RemovedRecord, WriteOptions, WriteResult } from '../../wire.js'
-import type { App } from '../context/app.js'
-import type { Principal } from '../context/principal.js'
 import { createConflictError, refuseIfStale } from '../write/conflict.js'
 import { requireId, throwNotFound } from '../context/ids.js'
 import { lockForRemove } from '../write/lock-order.js'
 import { RecordWriter } from '../write/record-writer.js'
 import { parseVersion, parseRemoveVersion, type ExpectedVersion } from '../write/versions.js'
-import { getTimestamp, type WriteContext } from '../context/context.js'
+import type { Context } from '../context/context.js'
+import type { Table } from '../../store/sql/table.js'
 import { buildWriteRequest, writeInTransaction } from '../write/transaction.js'
 
 const MAX_REMOVALS = 1_000
 
 export async function removeRecord(
-  app: App,
-  principal: Principal,
+  context: Context,
   model: Model,
   id: number,
   options: RemoveOptions = {},
 ): Promise<WriteResult<number>> {
   requireId(model, id)
   const expected = parseRemoveVersion(options)
-  const now = getTimestamp(app)
-  const request = await buildWriteRequest(app, model, 'delete', { id, version: expected?.version }, options)
-  return writeInTransaction(app, principal, request, options.idempotencyKey, async ({ tx, changes }) => {
-    const writer = new RecordWriter({ app, ...principal, tx, now })
-    await removeInTransaction({ app, tx, ...principal }, writer, model, id, expected)
+  const sent = { action: 'delete', id, version: expected?.version } as const
+  const request = await buildWriteRequest(context, model, sent, options)
+  return writeInTransaction(context, request, options, async ({ context: writing, changes }) => {
+    const writer = new RecordWriter(writing)
+    await removeInTransaction(writer, { model, id, expected })
     changes.push(...(await writer.finish()))
     return id
   })
@@ -43,24 +41,23 @@ interface RemovalRequest {
 
 /** All of them are removed, or none. */
 export async function removeListedRecords(
-  app: App,
-  principal: Principal,
+  context: Context,
   model: Model,
   records: readonly unknown[],
   options: WriteOptions = {},
 ): Promise<WriteResult<readonly RemovedRecord[]>> {
-  const now = getTimestamp(app)
   const removals = parseRemovals(model, records)
-  const request = await buildWriteRequest(app, model, 'delete-all', { data: records }, options)
-  return writeInTransaction(app, principal, request, options.idempotencyKey, async ({ tx, changes }) => {
-    const writer = new RecordWriter({ app, ...principal, tx, now })
+  const request = await buildWriteRequest(context, model, { action: 'delete-all', data: records }, options)
+  return writeInTransaction(context, request, options, async ({ context: writing, changes }) => {
+    const writer = new RecordWriter(writing)
     const ids = removals.map(({ id }) => id)
-    await lockForRemove({ app, tx }, model, ids)
-    for (const { id } of removals) await writer.requireRemovable(app.tables.of(model), id)
-    await refuseStaleRemovals({ app, tx, ...principal }, model, removals)
+    await lockForRemove(writing, model, ids)
+    const table = writing.app.tables.of(model)
+    for (const { id } of removals) await writer.requireRemovable(table, id)
+    await refuseStaleRemovals(writing, table, removals)
     const versions = new Map<number, number>()
     for (const { id, expected } of removals)
-      versions.set(id, await removeInTransaction({ app, tx, ...principal }, writer, model, id, expected))
+      versions.set(id, await removeInTransaction(writer, { model, id, expected }))
     changes.push(...(await writer.finish()))
     return removals.map(({ id }) => ({ id, version: versions.get(id) ?? 0 }))
   })
@@ -68,26 +65,27 @@ export async function removeListedRecords(
 
 /** Before any of them goes: so that a conflict shows them as they are, and not as we would leave them. */
 async function refuseStaleRemovals(
-  context: Omit<WriteContext, 'now'>,
-  model: Model,
+  context: Context,
+  table: Table,
   removals: readonly RemovalRequest[],
 ): Promise<void> {
-  const table = context.app.tables.of(model)
   for (const { id, expected } of removals) {
-    if (expected) await refuseIfStale(context, context.tx, table, id, expected, null)
+    if (expected) await refuseIfStale(context, table, id, { expected, draft: null })
   }
 }
 
-/** Answers the version that it had. */
+interface RecordRemoval extends RemovalRequest {
+  readonly model: Model
+  /** The place of the removal in a batch. */
+  readonly path?: string
+}
+
+/** Removes a record and returns the version that it had. */
 export async function removeInTransaction(
-  context: Omit<WriteContext, 'now'>,
   writer: RecordWriter,
-  model: Model,
-  id: number,
-  expected: ExpectedVersion | undefined,
-  /** Where in the request that is asked for. */
-  path = '',
+  { model, id, expected, path = '' }: RecordRemoval,
 ): Promise<number> {
+  const { context } = writer
   const { app, tx } = context
   const table = app.tables.of(model)
   // A member of one that was removed before it.
@@ -97,7 +95,7 @@ export async function removeInTransaction(
     // Between the read and the guarded delete: it was at this version all the time, and so was what is permitted.
     if (!removed) await writer.requireRemovable(table, id)
     if (expected && record.version !== expected.version)
-      throw await createConflictError(context, tx, table, record, expected, null)
+      throw await createConflictError(context, { table, record, expected, draft: null })
     // Somebody was faster: the record is read again, and by now it is locked.
     if (removed ?? (await writer.remove(table, record, path))) return record.version
   }

@@ -6,24 +6,23 @@ import type { Field } from '../../model/values/field-types.js'
 import { isOwnedList, isReadByDefault, isWritable, type Model } from '../../model/definition/model.js'
 import { getReferenceId, listIds, isSameValue, type Value, type Values } from '../../model/values/value.js'
 import { readVersions } from '../../store/records/bulk.js'
-import { UniqueViolation, type Queryable, type Transaction } from '../../store/engine/database.js'
+import { UniqueViolation } from '../../store/engine/database.js'
 import { findLastVersion } from '../../store/log/history.js'
 import * as store from '../../store/records/records.js'
 import { isKnownIn, wasAfter, valueIn, type RecordState, type Was } from '../../store/log/past.js'
 import type { UpdateOptions, WireRecord, WriteResult } from '../../wire.js'
 import { refuseDirectKeyCreate } from '../auth/key-rules.js'
-import type { App } from '../context/app.js'
 import { refuseIfStale } from '../write/conflict.js'
 import { requireId, throwNotFound } from '../context/ids.js'
 import { lockInOrder } from '../write/lock-order.js'
 import { readPastRecord, toVisiblePast, type PastRecord } from '../log/past-record.js'
 import { removeUnseenRelated } from '../log/past-visibility.js'
-import { getVisibility, type Principal } from '../context/principal.js'
+import { getVisibility } from '../context/principal.js'
 import { requirePermission } from '../access/permission-checks.js'
-import { prepareDraft, requireUpdatable, buildResultReader } from './save.js'
+import { prepareDraft, requireUpdatable, buildResultReader, type UpdateInput } from './save.js'
 import { RecordWriter, type RestoredRecord } from '../write/record-writer.js'
 import { parseRevertTarget, parseUpdateVersion, type ExpectedVersion } from '../write/versions.js'
-import { getTimestamp } from '../context/context.js'
+import { withDatabase, type Context, type WriteContext } from '../context/context.js'
 import { buildWriteRequest, writeInTransaction } from '../write/transaction.js'
 
 interface RevertRequest {
@@ -31,7 +30,6 @@ interface RevertRequest {
   readonly expected: ExpectedVersion
   /** The version that is to be had again. */
   readonly to: number
-  readonly now: string
 }
 
 /** What is to be written; `back` where the record is gone. */
@@ -43,52 +41,35 @@ interface RevertPlan {
 }
 
 export async function revertRecord(
-  app: App,
-  principal: Principal,
+  context: Context,
   model: Model,
-  id: number,
-  data: unknown,
+  { id, data }: UpdateInput,
   options: UpdateOptions = {},
 ): Promise<WriteResult<WireRecord>> {
+  const { app } = context
   requireId(model, id)
   const expected = parseUpdateVersion(data, id, options)
-  const revertRequest: RevertRequest = {
-    id,
-    expected,
-    to: parseRevertTarget(data, expected),
-    now: getTimestamp(app),
-  }
+  const revertRequest: RevertRequest = { id, expected, to: parseRevertTarget(data, expected) }
   // What is wrong with it is said below: a repeat is answered as it was, whatever has become of the record since.
-  const prepared = await captureRefusal(planRevert(app, principal, model, revertRequest))
-  const shown = buildResultReader(app, principal, model, options)
-  const request = await buildWriteRequest(
-    app,
-    model,
-    'revert',
-    { id, version: expected.version, data },
-    options,
-  )
-  const written = writeInTransaction(
-    app,
-    principal,
-    request,
-    options.idempotencyKey,
-    async ({ tx, changes }) => {
-      const { draft, from, restored } = prepared()
-      const writer = new RecordWriter({ app, ...principal, tx, now: revertRequest.now }, [draft])
-      await lockInOrder({ app, tx }, [draft])
-      if (restored) {
-        await refuseIfRestored(app, principal, tx, model, revertRequest, draft)
-        await writer.create(draft, undefined, restored)
-      } else {
-        await writer.update(draft, { id, version: expected.version }, expected)
-        // It has only just come to the version that was named: what is written is the way back from another one.
-        if (from !== expected.version) throw createVersionChangedError(model, revertRequest, from)
-      }
-      changes.push(...(await writer.finish()))
-      return shown(writer, tx, id)
-    },
-  )
+  const prepared = await captureRefusal(planRevert(context, model, revertRequest))
+  const shown = buildResultReader(context, model, options)
+  const sent = { action: 'revert', id, version: expected.version, data } as const
+  const request = await buildWriteRequest(context, model, sent, options)
+  const written = writeInTransaction(context, request, options, async ({ context: writing, changes }) => {
+    const { draft, from, restored } = prepared()
+    const writer = new RecordWriter(writing, [draft])
+    await lockInOrder(writing, [draft])
+    if (restored) {
+      await refuseIfRestored(writing, model, revertRequest, draft)
+      await writer.create(draft, undefined, restored)
+    } else {
+      await writer.update(draft, { id, version: expected.version }, expected)
+      // It has only just come to the version that was named: what is written is the way back from another one.
+      if (from !== expected.version) throw createVersionChangedError(model, revertRequest, from)
+    }
+    changes.push(...(await writer.finish()))
+    return shown(writer, id)
+  })
   return written.catch(async (error: unknown) => {
     if (!isIdTaken(error)) throw error
     throw createVersionChangedError(
@@ -112,51 +93,39 @@ async function captureRefusal<T>(promise: Promise<T>): Promise<() => T> {
   }
 }
 
-async function planRevert(
-  app: App,
-  principal: Principal,
-  model: Model,
-  request: RevertRequest,
-): Promise<RevertPlan> {
+async function planRevert(context: Context, model: Model, request: RevertRequest): Promise<RevertPlan> {
+  const { app } = context
   const { id, to } = request
   const db = app.db.queryPool
   const now = await wasAfter(db, app.tables.of(model), id, () => true)
   // A version that is yet to come is before one that is yet to come, too: it is a conflict.
   const isAhead = now.latest !== undefined && to > now.latest
-  const past = isAhead ? undefined : await readPastRecord(app, principal, db, model, id, to)
-  if (now.today === 'gone') return planRestore(app, principal, db, model, request, past, now)
-  await requireUpdatable(app, principal, model, id)
+  const past = isAhead ? undefined : await readPastRecord(withDatabase(context, db), model, id, to)
+  if (now.today === 'gone') return planRestore(withDatabase(context, db), model, request, { past, now })
+  await requireUpdatable(context, model, id)
   const sent = past
     ? await removeUnseenValues(
-        app,
-        principal,
-        db,
+        withDatabase(context, db),
         model,
-        diffPastValues(app, principal, model, past, now.today),
+        diffPastValues(context, model, past, now.today),
       )
     : {}
   // A conflict is told before anything else.
-  if (now.latest === request.expected.version) await refuseMissingRelated(app, db, model, sent, {})
+  if (now.latest === request.expected.version)
+    await refuseMissingRelated(withDatabase(context, db), model, sent)
   const key = { id, version: request.expected.version }
   const draft = await prepareDraft(
-    app,
-    principal,
-    readUpdateDraft(getVisibility(app, principal), model, sent, key, request.now),
+    context,
+    readUpdateDraft(getVisibility(app, context.principal), model, sent, key, context.now),
   )
   return { draft, from: now.latest ?? 0 }
 }
 
-function diffPastValues(
-  app: App,
-  principal: Principal,
-  model: Model,
-  past: PastRecord,
-  today: RecordState,
-): Values {
+function diffPastValues(context: Context, model: Model, past: PastRecord, today: RecordState): Values {
   const data: Values = {}
   for (const field of model.fields.values()) {
     const value = past.values[field.name] ?? null
-    if (isRevertible(app, principal, model, field, past) && !isSameValue(value, valueIn(today, field.name)))
+    if (isRevertible(context, model, field, past) && !isSameValue(value, valueIn(today, field.name)))
       data[field.name] = value
   }
   return data
@@ -164,8 +133,7 @@ function diffPastValues(
 
 /** Files and secrets stay as they are; so does what the caller may not see or write, and what nobody knows. */
 function isRevertible(
-  app: App,
-  principal: Principal,
+  context: Context,
   model: Model,
   field: Field,
   { readableFields, values }: PastRecord,
@@ -173,19 +141,13 @@ function isRevertible(
   if (!isReadByDefault(field) || !isWritable(field) || !isKnownIn(values, field.name)) return false
   return (
     (!readableFields || readableFields.has(field.name)) &&
-    getVisibility(app, principal).canWrite(model, field)
+    getVisibility(context.app, context.principal).canWrite(model, field)
   )
 }
 
 /** Without what leads to records that the caller does not see. */
-async function removeUnseenValues(
-  app: App,
-  principal: Principal,
-  db: Queryable,
-  model: Model,
-  data: Values,
-): Promise<Values> {
-  const [seen = data] = await removeUnseenRelated(app, principal, db, model, [data])
+async function removeUnseenValues(context: Context, model: Model, data: Values): Promise<Values> {
+  const [seen = data] = await removeUnseenRelated(context, model, [data])
   return Object.fromEntries(
     Object.entries(seen).filter(([name, value]) => value !== null || data[name] === null),
   )
@@ -193,11 +155,10 @@ async function removeUnseenValues(
 
 /** Names every neighbour that is no longer there. */
 async function refuseMissingRelated(
-  app: App,
-  db: Queryable,
+  { app, db }: Context,
   model: Model,
   data: Values,
-  { self }: { readonly self?: number },
+  self?: number,
 ): Promise<void> {
   const errors = new FieldErrors()
   for (const [name, value] of Object.entries(data)) {
@@ -218,20 +179,18 @@ async function refuseMissingRelated(
 
 /** Of a record that was deleted. It needs the right to make it, with all that it held: it returns whole, or not at all. */
 async function planRestore(
-  app: App,
-  principal: Principal,
-  db: Queryable,
+  context: Context,
   model: Model,
   request: RevertRequest,
-  past: PastRecord | undefined,
-  { latest = 0 }: Was,
+  { past, now: { latest = 0 } }: { readonly past: PastRecord | undefined; readonly now: Was },
 ): Promise<RevertPlan> {
-  const { id, expected, now } = request
+  const { db, app, principal, now } = context
+  const { id, expected } = request
   const last = await wasAfter(db, app.tables.of(model), id, ({ version }) => version < latest)
-  if (!(await toVisiblePast(app, principal, db, model, id, last))) throwNotFound(model, id)
+  if (!(await toVisiblePast(context, model, id, last))) throwNotFound(model, id)
   requirePermission(principal, 'create', model)
   refuseDirectKeyCreate(model)
-  if (past) requireFullAccess(app, principal, model, past)
+  if (past) requireFullAccess(context, model, past)
   if (!past || latest !== expected.version) throw createVersionChangedError(model, request, latest)
   const data: Values = {}
   for (const field of model.fields.values()) {
@@ -240,13 +199,9 @@ async function planRestore(
     if (!isKnownIn(past.values, field.name)) continue
     data[field.name] = wasRemovedWithOwner(model, field, value, past.values) ? null : value
   }
-  await requireVisibleRelated(app, principal, db, model, data, id)
-  await refuseMissingRelated(app, db, model, data, { self: id })
-  const draft = await prepareDraft(
-    app,
-    principal,
-    readCreateDraft(getVisibility(app, principal), model, data, now),
-  )
+  await requireVisibleRelated(context, model, data, id)
+  await refuseMissingRelated(context, model, data, id)
+  const draft = await prepareDraft(context, readCreateDraft(getVisibility(app, principal), model, data, now))
   const { createdOn = null, createdBy = null } = past.values
   const sequences = [...model.fields.values()].filter(({ sequence }) => sequence)
   const numbers = Object.fromEntries(sequences.map(({ name }) => [name, past.values[name] ?? null]))
@@ -257,32 +212,26 @@ async function planRestore(
   }
 }
 
-function requireFullAccess(
-  app: App,
-  principal: Principal,
-  model: Model,
-  { readableFields }: PastRecord,
-): void {
+function requireFullAccess(context: Context, model: Model, { readableFields }: PastRecord): void {
+  const { principal } = context
   if (!principal.permissions) return
   const fields = [...model.fields.values()].filter((field) => isReadByDefault(field) && isWritable(field))
   const isWhole = fields.every(
     (field) =>
       (!readableFields || readableFields.has(field.name)) &&
-      getVisibility(app, principal).canWrite(model, field),
+      getVisibility(context.app, principal).canWrite(model, field),
   )
   if (!isWhole) throw createPartialAccessError(model)
 }
 
 /** To those who do not see everything, a neighbour that is gone is like one that is hidden: neither is named, and both are refused alike. */
 async function requireVisibleRelated(
-  app: App,
-  principal: Principal,
-  db: Queryable,
+  context: Context,
   model: Model,
   data: Values,
   self: number,
 ): Promise<void> {
-  const [seen = data] = await removeUnseenRelated(app, principal, db, model, [data])
+  const [seen = data] = await removeUnseenRelated(context, model, [data])
   const isWhole = [...model.fields.values()].every(({ name, relation }) => {
     const ids = new Set(listIds([seen[name] ?? []].flat()))
     if (relation?.target === model.name) ids.add(self)
@@ -320,18 +269,17 @@ function wasRemovedWithOwner(model: Model, { relation }: Field, value: Value, va
 
 /** Somebody may have brought it back meanwhile, and deleted it again. */
 async function refuseIfRestored(
-  app: App,
-  principal: Principal,
-  tx: Transaction,
+  context: WriteContext,
   model: Model,
   request: RevertRequest,
   draft: Draft,
 ): Promise<void> {
+  const { app, tx } = context
   const { id, expected } = request
   const table = app.tables.of(model)
   const isBack = async () => (await store.findVersion(tx, table, id)) !== undefined
   if (await isBack()) {
-    await refuseIfStale({ app, ...principal }, tx, table, id, expected, draft)
+    await refuseIfStale(context, table, id, { expected, draft })
     // It is there, and may not be seen as it is now.
     if (await isBack()) throwNotFound(model, id)
   }

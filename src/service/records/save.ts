@@ -18,7 +18,7 @@ import { compileSelection } from '../../store/sql/select.js'
 import type { SaveOptions, UpdateOptions, WireRecord, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
 import { createBare, isBare, updateBare } from '../write/bare-saves.js'
-import { getVisibility, type Principal } from '../context/principal.js'
+import { getVisibility } from '../context/principal.js'
 import { requireId, throwNotFound } from '../context/ids.js'
 import { refuseDirectKeyCreate } from '../auth/key-rules.js'
 import { isAlwaysInMemory } from '../context/answer-limits.js'
@@ -36,56 +36,52 @@ import {
   addMemberNames,
 } from '../access/visible-records.js'
 import { parseVersion, parseUpdateVersion, type ExpectedVersion } from '../write/versions.js'
-import { getTimestamp } from '../context/context.js'
+import { withDatabase, type Context } from '../context/context.js'
 import { buildWriteRequest, writeInTransaction, type TransactionScope } from '../write/transaction.js'
 import { toShortenedKey, AnswerCollector } from '../write/written-answers.js'
 import { hasMembers } from '../access/written-record.js'
 
 export async function createRecord(
-  app: App,
-  principal: Principal,
+  context: Context,
   model: Model,
   data: unknown,
   options: SaveOptions = {},
 ): Promise<WriteResult<WireRecord>> {
-  requirePermission(principal, 'create', model)
+  requirePermission(context.principal, 'create', model)
   refuseDirectKeyCreate(model)
-  return writeRecord(app, principal, await prepareCreate(app, principal, model, data), { data }, options)
+  return writeRecord(context, await prepareCreate(context, model, data), { data }, options)
+}
+
+/** The data that was sent for a stored record. */
+export interface UpdateInput {
+  readonly id: number
+  readonly data: unknown
 }
 
 export async function updateRecord(
-  app: App,
-  principal: Principal,
+  context: Context,
   model: Model,
-  id: number,
-  data: unknown,
+  { id, data }: UpdateInput,
   options: UpdateOptions = {},
 ): Promise<WriteResult<WireRecord>> {
   const sent = { data, ...(options.patch ? { patch: true } : {}) }
-  return writeRecord(
-    app,
-    principal,
-    await prepareUpdate(app, principal, model, id, data, options),
-    sent,
-    options,
-  )
+  return writeRecord(context, await prepareUpdate(context, model, { id, data }, options), sent, options)
 }
 
-/** What a record gets besides what was sent for it: a file that has arrived, what only the service sets. */
-export interface WriteAddition {
-  /** What a repeat must be equal to. */
+/** A write that adds values to the data that was sent: an uploaded file, or values that only the service sets. */
+export interface WriteWithAddition {
+  readonly data: unknown
+  /** The file as a repeat under the same idempotency key must send it. */
   readonly file?: object
-  /** What it changes beside the record goes into the same part of the Log. */
+  /** Runs in the transaction. Changes that it adds go into the Log with the record's own. */
   readonly prepareValues: (tx: Transaction, changes: NewChange[]) => Promise<Values>
 }
 
-/** Made, or changed if it has an id. */
+/** Creates a record, or updates the one whose id the data names. */
 export async function saveWithAddition(
-  app: App,
-  principal: Principal,
+  context: Context,
   model: Model,
-  data: unknown,
-  { file, prepareValues }: WriteAddition,
+  { data, file, prepareValues }: WriteWithAddition,
   options: UpdateOptions,
 ): Promise<WriteResult<WireRecord>> {
   const id = isObject(data) ? (data['id'] ?? null) : null
@@ -95,141 +91,119 @@ export async function saveWithAddition(
     throw new VersoError('bad-request', 'A new record has no version yet: name the id of the record, too')
   const save =
     id === null
-      ? await prepareCreate(app, principal, model, data)
-      : await prepareUpdate(app, principal, model, id, data, options)
-  return writeRecord(app, principal, save, { data, ...(file ? { file } : {}) }, options, prepareValues)
+      ? await prepareCreate(context, model, data)
+      : await prepareUpdate(context, model, { id, data }, options)
+  return writeRecord(context, { ...save, prepareValues }, { data, ...(file ? { file } : {}) }, options)
 }
 
-/** A checked request to write one record; one that is made is expected at no version. */
+/** A checked write of one record. A new record has no expected version. */
 interface RecordSave {
   readonly draft: Draft
   readonly expected: ExpectedVersion | undefined
-  readonly now: string
+  readonly prepareValues?: WriteWithAddition['prepareValues']
 }
 
-async function prepareCreate(
-  app: App,
-  principal: Principal,
-  model: Model,
-  data: unknown,
-): Promise<RecordSave> {
+async function prepareCreate(context: Context, model: Model, data: unknown): Promise<RecordSave> {
+  const { principal, app } = context
   requirePermission(principal, 'create', model)
   refuseRecordKeys(data)
-  const now = getTimestamp(app)
-  const draft = readCreateDraft(getVisibility(app, principal), model, data, now)
-  return { draft: await prepareDraft(app, principal, draft), expected: undefined, now }
+  const draft = readCreateDraft(getVisibility(app, principal), model, data, context.now)
+  return { draft: await prepareDraft(context, draft), expected: undefined }
 }
 
 async function prepareUpdate(
-  app: App,
-  principal: Principal,
+  context: Context,
   model: Model,
-  id: number,
-  data: unknown,
+  { id, data }: UpdateInput,
   options: UpdateOptions,
 ): Promise<RecordSave> {
+  const { app, principal, now } = context
   requireId(model, id)
-  await requireUpdatable(app, principal, model, id)
+  await requireUpdatable(context, model, id)
   const expected = parseUpdateVersion(data, id, options)
-  const now = getTimestamp(app)
   const key = { id, version: expected.version }
   const draft = readUpdateDraft(getVisibility(app, principal), model, data, key, now)
-  return {
-    draft: await prepareDraft(app, principal, options.patch ? markPatchedFields(draft) : draft),
-    expected,
-    now,
-  }
+  return { draft: await prepareDraft(context, options.patch ? markPatchedFields(draft) : draft), expected }
 }
 
 /** As it may be stored. */
-export async function prepareDraft(app: App, principal: Principal, draft: Draft): Promise<Draft> {
-  const [validated = draft] = await validateSystemDrafts(app, principal, draft.model, [draft])
+export async function prepareDraft(context: Context, draft: Draft): Promise<Draft> {
+  const [validated = draft] = await validateSystemDrafts(context.app, context.principal, draft.model, [draft])
   return hashSecrets(validated)
 }
 
 /** Who may change no record of this model is told so, if there is one to be changed. */
-export async function requireUpdatable(
-  app: App,
-  principal: Principal,
-  model: Model,
-  id: number,
-): Promise<void> {
+export async function requireUpdatable(context: Context, model: Model, id: number): Promise<void> {
+  const { principal } = context
   if (!principal.permissions || principal.permissions.of(model).can('update')) return
-  if (!(await isRecordVisible(app, principal, app.db.reader, { model, id }))) throwNotFound(model, id)
+  if (!(await isRecordVisible(withDatabase(context, context.app.db.reader), { model, id })))
+    throwNotFound(model, id)
   requirePermission(principal, 'update', model)
 }
 
 async function writeRecord(
-  app: App,
-  principal: Principal,
-  { draft: sent, expected, now }: RecordSave,
+  context: Context,
+  { draft: sent, expected, prepareValues }: RecordSave,
   sentBody: { readonly data: unknown; readonly file?: object; readonly patch?: boolean },
   options: SaveOptions,
-  prepareValues?: WriteAddition['prepareValues'],
 ): Promise<WriteResult<WireRecord>> {
   const { model, key } = sent
-  const request = await buildWriteRequest(
-    app,
-    model,
-    key ? 'update' : 'create',
-    { ...key, ...sentBody },
-    options,
-  )
-  const plain = plainOf(principal, sent, options, prepareValues !== undefined)
-  if (plain && options.wanted === undefined && isBare(app, principal, sent)) {
-    const saveOne = async ({ tx, changes }: TransactionScope) => {
-      const work = { app, ...principal, tx, now }
-      const saving = key && expected ? updateBare(work, sent, key, expected) : createBare(work, sent)
+  const action = key ? 'update' : 'create'
+  const request = await buildWriteRequest(context, model, { action, ...key, ...sentBody }, options)
+  const plain = plainOf(context.principal, sent, options, prepareValues !== undefined)
+  if (plain && options.wanted === undefined && isBare(context, sent)) {
+    const saveOne = async ({ context: writing, changes }: TransactionScope) => {
+      const saving = key && expected ? updateBare(writing, sent, key, expected) : createBare(writing, sent)
       const { record, change } = await saving
       changes.push(change)
-      return hasMembers(model, record) ? addNamesOrShorten(app, principal, tx, { model, record }) : record
+      return hasMembers(model, record) ? addNamesOrShorten(writing, { model, record }) : record
     }
-    return writeInTransaction(app, principal, request, undefined, saveOne, plain)
+    return writeInTransaction(context, request, { groupable: plain }, saveOne)
   }
-  const readResult = buildResultReader(app, principal, model, options)
-  const work = async ({ tx, changes }: TransactionScope) => {
+  const readResult = buildResultReader(context, model, options)
+  const work = async ({ context: writing, changes }: TransactionScope) => {
     const draft = prepareValues
-      ? { ...sent, values: { ...sent.values, ...(await prepareValues(tx, changes)) } }
+      ? { ...sent, values: { ...sent.values, ...(await prepareValues(writing.tx, changes)) } }
       : sent
     const merges = options.merge === 'fields'
-    const writer = new RecordWriter({ app, ...principal, tx, now }, [draft], { merges })
-    await lockInOrder({ app, tx }, [draft], merges)
+    const writer = new RecordWriter(writing, [draft], { merges })
+    await lockInOrder(writing, [draft], merges)
     if (!key) await writer.refuseStaleInside(draft)
     const id = key && expected ? await writer.update(draft, key, expected) : await writer.create(draft)
     changes.push(...(await writer.finish()))
-    return readResult(writer, tx, id)
+    return readResult(writer, id)
   }
-  return writeInTransaction(app, principal, request, options.idempotencyKey, work, plain)
+  const { idempotencyKey } = options
+  return writeInTransaction(context, request, { idempotencyKey, groupable: plain }, work)
 }
 
 /** Several at once: those without an id are made, the others changed from the version that they name. All of them or none. */
 export async function saveRecords(
-  app: App,
-  principal: Principal,
+  context: Context,
   model: Model,
   records: readonly unknown[],
   options: SaveOptions = {},
 ): Promise<WriteResult<readonly WireRecord[]>> {
-  const now = getTimestamp(app)
+  const { app, principal } = context
   const sent = records.map((data, index) => ({ data, key: parseRecordKey(model, data, `records[${index}]`) }))
   if (sent.some(({ key }) => !key)) refuseDirectKeyCreate(model)
   const drafts: Draft[] = []
-  const read = readSaveDrafts(getVisibility(app, principal), model, sent, now)
+  const read = readSaveDrafts(getVisibility(app, principal), model, sent, context.now)
   for (const draft of await validateSystemDrafts(app, principal, model, read))
     drafts.push(await hashSecrets(draft))
-  const readResult = buildResultReader(app, principal, model, options)
-  const request = await buildWriteRequest(app, model, 'save', { data: records }, options)
-  return writeInTransaction(app, principal, request, options.idempotencyKey, async ({ tx, changes }) => {
+  const readResult = buildResultReader(context, model, options)
+  const request = await buildWriteRequest(context, model, { action: 'save', data: records }, options)
+  return writeInTransaction(context, request, options, async ({ context: writing, changes }) => {
     const merges = options.merge === 'fields'
-    const writer = new RecordWriter({ app, ...principal, tx, now }, drafts, { merges })
-    await lockInOrder({ app, tx }, drafts, merges)
+    const writer = new RecordWriter(writing, drafts, { merges })
+    await lockInOrder(writing, drafts, merges)
     await writer.refuseStale(drafts)
     const ids: number[] = []
     for (const draft of drafts) ids.push(await writer.save(draft))
     changes.push(...(await writer.finish()))
     const answers = new AnswerCollector<WireRecord>(app)
     for (const id of ids)
-      answers.add(await (answers.isFull ? readRecordKey(app, tx, model, id) : readResult(writer, tx, id)))
+      answers.add(await (answers.isFull ? readRecordKey(app, writing.tx, model, id) : readResult(writer, id)))
     return answers.all()
   })
 }
@@ -260,29 +234,28 @@ export async function readRecordKey(
   return { id, version: (await store.findVersion(tx, app.tables.of(model), id)) ?? throwNotFound(model, id) }
 }
 
-export type ResultReader = (saving: RecordWriter, tx: Transaction, id: number) => Promise<WireRecord>
+export type ResultReader = (writer: RecordWriter, id: number) => Promise<WireRecord>
 
 /** What the answer shows of a record that was written. */
 export function buildResultReader(
-  app: App,
-  principal: Principal,
+  context: Context,
   model: Model,
   { wanted: fields }: SaveOptions,
 ): ResultReader {
-  if (fields === undefined && seesWholeRecords(app, principal, model))
-    return async (writer, tx, id) => {
+  const { app, principal } = context
+  if (fields === undefined && seesWholeRecords(context, model))
+    return async (writer, id) => {
       const record = await writer.readRecord(model, id)
-      return hasMembers(model, record) ? addNamesOrShorten(app, principal, tx, { model, record }) : record
+      return hasMembers(model, record) ? addNamesOrShorten(writer.context, { model, record }) : record
     }
   const select = fields
     ? compileSelection(app.db.dialect, parseRecordSelection(getVisibility(app, principal), model, fields))
-    : getSelect(app, principal, model, 'full')
-  return async (_, tx, id) => {
-    const key = await readRecordKey(app, tx, model, id)
-    const record = await readIfFits(app, principal, tx, { model, id, select })
+    : getSelect(context, model, 'full')
+  return async ({ context: writing }, id) => {
+    const key = await readRecordKey(app, writing.tx, model, id)
+    const record = await readIfFits(writing, { model, id, select })
     if (record) return record
-    const isLarge =
-      !isAlwaysInMemory(app, select) && (await isRecordVisible(app, principal, tx, { model, id }))
+    const isLarge = !isAlwaysInMemory(app, select) && (await isRecordVisible(writing, { model, id }))
     // Who may write what they may not see is told that it was written.
     return isLarge ? toShortenedKey(key) : key
   }
@@ -290,12 +263,10 @@ export function buildResultReader(
 
 /** With the names of its list members; the id and the version of one that is larger than an answer. */
 async function addNamesOrShorten(
-  app: App,
-  principal: Principal,
-  tx: Transaction,
+  context: Context,
   written: { readonly model: Model; readonly record: WireRecord },
 ): Promise<WireRecord> {
-  return (await addMemberNames(app, principal, tx, written)) ?? toShortenedKey(written.record)
+  return (await addMemberNames(context, written)) ?? toShortenedKey(written.record)
 }
 
 function refuseRecordKeys(data: unknown, path = ''): void {

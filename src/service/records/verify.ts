@@ -4,14 +4,13 @@ import type { VersionedId } from '../../model/write/draft.js'
 import { USER_MODEL, type Model } from '../../model/definition/model.js'
 import type { Visibility } from '../../model/query/visibility.js'
 import { isId, isObject, isVersion } from '../../model/values/value.js'
-import type { Queryable } from '../../store/engine/database.js'
 import * as store from '../../store/records/records.js'
-import type { App } from '../context/app.js'
-import { getVisibility, type Principal } from '../context/principal.js'
+import { getVisibility } from '../context/principal.js'
 import { refuseIfStale } from '../write/conflict.js'
 import { throwNotFound } from '../context/ids.js'
 import { evaluateOptionalCriteria } from '../access/record-access.js'
 import { getVisibleCriteria } from '../access/visible-records.js'
+import type { Context } from '../context/context.js'
 
 const MAX_VERIFIED_RECORDS = 1_000
 
@@ -22,12 +21,8 @@ interface VersionClaim {
 }
 
 /** Refuses if the record, or a neighbour inside of it, is no longer at the version that is named, or no longer there. */
-export async function verifyVersions(
-  app: App,
-  principal: Principal,
-  model: Model,
-  data: unknown,
-): Promise<void> {
+export async function verifyVersions(context: Context, model: Model, data: unknown): Promise<void> {
+  const { app, principal } = context
   if (!isObject(data)) throw new VersoError('bad-request', '"data" must be a record with its id and version')
   const claims: VersionClaim[] = []
   collectClaims(getVisibility(app, principal), model, data, claims, { records: 0 })
@@ -38,20 +33,19 @@ export async function verifyVersions(
       getVisibleCriteria(principal, claimed),
     ])
     if (!isSeen) throwNotFound(claimed, id)
-    await requireVersion({ app, ...principal }, app.db.reader, claimed, { id, version })
+    await requireVersion(context, claimed, { id, version })
   }
 }
 
 /** Refuses unless the record is there and at the version. Whether it may be seen is for the caller to say. */
 export async function requireVersion(
-  context: Principal & { readonly app: App },
-  db: Queryable,
+  context: Context,
   model: Model,
   { id, version }: VersionedId,
 ): Promise<void> {
   const table = context.app.tables.of(model)
-  await refuseIfStale(context, db, table, id, { version, source: 'version' }, null)
-  if ((await store.findVersion(db, table, id)) === undefined) throwNotFound(model, id)
+  await refuseIfStale(context, table, id, { expected: { version, source: 'version' }, draft: null })
+  if ((await store.findVersion(context.db, table, id)) === undefined) throwNotFound(model, id)
 }
 
 function collectClaims(

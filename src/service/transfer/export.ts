@@ -12,12 +12,12 @@ import { countFirstSlice, measureScan } from '../../store/find/large-pages.js'
 import { scanById, type IdScan } from '../../store/records/records.js'
 import { compileSelection } from '../../store/sql/select.js'
 import type { WireRecord } from '../../wire.js'
-import type { App } from '../context/app.js'
 import { computeAnswerRoom } from '../context/answer-limits.js'
-import { getVisibility, type Principal } from '../context/principal.js'
+import { getVisibility } from '../context/principal.js'
 import { requirePermission } from '../access/permission-checks.js'
 import { getVisibleCriteria } from '../access/visible-records.js'
 import { FileExport, type ContentSink, type ExportApp } from './export-files.js'
+import type { Context } from '../context/context.js'
 
 const FIRST_PAGE_ROWS = 50
 const MAX_PAGE_ROWS = 500
@@ -53,7 +53,8 @@ export interface ExportColumn {
 }
 
 /** What a search would find, all of it, by id. What is wrong with the request is refused here; what comes later ends the pages. */
-export function exportSearch(app: App, principal: Principal, model: Model, request: unknown): ExportTable {
+export function exportSearch(context: Context, model: Model, request: unknown): ExportTable {
+  const { principal, app } = context
   requirePermission(principal, 'read', model)
   requirePermission(principal, 'export', model)
   const { offset, limit, sortBy, fields, ...rest } = isObject(request) ? request : {}

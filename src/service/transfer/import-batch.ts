@@ -19,6 +19,7 @@ import { lockReferencedRecords, insertRecordLinks, type ImportReferences } from 
 import { LineError, type ImportSource } from './import-source.js'
 import { ChangeSet } from '../write/change-set.js'
 import { writeInTransaction } from '../write/transaction.js'
+import { createContext } from '../context/context.js'
 
 export interface ImportContext extends ImportReferences {
   /** The ids of users by their names. */
@@ -87,13 +88,13 @@ async function attemptBatch(
   const { model } = reader
   const request = { action: 'create', model: model.name } as const
   const { data } = await writeInTransaction(
-    app,
-    SERVICE_PRINCIPAL,
+    createContext(app, SERVICE_PRINCIPAL),
     request,
-    undefined,
-    async ({ tx, changes }) => {
+    {},
+    async ({ context: writing, changes }) => {
+      const { tx } = writing
       const newLines = await skipExisting(context, tx, reader, lines)
-      const changeSet = new ChangeSet({ app, ...SERVICE_PRINCIPAL, tx, now: context.now })
+      const changeSet = new ChangeSet({ ...writing, now: context.now })
       const rows = newLines.map((line) => ({
         line,
         values: reader.resolveUsers(line, (name) => findUserId(context, name)),

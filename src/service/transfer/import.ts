@@ -17,6 +17,7 @@ import { toNumberedLine, type NumberedLine } from './import-existing.js'
 import { LineError, type ImportSource, type RawLine } from './import-source.js'
 import { IMPORT_PRINCIPAL } from '../context/principal.js'
 import { createRecord } from '../records/save.js'
+import { createContext } from '../context/context.js'
 
 export interface ImportOptions {
   /** Told after each portion. */
@@ -103,7 +104,7 @@ async function resolveUsers(
 async function createDisabledUser(app: App, username: string): Promise<number> {
   const password = randomBytes(32).toString('base64url')
   const user = { username, name: username, password, disabled: true }
-  return (await createRecord(app, IMPORT_PRINCIPAL, app.catalog.user, user)).data.id
+  return (await createRecord(createContext(app, IMPORT_PRINCIPAL), app.catalog.user, user)).data.id
 }
 
 /** The next portion is read, and its lines too, while one is written. */

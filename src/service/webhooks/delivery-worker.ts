@@ -13,6 +13,7 @@ import { updateRecord } from '../records/save.js'
 import { callWebhook, type CallOutcome } from '../egress/call.js'
 import { readNextMessage, type WebhookMessage } from './message.js'
 import { buildSignatureHeaders } from './signature.js'
+import { createContext } from '../context/context.js'
 
 /** How long it goes without looking at its record: whoever pauses it need not wait longer. */
 const WORKER_POLL_MS = 1_000
@@ -154,7 +155,13 @@ async function pauseWebhook(app: App, id: number): Promise<void> {
     const record = await records.read(app.db.reader, app.tables.of(model), id)
     if (!record || record['paused'] === true) return
     try {
-      await updateRecord(app, SERVICE_PRINCIPAL, model, id, { version: record.version, paused: true })
+      await updateRecord(createContext(app, SERVICE_PRINCIPAL), model, {
+        id,
+        data: {
+          version: record.version,
+          paused: true,
+        },
+      })
       app.log.warn({ webhook: id }, 'a receiver has said that it is gone: its webhook is paused')
     } catch (error) {
       // Somebody changed it at the same time: with what they wrote in it, once more.

@@ -9,6 +9,7 @@ import { toUserIdentity } from '../context/identity.js'
 import type { App } from '../context/app.js'
 import { readVisibleFeedPage } from '../log/feed.js'
 import { SERVICE_PRINCIPAL, type Principal } from '../context/principal.js'
+import { createContext, type Context } from '../context/context.js'
 
 const MAX_MESSAGE_CHANGES = 100
 /** A Change that is larger goes alone. */
@@ -33,11 +34,11 @@ export type NextMessage =
 export async function readNextMessage(app: App, webhook: Webhook, since: number): Promise<NextMessage> {
   const principal = await resolveWebhookPrincipal(app, webhook)
   if (!principal) return { kind: 'fault', error: 'its user is disabled' }
-  const models = listWebhookModels(app, principal, webhook)
+  const models = listWebhookModels(createContext(app, principal), webhook)
   // Nothing may be seen, so nothing is missed.
   if (models.length === 0) return { kind: 'nothing', next: await readLastSeq(app.db.reader), isLast: true }
   try {
-    const page = await readVisibleFeedPage(app, principal, {
+    const page = await readVisibleFeedPage(createContext(app, principal), {
       since,
       limit: MAX_MESSAGE_CHANGES,
       models,
@@ -63,9 +64,13 @@ async function resolveWebhookPrincipal(app: App, { userId }: Webhook): Promise<P
 }
 
 /** Those that are named, or else those that people declare; as far as they are there and may be seen. */
-function listWebhookModels({ catalog }: App, { permissions }: Principal, { models }: Webhook): string[] {
-  const named = models ? models.flatMap((name) => catalog.find(name) ?? []) : catalog.models
-  return named.filter((model) => !permissions || permissions.of(model).can('read')).map(({ name }) => name)
+function listWebhookModels(context: Context, { models }: Webhook): string[] {
+  const named = models
+    ? models.flatMap((name) => context.app.catalog.find(name) ?? [])
+    : context.app.catalog.models
+  return named
+    .filter((model) => !context.principal.permissions || context.principal.permissions.of(model).can('read'))
+    .map(({ name }) => name)
 }
 
 function buildBatchMessage(webhook: Webhook, changes: readonly Change[], next: number): NextMessage {

@@ -11,11 +11,11 @@ import type { Delivery, WebhookState, WireRecord } from '../../wire.js'
 import { requireAccess } from '../auth/access.js'
 import type { App } from '../context/app.js'
 import { throwNotFound } from '../context/ids.js'
-import type { Principal } from '../context/principal.js'
 import { createRecord, updateRecord } from '../records/save.js'
 import { buildDeliveryRow, sendMessage } from './delivery-worker.js'
 import { buildPing } from './message.js'
 import { createSecret } from './signature.js'
+import type { Context } from '../context/context.js'
 
 export interface CreatedWebhook {
   readonly record: WireRecord
@@ -24,23 +24,24 @@ export interface CreatedWebhook {
 }
 
 /** Never under an Idempotency-Key, where the answer would be kept. */
-export async function createWebhook(app: App, principal: Principal, data: unknown): Promise<CreatedWebhook> {
+export async function createWebhook(context: Context, data: unknown): Promise<CreatedWebhook> {
   if (!isObject(data)) throw new VersoError('bad-request', 'Send { "data": { "name": …, "url": … } }')
   const secret = typeof data['secret'] === 'string' ? data['secret'] : createSecret()
   const sent = { ...data, secret: data['secret'] ?? secret }
-  const made = await createRecord(app, principal, getWebhookModel(app), sent)
+  const made = await createRecord(context, getWebhookModel(context.app), sent)
   return { record: made.data, secret }
 }
 
 /** Another secret from the next call on: an ordinary update of the record. */
-export async function rotateSecret(app: App, principal: Principal, id: number): Promise<CreatedWebhook> {
+export async function rotateSecret(context: Context, id: number): Promise<CreatedWebhook> {
+  const { app } = context
   const model = getWebhookModel(app)
   const secret = createSecret()
   for (;;) {
     const record = await records.read(app.db.reader, app.tables.of(model), id)
     if (!record) return throwNotFound(model, id)
     try {
-      const { data } = await updateRecord(app, principal, model, id, { version: record.version, secret })
+      const { data } = await updateRecord(context, model, { id, data: { version: record.version, secret } })
       return { record: data, secret }
     } catch (error) {
       // Somebody changed it at the same time: with what they wrote in it, once more.
@@ -71,8 +72,9 @@ export async function listDeliveries(
 }
 
 /** A call at once that tells nothing, also of one that is paused; it changes nothing of how far the webhook has come. */
-export async function pingWebhook(app: App, principal: Principal, id: number): Promise<Delivery> {
-  await requireAccess(app, app.db.reader, principal)
+export async function pingWebhook(context: Context, id: number): Promise<Delivery> {
+  const { app } = context
+  await requireAccess(app, app.db.reader, context.principal)
   const webhook = await requireWebhook(app, id)
   const atMs = app.clock.now()
   const message = buildPing(webhook, atMs)

@@ -8,7 +8,6 @@ import type { NewChange } from '../../store/log/log.js'
 import * as store from '../../store/records/records.js'
 import type { WireRecord } from '../../wire.js'
 import { toUserReference } from '../context/identity.js'
-import type { App } from '../context/app.js'
 import { buildChange } from './changes.js'
 import { createConflictError, refuseStaleWrite } from './conflict.js'
 import { throwNotFound } from '../context/ids.js'
@@ -16,14 +15,18 @@ import { inPlace } from './in-place.js'
 import type { Principal } from '../context/principal.js'
 import { seesWholeRecords } from '../access/visible-records.js'
 import type { ExpectedVersion } from './versions.js'
-import type { WriteContext } from '../context/context.js'
+import { type WriteContext, type Context } from '../context/context.js'
 import { emptyLists, recordOf } from '../access/written-record.js'
 
 /** Of a write that is plain. */
-export function isBare(app: App, by: Principal, { model, key, values, copies, patched }: Draft): boolean {
-  if (copies.size > 0 || patched !== undefined || !maySaveAny(by, model, key ? 'update' : 'create'))
+export function isBare(context: Context, { model, key, values, copies, patched }: Draft): boolean {
+  if (
+    copies.size > 0 ||
+    patched !== undefined ||
+    !maySaveAny(context.principal, model, key ? 'update' : 'create')
+  )
     return false
-  if (!seesWholeRecords(app, by, model)) return false
+  if (!seesWholeRecords(context, model)) return false
   for (const { name, relation } of model.fields.values()) {
     // A record may be its own neighbour, which then has a new version, and its members may be ordered by what it holds.
     if (relation?.target === model.name || relation?.orderBy) return false
@@ -48,7 +51,7 @@ export interface Saved {
 }
 
 export async function createBare(work: WriteContext, draft: Draft): Promise<Saved> {
-  const { app, user, tx, now } = work
+  const { app, principal, tx, now } = work
   const { model, path } = draft
   const values: Values = Object.assign(
     emptyLists(model),
@@ -56,11 +59,11 @@ export async function createBare(work: WriteContext, draft: Draft): Promise<Save
     computeValues(model, draft.values, path),
   )
   values['createdOn'] = now
-  values['createdBy'] = toUserReference(user)
+  values['createdBy'] = toUserReference(principal.user)
   values['updatedOn'] = values['updatedBy'] = null
-  const [id = 0] = await inPlace(work, draft, () => store.insert(tx, app.tables.of(model), [values]))
+  const [id = 0] = await inPlace(principal, draft, () => store.insert(tx, app.tables.of(model), [values]))
   const record = recordOf(model, id, 0, values)
-  return { record, change: buildChange(work, model, undefined, record) }
+  return { record, change: buildChange(work, model, { before: undefined, after: record }) }
 }
 
 /** One guarded statement decides, as everywhere. */
@@ -70,23 +73,23 @@ export async function updateBare(
   { id }: VersionedId,
   expected: ExpectedVersion,
 ): Promise<Saved> {
-  const { app, user, tx, now } = work
+  const { app, principal, tx, now } = work
   const { model, path, values: sent } = draft
   const table = app.tables.of(model)
   const before = (await store.read(tx, table, id)) ?? throwNotFound(model, id)
   const { version } = before
-  if (version !== expected.version) await refuseStaleWrite(work, tx, table, before, expected, draft, false)
+  if (version !== expected.version) await refuseStaleWrite(work, { table, record: before, expected, draft })
   const raised = computeValues(model, Object.assign(toValues(model, before), sent), path)
   raised['updatedOn'] = now
-  raised['updatedBy'] = toUserReference(user)
+  raised['updatedBy'] = toUserReference(principal.user)
   const updates = [{ id, version, values: Object.assign({}, sent, raised) }]
-  const [isDone] = await inPlace(work, draft, () => store.update(tx, table, updates))
+  const [isDone] = await inPlace(principal, draft, () => store.update(tx, table, updates))
   if (!isDone) {
     const theirs = (await store.read(tx, table, id)) ?? throwNotFound(model, id)
-    throw await createConflictError(work, tx, table, theirs, expected, draft)
+    throw await createConflictError(work, { table, record: theirs, expected, draft })
   }
   const record = recordOf(model, id, version + 1, Object.assign(changed(before, sent), raised))
-  return { record, change: buildChange(work, model, before, record) }
+  return { record, change: buildChange(work, model, { before, after: record }) }
 }
 
 /** What was sent and is there already stays as it was read. */

@@ -150,7 +150,7 @@ export class ChangeSet {
   async #updateOwner(entry: ChangeSetEntry): Promise<void> {
     const { table, id, before } = entry
     const { model } = table
-    const { user, now, tx } = this.context
+    const { principal, now, tx } = this.context
     if (!before) return
     const old = toValues(model, before)
     let isChanged = false
@@ -160,7 +160,7 @@ export class ChangeSet {
       if (!isSameValue(old[field.name] ?? [], members)) isChanged = true
     }
     if (!isChanged) return
-    const values = { updatedOn: now, updatedBy: toUserReference(user) }
+    const values = { updatedOn: now, updatedBy: toUserReference(principal.user) }
     const [isDone] = await store.update(tx, table, [{ id, version: before.version, values }])
     if (!isDone) throw new Error(`${model.name} ${id} was locked and has changed`)
     entry.status = 'raised'
@@ -169,7 +169,7 @@ export class ChangeSet {
   async #buildChange({ table: { model }, id, before, status, files }: ChangeSetEntry): Promise<NewChange> {
     const after = status === 'gone' ? undefined : await this.readRecord(model, id)
     refuseTooLongLists(model, id, before, after)
-    return buildChange(this.context, model, before, after, files)
+    return buildChange(this.context, model, { before, after, files })
   }
 }
 

@@ -4,19 +4,25 @@ import { isSameValue, type Value, type Values } from '../../model/values/value.j
 import { toValues } from '../../model/definition/record-values.js'
 import type { NewChange } from '../../store/log/log.js'
 import type { Change, WireRecord } from '../../wire.js'
-import type { WriteContext } from '../context/context.js'
+import type { Context } from '../context/context.js'
 
 /** What the service writes beside the version of a record, or what follows from its Changes. */
 const UNLOGGED_FIELDS = ['createdOn', 'createdBy', 'updatedOn', 'updatedBy', 'lastLoginOn', 'lastUsedOn']
 
-/** The Change that a transaction made of a record: one of the two is missing where it was made, or is gone. */
+export interface RecordTransition {
+  /** Undefined if the transaction created the record. */
+  readonly before: WireRecord | undefined
+  /** Undefined if the transaction deleted the record. */
+  readonly after: WireRecord | undefined
+  /** The changes of its files, which no record shows. */
+  readonly files?: Change['changes'] | undefined
+}
+
+/** Builds the Change that a transaction makes of a record. */
 export function buildChange(
-  { user, now }: Pick<WriteContext, 'user' | 'now'>,
+  { principal, now }: Pick<Context, 'principal' | 'now'>,
   model: Model,
-  before: WireRecord | undefined,
-  after: WireRecord | undefined,
-  /** What became of the files it holds: no record shows them. */
-  files?: Change['changes'],
+  { before, after, files }: RecordTransition,
 ): NewChange {
   const action = !after ? 'delete' : before ? 'update' : 'create'
   const [old, current] = [before ? toValues(model, before) : {}, after ? toValues(model, after) : {}]
@@ -25,7 +31,7 @@ export function buildChange(
     model: model.name,
     id: (after ?? before)?.id ?? 0,
     action,
-    by: user?.id ?? null,
+    by: principal.user?.id ?? null,
     atMs: Date.parse(now),
     version: after ? after.version : (before?.version ?? 0) + 1,
     changes: files ? { ...fieldChanges, ...files } : fieldChanges,

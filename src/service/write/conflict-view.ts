@@ -5,15 +5,11 @@ import { isReadByDefault, isWritable, type Model } from '../../model/definition/
 import { buildStep } from '../../model/query/path.js'
 import type { Grant } from '../../model/access/permissions.js'
 import { getReferenceId, isSameValue, type Value, type Values } from '../../model/values/value.js'
-import type { Queryable } from '../../store/engine/database.js'
 import type { Table } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
-import type { App } from '../context/app.js'
-import type { Principal } from '../context/principal.js'
 import { evaluateOptionalCriteria } from '../access/record-access.js'
 import { readVisible, filterVisibleIds, getSelect } from '../access/visible-records.js'
-
-type ConflictViewer = Principal & { readonly app: App }
+import type { Context } from '../context/context.js'
 
 export interface VisibleFields {
   readonly model: Model
@@ -26,8 +22,7 @@ export interface VisibleFields {
 }
 
 export async function readVisibleFields(
-  viewer: ConflictViewer,
-  db: Queryable,
+  context: Context,
   table: Table,
   record: WireRecord,
 ): Promise<VisibleFields> {
@@ -35,15 +30,15 @@ export async function readVisibleFields(
   const merged = [...model.fields.values()].filter(
     (field) => (field.type === 'binary' || isReadByDefault(field)) && isWritable(field),
   )
-  const permissions = viewer.permissions?.of(model)
+  const permissions = context.principal.permissions?.of(model)
   if (!permissions)
     return { model, theirs: record, names: new Set(merged.map(({ name }) => name)), grants: undefined }
   const reading = permissions.grantsFor('read')
   const conditions = reading.map(({ where }) => where)
-  const holds = await evaluateOptionalCriteria(db, table, record.id, conditions)
+  const holds = await evaluateOptionalCriteria(context.db, table, record.id, conditions)
   const grants = reading.filter((_, index) => holds[index])
-  const select = getSelect(viewer.app, viewer, model, 'own')
-  const theirs = (await readVisible(viewer.app, viewer, db, model, record.id, select)) ?? {
+  const select = getSelect(context, model, 'own')
+  const theirs = (await readVisible(context, model, record.id, select)) ?? {
     id: record.id,
     version: record.version,
   }
@@ -68,8 +63,7 @@ export interface MergeSides {
  * showed it in the past, too. Otherwise nobody is told who changed it. What a neighbour was in the past is not looked up.
  */
 export async function mergeVisibleFields(
-  viewer: ConflictViewer,
-  db: Queryable,
+  context: Context,
   { model, names, grants }: VisibleFields,
   { base, sent, patched, current, full }: MergeSides,
 ): Promise<Merge> {
@@ -90,8 +84,8 @@ export async function mergeVisibleFields(
   const past: Values = {}
   for (const name of [...names].filter(isShown)) {
     const [was, is] = [
-      await splitByVisibility(viewer, db, model, name, base),
-      await splitByVisibility(viewer, db, model, name, full),
+      await splitByVisibility(context, model, name, base),
+      await splitByVisibility(context, model, name, full),
     ]
     // What they do not see may have been changed by others: then their own change is not made from what is there.
     if (isSameValue(was.hidden, is.hidden)) past[name] = was.visible
@@ -118,25 +112,18 @@ export async function mergeVisibleFields(
 
 /** What the viewer sees of a value, and the neighbours in it that they do not see, or that are gone. */
 async function splitByVisibility(
-  viewer: ConflictViewer,
-  db: Queryable,
+  context: Context,
   model: Model,
   name: string,
   values: Values,
 ): Promise<{ readonly visible: Value; readonly hidden: readonly Value[] }> {
+  const { permissions } = context.principal
   const field = model.fields.get(name)
   const value = values[name] ?? null
-  if (!viewer.permissions || !field?.relation || value === null) return { visible: value, hidden: [] }
+  if (!permissions || !field?.relation || value === null) return { visible: value, hidden: [] }
   const related = (Array.isArray(value) ? value : [value]) as readonly Value[]
-  const step = buildStep(viewer.permissions, model, field)
-  const seen = await filterVisibleIds(
-    viewer.app,
-    viewer,
-    db,
-    step.target,
-    related.map(getReferenceId),
-    step.seen,
-  )
+  const step = buildStep(permissions, model, field)
+  const seen = await filterVisibleIds(context, step.target, related.map(getReferenceId), step.seen)
   const told = related.filter((relatedRecord) => seen.has(getReferenceId(relatedRecord)))
   const hidden = related.filter((relatedRecord) => !seen.has(getReferenceId(relatedRecord)))
   return { visible: Array.isArray(value) ? told : (told[0] ?? null), hidden }

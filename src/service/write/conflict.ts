@@ -4,7 +4,6 @@ import { pickFileMetadata } from '../../model/catalog/file-facts.js'
 import { canApplyOurs } from '../../model/write/merge.js'
 import type { Value, Values } from '../../model/values/value.js'
 import { toValues } from '../../model/definition/record-values.js'
-import type { Queryable } from '../../store/engine/database.js'
 import { rewindValues } from '../../store/log/log.js'
 import type { StoredFile } from '../../store/records/files.js'
 import * as store from '../../store/records/records.js'
@@ -16,37 +15,32 @@ import { fitsAnswer } from '../context/answer-limits.js'
 import { evaluateOptionalCriteria } from '../access/record-access.js'
 import { isRecordVisible, getVisibleCriteria, addMemberNames } from '../access/visible-records.js'
 import type { ExpectedVersion } from './versions.js'
-import type { WriteContext } from '../context/context.js'
+import type { Context } from '../context/context.js'
 
-/** Whoever is refused, and sees of the record what they may. */
-type ConflictContext = Omit<WriteContext, 'tx' | 'now'>
-
-/** The refusal of a write whose version is not the current one, with all that its sender needs to go on. */
-export async function createConflictError(
-  context: ConflictContext,
-  db: Queryable,
-  table: Table,
-  record: WireRecord,
-  expected: ExpectedVersion,
-  /** What was to be written; null for a delete. */
-  draft: Draft | null,
-): Promise<VersoError> {
-  const { data } = await compareWithCurrent(context, db, table, record, expected, draft)
-  return createStaleError(context, db, table, { data, expected })
+/** A write that was made from another version than the current one. */
+interface StaleRecordWrite {
+  readonly table: Table
+  /** The record as it is now. */
+  readonly record: WireRecord
+  readonly expected: ExpectedVersion
+  /** The data that was sent; null for a delete. */
+  readonly draft: Draft | null
 }
 
-/** Refuses what is not made from the current version; one that may be merged, only if somebody changed since what is sent. */
+/** Builds the error of a write whose version is not the current one, with everything that the client needs to go on. */
+export async function createConflictError(context: Context, write: StaleRecordWrite): Promise<VersoError> {
+  const { data } = await compareWithCurrent(context, write)
+  return createStaleError(context, write, data)
+}
+
+/** Refuses a stale write. A write that may be merged is refused only if one of its fields has changed since. */
 export async function refuseStaleWrite(
-  context: ConflictContext,
-  db: Queryable,
-  table: Table,
-  record: WireRecord,
-  expected: ExpectedVersion,
-  draft: Draft | null,
-  mayMerge: boolean,
+  context: Context,
+  write: StaleRecordWrite,
+  mayMerge = false,
 ): Promise<void> {
-  const { data, appliesOnTop } = await compareWithCurrent(context, db, table, record, expected, draft)
-  if (!mayMerge || !appliesOnTop) throw await createStaleError(context, db, table, { data, expected })
+  const { data, appliesOnTop } = await compareWithCurrent(context, write)
+  if (!mayMerge || !appliesOnTop) throw await createStaleError(context, write, data)
 }
 
 interface ConflictComparison {
@@ -57,17 +51,14 @@ interface ConflictComparison {
 }
 
 async function compareWithCurrent(
-  context: ConflictContext,
-  db: Queryable,
-  table: Table,
-  record: WireRecord,
-  expected: ExpectedVersion,
-  draft: Draft | null,
+  context: Context,
+  { table, record, expected, draft }: StaleRecordWrite,
 ): Promise<ConflictComparison> {
+  const { db } = context
   const { model } = table
   const { id, version } = record
   const sent = draft ? toLoggedValues(draft) : {}
-  const visible = await readVisibleFields(context, db, table, record)
+  const visible = await readVisibleFields(context, table, record)
   const { theirs } = visible
   const files = await readFileValues(db, table, id)
   const full = { ...toValues(model, record), ...files }
@@ -78,7 +69,7 @@ async function compareWithCurrent(
   const past = { version, values: full }
   const base = await rewindValues(db, table, id, past, expected.version)
   const sides = { base, sent, patched: draft?.patched, current, full }
-  const merged = await mergeVisibleFields(context, db, visible, sides)
+  const merged = await mergeVisibleFields(context, visible, sides)
   // A delete takes their changes with it, and who changed what is not shown is not told: neither can stand beside the other.
   const isBlind = draft === null || Object.keys(sent).some((name) => !visible.names.has(name))
   const mergeable = merged.mergeable && !isBlind
@@ -97,26 +88,20 @@ async function compareWithCurrent(
   return { data, appliesOnTop: mergeable && canApplyOurs(merged, sent) }
 }
 
-interface StaleWrite {
-  readonly data: ConflictData
-  readonly expected: ExpectedVersion
-}
-
 async function createStaleError(
-  context: ConflictContext,
-  db: Queryable,
-  { model }: Table,
-  { data, expected: { source } }: StaleWrite,
+  context: Context,
+  { table: { model }, expected: { source } }: StaleRecordWrite,
+  data: ConflictData,
 ): Promise<VersoError> {
   const { app } = context
   const { entityName, entityId, current, expected } = data
   const kind = source === 'if-match' ? 'stale-match' : 'conflict'
   const message = `${entityName} ${entityId} is at version ${current}, not ${expected}: nothing was written`
-  const named = await addMemberNames(app, context, db, { model, record: data.theirs })
+  const named = await addMemberNames(context, { model, record: data.theirs })
   // Somebody may have written or removed the record between the two reads: the version and the values of a conflict belong together.
   const isOther = named
     ? named.version !== current
-    : !(await isRecordVisible(app, context, db, { model, id: entityId }))
+    : !(await isRecordVisible(context, { model, id: entityId }))
   const theirs = isOther ? data.theirs : named
   const whole = theirs && { ...data, theirs }
   if (whole && fitsAnswer(app, whole)) return new VersoError(kind, message, { data: whole })
@@ -133,21 +118,26 @@ function shortenConflictData(data: ConflictData): Readonly<Record<string, unknow
 
 /** Refuses unless the record is at this version. What is no longer there, or may not be seen, is for the caller to say. */
 export async function refuseIfStale(
-  context: ConflictContext,
-  db: Queryable,
+  context: Context,
   table: Table,
   id: number,
-  expected: ExpectedVersion,
-  draft: Draft | null,
-  mayMerge = false,
+  { expected, draft, mayMerge = false }: ExpectedWrite,
 ): Promise<void> {
+  const { db, principal } = context
   const version = await store.findVersion(db, table, id)
   if (version === undefined || version === expected.version) return
   const [isVisible] = await evaluateOptionalCriteria(db, table, id, [
-    getVisibleCriteria(context, table.model),
+    getVisibleCriteria(principal, table.model),
   ])
   const record = isVisible ? await store.read(db, table, id) : undefined
-  if (record) await refuseStaleWrite(context, db, table, record, expected, draft, mayMerge)
+  if (record) await refuseStaleWrite(context, { table, record, expected, draft }, mayMerge)
+}
+
+interface ExpectedWrite {
+  readonly expected: ExpectedVersion
+  /** The data that was sent; null for a delete or an assertion. */
+  readonly draft: Draft | null
+  readonly mayMerge?: boolean
 }
 
 /** What was to be written, in the form that the Log knows it. */

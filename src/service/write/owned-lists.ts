@@ -61,13 +61,13 @@ export class OwnedListWriter {
   /** A record that is in no list of this kind yet may be referred to; from another one it moves only under its own version. */
   async #adoptMember(table: Table, parent: ListOwner, id: number, path: string): Promise<void> {
     const { model } = table
-    const seen = await filterVisibleIds(this.context.app, this.context, this.context.tx, model, [id])
+    const seen = await filterVisibleIds(this.context, model, [id])
     const record = seen.has(id) ? await store.readForUpdate(this.context.tx, table, id) : undefined
     const owner = record?.[parent.list.field.relation?.mappedBy ?? '']
     if (!record) throw createFieldError(model, path, `there is no ${model.name} ${id}`)
     if (isObject(owner)) {
       // Whose list it is may not be told to everybody.
-      const whose = this.context.permissions
+      const whose = this.context.principal.permissions
         ? 'another list'
         : `the list of ${parent.list.model.name} ${String(owner['id'])}`
       throw createFieldError(model, path, `is in ${whose}: send its "version" to move it`)
@@ -89,7 +89,7 @@ export class OwnedListWriter {
     const table = this.#findTargetTable(list)
     const added = ids.filter((member) => !current.has(member))
     const locked = await lockReferenced(tx, table, added)
-    const visible = await filterVisibleIds(this.context.app, this.context, tx, table.model, [...locked])
+    const visible = await filterVisibleIds(this.context, table.model, [...locked])
     const errors = new FieldErrors()
     for (const [index, member] of ids.entries()) {
       if (!current.has(member) && !visible.has(member))

@@ -138,18 +138,19 @@ export class RecordDeleter {
 
   /** Only asked for where somebody may not remove everything. */
   async #readParts(model: Model, id: number): Promise<MemberRecord[]> {
-    return this.context.permissions ? this.#readMembers(model, id) : []
+    return this.context.principal.permissions ? this.#readMembers(model, id) : []
   }
 
   /** Of those that still refer to it the caller is told as far as they may see them. */
   async #toVisibleReference(reference: RemainingReference): Promise<RemainingReference[]> {
-    const { app, permissions, tx } = this.context
+    const { app, principal } = this.context
+    const { permissions } = principal
     if (!permissions) return [reference]
     const model = app.catalog.storedModels.find(({ name }) => name === reference.entityName)
     const field = model && permissions.findReadable(model, reference.field)
     if (!model || !field) return []
     const visible = andCriteria(permissions.of(model).criteriaFor('read'), permissions.mask(model, field))
-    const ids = [...(await filterVisibleIds(app, this.context, tx, model, reference.ids, visible))]
+    const ids = [...(await filterVisibleIds(this.context, model, reference.ids, visible))]
     return ids.length > 0 ? [{ ...reference, total: ids.length, ids }] : []
   }
 
@@ -197,7 +198,7 @@ export class RecordDeleter {
   async #removeMemberRecord({ table, record }: MemberRecord, path: string): Promise<void> {
     if (this.changeSet.findRemoved(table.model, record.id)) return
     // One that came in between was not asked about.
-    if (this.context.permissions && !this.#checked.has(formatRecordName(table.model, record.id)))
+    if (this.context.principal.permissions && !this.#checked.has(formatRecordName(table.model, record.id)))
       await this.#requireRemovable([{ table, record }])
     if (!(await this.#removeRecord(table, record, path)))
       throw new Error(`${table.model.name} ${record.id} was locked`)

@@ -54,7 +54,7 @@ export class RecordWriter {
   readonly #eventChanges: NewChange[] = []
 
   constructor(
-    private readonly context: WriteContext,
+    readonly context: WriteContext,
     /** The records that the request is about; none where they are removed. */
     roots: readonly Draft[] = [],
     private readonly options: RecordWriterOptions = {},
@@ -70,19 +70,19 @@ export class RecordWriter {
 
   /** `back` is what a record has already that was deleted and returns. */
   async create(draft: Draft, parent?: ListOwner, restored?: RestoredRecord): Promise<number> {
-    const { app, user, tx, now } = this.context
+    const { app, principal, tx, now } = this.context
     const { model, path } = draft
     const table = app.tables.of(model)
-    requirePermission(this.context, 'create', model)
+    requirePermission(this.context.principal, 'create', model)
     const sent = { ...draft.values, ...(await this.#saveRelated(draft)), ...buildBackReference(parent) }
     refuseInvalidKeyWrite(draft, sent, now)
     await this.#lockReferences(draft, sent, parent, restored?.id)
     await this.#lockOwners(model, sent)
     const numbered = { ...sent, ...(await this.#assignNumbers(model, restored?.numbers)) }
-    const creation = restored?.creation ?? { createdOn: now, createdBy: toUserReference(user) }
+    const creation = restored?.creation ?? { createdOn: now, createdBy: toUserReference(principal.user) }
     const systemFields = { ...creation, updatedOn: null, updatedBy: null }
     const values = { ...numbered, ...computeValues(model, numbered, path), ...systemFields }
-    const id = await inPlace(this.context, draft, () => insertRow(tx, table, values, restored))
+    const id = await inPlace(this.context.principal, draft, () => insertRow(tx, table, values, restored))
     const isPlain =
       !restored && this.#isOnlyWrite(draft) && referencesIn(model, sent).every((value) => value === null)
     const lists = isPlain ? emptyLists(model) : {}
@@ -122,7 +122,7 @@ export class RecordWriter {
     if (before.version !== key.version) {
       // What is told of it takes the whole Log, and time.
       tx.group?.requireExclusive()
-      await refuseStaleWrite(this.context, tx, table, before, expected, sentDraft, isMerging)
+      await refuseStaleWrite(this.context, { table, record: before, expected, draft: sentDraft }, isMerging)
     }
     if (isRoot) await this.refuseStaleInside(sentDraft)
     await refuseChangedCopies(this.context, sentDraft, before)
@@ -166,10 +166,10 @@ export class RecordWriter {
 
   async #refuseStale(draft: Draft, mayMerge: boolean): Promise<void> {
     const { model, key } = draft
-    const { app, tx } = this.context
     if (key) {
       const expected = { version: key.version, source: 'version' } as const
-      await refuseIfStale(this.context, tx, app.tables.of(model), key.id, expected, draft, mayMerge)
+      const table = this.context.app.tables.of(model)
+      await refuseIfStale(this.context, table, key.id, { expected, draft, mayMerge })
     }
     await this.refuseStaleInside(draft)
   }
@@ -238,7 +238,7 @@ export class RecordWriter {
     parent: ListOwner | undefined,
     isAlone: boolean,
   ): Promise<void> {
-    const { user, tx, now } = this.context
+    const { principal, tx, now } = this.context
     const { model, path } = draft
     const { id, version } = before
     const old = toValues(model, before)
@@ -248,20 +248,26 @@ export class RecordWriter {
     await this.#lockReferences(draft, changed, parent)
     await this.#lockOwners(model, pickValues(old, Object.keys(changed)), changed)
     const computed = computeValues(model, { ...old, ...sent }, path)
-    const values = { ...sent, ...computed, updatedOn: now, updatedBy: toUserReference(user) }
+    const values = { ...sent, ...computed, updatedOn: now, updatedBy: toUserReference(principal.user) }
     const files = await findReplacedFiles(tx, table, id, sent)
-    const [isDone] = await inPlace(this.context, draft, () =>
+    const [isDone] = await inPlace(this.context.principal, draft, () =>
       store.update(tx, table, [{ id, version, values }]),
     )
     if (!isDone) {
       const theirs = (await store.read(tx, table, id)) ?? throwNotFound(model, id)
-      throw await createConflictError(this.context, tx, table, theirs, expected, draft)
+      throw await createConflictError(this.context, { table, record: theirs, expected, draft })
     }
     this.#eventChanges.push(...(await endSessionsAfterUpdate(this.context, model, id, changed)))
     await releaseFiles(this.context, files.values())
     const isPlain = isAlone && referencesIn(model, changed).length === 0
     // What was sent and is there already stays as it was read: a reference with the name of its neighbour.
-    const written = { ...before, ...changed, ...computed, updatedOn: now, updatedBy: toUserReference(user) }
+    const written = {
+      ...before,
+      ...changed,
+      ...computed,
+      updatedOn: now,
+      updatedBy: toUserReference(principal.user),
+    }
     const after = isPlain ? recordOf(model, id, version + 1, written) : undefined
     this.#changeSet.addUpdated(table, before, after)
     this.#changeSet.setFileChanges(table, id, diffFiles(table, files, sent))
@@ -320,7 +326,7 @@ export class RecordWriter {
       const target = app.catalog.getTarget(field.relation)
       if (target === model && getReferenceId(value) === self) continue
       const there = await lockReferenced(tx, app.tables.of(target), [getReferenceId(value)])
-      const seen = await filterVisibleIds(app, this.context, tx, target, [...there])
+      const seen = await filterVisibleIds(this.context, target, [...there])
       if (seen.size === 0) errors.add(path + name, `there is no ${target.name} ${getReferenceId(value)}`)
     }
     errors.refuseIfAny(model)

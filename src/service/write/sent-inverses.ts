@@ -17,8 +17,8 @@ import type { WriteContext } from '../context/context.js'
 export async function refuseChangedInverses(context: WriteContext, draft: Draft, id: number): Promise<void> {
   const { model, inverses, path } = draft
   if (!inverses) return
-  const { app, tx } = context
-  const visibility = getVisibility(app, context)
+  const { app } = context
+  const visibility = getVisibility(app, context.principal)
   const related = [...inverses].flatMap(([name, members]) => {
     const fields = listClaimedFields(members)
     return fields.length > 0 ? [[name, fields] as const] : []
@@ -30,8 +30,8 @@ export async function refuseChangedInverses(context: WriteContext, draft: Draft,
     Object.hasOwn(fieldSelection.related, entry.key) ? entry : reduceToIds(entry),
   )
   const select = compileSelection(app.db.dialect, { ...selection, entries })
-  const shown = await readIfFits(app, context, tx, { model, id, select })
-  if (!shown && (await isRecordVisible(app, context, tx, { model, id })))
+  const shown = await readIfFits(context, { model, id, select })
+  if (!shown && (await isRecordVisible(context, { model, id })))
     throw createIncomparableError(context, path, [...inverses.keys()])
   const errors = new FieldErrors()
   for (const [name, members] of inverses) {

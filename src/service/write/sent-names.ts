@@ -22,7 +22,7 @@ export async function refuseChangedCopies(
   if (compared.length === 0) return
   // The names of references were read with the record, those of list members were not.
   const isKnown = (name: string) => draft.model.fields.get(name)?.relation?.isList !== true
-  const isRead = !context.permissions && compared.every(isKnown)
+  const isRead = !context.principal.permissions && compared.every(isKnown)
   refuseEditedCopies(draft, isRead ? before : await readVisibleNames(context, draft, before.id, compared))
 }
 
@@ -42,15 +42,15 @@ async function readVisibleNames(
   id: number,
   names: readonly string[],
 ): Promise<WireRecord> {
-  const { app, tx } = context
-  const whole = await readIfFits(app, context, tx, { model, id })
+  const { app } = context
+  const whole = await readIfFits(context, { model, id })
   if (whole) return whole
-  const full = selectFullRecord(getVisibility(app, context), model)
+  const full = selectFullRecord(getVisibility(app, context.principal), model)
   const selection: Selection = { ...full, entries: full.entries.filter((entry) => names.includes(entry.key)) }
   const select = compileSelection(app.db.dialect, selection)
-  const shown = await readIfFits(app, context, tx, { model, id, select })
+  const shown = await readIfFits(context, { model, id, select })
   if (shown) return shown
-  if (!(await isRecordVisible(app, context, tx, { model, id }))) throwNotFound(model, id)
+  if (!(await isRecordVisible(context, { model, id }))) throwNotFound(model, id)
   throw createIncomparableError(context, path, names)
 }
 

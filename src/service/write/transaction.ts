@@ -26,6 +26,7 @@ import { requireRemainingAdministrator } from '../auth/last-administrator.js'
 import { redactSecrets } from './secrets.js'
 import { syncWebhookCursors } from '../webhooks/webhook-cursor.js'
 import { shortenIfTooLarge, toRecordKey } from './written-answers.js'
+import { withTransaction, type Context, type WriteContext } from '../context/context.js'
 
 export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60_000
 const MAX_IDEMPOTENCY_KEY_LENGTH = 255
@@ -47,22 +48,29 @@ export interface WriteRequest {
   readonly secret?: string | undefined
 }
 
+/** One attempt of a write, inside its transaction. */
 export interface TransactionScope {
-  readonly tx: Transaction
-  /** What the work has changed; goes into the Log. */
+  readonly context: WriteContext
+  /** The Changes of the attempt, which go into the Log. */
   readonly changes: NewChange[]
 }
 
+export interface WriteInTransactionOptions {
+  /** A repeat under the same key gets the stored answer. */
+  readonly idempotencyKey?: string | undefined
+  /** Lets the write join a group commit. */
+  readonly groupable?: GroupableWrite | undefined
+}
+
 export async function writeInTransaction<T>(
-  app: App,
-  principal: Principal,
+  context: Context,
   request: WriteRequest,
-  key: string | undefined,
-  run: (writing: TransactionScope) => Promise<T>,
-  /** Where it may share a transaction with others. */
-  groupable?: GroupableWrite,
+  { idempotencyKey, groupable }: WriteInTransactionOptions,
+  run: (scope: TransactionScope) => Promise<T>,
 ): Promise<WriteResult<T>> {
-  const idempotencyClaim = key === undefined ? undefined : buildIdempotencyClaim(app, principal, request, key)
+  const { app, principal } = context
+  const idempotencyClaim =
+    idempotencyKey === undefined ? undefined : buildIdempotencyClaim(context, request, idempotencyKey)
   const attempt = async (tx: Transaction) => {
     const stored = idempotencyClaim && (await claimIdempotencyKey(tx, idempotencyClaim, IDEMPOTENCY_TTL_MS))
     if (stored) {
@@ -72,7 +80,7 @@ export async function writeInTransaction<T>(
       throw new VersoError('key-reused', 'This Idempotency-Key was used for another request: make a new one')
     }
     const changes: NewChange[] = []
-    const data = shortenIfTooLarge(app, await run({ tx, changes }))
+    const data = shortenIfTooLarge(app, await run({ context: withTransaction(context, tx), changes }))
     await requireCurrentState(app, tx, principal, changes)
     if (changes.some(({ model }) => affectsPermissions(model))) await incrementPermissionsVersion(tx)
     await requireRemainingAdministrator(tx, principal, changes)
@@ -98,13 +106,12 @@ function replayAnswer({ permissions, permissionsVersion }: Principal, stored: St
 
 /** What a repeat under the same key must be equal to. */
 export async function buildWriteRequest(
-  app: App,
+  { app }: Context,
   model: Model,
-  action: WriteRequest['action'],
-  { data, ...rest }: Omit<WriteRequest, 'action' | 'model'>,
+  { action, data, ...rest }: Omit<WriteRequest, 'model'>,
   { idempotencyKey, wanted: fields, merge }: SaveOptions,
 ): Promise<WriteRequest> {
-  // Nobody will ask what it was.
+  // Without a key no repeat is compared with this request.
   if (idempotencyKey === undefined) return { action, model: model.name }
   const answerOptions = { ...(fields ? { wanted: fields } : {}), ...(merge ? { merge } : {}) }
   const request = { ...rest, action, model: model.name, ...answerOptions }
@@ -132,12 +139,8 @@ async function requireCurrentState(
   throw new VersoError('busy', message, { retryAfterS: 5 })
 }
 
-function buildIdempotencyClaim(
-  app: App,
-  principal: Principal,
-  request: WriteRequest,
-  key: string,
-): IdempotencyClaim {
+function buildIdempotencyClaim(context: Context, request: WriteRequest, key: string): IdempotencyClaim {
+  const { principal } = context
   if (!/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(key) || key.length > MAX_IDEMPOTENCY_KEY_LENGTH) {
     throw new VersoError(
       'bad-request',
@@ -147,7 +150,7 @@ function buildIdempotencyClaim(
   const digest = createHash('sha256')
     .update(JSON.stringify(sortKeys({ ...request, via: principal.user?.keyId } as unknown as Json)))
     .digest('base64url')
-  return { userId: principal.user?.id ?? 0, key, digest, nowMs: app.clock.now() }
+  return { userId: principal.user?.id ?? 0, key, digest, nowMs: context.app.clock.now() }
 }
 
 /** The same whatever the order of its keys. */
