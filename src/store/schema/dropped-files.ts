@@ -1,11 +1,11 @@
-// Files of columns and tables that are dropped: nobody would know of them any more.
+// Removes the files of dropped columns and tables, which no record would refer to any more.
 import type { BlobStore, Transaction } from '../engine/database.js'
 import { findFilesInColumn, removeFile } from '../records/files.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 import type { SchemaStep } from './plan.js'
 import type { ColumnSnapshot, SchemaSnapshot } from './snapshot.js'
 
-/** The columns that hold files, by model. */
+/** Finds the columns that contain files, by model. */
 export function findFileColumns(snapshots: ReadonlyMap<string, SchemaSnapshot>): Map<string, Set<string>> {
   const isFile = ([, { storage }]: readonly [string, ColumnSnapshot]) => storage === 'file'
   return new Map(
@@ -20,7 +20,7 @@ export function findFileColumns(snapshots: ReadonlyMap<string, SchemaSnapshot>):
   )
 }
 
-/** To be called before each step. */
+/** Removes the files that a step is about to drop. Must be called before each step. */
 export async function removeDroppedFiles(
   tx: Transaction,
   contents: BlobStore,

@@ -7,7 +7,7 @@ import type { Table } from '../sql/table.js'
 
 const COMPUTE_BATCH_RECORDS = 500
 
-/** Works out the computed fields of every record again. Their versions stay. */
+/** Computes the computed fields of every record. The versions of the records do not change. */
 export async function fillComputedFields(tx: Transaction, table: Table): Promise<void> {
   const computed = table.storedFields.filter((field) => field.computed)
   const sets = computed.map((field) => `${quoteIdentifier(field.name)} = ?`).join(', ')

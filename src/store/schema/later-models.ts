@@ -1,8 +1,8 @@
-// What of a plan can wait for a later transaction.
+// Selects the steps of a plan that can run in a later transaction.
 import type { Model } from '../../model/definition/model.js'
 import type { SchemaPlan, SchemaStep } from './plan.js'
 
-/** Nothing is lost by these, and what is stored cannot make them fail. */
+/** Steps that delete no data and cannot fail because of stored data. */
 const DEFERRABLE_KINDS = new Set<SchemaStep['kind']>([
   'create-table',
   'add-column',
@@ -12,7 +12,7 @@ const DEFERRABLE_KINDS = new Set<SchemaStep['kind']>([
   'count-records',
 ])
 
-/** The models whose steps may follow, where there are more than so many with steps at all. */
+/** Finds the models whose steps can run later. None if at most `maxModels` models have steps. */
 export function findDeferrableModels(
   { steps }: SchemaPlan,
   models: readonly Model[],
@@ -34,12 +34,12 @@ function canDefer(steps: readonly SchemaStep[]): boolean {
   const isNew = steps.some((step) => step.kind === 'create-table')
   return steps.every((step) => {
     if (step.kind === 'create-index') return isNew || !step.unique
-    // Computed fields are worked out from records as they are read, with their neighbours.
+    // Filling a computed field reads records with their related records, so the tables of those must exist.
     return DEFERRABLE_KINDS.has(step.kind) && (step.kind !== 'add-column' || !step.field.computed)
   })
 }
 
-/** The models whose tables a read of this one looks into. */
+/** Lists the models whose tables a read of this model joins. */
 function listRelationTargets({ fields }: Model): string[] {
   return [...fields.values()].flatMap(({ relation }) => relation?.target ?? [])
 }

@@ -5,7 +5,7 @@ import { toLinkTableName } from '../sql/relation.js'
 import type { SchemaPlanDraft } from './plan.js'
 import { getSnapshot, type SchemaSnapshot } from './snapshot.js'
 
-/** What is to be done with the tables of many-to-many relations; as with columns, nothing that is held is lost unless it is named. */
+/** Plans the link tables of many-to-many relations. As with columns, stored links are dropped only if `drops` names them. */
 export async function planLinks(
   db: Queryable,
   model: Model,
@@ -16,7 +16,7 @@ export async function planLinks(
   const storedLinks = new Map(Object.entries(snapshot?.links ?? {}))
   const declared = getSnapshot(model).links ?? {}
   for (const [field, target] of Object.entries(declared)) {
-    // SQLite does not tell names apart that differ in case only.
+    // Table names are case-insensitive in SQLite.
     const storedName = [...storedLinks.keys()].find(
       (name) => name !== field && equalsIgnoringCase(name, field),
     )
@@ -31,7 +31,7 @@ export async function planLinks(
     const isRenamed = former !== undefined && storedLinks.get(former) === target
     const isTaken = isRenamed && storedLinks.has(field) && (await countLinks(db, model, field)) > 0
     if (isRenamed && !isTaken) {
-      // An empty table that was kept under the new name makes room.
+      // An empty link table that has the new name already is dropped.
       if (storedLinks.delete(field)) draft.steps.push({ kind: 'drop-link', model: model.name, field })
       storedLinks.delete(former)
       draft.steps.push({ kind: 'rename-link', model: model.name, from: former, to: field })
@@ -68,7 +68,7 @@ async function planUnusedLinks(
   }
 }
 
-/** Whether nothing would be lost, or what would be was named; else a fault. */
+/** Returns true if the link table is empty or if `drops` names it. Otherwise adds an error to the plan. */
 async function canDropLinks(
   db: Queryable,
   model: Model,

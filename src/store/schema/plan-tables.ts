@@ -14,7 +14,7 @@ import {
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 import type { SchemaPlanDraft, SchemaPlan, SchemaStep } from './plan.js'
 
-/** `drops` names the models and fields (`crm.Contact.phone`) that may be lost. */
+/** Plans the steps from the stored snapshots to the models. `drops` names the models and fields (`crm.Contact.phone`) whose data may be deleted. */
 export async function planSchema(
   db: Queryable,
   models: readonly Model[],
@@ -75,7 +75,7 @@ async function planTable(
       (await countStoredValues(db, model.name, field.name)) > 0
     const former = was === undefined || isTaken ? undefined : storedColumns.get(was)
     if (former && was !== undefined) {
-      // An empty column that was kept under the new name makes room.
+      // An empty column that has the new name already is dropped.
       if (storedColumns.has(field.name))
         draft.steps.push({ kind: 'drop-column', model: model.name, name: field.name })
       draft.steps.push({ kind: 'rename-column', model: model.name, from: was, to: field.name })
@@ -94,7 +94,7 @@ async function planTable(
     storedColumns.delete(field.name)
   }
   for (const [name, column] of storedColumns) {
-    // SQLite does not tell names apart that differ in case only.
+    // Column names are case-insensitive in SQLite.
     const declaredName = [...declared].find((other) => other.toLowerCase() === name.toLowerCase())
     if (declaredName === undefined) await planUnusedColumn(db, model, name, column, allowedDrops, draft)
     else
@@ -134,7 +134,7 @@ async function planColumn(
   )
 }
 
-/** The last way out, to be pasted. */
+/** The command that deletes the values, ready to be pasted. */
 function describeDropCommand(name: string): string {
   return `lose the values: verso schema --apply --drop ${name} (with the same --models and --db)`
 }
@@ -165,13 +165,13 @@ async function planUnusedColumn(
   draft.notes.push(`${full} is no longer declared; its column is empty and stays`)
 }
 
-/** A `was` that is spelled nearly like a column that is there. */
+/** A hint if some field has a `was` that is similar to the name of the column. */
 function explainMisspelledRename(model: Model, column: string): string {
   const former = [...model.fields.values()].flatMap(({ was }) => was ?? [])
   return former.find((was) => didYouMean(was, [column]) !== '') === undefined ? '' : ` (one is misspelled)`
 }
 
-/** `before`: how many steps there were before those of this model. */
+/** `before` is the number of steps that precede those of this model. */
 function planIndexes(
   model: Model,
   snapshot: SchemaSnapshot | undefined,
@@ -186,7 +186,7 @@ function planIndexes(
     Object.hasOwn(declared, name) && !fields.some((field) => dropped.has(field))
   const kept = new Set(stored.filter(stays).map(([name]) => name))
   const gone = stored.filter(([name]) => !kept.has(name))
-  // An index goes before the columns it stands on, and comes after them.
+  // An index is dropped before its columns, and created after them.
   draft.steps.unshift(
     ...gone.map(([name, { fields }]): SchemaStep => ({
       kind: 'drop-index',
@@ -200,7 +200,7 @@ function planIndexes(
   }
 }
 
-/** Whether the counters stay right without being made anew; those of a new table are. */
+/** Returns true if the counters of a stored table stay correct without a rebuild. */
 function areCountersCurrent(model: Model, snapshot: SchemaSnapshot, { steps }: SchemaPlanDraft): boolean {
   const counted = describeCounters(model)
   if (JSON.stringify(snapshot.counted) !== JSON.stringify(counted)) return false

@@ -1,4 +1,4 @@
-// What is to be done with the tables, step by step.
+// A schema plan: the steps that change the tables.
 import type { Field } from '../../model/values/field-types.js'
 import type { Model } from '../../model/definition/model.js'
 import type { ColumnSnapshot } from './snapshot.js'
@@ -24,17 +24,17 @@ export type SchemaStep = { readonly model: string } & (
 
 export interface SchemaPlan {
   readonly steps: readonly SchemaStep[]
-  /** What would lose data, each with the ways out. */
+  /** Changes that would delete data, each with its alternatives. */
   readonly errors: readonly string[]
-  /** What is kept although no model declares it. */
+  /** Data that stays although no model declares it. */
   readonly notes: readonly string[]
-  /** Columns without values that no field declares, by model: they stay. */
+  /** Empty columns that no field declares, by model. They stay. */
   readonly unusedColumns: ReadonlyMap<string, Readonly<Record<string, ColumnSnapshot>>>
-  /** The same for many-to-many relations without links. */
+  /** Targets of empty link tables that no field declares, by model and field. They stay. */
   readonly unusedLinks: ReadonlyMap<string, Readonly<Record<string, string>>>
 }
 
-/** A plan that is being made. */
+/** A plan to which the planner adds steps. */
 export interface SchemaPlanDraft extends SchemaPlan {
   readonly steps: SchemaStep[]
   readonly errors: string[]
@@ -43,7 +43,7 @@ export interface SchemaPlanDraft extends SchemaPlan {
   readonly unusedLinks: Map<string, Record<string, string>>
 }
 
-/** A line for people. */
+/** Describes a step in one line of text. */
 export function describeStep(step: SchemaStep): string {
   switch (step.kind) {
     case 'create-table':

@@ -1,4 +1,4 @@
-// Catalog → tables: made and grown at start. What would lose data is refused unless it is named.
+// Creates and migrates the tables of a catalog at start. A migration that would delete data is rejected unless `drops` names the data.
 import { ConfigError } from '../../errors.js'
 import type { Catalog } from '../../model/catalog/catalog.js'
 import type { Model } from '../../model/definition/model.js'
@@ -21,10 +21,10 @@ import { parseSnapshots, readSnapshotTexts, saveSnapshot } from './stored-snapsh
 import { Tables } from '../sql/table.js'
 
 const LONG_TRANSACTION = { isLong: true }
-/** PostgreSQL keeps a lock for each table, index and sequence until the transaction ends, and has room for some thousands. */
+/** PostgreSQL holds a lock for each table, index and sequence until the transaction ends, and its lock table has a few thousand entries. */
 const MODELS_PER_TRANSACTION = 50
 
-/** What would be done, and what stands in the way. Changes nothing but makes sure that the service's own tables are there. */
+/** Plans the migration without applying it. Only creates missing internal tables. */
 export async function previewSchema(
   db: Database,
   catalog: Catalog,
@@ -40,17 +40,16 @@ export async function previewSchema(
 }
 
 export interface AppliedSchema extends SchemaPlan {
-  /** What the tables of each model look like now, as text. */
+  /** The snapshot of each model's tables, as JSON text. */
   readonly snapshots: ReadonlyMap<string, string>
-  /** The relations of models that are kept and not declared. */
+  /** The relations of stored models that the catalog does not declare. */
   readonly undeclared: readonly Referrer[]
-  /** What fields were before. */
   readonly former: FormerFields
 }
 
 /**
- * Brings the tables to what the models declare, or refuses with every reason and changes nothing. Whatever can fail is done in the first
- * transaction; where there is much to do, the rest follows in several, each of which leaves tables together with their shapes.
+ * Migrates the tables to the models of the catalog, or throws all reasons against it and changes nothing. The first transaction runs every
+ * step that can fail. If there are many models, more transactions run the rest; each saves the snapshots of the tables that it changed.
  */
 export async function applySchema(
   db: Database,
@@ -74,12 +73,12 @@ export async function applySchema(
     for (const [name, text] of shapes) snapshots.set(name, text)
     if (shapes.size < models.length) isOutdated = true
   }
-  // Another node was at the same tables in between: what is left to do is planned again.
+  // Another node has changed some of the tables in between, so the rest is planned again.
   if (isOutdated) return { ...(await applySchema(db, catalog)), steps: applied.steps }
   return { ...applied, snapshots: snapshots, former: await readFormerFields(db.reader) }
 }
 
-/** What is there, if all tables are as they are declared. Reads without any lock, so that nobody who writes waits for a start. */
+/** Returns the stored schema if it matches the catalog. Takes no locks, so that a start does not block writers of other nodes. */
 async function findUnchangedSchema(
   { reader, dialect }: Database,
   catalog: Catalog,
@@ -96,9 +95,9 @@ async function findUnchangedSchema(
 }
 
 interface FirstPassResult extends Omit<AppliedSchema, 'former'> {
-  /** Those whose steps are still to be carried out. */
+  /** The models whose steps later transactions apply. */
   readonly later: readonly Model[]
-  /** The shapes as they were stored before. */
+  /** The JSON texts of the snapshots before this transaction. */
   readonly storedSnapshots: ReadonlyMap<string, string>
 }
 
@@ -133,7 +132,7 @@ async function applyNow(
     tx,
     catalog.storedModels.filter(({ name }) => !isLater.has(name)),
   )
-  // Last, because what was filled in may not be unique.
+  // Indexes come last, because the values that were filled in may violate a unique index.
   for (const step of steps.filter(isIndexStep)) await applyStep(tx, dialect, step)
   for (const step of steps.filter(isCountStep)) await applyStep(tx, dialect, step)
   const left = findUndeclaredSnapshots(catalog, snapshots, plan)
@@ -148,7 +147,7 @@ async function applyNow(
   return { ...plan, snapshots: made, undeclared: listUndeclaredReferrers(left), later, storedSnapshots }
 }
 
-/** Nothing of this can fail on what is stored. Answers the shapes of those that nobody else has changed in between. */
+/** Applies deferred steps, which cannot fail because of stored data. Skips models that another node has changed in between. Returns the new snapshots. */
 async function applyLater(
   tx: Transaction,
   dialect: Dialect,
@@ -180,19 +179,19 @@ function isIndexStep(step: SchemaStep): boolean {
   return step.kind === 'create-index'
 }
 
-/** Comes after all that fills columns. */
+/** Counting comes after every step that fills columns. */
 function isCountStep(step: SchemaStep): boolean {
   return step.kind === 'count-records'
 }
 
-/** The shapes of those whose tables are as they are declared: there is nothing to plan. */
+/** Finds the models whose tables match their declaration, with their stored snapshots. */
 function findUnchangedModels(
   catalog: Catalog,
   storedSnapshots: ReadonlyMap<string, string>,
 ): Map<string, string> {
   const declared = new Set(catalog.storedModels.map(({ name }) => name))
   const undeclared = [...storedSnapshots.keys()].filter((name) => !declared.has(name))
-  // A command that needs no models knows nothing of what they add to the users.
+  // Commands that load no models do not know the fields that models add to users.
   const hasNoModels = catalog.models.length === 0
   const unchanged = catalog.storedModels.flatMap((model): [string, string][] => {
     const text = storedSnapshots.get(model.name)
@@ -208,7 +207,7 @@ function findUnchangedModels(
   return new Map(unchanged)
 }
 
-/** Whether tables of the one shape have all that the other declares. */
+/** Returns true if the stored snapshot contains everything that the declared one has. */
 function includesSnapshot(stored: SchemaSnapshot, declared: SchemaSnapshot): boolean {
   const has = (all: object | undefined, some: object | undefined) =>
     Object.entries(some ?? {}).every(
@@ -223,7 +222,7 @@ function includesSnapshot(stored: SchemaSnapshot, declared: SchemaSnapshot): boo
   )
 }
 
-/** The shapes of models that stay although nobody declares them now. */
+/** Finds the snapshots of stored models that the catalog does not declare and the plan does not drop. */
 function findUndeclaredSnapshots(
   catalog: Catalog,
   snapshots: ReadonlyMap<string, SchemaSnapshot>,
@@ -243,7 +242,7 @@ function listInverseRelations(
   return [...catalog.listDependents(model), ...listUndeclaredInverseRelations(before, undeclared)]
 }
 
-/** What such a model said of this one still holds. */
+/** Lists the inverse relations that undeclared models contribute. They stay in the snapshot because their tables stay. */
 function listUndeclaredInverseRelations(
   before: SchemaSnapshot | undefined,
   undeclared: readonly string[],
@@ -263,7 +262,7 @@ function buildSnapshotJson(model: Model, plan: SchemaPlan, inverseRelations: rea
   })
 }
 
-/** Once all columns are there: the models with new computed fields. */
+/** Finds the models with new computed fields, which are filled after all columns exist. */
 function findModelsToCompute(steps: readonly SchemaStep[]): Set<Model> {
   const added = steps.filter((step) => step.kind === 'add-column')
   return new Set(added.filter((step) => step.field.computed).map((step) => step.declared))

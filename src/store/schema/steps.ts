@@ -1,4 +1,4 @@
-// Each step of a plan as SQL.
+// Runs the steps of a schema plan.
 import { ConfigError } from '../../errors.js'
 import { getDefaultValue } from '../../model/definition/record-values.js'
 import { UniqueViolation, type Dialect, type Transaction } from '../engine/database.js'
@@ -70,13 +70,13 @@ async function renameLinkTable(tx: Transaction, from: string, to: string): Promi
   await createLinkIndex(tx, to)
 }
 
-/** To find the owners of a member. */
+/** The index finds the owners of a member. */
 async function createLinkIndex(tx: Transaction, name: string): Promise<void> {
   const index = toIndexName(name, false, ['member'])
   await tx.run(`create index ${quoteIdentifier(index)} on ${quoteIdentifier(name)} ("member", "owner")`)
 }
 
-/** Records that were there before get the default of a new field. Their versions stay. */
+/** Sets the default value of a new field in existing records. Their versions do not change. */
 async function fillDefaultValue(
   tx: Transaction,
   dialect: Dialect,
@@ -89,7 +89,7 @@ async function fillDefaultValue(
   ])
 }
 
-/** A model that was dropped and comes back goes on after the ids that the Log knows: none is given twice. */
+/** Starts the ids of a recreated model after the greatest id in the Log, so that no id is used twice. */
 async function resumeIds(tx: Transaction, dialect: Dialect, model: string): Promise<void> {
   const [row] = await tx.all(`select max(record) as "last" from ${LOG_TABLE} where model = ?`, [model])
   const last = row?.['last'] ?? null
