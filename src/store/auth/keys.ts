@@ -4,7 +4,7 @@ import type { Dialect, Queryable, Transaction } from '../engine/database.js'
 import { REVOCATION_COUNT_SQL, PERMISSIONS_VERSION_SQL } from './permissions-version.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 
-/** A key as it is looked up; what it is good for is worked out by the gate. */
+/** An API key. The Authorizer decides what the key permits. */
 export interface ApiKeyRow {
   readonly id: number
   readonly expiresMs: number
@@ -13,7 +13,7 @@ export interface ApiKeyRow {
 
 const API_KEYS_TABLE = quoteIdentifier(toTableName(API_KEY_MODEL))
 
-/** The key and its user, and the numbers that tell what has changed, in one statement: this runs on every request that comes with one. */
+/** Finds a key, its user, the permissions version and the revocation count in one statement. Runs on every request with an API key. */
 export async function findApiKey(
   db: Queryable,
   { columns }: Dialect,
@@ -34,7 +34,7 @@ export async function findApiKey(
   return { key, user: toUser(row), permissionsVersion, revocations }
 }
 
-/** Beside the version of the record, and without a Change: to use a key is no edit. Nothing happens if it was used since `beforeMs`. */
+/** Saves the last use of a key, unless it was used since `beforeMs`. A use is not an edit: the version stays, and no Change is logged. */
 export async function saveApiKeyUse(
   tx: Transaction,
   { columns: { datetime } }: Dialect,
