@@ -1,4 +1,4 @@
-// Holds the records of a table against the Log: each must be what its Changes add up to, as far as the Log holds them.
+// Compares the records of a table with the Log: replaying the Changes that the Log contains must give the values of each record.
 import { isSameFile } from '../../model/catalog/file-facts.js'
 import { getStorage, type Field } from '../../model/values/field-types.js'
 import { isReadByDefault, type Model } from '../../model/definition/model.js'
@@ -12,19 +12,19 @@ import { LOG_PAGE_BYTES, LOG_TABLE } from '../log/log.js'
 import { currentValues, type Current } from '../log/past.js'
 import type { Table } from '../sql/table.js'
 
-/** Each may be as large as it is. */
+/** Small batches, because records and Changes can be large. */
 const LOG_CHECK_BATCH_RECORDS = 50
 const LOG_CHECK_BATCH_CHANGES = 500
 
 export interface LogCheckBatch {
-  /** The last id that was looked at; undefined if there are none left. */
+  /** The last id of the batch; undefined if no ids are left. */
   readonly lastId: number | undefined
   readonly records: number
   readonly changes: number
   readonly errors: readonly string[]
 }
 
-/** The records after this id, a portion of them. All that it reads must be of one snapshot. */
+/** Checks a batch of records after the id `after`. Everything must be read from one snapshot. */
 export async function checkRecordsAgainstLog(
   db: Queryable,
   table: Table,
@@ -48,7 +48,7 @@ export async function checkRecordsAgainstLog(
   return { lastId, records: current.size, changes, errors }
 }
 
-/** Those that the table or the Log has, the smallest first. */
+/** Finds the next ids in the table or the Log, in ascending order. */
 async function findNextIds(db: Queryable, { name, model }: Table, after: number): Promise<number[]> {
   const rows = await db.all(
     `select "id" from (select "id" from ${name} where "id" > ? order by "id" limit ${LOG_CHECK_BATCH_RECORDS}) as "stored" ` +
@@ -59,7 +59,7 @@ async function findNextIds(db: Queryable, { name, model }: Table, after: number)
   return rows.map((row) => Number(row['id']))
 }
 
-/** A table that was dropped took its records along without a word. */
+/** Finds the last sequence number before the table was dropped, which deletes records without logging Changes. */
 function findTableDropSeq(former: readonly FormerField[]): number {
   return Math.max(0, ...former.filter(({ name }) => name === ALL_FIELDS).map(({ seq }) => seq))
 }
@@ -69,7 +69,7 @@ interface LoggedChange extends Pick<Change, 'seq' | 'version' | 'action' | 'chan
   readonly isPurged: boolean
 }
 
-/** Of the records after the first id up to the last, in the order of their versions, page by page. */
+/** Reads the Changes of the records after the id `after` up to `upTo`, in the order of id and version, in pages. */
 async function* readLoggedChanges(
   db: Queryable,
   { name }: Model,
@@ -107,17 +107,17 @@ function toLoggedChange(row: Row): LoggedChange {
 }
 
 interface LogFloor {
-  /** Up to here Changes may have been taken out of the Log. */
+  /** Changes up to this sequence number may have been deleted from the Log. */
   readonly horizon: number
-  /** Up to here they are of a table that is no more. */
+  /** Changes up to this sequence number belong to a dropped table. */
   readonly dropped: number
 }
 
-/** One record, as its Changes tell it, the oldest first. */
+/** The values of one record, computed by replaying its Changes from the oldest. */
 class ReplayedRecord {
   readonly #values = new Map<string, Value>()
   readonly #errors: string[] = []
-  /** Whether every field that no Change tells of is empty. */
+  /** True if every field without a logged value is empty. */
   #isComplete = false
   #lastChange: LoggedChange | undefined
 
@@ -156,7 +156,7 @@ class ReplayedRecord {
     const last = this.#lastChange
     const isNext = last ? version === last.version + 1 : action === 'create'
     if (isNext) return
-    // What is missing lies between the two; compaction takes out nothing behind the horizon.
+    // The missing Changes lie between the two. Compaction deletes nothing after the retention floor.
     const isExplained = last ? last.seq < this.floor.horizon : this.floor.horizon > 0
     if (!isExplained && seq > this.floor.dropped)
       this.#errors.push(
@@ -179,7 +179,7 @@ class ReplayedRecord {
   }
 }
 
-/** What a start fills in where a field is new is in no Change. */
+/** Returns true if a new field starts empty. Values that a migration fills in are not logged. */
 function isEmptyByDefault(field: Field): boolean {
   const isFilled = field.default !== undefined || field.computed !== undefined || field.sequence !== undefined
   return !field.kept && !isFilled && !field.required && !field.relation?.isList && field.type !== 'boolean'
@@ -189,9 +189,9 @@ function isSameStoredValue(field: Field, stored: Value, logged: Value): boolean 
   if (field.relation?.isList) return hasSameIds(listIds(stored), listIds(logged))
   const storage = getStorage(field)
   if (storage === 'file') return isSameFile(stored, logged)
-  // The scale of a field may have changed since.
+  // The scale of the field may have changed since the value was logged.
   if (storage === 'decimal') return trimDecimal(stored) === trimDecimal(logged)
-  // Earlier releases did not log the difference between an empty array of JSON and none.
+  // Earlier releases logged no change between null and an empty JSON array.
   if (storage === 'json') return isSameValue(toNullIfEmpty(stored), toNullIfEmpty(logged))
   return isSameValue(stored, logged)
 }
