@@ -1,7 +1,7 @@
 // Lists and forms of existing clients, with and without --compat: two servers on one database.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PROTOCOLS } from '../../src/http/compat/axelor.js'
-import { cleanDomainContext } from '../../src/http/compat/axelor-lists.js'
+import { cleanDomainContext } from '../../src/http/compat/axelor-in-lists.js'
 import { MAX_TERMS } from '../../src/model/query/condition.js'
 import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { HttpClient } from '../http-client.js'

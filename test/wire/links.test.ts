@@ -1,6 +1,6 @@
 // The Link header repeats the whole query, so that following it reads every record of one result.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { LINK_LIMITS, buildPageLinks as makeLinks } from '../../src/http/records/record-answers.js'
+import { LINK_LIMITS, buildPageLinks as makeLinks } from '../../src/http/records/record-responses.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import { asUser, only, openSession, pageOf, type User } from './exchange.js'
 

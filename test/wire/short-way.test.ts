@@ -2,7 +2,7 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { StagedBody, ResponseBuffer } from '../../src/http/answer/answer-body.js'
+import { StagedBody, ResponseBuffer } from '../../src/http/response/response-buffer.js'
 import { createHostCheck } from '../../src/http/route/guard.js'
 import { createRequestLimits } from '../../src/http/route/limits.js'
 import { STRICT } from '../../src/http/compat/protocol.js'

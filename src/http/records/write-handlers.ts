@@ -16,7 +16,7 @@ import {
 } from '../request/merge-preference.js'
 import { readVersionParameter } from '../request/parameters.js'
 import { hasPreference, setPreferenceApplied } from '../request/preferences.js'
-import { sendRecord, sendWriteResult } from './record-answers.js'
+import { sendRecord, sendWriteResult } from './record-responses.js'
 import {
   readRouteId,
   readIfMatch,

@@ -1,10 +1,10 @@
-// The paths and methods of records. Their handlers are in read-routes.ts, write-routes.ts and history.ts.
+// The paths and methods of records. Their handlers are in read-handlers.ts, write-handlers.ts and history-handlers.ts.
 import type { App } from '../../service/context/app.js'
 import type { Guards } from '../route/guard.js'
 import type { Protocol } from '../compat/protocol.js'
-import { createHistoryHandlers } from './history.js'
-import { createReadHandlers } from './read-routes.js'
-import { createWriteHandlers } from './write-routes.js'
+import { createHistoryHandlers } from './history-handlers.js'
+import { createReadHandlers } from './read-handlers.js'
+import { createWriteHandlers } from './write-handlers.js'
 import { buildRecordRouteDefaults, type Resource } from '../route/resource.js'
 
 export function createRecordResources(

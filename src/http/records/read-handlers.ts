@@ -27,7 +27,7 @@ import {
   wrapRecordJson,
   buildPageResponse,
   buildPageBody,
-} from './record-answers.js'
+} from './record-responses.js'
 import {
   parseOptionalRecordId,
   readRouteId,

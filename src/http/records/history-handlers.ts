@@ -9,7 +9,7 @@ import { recordsForPrincipal } from '../../service/records/records.js'
 import { readDataObject } from '../request/bodies.js'
 import { requirePrincipal } from '../route/guard.js'
 import type { Protocol } from '../compat/protocol.js'
-import { buildPageLinks, sendPage, sendRecord } from './record-answers.js'
+import { buildPageLinks, sendPage, sendRecord } from './record-responses.js'
 import {
   readRouteId,
   readIfMatch,

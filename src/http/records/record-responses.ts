@@ -6,7 +6,7 @@ import type { RecordJson } from '../../store/records/records.js'
 import { StagedFile } from '../../store/engine/staging.js'
 import type { HistoryPage, NextPage, Page, WireRecord, WriteResult } from '../../wire.js'
 import type { QueryParameters } from '../route/record-request.js'
-import { StagedBody, type ResponseBody } from '../answer/answer-body.js'
+import { StagedBody, type ResponseBody } from '../response/response-buffer.js'
 import { sendJson } from '../route/resource.js'
 
 export function sendPage(
