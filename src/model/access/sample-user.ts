@@ -20,7 +20,7 @@ const SAMPLE_VALUES: Readonly<Partial<Record<FieldTypeName, unknown>>> = {
   json: [],
 }
 
-/** `others` are fields of users that the catalog may not know, because another node's model files add them. */
+/** `others` are further fields of users, for commands that run without model files and so cannot know the extensions of users. */
 export function buildSampleUser(catalog: Catalog, others: readonly string[]): SampleUser {
   const user: Record<string, unknown> = Object.fromEntries(others.map((name) => [name, []]))
   for (const field of catalog.user.fields.values())

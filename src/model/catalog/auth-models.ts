@@ -137,7 +137,7 @@ export const EVENT_DEFINITION = defineModel({
   indexes: [['user']],
 })
 
-/** As a system field, the reference does not keep the user from being deleted. `createdBy` works the same way. */
+/** The reference is a system field, like `createdBy`, so it does not keep the user from being deleted. */
 export const EVENT_SYSTEM_FIELDS = ['user']
 
 export const USERNAME_RULE = `must be 1 to ${MAX_USERNAME_CHARACTERS} letters, digits or any of . _ @ + -`

@@ -21,7 +21,7 @@ export function describeInverseError({ target, mappedBy }: Relation): string {
   return `is the other side of ${target}.${mappedBy ?? ''}: write it there`
 }
 
-/** The same limits as for reading an inverse list. */
+/** Reads of an inverse list have the same limits. */
 const MAX_CLAIMED_MEMBERS = 1_000
 const MAX_CLAIMED_FIELDS = 64
 

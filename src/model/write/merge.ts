@@ -1,7 +1,7 @@
 // Three-way merge of concurrent changes of a record, field by field.
 import { isSameValue, type Value, type Values } from '../values/value.js'
 
-/** Who changed a field since the base version: only we, only they, both to the same value, or both to different values. */
+/** Names the side that changed a field since the base version: only we, only they, both to the same value, or both to different ones. */
 export type Verdict = 'ours' | 'theirs' | 'same' | 'clash'
 
 export interface FieldMerge {
