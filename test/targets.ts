@@ -145,7 +145,7 @@ export async function enter(service: Service, door: Door): Promise<Records> {
 
 type TargetChoice = ProvidedContext['targets']
 
-/** Each engine and each door once in `npm test`; the other two pairs of them in `npm run test:long`. */
+/** `npm test` covers each engine and each transport once; `npm run test:all` covers the other two pairs. */
 const TARGETS: Readonly<Record<TargetChoice, readonly (readonly [engine: Engine, door: Door])[]>> = {
   usual: [
     ['sqlite', 'http'],

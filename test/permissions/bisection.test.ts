@@ -1,6 +1,6 @@
 import { claimTwoWorlds } from './claims.js'
 
-// `bisection.more.test.ts` sends more requests, for all roles and targets; `bisection.full.test.ts` sends all.
+// `bisection.all.test.ts` sends more requests, for all roles and targets.
 claimTwoWorlds([
   { engine: 'sqlite', compat: 'none', every: 24, few: 8 },
   { engine: 'postgres', compat: 'none', every: 32, few: 8, hiders: ['foreign'] },

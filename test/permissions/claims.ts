@@ -1,4 +1,4 @@
-// The claims of the matrix and of the two worlds; a quick run checks a sample, a long one everything.
+// The claims of the matrix and of the two worlds. Each file of tests chooses its sample.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ENGINES, type Door, type Engine } from '../targets.js'
 import { openLab, type Lab } from './laboratory.js'
@@ -6,6 +6,9 @@ import { compareReading, compareWriting, type Compared } from './matrix.js'
 import { COMPAT_PROBES, PROBES, type Probe } from './probes.js'
 import { printed, tellApart } from './two-worlds.js'
 import { HIDERS, ITEM, openVault, type Vault } from './vault.js'
+
+/** Replaces the samples of the `*.all.test.ts` by everything: half an hour or more. */
+export const EVERY_CASE = process.env['VERSO_TEST_EVERY_CASE'] === '1'
 
 const SHOWN = 20
 const TIMEOUT = { timeout: 600_000 }

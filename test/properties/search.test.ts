@@ -17,7 +17,7 @@ import type { Ask } from './search-questions.js'
 
 openWorlds()
 
-// `search.more.test.ts` runs more searches.
+// `search.all.test.ts` runs more searches.
 claimSearches({ related: 300, values: 100, archived: 40 })
 
 describe('mutants of search', () => {

@@ -1,4 +1,4 @@
-// merge-race.long.test.ts runs this with a thousand writers.
+// merge-race-thousand.all.test.ts runs this with a thousand writers.
 import { describe, expect, test } from 'vitest'
 import { forgettingChanges, writingAllFields } from '../mutants/merge.js'
 import { onEveryEngine } from '../targets.js'

@@ -18,7 +18,7 @@ import {
 const SAMPLES = 9
 /** Far above the noise between two equal paths, far below what skipping the hash saves. */
 const MAX_RATIO = 2
-/** `timing.long.test.ts` runs more. */
+/** `timing-400.all.test.ts` runs more. */
 const LOGINS = 100
 
 let service: Service

@@ -1,5 +1,5 @@
-// Measures a few of the most expensive searches by the work of the service itself, because other tests use the processors, too. worst-
-// criteria.long.test.ts runs a thousand alone, and measures the whole delay.
+// Measures a few of the most expensive searches by the work of the service itself, because other tests use the processors, too.
+// worst-criteria-thousand.all.test.ts runs a thousand alone, and measures the whole delay.
 import { expect, test } from 'vitest'
 import { enter, onEveryEngine, refusalOf, startService } from '../targets.js'
 import { LIMIT_MS, measure } from './worst-criteria.js'
