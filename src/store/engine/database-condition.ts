@@ -25,7 +25,10 @@ export interface UnwritableState {
   readonly reason: string
 }
 
-/** Called once when the database starts to reject writes or a more severe reason replaces the last one, and with undefined when it accepts writes again. */
+/**
+ * Called once when the database starts to reject writes, and when a more severe reason replaces the last one. Called with undefined when the
+ * database accepts writes again.
+ */
 export type OnWriteHealthChange = (unwritable: UnwritableState | undefined, error?: unknown) => void
 
 export function createUnwritableError(kind: UnwritableKind, cause?: unknown): VersoError {

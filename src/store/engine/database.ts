@@ -33,11 +33,11 @@ export interface Transaction extends Queryable {
   run(sql: string, params?: readonly SqlValue[]): Promise<number>
   /** Inserts one row and returns its generated `id`. */
   insert(sql: string, params?: readonly SqlValue[]): Promise<number>
-  /** Optional. Sends a statement without waiting for its result, so that it shares a round trip with the COMMIT. If it fails, the transaction fails. */
+  /** Optional. Sends a statement together with the COMMIT, without waiting for its result. If it fails, the transaction fails. */
   sendWithCommit?(sql: string, params: readonly SqlValue[]): void
   /** Present in a group commit: loads a value once for all members of the group. */
   memoize?<T>(key: string, load: () => Promise<T>): Promise<T>
-  /** Present in a group commit: runs the handler once after all members are done, with the inputs of all of them in the order of their calls. */
+  /** Present in a group commit: runs the handler once after all members are done, with their inputs in the order of the calls. */
   beforeCommit?<I>(key: string, input: I, run: BeforeCommitHandler<I>): void
   /** Present if other members of a group run concurrently in this transaction. */
   readonly group?: GroupContext
@@ -128,7 +128,7 @@ export interface BlobStore {
   receive(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<PendingBlob>
   /** Must be called in the transaction that inserts the row of the file. */
   store(tx: Transaction, id: number, pending: PendingBlob): Promise<void>
-  /** Must be called after that transaction, whether it was committed or not. Removes content without a row. Never fails: `recover` does the rest later. */
+  /** Must be called after that transaction, committed or not. Removes content without a row. Never fails: `recover` repeats it later. */
   finish(pending: PendingBlob): Promise<void>
   /** Must be called in the transaction that deletes the row of the file. */
   drop(tx: Transaction, file: BlobLocation): Promise<void>

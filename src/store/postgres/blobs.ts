@@ -93,10 +93,10 @@ export class PostgresBlobStore implements BlobStore {
   }
 
   /** Other processes leave nothing, and a transaction that was not committed no parts: only files that this one has forgotten are closed. */
-  async recover(forgottenMs = UPLOAD_EXPIRY_MS): Promise<void> {
+  async recover(abandonedAfterMs = UPLOAD_EXPIRY_MS): Promise<void> {
     const now = performance.now()
     for (const [key, { handle, receivedAtMs }] of this.#buffered) {
-      if (now - receivedAtMs < forgottenMs) continue
+      if (now - receivedAtMs < abandonedAfterMs) continue
       this.#buffered.delete(key)
       await handle.close()
     }
