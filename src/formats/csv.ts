@@ -1,6 +1,6 @@
 // Formats and parses records as CSV (RFC 4180). Null is an empty cell, an empty text is `""`.
 import { isFileField, isOwnLink, isUserReference, listUsernames } from './transfer-fields.js'
-import type { Field } from '../model/values/field-types.js'
+import type { Field } from '../model/values/field.js'
 import { isObject } from '../model/values/value.js'
 
 const CSV_LINE_END = '\r\n'

@@ -1,6 +1,7 @@
 // Parses one field of an NDJSON line, and fills in values that are missing.
 import { listUsernameSpellings } from '../model/catalog/auth-models.js'
-import { FieldError, parseValue, type Field } from '../model/values/field-types.js'
+import { FieldError, type Field } from '../model/values/field.js'
+import { parseValue } from '../model/values/field-types.js'
 import { parseFileMetadata } from '../model/catalog/file-facts.js'
 import { isId, isObject, type Json, type Value } from '../model/values/value.js'
 import { getDefaultValue } from '../model/definition/record-values.js'

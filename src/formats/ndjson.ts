@@ -1,6 +1,6 @@
 // Formats records as NDJSON lines, and parses lines with the same checks as a save.
 import { VersoError } from '../errors.js'
-import type { Field } from '../model/values/field-types.js'
+import type { Field } from '../model/values/field.js'
 import { deriveMetaFileValues, type FileMetadata } from '../model/catalog/file-facts.js'
 import type { Model } from '../model/definition/model.js'
 import { didYouMean } from '../model/values/did-you-mean.js'

@@ -1,5 +1,5 @@
 // Converts a record from another service with the same protocol to an NDJSON line. Accepts variations; the check of the line is strict.
-import type { Field } from '../model/values/field-types.js'
+import type { Field } from '../model/values/field.js'
 import { isOwnLink, isUserReference, listTransferFields } from './transfer-fields.js'
 import type { Model } from '../model/definition/model.js'
 import { isObject } from '../model/values/value.js'

@@ -1,6 +1,7 @@
 // The models and fields that exports and imports contain. Fields that follow from other records, and secrets, are excluded.
 import type { Catalog } from '../model/catalog/catalog.js'
-import { getStorage, type Field } from '../model/values/field-types.js'
+import type { Field } from '../model/values/field.js'
+import { getStorage } from '../model/values/field-types.js'
 import { isOwnedList, type Model } from '../model/definition/model.js'
 import { buildStep } from '../model/query/path.js'
 import type { SelectionEntry, Selection } from '../model/query/selection.js'

@@ -1,7 +1,7 @@
 // Broken twins: rights with one promise taken out. The matrix must catch each of them, or it proves nothing.
 import { Permissions, type Grant } from '../../src/model/access/permissions.js'
 import type { Criteria } from '../../src/model/query/criteria.js'
-import type { Field } from '../../src/model/values/field-types.js'
+import type { Field } from '../../src/model/values/field.js'
 import type { Model } from '../../src/model/definition/model.js'
 import type { UserIdentity } from '../../src/service/context/identity.js'
 import type { App } from '../../src/service/context/app.js'

@@ -1,7 +1,7 @@
 // Removes invalid sort keys of lists and reports them. Needs all models of domain XML.
 import type { FieldDefinition, ModelDefinition } from '../../model/definition/define-model.js'
 import { checkField } from '../../model/definition/check-field.js'
-import type { Field, Relation } from '../../model/values/field-types.js'
+import type { Field, Relation } from '../../model/values/field.js'
 import { validateListOrder, listInvalidOrderKeys } from '../../model/query/list-order.js'
 import { checkModel, isReadable, type Model } from '../../model/definition/model.js'
 import type { Visibility } from '../../model/query/visibility.js'

@@ -2,7 +2,7 @@
 // compares an `InverseClaim` with the stored relation later. Edits that would be lost silently are still rejected, except where these
 // clients rely on it.
 import { MAX_TERMS } from '../../model/query/condition.js'
-import type { Field, FieldTypeName } from '../../model/values/field-types.js'
+import type { Field, FieldTypeName } from '../../model/values/field.js'
 import { InverseClaim } from '../../model/write/inverse-input.js'
 import { isInverse, type Model } from '../../model/definition/model.js'
 import { parseDatetime } from '../../model/values/date-time.js'

@@ -1,7 +1,7 @@
 // The permissions of a user: the grants of their roles for each model. Grants add up; without a grant nothing is permitted.
 import type { Catalog } from '../catalog/catalog.js'
 import { MATCH_NONE, type Criteria } from '../query/criteria.js'
-import type { Field, Relation } from '../values/field-types.js'
+import type { Field, Relation } from '../values/field.js'
 import { isReadable, USER_MODEL, type Model } from '../definition/model.js'
 import { ID_FIELD, VERSION_FIELD } from '../query/path.js'
 import type { Visibility } from '../query/visibility.js'

@@ -1,6 +1,6 @@
 // A sample user with a value in every readable field, to check conditions of permissions.
 import type { Catalog } from '../catalog/catalog.js'
-import type { Field, FieldTypeName } from '../values/field-types.js'
+import type { Field, FieldTypeName } from '../values/field.js'
 import { isReadByDefault } from '../definition/model.js'
 
 type SampleUser = Readonly<Record<string, unknown>>

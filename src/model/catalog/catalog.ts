@@ -1,5 +1,5 @@
 import { VersoError, ConfigError } from '../../errors.js'
-import type { Field, Relation } from '../values/field-types.js'
+import type { Field, Relation } from '../values/field.js'
 import { isModelExtension, type ModelExtension } from '../definition/extend-model.js'
 import type { Criteria } from '../query/criteria.js'
 import { checkModel, isReadable, isWritable, USER_MODEL, type Model } from '../definition/model.js'

@@ -1,5 +1,5 @@
 // Metadata of a file, as the log, conflicts and exports contain it.
-import { FieldError } from '../values/field-types.js'
+import { FieldError } from '../values/field.js'
 import { sanitizeFileName } from '../values/file-name.js'
 import type { Model } from '../definition/model.js'
 import { META_FILE } from './system-models.js'

@@ -1,5 +1,5 @@
 // Checks that both sides of a relation agree. Needs all models.
-import type { Field } from '../values/field-types.js'
+import type { Field } from '../values/field.js'
 import type { Model } from '../definition/model.js'
 import { didYouMean } from '../values/did-you-mean.js'
 

@@ -1,14 +1,11 @@
 // Checks one field of a definition, written in TypeScript or JSON, and reports every error.
+import { FieldError, type Choice, type Field, type FieldTypeName } from '../values/field.js'
 import {
   DEFAULT_STRING_CHARACTERS,
   FIELD_TYPES,
-  FieldError,
   MAX_TEXT_BYTES,
   parseValue,
-  type Choice,
-  type Field,
   type FieldType,
-  type FieldTypeName,
 } from '../values/field-types.js'
 import { checkRelation } from './check-relation.js'
 import { MAX_PRECISION } from '../values/decimal.js'

@@ -1,5 +1,5 @@
 // Declares models as data, in TypeScript or JSON of the same shape, and infers record types from them.
-import type { FieldTypeName } from '../values/field-types.js'
+import type { FieldTypeName } from '../values/field.js'
 import type { Json, Value, Values } from '../values/value.js'
 
 type ChoiceDefinition<T> = T | { readonly value: T; readonly title?: string }

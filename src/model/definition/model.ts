@@ -1,12 +1,6 @@
 import { checkField } from './check-field.js'
-import {
-  FIELD_DEFAULTS,
-  isIndexable,
-  MAX_INDEXED_CHARACTERS,
-  getStorage,
-  type Field,
-  type Relation,
-} from '../values/field-types.js'
+import { FIELD_DEFAULTS, type Field, type Relation } from '../values/field.js'
+import { isIndexable, MAX_INDEXED_CHARACTERS, getStorage } from '../values/field-types.js'
 import { didYouMean } from '../values/did-you-mean.js'
 import { listTemplateFields } from '../values/template.js'
 import { isObject } from '../values/value.js'

@@ -11,7 +11,7 @@ import {
   type Term,
 } from './condition.js'
 import type { Criteria, PathStep } from './criteria.js'
-import { FieldError, type Field } from '../values/field-types.js'
+import { FieldError, type Field } from '../values/field.js'
 import type { Model } from '../definition/model.js'
 import { OPERAND_TYPES } from './operand.js'
 import { findField, ID_FIELD, resolvePath, buildStep } from './path.js'

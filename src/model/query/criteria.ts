@@ -1,6 +1,6 @@
 // Conditions bound to the fields of a model, as a tree. Searches and permissions use the same type.
 import type { Operator } from './condition.js'
-import type { Field } from '../values/field-types.js'
+import type { Field } from '../values/field.js'
 import type { Model } from '../definition/model.js'
 import type { Value } from '../values/value.js'
 

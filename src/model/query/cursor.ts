@@ -1,6 +1,7 @@
 // Cursors for keyset pagination. A cursor holds the sort values and the id of a record, so it stays valid if that record changes or
 // disappears. Encoded as text, it is the `after` parameter of a link.
-import { getStorage, type Storage } from '../values/field-types.js'
+import type { Storage } from '../values/field.js'
+import { getStorage } from '../values/field-types.js'
 import { parseDate, parseDatetime, parseTime } from '../values/date-time.js'
 import type { SortKey } from './sort-key.js'
 import { validateText, type Value } from '../values/value.js'

@@ -1,5 +1,5 @@
 // Describes a model in the terms of the protocol: the metadata that a form needs about each field.
-import type { Choice, Field, FieldTypeName } from '../values/field-types.js'
+import type { Choice, Field, FieldTypeName } from '../values/field.js'
 import { listVisibleOrderKeys } from './list-order.js'
 import { isReadable, isInverse, type Model } from '../definition/model.js'
 import { ID_FIELD, VERSION_FIELD } from './path.js'

@@ -1,5 +1,5 @@
 // Orders a list of a record by the `orderBy` of its field, then by id.
-import type { Field } from '../values/field-types.js'
+import type { Field } from '../values/field.js'
 import type { Visibility } from './visibility.js'
 import { MAX_SORT_KEYS, parseSortKey, type SortKey } from './sort-key.js'
 

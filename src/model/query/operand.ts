@@ -1,7 +1,8 @@
 // The operators of each field type, and the parsing of their operands.
 import type { Operator } from './condition.js'
 import { parseDecimal } from '../values/decimal.js'
-import { FieldError, FIELD_TYPES, type Field, type FieldTypeName } from '../values/field-types.js'
+import { FieldError, type Field, type FieldTypeName } from '../values/field.js'
+import { FIELD_TYPES } from '../values/field-types.js'
 import { parseDate } from '../values/date-time.js'
 import { isObject, countCharacters, validateText, type Value } from '../values/value.js'
 

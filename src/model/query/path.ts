@@ -1,6 +1,6 @@
 // Resolves dotted paths over relations, such as `company.country.name`.
 import { andCriteria, type PathStep } from './criteria.js'
-import { FIELD_DEFAULTS, type Field } from '../values/field-types.js'
+import { FIELD_DEFAULTS, type Field } from '../values/field.js'
 import type { Model } from '../definition/model.js'
 import type { Visibility } from './visibility.js'
 import { didYouMean } from '../values/did-you-mean.js'

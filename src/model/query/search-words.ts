@@ -1,5 +1,5 @@
 import type { Condition } from './condition.js'
-import type { Field } from '../values/field-types.js'
+import type { Field } from '../values/field.js'
 import { isReadByDefault, type Model } from '../definition/model.js'
 import type { Visibility } from './visibility.js'
 

@@ -1,7 +1,7 @@
 // The fields of a record and of its related records that an answer contains, as a tree.
 import { VersoError } from '../../errors.js'
 import type { Criteria, PathStep } from './criteria.js'
-import type { Field } from '../values/field-types.js'
+import type { Field } from '../values/field.js'
 import { resolveListOrder } from './list-order.js'
 import { isReadByDefault, type Model } from '../definition/model.js'
 import {

@@ -1,6 +1,6 @@
 // Sort keys of searches and of lists.
 import type { Criteria, PathStep } from './criteria.js'
-import type { Field } from '../values/field-types.js'
+import type { Field } from '../values/field.js'
 import type { Model } from '../definition/model.js'
 import { isOverList, resolvePath, buildStep } from './path.js'
 import type { Visibility } from './visibility.js'

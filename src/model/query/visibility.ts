@@ -1,5 +1,5 @@
 import type { Criteria } from './criteria.js'
-import type { Field, Relation } from '../values/field-types.js'
+import type { Field, Relation } from '../values/field.js'
 import type { Model } from '../definition/model.js'
 
 /**

@@ -1,7 +1,8 @@
 // Parses client data into a Draft: a record and the related records to write with it. Reports all errors at once.
 import { VersoError } from '../../errors.js'
 import { FieldErrors } from '../definition/field-errors.js'
-import { FieldError, parseValue, type Field } from '../values/field-types.js'
+import { FieldError, type Field } from '../values/field.js'
+import { parseValue } from '../values/field-types.js'
 import { isOwnedList, isInverse, isWritable, type Model } from '../definition/model.js'
 import { didYouMean } from '../values/did-you-mean.js'
 import type { Refs } from './refs.js'

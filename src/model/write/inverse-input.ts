@@ -1,5 +1,6 @@
 // Inverse relations that existing clients send back with a record. A write cannot change them, so they must equal the stored ones.
-import { FieldError, parseValue, type Field, type Relation } from '../values/field-types.js'
+import { FieldError, type Field, type Relation } from '../values/field.js'
+import { parseValue } from '../values/field-types.js'
 import { isInverse, isWritable, type Model } from '../definition/model.js'
 import { RELATED_RECORD_KEYS } from './related-input.js'
 import type { Visibility } from '../query/visibility.js'

@@ -1,7 +1,8 @@
 // JSON Merge Patch (RFC 7396) for the values of JSON fields.
 import type { Draft } from './draft.js'
 import { FieldErrors } from '../definition/field-errors.js'
-import { FieldError, parseValue } from '../values/field-types.js'
+import { FieldError } from '../values/field.js'
+import { parseValue } from '../values/field-types.js'
 import { isObject, type Json, type Values } from '../values/value.js'
 
 /** Merges an object into the target key by key; null removes a key. Any other value replaces the target. */

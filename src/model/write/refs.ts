@@ -1,5 +1,5 @@
 // Names that a batch gives to records that it is going to create.
-import { FieldError } from '../values/field-types.js'
+import { FieldError } from '../values/field.js'
 import type { Model } from '../definition/model.js'
 import { isObject } from '../values/value.js'
 

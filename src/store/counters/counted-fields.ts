@@ -1,5 +1,5 @@
 // Which totals the counters keep for each model. See docs/decisions/counters.md.
-import type { Field, FieldTypeName } from '../../model/values/field-types.js'
+import type { Field, FieldTypeName } from '../../model/values/field.js'
 import { isReference, isReadByDefault, type Model } from '../../model/definition/model.js'
 import { SYSTEM_MODELS } from '../../model/catalog/system-models.js'
 import type { Value } from '../../model/values/value.js'

@@ -1,5 +1,5 @@
 // Compares the counters with the tables. Everything must be read from one snapshot.
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import type { Model } from '../../model/definition/model.js'
 import {
   BLOCK_LEVELS,

@@ -1,5 +1,5 @@
 // Rebuilds counters in batches while other transactions write. Each function is the body of a short transaction, and its result stays correct.
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import type { Model } from '../../model/definition/model.js'
 import { BATCH_LEVEL } from './counter-check.js'
 import {

@@ -1,5 +1,5 @@
 // Rebuilds the counters of a model during a schema change, when the model has none yet or its columns have changed.
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import type { Model } from '../../model/definition/model.js'
 import {
   BLOCK_LEVELS,

@@ -1,6 +1,6 @@
 // The interface between the store and its two engines. It is small on purpose: an engine runs statements and transactions, nothing more.
 import type { Readable } from 'node:stream'
-import type { Storage } from '../../model/values/field-types.js'
+import type { Storage } from '../../model/values/field.js'
 import type { Value } from '../../model/values/value.js'
 import type { UnwritableState } from './database-condition.js'
 import type { BatchFunction } from './batcher.js'

@@ -1,6 +1,6 @@
 // How many records a search finds, where the counters know it: then nothing has to be counted.
 import type { Comparison, Criteria } from '../../model/query/criteria.js'
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import { isReference, type Model } from '../../model/definition/model.js'
 import { ID_FIELD } from '../../model/query/path.js'
 import type { Search } from '../../model/query/search.js'

@@ -5,7 +5,7 @@ import {
   ACCENT_MARKS,
   type CodePoints,
 } from '../../model/values/text-folding.js'
-import type { Storage } from '../../model/values/field-types.js'
+import type { Storage } from '../../model/values/field.js'
 import type { Json } from '../../model/values/value.js'
 import { parseStoredJson } from '../engine/database-condition.js'
 import type { Column, Dialect } from '../engine/database.js'

@@ -1,5 +1,5 @@
 // Gapless sequences: a number is taken in the transaction that uses it, so a rollback returns the number.
-import type { Field, Sequence } from '../../model/values/field-types.js'
+import type { Field, Sequence } from '../../model/values/field.js'
 import type { Model } from '../../model/definition/model.js'
 import type { Queryable, Transaction } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'

@@ -1,4 +1,4 @@
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import type { Model } from '../../model/definition/model.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
 import { listCountedFields, describeCounters } from '../counters/counted-fields.js'

@@ -1,5 +1,5 @@
 // A schema plan: the steps that change the tables.
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import type { Model } from '../../model/definition/model.js'
 import type { ColumnSnapshot } from './snapshot.js'
 

@@ -1,5 +1,6 @@
 // Snapshots describe tables as data. A schema plan is the difference between the stored snapshots and those of the declared models.
-import { getStorage, type Field, type Storage } from '../../model/values/field-types.js'
+import type { Field, Storage } from '../../model/values/field.js'
+import { getStorage } from '../../model/values/field-types.js'
 import type { Model } from '../../model/definition/model.js'
 import { describeCounters, listNonUniqueIndexes } from '../counters/counted-fields.js'
 import { toIndexName } from '../engine/names.js'

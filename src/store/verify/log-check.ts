@@ -1,6 +1,7 @@
 // Compares the records of a table with the Log: replaying the Changes that the Log contains must give the values of each record.
 import { isSameFile } from '../../model/catalog/file-facts.js'
-import { getStorage, type Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
+import { getStorage } from '../../model/values/field-types.js'
 import { isReadByDefault, type Model } from '../../model/definition/model.js'
 import { listIds, isSameValue, type Value } from '../../model/values/value.js'
 import type { Change } from '../../wire.js'
