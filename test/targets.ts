@@ -19,10 +19,10 @@ import {
 import type { Records } from '../src/wire.js'
 import { HttpClient } from './http-client.js'
 import { models as fixtures } from './models.js'
-import { newPlace, PASSWORD, preparedPlace, USERNAME, type Engine, type Place } from './prepared.js'
+import { newPlace, PASSWORD, preparedPlace, USERNAME, type Engine, type Place } from './test-database.js'
 import { ANY_FAILURE, expectFailures, type Failure } from './server-failures.js'
 
-export { newPlace, PASSWORD, preparedPlace, USERNAME, type Engine, type Place } from './prepared.js'
+export { newPlace, PASSWORD, preparedPlace, USERNAME, type Engine, type Place } from './test-database.js'
 export type Door = 'direct' | 'http'
 
 export const ENGINES: readonly Engine[] = ['sqlite', 'postgres']

@@ -4,7 +4,7 @@ import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { forgettingChanges } from '../mutants/merge.js'
 import { enter, newPlace, onEveryEngine, onEveryTarget, startService, type Engine } from '../targets.js'
-import { inShort, useFamily } from './family.js'
+import { inShort, useFamily } from './related-service.js'
 
 const [CONTACT, COMPANY, PERSON, ROLE] = ['crm.Contact', 'rel.Company', 'rel.Person', 'verso.auth.Role']
 const MERGE = { merge: 'fields' } as const

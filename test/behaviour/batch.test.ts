@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { WireRecord } from '../../src/wire.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
-import { idsOf, inShort, useFamily } from './family.js'
+import { idsOf, inShort, useFamily } from './related-service.js'
 
 const [COMPANY, ADDRESS, PERSON, CIRCLE] = ['rel.Company', 'rel.Address', 'rel.Person', 'rel.Circle']
 

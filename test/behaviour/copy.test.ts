@@ -4,7 +4,7 @@ import { defineModel } from '../../src/model/definition/define-model.js'
 import type { Values } from '../../src/model/values/value.js'
 import { models } from '../models.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
-import { inShort, useFamily } from './family.js'
+import { inShort, useFamily } from './related-service.js'
 
 const [COMPANY, PERSON, NODE, PLAN] = ['rel.Company', 'rel.Person', 'rel.Node', 'rel.Plan']
 const Node = defineModel({

@@ -3,7 +3,7 @@ import type { VersoError } from '../../src/errors.js'
 import { addUser } from '../../src/service/auth/accounts.js'
 import type { Change, WireRecord } from '../../src/wire.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
-import { useFamily } from './family.js'
+import { useFamily } from './related-service.js'
 
 onEveryTarget((engine, door) => {
   const { service, records, make, change, read } = useFamily(engine, door)

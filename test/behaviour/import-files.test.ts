@@ -13,7 +13,15 @@ import type { Database } from '../../src/store/engine/database.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { auditFiles } from '../file-audit.js'
 import { enter, newPlace, onEveryEngine, startService, type Engine, type Service } from '../targets.js'
-import { digestOf, exported, faultsOf, placeOf, readFiles, sourcesIn, writeFiles } from '../transfer/world.js'
+import {
+  digestOf,
+  exported,
+  faultsOf,
+  placeOf,
+  readFiles,
+  sourcesIn,
+  writeFiles,
+} from '../transfer/transfer-fixture.js'
 import { openingOthers, storesAfterCommit, withoutSettling } from '../mutants/records.js'
 
 const PAPER = 'doc.Paper'

@@ -11,7 +11,7 @@ import type { Database } from '../../src/store/engine/database.js'
 import { Tables } from '../../src/store/sql/table.js'
 import type { Records } from '../../src/wire.js'
 import { enter, onEveryEngine, startService, type Service } from '../targets.js'
-import { exported, faultsOf, sourcesIn, writeFiles } from '../transfer/world.js'
+import { exported, faultsOf, sourcesIn, writeFiles } from '../transfer/transfer-fixture.js'
 import {
   believingReferences,
   forgettingWhatIsThere,
@@ -201,7 +201,10 @@ onEveryEngine((engine) => {
 
   test('an import accepts empty files, empty lines, a byte order mark and CRLF line ends', async () => {
     const text = '\uFEFF{"id":900,"firstName":"A"}\r\n\r\n{"id":901}'
-    expect(await imports(app, { 'crm.Contact': text, 'rel.Circle': '' })).toMatchObject({ created: 2, existing: 0 })
+    expect(await imports(app, { 'crm.Contact': text, 'rel.Circle': '' })).toMatchObject({
+      created: 2,
+      existing: 0,
+    })
     expect(await records.read('crm.Contact', 900)).toMatchObject({
       version: 0,
       fullName: 'A',
@@ -348,7 +351,9 @@ onEveryEngine((engine) => {
     })
 
     test('a mutant that trusts the reference check is caught', async () => {
-      await expect(removingInBetween(twinned(believingReferences), 8_001)).resolves.toMatchObject({ created: 1 })
+      await expect(removingInBetween(twinned(believingReferences), 8_001)).resolves.toMatchObject({
+        created: 1,
+      })
     })
 
     /** Creates a record after the import reserved its ids and before it writes the file. */

@@ -8,7 +8,7 @@ import type { Database } from '../../src/store/engine/database.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { betweenStatements, unweighed, withoutPageSnapshots } from '../mutants/answers.js'
 import { ENGINES, enter, newPlace, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
-import { idsByWalking } from '../walking.js'
+import { idsByWalking } from '../paging.js'
 
 const Doc = defineModel({
   name: 'big.Doc',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Change } from '../../src/wire.js'
 import { onEveryTarget } from '../targets.js'
-import { idsOf, inShort, listOf, useFamily } from './family.js'
+import { idsOf, inShort, listOf, useFamily } from './related-service.js'
 
 onEveryTarget((engine, door) => {
   const { records, make, change, read, changesOf, refusedWhole } = useFamily(engine, door)

@@ -1,7 +1,7 @@
 // A save that would silently lose an edit is rejected, with the path.
 import { expect, test } from 'vitest'
 import { onEveryTarget, refusalOf } from '../targets.js'
-import { listOf, useFamily } from './family.js'
+import { listOf, useFamily } from './related-service.js'
 
 onEveryTarget((engine, door) => {
   const { records, make, change, read, refusedWhole } = useFamily(engine, door)

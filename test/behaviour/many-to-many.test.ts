@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { onEveryTarget } from '../targets.js'
-import { idsOf, inShort, listOf, referenceOf, useFamily } from './family.js'
+import { idsOf, inShort, listOf, referenceOf, useFamily } from './related-service.js'
 
 onEveryTarget((engine, door) => {
   const { records, make, change, read, changesOf, refusedWhole } = useFamily(engine, door)

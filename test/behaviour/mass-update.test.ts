@@ -14,8 +14,8 @@ import {
   startService,
   type Engine,
 } from '../targets.js'
-import { inShort, useFamily } from './family.js'
-import { searchingBy } from '../searcher.js'
+import { inShort, useFamily } from './related-service.js'
+import { searchingBy } from '../query-pool.js'
 
 const [COMPANY, PERSON, NODE] = ['rel.Company', 'rel.Person', 'rel.Node']
 const Node = defineModel({

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { onEveryTarget } from '../targets.js'
-import { useFamily } from './family.js'
+import { useFamily } from './related-service.js'
 
 onEveryTarget((engine, door) => {
   const { records, make, change, read, refusedWhole } = useFamily(engine, door)

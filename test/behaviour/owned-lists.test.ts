@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { WireRecord } from '../../src/wire.js'
 import { countAnew, onEveryTarget, refusalOf } from '../targets.js'
-import { idsOf, inShort, listOf, referenceOf, useFamily, type Shown } from './family.js'
+import { idsOf, inShort, listOf, referenceOf, useFamily, type Shown } from './related-service.js'
 
 onEveryTarget((engine, door) => {
   const { service, records, make, change, read, changesOf, refusedWhole } = useFamily(engine, door)

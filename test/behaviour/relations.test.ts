@@ -3,7 +3,7 @@ import { defineModel } from '../../src/model/definition/define-model.js'
 import type { Json } from '../../src/model/values/value.js'
 import { models } from '../models.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
-import { inShort, listOf, referenceOf, useFamily } from './family.js'
+import { inShort, listOf, referenceOf, useFamily } from './related-service.js'
 
 /** Has defaults, and a computed field that stores its input. */
 const Task = defineModel({

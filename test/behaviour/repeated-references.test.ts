@@ -7,7 +7,7 @@ import { getTimestamp } from '../../src/service/context/context.js'
 import * as store from '../../src/store/records/records.js'
 import type { WireRecord } from '../../src/wire.js'
 import { onEveryTarget } from '../targets.js'
-import { idsOf, inShort, useFamily } from './family.js'
+import { idsOf, inShort, useFamily } from './related-service.js'
 
 const COMPANY = 'rel.Company'
 const PERSON = 'rel.Person'

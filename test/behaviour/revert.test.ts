@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { quoteIdentifier, toTableName } from '../../src/store/engine/names.js'
 import type { WireRecord } from '../../src/wire.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
-import { idsOf, inShort, useFamily } from './family.js'
+import { idsOf, inShort, useFamily } from './related-service.js'
 
 onEveryTarget((engine, door) => {
   const { service, records, make, change, read, changesOf, refusedWhole } = useFamily(engine, door)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { WireRecord } from '../../src/wire.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
-import { inShort, useFamily } from './family.js'
+import { inShort, useFamily } from './related-service.js'
 
 const BADGE = 'rel.Badge'
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { models } from '../models.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
-import { idsOf, inShort, referenceOf, useFamily } from './family.js'
+import { idsOf, inShort, referenceOf, useFamily } from './related-service.js'
 
 const Node = defineModel({
   name: 'rel.Node',

@@ -1,7 +1,7 @@
 // Verify: a check that a record is still as the client read it.
 import { expect, test } from 'vitest'
 import { onEveryTarget, refusalOf } from '../targets.js'
-import { inShort, useFamily } from './family.js'
+import { inShort, useFamily } from './related-service.js'
 
 const [COMPANY, PERSON] = ['rel.Company', 'rel.Person']
 

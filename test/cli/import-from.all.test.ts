@@ -5,7 +5,7 @@ import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startServerProcess } from '../faults/server-process.js'
 import { enter, ENGINES, newPlace, PASSWORD, startService, USERNAME } from '../targets.js'
 import { startOtherSystem, type OtherOptions, type OtherSystem } from '../transfer/other-system.js'
-import { digestOf, exported, fill, placeOf, readFiles, writeModels } from '../transfer/world.js'
+import { digestOf, exported, fill, placeOf, readFiles, writeModels } from '../transfer/transfer-fixture.js'
 import { cleanUpAfterwards, scratch, verso } from './program.js'
 
 cleanUpAfterwards()

@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { recordsForPrincipal } from '../../src/service/records/records.js'
 import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { ENGINES, enter, newPlace, startService, type Engine, type Place } from '../targets.js'
-import { fill, placeOf, readFiles, writeFiles, writeModels } from '../transfer/world.js'
+import { fill, placeOf, readFiles, writeFiles, writeModels } from '../transfer/transfer-fixture.js'
 import { cleanUpAfterwards, MAIN, scratch, verso } from './program.js'
 
 cleanUpAfterwards()

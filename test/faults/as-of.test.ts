@@ -4,7 +4,7 @@ import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
 import { ofManyMoments } from '../mutants/history.js'
-import { searchingBy } from '../searcher.js'
+import { searchingBy } from '../query-pool.js'
 import { enter, onEveryEngine, preparedPlace, startService, type Engine } from '../targets.js'
 
 const CIRCLE = 'rel.Circle'

@@ -5,7 +5,7 @@ import type { WireRecord } from '../../src/wire.js'
 import { assertsByLooking } from '../mutants/batch.js'
 import { onEveryEngine, type Engine } from '../targets.js'
 import * as twins from '../mutants/records.js'
-import { exchange } from './exchange.js'
+import { exchange } from './load-client.js'
 import { interleave, onNodes, type Node, type Nodes, type Twin } from './nodes.js'
 
 const [ACCOUNT, PERSON, CIRCLE] = ['test.Everything', 'rel.Person', 'rel.Circle']

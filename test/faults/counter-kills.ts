@@ -2,16 +2,16 @@
 import { randomInt } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { openDatabase } from '../../src/store/open.js'
-import { BOX, CounterWorld, wrongTotals } from '../counter-world.js'
+import { BOX, CounterWorld, wrongTotals } from '../counter-fixture.js'
 import { HttpClient } from '../http-client.js'
-import { seeded } from '../properties/history-world.js'
+import { seeded } from '../properties/history-fixture.js'
 import { newPlace, PASSWORD, USERNAME, type Engine } from '../targets.js'
 import { untilNobodyWrites } from './kills.js'
 import { startServerProcess } from './server-process.js'
 
 const WRITERS = 6
 const WRITES = [10, 60] as const
-const MODELS = { MODELS: fileURLToPath(new URL('../counter-world.ts', import.meta.url)) }
+const MODELS = { MODELS: fileURLToPath(new URL('../counter-fixture.ts', import.meta.url)) }
 
 export interface CounterKills {
   readonly written: number

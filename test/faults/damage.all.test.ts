@@ -9,7 +9,7 @@ import { HttpClient } from '../http-client.js'
 import { newPlace, PASSWORD, startService, USERNAME, type Place } from '../targets.js'
 import { withoutCorrupt } from '../mutants/damage.js'
 import { damagePages, PAGE_BYTES, pagesWith, zeroPage } from './damaged-file.js'
-import { exchange, type Answer, type Session } from './exchange.js'
+import { exchange, type Answer, type Session } from './load-client.js'
 
 const RECORDS = 240
 const AT_ONCE = 40

@@ -6,7 +6,7 @@ import type { Change } from '../../src/wire.js'
 import { Copy, EventReader, tableOf } from '../feed.js'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, preparedPlace, startService, USERNAME, type Service } from '../targets.js'
-import { exchange } from './exchange.js'
+import { exchange } from './load-client.js'
 import { startServerProcess } from './server-process.js'
 
 const MODEL = 'crm.Contact'

@@ -8,7 +8,7 @@ import { openDatabase } from '../../src/store/open.js'
 import { withOtherNewestUser } from '../mutants/accounts.js'
 import { models } from '../models.js'
 import { ENGINES, newPlace, PASSWORD, type Engine } from '../targets.js'
-import { Interruption } from './between.js'
+import { Interruption } from './interruption.js'
 
 /** Runs a second set-up after a statement of the first; returns both results and the number of accounts. */
 async function setUpTwice(engine: Engine, statement: string, { second = 'eve', change = same }: Change = {}) {

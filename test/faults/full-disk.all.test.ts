@@ -16,7 +16,7 @@ import {
   type Service,
 } from '../targets.js'
 import { answersBeforeCommit } from '../mutants/records.js'
-import { exchange, type Session } from './exchange.js'
+import { exchange, type Session } from './load-client.js'
 import { Journal } from './journal.js'
 import { mountSmallDisk, removeSmallDisks, type SmallDisk } from './small-disk.js'
 

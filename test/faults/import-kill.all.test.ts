@@ -10,7 +10,7 @@ import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { newPlace, onEveryEngine, startService } from '../targets.js'
 import { auditFiles } from '../file-audit.js'
-import { digestOf, exported, placeOf, writeFiles, writeModels } from '../transfer/world.js'
+import { digestOf, exported, placeOf, writeFiles, writeModels } from '../transfer/transfer-fixture.js'
 import { untilNobodyWrites } from './kills.js'
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))

@@ -6,7 +6,7 @@ import { openDatabase } from '../../src/store/open.js'
 import { HttpClient } from '../http-client.js'
 import { PASSWORD, preparedPlace, USERNAME, type Engine } from '../targets.js'
 import type * as twins from '../mutants/records.js'
-import { exchange } from './exchange.js'
+import { exchange } from './load-client.js'
 import { Journal } from './journal.js'
 import { startServerProcess } from './server-process.js'
 

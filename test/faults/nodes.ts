@@ -13,7 +13,7 @@ import {
   type Place,
   type Service,
 } from '../targets.js'
-import { exchange, type Session } from './exchange.js'
+import { exchange, type Session } from './load-client.js'
 
 export type Twin = (db: Database) => Database
 

@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/store/open.js'
 import type { WireRecord } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
 import { PASSWORD, preparedPlace, startService, USERNAME, type Engine } from '../targets.js'
-import { exchange, type Answer } from './exchange.js'
+import { exchange, type Answer } from './load-client.js'
 import { startServerProcess } from './server-process.js'
 
 const MODEL = 'crm.Contact'

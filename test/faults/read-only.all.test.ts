@@ -7,7 +7,7 @@ import { afterAll, describe, expect, test, vi } from 'vitest'
 import { cleanUpAfterwards, PASSWORD, scratch, start, verso } from '../cli/program.js'
 import { HttpClient } from '../http-client.js'
 import { newPlace, PASSWORD as TEST_PASSWORD, startService, USERNAME } from '../targets.js'
-import { exchange, type Session } from './exchange.js'
+import { exchange, type Session } from './load-client.js'
 import { mountSmallDisk, removeSmallDisks } from './small-disk.js'
 
 const MODELS = path.join(import.meta.dirname, '../../examples/contacts')

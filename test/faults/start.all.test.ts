@@ -6,7 +6,7 @@ import { openDatabase } from '../../src/store/open.js'
 import { HttpClient } from '../http-client.js'
 import { models } from '../models.js'
 import { newPlace, onEveryEngine, PASSWORD, USERNAME } from '../targets.js'
-import { exchange } from './exchange.js'
+import { exchange } from './load-client.js'
 import { startServerProcess } from './server-process.js'
 
 test('a database folder that cannot be created is reported immediately', () => {

@@ -7,7 +7,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newPlace } from '../targets.js'
-import { writeModels } from '../transfer/world.js'
+import { writeModels } from '../transfer/transfer-fixture.js'
 
 const COUNT = 200_000
 const HEAP_MB = 64

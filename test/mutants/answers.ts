@@ -3,7 +3,7 @@ import type { Model } from '../../src/model/definition/model.js'
 import type { App } from '../../src/service/context/app.js'
 import type { Database, Queryable } from '../../src/store/engine/database.js'
 import { Tables, type Table } from '../../src/store/sql/table.js'
-import { searchingBy, withoutSnapshots } from '../searcher.js'
+import { searchingBy, withoutSnapshots } from '../query-pool.js'
 import { faceOf } from './records.js'
 
 /** What others do after a large page was measured, and before it is read. */

@@ -2,7 +2,7 @@
 import { VersoError } from '../../src/errors.js'
 import type { Database, Queryable } from '../../src/store/engine/database.js'
 import { findUnwritableReason } from '../../src/store/engine/database-condition.js'
-import { searchingBy } from '../searcher.js'
+import { searchingBy } from '../query-pool.js'
 import { faceOf } from './records.js'
 
 /** SQLITE_CORRUPT has no kind: it stays as the engine raised it, and nobody remembers it. Writes go through a connection of their own. */

@@ -3,7 +3,7 @@ import { VERSIONS_TABLE } from '../../src/store/auth/permissions-version.js'
 import { FORMER_FIELD_TABLE } from '../../src/store/schema/former-fields.js'
 import { LOG_TABLE } from '../../src/store/log/log.js'
 import type { Database, Row, SqlValue, Transaction } from '../../src/store/engine/database.js'
-import { searchingBy, withoutSnapshots } from '../searcher.js'
+import { searchingBy, withoutSnapshots } from '../query-pool.js'
 import { faceOf } from './records.js'
 
 function running(

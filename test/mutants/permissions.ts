@@ -8,8 +8,8 @@ import type { App } from '../../src/service/context/app.js'
 import type { Principal } from '../../src/service/context/principal.js'
 import type { Authorizer } from '../../src/service/context/authorizer.js'
 import type { Database, Row, SqlValue, Transaction } from '../../src/store/engine/database.js'
-import { PROJECT } from '../permissions/lab.js'
-import { searchingBy } from '../searcher.js'
+import { PROJECT } from '../permissions/project-records.js'
+import { searchingBy } from '../query-pool.js'
 
 type Twin = (app: App) => App
 type Change = (grants: readonly Grant[], model: Model, rights: Permissions) => readonly Grant[]

@@ -12,7 +12,7 @@ import type {
   SqlValue,
   Transaction,
 } from '../../src/store/engine/database.js'
-import { searchingBy, withoutSnapshots } from '../searcher.js'
+import { searchingBy, withoutSnapshots } from '../query-pool.js'
 
 const GUARD = ' and "version" = ?'
 const COMMIT_LATE_MS = 40

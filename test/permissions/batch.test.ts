@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Records } from '../../src/wire.js'
 import { onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
-import { grantee, officeModels, permit, PROJECT, rootOf, TEAM, type Grantee } from './grantee.js'
+import { grantee, officeModels, permit, PROJECT, rootOf, TEAM, type Grantee } from './office-fixture.js'
 
 const PERSON = 'rel.Person'
 const NORTH = { condition: "region = 'north'" }

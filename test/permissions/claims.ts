@@ -1,11 +1,11 @@
 // The claims of the matrix and of the two worlds. Each file of tests chooses its sample.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ENGINES, type Door, type Engine } from '../targets.js'
-import { openLab, type Lab } from './laboratory.js'
+import { openLab, type Lab } from './project-fixture.js'
 import { compareReading, compareWriting, type Compared } from './matrix.js'
 import { COMPAT_PROBES, PROBES, type Probe } from './probes.js'
-import { printed, tellApart } from './two-worlds.js'
-import { HIDERS, ITEM, openVault, type Vault } from './vault.js'
+import { printed, tellApart } from './compare-answers.js'
+import { HIDERS, ITEM, openVault, type Vault } from './hidden-values-fixture.js'
 
 /** Replaces the samples of the `*.all.test.ts` by everything: half an hour or more. */
 export const EVERY_CASE = process.env['VERSO_TEST_EVERY_CASE'] === '1'

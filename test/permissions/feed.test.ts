@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { purgeHistory } from '../../src/service/maintenance/purge.js'
 import type { Change, Records } from '../../src/wire.js'
 import { countAnew, onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
-import { grantee, officeModels, PROJECT, rootOf, TEAM, type Grantee } from './grantee.js'
+import { grantee, officeModels, PROJECT, rootOf, TEAM, type Grantee } from './office-fixture.js'
 
 onEveryEngine((engine) => {
   let service: Service

@@ -2,12 +2,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Records } from '../../src/wire.js'
 import type { Door } from '../targets.js'
-import { MODELS } from './lab.js'
-import type { Lab } from './laboratory.js'
-import { guardedCells, tableCells } from './leaving.js'
-import { chunks, readingCells, type CellOf } from './reading.js'
+import { MODELS } from './project-records.js'
+import type { Lab } from './project-fixture.js'
+import { guardedCells, tableCells } from './other-cells.js'
+import { chunks, readingCells, type CellOf } from './read-cells.js'
 import { ROLES } from './roles.js'
-import { writingCells } from './writing.js'
+import { writingCells } from './write-cells.js'
 
 const STRIDE = 7
 const AT_ONCE = 8

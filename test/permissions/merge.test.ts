@@ -4,7 +4,7 @@ import type { VersoError } from '../../src/errors.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import type { Records } from '../../src/wire.js'
 import { onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
-import { grantee, officeModels, rootOf, TEAM } from './grantee.js'
+import { grantee, officeModels, rootOf, TEAM } from './office-fixture.js'
 
 const MODEL = 'office.Place'
 const MERGE = { merge: 'fields' } as const

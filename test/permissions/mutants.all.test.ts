@@ -1,7 +1,7 @@
 // The matrix catches permissions that are broken in one place.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { recordsFor } from '../../src/service/records/records.js'
-import { openLab, type Lab } from './laboratory.js'
+import { openLab, type Lab } from './project-fixture.js'
 import { compareReading, compareWriting, type Part } from './matrix.js'
 import { READING_TWINS, WRITING_TWINS } from '../mutants/permissions.js'
 

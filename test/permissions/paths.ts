@@ -1,6 +1,6 @@
 // Every path from a model, and a question about each.
 import type { Cell, Scalar, Shape, Term, World } from '../properties/search-oracle.js'
-import { SHAPES, USER } from './lab.js'
+import { SHAPES, USER } from './project-records.js'
 
 export type Path = readonly string[]
 

@@ -1,7 +1,7 @@
 // The expected result of a write by the documentation alone: its error, or the records afterwards.
 import type { Cell, Row, World } from '../properties/search-oracle.js'
-import { MODELS, PROJECT, SHAPES, TAG, USER, VIEWS } from './lab.js'
-import { namesOf } from './reading.js'
+import { MODELS, PROJECT, SHAPES, TAG, USER, VIEWS } from './project-records.js'
+import { namesOf } from './read-cells.js'
 import { complete, isAmong, type Reference } from './reference.js'
 
 export type Cells = Readonly<Record<string, Cell>>

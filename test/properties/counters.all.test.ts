@@ -9,7 +9,7 @@ import { recordsFor } from '../../src/service/records/records.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
 import { countingApart, ignoringArchived, readThenWrite, withoutDeletes } from '../mutants/counters.js'
-import { BOX, CounterWorld, ITEM, models, wrongTotals } from '../counter-world.js'
+import { BOX, CounterWorld, ITEM, models, wrongTotals } from '../counter-fixture.js'
 import { CountingDatabase } from '../counting-database.js'
 import {
   actorIn,
@@ -20,9 +20,9 @@ import {
   type Engine,
   type Service,
 } from '../targets.js'
-import { sourcesIn, writeFiles } from '../transfer/world.js'
+import { sourcesIn, writeFiles } from '../transfer/transfer-fixture.js'
 import type { Twin } from '../faults/nodes.js'
-import { seeded } from './history-world.js'
+import { seeded } from './history-fixture.js'
 
 const WRITERS = 6
 const WRITES_EACH = 12

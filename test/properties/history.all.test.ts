@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { skippingOne, withoutBefore } from '../mutants/history.js'
 import { onEveryEngine } from '../targets.js'
-import { faultsOf } from './history-faults.js'
+import { faultsOf } from './history-errors.js'
 
 onEveryEngine((engine) => {
   test.each([2, 3])(

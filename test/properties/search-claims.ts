@@ -7,7 +7,7 @@ import { ENGINES, enter, startService, type Door, type Engine, type Service } fr
 import { domainOf, filterOf, jsonOf } from './search-forms.js'
 import { Oracle } from './search-oracle.js'
 import { Asking, type Ask } from './search-questions.js'
-import { createWorld, SHAPES, worldFrom } from './search-world.js'
+import { createWorld, SHAPES, worldFrom } from './search-fixture.js'
 
 /** The seed of the records and the searches. fast-check prints it on failure; set it in the environment to repeat a run. */
 export const SEED = Number(process.env['VERSO_SEARCH_SEED'] ?? Date.now() % 2 ** 31)

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import type { Door } from '../targets.js'
 import type { Cell, Question, Scalar, Shape, Term, World } from './search-oracle.js'
-import { date, decimal, moment, SHAPES, text, time, uuid, whole } from './search-world.js'
+import { date, decimal, moment, SHAPES, text, time, uuid, whole } from './search-fixture.js'
 
 export interface Style {
   readonly isUpperCase: boolean

@@ -12,8 +12,8 @@ import type { SqlValue } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { applySchema } from '../../src/store/schema/schema.js'
 import { isSchemaCurrent } from '../../src/store/schema/stored-snapshots.js'
-import { BOX, CounterWorld, ITEM, models, wrongTotals } from '../counter-world.js'
-import { seeded } from '../properties/history-world.js'
+import { BOX, CounterWorld, ITEM, models, wrongTotals } from '../counter-fixture.js'
+import { seeded } from '../properties/history-fixture.js'
 import { enter, newPlace, onEveryEngine, startService, type Engine, type Place } from '../targets.js'
 
 type Definition = Partial<Parameters<typeof defineModel>[0]>

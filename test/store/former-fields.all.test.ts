@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
 import { withoutFormerFields } from '../mutants/history.js'
 import { enter, onEveryEngine, refusalOf, startService } from '../targets.js'
-import { MODEL, source, text, useLead } from './lead.js'
+import { MODEL, source, text, useLead } from './lead-fixture.js'
 
 onEveryEngine((engine) => {
   const { place, plan, withModels, withDatabase } = useLead(engine)

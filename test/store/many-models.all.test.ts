@@ -7,7 +7,7 @@ import { openDatabase } from '../../src/store/open.js'
 import { applySchema, previewSchema } from '../../src/store/schema/schema.js'
 import { enter, newPlace, onEveryEngine, startService, type Place } from '../targets.js'
 import { blindToOtherNodes } from '../mutants/records.js'
-import { faultsOf } from './lead.js'
+import { faultsOf } from './lead-fixture.js'
 
 const COUNT = 180
 const nameOf = (index: number) => `many.M${index}`

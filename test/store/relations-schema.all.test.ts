@@ -5,7 +5,7 @@ import { describeStep as describeStep, type SchemaPlan } from '../../src/store/s
 import { applySchema, previewSchema } from '../../src/store/schema/schema.js'
 import type { Records } from '../../src/wire.js'
 import { enter, newPlace, onEveryEngine, refusalOf, startService, type Place } from '../targets.js'
-import { faultsOf, text } from './lead.js'
+import { faultsOf, text } from './lead-fixture.js'
 
 const TASK = 'a.Task'
 const toPerson = { type: 'many-to-one', target: 'a.Person' }

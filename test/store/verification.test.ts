@@ -16,7 +16,7 @@ import {
 import type { Transaction } from '../../src/store/engine/database.js'
 import type { Records } from '../../src/wire.js'
 import { contentsIn, filesFolder } from '../file-audit.js'
-import { HistoryWorld, seeded } from '../properties/history-world.js'
+import { HistoryWorld, seeded } from '../properties/history-fixture.js'
 import { enter, onEveryEngine, startService, type Engine, type Service } from '../targets.js'
 
 /** Every check, as the command runs them. */

@@ -10,9 +10,9 @@ import type { Database, Queryable, QueryPool } from '../../src/store/engine/data
 import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
 import { CountingDatabase } from '../counting-database.js'
-import { searchingBy } from '../searcher.js'
+import { searchingBy } from '../query-pool.js'
 import { enter, newPlace, onEveryEngine, startService, type Place, type Service } from '../targets.js'
-import { modelOf } from '../transfer/world.js'
+import { modelOf } from '../transfer/transfer-fixture.js'
 import { expectRefusal, JSON_BODY, openSession, send, type Answer } from './exchange.js'
 
 const MANY = 50_000

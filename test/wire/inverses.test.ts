@@ -1,7 +1,7 @@
 // Existing clients send a record back as they read it, with its inverse relations: unchanged ones are accepted, changed ones are rejected.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { HttpClient } from '../http-client.js'
-import { grantee, rootOf } from '../permissions/grantee.js'
+import { grantee, rootOf } from '../permissions/office-fixture.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 
 type Data = Readonly<Record<string, unknown>>

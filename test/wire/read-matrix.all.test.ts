@@ -5,8 +5,8 @@ import { addUser } from '../../src/service/auth/accounts.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Queryable } from '../../src/store/engine/database.js'
 import { createPeople } from '../behaviour/people.js'
-import { rootOf } from '../permissions/grantee.js'
-import { searchingBy } from '../searcher.js'
+import { rootOf } from '../permissions/office-fixture.js'
+import { searchingBy } from '../query-pool.js'
 import {
   enter,
   ENGINES,

@@ -20,7 +20,7 @@ import { WEBHOOK_TABLE } from '../webhooks/webhooks.js'
  * 1. Add it to `defineInternalTables`, `defineCounterTables` or `INTERNAL_INDEXES`. Add a column of an existing table to `ADDED_COLUMNS`,
  *    too. It must be nullable.
  * 2. Increment this number. The next start on an older database creates everything that is missing, in one transaction.
- * 3. Add the digest that test/store/own-tables.test.ts prints for the new number.
+ * 3. Add the digest that test/store/internal-tables.test.ts prints for the new number.
  *
  * A program rejects a database with a greater version than its own. A new row in an existing table needs no new version.
  */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { models } from '../models.js'
 import { enter, onEveryEngine, refusalOf, startService } from '../targets.js'
-import { MODEL, source, text, useLead } from './lead.js'
+import { MODEL, source, text, useLead } from './lead-fixture.js'
 
 onEveryEngine((engine) => {
   const { place, plan, withModels } = useLead(engine)

@@ -77,7 +77,7 @@ const definitions = [
 ]
 
 export const sources: readonly ModelSource[] = definitions.map((definition) => ({
-  file: 'lab.ts',
+  file: 'project-records.ts',
   definition,
 }))
 

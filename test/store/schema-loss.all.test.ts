@@ -3,7 +3,7 @@ import { Catalog } from '../../src/model/catalog/catalog.js'
 import { describeStep as describeStep } from '../../src/store/schema/plan.js'
 import { applySchema } from '../../src/store/schema/schema.js'
 import { onEveryEngine, refusalOf } from '../targets.js'
-import { faultsOf, MODEL, text, useLead } from './lead.js'
+import { faultsOf, MODEL, text, useLead } from './lead-fixture.js'
 
 onEveryEngine((engine) => {
   const { plan, withDatabase, withModels } = useLead(engine)

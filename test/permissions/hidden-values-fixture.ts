@@ -12,7 +12,7 @@ import { recordsForPrincipal } from '../../src/service/records/records.js'
 import type { Database } from '../../src/store/engine/database.js'
 import { newPlace, PASSWORD, type Engine } from '../targets.js'
 import { openSession } from '../wire/exchange.js'
-import { contentOf, permissionOf } from './laboratory.js'
+import { contentOf, permissionOf } from './project-fixture.js'
 import type { Grant } from './reference.js'
 
 export const ITEM = 'vault.Item'
@@ -58,7 +58,7 @@ const definitions = [
     listFields: ['name', 'note', 'amount', 'day', 'done', 'place', 'spot', 'shared'],
   }),
 ]
-const models = definitions.map((definition) => ({ file: 'vault.ts', definition }))
+const models = definitions.map((definition) => ({ file: 'hidden-values-fixture.ts', definition }))
 
 const SHOWN = ['name', 'spot', 'parts', 'shared', 'updatedOn', 'createdBy']
 const others: readonly Grant[] = [

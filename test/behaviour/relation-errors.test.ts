@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { onEveryTarget } from '../targets.js'
-import { idsOf, listOf, useFamily } from './family.js'
+import { idsOf, listOf, useFamily } from './related-service.js'
 
 const REFERRING = /must be null or an object: \{ "id": 1 \} refers to a record, without id it makes a new one/
 

@@ -2,9 +2,9 @@
 import { VersoError } from '../../src/errors.js'
 import type { Records } from '../../src/wire.js'
 import type { Cell, World } from '../properties/search-oracle.js'
-import { BADGE, PROJECT, SHAPES, TAG, TASK, TEAM, USER } from './lab.js'
-import { contentOf, dataOf, type Lab } from './laboratory.js'
-import { namesOf, rowsOf, type CellOf } from './reading.js'
+import { BADGE, PROJECT, SHAPES, TAG, TASK, TEAM, USER } from './project-records.js'
+import { contentOf, dataOf, type Lab } from './project-fixture.js'
+import { namesOf, rowsOf, type CellOf } from './read-cells.js'
 import { complete, type Reference } from './reference.js'
 import { contents, judge, NEW_ID, sorted, type Cells, type Step } from './verdict.js'
 

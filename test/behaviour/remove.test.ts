@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { onEveryTarget, refusalOf } from '../targets.js'
-import { idsOf, inShort, useFamily } from './family.js'
+import { idsOf, inShort, useFamily } from './related-service.js'
 
 onEveryTarget((engine, door) => {
   const { service, records, make, change, read, changesOf, refusedWhole } = useFamily(engine, door)

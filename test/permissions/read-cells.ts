@@ -4,7 +4,7 @@ import type { Page, Records } from '../../src/wire.js'
 import type { Row } from '../properties/search-oracle.js'
 import { filterOf, jsonOf } from '../properties/search-forms.js'
 import type { Ask } from '../properties/search-questions.js'
-import { LIST, SHAPES, VIEWS } from './lab.js'
+import { LIST, SHAPES, VIEWS } from './project-records.js'
 import { endsAtList, pathsFrom, shapeAt, termAt, type Path } from './paths.js'
 import type { Reference, Shown } from './reference.js'
 

@@ -6,7 +6,7 @@ import { USER_MODEL } from '../../src/model/definition/model.js'
 import type { Records } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, refusalOf, startService, type Service } from '../targets.js'
-import { grantee, officeModels, PROJECT, rootOf, TEAM, type Grantee } from './grantee.js'
+import { grantee, officeModels, PROJECT, rootOf, TEAM, type Grantee } from './office-fixture.js'
 
 onEveryEngine((engine) => {
   let service: Service

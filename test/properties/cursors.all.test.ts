@@ -4,11 +4,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Records } from '../../src/wire.js'
 import { WRONG_POSITIONS } from '../mutants/cursors.js'
 import { ENGINES, enter, startService, type Engine, type Service } from '../targets.js'
-import { idsByWalking } from '../walking.js'
+import { idsByWalking } from '../paging.js'
 import { filterOf } from './search-forms.js'
 import { Oracle } from './search-oracle.js'
 import { Asking, type Ask } from './search-questions.js'
-import { createWorld, SHAPES, worldFrom } from './search-world.js'
+import { createWorld, SHAPES, worldFrom } from './search-fixture.js'
 
 const SEED = Number(process.env['VERSO_SEARCH_SEED'] ?? Date.now() % 2 ** 31)
 const RELATED = ['rel.Person', 'rel.Person', 'rel.Badge', 'rel.Company', 'rel.Address', 'rel.Door']

@@ -13,7 +13,7 @@ import {
   startService,
   type Engine,
 } from '../targets.js'
-import { idsOf, useFamily, type Family } from './family.js'
+import { idsOf, useFamily, type Family } from './related-service.js'
 
 const [COMPANY, ADDRESS, PERSON, CIRCLE] = ['rel.Company', 'rel.Address', 'rel.Person', 'rel.Circle']
 

@@ -1,8 +1,8 @@
 // Sends a request to two worlds and compares the whole answers.
 import { JSON_BODY, send, type Answer } from '../wire/exchange.js'
 import type { Probe } from './probes.js'
-import { chunks } from './reading.js'
-import type { Vault } from './vault.js'
+import { chunks } from './read-cells.js'
+import type { Vault } from './hidden-values-fixture.js'
 
 const AT_ONCE = 12
 /** Headers that differ in every answer. */

@@ -8,7 +8,7 @@ import { ContentFolder } from '../../src/cli/data/content-folder.js'
 import { describeFileError } from '../../src/cli/file-error.js'
 import { openDatabase } from '../../src/store/open.js'
 import { StagingArea } from '../../src/store/engine/staging.js'
-import { asNobody } from '../nobody.js'
+import { asNobody } from '../unprivileged.js'
 import { newPlace, refusalOf, type Engine } from '../targets.js'
 
 const TEMPORARY = {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Records } from '../../src/wire.js'
 import { onEveryEngine } from '../targets.js'
-import { faultsOf, MODEL, text, useLead } from './lead.js'
+import { faultsOf, MODEL, text, useLead } from './lead-fixture.js'
 
 const numbered = { type: 'string', sequence: { prefix: 'T', suffix: '/x', padding: 3 } }
 

@@ -19,7 +19,7 @@ import {
   type Service,
   type ServiceOptions,
 } from '../targets.js'
-import { MODELS, plannedWorld, SHAPES, sources, USER, USERS } from './lab.js'
+import { MODELS, plannedWorld, SHAPES, sources, USER, USERS } from './project-records.js'
 import { complete, Reference, type Grant } from './reference.js'
 import { ROLES } from './roles.js'
 

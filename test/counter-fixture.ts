@@ -38,7 +38,7 @@ const Box = defineModel({
 
 export const [ITEM, BOX] = ['count.Item', 'count.Box'] as const
 export const models: readonly ModelSource[] = [Item, Box].map((definition) => ({
-  file: 'test/counter-world.ts',
+  file: 'test/counter-fixture.ts',
   definition,
 }))
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { WireRecord } from '../../src/wire.js'
 import { onEveryTarget } from '../targets.js'
-import { idsOf, inShort, useFamily } from './family.js'
+import { idsOf, inShort, useFamily } from './related-service.js'
 
 const [COMPANY, ADDRESS, PERSON, DOOR] = ['rel.Company', 'rel.Address', 'rel.Person', 'rel.Door']
 const A = { $ref: 'a' }

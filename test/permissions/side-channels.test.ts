@@ -6,7 +6,7 @@ import type { Records } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, refusalOf, startService, type Service } from '../targets.js'
 import { withServer } from '../wire/exchange.js'
-import { grantee, officeModels, permit, PROJECT, rootOf, type Grantee } from './grantee.js'
+import { grantee, officeModels, permit, PROJECT, rootOf, type Grantee } from './office-fixture.js'
 
 const PERSON = 'rel.Person'
 const COMPANY = 'rel.Company'

@@ -1,8 +1,8 @@
 // Answers other than records: exports, files, models, and the records that define permissions.
 import type { Records } from '../../src/wire.js'
 import type { HttpClient } from '../http-client.js'
-import { LIST, MODELS, PROJECT, SHAPES } from './lab.js'
-import { outcome, rowsOf, type CellOf } from './reading.js'
+import { LIST, MODELS, PROJECT, SHAPES } from './project-records.js'
+import { outcome, rowsOf, type CellOf } from './read-cells.js'
 import { isAmong, type Reference } from './reference.js'
 
 const AUTH = ['User', 'Role', 'Permission', 'ApiKey', 'Event'].map((name) => `verso.auth.${name}`)

@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/store/open.js'
 import { models } from '../models.js'
 import { enter, newPlace, onEveryEngine, onEveryTarget, refusalOf, startService } from '../targets.js'
 import * as twins from '../mutants/records.js'
-import { idsOf, inShort, useFamily } from './family.js'
+import { idsOf, inShort, useFamily } from './related-service.js'
 
 const [COMPANY, ADDRESS, PERSON, CIRCLE] = ['rel.Company', 'rel.Address', 'rel.Person', 'rel.Circle']
 const Node = defineModel({

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Records } from '../../src/wire.js'
 import { onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
-import { grantee, officeModels, PROJECT, rootOf, TEAM } from './grantee.js'
+import { grantee, officeModels, PROJECT, rootOf, TEAM } from './office-fixture.js'
 
 const ALL = { canRead: true, canCreate: true, canUpdate: true, canRemove: true }
 

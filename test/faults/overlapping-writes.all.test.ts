@@ -2,10 +2,10 @@
 import { describe, expect, test } from 'vitest'
 import { changesBetween } from '../log.js'
 import type { Change, WireRecord } from '../../src/wire.js'
-import { idsOf } from '../behaviour/family.js'
+import { idsOf } from '../behaviour/related-service.js'
 import { onEveryEngine, type Engine } from '../targets.js'
 import * as twins from '../mutants/records.js'
-import { exchange, type Session } from './exchange.js'
+import { exchange, type Session } from './load-client.js'
 import { interleave, onNodes, type Nodes, type Twin } from './nodes.js'
 
 const PERSON = 'rel.Person'

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { enter, preparedPlace, startService, type Engine } from '../targets.js'
-import { HistoryWorld, seeded } from './history-world.js'
+import { HistoryWorld, seeded } from './history-fixture.js'
 
 /** Differences between the history and the records as read at the time. */
 export async function faultsOf(

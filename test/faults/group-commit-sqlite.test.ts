@@ -9,7 +9,7 @@ import { openSqlite } from '../../src/store/sqlite/sqlite.js'
 import { HttpClient } from '../http-client.js'
 import { newPlace, PASSWORD, refusalOf, startService, USERNAME, type Place } from '../targets.js'
 import { answersBeforeCommit } from '../mutants/records.js'
-import { exchange } from './exchange.js'
+import { exchange } from './load-client.js'
 
 const INSERT = 'insert into item (code) values (?)'
 const script = fileURLToPath(new URL('hold-lock.mjs', import.meta.url))

@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/store/open.js'
 import type { WireRecord } from '../../src/wire.js'
 import { enter, newPlace, onEveryEngine, onEveryTarget, refusalOf, startService } from '../targets.js'
 import * as twins from '../mutants/records.js'
-import { idsOf, inShort, useFamily, type Family } from './family.js'
+import { idsOf, inShort, useFamily, type Family } from './related-service.js'
 
 const [COMPANY, PERSON, BADGE] = ['rel.Company', 'rel.Person', 'rel.Badge']
 
