@@ -20,7 +20,7 @@ const Place = defineModel({
     city: { type: 'string' },
     note: { type: 'string' },
   },
-  together: [['street', 'zip', 'city']],
+  mergeGroups: [['street', 'zip', 'city']],
 })
 
 onEveryTarget((engine, door) => {

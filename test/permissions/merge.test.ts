@@ -21,7 +21,7 @@ const Place = defineModel({
     team: { type: 'many-to-one', target: TEAM },
     teams: { type: 'many-to-many', target: TEAM },
   },
-  together: [['street', 'zip']],
+  mergeGroups: [['street', 'zip']],
 })
 
 const SHOWN = ['street', 'note', 'region']

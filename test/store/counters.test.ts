@@ -106,7 +106,7 @@ onEveryEngine((engine) => {
       {
         what: 'a renamed field',
         before: { fields: { place: { type: 'string' } }, indexes: [['place']] },
-        after: { fields: { town: { type: 'string', was: 'place' } }, indexes: [['town']] },
+        after: { fields: { town: { type: 'string', renamedFrom: 'place' } }, indexes: [['town']] },
       },
     ]
     test.each(changes)('a start rebuilds the counters for $what', async ({ after, before = {} }) => {

@@ -67,7 +67,7 @@ onEveryEngine((engine) => {
 
   test('a renamed binary field keeps its files', async () => {
     const place = await withOneFile('scan')
-    await withSheets(place, { title, image: { type: 'binary', was: 'scan' } }, async (sheets) => {
+    await withSheets(place, { title, image: { type: 'binary', renamedFrom: 'scan' } }, async (sheets) => {
       const file = await sheets.download(NAME, 1, 'image')
       expect(file?.size).toBe(7)
       for await (const chunk of file?.content ?? []) expect(Buffer.from(chunk).toString()).toBe('content')

@@ -26,13 +26,13 @@ onEveryEngine((engine) => {
     await withModels({ title, a: text }, async (lead) => {
       await twoVersions(lead, 'a', 'x', 'y')
     })
-    await withModels({ title, b: { ...text, was: 'a' } }, async (lead) => {
+    await withModels({ title, b: { ...text, renamedFrom: 'a' } }, async (lead) => {
       expect(await lead.readAt(MODEL, 1, 0)).toMatchObject({ b: 'x' })
     })
     await withModels({ title, b: text }, async (lead) => {
       expect(await lead.readAt(MODEL, 1, 0)).toMatchObject({ b: 'x' })
     })
-    await withModels({ title, c: { ...text, was: 'b' } }, async (lead) => {
+    await withModels({ title, c: { ...text, renamedFrom: 'b' } }, async (lead) => {
       expect(await lead.readAt(MODEL, 1, 0)).toMatchObject({ c: 'x' })
       expect((await lead.history(MODEL, 1)).data.map(({ changes }) => changes['c'])).toEqual([
         { before: 'x', after: 'y' },
@@ -50,7 +50,7 @@ onEveryEngine((engine) => {
     await withModels({ title, a: text }, async (lead) => {
       await twoVersions(lead, 'a', 'x', 'y')
     })
-    await withModels({ title, b: { ...text, was: 'a' } }, (lead) => lead.read(MODEL, 1))
+    await withModels({ title, b: { ...text, renamedFrom: 'a' } }, (lead) => lead.read(MODEL, 1))
     await withModels({ title, b: text, a: { ...text, default: 'new' } }, async (lead) => {
       await lead.update(MODEL, 1, { version: 1, a: 'newer' })
       const was = await lead.readAt(MODEL, 1, 0)
@@ -127,7 +127,7 @@ onEveryEngine((engine) => {
     await withModels({ title, a: text }, async (lead) => {
       await twoVersions(lead, 'a', 'x', 'y')
     })
-    for (const fields of [{ b: { ...text, was: 'a' } }, { c: { ...text, was: 'b' } }]) {
+    for (const fields of [{ b: { ...text, renamedFrom: 'a' } }, { c: { ...text, renamedFrom: 'b' } }]) {
       const opened = await openDatabase(place().url, { poolSize: 2, statementTimeoutMs: 10_000 })
       const models = source({ title, ...fields })
       const service = await startService(engine, {

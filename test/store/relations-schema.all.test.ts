@@ -104,7 +104,7 @@ onEveryEngine((engine) => {
         await records.create(TASK, { owner: { name: 'P' } })
         await records.update(TASK, 1, { version: 0, owner: { name: 'Q' } })
       })
-      await withModels({ keeper: { ...toPerson, was: 'owner' } }, async (records) => {
+      await withModels({ keeper: { ...toPerson, renamedFrom: 'owner' } }, async (records) => {
         expect(await records.read(TASK, 1)).toMatchObject({ keeper: { id: 2, name: 'Q' } })
         const stale = await refusalOf(records.update(TASK, 1, { version: 0, keeper: null }))
         expect(stale.details.data).toMatchObject({
@@ -115,7 +115,7 @@ onEveryEngine((engine) => {
 
     test('a renamed many-to-many keeps its links and its history', async () => {
       await linkTwo('helpers')
-      const friends = { friends: { ...people, was: 'helpers' } }
+      const friends = { friends: { ...people, renamedFrom: 'helpers' } }
       expect(stepsOf(await plan(friends))).toEqual(['~ a.Task.helpers: its links renamed to friends'])
       await withModels(friends, async (records) => {
         expect(await records.read(TASK, 1)).toMatchObject({ version: 0, friends: [{ id: 1 }, { id: 2 }] })
@@ -136,7 +136,7 @@ onEveryEngine((engine) => {
         records.create(TASK, { helpers: [{ name: 'P' }] }),
       )
       await withModels({ helpers: people }, (records) => records.read(TASK, 1))
-      const friends = { friends: { ...people, was: 'helpers' } }
+      const friends = { friends: { ...people, renamedFrom: 'helpers' } }
       expect(await read(friends)).toMatchObject({ friends: [{ id: 1 }] })
       expect(stepsOf(await plan(friends))).toEqual([])
     })
@@ -161,7 +161,7 @@ onEveryEngine((engine) => {
       await linkTwo('helpers')
       const faults = await faultsOf(read({}))
       expect(faults).toMatch(/a\.Task\.helpers is no longer declared, and it holds 2 links\./)
-      expect(faults).toMatch(/write was: "helpers" in the field/)
+      expect(faults).toMatch(/write renamedFrom: "helpers" in the field/)
       expect(faults).toMatch(/verso schema --apply --drop a\.Task\.helpers/)
       expect(await read({ helpers: people })).toMatchObject({ helpers: [{ id: 1 }, { id: 2 }] })
       expect(stepsOf(await plan({}, ['a.Task.helpers'], true))).toEqual(['- a.Task.helpers: links dropped'])
@@ -220,14 +220,16 @@ onEveryEngine((engine) => {
 
     test('a many-to-many whose name differs from a stored one only in case stops the start', async () => {
       await withModels({ helpers: people }, (records) => records.create(TASK, { title: 'T' }))
-      for (const Helpers of [people, { ...people, was: 'helpers' }]) {
+      for (const Helpers of [people, { ...people, renamedFrom: 'helpers' }]) {
         const faults = await faultsOf(read({ Helpers }))
         expect(faults).toBe(
-          'a.Task.Helpers: links called "helpers" are there already: use that name, or write was: "helpers" under a third',
+          'a.Task.Helpers: links called "helpers" are there already: use that name, or write renamedFrom: "helpers" under a third',
         )
       }
-      expect(await read({ assistants: { ...people, was: 'helpers' } })).toMatchObject({ assistants: [] })
-      expect(await read({ Helpers: { ...people, was: 'assistants' } })).toMatchObject({ Helpers: [] })
+      expect(await read({ assistants: { ...people, renamedFrom: 'helpers' } })).toMatchObject({
+        assistants: [],
+      })
+      expect(await read({ Helpers: { ...people, renamedFrom: 'assistants' } })).toMatchObject({ Helpers: [] })
     })
 
     test('a reference with values cannot change its target, unless it is dropped by name', async () => {

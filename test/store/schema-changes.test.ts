@@ -40,7 +40,7 @@ onEveryEngine((engine) => {
         await lead.create(MODEL, { a: 'x' })
         await lead.update(MODEL, 1, { version: 0, a: 'y' })
       })
-      const fields = { b: { ...text, unique: true, was: 'a' } }
+      const fields = { b: { ...text, unique: true, renamedFrom: 'a' } }
       await withModels(fields, async (lead) => {
         expect(await lead.read(MODEL, 1)).toMatchObject({ b: 'y' })
         expect(await refusalOf(lead.create(MODEL, { b: 'y' }))).toMatchObject({ kind: 'not-unique' })
@@ -92,7 +92,7 @@ onEveryEngine((engine) => {
     test('a renamed field may take the name of an empty column', async () => {
       await withModels({ phone: text, tel: text }, (lead) => lead.create(MODEL, { tel: '1' }))
       await withModels({ tel: text }, (lead) => lead.read(MODEL, 1))
-      const record = await withModels({ phone: { ...text, was: 'tel', unique: true } }, (lead) =>
+      const record = await withModels({ phone: { ...text, renamedFrom: 'tel', unique: true } }, (lead) =>
         lead.read(MODEL, 1),
       )
       expect(record).toMatchObject({ phone: '1' })

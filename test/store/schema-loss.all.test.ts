@@ -77,8 +77,10 @@ onEveryEngine((engine) => {
 
     test('a misspelled former name stops the start with a hint', async () => {
       await withModels({ phone: text }, (lead) => lead.create(MODEL, { phone: '1' }))
-      const faults = await faultsOf(plan({ tel: { ...text, was: 'phnoe' } }, [], true))
-      expect(faults).toMatch(/write was: "phone" in the field that takes its place \(one is misspelled\)/)
+      const faults = await faultsOf(plan({ tel: { ...text, renamedFrom: 'phnoe' } }, [], true))
+      expect(faults).toMatch(
+        /write renamedFrom: "phone" in the field that takes its place \(one is misspelled\)/,
+      )
     })
 
     test('all reasons are reported at once, and nothing is changed', async () => {

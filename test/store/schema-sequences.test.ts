@@ -54,7 +54,7 @@ onEveryEngine((engine) => {
       await create(lead)
       await lead.remove(MODEL, 2)
     })
-    const renamed = { label: { ...numbered, was: 'number' } }
+    const renamed = { label: { ...numbered, renamedFrom: 'number' } }
     const labels = await withModels(renamed, async (lead) => {
       await lead.create(MODEL, {})
       return (await lead.find(MODEL)).data.map(({ label }) => label)

@@ -91,7 +91,7 @@ function findReadableField(model: Model, name: string): Field | undefined {
 
 /** Returns an empty model if the definition is invalid. The catalog reports its errors later. */
 function checkOrEmpty(name: string, definition: ModelDefinition | undefined): Model {
-  const empty = { listFields: [], unique: [], indexes: [], together: [] }
+  const empty = { listFields: [], unique: [], indexes: [], mergeGroups: [] }
   return (
     checkModel(definition, () => undefined) ?? {
       ...{ name, title: name, fields: new Map(), nameField: undefined, archived: false },

@@ -101,11 +101,11 @@ export function extendUser(
   extensions: readonly ModelExtension[],
   report: (fault: string) => void,
 ): Model | undefined {
-  for (const { fields = {}, nameField, listFields, together } of extensions) {
+  for (const { fields = {}, nameField, listFields, mergeGroups } of extensions) {
     for (const name of Object.keys(fields))
       if (USER_SYSTEM_MODEL.fields.has(name))
         report(`${USER_SYSTEM_MODEL.name}.${name}: the service has this field itself`)
-    if ([nameField, listFields, together].some((option) => option !== undefined))
+    if ([nameField, listFields, mergeGroups].some((option) => option !== undefined))
       report(`${USER_SYSTEM_MODEL.name}: an extension of it adds fields, and nothing else`)
   }
   const model = checkModel(applyExtensions(USER_DEFINITION, extensions), report)

@@ -59,7 +59,7 @@ export interface Field {
   /** A system field: only the service sets it, values that a client sends are ignored. */
   readonly kept: boolean
   /** The former name of this field; a migration renames its column. */
-  readonly was: string | undefined
+  readonly renamedFrom: string | undefined
   /** A copy of a record takes over this value. */
   readonly copied: boolean
   /** The service assigns consecutive numbers to this field. */
@@ -83,7 +83,7 @@ export const FIELD_DEFAULTS: Omit<Field, 'name' | 'type' | 'title'> = {
   secret: undefined,
   computed: undefined,
   kept: false,
-  was: undefined,
+  renamedFrom: undefined,
   copied: true,
   sequence: undefined,
   relation: undefined,

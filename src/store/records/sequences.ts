@@ -41,7 +41,7 @@ export async function createSequences(tx: Transaction, models: readonly Model[])
         continue
       }
       if (known.has(name)) continue
-      const former = [name + INACTIVE_SUFFIX, `${model.name}.${field.was ?? ''}`].filter((other) =>
+      const former = [name + INACTIVE_SUFFIX, `${model.name}.${field.renamedFrom ?? ''}`].filter((other) =>
         known.has(other),
       )
       const held = (await findGreatestNumber(tx, model, field, field.sequence)) + 1

@@ -23,11 +23,11 @@ export async function planLinks(
     if (storedName !== undefined) {
       storedLinks.delete(storedName)
       draft.errors.push(
-        `${model.name}.${field}: links called "${storedName}" are there already: use that name, or write was: "${storedName}" under a third`,
+        `${model.name}.${field}: links called "${storedName}" are there already: use that name, or write renamedFrom: "${storedName}" under a third`,
       )
       continue
     }
-    const former = model.fields.get(field)?.was
+    const former = model.fields.get(field)?.renamedFrom
     const isRenamed = former !== undefined && storedLinks.get(former) === target
     const isTaken = isRenamed && storedLinks.has(field) && (await countLinks(db, model, field)) > 0
     if (isRenamed && !isTaken) {
@@ -84,7 +84,7 @@ async function canDropLinks(
   const drop = `verso schema --apply --drop ${name} (with the same --models and --db)`
   draft.errors.push(
     `${name} ${reason}, and it holds ${count === 1 ? '1 link' : `${count} links`}. ` +
-      `Declare it as it was; or write was: "${field}" in the field that takes its place; or lose the links: ${drop}`,
+      `Declare it as it was; or write renamedFrom: "${field}" in the field that takes its place; or lose the links: ${drop}`,
   )
   return false
 }

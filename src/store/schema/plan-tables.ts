@@ -68,18 +68,18 @@ async function planTable(
   const declared = new Set(Object.keys(getSnapshot(model).columns))
   for (const field of model.fields.values()) {
     if (!declared.has(field.name)) continue
-    const { was } = field
+    const { renamedFrom } = field
     const isTaken =
-      was !== undefined &&
+      renamedFrom !== undefined &&
       storedColumns.has(field.name) &&
       (await countStoredValues(db, model.name, field.name)) > 0
-    const former = was === undefined || isTaken ? undefined : storedColumns.get(was)
-    if (former && was !== undefined) {
+    const former = renamedFrom === undefined || isTaken ? undefined : storedColumns.get(renamedFrom)
+    if (former && renamedFrom !== undefined) {
       // An empty column that has the new name already is dropped.
       if (storedColumns.has(field.name))
         draft.steps.push({ kind: 'drop-column', model: model.name, name: field.name })
-      draft.steps.push({ kind: 'rename-column', model: model.name, from: was, to: field.name })
-      storedColumns.delete(was)
+      draft.steps.push({ kind: 'rename-column', model: model.name, from: renamedFrom, to: field.name })
+      storedColumns.delete(renamedFrom)
       storedColumns.set(field.name, former)
     }
     await planColumn(
@@ -87,7 +87,7 @@ async function planTable(
       model,
       field,
       storedColumns.get(field.name),
-      former ? was : field.name,
+      former ? renamedFrom : field.name,
       allowedDrops,
       draft,
     )
@@ -99,7 +99,7 @@ async function planTable(
     if (declaredName === undefined) await planUnusedColumn(db, model, name, column, allowedDrops, draft)
     else
       draft.errors.push(
-        `${model.name}.${declaredName}: a column called "${name}" is there already: use that name, or write was: "${name}" under a third`,
+        `${model.name}.${declaredName}: a column called "${name}" is there already: use that name, or write renamedFrom: "${name}" under a third`,
       )
   }
 }
@@ -155,7 +155,7 @@ async function planUnusedColumn(
   const count = await countStoredValues(db, model.name, name)
   if (count > 0) {
     const holders = count === 1 ? '1 record holds' : `${count} records hold`
-    const renamed = `write was: "${name}" in the field that takes its place${explainMisspelledRename(model, name)}`
+    const renamed = `write renamedFrom: "${name}" in the field that takes its place${explainMisspelledRename(model, name)}`
     draft.errors.push(
       `${full} is no longer declared, and ${holders} a value in it. Declare it again; or ${renamed}; or ${describeDropCommand(full)}`,
     )
@@ -165,10 +165,10 @@ async function planUnusedColumn(
   draft.notes.push(`${full} is no longer declared; its column is empty and stays`)
 }
 
-/** A hint if some field has a `was` that is similar to the name of the column. */
+/** A hint if some field has a `renamedFrom` that is similar to the name of the column. */
 function explainMisspelledRename(model: Model, column: string): string {
-  const former = [...model.fields.values()].flatMap(({ was }) => was ?? [])
-  return former.find((was) => didYouMean(was, [column]) !== '') === undefined ? '' : ` (one is misspelled)`
+  const former = [...model.fields.values()].flatMap(({ renamedFrom }) => renamedFrom ?? [])
+  return former.find((name) => didYouMean(name, [column]) !== '') === undefined ? '' : ` (one is misspelled)`
 }
 
 /** `before` is the number of steps that precede those of this model. */
