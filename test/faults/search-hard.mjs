@@ -14,7 +14,7 @@ const [url, count, kind] = process.argv.slice(2)
 const jiti = createJiti(import.meta.url)
 const { models } = await jiti.import('../models.ts')
 const { fill, KINDS, measure, worstSearches } = await jiti.import('./worst-searches.ts')
-const twins = await jiti.import('../twins.ts')
+const twins = await jiti.import('../mutants/records.ts')
 
 // Ends when its parent is gone, because nobody else would end it.
 process.on('disconnect', () => process.exit())

@@ -37,6 +37,6 @@ const [url] = await server.listen()
 process.stdout.write(`listening on ${url}\n`)
 
 async function twinOf(name, db) {
-  const twins = await jiti.import('../twins.ts')
+  const twins = await jiti.import('../mutants/records.ts')
   return twins[name](db)
 }
