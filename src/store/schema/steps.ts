@@ -2,7 +2,7 @@
 import { ConfigError } from '../../errors.js'
 import { getDefaultValue } from '../../model/definition/record-values.js'
 import { UniqueViolation, type Dialect, type Transaction } from '../engine/database.js'
-import { LOG_TABLE } from '../log/log.js'
+import { findLastLoggedId } from '../log/log.js'
 import { rebuildModelCounters, deleteCounters } from '../counters/recount.js'
 import { toIndexName, quoteIdentifier, toTableName } from '../engine/names.js'
 import type { SchemaStep } from './plan.js'
@@ -91,9 +91,8 @@ async function fillDefaultValue(
 
 /** Starts the ids of a recreated model after the greatest id in the Log, so that no id is used twice. */
 async function resumeIds(tx: Transaction, dialect: Dialect, model: string): Promise<void> {
-  const [row] = await tx.all(`select max(record) as "last" from ${LOG_TABLE} where model = ?`, [model])
-  const last = row?.['last'] ?? null
-  if (last !== null) await tx.run(dialect.startIdsAfter(toTableName(model), Number(last)))
+  const lastId = await findLastLoggedId(tx, model)
+  if (lastId > 0) await tx.run(dialect.startIdsAfter(toTableName(model), lastId))
 }
 
 async function createIndex(
