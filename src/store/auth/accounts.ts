@@ -3,6 +3,7 @@ import { USER_SYSTEM_MODEL } from '../../model/catalog/system-models.js'
 import type { Dialect, Queryable, Row, Transaction } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 import { toLinkTableName } from '../sql/relation.js'
+import { PERMISSIONS_VERSION_SQL, REVOCATION_COUNT_SQL } from './permissions-version.js'
 
 export interface UserRow {
   readonly id: number
@@ -10,6 +11,13 @@ export interface UserRow {
   readonly username: string
   readonly name: string | null
   readonly disabled: boolean
+}
+
+/** A user, with the versions that tell whether cached permissions and sessions are still valid. */
+export interface UserAccess {
+  readonly user: UserRow
+  readonly permissionsVersion: number
+  readonly revocations: number
 }
 
 export interface AccountCredentials {
@@ -21,6 +29,7 @@ export const USERS_TABLE = quoteIdentifier(toTableName(USER_SYSTEM_MODEL.name))
 const ROLES_TABLE = quoteIdentifier(toTableName(ROLE_MODEL))
 const USER_ROLES_TABLE = quoteIdentifier(toLinkTableName(USER_SYSTEM_MODEL.name, 'roles'))
 export const USER_COLUMNS = `u."id", u."version", u."username", u."name", case when u."disabled" then 1 else 0 end as "disabled"`
+export const USER_ACCESS_COLUMNS = `${PERMISSIONS_VERSION_SQL} as "epoch", ${REVOCATION_COUNT_SQL} as "ends", ${USER_COLUMNS}`
 
 export async function findCredentials(
   db: Queryable,
@@ -123,6 +132,14 @@ export async function saveLastLogin(
 export async function listUsers(db: Queryable): Promise<UserRow[]> {
   const rows = await db.all(`select ${USER_COLUMNS} from ${USERS_TABLE} as u order by u."username"`)
   return rows.map(toUser)
+}
+
+export function toUserAccess(row: Row): UserAccess {
+  return {
+    user: toUser(row),
+    permissionsVersion: Number(row['epoch'] ?? 0),
+    revocations: Number(row['ends'] ?? 0),
+  }
 }
 
 export function toUser(row: Row): UserRow {

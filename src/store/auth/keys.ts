@@ -1,7 +1,6 @@
 import { API_KEY_MODEL } from '../../model/catalog/auth-models.js'
-import { toUser, USER_COLUMNS, USERS_TABLE, type UserRow } from './accounts.js'
+import { toUserAccess, USER_ACCESS_COLUMNS, USERS_TABLE, type UserAccess } from './accounts.js'
 import type { Dialect, Queryable, Transaction } from '../engine/database.js'
-import { REVOCATION_COUNT_SQL, PERMISSIONS_VERSION_SQL } from './permissions-version.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 
 /** An API key. The Authorizer decides what the key permits. */
@@ -18,20 +17,20 @@ export async function findApiKey(
   db: Queryable,
   { columns }: Dialect,
   { prefix, hash }: { readonly prefix: string; readonly hash: string },
-): Promise<{ key: ApiKeyRow; user: UserRow; permissionsVersion: number; revocations: number } | undefined> {
+): Promise<(UserAccess & { readonly key: ApiKeyRow }) | undefined> {
   const [row] = await db.all(
-    `select k."id" as "keyId", k."expiresOn", k."lastUsedOn", ${PERMISSIONS_VERSION_SQL} as "epoch", ${REVOCATION_COUNT_SQL} as "ends", ${USER_COLUMNS} ` +
+    `select k."id" as "keyId", k."expiresOn", k."lastUsedOn", ${USER_ACCESS_COLUMNS} ` +
       `from ${API_KEYS_TABLE} as k join ${USERS_TABLE} as u on u."id" = k."user" where k."prefix" = ? and k."hash" = ?`,
     [prefix, hash],
   )
   if (!row) return undefined
   const readMs = (name: string) => {
-    const moment = columns.datetime.decode(row[name] ?? null)
-    return typeof moment === 'string' ? Date.parse(moment) : undefined
+    const time = columns.datetime.decode(row[name] ?? null)
+    return typeof time === 'string' ? Date.parse(time) : undefined
   }
   const key = { id: Number(row['keyId']), expiresMs: readMs('expiresOn') ?? 0, usedMs: readMs('lastUsedOn') }
-  const [permissionsVersion, revocations] = [Number(row['epoch'] ?? 0), Number(row['ends'] ?? 0)]
-  return { key, user: toUser(row), permissionsVersion, revocations }
+  const { user, permissionsVersion, revocations } = toUserAccess(row)
+  return { key, user, permissionsVersion, revocations }
 }
 
 /** Saves the last use of a key, unless it was used since `beforeMs`. A use is not an edit: the version stays, and no Change is logged. */

@@ -1,6 +1,5 @@
-import { toUser, USER_COLUMNS, USERS_TABLE, type UserRow } from './accounts.js'
+import { toUserAccess, USER_ACCESS_COLUMNS, USERS_TABLE, type UserAccess } from './accounts.js'
 import type { Queryable, Row, Transaction } from '../engine/database.js'
-import { REVOCATION_COUNT_SQL, PERMISSIONS_VERSION_SQL } from './permissions-version.js'
 
 /** A stored session. It has the hash of the session id, so that a copy of the database does not permit a login. */
 export interface SessionRow {
@@ -27,17 +26,15 @@ const SESSION_COLUMNS = 's.hash, s.user_id, s.created_ms, s.seen_ms, s.address, 
 export async function findSession(
   db: Queryable,
   hash: string,
-): Promise<
-  { session: SessionRow; user: UserRow; permissionsVersion: number; revocations: number } | undefined
-> {
+): Promise<(UserAccess & { readonly session: SessionRow }) | undefined> {
   const [row] = await db.all(
-    `select ${SESSION_COLUMNS}, ${PERMISSIONS_VERSION_SQL} as "epoch", ${REVOCATION_COUNT_SQL} as "ends", ${USER_COLUMNS} from verso_session as s ` +
+    `select ${SESSION_COLUMNS}, ${USER_ACCESS_COLUMNS} from verso_session as s ` +
       `join ${USERS_TABLE} as u on u."id" = s.user_id where s.hash = ?`,
     [hash],
   )
   if (!row) return undefined
-  const [permissionsVersion, revocations] = [Number(row['epoch'] ?? 0), Number(row['ends'] ?? 0)]
-  return { session: toSession(row), user: toUser(row), permissionsVersion, revocations }
+  const { user, permissionsVersion, revocations } = toUserAccess(row)
+  return { session: toSession(row), user, permissionsVersion, revocations }
 }
 
 export async function updateSessionSeen(tx: Transaction, hash: string, seenMs: number): Promise<void> {

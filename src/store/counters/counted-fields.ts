@@ -14,6 +14,7 @@ export const VALUE_COUNT_TABLE = 'verso_value_count'
 
 /** The smallest blocks have 2^8 ids, and a block of each next level consists of 16 smaller ones. TOTAL_LEVEL is one block for all ids. */
 export const BLOCK_LEVELS = [8, 12, 16, 20, 24] as const
+export const [SMALLEST_LEVEL] = BLOCK_LEVELS
 export const TOTAL_LEVEL = 53
 export const COUNTER_LEVELS = [...BLOCK_LEVELS, TOTAL_LEVEL] as const
 

@@ -23,7 +23,7 @@ export function findFileColumns(snapshots: ReadonlyMap<string, SchemaSnapshot>):
 /** Removes the files that a step is about to drop. Must be called before each step. */
 export async function removeDroppedFiles(
   tx: Transaction,
-  contents: BlobStore,
+  blobs: BlobStore,
   columns: ReadonlyMap<string, Set<string>>,
   step: SchemaStep,
 ): Promise<void> {
@@ -33,7 +33,7 @@ export async function removeDroppedFiles(
   for (const column of fileColumns) {
     if (step.kind === 'drop-column' && step.name !== column) continue
     for (const file of await findFilesInColumn(tx, quoteIdentifier(toTableName(step.model)), column))
-      await removeFile(tx, contents, file)
+      await removeFile(tx, blobs, file)
     fileColumns.delete(column)
   }
 }

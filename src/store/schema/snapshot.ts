@@ -57,7 +57,9 @@ function buildSnapshot(model: Model): SchemaSnapshot {
     type === 'many-to-many' && relation?.mappedBy === undefined && relation ? [[name, relation.target]] : [],
   )
   return {
-    ...{ columns, indexes, links: Object.fromEntries(links) as Record<string, string> },
+    columns,
+    indexes,
+    links: Object.fromEntries(links) as Record<string, string>,
     counted: describeCounters(model),
   }
 }

@@ -39,17 +39,20 @@ export async function checkFileRows(
     [after],
   )
   const ids = rows.map((row) => Number(row['id']))
-  const holders = new Map<number, number>()
+  const holderCounts = new Map<number, number>()
   for (const { model, column } of columns) {
     const name = quoteIdentifier(column)
-    const held = await db.all(
+    const references = await db.all(
       `select ${name} as "file" from ${quoteIdentifier(toTableName(model))} where ${name} in (${dialect.json.unnest('integer')})`,
       [JSON.stringify(ids)],
     )
-    for (const row of held) holders.set(Number(row['file']), (holders.get(Number(row['file'])) ?? 0) + 1)
+    for (const row of references) {
+      const file = Number(row['file'])
+      holderCounts.set(file, (holderCounts.get(file) ?? 0) + 1)
+    }
   }
   const errors = ids.flatMap((id) => {
-    const count = holders.get(id) ?? 0
+    const count = holderCounts.get(id) ?? 0
     if (count === 1) return []
     return [
       count === 0 ? `file ${id} has a row, and no record holds it` : `file ${id} is held by ${count} records`,

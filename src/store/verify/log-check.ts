@@ -9,7 +9,7 @@ import { parseStoredJson } from '../engine/database-condition.js'
 import type { Queryable, Row } from '../engine/database.js'
 import { readRetentionFloor } from '../log/feed.js'
 import { ALL_FIELDS, type FormerField } from '../sql/field-names.js'
-import { LOG_PAGE_BYTES, LOG_TABLE } from '../log/log.js'
+import { LOG_PAGE_BYTES, LOG_TABLE, sumPrecedingSizes } from '../log/log.js'
 import { currentValues, type Current } from '../log/past.js'
 import type { Table } from '../sql/table.js'
 
@@ -36,15 +36,15 @@ export async function checkRecordsAgainstLog(
   const lastId = ids.at(-1)
   if (lastId === undefined) return { lastId, records: 0, changes: 0, errors: [] }
   const current = await currentValues(db, table, ids)
-  const floor = { horizon: await readRetentionFloor(db), dropped: findTableDropSeq(former) }
+  const floor = { retentionFloor: await readRetentionFloor(db), tableDropSeq: findTableDropSeq(former) }
   const replayed = new Map(ids.map((id) => [id, new ReplayedRecord(table, floor)]))
   let changes = 0
   for await (const row of readLoggedChanges(db, table.model, after, lastId)) {
     replayed.get(row.record)?.add(row)
     changes++
   }
-  const errors = [...replayed].flatMap(([id, sum]) =>
-    sum.findErrors(current.get(id)).map((fault) => `${table.model.name} ${id} ${fault}`),
+  const errors = [...replayed].flatMap(([id, record]) =>
+    record.findErrors(current.get(id)).map((error) => `${table.model.name} ${id} ${error}`),
   )
   return { lastId, records: current.size, changes, errors }
 }
@@ -77,15 +77,14 @@ async function* readLoggedChanges(
   after: number,
   upTo: number,
 ): AsyncGenerator<LoggedChange> {
-  const some =
+  const page =
     `select seq, record, version, octet_length(changes) as "size" from ${LOG_TABLE} ` +
     `where model = ? and record <= ? and (record > ? or (record = ? and version > ?)) ` +
     `order by record, version limit ${LOG_CHECK_BATCH_CHANGES}`
-  const sized = `select seq, sum("size") over (order by record, version) - "size" as "before" from (${some}) as "some"`
   for (let [record, version] = [after, Number.MAX_SAFE_INTEGER]; ;) {
     const rows = await db.all(
       `select l.seq, l.record, l.version, l.action, l.changes, l.purged from ${LOG_TABLE} as l ` +
-        `join (${sized}) as "page" on "page".seq = l.seq where "page"."before" < ${LOG_PAGE_BYTES} ` +
+        `join (${sumPrecedingSizes(page, 'record, version')}) as "page" on "page".seq = l.seq where "page"."before" < ${LOG_PAGE_BYTES} ` +
         `order by l.record, l.version`,
       [name, upTo, record, record, version],
     )
@@ -109,9 +108,9 @@ function toLoggedChange(row: Row): LoggedChange {
 
 interface LogFloor {
   /** Changes up to this sequence number may have been deleted from the Log. */
-  readonly horizon: number
+  readonly retentionFloor: number
   /** Changes up to this sequence number belong to a dropped table. */
-  readonly dropped: number
+  readonly tableDropSeq: number
 }
 
 /** The values of one record, computed by replaying its Changes from the oldest. */
@@ -128,7 +127,7 @@ class ReplayedRecord {
   ) {}
 
   add(change: LoggedChange): void {
-    if (change.seq <= this.floor.dropped) return
+    if (change.seq <= this.floor.tableDropSeq) return
     this.#checkGap(change)
     const { action, isPurged } = change
     if (action !== 'update' || isPurged) this.#reset(action === 'create' && !isPurged)
@@ -142,11 +141,11 @@ class ReplayedRecord {
   findErrors(current: Current | undefined): string[] {
     const last = this.#lastChange
     if (!last) return current ? ['is stored, and the Log does not know of it'] : []
-    const isGone = last.action === 'delete'
-    if (!current && !isGone) this.#errors.push(`is missing, and the Log has it at version ${last.version}`)
-    if (current && isGone)
+    const isDeleted = last.action === 'delete'
+    if (!current && !isDeleted) this.#errors.push(`is missing, and the Log has it at version ${last.version}`)
+    if (current && isDeleted)
       this.#errors.push(`is stored, and the Log says that version ${last.version} deleted it`)
-    if (!current || isGone) return this.#errors
+    if (!current || isDeleted) return this.#errors
     if (current.version !== last.version)
       return [...this.#errors, `is at version ${current.version}, and the Log is at ${last.version}`]
     const wrong = [...this.table.model.fields.values()].filter((field) => !this.#matchesLog(field, current))
@@ -158,25 +157,25 @@ class ReplayedRecord {
     const isNext = last ? version === last.version + 1 : action === 'create'
     if (isNext) return
     // The missing Changes lie between the two. Compaction deletes nothing after the retention floor.
-    const isExplained = last ? last.seq < this.floor.horizon : this.floor.horizon > 0
-    if (!isExplained && seq > this.floor.dropped)
+    const isExplained = last ? last.seq < this.floor.retentionFloor : this.floor.retentionFloor > 0
+    if (!isExplained && seq > this.floor.tableDropSeq)
       this.#errors.push(
         last ? `has no Change for version ${last.version + 1}` : 'has no Change that created it',
       )
     this.#reset(false)
   }
 
-  #reset(isWhole: boolean): void {
+  #reset(isComplete: boolean): void {
     this.#values.clear()
-    this.#isComplete = isWhole
+    this.#isComplete = isComplete
   }
 
   #matchesLog(field: Field, { values }: Current): boolean {
     if (!isReadByDefault(field)) return true
-    const told = this.#values.get(field.name)
-    const held = values[field.name] ?? null
-    if (told !== undefined) return isSameStoredValue(field, held, told)
-    return !this.#isComplete || !isEmptyByDefault(field) || isSameStoredValue(field, held, null)
+    const logged = this.#values.get(field.name)
+    const stored = values[field.name] ?? null
+    if (logged !== undefined) return isSameStoredValue(field, stored, logged)
+    return !this.#isComplete || !isEmptyByDefault(field) || isSameStoredValue(field, stored, null)
   }
 }
 

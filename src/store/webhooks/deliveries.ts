@@ -50,15 +50,19 @@ export async function deleteDeliveriesOfWebhook(tx: Transaction, webhook: number
   await tx.run(`delete from ${DELIVERY_TABLE} where webhook = ?`, [webhook])
 }
 
-/** Deletes deliveries before `beforeMs`, and all but the newest `kept` of each webhook. */
-export async function deleteOldDeliveries(tx: Transaction, beforeMs: number, kept: number): Promise<number> {
+/** Deletes deliveries before `beforeMs`, and all but the newest `maxPerWebhook` of each webhook. */
+export async function deleteOldDeliveries(
+  tx: Transaction,
+  beforeMs: number,
+  maxPerWebhook: number,
+): Promise<number> {
   const old = await tx.run(`delete from ${DELIVERY_TABLE} where at_ms < ?`, [beforeMs])
   const ranked = `select id, row_number() over (partition by webhook order by id desc) as place from ${DELIVERY_TABLE}`
-  const many = await tx.run(
+  const excess = await tx.run(
     `delete from ${DELIVERY_TABLE} where id in (select id from (${ranked}) as ranked where place > ?)`,
-    [kept],
+    [maxPerWebhook],
   )
-  return old + many
+  return old + excess
 }
 
 function toDeliveryRow(row: Row): DeliveryRow {

@@ -106,12 +106,12 @@ export async function takeLease(
   { id, token }: WebhookLease,
   { from, until, nowMs, untilMs }: { from: number; until: number; nowMs: number; untilMs: number },
 ): Promise<boolean> {
-  const taken = await tx.run(
+  const rows = await tx.run(
     `update ${WEBHOOK_TABLE} set lease = ?, leased_until_ms = ?, until_seq = ? ` +
       `where webhook = ? and position = ? and next_ms <= ? and (lease is null or leased_until_ms <= ?)`,
     [token, untilMs, until, id, from, nowMs, nowMs],
   )
-  return taken === 1
+  return rows === 1
 }
 
 /** Moves the cursor after a successful delivery. Returns false if the lease has expired and another node has taken it. */
@@ -120,12 +120,12 @@ export async function advanceWebhookCursor(
   { id, token }: WebhookLease,
   cursor: number,
 ): Promise<boolean> {
-  const moved = await tx.run(
+  const rows = await tx.run(
     `update ${WEBHOOK_TABLE} set position = ?, until_seq = null, failures = 0, next_ms = 0, lease = null ` +
       `where webhook = ? and lease = ?`,
     [cursor, id, token],
   )
-  return moved === 1
+  return rows === 1
 }
 
 /** Schedules the next attempt after a failed delivery. Returns false if the lease has expired and another node has taken it. */
@@ -134,11 +134,11 @@ export async function postponeDelivery(
   { id, token }: WebhookLease,
   nextMs: number,
 ): Promise<boolean> {
-  const put = await tx.run(
+  const rows = await tx.run(
     `update ${WEBHOOK_TABLE} set failures = failures + 1, next_ms = ?, lease = null where webhook = ? and lease = ?`,
     [nextMs, id, token],
   )
-  return put === 1
+  return rows === 1
 }
 
 /** Releases the lease of an aborted delivery, which does not count as a failure. */
